@@ -1,0 +1,285 @@
+// Package agent runs one turn: it asks the model, does what the model asks for,
+// and reports. It has no queue, no screen and no settings of its own.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/tools"
+)
+
+// Input is one message of the person's.
+type Input struct{ Text string }
+
+// Frontend is the face of a turn.
+type Frontend interface {
+	// Emit tells. It is safe for concurrent use, and no event but ToolOutput
+	// may be dropped.
+	Emit(event.Event)
+	// Ask puts a question and waits for its answer or for ctx. It may be called
+	// from several goroutines. An error counts as a no.
+	Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error)
+	// Steer returns the next message typed while the model worked, if any.
+	Steer() (Input, bool)
+}
+
+// Model answers requests: it yields deltas and at most one error, last, and
+// stops promptly when ctx is done.
+type Model interface {
+	Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error]
+}
+
+// Tools plans the calls a model makes. *tools.Set is the one there is.
+type Tools interface {
+	Specs() []model.ToolSpec
+	// Plan's error is in words for the model.
+	Plan(model.ToolCall) (tools.Call, error)
+}
+
+// Log keeps the conversation. Append is called for each item, in order.
+type Log interface{ Append(model.Item) error }
+
+// Config is what an agent works with. Log may be nil.
+type Config struct {
+	Model             Model
+	ModelName, Effort string
+	Tools             Tools
+	Gate              *approvals.Gate
+	// Stage is what calls run on; Output, Asking and Mode are set for each call.
+	Stage    tools.Stage
+	Frontend Frontend
+	Log      Log
+	// Instructions returns the system prompt for the policy that holds now.
+	Instructions func() string
+	// Attended: somebody can answer a question.
+	Attended bool
+	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
+	MaxRequests int
+	// History is the conversation so far, as a session kept it. Calls in it
+	// without a result get one.
+	History []model.Item
+}
+
+// DefaultRequests is how many requests a turn may make.
+const DefaultRequests = 200
+
+// How a turn can end besides well and by the model's error.
+var (
+	// ErrStopped: the person answered a question with stop.
+	ErrStopped = errors.New("stopped by the user")
+	// ErrOutOfRequests: the turn made as many requests as it may.
+	ErrOutOfRequests = errors.New("out of requests: the turn asked the model as often as it may")
+	// ErrBusy: a turn is running already.
+	ErrBusy = errors.New("a turn is running already")
+	// ErrEmpty: the model said nothing, again and again.
+	ErrEmpty = errors.New("the model gave only empty answers")
+	// ErrBroken: answers broke off after their first tool calls, again and again.
+	ErrBroken = errors.New("the model's answers kept breaking off")
+)
+
+// Agent holds one conversation. One turn runs at a time.
+type Agent struct {
+	cfg     Config
+	turning sync.Mutex
+
+	mu      sync.Mutex
+	items   []model.Item    // append-only: a prefix handed out stays as it was
+	total   model.Usage     // of the session
+	refused []event.Refusal // of this turn
+	unsaved bool            // the log failed, and that was said
+}
+
+// New returns an agent that goes on from cfg.History.
+func New(cfg Config) *Agent {
+	if cfg.MaxRequests <= 0 {
+		cfg.MaxRequests = DefaultRequests
+	}
+	return &Agent{cfg: cfg, items: Repair(cfg.History)}
+}
+
+// History is the conversation so far. Between turns it is always valid: every
+// call has its result.
+func (a *Agent) History() []model.Item {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.items)
+}
+
+// Turn delivers in and works until the model has nothing more to do. It returns
+// nil when it was done, else ErrStopped, the context's cause, a *model.Error or
+// another error of this package; TurnFinished was emitted in every case but
+// ErrBusy. The history is valid after each of them.
+func (a *Agent) Turn(ctx context.Context, in Input) error {
+	if !a.turning.TryLock() {
+		return ErrBusy
+	}
+	defer a.turning.Unlock()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	a.mu.Lock()
+	a.refused, a.unsaved = nil, false
+	a.mu.Unlock()
+
+	a.emit(event.TurnStarted{Text: in.Text})
+	a.append(model.Item{Kind: model.User, Text: in.Text})
+	t := &turn{agent: a, stop: stop}
+	err := t.work(ctx)
+	outcome := "failed"
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
+		outcome, err = "stopped", ErrStopped
+	case ctx.Err() != nil && err != nil:
+		// Whatever went wrong then went wrong because of that.
+		outcome, err = "interrupted", context.Cause(ctx)
+	case err == nil:
+		outcome = "done"
+	}
+	a.mu.Lock()
+	refused := slices.Clone(a.refused)
+	a.mu.Unlock()
+	a.emit(event.TurnFinished{Outcome: outcome, Err: err, Answer: t.answer, Refused: refused, Usage: t.usage})
+	return err
+}
+
+// turn is the state of one turn.
+type turn struct {
+	agent  *Agent
+	stop   context.CancelCauseFunc
+	usage  model.Usage
+	answer string // the text of the last answer
+	empty  int    // empty answers in a row
+	broken int    // answers in a row that broke off after tool calls
+	same   repeats
+}
+
+func (t *turn) work(ctx context.Context) error {
+	for range t.agent.cfg.MaxRequests {
+		t.steer()
+		more, err := t.request(ctx)
+		if err != nil {
+			return err
+		}
+		// What was typed during the last answer is not left lying.
+		if !more && !t.steer() {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
+}
+
+// request makes one request and does the calls of its answer. It reports
+// whether the model must be asked again.
+func (t *turn) request(ctx context.Context) (more bool, err error) {
+	a := t.agent
+	if err := context.Cause(ctx); err != nil {
+		return false, err
+	}
+	batch := newBatch(ctx, t)
+	ans := answer{turn: t, batch: batch}
+	err = ans.read(ctx, a.cfg.Model.Stream(ctx, t.ask()))
+	ans.close()
+	for _, item := range ans.items {
+		a.append(item)
+	}
+	calls := batch.calls
+	for _, c := range calls {
+		a.append(model.Item{Kind: model.Call, Call: &c.model})
+	}
+	for _, result := range batch.wait() {
+		a.append(result)
+	}
+	switch {
+	case ctx.Err() != nil:
+		if len(calls) == 0 && len(ans.items) > 0 {
+			a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: " + endedBy(ctx) + ".]"})
+		}
+		return false, context.Cause(ctx)
+	case ans.brokeOff != nil:
+		if t.broken++; t.broken > 3 {
+			return false, fmt.Errorf("%w: %w", ErrBroken, ans.brokeOff)
+		}
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	t.broken = 0
+	return t.goOn(&ans, len(calls))
+}
+
+// goOn judges a whole answer.
+func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
+	switch text := ans.text(); {
+	case calls > 0:
+		t.empty = 0
+		return true, nil
+	case text == "":
+		if t.empty++; t.empty > 2 {
+			return false, ErrEmpty
+		}
+		t.agent.append(model.Item{Kind: model.Note, Text: "[Your last answer was empty. Go on with the task, or say in a sentence that it is done.]"})
+		return true, nil
+	default:
+		t.empty, t.answer = 0, text
+	}
+	switch ans.reason {
+	case model.StopLength:
+		t.agent.emit(event.Notice{Level: "warning", Text: "the answer was cut off at the model's output limit"})
+	case model.StopFilter:
+		t.agent.emit(event.Notice{Level: "warning", Text: "the provider's content filter cut the answer off"})
+	}
+	return false, nil
+}
+
+// ask is the request for the conversation as it stands.
+func (t *turn) ask() model.Request {
+	a := t.agent
+	a.mu.Lock()
+	items := a.items[:len(a.items):len(a.items)]
+	a.mu.Unlock()
+	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, Items: items, Tools: a.cfg.Tools.Specs()}
+	if a.cfg.Instructions != nil {
+		r.Instructions = a.cfg.Instructions()
+	}
+	a.emit(event.RequestStarted{})
+	return r
+}
+
+// maxSteers bounds the messages taken at one stop.
+const maxSteers = 16
+
+// steer delivers what was typed meanwhile and reports whether there was any.
+func (t *turn) steer() bool {
+	any := false
+	for range maxSteers {
+		in, ok := t.agent.cfg.Frontend.Steer()
+		if !ok {
+			break
+		}
+		any = true
+		t.agent.append(model.Item{Kind: model.User, Text: in.Text})
+		t.agent.emit(event.Steered{Text: in.Text})
+	}
+	return any
+}
+
+func (a *Agent) emit(e event.Event) { a.cfg.Frontend.Emit(e) }
+
+// refuse remembers what nobody could grant. A model that asks again is refused
+// again, and the list names it once.
+func (a *Agent) refuse(r event.Refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.ContainsFunc(a.refused, func(o event.Refusal) bool { return reflect.DeepEqual(o, r) }) {
+		return
+	}
+	a.refused = append(a.refused, r)
+}

@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"codeagent/event"
+	"codeagent/model"
+)
+
+// answer collects one streamed answer: what was said becomes items, and each
+// call is started as soon as its arguments are complete.
+type answer struct {
+	turn  *turn
+	batch *batch
+	// items are the runs of text and reasoning, in order.
+	items []model.Item
+	// run is the one that is open; kind is its Kind.
+	run    strings.Builder
+	kind   model.Kind
+	reason model.StopReason
+	// brokeOff: the answer was to be sent again when calls of it had started.
+	// What was done cannot be void, so it ends here and the next request goes on.
+	brokeOff error
+}
+
+// read takes the stream to its end.
+func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error]) error {
+	for delta, err := range stream {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		switch d := delta.(type) {
+		case model.TextDelta:
+			a.open(model.Assistant)
+			a.run.WriteString(d.Text)
+			a.turn.agent.emit(event.TextDelta{Text: d.Text})
+		case model.ReasoningDelta:
+			a.open(model.Reasoning)
+			a.run.WriteString(d.Text)
+			a.turn.agent.emit(event.ReasoningDelta{Text: d.Text})
+		case model.CallDone:
+			a.close()
+			a.batch.start(d.Call)
+		case model.Retrying:
+			if !a.retry(ctx, d) {
+				return nil
+			}
+		case model.Finished:
+			a.reason = d.Reason
+			a.turn.count(d.Usage)
+		}
+	}
+	return nil
+}
+
+// retry voids what came before, and reports false when that is no longer possible.
+func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
+	if len(a.batch.calls) > 0 {
+		a.brokeOff = d.Err
+		a.turn.agent.emit(event.Notice{Level: "warning", Text: "the answer broke off after a tool call had started; going on from its result"})
+		sleep(ctx, d.Delay)
+		return false
+	}
+	a.items, a.kind = nil, ""
+	a.run.Reset()
+	message := ""
+	if d.Err != nil {
+		message = d.Err.Error()
+	}
+	a.turn.agent.emit(event.Retrying{Message: message, Delay: d.Delay, Attempt: d.Attempt, Most: d.Most})
+	return true
+}
+
+// open begins a run of kind, closing another.
+func (a *answer) open(kind model.Kind) {
+	if a.kind != kind {
+		a.close()
+		a.kind = kind
+	}
+}
+
+// close ends the open run.
+func (a *answer) close() {
+	text := a.run.String()
+	kind := a.kind
+	a.run.Reset()
+	a.kind = ""
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	a.items = append(a.items, model.Item{Kind: kind, Text: text})
+	if kind == model.Reasoning {
+		a.turn.agent.emit(event.ReasoningFinished{Text: text})
+	} else {
+		a.turn.agent.emit(event.MessageFinished{Text: text})
+	}
+}
+
+// text is all that was said, without the reasoning.
+func (a *answer) text() string {
+	var said []string
+	for _, item := range a.items {
+		if item.Kind == model.Assistant {
+			said = append(said, strings.TrimSpace(item.Text))
+		}
+	}
+	return strings.Join(said, "\n\n")
+}
+
+// count adds the tokens of an answer.
+func (t *turn) count(u model.Usage) {
+	a := t.agent
+	a.mu.Lock()
+	a.total = a.total.Add(u)
+	total := a.total
+	a.mu.Unlock()
+	t.usage = t.usage.Add(u)
+	a.emit(event.UsageUpdated{Last: u, Total: total})
+}
+
+// sleep waits for d or for ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

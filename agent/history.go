@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"fmt"
+
+	"codeagent/event"
+	"codeagent/model"
+)
+
+// append adds item to the conversation and to the log. A log that fails costs
+// the record and not the turn: it is said once a turn.
+func (a *Agent) append(item model.Item) {
+	a.mu.Lock()
+	a.items = append(a.items, item)
+	a.mu.Unlock()
+	if a.cfg.Log == nil {
+		return
+	}
+	err := a.cfg.Log.Append(item)
+	if err == nil {
+		return
+	}
+	a.mu.Lock()
+	said := a.unsaved
+	a.unsaved = true
+	a.mu.Unlock()
+	if !said {
+		a.emit(event.Notice{Level: "error", Text: fmt.Sprintf("the conversation cannot be saved: %v", err)})
+	}
+}
+
+// Repair returns items as a valid history: every call has exactly one result,
+// directly after the calls of its message and in their order. A result that is
+// missing, because the program ended first, is said to be lost; results without
+// a call, and second ones, are dropped.
+func Repair(items []model.Item) []model.Item {
+	results := map[string]model.Item{}
+	for _, item := range items {
+		if _, seen := results[item.CallID]; item.Kind == model.Result && !seen {
+			results[item.CallID] = item
+		}
+	}
+	var out []model.Item
+	var open []string // calls whose results are due
+	settle := func() {
+		for _, id := range open {
+			r, ok := results[id]
+			if !ok {
+				r = model.Item{Kind: model.Result, CallID: id, Failed: true, Text: "The result was lost: codeagent ended before the call did. It may have run, wholly or in part."}
+			}
+			out = append(out, r)
+		}
+		open = nil
+	}
+	known := map[string]bool{}
+	for _, item := range items {
+		switch {
+		case item.Kind == model.Result:
+		case item.Kind == model.Call && (item.Call == nil || known[item.Call.ID]):
+		case item.Kind == model.Call:
+			known[item.Call.ID] = true
+			open = append(open, item.Call.ID)
+			out = append(out, item)
+		default:
+			settle()
+			out = append(out, item)
+		}
+	}
+	settle()
+	return out
+}

@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/prompts"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// What a tool call's path tells: events in plain types, words for the model.
+
+func started(a approvals.Action) event.ToolStarted {
+	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind, Title: a.Title, Folder: a.Folder}
+	if a.Kind == approvals.KindCommand {
+		e.Command = a.Command
+	}
+	return e
+}
+
+func requested(q *approvals.Request) event.PermissionRequested {
+	e := event.PermissionRequested{
+		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
+		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Held: q.Held,
+	}
+	if q.Action.Kind == approvals.KindCommand { // of an edit it is the patch
+		e.Command = q.Action.Command
+	}
+	return e
+}
+
+func finished(a approvals.Action, res tools.Result) event.ToolFinished {
+	e := event.ToolFinished{
+		CallID: a.CallID, Tool: a.Tool, Kind: a.Kind, Title: a.Title,
+		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
+		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Spill: res.Spill,
+	}
+	for _, c := range res.Changes {
+		e.Changes = append(e.Changes, event.FileChange(c))
+	}
+	return e
+}
+
+// yesWords is what a person said with a yes, for the model.
+func yesWords(ans approvals.Answer) string {
+	switch ans.Decision {
+	case approvals.Once, approvals.Session, approvals.Outside, approvals.OutsideSession:
+	default:
+		return ""
+	}
+	var b strings.Builder
+	if g := ans.Grant; g != nil && (ans.Decision == approvals.Once || ans.Decision == approvals.Session) {
+		// A face may hand back all that was asked; then this says no less than that.
+		things := append(append([]string{}, g.Write...), g.Read...)
+		for _, h := range g.Hosts {
+			things = append(things, h.String())
+		}
+		things = append(things, g.Sockets...)
+		what := "nothing beyond the sandbox"
+		if len(things) > 0 {
+			what = strings.Join(things, ", ")
+		}
+		b.WriteString("\n[approval] The user opened " + what + ".")
+	}
+	if reason := strings.TrimSpace(ans.Reason); reason != "" {
+		b.WriteString("\n[approval] The user allowed it and says: " + reason)
+	}
+	return b.String()
+}
+
+// endedBy says in words why ctx is done.
+func endedBy(ctx context.Context) string {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrStopped):
+		return "the user stopped the turn"
+	case errors.Is(cause, context.DeadlineExceeded):
+		return "the time limit was reached"
+	}
+	return "interrupted by the user"
+}
+
+// denialWords is what the model is told of what the sandbox refused a command.
+// The file tools say in their own results what was refused and how to ask.
+func (c *toolCall) denialWords(v sandbox.Verdict) string {
+	cfg := c.turn.agent.cfg
+	if c.action.Kind != approvals.KindCommand {
+		return ""
+	}
+	words := prompts.Denial(v, cfg.Attended, string(cfg.Gate.Mode()))
+	if words == "" {
+		return ""
+	}
+	return "\n" + words
+}
+
+// notRun is the outcome and the words for a call that did not run.
+func notRun(ctx context.Context, err error) (outcome, text string) {
+	refusal, refused := approvals.AsRefusal(err)
+	switch {
+	case refused && refusal.Hint != "":
+		return tools.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
+	case refused:
+		return tools.Refused, "Not run: " + sentence(refusal.Reason)
+	case ctx.Err() != nil:
+		return tools.Interrupted, "Not run: " + endedBy(ctx) + "."
+	}
+	return tools.Failed, "Not run: " + err.Error()
+}
+
+// short bounds a tool's name as the model wrote it: the longest real ones have
+// 64 letters.
+func short(name string) string {
+	const most = 64
+	if len(name) > most {
+		return strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return name
+}
+
+func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }
+
+func notRunWords(ctx context.Context, err error) string {
+	_, text := notRun(ctx, err)
+	return text
+}
+
+// endedEarly says why a run that was cut short was.
+func endedEarly(ctx context.Context, res tools.Result) string {
+	if !res.Failed {
+		return "" // it was done before the end came
+	}
+	return "\n[Ended early: " + endedBy(ctx) + ".]"
+}
+
+// whyNot is why a call was not permitted: the end of the turn goes before the
+// no that it caused, but for the no that ended the turn.
+func whyNot(ctx context.Context, err error) error {
+	if refusal, ok := approvals.AsRefusal(err); ok && refusal.Stop || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// repeats counts identical failing calls in a row.
+type repeats struct {
+	last  model.ToolCall
+	count int
+}
+
+// tellFrom is from which failure in a row on the model is told.
+const tellFrom = 3
+
+// failing counts one call and reports whether the model is to be told.
+func (r *repeats) failing(c model.ToolCall, result model.Item) bool {
+	c.ID = ""
+	switch {
+	case !result.Failed:
+		*r = repeats{}
+	case c == r.last:
+		r.count++
+	default:
+		*r = repeats{c, 1}
+	}
+	return r.count >= tellFrom
+}

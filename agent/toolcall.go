@@ -1,0 +1,327 @@
+package agent
+
+// The whole path of a tool call. Nothing runs any other way.
+//
+//	model.ToolCall
+//	  | plan    Tools.Plan           bad arguments, unknown tool ------> words, not run
+//	  v
+//	Action -> decide  Gate.Decide    refused: policy, impossible wish -> words, not run
+//	  | permit   | question
+//	  |          v
+//	  |     ask     Frontend.Ask     no, stop, nobody, interrupted ----> words, not run
+//	  |          v
+//	  |     settle  Gate.Settle      more than was shown, stale -------> words, not run
+//	  v          v permit
+//	run     Call.Run(permit)         refuses a permit for anything else
+//	  | output -> ToolOutput, thinned
+//	  | a refused system call that waits -> Hold: decide, ask, settle -> grant or no
+//	  v
+//	Verdict -> on-failure and denied: ask, settle, run once more
+//	  v
+//	report  result text for the model (with what was refused), ToolFinished
+//
+// Calls of one message run at the same time, each from the moment its arguments
+// are complete; a call that changes files runs alone, in its place.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/prompts"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+const (
+	// maxParallel is how many calls of a message run at once; the rest waits.
+	maxParallel = 8
+	// heldPatience is how long a held call waits for its answer: then it is a no.
+	heldPatience = 5 * time.Minute
+)
+
+// batch is the calls of one answer.
+type batch struct {
+	ctx   context.Context
+	turn  *turn
+	group errgroup.Group
+	slots chan struct{}
+	calls []*toolCall
+}
+
+func newBatch(ctx context.Context, t *turn) *batch {
+	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, maxParallel)}
+}
+
+// toolCall is one call on its way.
+type toolCall struct {
+	turn    *turn
+	model   model.ToolCall
+	planned tools.Call // nil when it could not be planned
+	action  approvals.Action
+	err     error         // why not
+	done    chan struct{} // closed when the result stands
+	result  model.Item
+}
+
+// start plans a call and sets it going. The goroutine ends with the call, at
+// the latest when ctx does; wait joins it.
+func (b *batch) start(mc model.ToolCall) {
+	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
+	earlier := b.calls
+	b.calls = append(b.calls, c)
+	c.plan()
+	b.group.Go(func() error {
+		defer close(c.done)
+		for _, before := range earlier {
+			if c.alone() || before.alone() {
+				<-before.done
+			}
+		}
+		b.slots <- struct{}{}
+		defer func() { <-b.slots }()
+		res, err := c.contained(b.ctx)
+		c.result = c.finish(b.ctx, res, err)
+		return nil
+	})
+}
+
+// wait returns the results in the order of the calls.
+func (b *batch) wait() []model.Item {
+	_ = b.group.Wait() // its functions return nil
+	results := make([]model.Item, len(b.calls))
+	for i, c := range b.calls {
+		results[i] = c.result
+		if c.turn.same.failing(c.model, c.result) {
+			results[i].Text += fmt.Sprintf("\n[You have made exactly this call %d times in a row, and it failed each time. It will fail again: do something else, or say what is missing.]", c.turn.same.count)
+		}
+	}
+	return results
+}
+
+// alone: the call changes files, so those before it end first and those after
+// it see what it did.
+func (c *toolCall) alone() bool { return c.action.Kind == approvals.KindEdit }
+
+// plan finds out what the call would do.
+func (c *toolCall) plan() {
+	c.err = contain(func() (err error) {
+		c.planned, err = c.turn.agent.cfg.Tools.Plan(c.model)
+		return err
+	})
+	if c.err == nil {
+		c.action = c.planned.Action()
+	} else {
+		c.planned = nil
+		name := short(c.model.Name)
+		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: approvals.KindRead, Title: "call of " + name}
+	}
+	c.turn.agent.emit(started(c.action))
+}
+
+// contained is perform for which a panic is a failed call like any other: a bug
+// in one tool must neither end the session nor leave the terminal raw.
+func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) {
+	var broken *bugError
+	perr := contain(func() error {
+		res, err = c.perform(ctx)
+		return nil
+	})
+	if errors.As(perr, &broken) {
+		// It may have been done in part, so this is a result and not a "not run".
+		return tools.Result{Failed: true, Outcome: tools.Failed, Message: broken.Error(),
+			Text: broken.Error() + "\nThe call may have been done in part."}, nil
+	}
+	return res, err
+}
+
+// perform is the path from the plan to the result. An error means: not run.
+func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
+	if c.err != nil {
+		return tools.Result{}, c.err
+	}
+	if ctx.Err() != nil {
+		return tools.Result{}, context.Cause(ctx)
+	}
+	gate := c.turn.agent.cfg.Gate
+	permit, question, err := gate.Decide(c.action)
+	var said string
+	switch {
+	case question != nil:
+		permit, said, err = c.askPermit(ctx, question)
+	case err != nil:
+		c.refusedAtOnce(err)
+	}
+	if err != nil {
+		return tools.Result{}, whyNot(ctx, err)
+	}
+	out := newOutput(c.turn.agent.emit, c.model.ID)
+	res, err := c.run(ctx, permit, out)
+	switch {
+	case err != nil:
+		return res, err
+	case ctx.Err() != nil:
+		res.Text += endedEarly(ctx, res)
+	default:
+		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
+			res = c.again(ctx, question, res, out)
+		} else {
+			res.Text += c.denialWords(res.Verdict)
+		}
+	}
+	res.Text += said
+	return res, err
+}
+
+// run runs the planned call under permit, telling its output as it comes. The
+// teller ends when the run does, after the last piece was told.
+func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output) (res tools.Result, err error) {
+	cfg := c.turn.agent.cfg
+	stage := cfg.Stage
+	stage.Output, stage.Mode = out.sink, cfg.Gate.Mode()
+	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
+	var teller errgroup.Group
+	out.open()
+	teller.Go(func() error { out.tell(); return nil })
+	defer func() {
+		out.close()
+		_ = teller.Wait() // its function returns nil
+	}()
+	return c.planned.Run(ctx, permit, stage)
+}
+
+// again asks whether a command that the sandbox refused may run with more, and
+// on yes runs it once more. Whatever comes of that, the first run did happen.
+func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
+	permit, said, err := c.askPermit(ctx, question)
+	if err != nil {
+		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
+		return first
+	}
+	second, err := c.run(ctx, permit, out)
+	if err != nil {
+		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(notRunWords(ctx, err))
+		return first
+	}
+	second.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The second run:\n" + second.Text
+	if ctx.Err() != nil {
+		second.Text += endedEarly(ctx, second)
+	} else {
+		second.Text += c.denialWords(second.Verdict)
+	}
+	second.Text += said
+	return second
+}
+
+// askPermit puts the question and settles the answer. What the person said with
+// a yes comes back in words for the model.
+func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
+	ans := c.put(ctx, question)
+	permit, err = c.turn.agent.cfg.Gate.Settle(question, ans)
+	c.answered(ctx, question, ans, err)
+	return permit, yesWords(ans), err
+}
+
+// put tells of a question and asks it. Whoever cannot ask is told no.
+func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
+	c.turn.agent.emit(requested(q))
+	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
+	switch {
+	case ctx.Err() != nil:
+		return approvals.Answer{Reason: endedBy(ctx)}
+	case err != nil:
+		return approvals.Answer{Reason: "the question could not be put: " + err.Error()}
+	}
+	return ans
+}
+
+// answered tells how a question ended, and stops the turn if that was the answer.
+func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans approvals.Answer, err error) {
+	a := c.turn.agent
+	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Reason: ans.Reason}
+	refusal, refused := approvals.AsRefusal(err)
+	switch {
+	case !refused:
+		e.Decision = "once"
+		if ans.Decision == approvals.Session || ans.Decision == approvals.OutsideSession {
+			e.Decision = "session"
+		}
+	case refusal.Stop:
+		e.Decision = "stopped"
+	case ans.Decision == approvals.Unattended:
+		e.Decision, e.Reason, e.Hint = "refused", refusal.Reason, refusal.Hint
+		a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
+	default:
+		e.Decision, e.Reason = "denied", refusal.Reason
+	}
+	a.emit(e)
+	if refused && refusal.Stop {
+		c.turn.stop(ErrStopped)
+	}
+}
+
+// refusedAtOnce tells of a question that the policy answered by itself. A wish
+// that nobody could grant was no question.
+func (c *toolCall) refusedAtOnce(err error) {
+	refusal, ok := approvals.AsRefusal(err)
+	if !ok || refusal.Request == nil {
+		return
+	}
+	q, a := refusal.Request, c.turn.agent
+	a.emit(requested(q))
+	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Decision: "refused", Reason: refusal.Reason, Hint: refusal.Hint})
+	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
+}
+
+// Hold answers for a system call of this tool call that the sandbox refused and
+// that waits. It implements sandbox.Holder: the same way, for one denial.
+func (c *toolCall) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+	gate := c.turn.agent.cfg.Gate
+	grant, question, err := gate.DecideHeld(c.action, d)
+	if err != nil {
+		c.refusedAtOnce(err)
+		return sandbox.Grant{}, false
+	}
+	if question == nil {
+		return grant, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, heldPatience)
+	defer cancel()
+	ans := c.put(ctx, question)
+	grant, err = gate.SettleHeld(question, ans)
+	c.answered(ctx, question, ans, err)
+	return grant, err == nil
+}
+
+var _ sandbox.Holder = (*toolCall)(nil)
+
+// finish makes the result that the model gets, and tells it.
+func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
+	if err != nil {
+		res.Failed = true
+		res.Outcome, res.Text = notRun(ctx, err)
+		if res.Message == "" {
+			res.Message, _, _ = strings.Cut(res.Text, "\n")
+		}
+	}
+	if res.Plan != nil {
+		e := event.PlanUpdated{Explanation: res.Explanation}
+		for _, s := range res.Plan {
+			e.Steps = append(e.Steps, event.PlanStep(s))
+		}
+		c.turn.agent.emit(e)
+	}
+	c.turn.agent.emit(finished(c.action, res))
+	text := strings.TrimRight(res.Text, "\n")
+	if text == "" {
+		text = "(no output)"
+	}
+	return model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Failed: res.Failed}
+}

@@ -1,0 +1,443 @@
+package approvals
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// tree is a file system in a map: a path's value is "d", "f", "s" (socket) or
+// "->target". Parents of what stands there are folders.
+type tree map[string]string
+
+func (t tree) Lstat(p string) (fs.FileMode, error) {
+	switch v := t[p]; {
+	case strings.HasPrefix(v, "->"):
+		return fs.ModeSymlink, nil
+	case v == "f":
+		return 0o644, nil
+	case v == "s":
+		return fs.ModeSocket, nil
+	case v == "d" || p == "/":
+		return fs.ModeDir, nil
+	}
+	for q := range t {
+		if strings.HasPrefix(q, p+"/") {
+			return fs.ModeDir, nil
+		}
+	}
+	return 0, &fs.PathError{Op: "lstat", Path: p, Err: fs.ErrNotExist}
+}
+
+func (t tree) Readlink(p string) (string, error) {
+	if target, ok := strings.CutPrefix(t[p], "->"); ok {
+		return target, nil
+	}
+	return "", errors.New("not a link")
+}
+
+func disk() tree {
+	return tree{
+		"/home/u/src/app/main.go":                  "f",
+		"/home/u/src/app/.git/hooks":               "d",
+		"/home/u/src/app/.envrc":                   "f",
+		"/home/u/src/app/out":                      "->/srv/data",
+		"/home/u/.npm/_cacache":                    "d",
+		"/home/u/.npmrc":                           "f",
+		"/home/u/.ssh/id":                          "f",
+		"/home/u/.config/codeagent/config.toml":    "f",
+		"/home/u/.config/other/settings":           "f",
+		"/srv/data/x":                              "f",
+		"/etc/hosts":                               "f",
+		"/run/docker.sock":                         "s",
+		"/home/u/src/other/.envrc":                 "f",
+		"/home/u/src/other/web/pages/[id]/page.ts": "f",
+	}
+}
+
+const workspace = "/home/u/src/app"
+
+func confined() sandbox.Policy {
+	p := sandbox.WorkspaceWrite(workspace)
+	p.Protected.Paths = sandbox.GitProtected(workspace + "/.git")
+	p.Protected.Own = []string{"/home/u/.config/codeagent", "/opt/codeagent/bin"}
+	p.DenyRead = []string{"/home/u/.ssh", "**/.env"}
+	return p
+}
+
+type world struct {
+	*Gate
+	disk tree
+}
+
+func newGate(mode Mode, base sandbox.Policy, more ...func(*Options)) world {
+	d, n := disk(), 0
+	o := Options{
+		Mode: mode, Base: base, Resolver: d, Home: "/home/u", Workspace: workspace,
+		NewID: func() string { n++; return fmt.Sprintf("q%d", n) },
+	}
+	for _, f := range more {
+		f(&o)
+	}
+	return world{NewGate(o), d}
+}
+
+func command(text string, w Wish) Action {
+	return Action{
+		CallID: "c1", Tool: "shell", Kind: KindCommand, Title: "$ " + text, Command: text, Folder: workspace,
+		Argv: []string{"/bin/bash", "-c", text}, Wish: w,
+	}
+}
+
+func edit(paths ...string) Action {
+	return Action{CallID: "c2", Tool: "apply_patch", Kind: KindEdit, Title: "edit", Folder: workspace, Paths: paths}
+}
+
+// row is one line of testdata/gate.txt.
+type row struct{ modes, sandbox, kinds, wishes, command, decision, nobody string }
+
+func rows(t *testing.T) []row {
+	t.Helper()
+	f, err := os.Open("testdata/gate.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []row
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if strings.HasPrefix(s.Text(), "#") {
+			continue
+		}
+		c := strings.Fields(s.Text())
+		if len(c) != 7 {
+			t.Fatalf("gate.txt: %q has %d columns", s.Text(), len(c))
+		}
+		out = append(out, row{c[0], c[1], c[2], c[3], c[4], c[5], c[6]})
+	}
+	return out
+}
+
+func (r row) matches(mode, box, kind, wish, cmd string) bool {
+	in := func(pattern, v string) bool { return pattern == "*" || slices.Contains(strings.Split(pattern, "|"), v) }
+	return in(r.modes, mode) && in(r.sandbox, box) && in(r.kinds, kind) && in(r.wishes, wish) && in(r.command, cmd)
+}
+
+// deed builds an action for one cell of the table; false where there is none.
+func cell(kind, wish, cmd string) (Action, bool) {
+	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
+	if kind == KindCommand {
+		a.Command = map[string]string{"known": "cat main.go | wc -l", "other": "npm test"}[cmd]
+	} else if cmd == "known" {
+		return a, false
+	}
+	if kind == KindEdit {
+		paths := map[string]string{"none": "main.go", "new": "/srv/data/x", "bad": "~/.config/codeagent/config.toml"}
+		p, ok := paths[wish]
+		a.Paths = []string{p}
+		return a, ok
+	}
+	switch wish {
+	case "new":
+		a.Wish.Write = []string{"~/.npm"}
+	case "outside":
+		a.Wish.Unsandboxed = true
+	case "bad":
+		a.Wish.Write = []string{"/"}
+	}
+	return a, true
+}
+
+func decided(p Permit, r *Request, err error) string {
+	switch {
+	case p.minted && r == nil && err == nil:
+		return "run"
+	case !p.minted && r != nil && err == nil:
+		return "ask"
+	case !p.minted && r == nil && err != nil:
+		return "refuse"
+	}
+	return fmt.Sprintf("not exactly one of three: %v %v %v", p.minted, r, err)
+}
+
+func TestDecisionTable(t *testing.T) {
+	table := rows(t)
+	used := make([]bool, len(table))
+	for _, mode := range Modes() {
+		for _, box := range []string{"on", "off"} {
+			for _, kind := range []string{KindCommand, KindEdit, KindRead, KindPlan} {
+				for _, wish := range []string{"none", "new", "outside", "bad"} {
+					for _, cmd := range []string{"known", "other"} {
+						a, ok := cell(kind, wish, cmd)
+						if !ok {
+							continue
+						}
+						i := slices.IndexFunc(table, func(r row) bool { return r.matches(string(mode), box, kind, wish, cmd) })
+						name := fmt.Sprintf("%s sandbox=%s %s wish=%s command=%s", mode, box, kind, wish, cmd)
+						if i < 0 {
+							t.Errorf("%s: no row", name)
+							continue
+						}
+						used[i] = true
+						base := confined()
+						if box == "off" {
+							base = sandbox.FullAccess()
+						}
+						g := newGate(mode, base)
+						p, r, err := g.Decide(a)
+						got := decided(p, r, err)
+						if got != table[i].decision {
+							t.Errorf("%s: %s (%v), want %s", name, got, err, table[i].decision)
+						}
+						if got == "ask" {
+							p, err = g.Settle(r, Answer{Decision: Unattended})
+							got = decided(p, nil, err)
+						}
+						if got != table[i].nobody {
+							t.Errorf("%s, nobody there: %s, want %s", name, got, table[i].nobody)
+						}
+					}
+				}
+			}
+		}
+	}
+	for i, u := range used {
+		if !u {
+			t.Errorf("row %d of gate.txt matches nothing", i+1)
+		}
+	}
+}
+
+func TestTableStandsAtTheTopOfTheGate(t *testing.T) {
+	source, err := os.ReadFile("gate.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/gate.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(strings.TrimPrefix(line, "#"))
+		if !strings.Contains(string(source), "//\t"+line+"\n") {
+			t.Errorf("gate.go does not quote: %s", line)
+		}
+	}
+}
+
+func mustAsk(t *testing.T, g world, a Action) *Request {
+	t.Helper()
+	_, r, err := g.Decide(a)
+	if r == nil {
+		t.Fatalf("not asked: %v", err)
+	}
+	return r
+}
+
+func mustPolicy(t *testing.T, p Permit, err error, a Action) sandbox.Policy {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("refused: %v", err)
+	}
+	pol, err := p.Policy(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pol
+}
+
+func keys(r *Request) string {
+	var out []string
+	for _, o := range r.Options {
+		k := o.Key
+		if o.Disabled != "" {
+			k = "(" + k + ")"
+		}
+		out = append(out, k)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestOptionsAreLeastFirst(t *testing.T) {
+	hosts := Wish{Hosts: []string{"registry.npmjs.org:443"}}
+	both := Wish{Write: []string{"~/.npm"}, Unsandboxed: true}
+	for _, c := range []struct {
+		name   string
+		mode   Mode
+		action Action
+		more   func(*Options)
+		want   string
+		widest bool
+	}{
+		{"paths", OnRequest, command("npm i", Wish{Write: []string{"~/.npm"}}), nil, "1 2 n s", false},
+		{"outside asked", OnRequest, command("npm i", Wish{Unsandboxed: true}), nil, "(1) (2) 4 5 n s", true},
+		{"outside and a path", OnRequest, command("npm i", both), nil, "1 2 4 5 n s", true},
+		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, "(1) (2) 4 5 n s", true},
+		{"a host it can", OnRequest, command("npm i", hosts), func(o *Options) { o.GrantsHosts = true }, "1 2 n s", false},
+		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, "(1) (2) 4 5 n s", true},
+		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "(1) (2) 4 5 n s", true},
+		{"deny_read as a whole", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh"}}), nil, "1 2 n s", false},
+		{"leave to run", Untrusted, command("npm test", Wish{}), nil, "1 2 n s", false},
+		{"leave to edit", Untrusted, edit("main.go"), nil, "1 2 n s", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGate(c.mode, confined())
+			if c.more != nil {
+				g = newGate(c.mode, confined(), c.more)
+			}
+			r := mustAsk(t, g, c.action)
+			if got := keys(r); got != c.want || r.Widest != c.widest {
+				t.Errorf("options %q widest %v, want %q %v", got, r.Widest, c.want, c.widest)
+			}
+			if strings.Contains(c.want, "(1)") {
+				if _, err := g.Settle(r, Answer{Decision: Once}); err == nil {
+					t.Error("a disabled option was accepted")
+				}
+			}
+		})
+	}
+}
+
+func TestNothingNewIsNotAsked(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	a := command("make", Wish{Write: []string{".", "./build", "~/src/app/x"}, Read: []string{"/etc/hosts"}})
+	p, r, err := g.Decide(a)
+	if r != nil {
+		t.Fatalf("asked for %+v", r.Grant)
+	}
+	if pol := mustPolicy(t, p, err, a); len(pol.Write) != 1 {
+		t.Errorf("write roots %v", pol.Write)
+	}
+}
+
+func TestAfterDenial(t *testing.T) {
+	certain := sandbox.Verdict{
+		Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
+		Suggest: sandbox.Grant{Write: []string{"/home/u/.npm"}},
+		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/home/u/.npm/x"}},
+	}
+	likely := certain
+	likely.Confidence, likely.Evidence = sandbox.Likely, sandbox.EvidenceOutputOnly
+	passed := certain
+	passed.Denied = false
+	own := certain
+	own.Suggest = sandbox.Grant{Write: []string{"/opt/codeagent/bin/x"}}
+	lookup := certain
+	lookup.Suggest = sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "example.org"}}}
+	for _, c := range []struct {
+		name string
+		mode Mode
+		v    sandbox.Verdict
+		want string // keys, "" when nothing is asked
+		fill string // the grant shown
+	}{
+		{"certain", OnFailure, certain, "1 2 n s", "write /home/u/.npm"},
+		{"a guess fills nothing in", OnFailure, likely, "(1) (2) 4 5 n s", "leave the sandbox"},
+		{"not denied", OnFailure, passed, "", ""},
+		{"codeagent's own", OnFailure, own, "", ""},
+		{"a lookup", OnFailure, lookup, "(1) (2) 4 5 n s", "reach example.org"},
+		{"on-request", OnRequest, certain, "", ""},
+		{"never", Never, certain, "", ""},
+		{"untrusted", Untrusted, certain, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGate(c.mode, confined())
+			a := command("npm i", Wish{})
+			r := g.AfterDenial(a, c.v)
+			if c.want == "" {
+				if r != nil {
+					t.Fatalf("asked: %+v", r)
+				}
+				return
+			}
+			if r == nil {
+				t.Fatal("not asked")
+			}
+			if keys(r) != c.want || grantWords(r.Grant) != c.fill || !r.AfterFailure {
+				t.Errorf("options %q grant %q after %v", keys(r), grantWords(r.Grant), r.AfterFailure)
+			}
+			d := Once
+			if r.Options[0].Disabled != "" {
+				d = Outside
+			}
+			p, err := g.Settle(r, Answer{Decision: d})
+			pol := mustPolicy(t, p, err, a)
+			if !pol.Unconfined && !pol.JudgeWrite("/home/u/.npm/x").Allowed {
+				t.Error("yes opened nothing")
+			}
+		})
+	}
+}
+
+func TestHeldCallTakesTheSameWay(t *testing.T) {
+	a := command("npm i", Wish{})
+	held := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x"}
+	g := newGate(OnRequest, confined())
+	_, r, err := g.DecideHeld(a, held)
+	if r == nil || !r.Held || keys(r) != "1 2 n s" {
+		t.Fatalf("%+v %v", r, err)
+	}
+	grant, err := g.SettleHeld(r, Answer{Decision: Session})
+	if err != nil || !slices.Equal(grant.Write, []string{"/home/u/.npm/x"}) {
+		t.Fatalf("%+v %v", grant, err)
+	}
+	// Granted for the session: the next one waits for nobody.
+	grant, r, err = g.DecideHeld(a, held)
+	if err != nil || r != nil || len(grant.Write) != 1 {
+		t.Errorf("%+v %v %v", grant, r, err)
+	}
+	for name, d := range map[string]sandbox.Denial{
+		"own":     {Kind: sandbox.KindProtected, Target: "/opt/codeagent/bin/helper"},
+		"syscall": {Kind: sandbox.KindSyscall, Operation: "ptrace", Target: "ptrace"},
+		"host":    {Kind: sandbox.KindNetwork, Target: "example.org:443"},
+		"allowed": {Kind: sandbox.KindWrite, Target: workspace + "/x"},
+	} {
+		if grant, r, err := g.DecideHeld(a, d); err == nil || r != nil || !grant.Empty() {
+			t.Errorf("%s: %+v %v %v", name, grant, r, err)
+		}
+	}
+	never := newGate(Never, confined())
+	if _, r, err := never.DecideHeld(a, held); r != nil || err == nil {
+		t.Errorf("never: %v %v", r, err)
+	}
+}
+
+func TestRequestShowsWhoAndWhat(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	r := mustAsk(t, g, command("npm install --no-audit leftpad", Wish{Write: []string{"~/.npm"}, Justification: strings.Repeat("é", 3000)}))
+	if r.Title != "npm install wants to write /home/u/.npm" {
+		t.Errorf("title %q", r.Title)
+	}
+	if len(r.Justification) > maxReason || !strings.HasPrefix(r.Justification, "éé") {
+		t.Errorf("justification of %d bytes", len(r.Justification))
+	}
+	r = mustAsk(t, g, command("\x1b[31mrm\u202e "+strings.Repeat("x", 500)+"\nsecond", Wish{Unsandboxed: true}))
+	if strings.ContainsAny(r.Title, "\x1b\n\u202e") || len([]rune(r.Title)) > 80 {
+		t.Errorf("title %q", r.Title)
+	}
+	if path.IsAbs(r.Title) {
+		t.Error("title is a path")
+	}
+}
+
+func TestTheQuestionNamesTheProgram(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{`echo "hello there" > x`, "echo"},
+		{"npm install --no-audit leftpad", "npm install"},
+		{"git -C x push", "git"},
+		{"FOO=1 /usr/bin/make all", "make"},
+		{"A=b", "A=b"},
+	}
+	for _, tt := range tests {
+		if got := who(Action{Kind: KindCommand, Command: tt.line}); got != tt.want {
+			t.Errorf("who(%q) = %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}

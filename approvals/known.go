@@ -1,0 +1,205 @@
+package approvals
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What a command's text may spare is a question, never the sandbox. A command
+// is known when bash would run nothing but programs of the list below, with
+// arguments that stand there literally, and options that are listed too.
+// Everything else is asked about: the list says what is known, not what is good.
+
+const (
+	// maxCommand keeps the parser's recursion far from the stack's end (three
+	// megabytes of "$(" end the process, and no recover catches that) and its
+	// time short: 32 KiB of "(" take most of a second, this takes 20 ms.
+	maxCommand = 4 << 10
+	// maxChain is how many programs one known command may run: more are not read.
+	maxChain = 16
+)
+
+// program is one entry of the list, by exact argv[0].
+type program struct {
+	name string
+	// short are the one-letter options, alone or in a cluster; digits stand for
+	// counts (-20, -n5). long are the long ones (and find's predicates), with
+	// or without "=value".
+	short string
+	long  []string
+	// script, when set, must accept the first operand.
+	script func(string) bool
+	// why says why running it changes nothing.
+	why string
+}
+
+// known is the list. Left out on purpose: git (the repository's own settings
+// name programs to run), rg (--pre, configuration file), awk, sed beyond line
+// ranges, xargs, env, less and man (run programs), tar, tee, date and hostname
+// (an operand sets them), uniq (its second operand is written), tree (-o), cd
+// (the next command means another place), every interpreter.
+var known = []program{
+	{name: "cat", short: "AbeEnstTuv", why: "prints files"},
+	{name: "ls", short: "aAlhrRtSdFip1", long: []string{"--all", "--almost-all", "--human-readable", "--recursive", "--reverse"}, why: "lists folders"},
+	{name: "pwd", short: "LP", why: "prints the folder"},
+	{name: "head", short: "ncqv0123456789", why: "prints the beginning of files"},
+	{name: "tail", short: "ncqv0123456789", why: "prints the end of files; not -f, which never ends"},
+	{name: "wc", short: "lwcmL", why: "counts"},
+	{name: "nl", short: "ba", why: "prints files with line numbers"},
+	{name: "grep", short: "ivnclLrRHhoswxEFABCm0123456789", long: []string{"--include", "--exclude", "--exclude-dir"}, why: "searches; no option of these runs or writes"},
+	{name: "find", long: []string{
+		"-name", "-iname", "-path", "-ipath", "-type", "-maxdepth", "-mindepth", "-size", "-mtime", "-mmin",
+		"-newer", "-empty", "-print", "-print0", "-not", "-o", "-a", "-or", "-and", "-prune",
+	}, why: "lists files; without -exec, -ok, -delete and the -f… actions"},
+	{name: "sed", short: "n", script: lineRange, why: "prints a range of lines, and no other script"},
+	{name: "sort", short: "nrufbdkV0123456789", why: "prints sorted; without -o and --compress-program"},
+	{name: "cut", short: "dfcbs0123456789", why: "prints columns"},
+	{name: "tr", short: "cdsC", why: "translates its input"},
+	{name: "diff", short: "uqrNabwBiy0123456789", why: "compares files"},
+	{name: "cmp", short: "ls", why: "compares files"},
+	{name: "stat", short: "Lft", why: "prints what is known of files"},
+	{name: "file", short: "biL", why: "guesses what files are; without -C, which writes"},
+	{name: "du", short: "shackmd0123456789", why: "sums sizes"},
+	{name: "df", short: "hkTi", why: "prints free space"},
+	{name: "basename", why: "cuts a path"},
+	{name: "dirname", why: "cuts a path"},
+	{name: "realpath", short: "ems", why: "resolves a path"},
+	{name: "readlink", short: "fenm", why: "prints a link"},
+	{name: "md5sum", short: "b", why: "sums"},
+	{name: "sha256sum", short: "b", why: "sums"},
+	{name: "echo", short: "neE", why: "prints its arguments"},
+	{name: "true", why: "does nothing"},
+	{name: "false", why: "does nothing"},
+	{name: "whoami", why: "prints the user"},
+	{name: "id", short: "ugnGr", why: "prints the user"},
+	{name: "uname", short: "asnrvmpio", why: "prints the system"},
+	{name: "nproc", why: "counts processors"},
+	{name: "which", short: "a", why: "finds programs"},
+}
+
+// knownReadOnly reports whether command is a list or pipeline of known programs
+// only. When in doubt it says no.
+func knownReadOnly(command string) bool {
+	if len(command) > maxCommand || !plainASCII(command) || strings.Contains(command, "\\\n") {
+		return false
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
+	if err != nil || len(f.Stmts) == 0 || len(f.Last) > 0 {
+		return false
+	}
+	count := 0
+	return !slices.ContainsFunc(f.Stmts, func(s *syntax.Stmt) bool { return !knownStmt(s, &count) }) && count <= maxChain
+}
+
+// plainASCII refuses what the parser and bash read differently (a carriage
+// return, NUL) and letters that look like others.
+func plainASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+func knownStmt(s *syntax.Stmt, count *int) bool {
+	if len(s.Comments) > 0 || s.Negated || s.Background || s.Coprocess || s.Disown || len(s.Redirs) > 0 {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		switch c.Op {
+		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
+			return knownStmt(c.X, count) && knownStmt(c.Y, count)
+		}
+	case *syntax.CallExpr:
+		*count++
+		if len(c.Assigns) > 0 || len(c.Args) == 0 {
+			return false
+		}
+		argv := make([]string, len(c.Args))
+		for i, w := range c.Args {
+			text, ok := literal(w)
+			if !ok {
+				return false
+			}
+			argv[i] = text
+		}
+		return knownArgv(argv)
+	}
+	return false
+}
+
+// literal returns the word as the program will see it, and false for every word
+// that bash would change.
+func literal(w *syntax.Word) (string, bool) {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, "*?[]{}~\\$`!") {
+				return "", false
+			}
+			b.WriteString(p.Value)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return "", false
+			}
+			for _, inner := range p.Parts {
+				lit, ok := inner.(*syntax.Lit)
+				if !ok || strings.ContainsAny(lit.Value, "\\$`!") {
+					return "", false
+				}
+				b.WriteString(lit.Value)
+			}
+		default:
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+func knownArgv(argv []string) bool {
+	i := slices.IndexFunc(known, func(p program) bool { return p.name == argv[0] })
+	if i < 0 {
+		return false
+	}
+	p, script := known[i], known[i].script
+	for _, arg := range argv[1:] {
+		switch {
+		case arg == "-" || !strings.HasPrefix(arg, "-"):
+			if script != nil && !script(arg) {
+				return false
+			}
+			script = nil
+		case !p.allows(arg):
+			return false
+		}
+	}
+	// A program with a script must have been given one.
+	return script == nil
+}
+
+// allows reports whether arg, which begins with "-", is a listed option.
+func (p program) allows(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	if slices.Contains(p.long, name) {
+		return true
+	}
+	return !strings.HasPrefix(arg, "--") && strings.Trim(arg[1:], p.short) == "" && p.short != ""
+}
+
+// lineRange accepts sed's "12p" and "12,40p".
+func lineRange(s string) bool {
+	body, ok := strings.CutSuffix(s, "p")
+	from, to, two := strings.Cut(body, ",")
+	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+	return ok && digits(from) && (!two || digits(to))
+}

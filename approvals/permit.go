@@ -1,0 +1,40 @@
+package approvals
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"codeagent/sandbox"
+)
+
+// Permit lets exactly one action run under one policy. Only a Gate mints one;
+// the zero Permit permits nothing.
+type Permit struct {
+	minted bool
+	action [sha256.Size]byte
+	policy sandbox.Policy
+}
+
+// ErrNoPermit reports a permit that was not minted for the action at hand.
+var ErrNoPermit = errors.New("not permitted: no permit was given for exactly this action")
+
+// Policy returns the policy under which a may run, or ErrNoPermit unless p was
+// minted for exactly a, every field included.
+func (p Permit) Policy(a Action) (sandbox.Policy, error) {
+	if !p.minted || p.action != fingerprint(a) {
+		return sandbox.Policy{}, ErrNoPermit
+	}
+	return p.policy.Clone(), nil
+}
+
+func mint(a Action, p sandbox.Policy) Permit {
+	return Permit{minted: true, action: fingerprint(a), policy: p.Clone()}
+}
+
+// fingerprint covers every field of a, present and future: the Go syntax of a
+// struct of strings, slices and bools names each and quotes each string, so
+// that no two actions are written alike.
+func fingerprint(a Action) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%#v", a))
+}

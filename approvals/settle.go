@@ -1,0 +1,280 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// request writes the question for a and what it wants.
+func (g *Gate) request(a Action, w want) Request {
+	r := Request{
+		ID: g.opts.NewID(), CallID: a.CallID,
+		Grant: w.grant, Warnings: w.warnings,
+		Justification: clip(a.Wish.Justification, maxReason),
+		Widest:        w.unsandboxed || w.blocked != "",
+	}
+	r.Action = cloneAction(a)
+	if w.grant.Empty() && w.unsandboxed {
+		r.Grant = sandbox.Grant{Unsandboxed: true}
+	}
+	switch {
+	case !r.Grant.Empty():
+		r.Title = who(a) + " wants to " + grantWords(r.Grant)
+	case a.Kind == KindEdit:
+		r.Title = who(a) + " wants to edit " + firstOf(a.Paths)
+	default:
+		r.Title = who(a) + " wants to run"
+	}
+	if w.blocked != "" {
+		r.Warnings = append(r.Warnings, w.blocked+": it can only be granted by running outside the sandbox")
+	}
+	if r.Widest {
+		r.Warnings = append(r.Warnings, "outside the sandbox it may change every file you may, and reach every host")
+	} else if g.opts.Base.Unconfined {
+		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
+	}
+	r.Options = options(a, r.Grant, w)
+	return r
+}
+
+// options lists the answers, least first. Outside the sandbox is offered only
+// when it was asked for, or when nothing less can be held here.
+func options(a Action, grant sandbox.Grant, w want) []Option {
+	once := Option{Key: "1", Decision: Once, Label: "this once"}
+	session := Option{Key: "2", Decision: Session, Label: "this session"}
+	switch {
+	case grant.Unsandboxed:
+		once.Disabled = "nothing narrower was asked for"
+		session.Disabled = once.Disabled
+	case w.blocked != "":
+		once.Disabled, session.Disabled = w.blocked, w.blocked
+	case grant.Empty() && a.Kind == KindEdit:
+		session.Label = "this session, these files"
+	case grant.Empty():
+		session.Label = "this session, exactly this command in this folder"
+	}
+	out := []Option{once, session}
+	if w.unsandboxed || w.blocked != "" {
+		label := "outside the sandbox, once"
+		if w.blocked != "" {
+			label += " (" + w.blocked + ")"
+		}
+		out = append(out,
+			Option{Key: "4", Decision: Outside, Label: label},
+			Option{Key: "5", Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder"})
+	}
+	return append(out,
+		Option{Key: "n", Decision: Deny, Label: "no, because …"},
+		Option{Key: "s", Decision: Stop, Label: "stop"})
+}
+
+// heldOptions leaves out what a command that already runs cannot do.
+func heldOptions(all []Option) []Option {
+	return slices.DeleteFunc(all, func(o Option) bool { return o.Decision == Outside || o.Decision == OutsideSession })
+}
+
+// Settle turns the answer to r into a permit, or into a *Refusal. A question is
+// settled once. Of r only the ID is used.
+func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
+	asked, grant, err := g.answer(r, ans)
+	if err != nil {
+		return Permit{}, err
+	}
+	return mint(asked.Action, g.Base().With(grant)), nil
+}
+
+// SettleHeld is Settle for a question of DecideHeld: it returns the grant under
+// which the waiting call goes on.
+func (g *Gate) SettleHeld(r *Request, ans Answer) (sandbox.Grant, error) {
+	_, grant, err := g.answer(r, ans)
+	return grant, err
+}
+
+// answer checks ans against what was asked and remembers what holds for the session.
+func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
+	if r == nil {
+		return Request{}, sandbox.Grant{}, refuse("nothing was asked")
+	}
+	asked, ok := g.take(r.ID)
+	if !ok {
+		return Request{}, sandbox.Grant{}, refuse("the question was never asked, or is answered already")
+	}
+	if refusal := g.noInWords(asked, ans); refusal != nil {
+		return asked, sandbox.Grant{}, refusal
+	}
+	base := g.Base()
+	grant, refusal := g.yes(base, asked, ans)
+	if refusal != nil {
+		return asked, sandbox.Grant{}, refusal
+	}
+	g.remember(asked, ans.Decision, grant)
+	return asked, grant, nil
+}
+
+// noInWords is the refusal that ans is, or nil when it is a yes.
+func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
+	because := ""
+	if reason := strings.TrimSpace(clip(ans.Reason, maxReason)); reason != "" {
+		because = ": " + reason
+	}
+	switch ans.Decision {
+	case Once, Session, Outside, OutsideSession:
+		if ans.Command == "" || ans.Command == asked.Action.Command {
+			return nil
+		}
+		return refuse("the user wants another command instead: %s%s", ans.Command, because)
+	case Deny:
+		return &Refusal{Reason: "the user said no" + because}
+	case Stop:
+		return &Refusal{Reason: "the user said no and stopped the turn" + because, Stop: true}
+	case Unattended:
+		return &Refusal{
+			Reason: "nobody is there to be asked, so this was refused" + because,
+			Hint:   g.hint(asked.Grant), Request: &asked,
+		}
+	}
+	return refuse("the answer %q is not understood and counts as no", string(ans.Decision))
+}
+
+// yes is what an answer of yes opens.
+func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Grant, *Refusal) {
+	i := slices.IndexFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision })
+	if i < 0 {
+		return sandbox.Grant{}, refuse("the answer %q was not offered", string(ans.Decision))
+	}
+	shown := asked.Grant
+	grant := shown
+	if ans.Grant != nil {
+		if !g.narrower(base, *ans.Grant, shown) {
+			return sandbox.Grant{}, refuse("the answer opens more than was shown, and counts as no")
+		}
+		grant = cloneGrant(*ans.Grant)
+	}
+	if ans.Decision == Outside || ans.Decision == OutsideSession {
+		return sandbox.Grant{Unsandboxed: true}, nil
+	}
+	if grant.Unsandboxed {
+		return sandbox.Grant{}, refuse("outside the sandbox is a decision of its own")
+	}
+	if blocked := g.blocked(base, grant); blocked != "" {
+		return sandbox.Grant{}, refuse("%s", blocked)
+	}
+	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
+		if !g.unmoved(p) {
+			return sandbox.Grant{}, refuse("%s became something else while the question was open", show(p))
+		}
+	}
+	return grant, nil
+}
+
+// remember keeps a session answer, bound to exactly what was shown.
+func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
+	a := asked.Action
+	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
+	switch {
+	case d == OutsideSession:
+		e.Command, e.Folder, e.Outside, e.deed = a.Command, a.Folder, true, deedOf(a)
+	case d == Session && a.Kind == KindEdit:
+		e.Grant = grant
+		for _, raw := range a.Paths {
+			// What cannot be resolved any more is asked again.
+			if p, r := g.canonical(a.Folder, raw); r == nil {
+				e.Paths = append(e.Paths, p)
+			}
+		}
+	case d == Session && g.opts.Mode == Untrusted && a.Kind == KindCommand && !asked.Held:
+		e.Grant = grant
+		e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
+	case d == Session:
+		e.Grant = grant
+	default:
+		return
+	}
+	g.ledger.add(e)
+}
+
+// hint is what would allow gr where nobody can be asked.
+func (g *Gate) hint(gr sandbox.Grant) string {
+	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
+	if len(gr.Hosts) > 0 || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write) == 0 {
+		return ask
+	}
+	var flags []string
+	for _, p := range gr.Write {
+		name := g.flag(p)
+		if name == "" {
+			return ask
+		}
+		flags = append(flags, name+" "+quote(p))
+	}
+	return "codeagent exec " + strings.Join(flags, " ") + " …"
+}
+
+// flag is the flag that opens exactly p, "" if there is none: no flag opens a
+// device or a socket, or a file whose folder is missing too.
+func (g *Gate) flag(p string) string {
+	m, err := g.opts.Resolver.Lstat(p)
+	switch {
+	case err == nil && m.IsDir():
+		return "--add-dir"
+	case err == nil && m.IsRegular(), errors.Is(err, fs.ErrNotExist) && g.entry(path.Dir(p)) == isFolder:
+		return "--add-file"
+	}
+	return ""
+}
+
+// quote writes p as one word of a POSIX shell.
+func quote(p string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%:,", r)
+	}
+	if strings.IndexFunc(p, func(r rune) bool { return !plain(r) }) < 0 {
+		return p
+	}
+	return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
+}
+
+func firstOf(paths []string) string {
+	switch len(paths) {
+	case 0:
+		return "files"
+	case 1:
+		return show(paths[0])
+	}
+	return fmt.Sprintf("%s and %d more", show(paths[0]), len(paths)-1)
+}
+
+func cloneGrant(gr sandbox.Grant) sandbox.Grant {
+	gr.Write, gr.Read = slices.Clone(gr.Write), slices.Clone(gr.Read)
+	gr.Hosts, gr.Sockets = slices.Clone(gr.Hosts), slices.Clone(gr.Sockets)
+	return gr
+}
+
+func cloneAction(a Action) Action {
+	a.Argv, a.Paths = slices.Clone(a.Argv), slices.Clone(a.Paths)
+	w := &a.Wish
+	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)
+	w.Hosts, w.Sockets = slices.Clone(w.Hosts), slices.Clone(w.Sockets)
+	return a
+}
+
+// clip bounds s to n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// AsRefusal returns the *Refusal that err is.
+func AsRefusal(err error) (*Refusal, bool) {
+	var r *Refusal
+	ok := errors.As(err, &r)
+	return r, ok
+}

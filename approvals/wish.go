@@ -1,0 +1,346 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/sandbox"
+)
+
+const (
+	// maxWishes bounds the entries of one wish: more cannot be read and judged
+	// by a person.
+	maxWishes = 32
+	// maxEntry is PATH_MAX: no longer path can be opened.
+	maxEntry = 4096
+	// maxReason bounds a justification, in bytes.
+	maxReason = 2 << 10
+)
+
+// want is a wish made exact: canonical, checked, and without what is allowed
+// anyway.
+type want struct {
+	grant       sandbox.Grant
+	unsandboxed bool
+	// warnings are said aloud in the question.
+	warnings []string
+	// blocked says why the narrow grant cannot be held here; empty when it can.
+	blocked string
+}
+
+func (w want) empty() bool { return w.grant.Empty() && !w.unsandboxed }
+
+// refuse is a wish that nobody can grant, in words for the model.
+func refuse(format string, args ...any) *Refusal {
+	return &Refusal{Reason: fmt.Sprintf(format, args...)}
+}
+
+// want makes w exact under base. Paths are taken relative to folder. A
+// bareHosts wish may name hosts without a port: such a lookup comes from a
+// denial, never from the model.
+func (g *Gate) want(base sandbox.Policy, folder string, w Wish, bareHosts bool) (want, *Refusal) {
+	if base.Unconfined {
+		return want{}, nil
+	}
+	out := want{unsandboxed: w.Unsandboxed}
+	for _, raw := range w.Write {
+		p, r := g.canonical(folder, raw)
+		if r != nil {
+			return want{}, r
+		}
+		if base.JudgeWrite(p).Allowed || slices.Contains(out.grant.Write, p) {
+			continue
+		}
+		if r := g.refusePath(base, raw, p); r != nil {
+			return want{}, r
+		}
+		out.grant.Write = append(out.grant.Write, p)
+		out.warnings = append(out.warnings, g.writeWarnings(base, p)...)
+	}
+	for _, raw := range w.Read {
+		p, r := g.canonical(folder, raw)
+		if r != nil {
+			return want{}, r
+		}
+		if base.JudgeRead(p).Allowed || slices.Contains(out.grant.Read, p) {
+			continue
+		}
+		if r := g.refusePath(base, raw, p); r != nil {
+			return want{}, r
+		}
+		out.grant.Read = append(out.grant.Read, p)
+		out.warnings = append(out.warnings, readWarnings(base, p)...)
+	}
+	if r := out.addHosts(base, w.Hosts, bareHosts); r != nil {
+		return want{}, r
+	}
+	if r := g.addSockets(&out, base, folder, w.Sockets); r != nil {
+		return want{}, r
+	}
+	// What is allowed anyway does not count: an edit may touch many files.
+	if n := len(out.grant.Write) + len(out.grant.Read) + len(out.grant.Hosts) + len(out.grant.Sockets); n > maxWishes {
+		return want{}, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
+	}
+	out.blocked = g.blocked(base, out.grant)
+	return out, nil
+}
+
+func (w *want) addHosts(base sandbox.Policy, hosts []string, bare bool) *Refusal {
+	for _, raw := range hosts {
+		if r := plainText(raw); r != nil {
+			return r
+		}
+		h, err := sandbox.ParseHostPort(raw)
+		if err != nil {
+			return refuse("%v", err)
+		}
+		if h.Port == 0 && !bare {
+			return refuse("host %q: name the port too, for example %q", raw, h.Host+":443")
+		}
+		if base.JudgeHost(h).Allowed || slices.Contains(w.grant.Hosts, h) {
+			continue
+		}
+		w.grant.Hosts = append(w.grant.Hosts, h)
+	}
+	return nil
+}
+
+func (g *Gate) addSockets(w *want, base sandbox.Policy, folder string, sockets []string) *Refusal {
+	for _, raw := range sockets {
+		if strings.HasPrefix(raw, "@") {
+			return refuse("socket %q: abstract sockets cannot be granted, only sockets with a path", raw)
+		}
+		p, r := g.canonical(folder, raw)
+		if r != nil {
+			return r
+		}
+		if slices.Contains(base.Sockets, p) || slices.Contains(w.grant.Sockets, p) {
+			continue
+		}
+		if r := g.refusePath(base, raw, p); r != nil {
+			return r
+		}
+		w.grant.Sockets = append(w.grant.Sockets, p)
+		w.warnings = append(w.warnings, fmt.Sprintf("the program that listens on %s acts outside the sandbox", show(p)))
+	}
+	return nil
+}
+
+// canonical returns the path that raw really means.
+func (g *Gate) canonical(folder, raw string) (string, *Refusal) {
+	if r := plainText(raw); r != nil {
+		return "", r
+	}
+	name := raw
+	if strings.HasPrefix(name, "~") {
+		if name != "~" && !strings.HasPrefix(name, "~/") {
+			return "", refuse("path %q: only ~ and ~/… are understood; write the absolute path", raw)
+		}
+		if g.opts.Home == "" {
+			return "", refuse("path %q: the home folder is not known here; write the absolute path", raw)
+		}
+		name = g.opts.Home + name[1:]
+	}
+	p, err := sandbox.Canonical(g.opts.Resolver, folder, name)
+	if err != nil {
+		return "", refuse("%v", err)
+	}
+	if strings.ContainsAny(raw, "*?") && g.entry(p) == isAbsent {
+		return "", refuse("path %q: patterns are not understood; name the folder itself", raw)
+	}
+	if len(p) > maxEntry {
+		return "", refuse("path %q… is longer than %d bytes", p[:64], maxEntry)
+	}
+	return p, nil
+}
+
+// plainText refuses what could not be shown as it is.
+func plainText(s string) *Refusal {
+	switch {
+	case s == "":
+		return refuse("an empty path or host was asked for")
+	case len(s) > maxEntry:
+		return refuse("a path or host of %d bytes was asked for; at most %d are possible", len(s), maxEntry)
+	case !utf8.ValidString(s):
+		return refuse("%q is not valid UTF-8, and cannot be shown and granted exactly", s)
+	}
+	for _, r := range s {
+		// Format characters (Cf) reorder or hide what a person reads.
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			return refuse("%q contains the control character %U, and cannot be shown and granted exactly", s, r)
+		}
+	}
+	return nil
+}
+
+// refusePath says no to what must never be opened, whoever asks.
+func (g *Gate) refusePath(base sandbox.Policy, raw, p string) *Refusal {
+	if p == "/" {
+		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
+	}
+	if g.home != "" && foldCovers(p, g.home) {
+		return refuse("path %q is the home folder or holds it: nearly everything would be open; ask for the folder or file you need", raw)
+	}
+	for _, own := range base.Protected.Own {
+		if foldCovers(own, p) {
+			return refuse("path %q belongs to codeagent itself and is never opened", raw)
+		}
+		if foldCovers(p, own) {
+			return refuse("path %q holds %q, which belongs to codeagent itself and is never opened; ask for something below it", raw, own)
+		}
+	}
+	return nil
+}
+
+// foldCovers is sandbox.Covers without regard to case: some file systems have
+// none, and here the careful error is to refuse.
+func foldCovers(root, p string) bool {
+	return sandbox.Covers(strings.ToLower(root), strings.ToLower(p))
+}
+
+// entry is what stands at a path.
+type entry int
+
+const (
+	isAbsent entry = iota
+	isFile
+	isFolder
+)
+
+func (g *Gate) entry(p string) entry {
+	m, err := g.opts.Resolver.Lstat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return isAbsent
+	case err == nil && m.IsDir():
+		return isFolder
+	}
+	return isFile
+}
+
+func (g *Gate) writeWarnings(base sandbox.Policy, p string) []string {
+	var out []string
+	switch j := base.JudgeWrite(p); j.Kind {
+	case sandbox.KindProtected:
+		out = append(out, fmt.Sprintf("%s is protected (%s): programs outside the sandbox run or trust what it says", show(p), j.Rule))
+	case sandbox.KindRead:
+		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", show(p), j.Rule))
+	}
+	if g.entry(p) == isFolder {
+		where := ""
+		if g.workspace != "" && !sandbox.Covers(g.workspace, p) {
+			where = " outside the workspace"
+		}
+		out = append(out, fmt.Sprintf("%s is a folder%s: everything below it opens", show(p), where))
+	}
+	return out
+}
+
+func readWarnings(base sandbox.Policy, p string) []string {
+	if len(base.DenyRead) == 0 {
+		return nil
+	}
+	open := base.Clone()
+	open.DenyRead = nil
+	if open.JudgeRead(p).Allowed {
+		return []string{fmt.Sprintf("%s is closed to reading by deny_read (%s): what it holds goes to the model", show(p), base.JudgeRead(p).Rule)}
+	}
+	return nil
+}
+
+// blocked says why base widened by grant would still refuse what was asked, or
+// why the backend cannot open it; empty when the grant does what it says.
+func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
+	if len(grant.Hosts) > 0 && !g.opts.GrantsHosts {
+		return "the sandbox here cannot open single hosts"
+	}
+	if len(grant.Sockets) > 0 && !g.opts.GrantsSockets {
+		return "the sandbox here cannot open single sockets"
+	}
+	wide := base.With(grant)
+	for _, p := range grant.Write {
+		if j := wide.JudgeWrite(p); !j.Allowed {
+			return fmt.Sprintf("%s stays closed by %s", show(p), j.Rule)
+		}
+	}
+	for _, p := range grant.Read {
+		if j := wide.JudgeRead(p); !j.Allowed {
+			return fmt.Sprintf("%s stays closed by %s, which opens only as a whole", show(p), j.Rule)
+		}
+	}
+	return ""
+}
+
+// standing returns the part of a grant whose paths still mean what was shown:
+// a path that has become a link, or leads through one, is left out.
+func (g *Gate) standing(grant sandbox.Grant) sandbox.Grant {
+	same := func(paths []string) []string {
+		var out []string
+		for _, p := range paths {
+			if g.unmoved(p) {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	grant.Write, grant.Read, grant.Sockets = same(grant.Write), same(grant.Read), same(grant.Sockets)
+	return grant
+}
+
+func (g *Gate) unmoved(p string) bool {
+	if !path.IsAbs(p) || path.Clean(p) != p {
+		return false
+	}
+	now, err := sandbox.Canonical(g.opts.Resolver, "/", p)
+	return err == nil && now == p
+}
+
+// narrower reports whether n opens nothing that shown does not. Paths below a
+// shown folder count only where the shown grant would open them: a protected
+// file in it was not shown.
+func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
+	if n.Unsandboxed && !shown.Unsandboxed {
+		return false
+	}
+	wide := base.With(sandbox.Grant{Write: shown.Write, Read: shown.Read})
+	inside := func(p string, roots []string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return sandbox.Covers(root, p) })
+	}
+	for _, p := range n.Write {
+		exact := slices.Contains(shown.Write, p)
+		if !g.unmoved(p) || !exact && (!inside(p, shown.Write) || !wide.JudgeWrite(p).Allowed) {
+			return false
+		}
+	}
+	for _, p := range n.Read {
+		exact := slices.Contains(shown.Read, p)
+		if !g.unmoved(p) || !exact && (!inside(p, shown.Read) || !wide.JudgeRead(p).Allowed) {
+			return false
+		}
+	}
+	for _, h := range n.Hosts {
+		if !slices.Contains(shown.Hosts, h) {
+			return false
+		}
+	}
+	for _, s := range n.Sockets {
+		if !slices.Contains(shown.Sockets, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// show writes a path for a sentence.
+func show(p string) string {
+	if strings.ContainsAny(p, " '\"()") {
+		return fmt.Sprintf("%q", p)
+	}
+	return p
+}

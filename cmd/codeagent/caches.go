@@ -1,0 +1,48 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+
+	"codeagent/config"
+	"codeagent/sandbox"
+)
+
+// toolCaches are the caches without which a tool does not work at all, by the
+// variable that moves them. The user's own stay read-only: what a sandboxed
+// command leaves in a cache would be built into programs outside of it.
+var toolCaches = []struct{ variable, name string }{
+	{"GOCACHE", "go-build"}, // the go command refuses to run without a writable one
+}
+
+// withCaches gives commands caches of their own, one set for each workspace, so
+// that one project's commands cannot poison another's builds. They are kept for
+// the next session. A variable that the policy sets already is left alone.
+func (b *box) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
+	if len(p.Write) == 0 || p.Unconfined || b.cfg.Sandbox.Mode != config.WorkspaceWrite {
+		return p, nil
+	}
+	sum := sha256.Sum256([]byte(b.workspace))
+	p = p.Clone()
+	for _, c := range toolCaches {
+		if _, set := p.Env.Set[c.variable]; set {
+			continue
+		}
+		dir := filepath.Join(filepath.Dir(b.paths.Temp), "tools", hex.EncodeToString(sum[:8]), c.name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return p, err
+		}
+		dir, err := sandbox.Canonical(b.resolver, "/", dir)
+		if err != nil {
+			return p, err
+		}
+		if p.Env.Set == nil {
+			p.Env.Set = map[string]string{}
+		}
+		p.Env.Set[c.variable] = dir
+		p.Write = append(p.Write, sandbox.Root{Path: dir})
+	}
+	return p, nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeagent/config"
+	"codeagent/exec"
+	"codeagent/sandbox"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// The pages and examples of this project, held to the program.
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// fenced returns the ```json blocks of a page.
+func fenced(page string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile("(?ms)^```json\n(.*?)^```").FindAllStringSubmatch(page, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+func TestExampleSettings(t *testing.T) {
+	home := t.TempDir()
+	paths, err := config.FindPaths(func(string) string { return "" }, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(config.Sources{File: filepath.Join("..", "..", "examples", "config.toml"), Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Policy(c, config.Place{Workspace: t.TempDir(), Home: home, Paths: paths, Resolver: exec.OS{}}); err != nil {
+		t.Error(err)
+	}
+	if c.Sandbox.Limits.WallSeconds != 600 {
+		t.Errorf("it was not read: %+v", c.Sandbox)
+	}
+}
+
+// TestExecPage: its lines fit the schema, and it names every kind of line and
+// item and every exit status.
+func TestExecPage(t *testing.T) {
+	text := page(t, "docs/exec.md")
+	raw := page(t, "headless/schema/lines.json")
+	var schema jsonschema.Schema
+	if err := json.Unmarshal([]byte(raw), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := fenced(text)
+	if len(blocks) != 1 {
+		t.Fatalf("%d recorded runs", len(blocks))
+	}
+	for line := range strings.Lines(blocks[0]) {
+		var v any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if err := resolved.Validate(v); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	for _, of := range []*jsonschema.Schema{schema.Properties["type"], schema.Properties["item"].Properties["type"]} {
+		for _, name := range of.Enum {
+			if !strings.Contains(text, "`"+name.(string)+"`") {
+				t.Errorf("%v is not on the page", name)
+			}
+		}
+	}
+	for _, status := range []int{exitOK, exitFailed, exitUsage, exitRefused, exitSignIn, exitTimeLimit, sandbox.ExitCannotConfine, exitInterrupt, exitTerminate} {
+		if !strings.Contains(text, "\n| "+strconv.Itoa(status)+" | ") {
+			t.Errorf("status %d is not in the table", status)
+		}
+	}
+}
+
+// TestSandboxPage: the report on the page is one that the program could write.
+func TestSandboxPage(t *testing.T) {
+	blocks := fenced(page(t, "docs/sandbox.md"))
+	if len(blocks) != 1 {
+		t.Fatalf("%d reports", len(blocks))
+	}
+	var r sandboxReport
+	dec := json.NewDecoder(strings.NewReader(blocks[0]))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	var have, want any
+	if json.Unmarshal([]byte(blocks[0]), &have) != nil || json.Unmarshal(out.Bytes(), &want) != nil {
+		t.Fatal("not JSON")
+	}
+	if d := cmp.Diff(want, have); d != "" {
+		t.Errorf("fields are missing on the page: %s", d)
+	}
+}
+
+// TestLinks: what the pages point to in this repository is there.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("../../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 5 || len(more) < 4 {
+		t.Fatalf("pages are missing: %v %v %v", pages, more, err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	for _, name := range append(pages, more...) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestNotice: every module that is linked is named with its licence.
+func TestNotice(t *testing.T) {
+	text := page(t, "NOTICE")
+	for _, name := range []string{"codeagent", "linux-sandbox-helper"} {
+		info, err := buildinfo.ReadFile(filepath.Join(programs(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(info.Deps) == 0 {
+			t.Errorf("%s names no modules", name)
+		}
+		for _, dep := range info.Deps {
+			if !strings.Contains(text, "  "+dep.Path+" ") && !strings.Contains(text, "  "+dep.Path+"\n") {
+				t.Errorf("%s is linked into %s and not in NOTICE", dep.Path, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"codeagent/agent"
+	"codeagent/headless"
+
+	"github.com/spf13/cobra"
+)
+
+// promptLimit bounds a prompt read from stdin, in bytes.
+const promptLimit = 16 << 20
+
+type execFlags struct {
+	json, plainJSON, stdin bool
+	output                 string
+	timeout                time.Duration
+	maxTurns               int
+}
+
+func newExec(s stdio, f *flags) *cobra.Command {
+	var x execFlags
+	cmd := &cobra.Command{
+		Use:   "exec [PROMPT | -]",
+		Short: "Run one prompt without a screen: answer on stdout, progress on stderr",
+		Long: "exec runs one prompt to its end. The prompt is the argument, or stdin when there is none or it\n" +
+			"is \"-\". Nobody is there to ask: what the sandbox and the policy do not allow is refused, the\n" +
+			"model is told so, and the exit status is 3.\n\n" +
+			"Exit status: 0 done, 1 failed, 2 usage, 3 permission refused, 4 sign-in, 124 time limit,\n" +
+			"130 SIGINT, 143 SIGTERM.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &usageError{err: errors.New("exec takes one prompt"), hints: []string{"quote it: codeagent exec \"fix the test\""}}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExec(cmd.Context(), s, *f, x, args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
+	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
+	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
+	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
+	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
+	fl.IntVar(&x.maxTurns, "max-turns", 0, "ask the model at most this many times")
+	return cmd
+}
+
+func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) error {
+	// A reader of stdout that goes away is not our failure. Notify and not
+	// Ignore: an ignored signal would be inherited by every command.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	prompt, err := readPrompt(s, x, args)
+	if err != nil {
+		return err
+	}
+	if x.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
+		defer cancel()
+	}
+	out, err := openOutput(x.output)
+	if err != nil {
+		return err
+	}
+	if out != nil {
+		defer out.Close()
+	}
+	printer := headless.New(headless.Options{
+		Out: s.Out, Err: s.Err, JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
+	})
+	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns})
+	if err != nil {
+		printer.Fail(err)
+		return err
+	}
+	defer ses.close()
+	if prompt == "" {
+		prompt = ses.tour.Prompt
+	}
+	ses.join(printer)
+	err = ses.agent.Turn(ctx, agent.Input{Text: prompt})
+	if out != nil {
+		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {
+			return fmt.Errorf("write the answer: %w", werr)
+		}
+	}
+	if ses.tour != nil {
+		tellTourFiles(s, ses.tour)
+	}
+	return execStatus(ctx, err, printer, x)
+}
+
+// execStatus turns a finished run into the error that carries its exit status.
+func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags) error {
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return cause
+		}
+		return err
+	}
+	if p.Err() != nil || x.plainJSON {
+		return nil
+	}
+	if len(p.Last().Refused) > 0 {
+		return statusError(exitRefused)
+	}
+	return nil
+}
+
+// readPrompt returns the prompt, "" when there is none. An argument leaves
+// stdin alone, so that an open pipe never hangs a script.
+func readPrompt(s stdio, x execFlags, args []string) (string, error) {
+	prompt := ""
+	if len(args) == 1 && args[0] != "-" {
+		prompt = args[0]
+	}
+	fromStdin := x.stdin || prompt == ""
+	if len(args) == 0 && isTerminal(s.In) {
+		fromStdin = false
+	}
+	if !fromStdin {
+		return prompt, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(s.In, promptLimit+1))
+	if err != nil {
+		return "", fmt.Errorf("read the prompt from stdin: %w", err)
+	}
+	if len(data) > promptLimit {
+		return "", &usageError{err: fmt.Errorf("the prompt on stdin is over %d MiB", promptLimit>>20)}
+	}
+	text := strings.TrimSpace(string(data))
+	switch {
+	case text == "" && len(args) == 1 && args[0] == "-":
+		return "", &usageError{err: errors.New("the prompt on stdin is empty")}
+	case text == "":
+		return prompt, nil
+	case prompt == "":
+		return text, nil
+	}
+	return prompt + "\n\n" + text, nil
+}
+
+// openOutput opens the file of -o before anything runs: a command of the run
+// cannot put a link in its place.
+func openOutput(name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("-o: %w", err)}
+	}
+	return f, nil
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model/tour"
+	"codeagent/tui"
+)
+
+// runInteractive is codeagent on a terminal.
+func runInteractive(ctx context.Context, s stdio, f flags, args []string) error {
+	if !s.interactive() {
+		return &usageError{
+			err: errors.New("no terminal here"),
+			hints: []string{
+				"in scripts use: codeagent exec \"PROMPT\"",
+				"to see the tour without a terminal: codeagent exec </dev/null",
+			},
+		}
+	}
+	prompt := strings.Join(args, " ")
+	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != ""})
+	if err != nil {
+		return err
+	}
+	defer ses.close()
+	if ses.tour != nil && prompt == "" {
+		prompt = ses.tour.Prompt
+	}
+	var screen *tui.Screen
+	screen = tui.New(tui.Options{
+		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
+		Turn: func(ctx context.Context, text string) error {
+			err := ses.agent.Turn(ctx, agent.Input{Text: text})
+			if err == nil && ses.tour != nil {
+				offerCleanup(ctx, screen, ses.tour)
+			}
+			return err
+		},
+	})
+	ses.join(screen)
+	err = screen.Run(ctx)
+	if ses.tour != nil {
+		tellTourFiles(s, ses.tour) // what is left when the tour was stopped, or the files were kept
+	}
+	return err
+}
+
+// offerCleanup asks once whether what the tour made shall go.
+func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
+	made := t.Made()
+	if len(made) == 0 {
+		return
+	}
+	answer, err := screen.Ask(ctx, approvals.Request{
+		ID: newID(), Title: "The tour is over. Remove the files it made?",
+		Warnings: made,
+		Options: []approvals.Option{
+			{Key: "1", Decision: approvals.Once, Label: "remove them"},
+			{Key: "n", Decision: approvals.Deny, Label: "keep them"},
+		},
+	})
+	if err != nil || answer.Decision != approvals.Once {
+		return
+	}
+	for _, name := range t.Made() {
+		if err := os.Remove(name); err != nil {
+			screen.Emit(event.Notice{Level: "error", Text: err.Error()})
+			continue
+		}
+		screen.Emit(event.Notice{Level: "info", Text: "removed " + name})
+	}
+}
+
+// tellTourFiles says what the tour left behind.
+func tellTourFiles(s stdio, t *tour.Tour) {
+	if made := t.Made(); len(made) > 0 {
+		fmt.Fprintf(s.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), shellQuote(made))
+	}
+}
+
+// shellQuote writes names so that a shell reads them back as they are.
+func shellQuote(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = "'" + strings.ReplaceAll(n, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,54 @@
+// Command codeagent is a coding agent for the terminal whose commands run in a
+// sandbox. This folder is wiring: it reads the settings, builds the rooms,
+// joins them, and turns errors into exit statuses. It holds no judgement.
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"codeagent/internal/fileworker"
+	"codeagent/linuxsandbox"
+	"codeagent/seatbelt"
+)
+
+// Set by the Makefile with -X.
+var (
+	// version is the git description of what was built.
+	version = "dev"
+	// helperSum is the SHA-512 of the sandbox helper built beside this program;
+	// empty in a plain `go build`, and then any helper beside it is taken.
+	helperSum = ""
+)
+
+func main() {
+	// Without its helper beside it codeagent runs itself under the helper's name.
+	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
+		os.Exit(linuxsandbox.HelperMain(os.Args))
+	}
+	// Backends without a helper of their own start the file worker this way.
+	if len(os.Args) == 2 && os.Args[1] == seatbelt.FileWorkerArg {
+		os.Exit(serveFiles())
+	}
+	if len(os.Args) == 3 && os.Args[1] == connectArgument {
+		os.Exit(serveConnect(os.Args[2]))
+	}
+	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}))
+}
+
+// serveConnect is doctor's attempt at a connection, run inside the sandbox.
+func serveConnect(address string) int {
+	if err := connect(address); err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		return 1
+	}
+	return 0
+}
+
+func serveFiles() int {
+	if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
+		os.Stderr.WriteString("file worker: " + err.Error() + "\n")
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"codeagent/agent"
+	"codeagent/config"
+	"codeagent/model"
+	"codeagent/model/chat"
+	"codeagent/model/tour"
+)
+
+// defaultModel is what is asked at OpenAI when no model is named.
+const defaultModel = "gpt-5"
+
+// chosen is the model of a session: a provider's, or the tour's.
+type chosen struct {
+	model agent.Model
+	name  string // empty while first does not know it
+	tour  *tour.Tour
+	first *firstServed
+}
+
+// chooseModel takes the configured provider; without one it plays the tour,
+// unless there is a prompt that the tour could not answer.
+func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen, error) {
+	provider, ok := b.cfg.Provider(b.s.env)
+	if ok {
+		return b.connect(ctx, provider, attended)
+	}
+	if hasPrompt {
+		return chosen{}, &hintError{code: exitSignIn, err: errors.New("no model is configured"), hints: []string{
+			"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
+			"or start codeagent without a prompt to see the tour",
+		}}
+	}
+	t, err := b.startTour(ctx, attended)
+	if err != nil {
+		return chosen{}, err
+	}
+	return chosen{model: chat.New(chat.Options{BaseURL: t.BaseURL}), name: tour.Model, tour: t}, nil
+}
+
+// connect makes the wire to p and settles the model's name. With a screen a name
+// that only the provider knows is asked for with the first message, not before
+// the first picture.
+func (b *box) connect(ctx context.Context, p config.Provider, attended bool) (chosen, error) {
+	client, err := b.client(p)
+	if err != nil {
+		return chosen{}, err
+	}
+	name := b.cfg.Model
+	if name == "" && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
+		name = defaultModel
+	}
+	if name != "" {
+		return chosen{model: client, name: name}, nil
+	}
+	first := &firstServed{client: client}
+	if attended {
+		return chosen{model: first, first: first}, nil
+	}
+	if name, err = first.ask(ctx); err != nil {
+		code := exitFailed
+		if e := (*model.Error)(nil); errors.As(err, &e) && e.Kind == model.SignIn {
+			code = exitSignIn
+		}
+		return chosen{}, &hintError{code: code, err: err, hints: []string{nameOne}}
+	}
+	return chosen{model: client, name: name}, nil
+}
+
+// nameOne is what helps where a provider does not list its models.
+const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
+
+// firstServed is the first model that a provider lists. It is asked for once it
+// is needed, and again where that failed.
+type firstServed struct {
+	client *chat.Client
+	// found is told the name before the first answer; nil: nobody is.
+	found func(name string)
+	name  string // turns come one after the other: no lock
+}
+
+// ask returns the model's name; the provider has a few seconds to answer.
+func (f *firstServed) ask(ctx context.Context) (string, error) {
+	served, err := f.client.Models(ctx)
+	if err == nil && len(served) == 0 {
+		err = errors.New("it lists none")
+	}
+	if err != nil {
+		return "", fmt.Errorf("no model is named, and the provider did not say which it serves: %w", err)
+	}
+	return served[0], nil
+}
+
+func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		if f.name == "" {
+			name, err := f.ask(ctx)
+			if err != nil {
+				yield(nil, fmt.Errorf("%w; %s", err, nameOne))
+				return
+			}
+			f.name = name
+			f.found(name)
+		}
+		r.Model = f.name
+		f.client.Stream(ctx, r)(yield)
+	}
+}
+
+// client is the wire to a provider.
+func (b *box) client(p config.Provider) (*chat.Client, error) {
+	headers, err := p.ResolvedHeaders(b.s.env)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	header := map[string][]string{}
+	for k, v := range headers {
+		header[k] = []string{v}
+	}
+	return chat.New(chat.Options{BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: header}), nil
+}
+
+// outsideName is the file that the tour tries to write outside the workspace.
+const outsideName = "codeagent-tour-outside.txt"
+
+// startTour plays the built-in tour in this workspace. The file outside lies in
+// the home folder, else in the system's folder for temporary files, whichever
+// commands may not write; one that was opened by its own name stays the file.
+func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) {
+	outside := filepath.Join(os.TempDir(), outsideName)
+	if home := b.s.env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
+		outside = filepath.Join(home, outsideName)
+	}
+	return tour.Start(ctx, tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended})
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/headless"
+	"codeagent/sandbox"
+)
+
+// sandboxReport is the JSON of `codeagent sandbox --report`, version 1.
+type sandboxReport struct {
+	Version    int                   `json:"version"`
+	ExitCode   int                   `json:"exit_code"`
+	Signal     string                `json:"signal"` // "SIGKILL", or "" when the command exited
+	TimedOut   bool                  `json:"timed_out"`
+	Limit      sandbox.Limit         `json:"limit,omitempty"` // the limit it ran into
+	DurationMS int64                 `json:"duration_ms"`
+	Sandbox    enforced              `json:"sandbox"`
+	Denied     bool                  `json:"denied"`
+	Confidence sandbox.Confidence    `json:"confidence"`
+	Evidence   sandbox.EvidenceLevel `json:"evidence"`
+	Denials    []sandbox.Denial      `json:"denials"`
+	Suggest    sandbox.Grant         `json:"suggest"`
+}
+
+// enforced is what the backend did for the command; Layers are the active ones.
+type enforced struct {
+	Backend     string             `json:"backend"`
+	LandlockABI int                `json:"landlock_abi"`
+	Layers      []string           `json:"layers"`
+	Weaknesses  []sandbox.Weakness `json:"weaknesses"`
+}
+
+func newReport(e sandbox.Enforcement, o exec.Outcome) sandboxReport {
+	r := sandboxReport{
+		Version: 1, ExitCode: exitStatus(o), Signal: signalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
+		DurationMS: o.Duration.Milliseconds(),
+		Sandbox:    enforced{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
+		Denied:     o.Verdict.Denied, Confidence: o.Verdict.Confidence, Evidence: o.Verdict.Evidence,
+		Denials: o.Verdict.Denials, Suggest: o.Verdict.Suggest,
+	}
+	if r.Sandbox.Weaknesses == nil {
+		r.Sandbox.Weaknesses = []sandbox.Weakness{}
+	}
+	if r.Denials == nil {
+		r.Denials = []sandbox.Denial{}
+	}
+	return r
+}
+
+func (r sandboxReport) write(w io.Writer) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// summarize says on stderr, for a person, what the sandbox refused and how to
+// let it pass. It says nothing about a command that was not refused anything.
+func (r sandboxReport) summarize(w io.Writer) {
+	for _, d := range r.Denials {
+		if d.Moot {
+			continue
+		}
+		sure := ""
+		if d.Evidence == sandbox.EvidenceOutput {
+			sure = " (likely: judged by what the command printed)"
+		}
+		fmt.Fprintf(w, "codeagent: ⊘ %s %s%s\n", d.Kind, headless.Visible(d.Target), sure)
+	}
+	if r.TimedOut {
+		fmt.Fprintf(w, "codeagent: wall limit reached after %s; the command and all it started were ended\n", time.Duration(r.DurationMS)*time.Millisecond)
+	}
+	if r.Limit != "" && !r.TimedOut {
+		fmt.Fprintf(w, "codeagent: %s\n", r.Limit.Words())
+	}
+	if !r.Denied {
+		return
+	}
+	for _, p := range r.Suggest.Write {
+		flag := "--add-file"
+		if info, err := os.Stat(p); err == nil && info.IsDir() {
+			flag = "--add-dir"
+		}
+		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, headless.Visible(p))
+	}
+}
+
+// exitStatus is the shell's view of how a command ended.
+func exitStatus(o exec.Outcome) int {
+	switch {
+	case o.TimedOut:
+		return exitTimeLimit
+	case o.Status.Signal != 0:
+		return 128 + o.Status.Signal
+	}
+	return o.Status.Exit
+}
+
+// signalName is "SIGKILL" and the like; "" for 0.
+func signalName(n int) string {
+	if n == 0 {
+		return ""
+	}
+	if name, ok := signalNames[n]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", n)
+}
+
+// signalNames are the signals that have one number on Linux and macOS.
+var signalNames = map[int]string{
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 8: "SIGFPE",
+	9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+}

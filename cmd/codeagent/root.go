@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// flags are what the command line sets for every way of running.
+type flags struct {
+	sandbox, approval, model, folder string
+	addDirs, addFiles, settings      []string
+}
+
+// run is the whole program as a function: arguments and surroundings in, exit
+// status out.
+func run(args []string, s stdio) int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	var sig *signalError
+	if errors.As(context.Cause(ctx), &sig) && err != nil {
+		err = sig // whatever it led to, the signal is why
+	}
+	return report(s, err)
+}
+
+// withSignals returns a context that SIGINT, SIGTERM and SIGHUP cancel, with the signal
+// as its cause.
+func withSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { // ends with stop
+		if sig, ok := <-ch; ok {
+			cancel(&signalError{sig})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		close(ch)
+		cancel(nil)
+	}
+}
+
+func newRoot(s stdio) *cobra.Command {
+	f := &flags{}
+	root := &cobra.Command{
+		Use:   "codeagent [PROMPT]",
+		Short: "A coding agent whose commands run in a sandbox",
+		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
+			"sandbox; what it refuses is told to the model, which may ask you for just that.\n" +
+			"Without a model configured it plays a built-in tour with the real sandbox.",
+		Args:          cobra.ArbitraryArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runInteractive(cmd.Context(), s, *f, args)
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err: err, hints: []string{fmt.Sprintf("see %s --help", cmd.CommandPath())}}
+	})
+	p := root.PersistentFlags()
+	p.StringVarP(&f.sandbox, "sandbox", "s", "", "what commands may touch: read-only, workspace-write, danger-full-access, strict")
+	p.StringVarP(&f.approval, "ask-for-approval", "a", "", "when to ask: untrusted, on-request, on-failure, never")
+	p.StringVarP(&f.model, "model", "m", "", "the model to use")
+	p.StringVarP(&f.folder, "cd", "C", "", "work in this folder")
+	p.StringArrayVar(&f.addDirs, "add-dir", nil, "a further folder that commands may write")
+	p.StringArrayVar(&f.addFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")
+	p.StringArrayVarP(&f.settings, "config", "c", nil, "set one setting, as key=value")
+	root.AddCommand(newExec(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+func newVersion(s stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(s.Out, "codeagent", version)
+			return err
+		},
+	}
+}

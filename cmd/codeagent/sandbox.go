@@ -1,0 +1,304 @@
+package main
+
+import (
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"codeagent/config"
+	"codeagent/exec"
+	"codeagent/gitrun"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+	"codeagent/seatbelt"
+)
+
+// box is everything a command needs to run: the settings, the policy they make,
+// and a runner over this system's backend.
+type box struct {
+	cfg       config.Config
+	paths     config.Paths
+	workspace string // canonical
+	policy    sandbox.Policy
+	resolver  sandbox.Resolver
+	runner    *exec.Runner
+	git       *gitrun.Git
+	s         stdio
+	// linux returns the Linux backend, which is made ready while the settings
+	// are read.
+	linux   func() (*linuxsandbox.Backend, error)
+	closers []func() error
+}
+
+// newBox reads the settings and builds the policy and the runner. The hosts of
+// x are the user's own words on the command line: the one grant made here.
+func newBox(s stdio, f flags, x sandboxFlags) (*box, error) {
+	b := &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}
+	if err := b.open(f, x); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// prepareLinux copies the helper and checks its sum, some milliseconds, while
+// other things are done. It starts nothing.
+func prepareLinux() func() (*linuxsandbox.Backend, error) {
+	type made struct {
+		backend *linuxsandbox.Backend
+		err     error
+	}
+	ready := make(chan made, 1)
+	go func() { // ends by itself; what nobody takes is closed by the exit
+		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Hash: sha512.New})
+		ready <- made{backend, err}
+	}()
+	return func() (*linuxsandbox.Backend, error) {
+		m := <-ready
+		return m.backend, m.err
+	}
+}
+
+func (b *box) open(f flags, x sandboxFlags) error {
+	if err := b.enter(f.folder); err != nil {
+		return err
+	}
+	var err error
+	if b.paths, err = config.FindPaths(b.s.env, b.s.env("HOME")); err != nil {
+		return &usageError{err: err}
+	}
+	if b.cfg, err = config.Load(b.sources(f, x)); err != nil {
+		return &usageError{err: err, hints: []string{"the settings are listed in docs/config.md"}}
+	}
+	if err := b.paths.Create(); err != nil {
+		return err
+	}
+	temp, remove, err := b.paths.NewTemp()
+	if err != nil {
+		return err
+	}
+	b.closers = append(b.closers, remove)
+	b.policy, err = config.Policy(b.cfg, config.Place{
+		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver,
+	})
+	if err != nil {
+		return &usageError{err: err}
+	}
+	if b.policy, err = b.withCaches(b.policy); err != nil {
+		return err
+	}
+	if len(x.hosts) > 0 {
+		grant, err := hostGrant(x.hosts)
+		if err != nil {
+			return &usageError{err: fmt.Errorf("--allow-host: %w", err)}
+		}
+		b.policy = b.policy.With(grant)
+	}
+	backend, err := b.backend()
+	if err != nil {
+		return err
+	}
+	b.runner = exec.New(exec.Options{
+		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, Environ: b.s.Environ, Resolver: b.resolver,
+	})
+	b.git = b.newGit(backend)
+	return nil
+}
+
+// newGit returns what asks git for codeagent itself: always confined, also when
+// commands are not. Without a sandbox there is no git to ask.
+func (b *box) newGit(backend sandbox.Backend) *gitrun.Git {
+	o := gitrun.Options{Policy: b.policy}
+	if _, plain := backend.(exec.Plain); backend != nil && !plain {
+		o.Runner, o.Program = exec.New(exec.Options{Backend: backend, Resolver: b.resolver}), b.program("git")
+	}
+	return gitrun.New(o)
+}
+
+// enter settles the workspace: the folder of --cd, else the current one.
+func (b *box) enter(folder string) error {
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("current folder: %w", err)
+	}
+	if folder == "" {
+		folder = here
+	}
+	if b.workspace, err = sandbox.Canonical(b.resolver, here, folder); err != nil {
+		return &usageError{err: fmt.Errorf("--cd: %w", err)}
+	}
+	if info, err := os.Stat(b.workspace); err != nil || !info.IsDir() {
+		return &usageError{err: fmt.Errorf("--cd %s: not a folder", folder)}
+	}
+	return nil
+}
+
+func (b *box) sources(f flags, x sandboxFlags) config.Sources {
+	src := config.Sources{File: b.paths.File, Workspace: b.workspace, Getenv: b.s.env, Overrides: f.settings}
+	add := func(name, key string, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
+		}
+	}
+	add("--sandbox", "sandbox.mode", f.sandbox)
+	add("--ask-for-approval", "ask_for_approval", f.approval)
+	add("--model", "model", f.model)
+	add("--add-dir", "sandbox.add_dirs", absolute(f.addDirs)...)
+	add("--add-file", "sandbox.add_files", absolute(f.addFiles)...)
+	add("--deny-read", "sandbox.deny_read", x.denyRead...)
+	return src
+}
+
+// absolute makes what was typed mean what it means in the shell it was typed
+// in, also with --cd.
+func absolute(dirs []string) []string {
+	var out []string
+	for _, d := range dirs {
+		if a, err := filepath.Abs(d); err == nil && !strings.HasPrefix(d, "~") {
+			d = a
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func hostGrant(hosts []string) (sandbox.Grant, error) {
+	var g sandbox.Grant
+	for _, h := range hosts {
+		hp, err := sandbox.ParseHostPort(h)
+		if err != nil {
+			return g, err
+		}
+		g.Hosts = append(g.Hosts, hp)
+	}
+	return g, nil
+}
+
+// backend picks the system's backend: one line each. Where none works, the
+// setting sandbox.fallback decides; it is checked by asking for the
+// enforcement of this very policy.
+func (b *box) backend() (sandbox.Backend, error) {
+	var backend sandbox.Backend
+	var err error
+	switch runtime.GOOS {
+	case "linux":
+		var linux *linuxsandbox.Backend
+		if linux, err = b.linux(); err == nil {
+			b.closers = append(b.closers, linux.Close)
+			backend = linux
+		}
+	case "darwin":
+		backend = seatbelt.New(seatbelt.Options{})
+	default:
+		err = fmt.Errorf("there is no sandbox for %s", runtime.GOOS)
+	}
+	if b.policy.Unconfined {
+		return backend, nil // never used: the runner takes None
+	}
+	if err != nil && runtime.GOOS == "linux" {
+		// A helper that is missing or not ours says nothing about the system: no
+		// setting makes that a reason to run unconfined.
+		return nil, cannotConfine(err, false)
+	}
+	var enforcement sandbox.Enforcement
+	if err == nil {
+		enforcement, err = backend.Enforcement(b.policy)
+	}
+	if err == nil {
+		if missing := b.cfg.Sandbox.MissingLayers(enforcement); len(missing) > 0 {
+			return nil, cannotConfine(fmt.Errorf("sandbox.required_layers: not active here: %s", strings.Join(missing, ", ")), false)
+		}
+		return backend, nil
+	}
+	if backend != nil {
+		// Where another policy can be held, this one is to be changed, and not
+		// given up with all the rest.
+		if _, other := backend.Enforcement(sandbox.ReadOnly()); other == nil {
+			return nil, cannotConfine(err, false)
+		}
+	}
+	if b.cfg.Sandbox.Warn {
+		return exec.Plain{}, nil
+	}
+	return nil, cannotConfine(err, true)
+}
+
+// cannotConfine is the error of a run without a sandbox. The setting that gives
+// up on one is offered only where none works.
+func cannotConfine(err error, none bool) error {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		err = &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "backend", Err: err}
+	}
+	hints := []string{"codeagent doctor says what this machine can enforce"}
+	if none {
+		hints = append(hints, "-c sandbox.fallback=warn runs commands unconfined, under a standing warning")
+	}
+	return &hintError{err: err, code: sandbox.ExitCannotConfine, hints: hints}
+}
+
+// ownBinaries are the programs that a command must not be able to replace: this
+// one and the helper beside it.
+func ownBinaries() []string {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	own := []string{exe}
+	helper := filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)
+	if _, err := os.Lstat(helper); err == nil {
+		own = append(own, helper)
+	}
+	return own
+}
+
+func (b *box) close() {
+	for i := len(b.closers) - 1; i >= 0; i-- {
+		_ = b.closers[i]() // leaving: what cannot be closed is closed by the exit
+	}
+}
+
+// program finds name at an absolute path outside every write root, "" if there
+// is none: what a command may write, codeagent does not run.
+func (b *box) program(names ...string) string {
+	for _, name := range names {
+		for _, dir := range filepath.SplitList(b.s.env("PATH")) {
+			file := filepath.Join(dir, name)
+			if !filepath.IsAbs(file) {
+				continue
+			}
+			real, err := sandbox.Canonical(b.resolver, "/", file)
+			if err != nil || b.policy.JudgeWrite(real).Allowed && !b.policy.Unconfined {
+				continue
+			}
+			if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
+// shell is what runs the model's commands: bash, or sh where there is none.
+func (b *box) shell() string {
+	if sh := b.program("bash", "sh"); sh != "" {
+		return sh
+	}
+	return "/bin/sh"
+}
+
+// workdirs are the folders a model may choose as its working directory.
+func (b *box) workdirs() []string {
+	dirs := []string{b.workspace}
+	for _, r := range b.policy.Write {
+		dirs = append(dirs, r.Path)
+	}
+	return dirs
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/internal/scripted"
+	"codeagent/linuxsandbox"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts of testdata/script run this very test binary under the names of
+// both programs: arguments in, statuses and text out, the real sandbox between.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"codeagent":             main,
+		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			workspace := filepath.Join(env.WorkDir, "work")
+			for _, dir := range []string{home, workspace} {
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					return err
+				}
+			}
+			env.Setenv("HOME", home)
+			env.Setenv("LANG", "C.UTF-8")
+			env.Setenv("WORKSPACE", workspace)
+			env.Cd = workspace
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"model":  scriptModel,
+			"listen": scriptListen,
+			"status": scriptStatus,
+			"lines":  scriptLines,
+		},
+	})
+}
+
+// step is one line of a model's script.
+type step struct {
+	Text  string `json:"text"`
+	Calls []struct {
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+		Raw  string          `json:"raw"` // arguments as they stand, also malformed
+	} `json:"calls"`
+	Status int               `json:"status"`
+	Header map[string]string `json:"header"`
+	Body   string            `json:"body"`
+	Fault  string            `json:"fault"`
+	After  int               `json:"after"`
+	Repeat int               `json:"repeat"` // the text this many times
+	Delay  int               `json:"delay_ms"`
+}
+
+var faults = map[string]scripted.Fault{
+	"": scripted.NoFault, "truncate": scripted.Truncate, "drop": scripted.Drop, "reset": scripted.Reset, "stall": scripted.Stall,
+}
+
+// scriptModel starts a model server that plays FILE, one JSON step a line, and
+// points OPENAI_BASE_URL at it: model FILE.
+func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: model FILE")
+	}
+	var replies []scripted.Reply
+	lines := bufio.NewScanner(strings.NewReader(ts.ReadFile(args[0])))
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		var st step
+		dec := json.NewDecoder(strings.NewReader(os.Expand(lines.Text(), ts.Getenv)))
+		dec.DisallowUnknownFields()
+		ts.Check(dec.Decode(&st))
+		replies = append(replies, st.reply())
+	}
+	srv, err := scripted.Start(context.Background(), scripted.Steps(replies...))
+	ts.Check(err)
+	ts.Defer(srv.Close)
+	ts.Setenv("OPENAI_BASE_URL", srv.URL)
+	ts.Setenv("OPENAI_API_KEY", "test-key-value")
+}
+
+func (st step) reply() scripted.Reply {
+	r := scripted.Reply{Text: st.Text, Status: st.Status, Body: st.Body, Fault: faults[st.Fault], After: st.After}
+	r.Delay = time.Duration(st.Delay) * time.Millisecond
+	if st.Repeat > 0 {
+		r.Text, r.Piece = strings.Repeat(st.Text, st.Repeat), 4096
+	}
+	for _, c := range st.Calls {
+		raw := c.Raw
+		if raw == "" {
+			raw = string(c.Args)
+		}
+		r.Calls = append(r.Calls, scripted.Call{Name: c.Name, Arguments: raw})
+	}
+	if len(st.Header) > 0 {
+		r.Header = http.Header{}
+		for k, v := range st.Header {
+			r.Header.Set(k, v)
+		}
+	}
+	return r
+}
+
+// scriptListen opens a server on loopback and sets NAME to its port; a
+// connection that arrives ends the test: listen NAME.
+func scriptListen(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: listen NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	ts.Defer(func() {
+		defer l.Close()
+		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Millisecond))
+		if conn, err := l.Accept(); err == nil {
+			conn.Close()
+			ts.Fatalf("a connection reached the listener %s", args[0])
+		}
+	})
+}
+
+// scriptStatus runs a command and compares its exit status: status N CMD...
+// What it printed is then checked with stdout and stderr.
+func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N CMD...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		code, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = code.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d\nstdout: %s\nstderr: %s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// scriptLines checks that FILE is JSON, one object a line: lines FILE.
+func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
+	for i, line := range bytes.Split(bytes.TrimSpace([]byte(ts.ReadFile(args[0]))), []byte("\n")) {
+		var v map[string]any
+		if err := json.Unmarshal(line, &v); err != nil {
+			ts.Fatalf("line %d is not a JSON object: %v: %s", i+1, err, line)
+		}
+	}
+}

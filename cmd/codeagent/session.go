@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"runtime"
+	"sync"
+	"time"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/model/tour"
+	"codeagent/prompts"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// face is what both front ends are to the wiring.
+type face interface {
+	Emit(event.Event)
+	Ask(context.Context, approvals.Request) (approvals.Answer, error)
+	Steer() (string, bool)
+}
+
+// frontend makes a face the agent's: the two rooms do not know each other.
+type frontend struct{ face }
+
+// Steer hands over what was typed while the model worked.
+func (f frontend) Steer() (agent.Input, bool) {
+	text, ok := f.face.Steer()
+	return agent.Input{Text: text}, ok
+}
+
+type sessionOptions struct {
+	// attended: a person can answer questions.
+	attended bool
+	// hasPrompt: without a model there is then nothing to play the tour for.
+	hasPrompt bool
+	// maxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
+	maxRequests int
+}
+
+// session is one conversation with everything it needs, joined.
+type session struct {
+	*box
+	options     sessionOptions
+	chosen      chosen
+	gate        *approvals.Gate
+	enforcement sandbox.Enforcement
+	checkedOut  func() string // what git says; waits for it
+	agent       *agent.Agent  // set by join
+	tour        *tour.Tour    // nil with a real model
+}
+
+// openSession builds everything below the faces. The order matters: what may be
+// touched is settled before anything that could touch it exists.
+func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*session, error) {
+	box, err := newBox(s, f, sandboxFlags{})
+	if err != nil {
+		return nil, err
+	}
+	ses := &session{box: box, options: o}
+	if ses.enforcement, err = box.runner.Enforcement(box.policy); err == nil {
+		ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt)
+	}
+	if err != nil {
+		ses.close()
+		return nil, err
+	}
+	ses.tour = ses.chosen.tour
+	ses.checkedOut = askGit(ctx, box)
+	ses.gate = approvals.NewGate(approvals.Options{
+		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
+		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID,
+	})
+	return ses, nil
+}
+
+// join puts the agent between the session and a face, and tells the face what
+// it is looking at.
+func (ses *session) join(screen face) {
+	mode := ses.gate.Mode()
+	set := tools.All(tools.Options{
+		Workspace: ses.workspace, Resolver: ses.resolver, AllowedWorkdirs: ses.workdirs(),
+		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"),
+	})
+	facts := prompts.Facts{
+		Workspace: ses.workspace, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.shell(), Date: time.Now().Format(time.DateOnly),
+		Preset: ses.cfg.Sandbox.Mode, Enforcement: ses.enforcement, Mode: string(mode), Attended: ses.options.attended,
+	}
+	for _, spec := range set.Specs() {
+		facts.Tools = append(facts.Tools, spec.Name)
+	}
+	ses.agent = agent.New(agent.Config{
+		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort, Tools: set, Gate: ses.gate,
+		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
+		Frontend: frontend{screen}, Log: noLog{}, Attended: ses.options.attended, MaxRequests: ses.options.maxRequests,
+		Instructions: func() string {
+			facts.Policy = ses.gate.Base() // the live one: session grants are in it
+			facts.Git = ses.checkedOut()
+			return prompts.System(facts)
+		},
+	})
+	start := event.SessionStarted{
+		ID: newID(), Model: ses.chosen.name, Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
+		Enforcement: ses.enforcement, Tour: ses.tour != nil,
+	}
+	screen.Emit(start)
+	if first := ses.chosen.first; first != nil {
+		first.found = func(name string) {
+			start.Model = name
+			screen.Emit(start)
+		}
+	}
+	if ses.cfg.ProjectFile != "" {
+		screen.Emit(event.Notice{Level: "info", Text: ses.cfg.ProjectFile + " is not read: settings of a project are not taken over"})
+	}
+}
+
+func (ses *session) close() {
+	if ses.tour != nil {
+		ses.tour.Close()
+	}
+	ses.box.close()
+}
+
+// askGit asks what is checked out while the session starts. The answer, "" when
+// there is none, is the session's: a prompt that changes is paid for anew.
+func askGit(ctx context.Context, b *box) func() string {
+	ctx, cancel := context.WithCancel(ctx)
+	answer := make(chan string, 1)
+	go func() { // ends with git, which has a time limit, at the latest by close
+		status, err := b.git.Status(ctx, b.workspace)
+		if err != nil {
+			answer <- ""
+			return
+		}
+		answer <- status.String()
+	}()
+	get := sync.OnceValue(func() string { return <-answer })
+	b.closers = append(b.closers, func() error {
+		cancel()
+		get()
+		return nil
+	})
+	return get
+}
+
+// noLog keeps no record: sessions on disk come with the session room.
+type noLog struct{}
+
+func (noLog) Append(model.Item) error { return nil }
+
+// newID is 64 random bits in hex.
+func newID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
+	return hex.EncodeToString(b[:])
+}

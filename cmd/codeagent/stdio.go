@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// stdio is all that the program touches of its surroundings: nothing below cmd
+// reads os.Stdin, os.Stdout or os.Environ.
+type stdio struct {
+	In, Out, Err *os.File
+	Environ      []string
+}
+
+// interactive reports whether a person sits at both ends.
+func (s stdio) interactive() bool { return isTerminal(s.In) && isTerminal(s.Out) }
+
+// errColor reports whether progress may be coloured.
+func (s stdio) errColor() bool {
+	return isTerminal(s.Err) && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+}
+
+// env is the last value of a variable, as in the C library.
+func (s stdio) env(name string) string {
+	for _, kv := range slices.Backward(s.Environ) {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }

@@ -1,0 +1,137 @@
+// Package config turns files, environment and flags into one Config in which
+// every value knows where it came from, and a Config into the sandbox policy
+// that commands run under. The table in settings.go is the whole list of what
+// can be set; parsing, checks, -c and docs/config.md all follow it.
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Config is everything that can be set. Fields hold the defaults of the table
+// unless a source said otherwise.
+type Config struct {
+	Model           string
+	ModelProvider   string
+	BaseURL         string
+	APIKeyEnv       string
+	ReasoningEffort string
+	// AskForApproval is "untrusted", "on-request", "on-failure" or "never".
+	AskForApproval string
+	Sandbox        Sandbox
+	TUI            TUI
+	// Tools holds, by tool name, whether it is enabled; absent means yes.
+	Tools map[string]bool
+	// Providers holds the [providers.NAME] tables.
+	Providers map[string]Provider
+	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
+	// is not read; a notice says so. Empty: there is none.
+	ProjectFile string
+
+	origins map[string]Origin
+}
+
+// Sandbox is the [sandbox] table.
+type Sandbox struct {
+	// Mode is one of the preset names ReadOnly, WorkspaceWrite, FullAccess, Strict.
+	Mode string
+	// AddDirs, AddFiles, DenyRead and Protected are as written: not yet absolute.
+	AddDirs, AddFiles, DenyRead, Protected []string
+	// DenySecrets adds the usual places of keys to DenyRead.
+	DenySecrets bool
+	// SharedTemp is tmp = "shared".
+	SharedTemp bool
+	// Warn is fallback = "warn": run unconfined where no backend works.
+	Warn bool
+	// RequiredLayers must be active, or nothing runs.
+	RequiredLayers []string
+	// AllowHome lets a workspace be the home folder or hold codeagent's own files.
+	AllowHome bool
+	// FullNetwork is network = "full".
+	FullNetwork bool
+	Limits      Limits
+	Env         Env
+}
+
+// The values of sandbox.mode.
+const (
+	ReadOnly       = "read-only"
+	WorkspaceWrite = "workspace-write"
+	FullAccess     = "danger-full-access"
+	Strict         = "strict"
+)
+
+// Limits is [sandbox.limits]; zero means unset.
+type Limits struct {
+	WallSeconds, CPUSeconds, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB int64
+}
+
+// Env is [sandbox.env].
+type Env struct {
+	// Inherit is "core", "all" or "none".
+	Inherit          string
+	Include, Exclude []string
+	Set              map[string]string
+}
+
+// TUI is the [tui] table.
+type TUI struct {
+	// Mouse captures wheel and drag.
+	Mouse bool
+}
+
+// Origin says where a value came from.
+type Origin struct {
+	// Kind is "default", "file", "environment", "flag" or "-c".
+	Kind string
+	// Name is the file's path, the variable's or the flag's name.
+	Name string
+	// Line and Column are set for files, from 1.
+	Line, Column int
+}
+
+// String names the origin for a person: "~/x/config.toml:3:1", "--model".
+func (o Origin) String() string {
+	switch o.Kind {
+	case "file":
+		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
+	case "environment":
+		return "$" + o.Name
+	case "flag":
+		return o.Name
+	}
+	return o.Kind
+}
+
+// Origin says where the value of key ("sandbox.mode", "tools.shell.enabled")
+// came from. A key that nothing set has the origin "default".
+func (c Config) Origin(key string) Origin {
+	if o, ok := c.origins[key]; ok {
+		return o
+	}
+	return Origin{Kind: "default"}
+}
+
+// Keys lists the keys that a source other than the defaults set, sorted.
+func (c Config) Keys() []string {
+	var keys []string
+	for key, o := range c.origins {
+		if o.Kind != "default" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// DisabledTools returns the tools that [tools.NAME] enabled = false removes.
+func (c Config) DisabledTools() map[string]bool {
+	out := map[string]bool{}
+	for name, enabled := range c.Tools {
+		if !enabled {
+			out[name] = true
+		}
+	}
+	return out
+}

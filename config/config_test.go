@@ -1,0 +1,350 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/config"
+)
+
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func load(t *testing.T, file string, src config.Sources) (config.Config, error) {
+	t.Helper()
+	if file != "" {
+		src.File = filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(src.File, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if src.Getenv == nil {
+		src.Getenv = env(nil)
+	}
+	return config.Load(src)
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := load(t, "", config.Sources{File: filepath.Join(t.TempDir(), "absent.toml")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Sandbox.Mode != config.WorkspaceWrite || c.AskForApproval != "on-request" || c.APIKeyEnv != "OPENAI_API_KEY" ||
+		!c.TUI.Mouse || c.Sandbox.FullNetwork || c.Sandbox.SharedTemp || c.Sandbox.Warn || c.Sandbox.AllowHome || c.Sandbox.Env.Inherit != "core" {
+		t.Errorf("defaults %+v", c)
+	}
+	if keys := c.Keys(); len(keys) != 0 {
+		t.Errorf("set by someone: %q", keys)
+	}
+	if o := c.Origin("sandbox.mode").String(); o != "default" {
+		t.Errorf("origin %q", o)
+	}
+}
+
+const everything = `
+model = "m1"
+model_provider = "local"
+base_url = "http://127.0.0.1:1/v1"
+api_key_env = "MY_KEY"
+reasoning_effort = "high"
+ask_for_approval = "never"
+
+[sandbox]
+mode = "strict"
+add_dirs = ["/a", "~/b"]
+deny_read = ["/k", "**/.env"]
+deny_secrets = true
+protected = ["Makefile"]
+network = "full"
+tmp = "shared"
+fallback = "warn"
+required_layers = ["landlock", "seccomp"]
+limits = { wall_s = 1, cpu_s = 2, memory_mb = 3 }
+
+[sandbox.env]
+inherit = "none"
+include = ["A"]
+exclude = ["B*"]
+set = { C = "d" }
+
+[tools.search]
+enabled = false
+
+[tui]
+mouse = false
+
+[providers.local]
+base_url = "http://127.0.0.1:2/v1"
+key_env = "LOCAL_KEY"
+headers = { "X-A" = "b", X-Env = "$H" }
+`
+
+func TestFile(t *testing.T) {
+	c, err := load(t, everything, config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Sandbox{
+		Mode: config.Strict, AddDirs: []string{"/a", "~/b"}, DenyRead: []string{"/k", "**/.env"}, Protected: []string{"Makefile"},
+		DenySecrets: true, SharedTemp: true, Warn: true, RequiredLayers: []string{"landlock", "seccomp"}, FullNetwork: true,
+		Limits: config.Limits{WallSeconds: 1, CPUSeconds: 2, MemoryMB: 3},
+		Env:    config.Env{Inherit: "none", Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},
+	}
+	if d := cmp.Diff(want, c.Sandbox); d != "" {
+		t.Error(d)
+	}
+	if c.Model != "m1" || c.APIKeyEnv != "MY_KEY" || c.ReasoningEffort != "high" || c.AskForApproval != "never" || c.TUI.Mouse {
+		t.Errorf("%+v", c)
+	}
+	if d := cmp.Diff(map[string]bool{"search": true}, c.DisabledTools()); d != "" {
+		t.Error(d)
+	}
+	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 19, "sandbox.env.set": 25, "tools.search.enabled": 28, "providers.local.headers": 36} {
+		if o := c.Origin(key); o.Kind != "file" || o.Line != line || o.Column < 1 {
+			t.Errorf("%s comes from %v, want line %d", key, o, line)
+		}
+	}
+}
+
+// TestEverySetting gives each setting of the table by -c and finds its origin:
+// none is forgotten in the parser.
+func TestEverySetting(t *testing.T) {
+	sample := map[string]string{
+		"string": `"x"`, "true or false": "true", "whole number": "1", "list of strings": `[]`, "table of strings": `{a = "b"}`,
+	}
+	for _, s := range config.Table() {
+		key := strings.ReplaceAll(s.Key, "NAME", "n")
+		v := sample[s.Type]
+		if len(s.Choices) > 0 && s.Type == "one of" {
+			v = fmt.Sprintf("%q", s.Choices[len(s.Choices)-1])
+		}
+		c, err := load(t, "", config.Sources{Overrides: []string{key + "=" + v}})
+		if key == "model_provider" {
+			continue // needs its provider; TestProvider
+		}
+		if err != nil {
+			t.Errorf("-c %s=%s: %v", key, v, err)
+		}
+		if o := c.Origin(key); o.Kind != "-c" {
+			t.Errorf("%s comes from %v", key, o)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	src := config.Sources{
+		Getenv:    env(map[string]string{"OPENAI_MODEL": "from-env", "OPENAI_BASE_URL": "http://env/v1"}),
+		Overrides: []string{"reasoning_effort=low", "sandbox.mode=read-only", "reasoning_effort = medium"},
+		Flags: []config.Flag{
+			{Name: "--sandbox", Key: "sandbox.mode", Values: []string{"danger-full-access"}},
+			{Name: "--add-dir", Key: "sandbox.add_dirs", Values: []string{"/c", "/d"}},
+			{Name: "--ask-for-approval", Key: "ask_for_approval"},
+		},
+	}
+	c, err := load(t, "model = 'file'\nbase_url = 'http://file/v1'\nask_for_approval = 'never'\n[sandbox]\nadd_dirs = ['/a']\n", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{c.Model, c.BaseURL, c.ReasoningEffort, c.Sandbox.Mode, c.AskForApproval, strings.Join(c.Sandbox.AddDirs, " ")}
+	want := []string{"from-env", "http://env/v1", "medium", "danger-full-access", "never", "/a /c /d"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for key, want := range map[string]string{
+		"model": "$OPENAI_MODEL", "reasoning_effort": "-c", "sandbox.mode": "--sandbox", "sandbox.add_dirs": "--add-dir", "sandbox.tmp": "default",
+	} {
+		if o := c.Origin(key).String(); o != want {
+			t.Errorf("%s comes from %q, want %q", key, o, want)
+		}
+	}
+	if o := c.Origin("ask_for_approval").String(); !strings.HasSuffix(o, "config.toml:3:1") {
+		t.Errorf("ask_for_approval comes from %q", o)
+	}
+}
+
+// TestMistakes: an error names file, line, column, and what was expected.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ name, file, want string }{
+		{"syntax", "model = \"a\"\nmodel \"b\"\n", ":2:7: not valid TOML: "},
+		{"open string", "model = \"a\n", ":1:"},
+		{"twice", "model = 'a'\nmodel = 'b'\n", "not valid TOML: "},
+		{"misspelt", "\n  modle = 'a'\n", `:2:3: unknown setting "modle" (did you mean "model"?)`},
+		{"swapped letters", "[sandbox]\nmdoe = 'strict'\n", `:2:1: unknown setting "sandbox.mdoe" (did you mean "sandbox.mode"?)`},
+		{"misspelt table", "[sandbx]\nmode = 'strict'\n", `:1:2: unknown setting "sandbx"`},
+		{"table missing", "add_dirs = ['/a']\n", `:1:1: unknown setting "add_dirs" (did you mean "sandbox.add_dirs"?)`},
+		{"nothing near", "quux = 1\n", `:1:1: unknown setting "quux" (docs/config.md lists them all)`},
+		{"scalar for a table", "sandbox = 'read-only'\n", ":1:1: sandbox is a table, not a value: set one of sandbox.mode, "},
+		{"table for a scalar", "[model]\nname = 'x'\n", ":1:2: model is a table: want a string"},
+		{"type", "[tui]\nmouse = 'no'\n", `:2:1: tui.mouse is the string "no": want true or false`},
+		{"choice", "[sandbox]\nmode = 'readonly'\n", `:2:1: sandbox.mode is "readonly": want one of "read-only", "workspace-write", "danger-full-access", "strict" (did you mean "read-only"?)`},
+		{"element", "[sandbox]\nadd_dirs = ['/a', 3]\n", ":2:1: sandbox.add_dirs has the number 3 as element 2: want a list of strings"},
+		{"element's choice", "[sandbox]\nrequired_layers = ['landlok']\n", `element 1 is "landlok": want a list of "landlock", `},
+		{"negative", "[sandbox.limits]\ncpu_s = -1\n", ":2:1: sandbox.limits.cpu_s is -1: want a whole number from 0 to "},
+		{"fraction", "[sandbox]\nlimits.cpu_s = 1.5\n", ":2:8: sandbox.limits.cpu_s is the number 1.5"},
+		{"far too large", "[sandbox.limits]\nmemory_mb = 99999999999999\n", "want a whole number from 0 to "},
+		{"inline table", "sandbox = { env = { inherit = 'some' } }\n", ":1:21: sandbox.env.inherit is \"some\""},
+		{"table of numbers", "[providers.x]\nheaders = { a = 1 }\n", `headers has the number 1 for "a": want a string`},
+		{"inside a provider", "[providers.x]\nbase_uri = 'h'\n", `(did you mean "providers.x.base_url"?)`},
+		{"a name with a dot", "[tools.\"a.b\"]\nenable = true\n", ":2:1: unknown setting"},
+		{"control characters", "model = \"a\\u001b[2J\"\n", `model is "a\x1b[2J": control characters are not allowed here`},
+		{"a yes in a file", "[sandbox]\nallow_home = true\n", "sandbox.allow_home may not stand in a file"},
+		{"provider missing", "model_provider = 'locl'\n[providers.local]\nbase_url = 'h'\n", `model_provider is "locl", which is not configured (did you mean "local"?)`},
+		{"provider without URL", "model_provider = 'x'\n[providers.x]\nkey_env = 'K'\n", "[providers.x] has no base_url"},
+		{"date", "model = 2020-01-01\n", "model is a date or time: want a string"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, c.file, config.Sources{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "config.toml:") {
+				t.Errorf("got  %v\nwant …config.toml…%s", err, c.want)
+			}
+			var e *config.Error
+			if !errors.As(err, &e) {
+				t.Errorf("%T is not a *config.Error", err)
+			}
+		})
+	}
+}
+
+// TestAllMistakesAtOnce: they come in the order of the file, and not without end.
+func TestAllMistakesAtOnce(t *testing.T) {
+	_, err := load(t, "zzz = 1\nmodel = 1\n[tui]\nmouse = 1\n", config.Sources{})
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], ":1:1:") || !strings.Contains(lines[1], ":2:1:") || !strings.Contains(lines[2], ":4:1:") {
+		t.Errorf("%q", lines)
+	}
+	many := ""
+	for i := range 50 {
+		many += fmt.Sprintf("x%d = 1\n", i)
+	}
+	if _, err := load(t, many, config.Sources{}); strings.Count(err.Error(), "\n") != 10 || !strings.Contains(err.Error(), "and 40 more") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCommandLineMistakes(t *testing.T) {
+	for arg, want := range map[string]string{
+		"model":                        `-c: "model": want key=value`,
+		"modle=x":                      `did you mean "model"?`,
+		"sandbox=read-only":            "sandbox is a table, not a value",
+		"sandbox.mode=full":            "-c: sandbox.mode is \"full\": want one of",
+		"tui.mouse=maybe":              `tui.mouse is "maybe": want true or false, written as TOML`,
+		"sandbox.add_dirs=/x":          "want a list of strings, written as TOML",
+		"model=a\nb":                   "control characters",
+		"tui.mouse=true\nmodel = 'x'":  "want true or false",
+		"sandbox.limits.cpu_s=9999999": "want a whole number from 0 to",
+		"model.x=1":                    "nothing lies below it",
+		"=x":                           "unknown setting",
+	} {
+		if _, err := load(t, "", config.Sources{Overrides: []string{arg}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("-c %q: %v, want %q", arg, err, want)
+		}
+	}
+	_, err := load(t, "", config.Sources{Flags: []config.Flag{{Name: "--sandbox", Key: "sandbox.mode", Values: []string{"all"}}}})
+	if err == nil || !strings.HasPrefix(err.Error(), `--sandbox: is "all": want one of`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOverrideForms(t *testing.T) {
+	c, err := load(t, "", config.Sources{Overrides: []string{
+		`model="quoted"`, "base_url=http://x/v1?a=b", `sandbox.add_dirs=["/x", "/y"]`, "sandbox.limits.cpu_s=3", "tools.shell.enabled=false",
+		`sandbox.env.set={A = "b"}`, "sandbox.allow_home=true", `providers.p.base_url=http://p/v1`, "model_provider=p",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Model != "quoted" || c.BaseURL != "http://x/v1?a=b" || !slices.Equal(c.Sandbox.AddDirs, []string{"/x", "/y"}) || c.Sandbox.Limits.CPUSeconds != 3 ||
+		c.Tools["shell"] || c.Sandbox.Env.Set["A"] != "b" || !c.Sandbox.AllowHome || c.Providers["p"].BaseURL != "http://p/v1" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := load(t, "", config.Sources{File: dir}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+	big := filepath.Join(dir, "big.toml")
+	if err := os.WriteFile(big, []byte(strings.Repeat("# x\n", 1<<19)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := load(t, "", config.Sources{File: big}); err == nil || !strings.Contains(err.Error(), "larger than 1 MiB") {
+		t.Errorf("2 MiB: %v", err)
+	}
+}
+
+// TestProjectFileIsOnlyReported: what a project brings along is not read.
+func TestProjectFileIsOnlyReported(t *testing.T) {
+	ws := t.TempDir()
+	if c, err := load(t, "", config.Sources{Workspace: ws}); err != nil || c.ProjectFile != "" {
+		t.Errorf("%q, %v", c.ProjectFile, err)
+	}
+	file := filepath.Join(ws, ".codeagent", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("sandbox = { mode = 'danger-full-access' }\nnot toml"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := load(t, "", config.Sources{Workspace: ws})
+	if err != nil || c.ProjectFile != file || c.Sandbox.Mode != config.WorkspaceWrite {
+		t.Errorf("%q, mode %q, %v", c.ProjectFile, c.Sandbox.Mode, err)
+	}
+}
+
+func TestProvider(t *testing.T) {
+	keys := env(map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL_KEY": "lk", "H": "secret"})
+	c, err := load(t, "", config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Provider(env(nil)); ok {
+		t.Error("a provider without URL and key")
+	}
+	if p, ok := c.Provider(keys); !ok || p.BaseURL != "https://api.openai.com/v1" || p.Key(keys).Reveal() != "sk-1" {
+		t.Errorf("a key alone: %+v, %v", p, ok)
+	}
+	if c, err = load(t, everything, config.Sources{}); err != nil {
+		t.Fatal(err)
+	}
+	p, ok := c.Provider(keys)
+	if !ok || p.BaseURL != "http://127.0.0.1:2/v1" || p.Key(keys).Reveal() != "lk" {
+		t.Errorf("%+v, %v", p, ok)
+	}
+	headers, err := p.ResolvedHeaders(keys)
+	if d := cmp.Diff(map[string]string{"X-A": "b", "X-Env": "secret"}, headers); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+	if _, err := p.ResolvedHeaders(env(nil)); err == nil || !strings.Contains(err.Error(), `"H", which is not set`) {
+		t.Errorf("%v", err)
+	}
+	k := p.Key(keys)
+	if all := fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k); strings.Contains(all, "lk") {
+		t.Errorf("the key shows: %s", all)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add(everything)
+	f.Add("sandbox = { limits = { cpu_s = 1 } }")
+	f.Add("[a.b.c]\n[[x]]\n'' = 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := load(t, "#\n"+text, config.Sources{})
+		if err == nil {
+			return
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if len(line) > 4096 {
+				t.Errorf("an error of %d bytes", len(line))
+			}
+		}
+	})
+}

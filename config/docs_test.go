@@ -1,0 +1,127 @@
+package config_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/config"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/config.md from the table")
+
+const docsHead = `# Settings
+
+This page is made from the table in ` + "`config/settings.go`" + ` by ` + "`go test ./config -run TestDocs -update`" + `; a test fails when it is stale.
+
+Settings come from, each overriding the one before: the defaults, your file, the environment, ` + "`-c key=value`" + `, and flags.
+Your file is ` + "`$CODEAGENT_HOME/config.toml`" + ` where that variable is set, else ` + "`~/.config/codeagent/config.toml`" + ` (` + "`$XDG_CONFIG_HOME`" + ` is respected).
+A key that is not in this list is an error, and so is a value of another type; the message names file, line, column and what was expected.
+
+` + "`-c`" + ` takes the dotted key and a TOML value: ` + "`-c sandbox.limits.cpu_s=10`" + `, ` + "`-c 'sandbox.add_dirs=[\"/data\"]'`" + `. A string may stand without quotes: ` + "`-c sandbox.mode=read-only`" + `.
+
+A project's own ` + "`.codeagent/config.toml`" + ` is not read; that there is one is reported. Settings marked *narrower* are those that
+such a file may one day set, to something narrower than yours; it may set no others.
+
+Keys never stand in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them.
+
+`
+
+// page renders the table.
+func page() []byte {
+	var b bytes.Buffer
+	b.WriteString(docsHead)
+	section := "-"
+	for _, s := range config.Table() {
+		if here := sectionOf(s.Key); here != section {
+			section = here
+			if section == "" {
+				b.WriteString("## At the top of the file\n\n")
+			} else {
+				fmt.Fprintf(&b, "## [%s]\n\n", section)
+			}
+			b.WriteString("| key | type | default | project | |\n|---|---|---|---|---|\n")
+		}
+		kind := s.Type
+		if len(s.Choices) > 0 {
+			var list []string
+			for _, c := range s.Choices {
+				list = append(list, fmt.Sprintf("`%q`", c))
+			}
+			kind = strings.Join(list, ", ")
+			if s.Type == "list of strings" {
+				kind = "list of " + kind
+			}
+		}
+		def, project := "", "never"
+		if s.Default != "" {
+			def = "`" + s.Default + "`"
+		}
+		if s.Narrower {
+			project = "narrower"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Key, kind, def, project, s.Doc)
+		if next := nextSection(s.Key); next != section {
+			b.WriteString("\n")
+		}
+	}
+	return append(bytes.TrimRight(b.Bytes(), "\n"), '\n')
+}
+
+func sectionOf(key string) string {
+	if i := strings.LastIndex(key, "."); i >= 0 {
+		return key[:i]
+	}
+	return ""
+}
+
+// nextSection is the section of the setting after key.
+func nextSection(key string) string {
+	all := config.Table()
+	for i, s := range all {
+		if s.Key == key && i+1 < len(all) {
+			return sectionOf(all[i+1].Key)
+		}
+	}
+	return "-"
+}
+
+func TestDocs(t *testing.T) {
+	name := filepath.Join("..", "docs", "config.md")
+	if *update {
+		if err := os.WriteFile(name, page(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(have, page()) {
+		t.Error("docs/config.md is stale: run `go test ./config -run TestDocs -update`")
+	}
+}
+
+// TestTableIsWhole: each line has what the page and the messages need, and the
+// lines of a section stand together.
+func TestTableIsWhole(t *testing.T) {
+	seen, sections := map[string]bool{}, []string{}
+	for _, s := range config.Table() {
+		if seen[s.Key] || s.Doc == "" || !strings.HasSuffix(s.Doc, ".") || strings.Contains(s.Doc, "|") {
+			t.Errorf("%s: twice, or without a sentence, or with a bar that breaks the table", s.Key)
+		}
+		seen[s.Key] = true
+		if here := sectionOf(s.Key); len(sections) == 0 || sections[len(sections)-1] != here {
+			for _, before := range sections {
+				if before == here {
+					t.Errorf("section %q stands twice", here)
+				}
+			}
+			sections = append(sections, here)
+		}
+	}
+}

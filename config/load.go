@@ -1,0 +1,266 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Sources is where settings come from, least first: the defaults, the user's
+// file, the environment, -c, flags.
+type Sources struct {
+	// File is the user's own config.toml; it may be absent.
+	File string
+	// Workspace is the folder whose .codeagent/config.toml is looked for.
+	Workspace string
+	// Getenv reads the environment, usually os.Getenv.
+	Getenv func(string) string
+	// Overrides are the arguments of -c, "key=value", in order.
+	Overrides []string
+	Flags     []Flag
+}
+
+// Flag is a command-line flag that stands for a setting. For a list its values
+// are added to what other sources gave; else the last value counts.
+type Flag struct {
+	// Name is the flag as the user wrote it, "--sandbox".
+	Name string
+	// Key is the setting it stands for.
+	Key    string
+	Values []string
+}
+
+// Error is a setting that cannot be used.
+type Error struct {
+	Origin Origin
+	// Problem says what is wrong and what was expected.
+	Problem string
+}
+
+func (e *Error) Error() string { return e.Origin.String() + ": " + e.Problem }
+
+// environment maps variables to settings.
+var environment = []struct{ variable, key string }{
+	{"OPENAI_MODEL", "model"},
+	{"OPENAI_BASE_URL", "base_url"},
+}
+
+// maxFile is far above any settings file that a person writes.
+const maxFile = 1 << 20
+
+// Load reads all sources. The error joins one *Error for each setting that
+// cannot be used; a file that cannot be read is an error too.
+func Load(src Sources) (Config, error) {
+	c := Config{Tools: map[string]bool{}, Providers: map[string]Provider{}, origins: map[string]Origin{}}
+	for _, s := range settings {
+		if s.def == "" || strings.Contains(s.key, "NAME") {
+			continue
+		}
+		v, err := s.parseValue(s.def)
+		if err != nil {
+			return Config{}, fmt.Errorf("bug: default of %s: %w", s.key, err)
+		}
+		s.apply(&c, "", v)
+	}
+	errs := c.loadFile(src.File)
+	for _, e := range environment {
+		if t := src.Getenv(e.variable); t != "" {
+			errs = append(errs, c.set(Origin{Kind: "environment", Name: e.variable}, e.key, t))
+		}
+	}
+	for _, o := range src.Overrides {
+		key, t, ok := strings.Cut(o, "=")
+		key = strings.TrimSpace(key)
+		origin := Origin{Kind: "-c"}
+		if !ok {
+			errs = append(errs, &Error{origin, quoted(o) + ": want key=value"})
+			continue
+		}
+		errs = append(errs, c.set(origin, key, strings.TrimSpace(t)))
+	}
+	for _, f := range src.Flags {
+		errs = append(errs, c.setFlag(f))
+	}
+	errs = append(errs, c.checkTogether())
+	if src.Workspace != "" {
+		project := filepath.Join(src.Workspace, ".codeagent", "config.toml")
+		if _, err := os.Lstat(project); err == nil {
+			c.ProjectFile = project
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+// loadFile takes the settings of the user's file. All its errors are reported.
+func (c *Config) loadFile(name string) []error {
+	if name == "" {
+		return nil
+	}
+	data, err := readSome(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []error{fmt.Errorf("settings: %w", err)}
+	}
+	return c.takeFile(name, data)
+}
+
+func readSome(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: larger than 1 MiB", name)
+	}
+	return data, err
+}
+
+// set takes one setting given as text.
+func (c *Config) set(origin Origin, key, t string) error {
+	s, name, ok := find(splitKey(key))
+	if !ok {
+		return &Error{origin, unknown(splitKey(key))}
+	}
+	v, err := s.parseValue(t)
+	if err != nil {
+		return &Error{origin, key + " " + err.Error()}
+	}
+	c.take(s, key, name, v, origin)
+	return nil
+}
+
+func (c *Config) setFlag(f Flag) error {
+	origin := Origin{Kind: "flag", Name: f.Name}
+	s, name, ok := find(splitKey(f.Key))
+	switch {
+	case !ok:
+		return fmt.Errorf("bug: flag %s stands for the unknown setting %s", f.Name, f.Key)
+	case len(f.Values) == 0:
+		return nil
+	}
+	if s.kind != texts {
+		v, err := s.parseValue(f.Values[len(f.Values)-1])
+		if err != nil {
+			return &Error{origin, err.Error()}
+		}
+		c.take(s, f.Key, name, v, origin)
+		return nil
+	}
+	list := make([]any, 0, len(f.Values))
+	for _, one := range f.Values {
+		list = append(list, one)
+	}
+	v, err := s.check(list)
+	if err != nil {
+		return &Error{origin, err.Error()}
+	}
+	v.texts = append(append([]string{}, c.list(f.Key)...), v.texts...)
+	c.take(s, f.Key, name, v, origin)
+	return nil
+}
+
+// list is the value so far of the lists that have a flag.
+func (c *Config) list(key string) []string {
+	switch key {
+	case "sandbox.add_dirs":
+		return c.Sandbox.AddDirs
+	case "sandbox.add_files":
+		return c.Sandbox.AddFiles
+	case "sandbox.deny_read":
+		return c.Sandbox.DenyRead
+	case "sandbox.protected":
+		return c.Sandbox.Protected
+	}
+	return nil
+}
+
+func (c *Config) take(s setting, key, name string, v value, origin Origin) {
+	s.apply(c, name, v)
+	c.origins[key] = origin
+}
+
+// checkTogether holds the rules that need more than one setting.
+func (c *Config) checkTogether() error {
+	if c.ModelProvider == "" {
+		return nil
+	}
+	names := []string{}
+	for name := range c.Providers {
+		names = append(names, name)
+	}
+	p, ok := c.Providers[c.ModelProvider]
+	switch {
+	case !ok:
+		hint := fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider)
+		if near := nearest(c.ModelProvider, names); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return &Error{c.Origin("model_provider"), "model_provider is " + quoted(c.ModelProvider) + ", which is not configured" + hint}
+	case p.BaseURL == "":
+		return &Error{c.Origin("model_provider"), fmt.Sprintf("[providers.%s] has no base_url", p.Name)}
+	}
+	return nil
+}
+
+func splitKey(key string) []string { return strings.Split(key, ".") }
+
+// unknown says that a key is not in the table, and which was probably meant.
+func unknown(parts []string) string {
+	key := strings.Join(parts, ".")
+	if isTable(parts) {
+		return fmt.Sprintf("%s is a table, not a value: set one of %s", key, strings.Join(below(parts), ", "))
+	}
+	for n := 1; n < len(parts); n++ {
+		if s, _, ok := find(parts[:n]); ok && s.kind != table {
+			return fmt.Sprintf("%s takes %s, nothing lies below it", s.key, s.wants())
+		}
+	}
+	var known []string
+	for _, s := range settings {
+		known = append(known, concrete(s.key, parts))
+	}
+	if near := nearest(key, known); near != "" {
+		return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), near)
+	}
+	// The last part may be right and the table missing: "add_dirs".
+	for _, k := range known {
+		if strings.HasSuffix(k, "."+key) {
+			return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), k)
+		}
+	}
+	return fmt.Sprintf("unknown setting %s (docs/config.md lists them all)", quoted(key))
+}
+
+// concrete puts the part of the key at hand in the place of NAME.
+func concrete(pattern string, parts []string) string {
+	p := splitKey(pattern)
+	for i := range p {
+		if p[i] == "NAME" && i < len(parts) {
+			p[i] = parts[i]
+		}
+	}
+	return strings.Join(p, ".")
+}
+
+// below lists the settings of a table.
+func below(parts []string) []string {
+	var out []string
+	for _, s := range settings {
+		k := concrete(s.key, parts)
+		if strings.HasPrefix(k, strings.Join(parts, ".")+".") {
+			out = append(out, k)
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Paths are codeagent's own places. All are absolute; folders are 0700.
+type Paths struct {
+	// Config is the folder of File, Rules and the user's AGENTS.md.
+	Config string
+	// State is the folder of what codeagent writes about its sessions.
+	State string
+	// File is config.toml, Rules is rules.toml.
+	File, Rules string
+	// Sessions, Undo and Output are folders in State; Ledger is a file there.
+	Sessions, Undo, Output, Ledger string
+	// Temp holds the sessions' private folders for temporary files. It lies
+	// outside of everything that Own lists: commands write there.
+	Temp string
+
+	// home says that all lie in one folder, CODEAGENT_HOME.
+	home string
+}
+
+// FindPaths follows $CODEAGENT_HOME, else the XDG base directories below home.
+func FindPaths(getenv func(string) string, home string) (Paths, error) {
+	if dir := getenv("CODEAGENT_HOME"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return Paths{}, fmt.Errorf("CODEAGENT_HOME is %s: want an absolute path", quoted(dir))
+		}
+		dir = filepath.Clean(dir)
+		p := newPaths(dir, dir, filepath.Join(dir, "tmp"))
+		p.home = dir
+		return p, nil
+	}
+	if !filepath.IsAbs(home) {
+		return Paths{}, errors.New("no home folder is known: set CODEAGENT_HOME to the folder for settings and sessions")
+	}
+	// The specification says that relative values are to be ignored.
+	base := func(variable, fallback string) string {
+		if dir := getenv(variable); filepath.IsAbs(dir) {
+			return filepath.Join(dir, "codeagent")
+		}
+		return filepath.Join(home, fallback, "codeagent")
+	}
+	return newPaths(base("XDG_CONFIG_HOME", ".config"), base("XDG_STATE_HOME", ".local/state"),
+		filepath.Join(base("XDG_CACHE_HOME", ".cache"), "tmp")), nil
+}
+
+func newPaths(config, state, temp string) Paths {
+	return Paths{
+		Config: config, State: state, Temp: temp,
+		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
+		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
+		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
+	}
+}
+
+// Own lists what no command may ever write, whatever is granted.
+func (p Paths) Own() []string {
+	if p.home != "" {
+		// Temp lies in the same folder, so the folder itself cannot be listed.
+		return []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger}
+	}
+	return []string{p.Config, p.State}
+}
+
+// Create makes the folders, for the user alone. A folder that others may enter
+// is closed; something else in the place of a folder is an error.
+func (p Paths) Create() error {
+	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.Temp} {
+		if err := createPrivate(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func createPrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("codeagent's own folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("codeagent's own folder: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, info.Mode().Perm()&fs.FileMode(0o700)); err != nil {
+			return fmt.Errorf("codeagent's own folder %s is open to others and cannot be closed: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// NewTemp makes a session's private folder for temporary files. remove deletes
+// it with all that commands left there.
+func (p Paths) NewTemp() (dir string, remove func() error, err error) {
+	if err := createPrivate(p.Temp); err != nil {
+		return "", nil, err
+	}
+	if dir, err = os.MkdirTemp(p.Temp, "session-"); err != nil {
+		return "", nil, fmt.Errorf("folder for temporary files: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}

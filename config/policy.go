@@ -1,0 +1,378 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Place is what a policy must know of the machine beside the settings.
+type Place struct {
+	// Workspace is the folder the session works in.
+	Workspace string
+	// Home is the user's home folder; empty if there is none.
+	Home  string
+	Paths Paths
+	// Own are codeagent's own binaries, absolute.
+	Own []string
+	// Temp is the session's private folder for temporary files; empty: none.
+	Temp string
+	// Resolver looks at the file system.
+	Resolver sandbox.Resolver
+}
+
+// Policy builds the policy that every command of a session starts from. All
+// its paths are canonical. An error names the setting at fault and what to do.
+func Policy(c Config, at Place) (sandbox.Policy, error) {
+	b := &builder{config: c, at: at}
+	p, err := b.build()
+	if err != nil {
+		return sandbox.Policy{}, err
+	}
+	if err := p.Validate(); err != nil {
+		return sandbox.Policy{}, fmt.Errorf("sandbox: %w", err)
+	}
+	return p, nil
+}
+
+type builder struct {
+	config    Config
+	at        Place
+	workspace string
+	home      string
+}
+
+func (b *builder) build() (sandbox.Policy, error) {
+	var err error
+	if b.workspace, err = b.folder("the workspace", b.at.Workspace); err != nil {
+		return sandbox.Policy{}, err
+	}
+	if b.at.Home != "" {
+		if b.home, err = b.canonical(b.at.Home); err != nil {
+			return sandbox.Policy{}, fmt.Errorf("home folder: %w", err)
+		}
+	}
+	temp := ""
+	if b.at.Temp != "" {
+		if temp, err = b.folder("the folder for temporary files", b.at.Temp); err != nil {
+			return sandbox.Policy{}, err
+		}
+	}
+	p, err := b.preset(temp)
+	if err != nil {
+		return sandbox.Policy{}, err
+	}
+	s := b.config.Sandbox
+	b.limits(&p.Limits, s.Limits)
+	p.Env = environmentPolicy(s.Env)
+	if p.Unconfined {
+		return p, nil
+	}
+	p.SharedTemp = s.SharedTemp && len(p.Write) > 0
+	if s.FullNetwork {
+		p.Network.Mode = sandbox.NetworkFull
+	}
+	if p.DenyRead, err = b.denyRead(); err != nil {
+		return sandbox.Policy{}, err
+	}
+	return p, b.protect(&p)
+}
+
+// preset gives the roots of the mode.
+func (b *builder) preset(temp string) (sandbox.Policy, error) {
+	var p sandbox.Policy
+	switch b.config.Sandbox.Mode {
+	case FullAccess:
+		return sandbox.FullAccess(), nil
+	case ReadOnly:
+		return sandbox.ReadOnly(), b.refuseDirs()
+	case Strict:
+		if temp == "" {
+			return p, fmt.Errorf("sandbox.mode %q needs a folder for temporary files", Strict)
+		}
+		p = sandbox.Strict(b.workspace, temp)
+		p.Protected.Names = slices.Clone(sandbox.ProtectedNames)
+	case WorkspaceWrite:
+		if err := b.checkRoot("the workspace", b.workspace); err != nil {
+			return p, err
+		}
+		p = sandbox.WorkspaceWrite(b.workspace)
+	default:
+		return p, fmt.Errorf("bug: sandbox.mode is %q", b.config.Sandbox.Mode)
+	}
+	p.Temp = temp
+	for _, dir := range b.config.Sandbox.AddDirs {
+		root, err := b.folder("sandbox.add_dirs ("+b.config.Origin("sandbox.add_dirs").String()+")", dir)
+		if err != nil {
+			return p, err
+		}
+		if err := b.checkRoot("sandbox.add_dirs", root); err != nil {
+			return p, err
+		}
+		if !slices.Contains(p.Write, sandbox.Root{Path: root}) {
+			p.Write = append(p.Write, sandbox.Root{Path: root})
+		}
+	}
+	return p, b.addFiles(&p)
+}
+
+// addFiles opens the single files of sandbox.add_files. They are optional
+// roots: a file may be absent, and what a backend cannot create it leaves out.
+func (b *builder) addFiles(p *sandbox.Policy) error {
+	for _, name := range b.config.Sandbox.AddFiles {
+		what := "sandbox.add_files (" + b.config.Origin("sandbox.add_files").String() + ")"
+		file, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		mode, err := b.at.Resolver.Lstat(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if _, err := b.folder(what+": the folder of "+quoted(name), path.Dir(file)); err != nil {
+				return err
+			}
+		case err != nil:
+			return fmt.Errorf("%s: %w", what, err)
+		case !mode.IsRegular():
+			return fmt.Errorf("%s: %s is not a regular file (sandbox.add_dirs takes folders)", what, quoted(name))
+		}
+		if err := b.checkRoot("sandbox.add_files", file); err != nil {
+			return err
+		}
+		for _, own := range b.at.Own {
+			if made, err := b.canonical(own); err == nil && made == file {
+				return fmt.Errorf("sandbox.add_files: %s belongs to codeagent itself and is never opened", quoted(name))
+			}
+		}
+		if root := (sandbox.Root{Path: file, Optional: true}); !slices.Contains(p.Write, root) {
+			p.Write = append(p.Write, root)
+		}
+	}
+	return nil
+}
+
+// refuseDirs: a file may list folders for the days of workspace-write, but who
+// asks for them and for read-only in one breath made a mistake.
+func (b *builder) refuseDirs() error {
+	for key, list := range map[string][]string{"sandbox.add_dirs": b.config.Sandbox.AddDirs, "sandbox.add_files": b.config.Sandbox.AddFiles} {
+		if o := b.config.Origin(key); len(list) > 0 && (o.Kind == "flag" || o.Kind == "-c") {
+			return fmt.Errorf("%s: sandbox.mode %q writes nothing; leave %s out or use %q", o, ReadOnly, key, WorkspaceWrite)
+		}
+	}
+	return nil
+}
+
+// checkRoot refuses a write root under which nothing would be safe: the whole
+// file system, the home folder, or one that holds codeagent's own files.
+func (b *builder) checkRoot(what, root string) error {
+	for _, own := range []struct{ path, name string }{{b.at.Paths.Config, "codeagent's settings"}, {b.at.Paths.State, "codeagent's sessions"}} {
+		dir, err := b.canonical(own.path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", own.name, err)
+		}
+		if sandbox.Covers(dir, root) {
+			return fmt.Errorf("%s %s lies inside %s (%s): work in another folder", what, quoted(root), dir, own.name)
+		}
+		if sandbox.Covers(root, dir) && !b.config.Sandbox.AllowHome && root != "/" && !sandbox.Covers(root, b.home) {
+			return fmt.Errorf("%s %s holds %s (%s); work in a folder below it, or say yes with -c sandbox.allow_home=true", what, quoted(root), own.name, dir)
+		}
+	}
+	if b.config.Sandbox.AllowHome {
+		return nil
+	}
+	switch {
+	case root == "/":
+		return fmt.Errorf("%s is /: every file could be written; work in a project's folder, use --sandbox %s, or say yes with -c sandbox.allow_home=true", what, ReadOnly)
+	case b.home != "" && sandbox.Covers(root, b.home):
+		return fmt.Errorf("%s %s is or holds your home folder: shell startup files and keys could be written; work in a project's folder, use --sandbox %s, or say yes with -c sandbox.allow_home=true", what, quoted(root), ReadOnly)
+	}
+	return nil
+}
+
+// folder resolves a folder that must exist.
+func (b *builder) folder(what, name string) (string, error) {
+	dir, err := b.canonical(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	mode, err := b.at.Resolver.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if !mode.IsDir() {
+		return "", fmt.Errorf("%s: %s is not a folder", what, quoted(name))
+	}
+	return dir, nil
+}
+
+// canonical resolves name: "~/x" below the home folder, a relative path in the
+// workspace.
+func (b *builder) canonical(name string) (string, error) {
+	name, err := b.expand(name)
+	if err != nil {
+		return "", err
+	}
+	dir := b.workspace
+	if dir == "" {
+		dir = "/"
+	}
+	return sandbox.Canonical(b.at.Resolver, dir, name)
+}
+
+func (b *builder) expand(name string) (string, error) {
+	rest, ok := strings.CutPrefix(name, "~")
+	if !ok || rest != "" && rest[0] != '/' {
+		return name, nil
+	}
+	if b.at.Home == "" {
+		return "", fmt.Errorf("%s: no home folder is known", quoted(name))
+	}
+	return b.at.Home + rest, nil
+}
+
+// secretPlaces are where keys usually lie.
+var secretPlaces = []string{
+	"~/.ssh", "~/.aws", "~/.gnupg", "~/.azure", "~/.kube", "~/.docker/config.json", "~/.config/gcloud", "~/.config/gh/hosts.yml",
+	"~/.netrc", "~/.git-credentials", "~/.config/git/credentials", "~/.npmrc", "~/.pypirc", "~/.cargo/credentials.toml", "~/.password-store",
+	"**/.env", "**/.env.local", "**/.env.production",
+}
+
+// denyRead makes the entries canonical. Of a glob this is the part before its
+// first component with a wildcard.
+func (b *builder) denyRead() ([]string, error) {
+	entries := slices.Clone(b.config.Sandbox.DenyRead)
+	if b.config.Sandbox.DenySecrets {
+		for _, place := range secretPlaces {
+			if b.at.Home != "" || !strings.HasPrefix(place, "~") {
+				entries = append(entries, place)
+			}
+		}
+	}
+	var out []string
+	for _, entry := range entries {
+		made, err := b.entry(entry)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox.deny_read (%s): %w", b.config.Origin("sandbox.deny_read"), err)
+		}
+		if !slices.Contains(out, made) {
+			out = append(out, made)
+		}
+	}
+	return out, nil
+}
+
+func (b *builder) entry(entry string) (string, error) {
+	if !sandbox.IsGlob(entry) {
+		return b.canonical(entry)
+	}
+	full, err := b.expand(entry)
+	if err != nil {
+		return "", err
+	}
+	full = path.Clean(full)
+	if !strings.HasPrefix(full, "/") {
+		if strings.HasPrefix(full, "../") {
+			return "", fmt.Errorf("glob %s leads out of the workspace: write it from / or ~/", quoted(entry))
+		}
+		return full, nil // matches at any depth
+	}
+	parts := strings.Split(full, "/")
+	first := slices.IndexFunc(parts, sandbox.IsGlob)
+	prefix := strings.Join(parts[:first], "/")
+	if prefix == "" {
+		return full, nil
+	}
+	if prefix, err = b.canonical(prefix); err != nil {
+		return "", err
+	}
+	if sandbox.IsGlob(prefix) {
+		return "", fmt.Errorf("glob %s lies in %s, whose name has wildcards of its own", quoted(entry), quoted(prefix))
+	}
+	return path.Join(prefix, strings.Join(parts[first:], "/")), nil
+}
+
+// protect fills in what stays read-only: the names and paths of the settings,
+// the git directories of the roots, and codeagent's own files.
+func (b *builder) protect(p *sandbox.Policy) error {
+	own := append(b.at.Paths.Own(), b.at.Own...)
+	for _, name := range own {
+		made, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("codeagent's own files: %w", err)
+		}
+		if !slices.Contains(p.Protected.Own, made) {
+			p.Protected.Own = append(p.Protected.Own, made)
+		}
+	}
+	if len(p.Write) == 0 {
+		return nil
+	}
+	for _, name := range b.config.Sandbox.Protected {
+		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "~") {
+			clean := path.Clean(name)
+			if clean == "." || clean == ".." || strings.HasPrefix(clean, "../") {
+				return fmt.Errorf("sandbox.protected (%s): %s: want a name inside the workspace, or a path from / or ~/", b.config.Origin("sandbox.protected"), quoted(name))
+			}
+			p.Protected.Names = append(p.Protected.Names, clean)
+			continue
+		}
+		made, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("sandbox.protected (%s): %w", b.config.Origin("sandbox.protected"), err)
+		}
+		p.Protected.Paths = append(p.Protected.Paths, made)
+	}
+	for _, root := range p.Write {
+		if root.Optional {
+			continue // a file of add_files holds no git directory
+		}
+		paths, err := gitPaths(b.at.Resolver, root.Path)
+		if err != nil {
+			return fmt.Errorf("the git directory of %s: %w", quoted(root.Path), err)
+		}
+		p.Protected.Paths = append(p.Protected.Paths, paths...)
+	}
+	slices.Sort(p.Protected.Paths)
+	p.Protected.Paths = slices.Compact(p.Protected.Paths)
+	return nil
+}
+
+func (b *builder) limits(l *sandbox.Limits, set Limits) {
+	for _, one := range []struct {
+		to   *int64
+		from int64
+		unit int64
+	}{
+		{&l.WallMillis, set.WallSeconds, 1000}, {&l.CPUSeconds, set.CPUSeconds, 1}, {&l.Memory, set.MemoryMB, 1 << 20},
+		{&l.Processes, set.Processes, 1}, {&l.OpenFiles, set.OpenFiles, 1}, {&l.FileSize, set.FileSizeMB, 1 << 20},
+		{&l.Output, set.OutputMB, 1 << 20},
+	} {
+		if one.from != 0 {
+			*one.to = one.from * one.unit
+		}
+	}
+}
+
+func environmentPolicy(e Env) sandbox.Env {
+	inherit := map[string]sandbox.EnvInherit{"core": sandbox.EnvCore, "all": sandbox.EnvAll, "none": sandbox.EnvNone}
+	return sandbox.Env{Inherit: inherit[e.Inherit], Include: e.Include, Exclude: e.Exclude, Set: e.Set}
+}
+
+// MissingLayers lists the required layers that are not active.
+func (s Sandbox) MissingLayers(e sandbox.Enforcement) []string {
+	var out []string
+	for _, layer := range s.RequiredLayers {
+		if !slices.Contains(e.Active(), layer) {
+			out = append(out, layer)
+		}
+	}
+	return out
+}
+
+// isLink reports whether the entry itself is a symbolic link.
+func isLink(mode fs.FileMode) bool { return mode&fs.ModeSymlink != 0 }

@@ -1,0 +1,435 @@
+package config_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/config"
+	"codeagent/sandbox"
+)
+
+type disk struct{}
+
+func (disk) Lstat(p string) (fs.FileMode, error) {
+	info, err := os.Lstat(p)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+func (disk) Readlink(p string) (string, error) { return os.Readlink(p) }
+
+// home is a home folder with a workspace in it, as canonical paths.
+type home struct {
+	dir, ws string
+	place   config.Place
+}
+
+func newHome(t *testing.T) *home {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := config.FindPaths(env(nil), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	h := &home{dir: dir, ws: filepath.Join(dir, "src", "app")}
+	h.mkdir(t, "src/app")
+	temp, _, err := paths.NewTemp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.place = config.Place{Workspace: h.ws, Home: dir, Paths: paths, Own: []string{"/opt/codeagent/bin/codeagent"}, Temp: temp, Resolver: disk{}}
+	return h
+}
+
+func (h *home) mkdir(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Join(h.dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *home) write(t *testing.T, name, text string) {
+	t.Helper()
+	h.mkdir(t, filepath.Dir(name))
+	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *home) link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, filepath.Join(h.dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *home) policy(t *testing.T, overrides ...string) (sandbox.Policy, error) {
+	t.Helper()
+	c, err := load(t, "", config.Sources{Overrides: overrides})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Policy(c, h.place)
+}
+
+func (h *home) mustPolicy(t *testing.T, overrides ...string) sandbox.Policy {
+	t.Helper()
+	p, err := h.policy(t, overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// judge asks the policy about "w PATH" or "r PATH", relative to the home folder.
+func (h *home) judge(p sandbox.Policy, access string) bool {
+	name := access[2:]
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(h.dir, name)
+	}
+	if access[0] == 'w' {
+		return p.JudgeWrite(name).Allowed
+	}
+	return p.JudgeRead(name).Allowed
+}
+
+func (h *home) check(t *testing.T, p sandbox.Policy, want map[string]bool) {
+	t.Helper()
+	for access, want := range want {
+		if got := h.judge(p, access); got != want {
+			t.Errorf("%s: allowed %v, want %v", access, got, want)
+		}
+	}
+}
+
+func TestPolicyModes(t *testing.T) {
+	h := newHome(t)
+	temp := h.place.Temp
+	for mode, want := range map[string]map[string]bool{
+		"read-only":       {"w src/app/x": false, "w " + temp + "/x": false, "r src/app/x": true, "w .bashrc": false, "r .bashrc": true},
+		"workspace-write": {"w src/app/x": true, "w " + temp + "/x": true, "w src/appx": false, "w src": false, "w .bashrc": false, "w /tmp/x": false, "w src/app/.codeagent/x": false, "r .bashrc": true},
+		"strict":          {"w src/app/x": false, "w " + temp + "/x": true, "r src/app/x": true, "r .bashrc": false, "r /usr/bin/env": true, "w .bashrc": false},
+	} {
+		p := h.mustPolicy(t, "sandbox.mode="+mode)
+		h.check(t, p, want)
+		if p.JudgeHost(sandbox.HostPort{Host: "example.com", Port: 443}).Allowed || p.Unconfined {
+			t.Errorf("%s: has a network, or no sandbox at all", mode)
+		}
+		for _, own := range []string{h.place.Paths.File, h.place.Paths.Ledger, h.place.Paths.Sessions + "/x", "/opt/codeagent/bin/codeagent"} {
+			q := p.With(sandbox.Grant{Write: []string{own, h.dir, "/"}})
+			if q.JudgeWrite(own).Allowed {
+				t.Errorf("%s: %s can be granted", mode, own)
+			}
+		}
+	}
+	if p := h.mustPolicy(t, "sandbox.mode=danger-full-access", "sandbox.env.inherit=all"); !p.Unconfined || p.Env.Inherit != sandbox.EnvAll {
+		t.Errorf("danger-full-access: %+v", p)
+	}
+}
+
+func TestPolicyCanonical(t *testing.T) {
+	h := newHome(t)
+	h.mkdir(t, "real/data")
+	h.link(t, "src/app", "ws")
+	h.link(t, "real", "alias")
+	h.place.Workspace = filepath.Join(h.dir, "ws")
+	p := h.mustPolicy(t, `sandbox.add_dirs=["~/alias/data", "../../alias/data/", "`+h.dir+`/real/./data"]`)
+	want := []sandbox.Root{{Path: h.ws}, {Path: filepath.Join(h.dir, "real/data")}}
+	if d := cmp.Diff(want, p.Write); d != "" {
+		t.Errorf("the roots are not canonical, or stand twice: %s", d)
+	}
+}
+
+func TestPolicyAddFiles(t *testing.T) {
+	h := newHome(t)
+	h.write(t, "notes", "")
+	h.link(t, "notes", "alias")
+	p := h.mustPolicy(t, `sandbox.add_files=["~/notes", "~/alias", "~/absent"]`)
+	h.check(t, p, map[string]bool{
+		"w notes": true, "w absent": true,
+		"w notes2": false, "w absent2": false, "w .bashrc": false, "w .": false, "w src/app/x": true,
+	})
+	want := []sandbox.Root{{Path: h.ws}, {Path: filepath.Join(h.dir, "notes"), Optional: true}, {Path: filepath.Join(h.dir, "absent"), Optional: true}}
+	if d := cmp.Diff(want, p.Write); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestPolicyRefusesRoots(t *testing.T) {
+	for _, c := range []struct {
+		name, workspace, want string
+		overrides             []string
+	}{
+		{"root", "/", "is /: every file could be written", nil},
+		{"home", ".", "is or holds your home folder", nil},
+		{"above home", "..", "is or holds your home folder", nil},
+		{"home by a link", "tohome", "is or holds your home folder", nil},
+		{"around the settings", ".config", "holds codeagent's settings", nil},
+		{"around the sessions", ".local", "holds codeagent's sessions", nil},
+		{"the settings", ".config/codeagent", "lies inside", nil},
+		{"below the sessions", ".local/state/codeagent/sessions", "lies inside", []string{"sandbox.allow_home=true"}},
+		{"missing", "nowhere", "no such file", nil},
+		{"a file", "file", "is not a folder", nil},
+		{"a loop", "loop", "too many symbolic links", nil},
+		{"extra root", "src/app", "sandbox.add_dirs is /", []string{`sandbox.add_dirs=["/"]`}},
+		{"extra home", "src/app", "is or holds your home folder", []string{`sandbox.add_dirs=["~"]`}},
+		{"extra missing", "src/app", "sandbox.add_dirs (-c): ", []string{`sandbox.add_dirs=["/nowhere/at/all"]`}},
+		{"extra file is a folder", "src/app", "is not a regular file", []string{`sandbox.add_files=["~/src"]`}},
+		{"extra file is a device", "src/app", "is not a regular file", []string{`sandbox.add_files=["/dev/null"]`}},
+		{"extra file without a folder", "src/app", "no such file", []string{`sandbox.add_files=["~/nowhere/x"]`}},
+		{"extra file below a file", "src/app", "not a directory", []string{`sandbox.add_files=["~/file/x"]`}},
+		{"extra file of our own", "src/app", "lies inside", []string{`sandbox.add_files=["~/.config/codeagent/config.toml"]`}},
+		{"extra file by a link to our own", "src/app", "lies inside", []string{`sandbox.add_files=["~/tohome/.config/codeagent/config.toml"]`}},
+		{"extra file that is codeagent", "src/app", "belongs to codeagent itself", []string{`sandbox.add_files=["~/own"]`}},
+		{"files under read-only", "src/app", "writes nothing", []string{"sandbox.mode=read-only", `sandbox.add_files=["~/file"]`}},
+		{"folders under read-only", "src/app", "writes nothing", []string{"sandbox.mode=read-only", `sandbox.add_dirs=["~/src"]`}},
+		{"a name that leads out", "src/app", "want a name inside the workspace", []string{`sandbox.protected=["../x"]`}},
+		{"a glob that leads out", "src/app", "leads out of the workspace", []string{`sandbox.deny_read=["../*.pem"]`}},
+		{"a broken glob", "src/app", "not a valid glob", []string{`sandbox.deny_read=["**/[a"]`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHome(t)
+			h.write(t, "file", "")
+			h.link(t, ".", "tohome")
+			h.link(t, "loop", "loop")
+			h.write(t, "own", "")
+			h.place.Own = []string{filepath.Join(h.dir, "own")}
+			h.place.Workspace = filepath.Join(h.dir, c.workspace)
+			if filepath.IsAbs(c.workspace) {
+				h.place.Workspace = c.workspace
+			}
+			_, err := h.policy(t, c.overrides...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestPolicyHomeNeedsYes: with an explicit yes the home folder works, and what
+// protects codeagent itself still holds. Where nothing is written no yes is needed.
+func TestPolicyHomeNeedsYes(t *testing.T) {
+	h := newHome(t)
+	h.place.Workspace = h.dir
+	h.check(t, h.mustPolicy(t, "sandbox.allow_home=true"), map[string]bool{
+		"w .bashrc": true, "w .config/codeagent/config.toml": false, "w .local/state/codeagent/ledger.jsonl": false, "w .codeagent/x": false,
+	})
+	h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w .bashrc": false})
+}
+
+func TestPolicyDenyRead(t *testing.T) {
+	h := newHome(t)
+	h.mkdir(t, "real", ".ssh")
+	h.write(t, "src/app/key.pem", "")
+	h.link(t, "real", "alias")
+	h.link(t, filepath.Join(h.dir, "src/app/key.pem"), "src/app/link.pem")
+	p := h.mustPolicy(t, `sandbox.deny_read=["~/alias/*.key", "link.pem", "conf", "**/.secret", "~/absent/x"]`, "sandbox.deny_secrets=true")
+	h.check(t, p, map[string]bool{
+		"r real/a.key": false, "r real/a.txt": true, "r src/app/key.pem": false, "w src/app/key.pem": false, "r src/app/conf/x": false,
+		"r src/app/a/.secret": false, "r .secret/x": false, "r absent/x": false, "r absent/y": true,
+		"r .ssh/id_ed25519": false, "r .sshx": true, "r src/app/.env": false, "r .aws/credentials": false, "r src/app/.envrc": true,
+	})
+	h.place.Home = ""
+	if p := h.mustPolicy(t, "sandbox.deny_secrets=true"); p.JudgeRead(h.ws + "/.env").Allowed {
+		t.Error("without a home folder .env is readable")
+	}
+	if _, err := h.policy(t, `sandbox.deny_read=["~/x"]`); err == nil || !strings.Contains(err.Error(), "no home folder") {
+		t.Errorf("~ without a home: %v", err)
+	}
+}
+
+func TestPolicyProtected(t *testing.T) {
+	h := newHome(t)
+	h.write(t, "src/app/docs/a", "")
+	p := h.mustPolicy(t, `sandbox.protected=["Makefile", ".github/workflows/", "~/src/app/docs"]`)
+	h.check(t, p, map[string]bool{
+		"w src/app/Makefile": false, "w src/app/sub/Makefile": false, "w src/app/Makefile.am": true, "w src/app/.github/workflows/ci.yml": false,
+		"w src/app/docs/a": false, "w src/app/docs2": true, "w src/app/sub/docs": true,
+	})
+}
+
+func TestPolicyGitDirectory(t *testing.T) {
+	h := newHome(t)
+	h.write(t, "src/app/.git/HEAD", "ref: refs/heads/main\n")
+	h.write(t, "src/app/.git/worktrees/t[1]/gitdir", "x")
+	h.write(t, "src/app/.git/modules/a/HEAD", "x")
+	h.write(t, "src/app/.git/modules/deep/er/HEAD", "x")
+	h.write(t, "src/app/.git/modules/a/modules/b/HEAD", "x")
+	h.write(t, "extra/.git/HEAD", "x")
+	h.check(t, h.mustPolicy(t, `sandbox.add_dirs=["~/extra"]`), map[string]bool{
+		"w src/app/.git/HEAD": true, "w src/app/.git/index.lock": true, "w src/app/.git/objects/aa/b": true, "w src/app/.git/refs/heads/x": true,
+		"w src/app/.git/config": false, "w src/app/.git/hooks/pre-commit": false, "w src/app/.git/commondir": false, "w src/app/.git/config.worktree": false,
+		"w src/app/.git/worktrees/t[1]/gitdir": false, "w src/app/.git/worktrees/t[1]/commondir": false, "w src/app/.git/worktrees/t[1]/HEAD": true,
+		"w src/app/.git/modules/a/config": false, "w src/app/.git/modules/a/hooks/x": false, "w src/app/.git/modules/a/HEAD": true,
+		"w src/app/.git/modules/deep/er/config": false, "w src/app/.git/modules/a/modules/b/hooks": false,
+		"w extra/.git/config": false, "w extra/.git/index": true,
+	})
+}
+
+// TestPolicyGitFile: a .git that is a file or a link says where git looks. It
+// stays, and so does what it points to.
+func TestPolicyGitFile(t *testing.T) {
+	for name, plant := range map[string]func(h *home){
+		"file": func(h *home) { h.write(t, "src/app/.git", "gitdir: store/worktrees/w\n") },
+		"absolute file": func(h *home) {
+			h.write(t, "src/app/.git", "gitdir: "+h.ws+"/store/worktrees/w\n")
+		},
+		"link": func(h *home) { h.link(t, "store/worktrees/w", "src/app/.git") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			h.write(t, "src/app/store/worktrees/w/commondir", "../..\n")
+			h.write(t, "src/app/store/config", "")
+			plant(h)
+			want := map[string]bool{
+				"w src/app/.git": false, "w src/app/store/worktrees/w/config": false, "w src/app/store/worktrees/w/hooks/x": false,
+				"w src/app/store/worktrees/w/commondir": false, "w src/app/store/worktrees/w/index": true,
+			}
+			if name != "link" {
+				want["w src/app/store/config"], want["w src/app/store/hooks/pre-commit"] = false, false
+			}
+			h.check(t, h.mustPolicy(t), want)
+		})
+	}
+	h := newHome(t)
+	h.link(t, ".git", "src/app/.git")
+	if _, err := h.policy(t); !errors.Is(err, sandbox.ErrTooManyLinks) {
+		t.Errorf("a .git that is a loop: %v", err)
+	}
+}
+
+// TestPolicyManyModules: what is too much to list is protected as a whole.
+func TestPolicyManyModules(t *testing.T) {
+	h := newHome(t)
+	for i := range 2100 {
+		h.mkdir(t, filepath.Join("src/app/.git/modules", "m"+string(rune('a'+i%26))+strings.Repeat("x", i/26)))
+	}
+	h.check(t, h.mustPolicy(t), map[string]bool{"w src/app/.git/modules/any/config": false, "w src/app/.git/modules/any/HEAD": false, "w src/app/.git/HEAD": true})
+}
+
+func TestPolicyLimitsAndEnv(t *testing.T) {
+	h := newHome(t)
+	p := h.mustPolicy(t, "sandbox.network=full", "sandbox.tmp=shared", "sandbox.limits.wall_s=2", "sandbox.limits.cpu_s=3", "sandbox.limits.memory_mb=4",
+		"sandbox.limits.processes=5", "sandbox.limits.open_files=6", "sandbox.limits.file_size_mb=7", "sandbox.limits.output_mb=8",
+		"sandbox.env.inherit=none", `sandbox.env.include=["A"]`, `sandbox.env.exclude=["B*"]`, `sandbox.env.set={C = "d"}`)
+	wantLimits := sandbox.Limits{WallMillis: 2000, CPUSeconds: 3, Memory: 4 << 20, Processes: 5, OpenFiles: 6, FileSize: 7 << 20, Output: 8 << 20}
+	wantEnv := sandbox.Env{Inherit: sandbox.EnvNone, Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}}
+	if d := cmp.Diff(wantLimits, p.Limits) + cmp.Diff(wantEnv, p.Env); d != "" || !p.SharedTemp || p.Network.Mode != sandbox.NetworkFull {
+		t.Errorf("%+v %s", p, d)
+	}
+	// The preset's own limits stay where the settings say nothing.
+	if p := h.mustPolicy(t, "sandbox.mode=strict", "sandbox.limits.cpu_s=9"); p.Limits.CPUSeconds != 9 || p.Limits.Memory != 64<<20 {
+		t.Errorf("strict: %+v", p.Limits)
+	}
+	if _, err := h.policy(t, `sandbox.env.set={"A=B" = "c"}`); err == nil {
+		t.Error("a variable named A=B is accepted")
+	}
+}
+
+func TestPolicyTemp(t *testing.T) {
+	h := newHome(t)
+	h.place.Temp = ""
+	if p := h.mustPolicy(t); p.Temp != "" {
+		t.Errorf("temp %q", p.Temp)
+	}
+	if _, err := h.policy(t, "sandbox.mode=strict"); err == nil {
+		t.Error("strict without a scratch folder")
+	}
+}
+
+func TestPaths(t *testing.T) {
+	p, err := config.FindPaths(env(nil), "/home/u")
+	if err != nil || p.File != "/home/u/.config/codeagent/config.toml" || p.Sessions != "/home/u/.local/state/codeagent/sessions" || p.Temp != "/home/u/.cache/codeagent/tmp" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = config.FindPaths(env(map[string]string{"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative", "XDG_CACHE_HOME": "/k"}), "/home/u")
+	if err != nil || p.Config != "/c/codeagent" || p.State != "/home/u/.local/state/codeagent" || p.Temp != "/k/codeagent/tmp" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := config.FindPaths(env(nil), ""); err == nil || !strings.Contains(err.Error(), "CODEAGENT_HOME") {
+		t.Errorf("without a home: %v", err)
+	}
+	if _, err := config.FindPaths(env(map[string]string{"CODEAGENT_HOME": "x"}), "/home/u"); err == nil {
+		t.Error("a relative CODEAGENT_HOME")
+	}
+}
+
+// TestOneFolder: under CODEAGENT_HOME the folder for temporary files lies beside
+// codeagent's own files, and only it may be written.
+func TestOneFolder(t *testing.T) {
+	h := newHome(t)
+	paths, err := config.FindPaths(env(map[string]string{"CODEAGENT_HOME": filepath.Join(h.dir, "ca")}), h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	temp, remove, err := paths.NewTemp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.place.Paths, h.place.Temp = paths, temp
+	p := h.mustPolicy(t).With(sandbox.Grant{Write: []string{filepath.Join(h.dir, "ca")}})
+	h.check(t, p, map[string]bool{
+		"w " + temp + "/x": true, "w ca/config.toml": false, "w ca/sessions/x": false, "w ca/ledger.jsonl": false, "w ca/rules.toml": false, "w ca/undo/x": false, "w ca/output/x": false, "w ca/AGENTS.md": false,
+	})
+	if err := os.WriteFile(filepath.Join(temp, "left"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(temp); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the session's folder stays: %v", err)
+	}
+}
+
+func TestCreateClosesFolders(t *testing.T) {
+	h := newHome(t)
+	if err := os.Chmod(h.place.Paths.State, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.place.Paths.Create(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{h.place.Paths.Config, h.place.Paths.State, h.place.Paths.Sessions, h.place.Paths.Output, h.place.Paths.Temp} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
+		}
+	}
+	if err := os.RemoveAll(h.place.Paths.Undo); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(h.place.Paths.Undo, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.place.Paths.Create(); err == nil {
+		t.Error("a file in the place of a folder is taken")
+	}
+}
+
+func TestMissingLayers(t *testing.T) {
+	s := config.Sandbox{RequiredLayers: []string{"landlock", "userns", "pidns"}}
+	e := sandbox.Enforcement{Layers: []sandbox.Layer{{Name: "landlock", State: sandbox.LayerActive}, {Name: "pidns", State: sandbox.LayerDegraded}}}
+	if got := s.MissingLayers(e); !slices.Equal(got, []string{"userns", "pidns"}) {
+		t.Errorf("%q", got)
+	}
+}

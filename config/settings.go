@@ -1,0 +1,256 @@
+package config
+
+import "slices"
+
+// kind is the type of a setting's value.
+type kind string
+
+const (
+	text   kind = "string"
+	choice kind = "one of"
+	flag   kind = "true or false"
+	number kind = "whole number"
+	texts  kind = "list of strings"
+	table  kind = "table of strings"
+)
+
+// setting is one line of the table. NAME in a key stands for any name.
+type setting struct {
+	key     string
+	kind    kind
+	choices []string // for kind choice, and for the elements of kind texts
+	most    int64    // for kind number; the least is 0
+	def     string   // the default as TOML; empty: unset
+	// narrower says that a project's file may set it, to something narrower than
+	// the user did. The others it may not set at all.
+	narrower bool
+	doc      string
+	apply    func(c *Config, name string, v value)
+}
+
+// value is a checked value; the field for the setting's kind is set.
+type value struct {
+	text   string
+	number int64
+	on     bool
+	texts  []string
+	table  map[string]string
+}
+
+const gigabytes = 1 << 30 // the most MB that a limit in bytes can hold is far above
+
+var settings = []setting{
+	{
+		key: "model", kind: text,
+		doc:   "The model to ask. Also the variable `OPENAI_MODEL` and the flag `--model`.",
+		apply: func(c *Config, _ string, v value) { c.Model = v.text },
+	},
+	{
+		key: "model_provider", kind: text,
+		doc:   "Which `[providers.NAME]` to use. Unset: `base_url` and `api_key_env`.",
+		apply: func(c *Config, _ string, v value) { c.ModelProvider = v.text },
+	},
+	{
+		key: "base_url", kind: text,
+		doc:   "Where the model is served, up to and with `/v1`. Unset with a key present: OpenAI. Also the variable `OPENAI_BASE_URL`.",
+		apply: func(c *Config, _ string, v value) { c.BaseURL = v.text },
+	},
+	{
+		key: "api_key_env", kind: text, def: `"OPENAI_API_KEY"`,
+		doc:   "The name of the variable that holds the key. The key itself never stands in a file.",
+		apply: func(c *Config, _ string, v value) { c.APIKeyEnv = v.text },
+	},
+	{
+		key: "reasoning_effort", kind: choice, choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,
+		doc:   "How long the model may think, where it can. Empty: the provider's own default.",
+		apply: func(c *Config, _ string, v value) { c.ReasoningEffort = v.text },
+	},
+	{
+		key: "ask_for_approval", kind: choice, choices: []string{"untrusted", "on-request", "on-failure", "never"}, def: `"on-request"`, narrower: true,
+		doc:   "When to ask: `untrusted` before every command, `on-request` when the model asks for more than the sandbox allows, `on-failure` after a refused command, `never`.",
+		apply: func(c *Config, _ string, v value) { c.AskForApproval = v.text },
+	},
+	{
+		key: "sandbox.mode", kind: choice, choices: []string{ReadOnly, WorkspaceWrite, FullAccess, Strict}, def: `"workspace-write"`, narrower: true,
+		doc:   "What commands may touch. `danger-full-access` has to be spelled out, in your own file or by `--sandbox`. Also the flag `--sandbox`.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Mode = v.text },
+	},
+	{
+		key: "sandbox.add_dirs", kind: texts,
+		doc:   "More folders that commands may write, beside the workspace. `~/` is your home folder. `--add-dir` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AddDirs = v.texts },
+	},
+	{
+		key: "sandbox.add_files", kind: texts,
+		doc:   "Single files that commands may write beside the workspace, and nothing next to them. A file may be absent yet, its folder may not. `--add-file` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AddFiles = v.texts },
+	},
+	{
+		key: "sandbox.deny_read", kind: texts, narrower: true,
+		doc:   "Paths and globs that commands may neither read nor write. A plain path is relative to the workspace, `**/.env` matches at any depth. `--deny-read` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.DenyRead = v.texts },
+	},
+	{
+		key: "sandbox.deny_secrets", kind: flag, def: "false", narrower: true,
+		doc:   "Adds the usual places of keys to `deny_read`: `~/.ssh`, `~/.aws`, `~/.gnupg`, `.env` files and the like.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.DenySecrets = v.on },
+	},
+	{
+		key: "sandbox.protected", kind: texts, narrower: true,
+		doc:   "More that stays read-only inside the writable folders. A relative name (`Makefile`, `.github/workflows`) is protected at any depth; a path with `/` or `~/` in front is protected where it is.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Protected = v.texts },
+	},
+	{
+		key: "sandbox.network", kind: choice, choices: []string{"deny", "full"}, def: `"deny"`,
+		doc:   "`full` gives every command the whole network.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.FullNetwork = v.text == "full" },
+	},
+	{
+		key: "sandbox.tmp", kind: choice, choices: []string{"private", "shared"}, def: `"private"`,
+		doc:   "`private`: each session has its own folder for temporary files, named by TMPDIR. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.SharedTemp = v.text == "shared" },
+	},
+	{
+		key: "sandbox.fallback", kind: choice, choices: []string{"refuse", "warn"}, def: `"refuse"`,
+		doc:   "What to do on a system where no sandbox works: run nothing, or run unconfined under a standing warning.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Warn = v.text == "warn" },
+	},
+	{
+		key: "sandbox.required_layers", kind: texts, narrower: true,
+		choices: []string{"landlock", "seccomp", "notify", "userns", "mountns", "netns", "pidns", "seatbelt"},
+		doc:     "Layers of the sandbox without which nothing runs, beyond those that are always required. `codeagent doctor` lists what works here.",
+		apply:   func(c *Config, _ string, v value) { c.Sandbox.RequiredLayers = v.texts },
+	},
+	{
+		key: "sandbox.allow_home", kind: flag, def: "false",
+		doc:   "Lets the workspace be your home folder, a folder around it, or one around codeagent's own files. Only as `-c sandbox.allow_home=true`, never in a file.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHome = v.on },
+	},
+	limit("wall_s", "Seconds a command may take.", 24*3600, func(l *Limits) *int64 { return &l.WallSeconds }),
+	limit("cpu_s", "Seconds of processor time for each process.", 24*3600, func(l *Limits) *int64 { return &l.CPUSeconds }),
+	limit("memory_mb", "Address space of each process, in MiB.", gigabytes, func(l *Limits) *int64 { return &l.MemoryMB }),
+	limit("processes", "How many processes the user may have.", 1<<22, func(l *Limits) *int64 { return &l.Processes }),
+	limit("open_files", "How many files each process may have open.", 1<<20, func(l *Limits) *int64 { return &l.OpenFiles }),
+	limit("file_size_mb", "The largest file a process may write, in MiB.", gigabytes, func(l *Limits) *int64 { return &l.FileSizeMB }),
+	limit("output_mb", "How much of a command's output is kept on disk, in MiB.", gigabytes, func(l *Limits) *int64 { return &l.OutputMB }),
+	{
+		key: "sandbox.env.inherit", kind: choice, choices: []string{"core", "all", "none"}, def: `"core"`, narrower: true,
+		doc:   "Which of your variables commands see: `core` (HOME, PATH, LANG, TERM and the like), `all`, `none`. Names that look like secrets are dropped unless `include` names them.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Env.Inherit = v.text },
+	},
+	{
+		key: "sandbox.env.include", kind: texts,
+		doc:   "Variables to pass on by their exact names, secrets too.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Env.Include = v.texts },
+	},
+	{
+		key: "sandbox.env.exclude", kind: texts, narrower: true,
+		doc:   "Globs of variables to drop.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Env.Exclude = v.texts },
+	},
+	{
+		key: "sandbox.env.set", kind: table,
+		doc:   "Variables that commands see with these values in any case.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Env.Set = v.table },
+	},
+	{
+		key: "tools.NAME.enabled", kind: flag, def: "true", narrower: true,
+		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `list_files`, `search`, `update_plan`) from the model and refuses its calls.",
+		apply: func(c *Config, name string, v value) {
+			c.Tools[name] = v.on
+		},
+	},
+	{
+		key: "tui.mouse", kind: flag, def: "true",
+		doc:   "`false` leaves wheel and drag to the terminal.",
+		apply: func(c *Config, _ string, v value) { c.TUI.Mouse = v.on },
+	},
+	provider("base_url", text, "Where this provider is served, up to and with `/v1`.", func(p *Provider, v value) { p.BaseURL = v.text }),
+	provider("key_env", text, "The name of the variable that holds its key. Unset: no key is sent.", func(p *Provider, v value) { p.KeyEnv = v.text }),
+	provider("headers", table, "HTTP headers to send along. `$NAME` as a whole value is replaced by that variable.", func(p *Provider, v value) { p.Headers = v.table }),
+}
+
+func limit(name, doc string, most int64, field func(*Limits) *int64) setting {
+	return setting{
+		key: "sandbox.limits." + name, kind: number, most: most, def: "0", narrower: true, doc: doc + " 0: unset.",
+		apply: func(c *Config, _ string, v value) { *field(&c.Sandbox.Limits) = v.number },
+	}
+}
+
+func provider(name string, k kind, doc string, set func(*Provider, value)) setting {
+	return setting{
+		key: "providers.NAME." + name, kind: k, doc: doc,
+		apply: func(c *Config, name string, v value) {
+			p := c.Providers[name]
+			p.Name = name
+			set(&p, v)
+			c.Providers[name] = p
+		},
+	}
+}
+
+// fileNever are settings that a file may not make: they are a yes for one run.
+var fileNever = []string{"sandbox.allow_home"}
+
+// find returns the setting for a key and the name that NAME stands for.
+func find(parts []string) (s setting, name string, ok bool) {
+	for _, s := range settings {
+		if name, ok := matchKey(s.key, parts); ok {
+			return s, name, true
+		}
+	}
+	return setting{}, "", false
+}
+
+// isTable reports whether some setting lies below parts.
+func isTable(parts []string) bool {
+	return slices.ContainsFunc(settings, func(s setting) bool {
+		pattern := splitKey(s.key)
+		if len(pattern) <= len(parts) {
+			return false
+		}
+		_, ok := matchParts(pattern[:len(parts)], parts)
+		return ok
+	})
+}
+
+func matchKey(key string, parts []string) (string, bool) { return matchParts(splitKey(key), parts) }
+
+func matchParts(pattern, parts []string) (name string, ok bool) {
+	if len(pattern) != len(parts) {
+		return "", false
+	}
+	for i, p := range pattern {
+		switch {
+		case p == "NAME":
+			name = parts[i]
+		case p != parts[i]:
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// Setting describes one line of the table, for documents and completion.
+type Setting struct {
+	// Key is dotted; NAME in it stands for any name.
+	Key string
+	// Type is "string", "one of", "true or false", "whole number", "list of
+	// strings" or "table of strings".
+	Type    string
+	Choices []string
+	// Default is written as TOML; empty: unset.
+	Default string
+	// Narrower: a project's file could set it, to something narrower.
+	Narrower bool
+	Doc      string
+}
+
+// Table lists all settings, section by section.
+func Table() []Setting {
+	var out []Setting
+	for _, s := range settings {
+		out = append(out, Setting{s.key, string(s.kind), slices.Clone(s.choices), s.def, s.narrower, s.doc})
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// maxErrors is how many mistakes of one file are reported at once.
+const maxErrors = 10
+
+// takeFile takes every setting of one TOML file.
+func (c *Config) takeFile(name string, data []byte) []error {
+	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
+	var tree map[string]any
+	if err := toml.Unmarshal(data, &tree); err != nil {
+		var decode *toml.DecodeError
+		if errors.As(err, &decode) {
+			at.Line, at.Column = decode.Position()
+		}
+		return []error{&Error{at, "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}}
+	}
+	f := &file{config: c, name: name, places: places(data)}
+	f.walk(nil, tree)
+	slices.SortFunc(f.errs, func(a, b *Error) int {
+		if a.Origin.Line != b.Origin.Line {
+			return a.Origin.Line - b.Origin.Line
+		}
+		return a.Origin.Column - b.Origin.Column
+	})
+	var out []error
+	for i, e := range f.errs {
+		if i == maxErrors {
+			out = append(out, fmt.Errorf("%s: and %d more", name, len(f.errs)-i))
+			break
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+type file struct {
+	config *Config
+	name   string
+	places map[string]place
+	errs   []*Error
+}
+
+// place is where a key stands, from 1.
+type place struct{ line, column int }
+
+func (f *file) say(parts []string, problem string) {
+	f.errs = append(f.errs, &Error{f.origin(parts), problem})
+}
+
+func (f *file) origin(parts []string) Origin {
+	at := Origin{Kind: "file", Name: f.name, Line: 1, Column: 1}
+	for n := len(parts); n > 0; n-- {
+		if p, ok := f.places[joinKey(parts[:n])]; ok {
+			at.Line, at.Column = p.line, p.column
+			break
+		}
+	}
+	return at
+}
+
+func (f *file) walk(parts []string, node map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(node)) {
+		here := append(slices.Clone(parts), key)
+		raw := node[key]
+		s, name, ok := find(here)
+		inner, isMap := raw.(map[string]any)
+		switch {
+		case ok:
+			f.take(s, here, name, raw)
+		case isTable(here) && isMap:
+			f.walk(here, inner)
+		default:
+			f.say(here, unknown(here))
+		}
+	}
+}
+
+func (f *file) take(s setting, parts []string, name string, raw any) {
+	key := strings.Join(parts, ".")
+	if slices.Contains(fileNever, s.key) {
+		f.say(parts, fmt.Sprintf("%s may not stand in a file: it is a yes for one run, given as -c %s=true", key, key))
+		return
+	}
+	v, err := s.check(raw)
+	if err != nil {
+		f.say(parts, key+" "+err.Error())
+		return
+	}
+	s.apply(f.config, name, v)
+	f.config.origins[key] = f.origin(parts)
+}
+
+// joinKey makes one string of a key whose parts may contain dots.
+func joinKey(parts []string) string { return strings.Join(parts, "\x00") }
+
+// places finds where each key of a valid file stands. Tables are recorded too.
+func places(data []byte) map[string]place {
+	out := map[string]place{}
+	var p unstable.Parser
+	p.Reset(data)
+	var prefix []string
+	for p.NextExpression() {
+		n := p.Expression()
+		switch n.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			prefix = record(&p, out, nil, n)
+		case unstable.KeyValue:
+			recordPair(&p, out, prefix, n)
+		}
+	}
+	return out
+}
+
+func recordPair(p *unstable.Parser, out map[string]place, prefix []string, n *unstable.Node) {
+	key := record(p, out, prefix, n)
+	if v := n.Value(); v.Kind == unstable.InlineTable {
+		for it := v.Children(); it.Next(); {
+			recordPair(p, out, key, it.Node())
+		}
+	}
+}
+
+// record notes the place of the key of n and of each table it names on the way.
+func record(p *unstable.Parser, out map[string]place, prefix []string, n *unstable.Node) []string {
+	key := slices.Clone(prefix)
+	for it := n.Key(); it.Next(); {
+		part := it.Node()
+		key = append(key, string(part.Data))
+		if _, ok := out[joinKey(key)]; !ok {
+			start := p.Shape(part.Raw).Start
+			out[joinKey(key)] = place{start.Line, start.Column}
+		}
+	}
+	return key
+}

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// check turns a decoded TOML value into a value of the setting, or says in
+// words what was expected.
+func (s setting) check(raw any) (value, error) {
+	var v value
+	var ok bool
+	switch s.kind {
+	case text, choice:
+		if v.text, ok = raw.(string); !ok {
+			return v, s.mismatch(raw)
+		}
+		return v, s.checkText(v.text)
+	case flag:
+		if v.on, ok = raw.(bool); !ok {
+			return v, s.mismatch(raw)
+		}
+	case number:
+		if v.number, ok = raw.(int64); !ok {
+			return v, s.mismatch(raw)
+		}
+		if v.number < 0 || v.number > s.most {
+			return v, fmt.Errorf("is %d: want %s", v.number, s.wants())
+		}
+	case texts:
+		list, ok := raw.([]any)
+		if !ok {
+			return v, s.mismatch(raw)
+		}
+		v.texts = []string{}
+		for i, element := range list {
+			one, ok := element.(string)
+			if !ok {
+				return v, fmt.Errorf("has %s as element %d: want %s", describe(element), i+1, s.wants())
+			}
+			if err := s.checkText(one); err != nil {
+				return v, fmt.Errorf("element %d %w", i+1, err)
+			}
+			v.texts = append(v.texts, one)
+		}
+	case table:
+		entries, ok := raw.(map[string]any)
+		if !ok {
+			return v, s.mismatch(raw)
+		}
+		v.table = map[string]string{}
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if v.table[key], ok = entries[key].(string); !ok {
+				return v, fmt.Errorf("has %s for %q: want a string", describe(entries[key]), key)
+			}
+		}
+	}
+	return v, nil
+}
+
+func (s setting) checkText(t string) error {
+	switch {
+	case len(s.choices) > 0 && !slices.Contains(s.choices, t):
+		hint := ""
+		if near := nearest(t, s.choices); near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return fmt.Errorf("is %s: want %s%s", quoted(t), s.wants(), hint)
+	case s.kind == texts && t == "":
+		return fmt.Errorf("is empty")
+	case !utf8.ValidString(t) || strings.ContainsFunc(t, unicode.IsControl):
+		return fmt.Errorf("is %s: control characters are not allowed here", quoted(t))
+	}
+	return nil
+}
+
+func (s setting) mismatch(raw any) error {
+	return fmt.Errorf("is %s: want %s", describe(raw), s.wants())
+}
+
+// wants says what the setting takes.
+func (s setting) wants() string {
+	switch {
+	case len(s.choices) > 0:
+		var list []string
+		for _, c := range s.choices {
+			list = append(list, strconv.Quote(c))
+		}
+		if s.kind == texts {
+			return "a list of " + strings.Join(list, ", ")
+		}
+		return "one of " + strings.Join(list, ", ")
+	case s.kind == number:
+		return fmt.Sprintf("a whole number from 0 to %d", s.most)
+	case s.kind == flag:
+		return string(flag)
+	}
+	return "a " + string(s.kind)
+}
+
+func describe(raw any) string {
+	switch raw := raw.(type) {
+	case string:
+		return "the string " + quoted(raw)
+	case bool:
+		return fmt.Sprint(raw)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", raw)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}
+
+// quoted shows a foreign text in a message: escaped and bounded.
+func quoted(t string) string {
+	if len(t) > 60 {
+		return strconv.Quote(t[:60]) + "…"
+	}
+	return strconv.Quote(t)
+}
+
+// parseValue reads what stands behind "key=" on the command line: TOML, or for
+// a string the bare text.
+func (s setting) parseValue(t string) (value, error) {
+	var holder map[string]any
+	if err := toml.Unmarshal([]byte("v = "+t), &holder); err == nil && len(holder) == 1 {
+		if v, err := s.check(holder["v"]); err == nil || s.kind != text && s.kind != choice {
+			return v, err
+		}
+	} else if s.kind != text && s.kind != choice {
+		return value{}, fmt.Errorf("is %s: want %s, written as TOML", quoted(t), s.wants())
+	}
+	return s.check(t)
+}
+
+// nearest returns the candidate that t was probably meant to be, or "".
+func nearest(t string, candidates []string) string {
+	best, least := "", 1+max(1, len(t)/3)
+	for _, c := range candidates {
+		if d := distance(t, c); c != "" && d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b string) int {
+	if len(a) > 100 {
+		return 100
+	}
+	var before []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(row[j]+cost, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

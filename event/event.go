@@ -1,0 +1,198 @@
+// Package event holds everything the agent tells while it works: a sealed set
+// of small structs in plain types. Each renderer (tui, headless, exec --json)
+// handles every one of them; All and a test in each room see to that.
+package event
+
+import (
+	"time"
+
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+// Event is one of the structs of this file.
+type Event interface{ event() }
+
+// SessionStarted is told before the first turn; and once more, with the same
+// ID, where the model's name became known only then.
+type SessionStarted struct {
+	ID, Model, Folder string
+	// Policy names the sandbox preset, Approval the approval policy.
+	Policy, Approval string
+	Enforcement      sandbox.Enforcement
+	// Tour: the built-in scripted model answers.
+	Tour bool
+}
+
+// TurnStarted: a message of the person's goes to the model.
+type TurnStarted struct{ Text string }
+
+// Steered: a message typed while the model worked was delivered.
+type Steered struct{ Text string }
+
+// TextDelta is more of the model's answer.
+type TextDelta struct{ Text string }
+
+// ReasoningDelta is more of the model's thinking.
+type ReasoningDelta struct{ Text string }
+
+// MessageFinished closes a run of TextDeltas with the whole text.
+type MessageFinished struct{ Text string }
+
+// ReasoningFinished closes a run of ReasoningDeltas with the whole text.
+type ReasoningFinished struct{ Text string }
+
+// ToolStarted: a call was planned and is about to be decided on.
+type ToolStarted struct {
+	CallID, Tool string
+	// Kind is "command", "edit", "read" or "plan": how to show it.
+	Kind string
+	// Title is one line: what the call does ("$ npm test", "edit main.go").
+	Title string
+	// Command is the whole command text for Kind "command".
+	Command string
+	Folder  string
+}
+
+// ToolOutput is output of a running call. The stream may be thinned: Skipped
+// counts the bytes between the end of the last piece and Offset.
+type ToolOutput struct {
+	CallID  string
+	Stream  int // 1 stdout, 2 stderr
+	Offset  int64
+	Data    []byte
+	Skipped int64
+}
+
+// ToolFinished: a call ended, whatever its fate.
+type ToolFinished struct {
+	CallID, Tool, Kind, Title string
+	// Outcome is "ok", "failed", "refused" (the user or the policy said no),
+	// "interrupted" or "timed_out".
+	Outcome string
+	// Exit and Signal are set for commands that ran.
+	Exit   int
+	Signal string
+	// Output is what the model was given of the command's output, bounded.
+	Output   string
+	Duration time.Duration
+	// Limit is the limit a command ran into, "" for none.
+	Limit   sandbox.Limit
+	Verdict sandbox.Verdict
+	// Changes are the files the call changed.
+	Changes []FileChange
+	// Message says in one line what went wrong or was done; may be empty.
+	Message string
+	// Spill is the file that holds the whole output; empty if nothing was cut.
+	Spill string
+}
+
+// FileChange is one file a call changed.
+type FileChange struct {
+	Path string
+	// Kind is "add", "update", "delete" or "move" (then From is set).
+	Kind, From string
+	// Diff is unified, bounded to 256 KiB.
+	Diff           string
+	Added, Removed int
+}
+
+// PermissionRequested: a question was put, or answered at once by policy.
+type PermissionRequested struct {
+	ID, CallID    string
+	Title         string
+	Command       string
+	Folder        string
+	Justification string
+	Denials       []sandbox.Denial
+	Wanted        sandbox.Grant
+	Held          bool
+}
+
+// PermissionAnswered: the question ID has its answer.
+type PermissionAnswered struct {
+	ID, CallID string
+	// Decision is "once", "session", "denied", "stopped" or "refused" (nobody
+	// could answer).
+	Decision string
+	Reason   string
+	// Hint says, for a refusal, what would allow it next time.
+	Hint string
+}
+
+// PlanStep is one line of the model's plan; Status is "pending",
+// "in_progress" or "completed".
+type PlanStep struct{ Step, Status string }
+
+// PlanUpdated carries the whole plan.
+type PlanUpdated struct {
+	Explanation string
+	Steps       []PlanStep
+}
+
+// Retrying: a request to the model failed and is sent again; what was told of
+// its answer since RequestStarted is void.
+type Retrying struct {
+	Message       string
+	Delay         time.Duration
+	Attempt, Most int
+}
+
+// RequestStarted: the conversation goes to the model.
+type RequestStarted struct{}
+
+// UsageUpdated carries the tokens of the last answer and of the session so far.
+type UsageUpdated struct{ Last, Total model.Usage }
+
+// Notice is a line for the person: Level is "info", "warning" or "error".
+type Notice struct{ Level, Text string }
+
+// TurnFinished: the turn is over.
+type TurnFinished struct {
+	// Outcome is "done", "interrupted", "stopped" (the user said stop) or "failed".
+	Outcome string
+	// Err says why a turn failed.
+	Err error
+	// Answer is the model's last message.
+	Answer string
+	// Refused lists the permissions that nobody could grant.
+	Refused []Refusal
+	Usage   model.Usage
+}
+
+// Refusal is one permission that was refused because nobody could be asked.
+type Refusal struct {
+	Title string
+	Grant sandbox.Grant
+	// Hint is a printable command or setting that would allow it.
+	Hint string
+}
+
+func (SessionStarted) event()      {}
+func (TurnStarted) event()         {}
+func (Steered) event()             {}
+func (TextDelta) event()           {}
+func (ReasoningDelta) event()      {}
+func (MessageFinished) event()     {}
+func (ReasoningFinished) event()   {}
+func (ToolStarted) event()         {}
+func (ToolOutput) event()          {}
+func (ToolFinished) event()        {}
+func (PermissionRequested) event() {}
+func (PermissionAnswered) event()  {}
+func (PlanUpdated) event()         {}
+func (Retrying) event()            {}
+func (RequestStarted) event()      {}
+func (UsageUpdated) event()        {}
+func (Notice) event()              {}
+func (TurnFinished) event()        {}
+
+// All returns a zero value of each event: a test feeds them to every renderer.
+func All() []Event {
+	return []Event{
+		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
+		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
+		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
+		RequestStarted{}, UsageUpdated{}, Notice{}, TurnFinished{},
+	}
+}

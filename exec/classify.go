@@ -1,0 +1,212 @@
+package exec
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Accessor is what a Resolver may also offer: whether codeagent itself, outside
+// the sandbox, may read or write a path. With it a verdict leaves out what the
+// user's own permissions refuse.
+type Accessor interface {
+	// Access returns an error when the path may not be read, or written.
+	Access(path string, write bool) error
+}
+
+// Classify judges from what a command printed whether the sandbox refused it
+// something that mattered. Words count for nothing by themselves: a path or
+// host that they name is made canonical and put to the policy again, and only
+// what the policy really refuses is a denial. The backend's own records are
+// included as they are. o.Errors and o.Argv, where set, make it more exact.
+//
+// It is a guess, and says so: confidence is Likely at most, evidence is the
+// output. A command that exits with 0, did not run, or was interrupted is never
+// denied.
+func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandbox.Verdict {
+	v := sandbox.Verdict{
+		Confidence: sandbox.NoConfidence,
+		Evidence:   sandbox.EvidenceOutputOnly,
+		Denials:    append([]sandbox.Denial{}, o.Denials...),
+	}
+	if p.Unconfined || r == nil {
+		v.Evidence = sandbox.EvidenceNothing
+		return v
+	}
+	if len(o.Denials) > 0 {
+		v.Evidence = sandbox.EvidencePartial
+	}
+	if !o.Failed() || o.Interrupted {
+		return v
+	}
+	j := judge{policy: p, resolver: r, dir: dir, outcome: &o}
+	for _, d := range o.Denials {
+		// What was put back afterwards did not stop the command.
+		if !d.Moot && d.Operation != "restored" && d.Operation != "not restored" {
+			j.matters = true
+			j.suggest(d)
+		}
+	}
+	j.signal()
+	j.read()
+	v.Denials = append(v.Denials, j.found...)
+	if j.matters && !ownLimit(o.Limit) {
+		v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.grant
+	}
+	return v
+}
+
+// ownLimit reports whether a limit explains the failure by itself. The wall
+// limit does not: a command may have waited for what the sandbox refused.
+func ownLimit(l sandbox.Limit) bool {
+	return l != "" && l != sandbox.LimitWall && l != sandbox.LimitOutput
+}
+
+// judge gathers denials while the output is read.
+type judge struct {
+	policy   sandbox.Policy
+	resolver sandbox.Resolver
+	dir      string
+	outcome  *Outcome
+	found    []sandbox.Denial
+	grant    sandbox.Grant
+	// matters: one of the denials, found or recorded, is not moot.
+	matters bool
+}
+
+// add takes a denial up, counting one that is already there.
+func (j *judge) add(d sandbox.Denial) {
+	d.Evidence, d.Count = sandbox.EvidenceOutput, 1
+	for i, f := range j.found {
+		if f.Kind == d.Kind && f.Target == d.Target {
+			j.found[i].Count++
+			return
+		}
+	}
+	if len(j.found) == maxDenials {
+		return
+	}
+	j.found = append(j.found, d)
+	if !d.Moot {
+		j.matters = true
+		j.suggest(d)
+	}
+}
+
+// maxDenials bounds what one output can fill a verdict with.
+const maxDenials = 50
+
+// suggest widens the grant by the least that would let d pass.
+func (j *judge) suggest(d sandbox.Denial) {
+	switch d.Kind {
+	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
+		if grantable(d.Target) && !slices.ContainsFunc(j.policy.Protected.Own, func(own string) bool { return sandbox.Covers(own, d.Target) }) {
+			j.grant.Write = appendNew(j.grant.Write, j.place(d.Target))
+		}
+	case sandbox.KindRead:
+		// A read grant lifts only the entry that is named (Policy.With).
+		if grantable(d.Target) && (len(j.policy.Read) > 0 || slices.Contains(j.policy.DenyRead, d.Target)) {
+			j.grant.Read = appendNew(j.grant.Read, d.Target)
+		}
+	case sandbox.KindNetwork:
+		if h, err := sandbox.ParseHostPort(d.Target); err == nil && d.Operation != opSocket {
+			j.grant.Hosts = appendNew(j.grant.Hosts, h)
+		}
+	case sandbox.KindSocket:
+		j.grant.Sockets = appendNew(j.grant.Sockets, d.Target)
+	case sandbox.KindSyscall, sandbox.KindCapability:
+		j.grant.Unsandboxed = true
+	}
+}
+
+func appendNew[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}
+
+// place is what must be writable for target to be: for the random name of a
+// temporary file, which the next run will not use, its folder.
+func (j *judge) place(target string) string {
+	if dir := path.Dir(target); temporaryName(path.Base(target)) && grantable(dir) {
+		return dir
+	}
+	return target
+}
+
+// grantable leaves out what nobody should be led to open: the root, what stands
+// directly in it, and home folders.
+func grantable(p string) bool {
+	parts := strings.Split(strings.Trim(p, "/"), "/")
+	if len(parts) < 2 {
+		return false
+	}
+	return len(parts) > 2 || parts[0] != "home" && parts[0] != "Users"
+}
+
+// file judges one path that the output names; it reports whether the policy
+// refuses it.
+func (j *judge) file(name string, s *sighting) bool {
+	if len(name) > 4096 || strings.HasPrefix(name, "~") {
+		return false
+	}
+	target, err := sandbox.Canonical(j.resolver, j.dir, name)
+	if err != nil || target == "/" || sandbox.Covers("/proc", target) || sandbox.Covers("/sys", target) || sandbox.Covers("/dev", target) {
+		return false
+	}
+	d := sandbox.Denial{Target: target, Program: s.program, Errno: s.errno, Operation: s.operation}
+	if judged := j.policy.JudgeRead(target); !judged.Allowed {
+		d.Kind = judged.Kind
+		if s.errno == "EROFS" {
+			return false
+		}
+		j.moot(&d, false)
+		j.add(d)
+		return true
+	}
+	if s.reads {
+		return false
+	}
+	judged := j.policy.JudgeWrite(target)
+	if judged.Allowed {
+		return false
+	}
+	d.Kind = judged.Kind
+	j.moot(&d, true)
+	j.add(d)
+	return true
+}
+
+// moot marks what the user's own permissions refuse as well.
+func (j *judge) moot(d *sandbox.Denial, write bool) {
+	access, ok := j.resolver.(Accessor)
+	if !ok || access.Access(d.Target, write) == nil {
+		return
+	}
+	// A name is made, replaced or removed by writing to its folder; where that
+	// is missing, by writing to the nearest one above.
+	for dir := path.Dir(d.Target); write; dir = path.Dir(dir) {
+		if _, err := j.resolver.Lstat(dir); err == nil {
+			if access.Access(dir, true) == nil {
+				return
+			}
+			break
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	d.Moot, d.MootReason = true, "the user's own permissions refuse it too"
+}
+
+// signal knows the death by a filter that kills.
+func (j *judge) signal() {
+	const sigSys = 31 // on Linux; elsewhere no filter sends it
+	if j.policy.Unconfined || j.outcome.Status.Signal != sigSys {
+		return
+	}
+	j.add(sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call", Errno: "SIGSYS"})
+}

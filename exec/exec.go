@@ -1,0 +1,273 @@
+// Package exec is the exec layer: it starts a command under a sandbox backend,
+// streams and caps its output, enforces its wall limit, kills all it started,
+// and judges whether the sandbox refused it something. It also offers codeagent's
+// own tools a file worker that lives under the same policy.
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wall limits of a command.
+const (
+	DefaultTimeout = 120 * time.Second
+	MaxTimeout     = time.Hour
+)
+
+// Options are what a Runner works with.
+type Options struct {
+	// Backend confines commands: linux, seatbelt, or none.
+	Backend sandbox.Backend
+	// None runs what a policy leaves unconfined, usually Plain.
+	None sandbox.Backend
+	// SpillDir is where output goes that is too long for memory; it is created
+	// with mode 0700. Empty: what does not fit is counted and lost.
+	SpillDir string
+	// Environ is codeagent's own environment, from which a policy takes.
+	Environ []string
+	// Resolver is what verdicts look at paths with, usually OS.
+	Resolver sandbox.Resolver
+}
+
+// Runner runs commands. It may be used from several goroutines.
+type Runner struct {
+	options Options
+	buffers sync.Pool
+}
+
+// New returns a Runner.
+func New(o Options) *Runner {
+	r := &Runner{options: o}
+	r.buffers.New = func() any { return new([copyBytes]byte) }
+	return r
+}
+
+// Command is one command to run.
+type Command struct {
+	// Argv is the whole argv. Argv[0] is an absolute path, a path relative to
+	// Dir, or a name that is looked up in the command's PATH.
+	Argv []string
+	// Dir is the working directory, absolute. It grants nothing.
+	Dir string
+	// Timeout is the wall limit: 0 is DefaultTimeout, MaxTimeout the most. A
+	// shorter one in the policy's limits holds as well.
+	Timeout time.Duration
+	// Foreground hands the terminal and the three files below straight through
+	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
+	Foreground bool
+	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
+	Stdin, Stdout, Stderr *os.File
+}
+
+// Sink is told output as it comes. stream is 1 for stdout and 2 for stderr;
+// offset counts all output of the command before data, both streams together,
+// so that a gap says how much a slow sink was spared. data is only valid during
+// the call. Calls come one at a time, the last before Run returns.
+type Sink func(stream int, offset int64, data []byte)
+
+// Outcome is how a command ended.
+type Outcome struct {
+	Status sandbox.Status
+	// TimedOut: the wall limit, or the context's deadline, ended it.
+	// Interrupted: the context was cancelled. Status then says what the kill
+	// looked like and means nothing by itself.
+	TimedOut, Interrupted bool
+	// Limit is the limit it ran into, "" when there was none: see Reached.
+	Limit    sandbox.Limit
+	Duration time.Duration
+	// Argv is what was run.
+	Argv   []string
+	Output Output
+	// Denials are the backend's own records.
+	Denials []sandbox.Denial
+	Verdict sandbox.Verdict
+}
+
+// Failed reports whether the command ended in any other way than exit status 0.
+func (o Outcome) Failed() bool {
+	return o.TimedOut || o.Interrupted || o.Status.Signal != 0 || o.Status.Exit != 0
+}
+
+// Enforcement says what is enforced for p on this machine; an error means that
+// nothing may run under p here.
+func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+	b, err := r.backend(p)
+	if err != nil {
+		return sandbox.Enforcement{}, err
+	}
+	return b.Enforcement(p)
+}
+
+var errNoBackend = errors.New("no sandbox backend for this policy")
+
+// backend picks who runs commands under p.
+func (r *Runner) backend(p sandbox.Policy) (sandbox.Backend, error) {
+	b := r.options.Backend
+	if p.Unconfined {
+		b = r.options.None
+	}
+	if b == nil {
+		return nil, cannot("backend", errNoBackend)
+	}
+	return b, nil
+}
+
+func cannot(stage string, err error) error {
+	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
+}
+
+// prepare makes the backend's command from ours.
+func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
+	switch {
+	case len(c.Argv) == 0 || c.Argv[0] == "":
+		return sandbox.Command{}, cannot("command", errors.New("no program is named"))
+	case !filepath.IsAbs(c.Dir):
+		return sandbox.Command{}, cannot("command", fmt.Errorf("working directory %q is not absolute", c.Dir))
+	case slices.ContainsFunc(c.Argv, func(a string) bool { return strings.ContainsRune(a, 0) }):
+		return sandbox.Command{}, cannot("command", errors.New("an argument contains a NUL byte"))
+	}
+	path := c.Argv[0]
+	if strings.Contains(path, "/") && !filepath.IsAbs(path) {
+		path = filepath.Join(c.Dir, path)
+	}
+	return sandbox.Command{
+		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c.Dir),
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground,
+	}, nil
+}
+
+// environ is the environment by policy, with the two variables that depend on
+// where the command runs.
+func (r *Runner) environ(p sandbox.Policy, dir string) []string {
+	env := p.Env.Apply(r.options.Environ)
+	env = setenv(env, p.Env.Set, "PWD", dir)
+	if p.Temp != "" {
+		env = setenv(env, p.Env.Set, "TMPDIR", p.Temp)
+	}
+	return env
+}
+
+// setenv replaces one variable unless the policy sets it.
+func setenv(env []string, set map[string]string, name, value string) []string {
+	if _, ok := set[name]; ok {
+		return env
+	}
+	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	return append(env, name+"="+value)
+}
+
+// OS is the sandbox.Resolver that looks at the real file system.
+type OS struct{}
+
+// Lstat returns the mode of the entry itself.
+func (OS) Lstat(path string) (fs.FileMode, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return fi.Mode(), nil
+}
+
+// Readlink returns the target of a symbolic link.
+func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
+
+// Access reports whether codeagent itself may read or write path.
+func (OS) Access(path string, write bool) error {
+	mode := uint32(unix.R_OK)
+	if write {
+		mode = unix.W_OK
+	}
+	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
+}
+
+// wall is the time a command may take; 0 is no limit.
+func wall(p sandbox.Policy, c Command) time.Duration {
+	limit := min(c.Timeout, MaxTimeout)
+	if limit <= 0 && !c.Foreground {
+		limit = DefaultTimeout
+	}
+	if policy := time.Duration(p.Limits.WallMillis) * time.Millisecond; policy > 0 && (limit <= 0 || policy < limit) {
+		limit = policy
+	}
+	return max(limit, 0)
+}
+
+// ended is what waiting for a process gave.
+type ended struct {
+	status sandbox.Status
+	err    error
+}
+
+// Grace periods. A command that is stopped gets a moment to tidy up; the kill
+// that follows asks nobody.
+const (
+	termGrace = 200 * time.Millisecond
+	// killWait is how long a killed process may stay in the kernel (a hung
+	// network file system) before it is left to itself.
+	killWait = 10 * time.Second
+)
+
+// supervise waits for proc, and ends it when the limit passes or ctx ends.
+func supervise(ctx context.Context, proc sandbox.Process, limit time.Duration, o *Outcome) error {
+	done := make(chan ended, 1)
+	go func() { // ends with the process, at the latest when it is killed below
+		status, err := proc.Wait()
+		done <- ended{status, err}
+	}()
+	var expired <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case e := <-done:
+		o.Status = e.status
+		return e.err
+	case <-expired:
+		o.TimedOut = true
+	case <-ctx.Done():
+		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
+		o.Interrupted = !o.TimedOut
+	}
+	e := stop(proc, done)
+	o.Status = e.status
+	return e.err
+}
+
+// stop asks the command to end, and then ends it with all it started.
+func stop(proc sandbox.Process, done <-chan ended) ended {
+	if proc.Signal(sigTerm) == nil {
+		select {
+		case e := <-done:
+			return e
+		case <-time.After(termGrace):
+		}
+	}
+	proc.Kill()
+	select {
+	case e := <-done:
+		return e
+	case <-time.After(killWait):
+		return ended{status: sandbox.Status{Exit: -1, Signal: sigKill}}
+	}
+}
+
+// Signal numbers, the same on every system.
+const (
+	sigKill = 9
+	sigTerm = 15
+)

@@ -1,0 +1,139 @@
+package exec
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// keepBytes is how much of the head and of the tail of an output is kept: about
+// what a model reads with profit, 20 KiB in all.
+const keepBytes = 10 << 10
+
+// Output is what a command printed, both streams merged as they arrived.
+type Output struct {
+	// Head and Tail are the first and the last 10 KiB. When all of it fits,
+	// they follow upon each other without a gap.
+	Head, Tail []byte
+	// Total is how many bytes were printed, Skipped how many of them stand
+	// between Head and Tail.
+	Total, Skipped int64
+	// Spill is the file that holds the first Spilled bytes of the output; empty
+	// when nothing was skipped, or no file could be written.
+	Spill   string
+	Spilled int64
+	// Errors is the last 10 KiB of stderr alone, which a flood on stdout does not
+	// wash away.
+	Errors []byte
+}
+
+// Text is the output as one text. What was skipped is told in a line of its
+// own, with the file that has it.
+func (o Output) Text() string {
+	if o.Skipped == 0 {
+		return string(o.Head) + string(o.Tail)
+	}
+	where := "not kept"
+	switch {
+	case o.Spill != "" && o.Spilled == o.Total:
+		where = "whole output in " + o.Spill
+	case o.Spill != "":
+		where = fmt.Sprintf("first %d bytes of the output in %s", o.Spilled, o.Spill)
+	}
+	head, tail := wholeRunes(o.Head, o.Tail)
+	cut := o.Total - int64(len(head)) - int64(len(tail))
+	var b strings.Builder
+	b.Write(head)
+	if len(head) > 0 && head[len(head)-1] != '\n' {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "[… %d bytes cut, %s …]\n", cut, where)
+	b.Write(tail)
+	return b.String()
+}
+
+// wholeRunes drops what is left of a character that the cut went through.
+func wholeRunes(head, tail []byte) ([]byte, []byte) {
+	for i := len(head) - 1; i >= 0 && i >= len(head)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(head[i]) {
+			if !utf8.FullRune(head[i:]) {
+				head = head[:i]
+			}
+			break
+		}
+	}
+	for i := 0; i < len(tail) && i < utf8.UTFMax; i++ {
+		if utf8.RuneStart(tail[i]) {
+			tail = tail[i:]
+			break
+		}
+	}
+	return head, tail
+}
+
+// ring keeps the last keepBytes of what is added to it.
+type ring struct {
+	data []byte
+	next int // where it goes on once it is full
+}
+
+func (r *ring) add(data []byte) {
+	if len(data) > keepBytes {
+		data = data[len(data)-keepBytes:]
+	}
+	n := min(keepBytes-len(r.data), len(data))
+	r.data = append(r.data, data[:n]...)
+	for data = data[n:]; len(data) > 0; data = data[n:] {
+		n = copy(r.data[r.next:], data)
+		r.next = (r.next + n) % keepBytes
+	}
+}
+
+// bytes returns what is kept, in order.
+func (r *ring) bytes() []byte {
+	if r.next == 0 {
+		return r.data
+	}
+	return append(append(make([]byte, 0, len(r.data)), r.data[r.next:]...), r.data[:r.next]...)
+}
+
+// keeper keeps head and tail of what is added to it and counts all of it. Its
+// memory does not grow with the output.
+type keeper struct {
+	head         []byte
+	tail, errors ring
+	total        int64
+	spill        *spill
+}
+
+func (k *keeper) add(stream int, data []byte) {
+	if k.total+int64(len(data)) > 2*keepBytes && k.spill != nil {
+		if k.total <= 2*keepBytes { // all there was so far is still in memory
+			k.spill.write(k.head)
+			k.spill.write(k.tail.bytes())
+		}
+		k.spill.write(data)
+	}
+	k.total += int64(len(data))
+	if stream == 2 {
+		k.errors.add(data)
+	}
+	if room := keepBytes - len(k.head); room > 0 {
+		n := min(room, len(data))
+		k.head = append(k.head, data[:n]...)
+		data = data[n:]
+	}
+	k.tail.add(data)
+}
+
+func (k *keeper) output() Output {
+	o := Output{Head: k.head, Tail: k.tail.bytes(), Total: k.total, Errors: k.errors.bytes()}
+	o.Skipped = k.total - int64(len(o.Head)) - int64(len(o.Tail))
+	if k.spill != nil {
+		o.Spill, o.Spilled = k.spill.close()
+	}
+	if o.Skipped == 0 {
+		o.Spill, o.Spilled = "", 0
+	}
+	return o
+}

@@ -1,0 +1,237 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"codeagent/internal/fileworker"
+	"codeagent/sandbox"
+)
+
+// Plain is the backend "none": commands run unconfined, but in a session of
+// their own, and what they leave behind is killed as far as it can be found.
+type Plain struct{}
+
+// Name is "none".
+func (Plain) Name() string { return "none" }
+
+// Enforcement says that nothing is enforced.
+func (Plain) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+	e := sandbox.Enforcement{Backend: "none", Layers: []sandbox.Layer{}, Weaknesses: []sandbox.Weakness{processWeakness}}
+	if !p.Unconfined {
+		e.Weaknesses = append(e.Weaknesses, sandbox.Weakness{
+			ID:   "unconfined",
+			What: "Commands run without a sandbox: they may write, read and reach whatever the user may.",
+			Why:  "no sandbox backend is in use",
+		})
+	}
+	l := p.Limits
+	if l.CPUSeconds > 0 || l.Memory > 0 || l.Processes > 0 || l.OpenFiles > 0 || l.FileSize > 0 {
+		e.Weaknesses = append(e.Weaknesses, sandbox.Weakness{
+			ID:   "limits",
+			What: "A command may use more processor time, memory, processes or files than the limits say.",
+			Why:  "outside the sandbox only the wall and output limits are applied",
+		})
+	}
+	return e, nil
+}
+
+// Start runs cmd with the user's own permissions.
+func (Plain) Start(ctx context.Context, _ sandbox.Policy, cmd sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+	if cmd.Path == sandbox.FileWorker {
+		return startInside(ctx, cmd)
+	}
+	path, err := lookUp(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if fi, err := os.Stat(cmd.Dir); err != nil || !fi.IsDir() {
+		if err == nil {
+			err = &fs.PathError{Op: "chdir", Path: cmd.Dir, Err: syscall.ENOTDIR}
+		}
+		return nil, &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "chdir", Err: err}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, cannot("stdin", err)
+	}
+	defer null.Close()
+	files := []*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}
+	for i := range files {
+		if files[i] == nil {
+			files[i] = null
+		}
+	}
+	// Descriptors that codeagent itself inherited, or a library left open.
+	if err := shieldDescriptors(); err != nil {
+		return nil, cannot("descriptors", err)
+	}
+	marker := newMarker()
+	p := &plainProcess{foreground: cmd.Foreground, marker: marker, gone: make(chan struct{})}
+	started := make(chan error)
+	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker), Files: files, Sys: plainAttr(cmd.Foreground)}
+	go p.live(path, cmd.Args, attr, started)
+	if err := <-started; err != nil {
+		code := sandbox.ExitCannotExec
+		if errors.Is(err, fs.ErrNotExist) {
+			code = sandbox.ExitNotFound
+		}
+		return nil, &sandbox.StartError{Code: code, Stage: "exec", Err: err}
+	}
+	p.unhook = context.AfterFunc(ctx, p.Kill)
+	return p, nil
+}
+
+// lookUp finds the program in the PATH of the command's own environment.
+func lookUp(cmd sandbox.Command) (string, error) {
+	if strings.Contains(cmd.Path, "/") {
+		return cmd.Path, nil
+	}
+	search := ""
+	for _, kv := range cmd.Env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	for _, dir := range filepath.SplitList(search) {
+		if !filepath.IsAbs(dir) {
+			continue // a program is never taken from wherever the command happens to stand
+		}
+		path := filepath.Join(dir, cmd.Path)
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	err := fmt.Errorf("%q is not in PATH", cmd.Path)
+	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
+}
+
+// plainProcess is a command without a sandbox.
+type plainProcess struct {
+	foreground bool
+	// marker stands in the environment of whatever the command starts.
+	marker string
+	unhook func() bool
+	// gone is closed when the command and what it left behind are dead; status
+	// is set then.
+	gone   chan struct{}
+	status sandbox.Status
+
+	mu      sync.Mutex
+	process *os.Process // nil once it is reaped: its number may be another's
+}
+
+// live starts the command and stays with it: on Linux the kernel kills a child
+// with Pdeathsig when the thread that started it ends, so that thread is held.
+func (p *plainProcess) live(path string, args []string, attr *os.ProcAttr, started chan<- error) {
+	defer close(p.gone)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	process, err := os.StartProcess(path, args, attr)
+	p.process = process
+	started <- err
+	if err != nil {
+		return
+	}
+	pid := process.Pid
+	waitExit(pid)
+	// Not reaped yet: the number still means this command, for its group too.
+	p.mu.Lock()
+	killTree(pid, p.foreground, p.marker)
+	state, err := process.Wait()
+	p.process = nil
+	p.mu.Unlock()
+	p.status = statusOf(state, err)
+}
+
+func statusOf(state *os.ProcessState, err error) sandbox.Status {
+	if err != nil {
+		return sandbox.Status{Exit: -1, Signal: sigKill}
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return sandbox.Status{Exit: -1, Signal: int(ws.Signal())}
+	}
+	return sandbox.Status{Exit: state.ExitCode()}
+}
+
+func (p *plainProcess) Wait() (sandbox.Status, error) {
+	<-p.gone
+	p.unhook()
+	return p.status, nil
+}
+
+func (p *plainProcess) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		killTree(p.process.Pid, p.foreground, p.marker)
+	}
+}
+
+func (p *plainProcess) Signal(number int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return os.ErrProcessDone
+	}
+	return p.process.Signal(syscall.Signal(number))
+}
+
+func (p *plainProcess) Denials() []sandbox.Denial { return nil }
+
+// startInside serves the file worker in this very process: without a sandbox a
+// process of its own would hold nothing.
+func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
+	if cmd.Stdin == nil || cmd.Stdout == nil {
+		return nil, cannot("file worker", errors.New("it needs stdin and stdout"))
+	}
+	in, err := duplicate(cmd.Stdin)
+	if err != nil {
+		return nil, cannot("file worker", err)
+	}
+	out, err := duplicate(cmd.Stdout)
+	if err != nil {
+		in.Close()
+		return nil, cannot("file worker", err)
+	}
+	w := &insideWorker{in: in, out: out, gone: make(chan struct{})}
+	go func() { // ends with its input, which Kill closes
+		defer close(w.gone)
+		if fileworker.Serve(in, out) != nil {
+			w.status.Exit = 1
+		}
+		w.Kill()
+	}()
+	w.unhook = context.AfterFunc(ctx, w.Kill)
+	return w, nil
+}
+
+// insideWorker is a file worker in a goroutine.
+type insideWorker struct {
+	in, out *os.File
+	unhook  func() bool
+	gone    chan struct{}
+	status  sandbox.Status
+}
+
+func (w *insideWorker) Wait() (sandbox.Status, error) {
+	<-w.gone
+	w.unhook()
+	return w.status, nil
+}
+
+func (w *insideWorker) Kill() {
+	w.in.Close()
+	w.out.Close()
+}
+
+func (w *insideWorker) Signal(int) error          { return errors.New("the file worker takes no signals") }
+func (w *insideWorker) Denials() []sandbox.Denial { return nil }

@@ -1,0 +1,60 @@
+//go:build !linux
+
+package exec
+
+import (
+	"syscall"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+var processWeakness = sandbox.Weakness{
+	ID:   "processes",
+	What: "A process that leaves its process group stays behind after the command.",
+	Why:  "this system offers no list of a process's descendants without running a program",
+}
+
+func plainAttr(foreground bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: !foreground}
+}
+
+// shieldDescriptors marks all our descriptors but 0 to 2 as closed on exec.
+func shieldDescriptors() error { return shieldEach("/dev/fd") }
+
+// newMarker returns nothing to look for: no environment can be read here.
+func newMarker() string { return "CODEAGENT_COMMAND=1" }
+
+// waitExit returns when the child has ended, without reaping it.
+func waitExit(pid int) {
+	kq, err := unix.Kqueue()
+	if err != nil {
+		return
+	}
+	defer unix.Close(kq)
+	change := make([]unix.Kevent_t, 1)
+	unix.SetKevent(&change[0], pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
+	change[0].Fflags = unix.NOTE_EXIT
+	events := make([]unix.Kevent_t, 1)
+	for {
+		// ESRCH: it has ended already.
+		if _, err := unix.Kevent(kq, change, events, nil); err != unix.EINTR {
+			return
+		}
+		change = nil
+	}
+}
+
+// killTree kills the command and its process group, several times in a row: a
+// process may start another while it dies.
+func killTree(leader int, foreground bool, _ string) {
+	for range 3 {
+		_ = unix.Kill(leader, unix.SIGKILL)
+		if foreground || unix.Kill(-leader, unix.SIGKILL) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,391 @@
+package exec_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// plain returns a runner without a sandbox, and a canonical empty folder.
+func plain(t testing.TB) (*exec.Runner, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.New(exec.Options{
+		Backend:  exec.Plain{},
+		None:     exec.Plain{},
+		SpillDir: filepath.Join(dir, "spill"),
+		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "PWD=/stale", "API_KEY=secret", "CODEAGENT_X=1"},
+		Resolver: exec.OS{},
+	}), dir
+}
+
+func sh(dir, script string) exec.Command {
+	return exec.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: dir}
+}
+
+func run(t testing.TB, r *exec.Runner, c exec.Command) exec.Outcome {
+	t.Helper()
+	o, err := r.Run(context.Background(), sandbox.FullAccess(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestRunTellsExitFromSignal(t *testing.T) {
+	r, dir := plain(t)
+	for script, want := range map[string]sandbox.Status{
+		"exit 0":        {},
+		"exit 3":        {Exit: 3},
+		"exit 137":      {Exit: 137},
+		"kill -9 $$":    {Exit: -1, Signal: 9},
+		"kill -TERM $$": {Exit: -1, Signal: 15},
+	} {
+		if o := run(t, r, sh(dir, script)); o.Status != want || o.TimedOut || o.Interrupted {
+			t.Errorf("%s: %+v, want %+v", script, o, want)
+		}
+	}
+}
+
+func TestRunMergesOutputAndTellsStreams(t *testing.T) {
+	r, dir := plain(t)
+	var mu sync.Mutex
+	got := map[int]string{}
+	next := int64(0)
+	sink := func(stream int, offset int64, data []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if offset != next {
+			t.Errorf("piece at %d, want %d", offset, next)
+		}
+		next = offset + int64(len(data))
+		got[stream] += string(data)
+	}
+	o, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "echo one; echo two >&2; pwd"), sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[1] != "one\n"+dir+"\n" || got[2] != "two\n" {
+		t.Errorf("sink got %v", got)
+	}
+	if text := o.Output.Text(); !strings.Contains(text, "one\n") || !strings.Contains(text, "two\n") || int64(len(text)) != next || o.Output.Skipped != 0 || o.Output.Spill != "" {
+		t.Errorf("output %q, %+v", text, o.Output)
+	}
+}
+
+func TestRunEnvironment(t *testing.T) {
+	r, dir := plain(t)
+	p := sandbox.FullAccess()
+	p.Temp = dir
+	p.Env.Set = map[string]string{"A": "b"}
+	o, err := r.Run(context.Background(), p, exec.Command{Argv: []string{"env"}, Dir: dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "\n" + o.Output.Text()
+	for _, want := range []string{"\nPWD=" + dir + "\n", "\nTMPDIR=" + dir + "\n", "\nHOME=/nowhere\n", "\nA=b\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in %s", want, text)
+		}
+	}
+	for _, never := range []string{"secret", "CODEAGENT_X", "/stale"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q stands in %s", never, text)
+		}
+	}
+}
+
+func TestRunStartErrors(t *testing.T) {
+	r, dir := plain(t)
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("no program"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		c    exec.Command
+		code int
+	}{
+		{exec.Command{Dir: dir}, sandbox.ExitCannotConfine},
+		{exec.Command{Argv: []string{"true"}, Dir: "relative"}, sandbox.ExitCannotConfine},
+		{exec.Command{Argv: []string{"a\x00b"}, Dir: dir}, sandbox.ExitCannotConfine},
+		{exec.Command{Argv: []string{"no-such-program"}, Dir: dir}, sandbox.ExitNotFound},
+		{exec.Command{Argv: []string{"./no-such-program"}, Dir: dir}, sandbox.ExitNotFound},
+		{exec.Command{Argv: []string{"./script"}, Dir: dir}, sandbox.ExitCannotExec},
+		{exec.Command{Argv: []string{dir}, Dir: dir}, sandbox.ExitCannotExec},
+		{exec.Command{Argv: []string{"true"}, Dir: filepath.Join(dir, "gone")}, sandbox.ExitCannotExec},
+	} {
+		_, err := r.Run(context.Background(), sandbox.FullAccess(), row.c, nil)
+		var start *sandbox.StartError
+		if !errors.As(err, &start) || start.Code != row.code {
+			t.Errorf("%v: error %v, want code %d", row.c.Argv, err, row.code)
+		}
+	}
+	none := exec.New(exec.Options{Resolver: exec.OS{}})
+	if _, err := none.Run(context.Background(), sandbox.ReadOnly(), sh(dir, "true"), nil); err == nil {
+		t.Error("a command ran without any backend")
+	}
+	if _, err := none.Enforcement(sandbox.ReadOnly()); err == nil {
+		t.Error("no backend, and no error")
+	}
+}
+
+// Nothing but 0, 1 and 2 is open, stdin is empty, and there is no terminal.
+func TestRunInheritsNothing(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc/self/fd")
+	}
+	r, dir := plain(t)
+	leak, err := os.Open("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	fd, err := syscall.Dup(int(leak.Fd())) // without close-on-exec, as a careless library would
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	o := run(t, r, sh(dir, `ls /proc/self/fd | tr '\n' ' '; readlink /proc/self/fd/0; cat; (: </dev/tty) 2>/dev/null && echo terminal; exit 0`))
+	// ls itself holds 3, the folder it reads.
+	if text := o.Output.Text(); text != "0 1 2 3 /dev/null\n" {
+		t.Errorf("got %q", text)
+	}
+	o = run(t, r, sh(dir, `read -r _ _ _ _ _ sid _ </proc/self/stat; echo $sid $$`))
+	if f := strings.Fields(o.Output.Text()); len(f) != 2 || f[0] != f[1] {
+		t.Errorf("session and process %q, want the same", f)
+	}
+}
+
+func TestRunTimesOut(t *testing.T) {
+	r, dir := plain(t)
+	c := sh(dir, "echo begun; sleep 1000 & wait")
+	c.Timeout = 50 * time.Millisecond
+	o := run(t, r, c)
+	if !o.TimedOut || o.Interrupted || o.Output.Text() != "begun\n" || !o.Failed() {
+		t.Errorf("outcome %+v", o)
+	}
+	p := sandbox.FullAccess()
+	p.Limits.WallMillis = 50
+	o, err := r.Run(context.Background(), p, sh(dir, "sleep 1000"), nil)
+	if err != nil || !o.TimedOut {
+		t.Errorf("outcome %+v, %v", o, err)
+	}
+}
+
+func TestRunIsInterrupted(t *testing.T) {
+	r, dir := plain(t)
+	for _, script := range []string{
+		"echo begun; sleep 1000",
+		"trap 'echo tidy; exit 7' TERM; echo begun; while :; do sleep 0.01; done",
+		"trap '' TERM INT HUP; echo begun; while :; do sleep 0.01; done",
+		"trap '' TERM; echo begun; kill -STOP $$",
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, script), func(int, int64, []byte) { cancel() })
+		if err != nil || !o.Interrupted || o.TimedOut {
+			t.Errorf("%s: %+v, %v", script, o, err)
+		}
+		if tidy := strings.Contains(o.Output.Text(), "tidy"); tidy != strings.Contains(script, "tidy") {
+			t.Errorf("%s: output %q", script, o.Output.Text())
+		}
+		cancel()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	if o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, "sleep 1000"), nil); err != nil || !o.TimedOut || o.Interrupted {
+		t.Errorf("deadline of the context: %+v, %v", o, err)
+	}
+	if _, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, "touch ran"), nil); err == nil {
+		t.Error("a command started under a context that had ended")
+	}
+}
+
+// alive reports whether the process number still runs (a zombie does not).
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return runtime.GOOS != "linux" && syscall.Kill(pid, 0) == nil
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(rest, "Z")
+}
+
+// What a command leaves behind dies with it, and does not keep Run waiting,
+// however it was started.
+func TestRunLeavesNothingBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	r, dir := plain(t)
+	const told = `; while ! [ -s pid ]; do sleep 0.01; done; cat pid`
+	for name, start := range map[string]string{
+		"background job that holds the pipes": `sleep 1000 & echo $!`,
+		"its own session":                     `setsid sh -c 'echo $$ >pid; exec sleep 1000' & :` + told,
+		"double fork":                         `(setsid sh -c '(echo $(exec sh -c "echo \$PPID") >pid; exec sleep 1000) &' &)` + told,
+		"nohup, its own session, no output":   `nohup setsid sh -c 'echo $$ >pid; exec sleep 1000' >/dev/null 2>&1 & :` + told,
+		"deaf to every signal":                `sh -c 'trap "" TERM HUP INT; echo $$ >pid; while :; do sleep 1; done' & :` + told,
+	} {
+		for _, end := range []string{"exit 0", "kill -9 $$", "echo timeout; sleep 1000"} {
+			c := sh(dir, start+"\n"+end)
+			c.Timeout = time.Minute
+			ctx, cancel := context.WithCancel(context.Background())
+			o, err := r.Run(ctx, sandbox.FullAccess(), c, func(_ int, _ int64, data []byte) {
+				if bytes.Contains(data, []byte("timeout")) {
+					cancel()
+				}
+			})
+			cancel()
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := strings.Cut(o.Output.Text(), "\n")
+			pid, err := strconv.Atoi(first)
+			if err != nil {
+				t.Errorf("%s, %s: output %q", name, end, o.Output.Text())
+				continue
+			}
+			if alive(pid) {
+				t.Errorf("%s, %s: process %d is still there", name, end, pid)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			_ = os.Remove(filepath.Join(dir, "pid"))
+		}
+	}
+}
+
+// Someone outside the tree holds the pipe: Run returns all the same.
+func TestRunDoesNotWaitForAForeignPipeHolder(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc/PID/fd")
+	}
+	r, dir := plain(t)
+	var held *os.File
+	sink := func(_ int, _ int64, data []byte) {
+		if held == nil {
+			held, _ = os.OpenFile("/proc/"+strings.TrimSpace(string(data))+"/fd/1", os.O_WRONLY, 0)
+		}
+	}
+	o, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "echo $$; sleep 0.1; echo end"), sink)
+	if err != nil || held == nil {
+		t.Fatal(err, held)
+	}
+	defer held.Close()
+	if !strings.HasSuffix(o.Output.Text(), "end\n") {
+		t.Errorf("output %q", o.Output.Text())
+	}
+}
+
+func TestRunCutsAndSpillsLongOutput(t *testing.T) {
+	r, dir := plain(t)
+	o := run(t, r, sh(dir, "seq 1 100000"))
+	var all bytes.Buffer
+	for i := 1; i <= 100000; i++ {
+		fmt.Fprintln(&all, i)
+	}
+	out := o.Output
+	if out.Total != int64(all.Len()) || out.Skipped != out.Total-20<<10 || out.Spilled != out.Total {
+		t.Errorf("counts %d, %d, %d of %d", out.Total, out.Skipped, out.Spilled, all.Len())
+	}
+	if !bytes.HasPrefix(all.Bytes(), out.Head) || !bytes.HasSuffix(all.Bytes(), out.Tail) || len(out.Head) != 10<<10 || len(out.Tail) != 10<<10 {
+		t.Error("head or tail is not what was printed")
+	}
+	spilled, err := os.ReadFile(out.Spill)
+	if err != nil || !bytes.Equal(spilled, all.Bytes()) {
+		t.Errorf("the spill holds %d bytes, %v", len(spilled), err)
+	}
+	fi, err := os.Stat(out.Spill)
+	if err != nil || fi.Mode() != 0o600 {
+		t.Errorf("spill mode %v, %v", fi.Mode(), err)
+	}
+	if fi, err := os.Stat(filepath.Dir(out.Spill)); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("spill folder mode %v, %v", fi.Mode(), err)
+	}
+	if text := out.Text(); !strings.Contains(text, "bytes cut, whole output in "+out.Spill) || len(text) > 21<<10 {
+		t.Errorf("text of %d bytes without its notice", len(text))
+	}
+
+	p := sandbox.FullAccess()
+	p.Limits.Output = 30000
+	o, err = r.Run(context.Background(), p, sh(dir, "seq 1 100000"), nil)
+	if err != nil || o.Output.Spilled != 30000 || !strings.Contains(o.Output.Text(), "first 30000 bytes of the output in") {
+		t.Errorf("limited: %d, %v", o.Output.Spilled, err)
+	}
+	if o := run(t, r, sh(dir, "echo short")); o.Output.Spill != "" {
+		t.Error("a short output was spilled")
+	}
+}
+
+func TestRunRefusesASpillFolderOthersMayWrite(t *testing.T) {
+	_, dir := plain(t)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	r := exec.New(exec.Options{None: exec.Plain{}, SpillDir: dir, Resolver: exec.OS{}})
+	if _, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "true"), nil); err == nil {
+		t.Error("spilled into a folder that anybody may write")
+	}
+}
+
+// The sink stands still while the command prints more than any buffer holds.
+func TestSlowSinkDoesNotStopTheCommand(t *testing.T) {
+	r, dir := plain(t)
+	done := filepath.Join(dir, "done")
+	var last int64
+	gaps := false
+	sink := func(_ int, offset int64, data []byte) {
+		for { // nothing moves until the command has printed it all
+			if _, err := os.Stat(done); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		gaps = gaps || offset > last
+		last = offset + int64(len(data))
+	}
+	o, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "head -c 5000000 /dev/zero; touch done; echo end"), sink)
+	if err != nil || o.Output.Total != 5000004 {
+		t.Fatal(o.Output.Total, err)
+	}
+	if last != o.Output.Total || !gaps {
+		t.Errorf("the sink was told up to %d, with gaps: %v", last, gaps)
+	}
+}
+
+func TestForegroundHandsFilesThrough(t *testing.T) {
+	r, dir := plain(t)
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	if err := os.WriteFile(in, []byte("typed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := os.Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdout.Close()
+	o := run(t, r, exec.Command{Argv: []string{"/bin/sh", "-c", "cat; ps -o pgid= -p $$ | tr -d ' '; exit 4"}, Dir: dir, Foreground: true, Stdin: stdin, Stdout: stdout})
+	got, err := os.ReadFile(out)
+	if want := fmt.Sprintf("typed%d\n", syscall.Getpgrp()); err != nil || string(got) != want || o.Status.Exit != 4 || o.Output.Total != 0 {
+		t.Errorf("got %q, %v, %+v, want %q", got, err, o, want)
+	}
+}

@@ -1,0 +1,166 @@
+// Package gitrun runs the git commands that codeagent itself wants answers from.
+//
+// A repository is no passive thing: its config, attributes, hooks and submodules
+// name programs for git to start, and the session's commands may have written
+// any of them. So every call runs inside the sandbox, where nothing can be
+// written and nothing reached, and git is told besides to start nothing:
+//
+//	sandbox   read-only policy, no network, seconds of time, memory alone for output
+//	options   hooks, monitors, drivers, pagers, prompts and transports off
+//	filters   named by the repository's own config, each emptied by name
+package gitrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// Runner runs one confined command; *exec.Runner is one. It should have no spill
+// folder: what does not fit into memory is not wanted.
+type Runner interface {
+	Run(context.Context, sandbox.Policy, exec.Command, exec.Sink) (exec.Outcome, error)
+}
+
+// Options is what a Git needs.
+type Options struct {
+	Runner Runner
+	// Program is git's absolute path, outside every folder that commands may
+	// write. Empty: there is no git, and every call says so.
+	Program string
+	// Policy is the session's; of it only what narrows reading is taken over.
+	Policy sandbox.Policy
+	// Timeout is how long one call may take; 0 is five seconds.
+	Timeout time.Duration
+}
+
+// Git asks git. It is safe for concurrent use.
+type Git struct {
+	runner  Runner
+	program string
+	policy  sandbox.Policy
+	timeout time.Duration
+}
+
+// ErrNoGit says that there is no git to ask.
+var ErrNoGit = errors.New("no git program outside the write roots")
+
+// New returns a Git. It starts nothing.
+func New(o Options) *Git {
+	g := &Git{runner: o.Runner, program: o.Program, policy: readOnly(o.Policy), timeout: o.Timeout}
+	if g.timeout <= 0 {
+		g.timeout = 5 * time.Second
+	}
+	return g
+}
+
+// environment is all that git sees. The user's and the system's settings are
+// left out: they name programs too (a file monitor, git-lfs), and HOME may not
+// be readable, which git ends at.
+var environment = map[string]string{
+	"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb",
+	"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "XDG_CONFIG_HOME": "/dev/null", "HOME": "/dev/null",
+	"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
+	// No transport, whatever protocol.*.allow says: a partial clone fetches what
+	// it lacks by a program that its config names.
+	"GIT_ALLOW_PROTOCOL": "none",
+	"GIT_PAGER":          "cat", "GIT_EDITOR": "false", "GIT_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
+}
+
+// settings override the repository's own; -c is read last.
+var settings = []string{
+	"safe.bareRepository=explicit", // no repository in a folder that only looks like one
+	// A foreign owner's settings are what safe.directory warns of; here they
+	// start nothing, and root asks about its user's workspace.
+	"safe.directory=*",
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=false",
+	"core.sshCommand=false", "core.askPass=false", "core.gitProxy=", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
+	"credential.helper=", "gpg.program=false", "protocol.allow=never", "submodule.recurse=false", "status.submoduleSummary=false",
+	"diff.external=", "diff.ignoreSubmodules=all", "diff.autoRefreshIndex=false", "gc.auto=0", "maintenance.auto=false", "log.showSignature=false",
+}
+
+// readOnly is p without everything that widens it.
+func readOnly(p sandbox.Policy) sandbox.Policy {
+	p = p.Clone()
+	return sandbox.Policy{
+		Read: p.Read, DenyRead: p.DenyRead, Protected: sandbox.Protected{Own: p.Protected.Own},
+		Limits: sandbox.Limits{CPUSeconds: 10},
+		Env:    sandbox.Env{Inherit: sandbox.EnvNone, Set: environment},
+	}
+}
+
+// run asks git in dir, an absolute path, and returns what it printed. An answer
+// that is too long comes with its middle cut out, and cut set.
+func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...string) (out string, cut bool, err error) {
+	if g.program == "" {
+		return "", false, ErrNoGit
+	}
+	if !filepath.IsAbs(g.program) {
+		return "", false, fmt.Errorf("git program %q: want an absolute path", g.program)
+	}
+	argv := []string{g.program, "--no-pager", "--literal-pathspecs"}
+	for _, list := range [][]string{settings, overrides} {
+		for _, s := range list {
+			argv = append(argv, "-c", s)
+		}
+	}
+	o, err := g.runner.Run(ctx, g.policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.timeout}, nil)
+	if err != nil {
+		return "", false, fmt.Errorf("git %s: %w", args[0], err)
+	}
+	if o.Failed() {
+		return "", false, fmt.Errorf("git %s: %s", args[0], why(o))
+	}
+	return string(o.Output.Head) + string(o.Output.Tail), o.Output.Skipped > 0, nil
+}
+
+// why is the first line git said, or how it ended.
+func why(o exec.Outcome) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(o.Output.Errors)), "\n")
+	switch {
+	case o.TimedOut:
+		return "it took too long"
+	case line != "":
+		return strings.ToValidUTF8(line, "\uFFFD")
+	case o.Status.Signal != 0:
+		return fmt.Sprintf("ended by signal %d", o.Status.Signal)
+	}
+	return fmt.Sprintf("exit status %d", o.Status.Exit)
+}
+
+// emptied lists what the repository's config names to be run for its files, each
+// set to nothing. Reading a config starts nothing. An answer that is cut could
+// hide one, and is an error.
+func (g *Git) emptied(ctx context.Context, dir string) ([]string, error) {
+	names, cut, err := g.run(ctx, dir, nil, "config", "--list", "--name-only", "-z")
+	if err != nil {
+		return nil, err
+	}
+	if cut {
+		return nil, errors.New("git config: the repository has too many settings")
+	}
+	var out []string
+	for name := range strings.SplitSeq(names, "\x00") {
+		section, rest, _ := strings.Cut(name, ".")
+		dot := strings.LastIndexByte(rest, '.')
+		if dot < 0 {
+			continue
+		}
+		switch section + "." + rest[dot+1:] {
+		case "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver":
+			out = append(out, name+"=")
+		case "filter.required":
+			out = append(out, name+"=false")
+		}
+		if strings.ContainsAny(rest[:dot], "=\n") {
+			return nil, fmt.Errorf("git config: %q cannot be overridden", name) // -c ends a name at its first "="
+		}
+	}
+	return out, nil
+}

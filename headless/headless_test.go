@@ -1,0 +1,193 @@
+package headless
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/internal/golden"
+	"codeagent/sandbox"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// aRun is one whole run: a denied command, the refused question, an edit, a plan.
+func aRun() []event.Event {
+	denied := sandbox.Verdict{Denied: true, Confidence: sandbox.Likely, Evidence: sandbox.EvidenceOutputOnly,
+		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "open", Target: "/etc/hosts", Program: "touch", PID: 7, Evidence: sandbox.EvidenceOutput, Count: 1}}}
+	wanted := sandbox.Grant{Write: []string{"/etc/hosts"}}
+	return []event.Event{
+		event.SessionStarted{ID: "s1", Model: "m", Folder: "/w", Policy: "workspace-write", Approval: "on-request",
+			Enforcement: sandbox.Enforcement{Backend: "linux", LandlockABI: 7, Layers: []sandbox.Layer{{Name: "landlock", State: sandbox.LayerActive, Reason: "ABI 7"}},
+				Weaknesses: []sandbox.Weakness{{ID: "metadata", What: "chmod works outside", Why: "no broker"}}}},
+		event.TurnStarted{Text: "do it"},
+		event.RequestStarted{},
+		event.ReasoningDelta{Text: "hm"}, event.ReasoningFinished{Text: "hm"},
+		event.TextDelta{Text: "Trying."}, event.MessageFinished{Text: "Trying."},
+		event.ToolStarted{CallID: "c1", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},
+		event.ToolOutput{CallID: "c1", Stream: 2, Data: []byte("touch: \x1b[31mno\n")},
+		event.ToolFinished{CallID: "c1", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "failed", Exit: 1,
+			Output: "touch: \x1b[31mno\n", Duration: 1500 * time.Microsecond, Verdict: denied},
+		event.ToolStarted{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},
+		event.PermissionRequested{ID: "p1", CallID: "c2", Title: "touch wants to write outside", Command: "touch /etc/hosts", Justification: "need\u202eit", Wanted: wanted},
+		event.PermissionAnswered{ID: "p1", CallID: "c2", Decision: "refused", Reason: "nobody is there", Hint: "--add-dir /etc/hosts"},
+		event.ToolFinished{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "refused", Message: "nobody is there"},
+		event.ToolStarted{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt"},
+		event.ToolFinished{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt", Outcome: "ok", Duration: time.Millisecond,
+			Changes: []event.FileChange{{Path: "/w/a.txt", Kind: "add", Diff: "+x", Added: 1}}},
+		event.ToolStarted{CallID: "c4", Tool: "update_plan", Kind: "plan", Title: "plan"},
+		event.PlanUpdated{Steps: []event.PlanStep{{Step: "one", Status: "completed"}, {Step: "two", Status: "pending"}}},
+		event.ToolFinished{CallID: "c4", Tool: "update_plan", Kind: "plan", Outcome: "ok"},
+		event.Retrying{Message: "HTTP 429", Delay: time.Second, Attempt: 2, Most: 5},
+		event.Notice{Level: "warning", Text: "careful"},
+		event.MessageFinished{Text: "Done, but not hosts."},
+		event.UsageUpdated{},
+		event.TurnFinished{Outcome: "done", Answer: "Done, but not hosts.", Refused: []event.Refusal{{Title: "touch /etc/hosts", Grant: wanted, Hint: "--add-dir /etc/hosts"}}},
+	}
+}
+
+func play(o Options, events []event.Event) (stdout, stderr string) {
+	var out, errs bytes.Buffer
+	o.Out, o.Err = &out, &errs
+	p := New(o)
+	for _, e := range events {
+		p.Emit(e)
+	}
+	return out.String(), errs.String()
+}
+
+func TestPlainRunPutsOnlyTheAnswerOnStdout(t *testing.T) {
+	stdout, stderr := play(Options{}, aRun())
+	if stdout != "Done, but not hosts.\n" {
+		t.Errorf("stdout = %q", stdout)
+	}
+	golden.Check(t, "run.stderr", stderr)
+	if strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Error("a control sequence or a bidirectional mark of a command or the model reached the terminal")
+	}
+}
+
+func TestLinesAreGoldenAndFitTheSchema(t *testing.T) {
+	stdout, _ := play(Options{JSON: true}, aRun())
+	golden.Check(t, "run.jsonl", stdout)
+	for _, ln := range strings.Split(strings.TrimSpace(stdout), "\n") {
+		validate(t, ln)
+	}
+}
+
+// TestPlainJSONHasNothingOfOurs: --experimental-json is what other readers know.
+func TestPlainJSONHasNothingOfOurs(t *testing.T) {
+	stdout, _ := play(Options{JSON: true, Plain: true}, aRun())
+	golden.Check(t, "run.plain.jsonl", stdout)
+	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms"} {
+		if strings.Contains(stdout, ours) {
+			t.Errorf("plain lines contain %q", ours)
+		}
+	}
+}
+
+// TestEveryEventIsHandled feeds each event's zero value to each form: no panic,
+// and what becomes a line fits the schema.
+func TestEveryEventIsHandled(t *testing.T) {
+	for _, e := range event.All() {
+		play(Options{}, []event.Event{e})
+		started := []event.Event{
+			event.ToolStarted{Kind: "command"}, event.PermissionRequested{}, e,
+		}
+		stdout, _ := play(Options{JSON: true}, started)
+		for i, ln := range strings.Split(strings.TrimSpace(stdout), "\n") {
+			if i >= 2 {
+				var got map[string]any
+				if err := json.Unmarshal([]byte(ln), &got); err != nil || got["type"] == "" {
+					t.Errorf("%T: line %q: %v", e, ln, err)
+				}
+			}
+		}
+	}
+}
+
+func TestFailedTurnTellsWhy(t *testing.T) {
+	events := []event.Event{event.TurnFinished{Outcome: "failed", Err: errors.New("no route")}}
+	stdout, _ := play(Options{JSON: true}, events)
+	validate(t, strings.TrimSpace(stdout))
+	if !strings.Contains(stdout, `"type":"turn.failed"`) || !strings.Contains(stdout, "no route") {
+		t.Errorf("got %s", stdout)
+	}
+	stdout, stderr := play(Options{}, events)
+	if stdout != "" || !strings.Contains(stderr, "no route") {
+		t.Errorf("stdout %q, stderr %q", stdout, stderr)
+	}
+}
+
+func TestNobodyIsThereToAsk(t *testing.T) {
+	p := New(Options{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	got, err := p.Ask(t.Context(), approvals.Request{})
+	if err != nil || got.Decision != approvals.Unattended {
+		t.Errorf("Ask = %+v, %v", got, err)
+	}
+	if text, ok := p.Steer(); ok {
+		t.Errorf("Steer = %q", text)
+	}
+}
+
+type goneWriter struct{ n int }
+
+func (w *goneWriter) Write(p []byte) (int, error) { w.n++; return 0, errors.New("broken pipe") }
+
+// TestReaderWentAway: after the first failure nothing more is written, and the
+// error is kept for the exit status.
+func TestReaderWentAway(t *testing.T) {
+	w := &goneWriter{}
+	p := New(Options{Out: w, Err: &bytes.Buffer{}, JSON: true})
+	for _, e := range aRun() {
+		p.Emit(e)
+	}
+	if w.n != 1 || p.Err() == nil {
+		t.Errorf("%d writes, err %v", w.n, p.Err())
+	}
+}
+
+func TestVisible(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plain é 漢字 🙂", "plain é 漢字 🙂"},
+		{"a\x1b[31mb", "a␛[31mb"},
+		{"a\u202eb\u200bc", "a<U+202E>b<U+200B>c"},
+		{"a\x07\x9b\xff", "a␇<U+FFFD><U+FFFD>"},
+		{"l1\nl2\tx", "l1⏎l2    x"},
+		{"\U000E0041", "<U+E0041>"},
+	}
+	for _, tt := range tests {
+		if got := Visible(tt.in); got != tt.want {
+			t.Errorf("Visible(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func validate(t *testing.T, ln string) {
+	t.Helper()
+	data, err := os.ReadFile("schema/lines.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal([]byte(ln), &v); err != nil {
+		t.Fatalf("%q: %v", ln, err)
+	}
+	if err := resolved.Validate(v); err != nil {
+		t.Errorf("%s\n%v", ln, err)
+	}
+}

@@ -1,0 +1,299 @@
+package headless
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"codeagent/event"
+	"codeagent/sandbox"
+)
+
+// The contract of `codeagent exec --json`: one JSON object a line, with the
+// names and shapes that readers of other agents' `exec --json` know:
+//
+//	thread.started turn.started item.started item.updated item.completed
+//	turn.completed turn.failed error
+//
+// Our additions: `sandbox` on thread.started and command_execution, `limit` on
+// the latter, `refused` on turn.completed, and the item types
+// `permission_request` and `tool_call`. Schema: schema/lines.json.
+
+type line struct {
+	Type     string        `json:"type"`
+	ThreadID string        `json:"thread_id,omitempty"`
+	Model    string        `json:"model,omitempty"`
+	Folder   string        `json:"folder,omitempty"`
+	Item     *item         `json:"item,omitempty"`
+	Usage    *usage        `json:"usage,omitempty"`
+	Error    *failure      `json:"error,omitempty"`
+	Message  string        `json:"message,omitempty"`
+	Outcome  string        `json:"outcome,omitempty"`
+	Refused  []refused     `json:"refused,omitempty"`
+	Sandbox  *sandboxFacts `json:"sandbox,omitempty"`
+}
+
+type usage struct {
+	Input     int `json:"input_tokens"`
+	Cached    int `json:"cached_input_tokens"`
+	Output    int `json:"output_tokens"`
+	Reasoning int `json:"reasoning_output_tokens"`
+}
+
+type failure struct {
+	Message string `json:"message"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+type refused struct {
+	Title string        `json:"title"`
+	Grant sandbox.Grant `json:"grant"`
+	Hint  string        `json:"hint,omitempty"`
+}
+
+type sandboxFacts struct {
+	sandbox.Enforcement
+	Preset   string `json:"preset"`
+	Approval string `json:"approval"`
+}
+
+type item struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	// command_execution
+	Command    string           `json:"command,omitempty"`
+	Output     *string          `json:"aggregated_output,omitempty"`
+	ExitCode   *int             `json:"exit_code,omitempty"`
+	Signal     string           `json:"signal,omitempty"`
+	Status     string           `json:"status,omitempty"`
+	Limit      sandbox.Limit    `json:"limit,omitempty"`
+	DurationMS int64            `json:"duration_ms,omitempty"`
+	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
+	// file_change
+	Changes []change `json:"changes,omitempty"`
+	// todo_list
+	Items []todo `json:"items,omitempty"`
+	// tool_call and permission_request
+	Tool          string         `json:"tool,omitempty"`
+	Title         string         `json:"title,omitempty"`
+	Justification string         `json:"justification,omitempty"`
+	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
+	Decision      string         `json:"decision,omitempty"`
+	Reason        string         `json:"reason,omitempty"`
+	Hint          string         `json:"hint,omitempty"`
+	// error
+	Message string `json:"message,omitempty"`
+}
+
+type change struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+}
+
+type todo struct {
+	Text      string `json:"text"`
+	Completed bool   `json:"completed"`
+}
+
+// lines turns events into lines; it keeps the ids of what has started.
+type lines struct {
+	plain bool
+	next  int
+	calls map[string]*item // running calls by call id
+	asked map[string]*item // open questions by request id
+	plan  *item
+}
+
+func newLines(plain bool) *lines {
+	return &lines{plain: plain, calls: map[string]*item{}, asked: map[string]*item{}}
+}
+
+// encode returns the lines for one event, each ended by a newline; empty when
+// the event has none.
+func (l *lines) encode(e event.Event) []byte {
+	var out []byte
+	for _, ln := range l.lines(e) {
+		out = append(out, l.marshal(ln)...)
+	}
+	return out
+}
+
+func (l *lines) fail(err error) []byte {
+	return l.marshal(line{Type: "error", Message: err.Error()})
+}
+
+func (l *lines) marshal(ln line) []byte {
+	if l.plain {
+		ln.Model, ln.Folder, ln.Outcome, ln.Refused, ln.Sandbox = "", "", "", nil, nil
+		if ln.Item != nil {
+			it := *ln.Item
+			it.Sandbox, it.DurationMS, it.Signal = nil, 0, ""
+			ln.Item = &it
+			if it.Type == "permission_request" || it.Type == "tool_call" {
+				return nil
+			}
+		}
+	}
+	data, err := json.Marshal(ln)
+	if err != nil { // only plain data is in a line
+		data = fmt.Appendf(nil, `{"type":"error","message":%q}`, "bug: "+err.Error())
+	}
+	return append(data, '\n')
+}
+
+func (l *lines) lines(e event.Event) []line {
+	switch e := e.(type) {
+	case event.SessionStarted:
+		return []line{{Type: "thread.started", ThreadID: e.ID, Model: e.Model, Folder: e.Folder,
+			Sandbox: &sandboxFacts{e.Enforcement, e.Policy, e.Approval}}}
+	case event.TurnStarted:
+		return []line{{Type: "turn.started"}}
+	case event.MessageFinished:
+		return l.completed(&item{Type: "agent_message", Text: e.Text})
+	case event.ReasoningFinished:
+		return l.completed(&item{Type: "reasoning", Text: e.Text})
+	case event.ToolStarted:
+		return l.toolStarted(e)
+	case event.ToolFinished:
+		return l.toolFinished(e)
+	case event.PermissionRequested:
+		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
+			Justification: e.Justification, Wanted: &e.Wanted, Status: "in_progress"}
+		l.asked[e.ID] = it
+		return []line{{Type: "item.started", Item: it}}
+	case event.PermissionAnswered:
+		return l.answered(e)
+	case event.PlanUpdated:
+		return l.planUpdated(e)
+	case event.Retrying:
+		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; attempt %d of %d follows in %s", e.Message, e.Attempt, e.Most, e.Delay)})
+	case event.Notice:
+		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
+	case event.TurnFinished:
+		return l.turnFinished(e)
+	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated:
+		// Deltas are not repeated: items carry the whole.
+	}
+	return nil
+}
+
+func (l *lines) id() string {
+	id := fmt.Sprintf("item_%d", l.next)
+	l.next++
+	return id
+}
+
+func (l *lines) completed(it *item) []line {
+	it.ID = l.id()
+	return []line{{Type: "item.completed", Item: it}}
+}
+
+func (l *lines) toolStarted(e event.ToolStarted) []line {
+	it := &item{ID: l.id(), Status: "in_progress"}
+	switch e.Kind {
+	case "command":
+		empty := ""
+		it.Type, it.Command, it.Output = "command_execution", e.Command, &empty
+	case "edit":
+		it.Type = "file_change"
+	case "plan":
+		it.Type = "todo_list"
+		l.next-- // the plan has an item of its own, for the whole run
+		return nil
+	default:
+		it.Type, it.Tool, it.Title = "tool_call", e.Tool, e.Title
+	}
+	l.calls[e.CallID] = it
+	return []line{{Type: "item.started", Item: it}}
+}
+
+func (l *lines) toolFinished(e event.ToolFinished) []line {
+	started, ok := l.calls[e.CallID]
+	if !ok {
+		return nil
+	}
+	delete(l.calls, e.CallID)
+	it := *started
+	it.Status = map[string]string{"ok": "completed", "refused": "declined"}[e.Outcome]
+	if it.Status == "" {
+		it.Status = "failed"
+	}
+	it.DurationMS = e.Duration.Milliseconds()
+	switch it.Type {
+	case "command_execution":
+		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
+		if e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out" {
+			it.ExitCode = &e.Exit
+		}
+		if e.Verdict.Confidence != "" { // it ran, and was judged
+			it.Sandbox = &e.Verdict
+		}
+	case "file_change":
+		for _, c := range e.Changes {
+			it.Changes = append(it.Changes, changeOf(c))
+		}
+	}
+	it.Message = e.Message
+	return []line{{Type: "item.completed", Item: &it}}
+}
+
+func changeOf(c event.FileChange) change {
+	kind := c.Kind
+	if kind == "move" {
+		kind = "update"
+	}
+	return change{Path: c.Path, Kind: kind}
+}
+
+func (l *lines) answered(e event.PermissionAnswered) []line {
+	asked, ok := l.asked[e.ID]
+	if !ok {
+		return nil
+	}
+	delete(l.asked, e.ID)
+	it := *asked
+	it.Status, it.Decision, it.Reason, it.Hint = "completed", e.Decision, e.Reason, e.Hint
+	return []line{{Type: "item.completed", Item: &it}}
+}
+
+func (l *lines) planUpdated(e event.PlanUpdated) []line {
+	kind := "item.updated"
+	if l.plan == nil {
+		l.plan, kind = &item{ID: l.id(), Type: "todo_list"}, "item.started"
+	}
+	l.plan.Items = nil
+	for _, s := range e.Steps {
+		l.plan.Items = append(l.plan.Items, todo{s.Step, s.Status == "completed"})
+	}
+	it := *l.plan
+	return []line{{Type: kind, Item: &it}}
+}
+
+func (l *lines) turnFinished(e event.TurnFinished) []line {
+	var out []line
+	if l.plan != nil {
+		out = append(out, line{Type: "item.completed", Item: l.plan})
+		l.plan = nil
+	}
+	if e.Outcome == "failed" || e.Outcome == "interrupted" {
+		message := e.Outcome
+		if e.Err != nil {
+			message = e.Err.Error()
+		}
+		return append(out, line{Type: "turn.failed", Outcome: e.Outcome, Error: &failure{Message: strings.ToValidUTF8(message, "\uFFFD")}, Refused: refusals(e)})
+	}
+	return append(out, line{Type: "turn.completed", Outcome: e.Outcome, Usage: usageOf(e), Refused: refusals(e)})
+}
+
+func refusals(e event.TurnFinished) []refused {
+	var out []refused
+	for _, r := range e.Refused {
+		out = append(out, refused(r))
+	}
+	return out
+}
+
+func usageOf(e event.TurnFinished) *usage {
+	return &usage{e.Usage.Input, e.Usage.Cached, e.Usage.Output, e.Usage.Reasoning}
+}

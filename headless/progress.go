@@ -1,0 +1,244 @@
+package headless
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codeagent/event"
+	"codeagent/sandbox"
+)
+
+// outputShown is how many lines of a failed command's output progress repeats.
+const outputShown = 6
+
+// progress writes what happens to stderr, for a person who reads a log.
+type progress struct {
+	w     io.Writer
+	color bool
+}
+
+func newProgress(o Options) *progress { return &progress{w: o.Err, color: o.Color} }
+
+func (p *progress) print(e event.Event) {
+	switch e := e.(type) {
+	case event.SessionStarted:
+		p.session(e)
+	case event.ToolStarted:
+		p.line("1", "%s", e.Title)
+	case event.ToolFinished:
+		p.tool(e)
+	case event.PermissionRequested:
+		p.line("33", "? %s", e.Title)
+		if e.Justification != "" {
+			p.line("", "  reason: %q (the model's words)", e.Justification)
+		}
+		for _, g := range GrantLines(e.Wanted) {
+			p.line("", "  wants: %s", g)
+		}
+	case event.PermissionAnswered:
+		p.answered(e)
+	case event.PlanUpdated:
+		for _, s := range e.Steps {
+			p.line("", "  %s %s", planMark(s.Status), s.Step)
+		}
+	case event.Retrying:
+		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, e.Delay.Round(100*time.Millisecond), e.Attempt, e.Most)
+	case event.Notice:
+		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
+	case event.TurnFinished:
+		p.finished(e)
+	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
+		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated:
+		// The answer is printed once, whole; output is shown when a command failed.
+	}
+}
+
+func (p *progress) session(e event.SessionStarted) {
+	model := e.Model
+	if e.Tour {
+		model = "the built-in tour"
+	}
+	p.line("2", "codeagent · %s · %s · %s, approval %s", model, e.Folder, e.Policy, e.Approval)
+	for _, w := range e.Enforcement.Weaknesses {
+		p.line("33", "not enforced here: %s (%s)", w.What, w.Why)
+	}
+}
+
+func planMark(status string) string {
+	switch status {
+	case "completed":
+		return "[x]"
+	case "in_progress":
+		return "[>]"
+	}
+	return "[ ]"
+}
+
+func (p *progress) tool(e event.ToolFinished) {
+	switch e.Outcome {
+	case "ok":
+		if e.Kind == "plan" {
+			break // the plan itself has been printed
+		}
+		p.line("32", "  done in %s", e.Duration.Round(time.Millisecond))
+	case "timed_out":
+		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))
+	case "failed":
+		what := e.Message
+		if e.Kind == "command" {
+			what = fmt.Sprintf("exit %d", e.Exit)
+			if e.Signal != "" {
+				what = "ended by " + e.Signal
+			}
+			if e.Limit != "" {
+				what += ": " + e.Limit.Words()
+			}
+		}
+		p.line("31", "  failed: %s", what)
+	case "refused":
+		// The answer to the question has said so.
+	default:
+		p.line("31", "  %s", e.Outcome)
+	}
+	if e.Kind == "command" && e.Outcome == "failed" {
+		for _, l := range lastLines(e.Output, outputShown) {
+			p.line("2", "  | %s", l)
+		}
+	}
+	for _, c := range e.Changes {
+		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
+	}
+	for _, d := range e.Verdict.Denials {
+		if !d.Moot {
+			p.line("31", "  ⊘ %s %s%s", d.Kind, d.Target, sure(e.Verdict))
+		}
+	}
+}
+
+func sure(v sandbox.Verdict) string {
+	if v.Confidence == sandbox.Likely {
+		return " (likely, judged by the output)"
+	}
+	return ""
+}
+
+func (p *progress) answered(e event.PermissionAnswered) {
+	if e.Decision != "refused" && e.Decision != "denied" {
+		p.line("32", "  granted: %s", e.Decision)
+		return
+	}
+	p.line("31", "  refused: %s", e.Reason)
+	if e.Hint != "" {
+		p.line("", "  to allow it: %s", e.Hint)
+	}
+}
+
+func (p *progress) finished(e event.TurnFinished) {
+	if e.Err != nil {
+		p.line("31", "%s: %v", e.Outcome, e.Err)
+	}
+	if len(e.Refused) > 0 {
+		p.line("31", "%d permission%s refused, because nobody was there to grant:", len(e.Refused), plural(len(e.Refused)))
+		for _, r := range e.Refused {
+			p.line("", "  %s", r.Title)
+			for _, g := range GrantLines(r.Grant) {
+				p.line("", "    %s", g)
+			}
+			if r.Hint != "" {
+				p.line("", "    to allow it: %s", r.Hint)
+			}
+		}
+	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// GrantLines names each thing a grant opens, one a line.
+func GrantLines(g sandbox.Grant) []string {
+	var out []string
+	for _, p := range g.Write {
+		out = append(out, "write "+p)
+	}
+	for _, p := range g.Read {
+		out = append(out, "read "+p)
+	}
+	for _, h := range g.Hosts {
+		out = append(out, "network "+h.String())
+	}
+	for _, s := range g.Sockets {
+		out = append(out, "socket "+s)
+	}
+	if g.Unsandboxed {
+		out = append(out, "run outside the sandbox")
+	}
+	return out
+}
+
+// line writes one line; what it shows may come from the model or a command, so
+// control characters are made visible.
+func (p *progress) line(color, format string, args ...any) {
+	text := Visible(fmt.Sprintf(format, args...))
+	if p.color && color != "" {
+		text = "\x1b[" + color + "m" + text + "\x1b[0m"
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+func lastLines(s string, n int) []string {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(all) == 1 && all[0] == "" {
+		return nil
+	}
+	return all[max(0, len(all)-n):]
+}
+
+// Visible replaces what a terminal would obey or hide (control characters,
+// bidirectional and zero-width marks, invalid bytes) by text that shows it, and
+// line breaks by a mark.
+func Visible(s string) string {
+	clean := true
+	for _, r := range s {
+		if hidden(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteString("⏎")
+		case r == '\t':
+			b.WriteString("    ")
+		case r < 0x20:
+			b.WriteRune('␀' + r)
+		case hidden(r):
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r <= 0x9f, r == '\uFFFD', r == '\uFEFF', r == '\u00AD':
+		return true
+	case r >= '\u200B' && r <= '\u200F', r >= '\u202A' && r <= '\u202E', r >= '\u2060' && r <= '\u2069':
+		return true
+	case r >= 0xE0000 && r <= 0xE007F: // tag characters: text nobody sees
+		return true
+	}
+	return false
+}

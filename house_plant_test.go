@@ -1,0 +1,170 @@
+package house
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPlants plants one violation of each kind into the tree and asserts that
+// the house sees it: a rule nobody can break is not known to hold.
+func TestPlants(t *testing.T) {
+	clean, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := clean.check()
+	for _, c := range plants {
+		t.Run(c.name, func(t *testing.T) {
+			h, err := clean.plant(c.file, clean.named(c.file, c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, v := range h.check() {
+				if !slices.Contains(before, v) {
+					found = append(found, v)
+				}
+			}
+			switch {
+			case c.want == "" && len(found) > 0:
+				t.Errorf("is allowed, but the house says:\n%s", strings.Join(found, "\n"))
+			case c.want != "" && !slices.ContainsFunc(found, func(v string) bool {
+				return strings.HasPrefix(v, c.file+":") && strings.Contains(v, c.want)
+			}):
+				t.Errorf("want a violation in %s with %q, have:\n%s", c.file, c.want, strings.Join(found, "\n"))
+			}
+		})
+	}
+}
+
+// named gives a planted file the package name of the folder it is planted in;
+// the type checker passes over a file of another package.
+func (h *house) named(file, text string) string {
+	for _, f := range h.files {
+		if f.dir() == path.Dir(file) && !f.test {
+			return strings.Replace(text, "package p\n", "package "+f.ast.Name.Name+"\n", 1)
+		}
+	}
+	return text
+}
+
+// withSandbox heads a file of a room that may import sandbox.
+const withSandbox = "package p\nimport \"codeagent/sandbox\"\n"
+
+var plants = []struct{ name, file, text, want string }{
+	// Who may know whom.
+	{"a lower room imports a higher", "exec/plant.go", "package p\nimport _ \"codeagent/approvals\"\n", "may not import approvals"},
+	{"words import deeds", "sandbox/plant.go", "package p\nimport _ \"codeagent/exec\"\n", "may not import exec"},
+	{"a face imports the agent", "tui/plant.go", "package p\nimport _ \"codeagent/agent\"\n", "may not import agent"},
+	{"the helper imports the network", "cmd/linux-sandbox-helper/plant.go", "package p\nimport _ \"codeagent/egress\"\n", "may not import egress"},
+	{"tools import prompts", "tools/plant.go", "package p\nimport _ \"codeagent/prompts\"\n", "may not import prompts"},
+	{"wiring imports everything", "cmd/codeagent/plant.go", "package p\nimport _ \"codeagent/tui\"\nimport _ \"codeagent/config\"\n", ""},
+	{"a program imports test support", "cmd/codeagent/plant.go", "package p\nimport _ \"codeagent/internal/attack\"\n", "imports test support"},
+	{"a room imports a program", "agent/plant.go", "package p\nimport _ \"codeagent/cmd/codeagent\"\n", "may not import cmd/codeagent"},
+	{"a room without a line", "util/plant.go", "package p\n", "without a line"},
+	{"an import of no room", "exec/plant.go", "package p\nimport _ \"codeagent/util\"\n", "no room of the table"},
+	{"a room below a room", "tui/inner/plant.go", "package p\nimport _ \"codeagent/agent\"\n", "may not import agent"},
+	{"another system's file", "exec/plant_darwin.go", "package p\nimport _ \"codeagent/approvals\"\n", "may not import approvals"},
+	{"a file no system builds", "exec/plant.go", "//go:build never\n\npackage p\n", "built for no system"},
+	{"a test joins two faces", "tui/plant_test.go", "package p\nimport _ \"codeagent/headless\"\n", "do not see each other"},
+	{"a test looks up", "exec/plant_test.go", "package p\nimport _ \"codeagent/agent\"\n", "higher floor"},
+	{"a test imports its support", "exec/plant_test.go", "package p\nimport _ \"codeagent/internal/golden\"\nimport _ \"codeagent/linuxsandbox\"\nimport _ \"net/http\"\n", ""},
+
+	// Doors.
+	{"os/exec", "tools/plant.go", "package p\nimport _ \"os/exec\"\n", "imports os/exec"},
+	{"net/http", "tools/plant.go", "package p\nimport _ \"net/http\"\n", "imports net/http"},
+	{"net/http/httptest", "tools/plant.go", "package p\nimport _ \"net/http/httptest\"\n", "imports net/http/httptest"},
+	{"net", "linuxsandbox/plant.go", "package p\nimport _ \"net\"\n", "imports net,"},
+	{"net/netip only parses", "tools/plant.go", "package p\nimport _ \"net/netip\"\nimport _ \"net/url\"\n", ""},
+	{"bubbletea", "headless/plant.go", "package p\nimport _ \"charm.land/bubbletea/v2\"\n", "imports charm.land/bubbletea/v2"},
+	{"lipgloss in wiring", "cmd/codeagent/plant.go", "package p\nimport _ \"charm.land/lipgloss/v2\"\n", "imports charm.land/lipgloss/v2"},
+	{"unix", "tools/plant.go", "package p\nimport _ \"golang.org/x/sys/unix\"\n", "imports golang.org/x/sys/unix"},
+	{"landlock", "cmd/codeagent/plant.go", "package p\nimport _ \"github.com/landlock-lsm/go-landlock/landlock\"\n", "imports github.com/landlock-lsm/go-landlock/landlock"},
+	{"seccomp", "config/plant.go", "package p\nimport _ \"github.com/elastic/go-seccomp-bpf\"\n", "imports github.com/elastic/go-seccomp-bpf"},
+	{"os/signal", "exec/plant.go", "package p\nimport _ \"os/signal\"\n", "imports os/signal"},
+	{"html/template", "cmd/codeagent/plant.go", "package p\nimport _ \"html/template\"\n", "imports html/template"},
+	{"cgo", "linuxsandbox/plant.go", "package p\nimport \"C\"\n", "imports C"},
+	{"IO in words", "sandbox/plant.go", "package sandbox\nimport \"os\"\nvar _, _ = os.ReadFile(\"x\")\n", "uses os.ReadFile"},
+	{"IO under another name", "model/plant.go", "package model\nimport o \"os\"\nvar _ = o.Getenv(\"x\")\n", "uses os.Getenv"},
+	{"a library in words", "patch/plant.go", "package p\nimport _ \"znkr.io/diff\"\n", "standard library only"},
+	{"dot import", "tools/plant.go", "package p\nimport . \"codeagent/sandbox\"\n", "dot import"},
+
+	// Grants.
+	{"With called", "exec/plant.go", withSandbox + "func f(p sandbox.Policy) { _ = p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With as a value", "tools/plant.go", withSandbox + "var f = sandbox.Policy.With\n", "Policy.With"},
+	{"With of a pointer", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { g := p.With; _ = g }\n", "Policy.With"},
+	{"With through an interface", "config/plant.go", withSandbox + "type w interface{ With(sandbox.Grant) sandbox.Policy }\nfunc f(p w) { p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With embedded", "config/plant.go", withSandbox + "type e struct{ sandbox.Policy }\nfunc f(p e) { p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With through a generic", "config/plant.go", withSandbox + "import \"slices\"\nfunc f(p []sandbox.Policy) { slices.Clone(p)[0].With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With of something else", "config/plant.go", "package p\ntype t struct{}\nfunc (t) With(int) t { return t{} }\nvar _ = t{}.With(1)\n", ""},
+	{"With for another system", "seatbelt/plant_darwin.go", withSandbox + "func f(p sandbox.Policy) { p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With in the wiring", "cmd/codeagent/sandbox.go", withSandbox + "func f(p sandbox.Policy) { p.With(sandbox.Grant{Unsandboxed: true}) }\n", ""},
+	{"With beside the wiring", "cmd/codeagent/plant.go", withSandbox + "func f(p sandbox.Policy) { p.With(sandbox.Grant{}) }\n", "Policy.With"},
+	{"With in approvals", "approvals/plant.go", withSandbox + "func f(p sandbox.Policy) { p.With(sandbox.Grant{Unsandboxed: true}) }\n", ""},
+	{"With in a test", "exec/plant_test.go", withSandbox + "func f(p sandbox.Policy) { p.With(sandbox.Grant{Unsandboxed: true}) }\n", ""},
+	{"empty grant", "agent/plant.go", withSandbox + "var g = sandbox.Grant{}\n", ""},
+	{"grant literal", "agent/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"grant by address", "agent/plant.go", withSandbox + "var g = &sandbox.Grant{Write: []string{\"/\"}}\n", "builds a sandbox.Grant"},
+	{"grant in a slice", "headless/plant.go", withSandbox + "var g = []sandbox.Grant{{Unsandboxed: true}}\n", "builds a sandbox.Grant"},
+	{"grant under an alias", "tui/plant.go", withSandbox + "type a = sandbox.Grant\nvar g = a{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"grant under another import name", "tui/plant.go", "package p\nimport s \"codeagent/sandbox\"\nvar g = s.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"grant filled later", "tools/plant.go", withSandbox + "func f() (g sandbox.Grant) { g.Unsandboxed = true; return }\n", "assignment to a field"},
+	{"grant of a request filled", "tools/plant.go", withSandbox + "func f(v *sandbox.Verdict) { v.Suggest.Write[0] = \"/\" }\n", "assignment to a field"},
+	{"grant converted", "tools/plant.go", withSandbox + "type x struct { Write []string; Read []string; Hosts []sandbox.HostPort; Sockets []string; Unsandboxed bool }\nvar g = sandbox.Grant(x{Unsandboxed: true})\n", "a conversion"},
+	{"grant by pointer to a field", "tools/plant.go", withSandbox + "func f(g *sandbox.Grant) *bool { return &g.Unsandboxed }\n", "address of a field"},
+	{"suggestion", "exec/classify_plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", ""},
+	{"suggestion elsewhere in exec", "exec/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"a policy's own lists are no grant", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { p.Write = append(p.Write, sandbox.Root{Path: \"/w\"}) }\n", ""},
+
+	// Goroutines, endings, inits.
+	{"go statement", "approvals/plant.go", "package p\nfunc f() { go f() }\n", "starts a goroutine"},
+	{"go in agent's turn", "agent/plant.go", "package p\nfunc f() { go f() }\n", "starts a goroutine"},
+	{"errgroup", "tools/plant.go", "package p\nimport \"golang.org/x/sync/errgroup\"\nfunc f(g errgroup.Group) { g.Go(func() error { return nil }) }\n", "starts a goroutine"},
+	{"parallel calls", "agent/toolcall.go", "package p\nfunc f() { go f() }\n", ""},
+	{"exit in a library", "linuxsandbox/plant.go", "package p\nimport \"os\"\nfunc f() { os.Exit(1) }\n", "ends the process"},
+	{"exit under another name", "exec/plant.go", "package p\nimport x \"os\"\nfunc f() { x.Exit(1) }\n", "ends the process"},
+	{"log.Fatal", "config/plant.go", "package p\nimport \"log\"\nfunc f() { log.Fatalf(\"x\") }\n", "ends the process"},
+	{"exit beside main", "cmd/codeagent/plant.go", "package p\nimport \"os\"\nfunc f() { os.Exit(1) }\n", "ends the process"},
+	{"init", "config/plant.go", "package p\nfunc init() {}\n", "package-level init"},
+	{"method named init", "config/plant.go", "package p\ntype t struct{}\nfunc (t) init() {}\n", ""},
+}
+
+func TestPlantedDependencies(t *testing.T) {
+	deps := []string{
+		"fmt", "github.com/alecthomas/chroma/v2", "github.com/alecthomas/chroma/v2/lexers", "charm.land/glamour/v2/ansi",
+		"github.com/charmbracelet/bubbletea", "charm.land/bubbletea/v2", "codeagent/internal/attack", "codeagent/internal/scripted",
+	}
+	got := checkDependencies("cmd/codeagent", deps, slow)
+	want := []string{"chroma/v2/lexers", "charm.land/glamour/v2/ansi", "github.com/charmbracelet/bubbletea:", "test support internal/attack"}
+	if len(got) != len(want) {
+		t.Fatalf("want %d violations, have:\n%s", len(want), strings.Join(got, "\n"))
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("violation %d is %q, want one about %q", i, got[i], want[i])
+		}
+	}
+	if got := checkDependencies("cmd/linux-sandbox-helper", []string{"net/netip", "net"}, helperFree); len(got) != 1 {
+		t.Errorf("a helper that links net: %q", got)
+	}
+}
+
+func TestPlantedPins(t *testing.T) {
+	good := "module x\nrequire (\n"
+	for _, p := range pins {
+		good += "\t" + p.module + " " + p.version + " // indirect\n"
+	}
+	good += ")\n"
+	if got := checkPins(good); len(got) != 0 {
+		t.Errorf("good pins: %q", got)
+	}
+	bad := strings.Replace(good, "v0.0.31", "v0.0.27", 1)
+	if got := checkPins(bad); len(got) != 1 || !strings.Contains(got[0], "go-runewidth") {
+		t.Errorf("a lowered pin: %q", got)
+	}
+	if got := checkPins("module x\n"); len(got) != len(pins) {
+		t.Errorf("no pins at all: %q", got)
+	}
+}

@@ -1,0 +1,256 @@
+// Package house holds the house rules of ARCHITECTURE.md as data and checks
+// them: which room may know which, which doors lead to the outside and who may
+// use them, who may widen a policy, who may start a goroutine.
+//
+// The tables are policy. When a build breaks one of them, the build is wrong: a
+// change here is a decision of its own and says why. A new room gets its line
+// and its reason.
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "codeagent"
+
+// room is one line of the import table. Packages below a room's folder belong
+// to it unless they have a line of their own.
+type room struct {
+	path  string
+	floor int
+	// imports are the rooms of ours that its non-test files may import; "*" is
+	// every room but test support.
+	imports []string
+	// support marks test support: importable from tests and other support only,
+	// and itself free of the rules about doors, grants and goroutines.
+	support bool
+	// pure rooms perform no IO: os for its types only, and no net or syscall.
+	pure bool
+}
+
+var rooms = []room{
+	// Floor 0: words.
+	{path: "sandbox", pure: true},
+	{path: "model", pure: true},
+	{path: "patch", pure: true},
+	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
+	{path: "prompts", imports: []string{"sandbox", "model"}, pure: true},
+	// What serves file requests inside the sandbox. Standard library only: it is
+	// linked into the helper, and its protocol is shared with exec.
+	{path: "internal/fileworker"},
+
+	// Floor 1: judgement and hands.
+	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
+	{path: "config", floor: 1, imports: []string{"sandbox"}},
+	{path: "session", floor: 1, imports: []string{"event", "model"}},
+	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
+	// linuxsandbox's helper serves the file worker, exec speaks to it.
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
+	{path: "exec", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
+	{path: "egress", floor: 1, imports: []string{"sandbox"}},
+	{path: "undo", floor: 1, imports: []string{"sandbox"}},
+	{path: "model/wire", floor: 1, imports: []string{"model"}},
+	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire"}},
+	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
+	// The model server that plays a script: product code, the tour stands on it.
+	{path: "internal/scripted", floor: 1},
+	{path: "model/tour", floor: 1, imports: []string{"model", "model/wire", "internal/scripted"}},
+
+	// Floor 2: deeds.
+	{path: "tools", floor: 2, imports: []string{"approvals", "exec", "model", "patch", "sandbox", "undo"}},
+	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
+
+	// Floor 3: the agent and its faces, which do not see each other.
+	{path: "agent", floor: 3, imports: []string{"approvals", "event", "model", "prompts", "sandbox", "tools"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "sandbox"}},
+	{path: "headless", floor: 3, imports: []string{"approvals", "event", "sandbox"}},
+
+	// Floor 4: wiring.
+	{path: "cmd/codeagent", floor: 4, imports: []string{"*"}},
+	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox", "sandbox", "internal/fileworker"}},
+
+	// Test support. It may do what tests may; what ships must not depend on it.
+	{path: "sandbox/sandboxtest", support: true, imports: []string{"sandbox", "internal/fileworker", "internal/attack", "internal/golden"}},
+	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
+	// Programs that try to break out, built once and run under every backend.
+	{path: "internal/attack", support: true, imports: []string{"sandbox"}},
+	{path: "internal/golden", support: true},
+	// What `make test` prints: reads `go test -json`, ships with nothing.
+	{path: "internal/testsummary", support: true},
+}
+
+// apart are rooms of one floor that not even tests may join.
+var apart = []string{"agent", "tui", "headless"}
+
+// door is an import that only some rooms may use. A prefix also covers what
+// lies below it.
+type door struct {
+	prefix string
+	rooms  []string
+	reason string
+}
+
+var doors = []door{
+	{"os/exec", []string{"exec", "linuxsandbox", "seatbelt", "cmd/codeagent"}, "commands start in the exec layer; cmd starts the editor and the clipboard"},
+	{"net/http", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted"}, "the wires and the proxy; a fetching tool gets its RoundTripper handed in"},
+	{"net", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
+	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
+	{"charm.land/bubbles", []string{"tui"}, "one room draws"},
+	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
+	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
+	{"github.com/elastic/go-seccomp-bpf", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
+	{"os/signal", []string{"cmd/codeagent", "cmd/linux-sandbox-helper"}, "signals are the program's, not a library's"},
+	{"html/template", nil, "it escapes prompts"},
+	{"unsafe", []string{"linuxsandbox", "exec"}, "for system calls that x/sys/unix does not wrap"},
+	{"C", nil, "both programs are built without cgo"},
+}
+
+// exactDoors are doors whose sub-packages are not behind them: net/netip,
+// net/url and net/textproto only parse.
+var exactDoors = map[string]bool{"net": true, "unsafe": true, "C": true}
+
+// permitted names a file pattern that a rule lets through, and why. The pattern
+// is a path.Match of the path from the root; a room's name covers the room.
+type permitted struct{ pattern, reason string }
+
+// wideners may call Policy.With.
+var wideners = []permitted{
+	{"approvals", "it mints permits: the only way a policy gets wider"},
+	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
+	{"sandbox", "defines it"},
+}
+
+// granters may build a Grant that is not empty.
+var granters = []permitted{
+	{"approvals", "it mints permits"},
+	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
+	{"sandbox", "defines it"},
+	{"exec/classify*.go", "builds Verdict.Suggest, the least grant that could be asked for; it permits nothing"},
+}
+
+// starters may say `go`, or Group.Go.
+var starters = []permitted{
+	{"cmd/codeagent", "the signal watcher and the turn"},
+	{"cmd/linux-sandbox-helper", "signal forwarding of the keeper"},
+	{"exec", "output copiers and the waiter, joined before Run returns; background sessions"},
+	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
+	{"tui", "the highlighter and the file index"},
+	{"egress", "the proxy's connections"},
+	{"agent/toolcall.go", "parallel tool calls, an errgroup"},
+	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
+}
+
+// exiters may end the process.
+var exiters = []permitted{
+	{"cmd/codeagent/main.go", "func main"},
+	{"cmd/linux-sandbox-helper/main.go", "func main"},
+}
+
+// slow are packages that cost milliseconds at every start, or ask the terminal
+// something from an init.
+var slow = []door{
+	{prefix: "github.com/alecthomas/chroma/v2/lexers", reason: "parses 300 lexers in init: 9 ms"},
+	{prefix: "github.com/alecthomas/chroma/v2/styles", reason: "parses all styles in init"},
+	{prefix: "github.com/charmbracelet/glamour", reason: "12 ms in init"},
+	{prefix: "charm.land/glamour", reason: "12 ms in init"},
+	{prefix: "github.com/charmbracelet/bubbletea", reason: "version 1 queries the terminal in init"},
+	{prefix: "github.com/charmbracelet/lipgloss", reason: "version 1 does not build beside version 2"},
+	{prefix: "github.com/charmbracelet/bubbles", reason: "version 1 brings bubbletea 1"},
+	{prefix: "github.com/openai/openai-go", reason: "18 MB"},
+}
+
+// helperFree is what the helper must not be able to do: speak to a network.
+var helperFree = []door{
+	{prefix: "net/http", reason: "the helper cannot speak to a network"},
+	{prefix: "net", reason: "the helper cannot speak to a network"},
+	{prefix: "crypto/tls", reason: "the helper cannot speak to a network"},
+}
+
+// pins are versions that must stand in go.mod exactly.
+var pins = []struct{ module, version, reason string }{
+	{"github.com/mattn/go-runewidth", "v0.0.31", "v0.0.26 and v0.0.27 build tables in init: 18 ms at every start"},
+	{"github.com/charmbracelet/ultraviolet", "v0.0.0-20260910203606-6c9e17dc7a16", "the default pick leaves stale rows on the screen"},
+	{"github.com/elastic/go-seccomp-bpf", "v1.6.0", "the version whose traps are tested for"},
+	{"github.com/landlock-lsm/go-landlock", "v0.11.0", "the version whose traps are tested for"},
+}
+
+func TestHouse(t *testing.T) {
+	h, err := load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range h.check() {
+		t.Error(v)
+	}
+}
+
+func TestPins(t *testing.T) {
+	data, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range checkPins(string(data)) {
+		t.Error(v)
+	}
+}
+
+// TestDependencies looks at everything the two programs link, for each system.
+func TestDependencies(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin"} {
+		for _, c := range []struct {
+			program string
+			never   []door
+		}{{"cmd/codeagent", slow}, {"cmd/linux-sandbox-helper", append(helperFree, slow...)}} {
+			if goos == "darwin" && c.program == "cmd/linux-sandbox-helper" {
+				continue
+			}
+			if _, err := os.Stat(filepath.FromSlash(c.program)); err != nil {
+				continue
+			}
+			deps, err := dependencies(goos, "./"+c.program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range checkDependencies(c.program, deps, c.never) {
+				t.Errorf("GOOS=%s: %s", goos, v)
+			}
+		}
+	}
+}
+
+// TestTables: a line for a room that no rule can reach, or twice, is a mistake.
+func TestTables(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range rooms {
+		if seen[r.path] {
+			t.Errorf("room %s has two lines", r.path)
+		}
+		seen[r.path] = true
+	}
+	for _, r := range rooms {
+		for _, imp := range r.imports {
+			if imp != "*" && !seen[imp] {
+				t.Errorf("room %s may import %s, which has no line", r.path, imp)
+			}
+		}
+	}
+	for _, list := range [][]permitted{wideners, granters, starters, exiters} {
+		for _, p := range list {
+			if p.reason == "" {
+				t.Errorf("%s is let through without a reason", p.pattern)
+			}
+			if _, ok := roomOf(strings.TrimSuffix(p.pattern, "/"+filepath.Base(p.pattern))); !ok && !seen[p.pattern] {
+				t.Errorf("%s lies in no room", p.pattern)
+			}
+		}
+	}
+	for _, d := range append(doors, slow...) {
+		if d.reason == "" {
+			t.Errorf("door %s has no reason", d.prefix)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package attack
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls and requests that x/sys does not name (include/uapi/linux).
+const (
+	sysFileGetattr = 468
+	sysFileSetattr = 469
+
+	fsIocFsgetxattr  = 0x801c581f // fs.h
+	fsIocFssetxattr  = 0x401c5820
+	fsIocSetversion  = 0x40087602
+	fsIocSetfslabel  = 0x41009432
+	fatSetAttributes = 0x40047211 // msdos_fs.h
+	ext4MoveExtent   = 0xc028660f // ext4.h
+	btrfsSubvolume   = 0x5000940e // btrfs.h
+
+	noDump = 0x40 // FS_NODUMP_FL; FS_XFLAG_NODUMP is 0x80
+)
+
+// onOwnFile does an ioctl on a file of one's own that is open for reading
+// alone.
+func onOwnFile(request uintptr, arg unsafe.Pointer) func() error {
+	return func() error {
+		f, err := scratch()
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name())
+		defer f.Close()
+		return call(unix.SYS_IOCTL, f.Fd(), request, uintptr(arg))
+	}
+}
+
+// setFlag gives such a file the flag that backups leave it out, beside the
+// flags it has.
+func setFlag(request uintptr) func() error {
+	return func() error {
+		f, err := scratch()
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name())
+		defer f.Close()
+		flags, _ := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+		flags |= noDump
+		return call(unix.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(&flags)))
+	}
+}
+
+func files() []Attack {
+	xattr := [28]byte{0: 0x80}
+	label := [256]byte{}
+	notHere := func(why string) []Answer {
+		return []Answer{{unix.ENOTTY, why}, {unix.EOPNOTSUPP, why}}
+	}
+	attacks := []Attack{
+		{Name: "ioctl: FS_IOC_SETFLAGS", Escape: "E18", Want: unix.EPERM, Bare: notHere("the file system keeps no flags"),
+			Do: setFlag(unix.FS_IOC_SETFLAGS)},
+		{Name: "ioctl: FS_IOC_SETFLAGS + 2^32", Escape: "E18", Want: unix.EPERM, Bare: notHere("the file system keeps no flags"),
+			Do: setFlag(unix.FS_IOC_SETFLAGS | 1<<32)},
+		{Name: "ioctl: FS_IOC_FSSETXATTR", Escape: "E18", Want: unix.EPERM, Bare: notHere("the file system keeps no flags"),
+			Do: onOwnFile(fsIocFssetxattr, unsafe.Pointer(&xattr))},
+		{Name: "ioctl: FS_IOC_SETVERSION", Escape: "E18", Want: unix.EPERM,
+			Bare: append(notHere("the file system keeps no generations"), Answer{unix.EFAULT, "asked without a generation, so as to change nothing"}),
+			Do:   onOwnFile(fsIocSetversion, nil)},
+		{Name: "ioctl: FS_IOC_SETFSLABEL", Escape: "E18", Want: unix.EPERM,
+			Bare: append(notHere("the file system has no label"), needsRoot, Answer{unix.EFAULT, "asked without a label, so as to change nothing"}),
+			Do:   onOwnFile(fsIocSetfslabel, nil)},
+		{Name: "ioctl: FAT_IOCTL_SET_ATTRIBUTES", Escape: "E18", Want: unix.EPERM, Bare: notHere("the file system is not FAT"),
+			Do: onOwnFile(fatSetAttributes, unsafe.Pointer(&label))},
+		{Name: "ioctl: EXT4_IOC_MOVE_EXT", Escape: "E18", Want: unix.EPERM,
+			Bare: append(notHere("the file system is not ext4"), Answer{unix.EBADF, "the file is not open for writing"}, Answer{unix.EFAULT, "asked without a range"}),
+			Do:   onOwnFile(ext4MoveExtent, nil)},
+		{Name: "ioctl: BTRFS_IOC_SUBVOL_CREATE", Escape: "E18", Want: unix.EPERM, Bare: notHere("the file system is not btrfs"),
+			Do: onOwnFile(btrfsSubvolume, nil)},
+		{Name: "name_to_handle_at", Escape: "E58", Want: unix.EOPNOTSUPP, Do: func() error { _, err := handle(); return err }},
+		{Name: "open_by_handle_at", Escape: "-", Want: unix.EPERM, Bare: []Answer{needsRoot}, Do: func() error {
+			h, _ := handle()
+			at, err := unix.Open(os.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return fmt.Errorf("open the directory: %v", err)
+			}
+			return call(unix.SYS_OPEN_BY_HANDLE_AT, uintptr(at), uintptr(unsafe.Pointer(&h)), unix.O_RDONLY)
+		}},
+		{Name: "fanotify_init", Escape: "-", Want: unix.EPERM,
+			Bare: []Answer{notBuiltIn, {unix.EINVAL, "this kernel gives it to root alone"}}, Do: func() error {
+				return call(unix.SYS_FANOTIFY_INIT, unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID, 0)
+			}},
+		{Name: "quotactl", Escape: "-", Want: unix.EPERM, Bare: []Answer{notBuiltIn}, Do: func() error {
+			return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0, 0) // Q_SYNC of everything
+		}},
+		{Name: "quotactl_fd", Escape: "-", Want: unix.EPERM, Bare: []Answer{notBuiltIn, {unix.EBADF, "asked with no file"}}, Do: func() error {
+			return call(unix.SYS_QUOTACTL_FD, ^uintptr(0), 0x800001<<8, 0, 0)
+		}},
+	}
+	for name, number := range map[string]uintptr{"file_setattr": sysFileSetattr, "file_getattr": sysFileGetattr} {
+		attacks = append(attacks, Attack{Name: name, Escape: "E56", Want: unix.ENOSYS, Bare: notHere("the file system keeps no attributes"), Do: func() error {
+			f, err := scratch()
+			if err != nil {
+				return err
+			}
+			defer os.Remove(f.Name())
+			defer f.Close()
+			attr := [24]byte{0: 0x80}
+			return call(number, ^uintptr(99), uintptr(unsafe.Pointer(cstring(f.Name()))), uintptr(unsafe.Pointer(&attr)), 24, 0)
+		}})
+	}
+	return attacks
+}
+
+// fileHandle is struct file_handle with room for the largest.
+type fileHandle struct {
+	size, kind uint32
+	bytes      [128]byte
+}
+
+// handle makes the handle of a directory of one's own.
+func handle() (fileHandle, error) {
+	h := fileHandle{size: 128}
+	var mount int32
+	err := call(unix.SYS_NAME_TO_HANDLE_AT, ^uintptr(99), uintptr(unsafe.Pointer(cstring(os.TempDir()))),
+		uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&mount)), 0)
+	return h, err
+}

@@ -1,0 +1,201 @@
+//go:build linux
+
+package attack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// LauncherName is the argv[0] under which a test binary is a launcher: it makes
+// the surroundings that its first argument names, becomes the user of its
+// second, and executes the rest.
+const LauncherName = "setting-launcher"
+
+// Surroundings in which a sandbox has to work.
+const (
+	// SurroundPlain is what the machine gives.
+	SurroundPlain = "plain"
+	// SurroundNoNamespaces is a user namespace without capabilities that allows
+	// no further one. The caller clones it with NewUserNamespace.
+	SurroundNoNamespaces = "no-namespaces"
+	// SurroundContainer is what container runtimes leave: a filter against
+	// namespaces and mounts, and their default capabilities.
+	SurroundContainer = "container"
+)
+
+// envUserNamespace names the user namespace of the launcher's caller.
+const envUserNamespace = "CODEAGENT_TEST_USERNS"
+
+// NewUserNamespace is how the launcher of SurroundNoNamespaces is started, and
+// what its environment needs. Every id up to 65535 stays itself.
+func NewUserNamespace() (*syscall.SysProcAttr, string, error) {
+	outer, err := os.Readlink("/proc/self/ns/user")
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
+	return &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+	}, envUserNamespace + "=" + outer, err
+}
+
+// Launcher takes over the process when it was started as a launcher.
+func Launcher() {
+	if filepath.Base(os.Args[0]) != LauncherName {
+		return
+	}
+	if err := launch(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "launcher:", err)
+	}
+	os.Exit(125)
+}
+
+// launch restricts this thread alone: execve(2) leaves no other.
+func launch(args []string) error {
+	if len(args) < 3 {
+		return errors.New("want surroundings, uid and a program")
+	}
+	runtime.LockOSThread()
+	uid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	keep := allCapabilities
+	switch args[0] {
+	case SurroundPlain:
+	case SurroundNoNamespaces:
+		err, keep = forbidNamespaces(), 0
+	case SurroundContainer:
+		// Before the capabilities go: a filter without no_new_privs needs one.
+		err, keep = installContainerFilter(), containerCapabilities
+	default:
+		err = fmt.Errorf("unknown surroundings %q", args[0])
+	}
+	if err != nil {
+		return err
+	}
+	if err := dropBounding(keep); err != nil {
+		return err
+	}
+	if err := become(uid); err != nil {
+		return err
+	}
+	return os.NewSyscallError("execve", unix.Exec(args[2], args[2:], os.Environ()))
+}
+
+// forbidNamespaces sets the limit of this process's own user namespace, which
+// is never the machine's: sysctls under /proc/sys/user belong to the namespace
+// of whoever opens them (user_namespaces(7), kernel/ucount.c).
+func forbidNamespaces() error {
+	outer := os.Getenv(envUserNamespace)
+	own, err := os.Readlink("/proc/self/ns/user")
+	if err != nil {
+		return err
+	}
+	if outer == "" || own == outer {
+		return errors.New("this is not a user namespace of its own: the machine's limit is left alone")
+	}
+	return os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+}
+
+const allCapabilities = ^uint64(0)
+
+// containerCapabilities are what container runtimes give by default: chown,
+// dac_override, fowner, fsetid, kill, setgid, setuid, setpcap,
+// net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
+const containerCapabilities = uint64(1<<0 | 1<<1 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<13 | 1<<18 | 1<<27 | 1<<29 | 1<<31)
+
+// dropBounding takes capabilities out of the bounding set: root gets only the
+// rest at execve (capabilities(7)).
+func dropBounding(keep uint64) error {
+	for c := range uint(64) {
+		if keep>>c&1 == 1 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil && err != unix.EINVAL {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// become changes the user of this thread with raw calls: the wrappers of Go
+// would change every thread, under filters that only this one has.
+func become(uid int) error {
+	if uid == 0 {
+		return nil
+	}
+	id := uintptr(uid)
+	if err := call(unix.SYS_SETGROUPS, 0, 0); err != nil {
+		return os.NewSyscallError("setgroups", err)
+	}
+	if err := call(unix.SYS_SETRESGID, id, id, id); err != nil {
+		return os.NewSyscallError("setresgid", err)
+	}
+	return os.NewSyscallError("setresuid", call(unix.SYS_SETRESUID, id, id, id))
+}
+
+// containerRefused are the calls that container runtimes refuse with EPERM
+// where the container has no CAP_SYS_ADMIN.
+var containerRefused = []uint32{
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_OPEN_TREE, sysOpenTreeAttr,
+	unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+}
+
+// containerFilter is the filter of a container runtime, as far as namespaces
+// and mounts go.
+func containerFilter() []bpf.RawInstruction {
+	const newNamespaces = 0x7e020000 // CLONE_NEW*, all that clone(2) takes
+	answer := func(errno uint32) bpf.RawInstruction {
+		return bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | errno}
+	}
+	prog := []bpf.RawInstruction{
+		{Op: opLoadWord, K: 0},
+		{Op: opJumpEqual, Jf: 1, K: unix.SYS_CLONE3}, answer(uint32(unix.ENOSYS)),
+		{Op: opJumpEqual, Jf: 4, K: unix.SYS_CLONE},
+		{Op: opLoadWord, K: 16}, {Op: opJumpSet, Jf: 1, K: newNamespaces}, answer(uint32(unix.EPERM)),
+		{Op: opReturn, K: unix.SECCOMP_RET_ALLOW},
+	}
+	for _, number := range containerRefused {
+		prog = append(prog, bpf.RawInstruction{Op: opJumpEqual, Jf: 1, K: number}, answer(uint32(unix.EPERM)))
+	}
+	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
+}
+
+func installContainerFilter() error {
+	prog := containerFilter()
+	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
+	const setModeFilter = 1
+	err := call(unix.SYS_SECCOMP, setModeFilter, 0, uintptr(unsafe.Pointer(&fprog)))
+	return os.NewSyscallError("seccomp", err)
+}
+
+// Surrounded reports whether what the surroundings promise can be seen from
+// inside: no namespace can be made.
+func Surrounded(surroundings string) error {
+	err := forkAndCall(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
+	switch {
+	case surroundings == SurroundPlain:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s: a user namespace can be made", surroundings)
+	case surroundings == SurroundContainer && !errors.Is(err, unix.EPERM), surroundings == SurroundNoNamespaces && !errors.Is(err, unix.ENOSPC):
+		return fmt.Errorf("%s: a user namespace is refused with %w", surroundings, err)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil || surroundings != SurroundNoNamespaces {
+		return err
+	}
+	if !strings.Contains(string(status), "CapBnd:\t0000000000000000") {
+		return errors.New("capabilities are left")
+	}
+	return nil
+}

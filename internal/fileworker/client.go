@@ -1,0 +1,125 @@
+package fileworker
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrEnded reports that the worker is gone: it was stopped, or it died.
+var ErrEnded = errors.New("the file worker ended")
+
+// Client asks a worker over two streams. It may be used from several
+// goroutines; requests are served one after the other. Errors are *Error, or
+// wrap ErrEnded once the worker is gone.
+type Client struct {
+	mu sync.Mutex
+	w  io.Writer
+	r  *bufio.Reader
+	// broken is set after the streams failed once: they are out of step then.
+	broken error
+}
+
+// NewClient returns a client that writes requests to w and reads answers from r.
+func NewClient(w io.Writer, r io.Reader) *Client {
+	return &Client{w: w, r: bufio.NewReaderSize(r, 64<<10)}
+}
+
+func (c *Client) ask(q *request) (*answer, error) {
+	if len(q.data) > MaxData {
+		return nil, fail("write", q.path, Invalid, "more than 64 MiB at once")
+	}
+	if len(q.paths) > MaxPaths {
+		return nil, fail("request", "", Invalid, "too many paths at once")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	err := writeFrame(c.w, q.encode())
+	var body []byte
+	if err == nil {
+		body, err = readFrame(c.r)
+	}
+	var a *answer
+	if err == nil {
+		ok := false
+		if a, ok = decodeAnswer(body); !ok {
+			err = ErrFrame
+		}
+	}
+	if err != nil {
+		c.broken = errors.Join(ErrEnded, err)
+		return nil, c.broken
+	}
+	if a.err != nil {
+		return a, a.err
+	}
+	return a, nil
+}
+
+// Stat describes what path leads to; symbolic links are followed.
+func (c *Client) Stat(path string) (Info, error) {
+	a, err := c.ask(&request{op: opStat, path: path})
+	if err != nil {
+		return Info{}, err
+	}
+	return a.info, nil
+}
+
+// ReadFile returns at most limit bytes of a regular file from offset on; a limit
+// of 0, or beyond it, is MaxData. Info.Size tells whether there is more.
+func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error) {
+	a, err := c.ask(&request{op: opRead, path: path, offset: offset, limit: limit})
+	if err != nil {
+		return nil, Info{}, err
+	}
+	return a.data, a.info, nil
+}
+
+// ReadDirs lists the folders, one Listing each in the same order; together at
+// most limit entries (0: MaxEntries).
+func (c *Client) ReadDirs(paths []string, limit int) ([]Listing, error) {
+	a, err := c.ask(&request{op: opList, paths: paths, limit: int64(limit)})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range a.listings {
+		slices.SortFunc(l.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return a.listings, nil
+}
+
+// WriteFile gives the file the content data if it is what e expects. mode is for
+// a new file (0: 0666 less the umask); an existing one keeps its own.
+func (c *Client) WriteFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
+	a, err := c.ask(&request{op: opWrite, path: path, data: data, mode: mode, expect: e})
+	if err != nil {
+		return Info{}, err
+	}
+	return a.info, nil
+}
+
+// Remove takes away one file, link or empty folder if it is what e expects.
+func (c *Client) Remove(path string, e Expect) error {
+	_, err := c.ask(&request{op: opRemove, path: path, expect: e})
+	return err
+}
+
+// Rename moves from to to. Unless replace is set, to must not exist.
+func (c *Client) Rename(from, to string, replace bool) error {
+	_, err := c.ask(&request{op: opRename, path: from, to: to, flag: replace})
+	return err
+}
+
+// Mkdir makes a folder (mode 0: 0777 less the umask); with parents also the
+// missing ones above it, and one that is already there is no error.
+func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
+	_, err := c.ask(&request{op: opMkdir, path: path, mode: mode, flag: parents})
+	return err
+}

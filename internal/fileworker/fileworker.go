@@ -1,0 +1,189 @@
+// Package fileworker reads, writes, lists and searches files for codeagent's
+// own tools from inside the sandbox. A backend starts Serve in a confined
+// process; codeagent speaks to it through a Client. What keeps a tool inside
+// the policy is the kernel, which holds this process as it holds a command:
+// no symbolic link, no race and no ".." leads further than a command could
+// go. The checks made here are about something else: that a file tool never
+// blocks on a FIFO or a device, never writes through a link, never leaves half
+// a file behind, and never replaces what it has not seen.
+//
+// It imports the standard library alone, and little of it: it is linked into
+// the sandbox helper.
+package fileworker
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// Bounds of one request or answer.
+const (
+	// MaxData is the most file content one ReadFile or WriteFile carries, in bytes.
+	MaxData = 64 << 20
+	// MaxEntries is the most directory entries one ReadDirs returns.
+	MaxEntries = 100_000
+	// MaxMatches is the most matches one Grep returns.
+	MaxMatches = 10_000
+	// MaxPaths is the most paths one request names.
+	MaxPaths = 100_000
+	// maxFrame leaves room beside MaxData for paths and numbers.
+	maxFrame = MaxData + 4<<20
+)
+
+// Type is what a directory entry is.
+type Type string
+
+const (
+	File    Type = "file"
+	Folder  Type = "folder"
+	Symlink Type = "symlink"
+	// Other is a FIFO, a socket or a device: never opened here.
+	Other Type = "other"
+)
+
+// Info describes one file.
+type Info struct {
+	Type Type
+	// Mode holds the permission bits alone.
+	Mode fs.FileMode
+	// Size is in bytes.
+	Size int64
+	// ModTime is in nanoseconds since 1970.
+	ModTime int64
+	// Version changes whenever the file is replaced or written: device, inode,
+	// size and modification time in one opaque word.
+	Version string
+}
+
+// Entry is one name in a folder. Name holds the bytes of the file system, which
+// need not be UTF-8. Size is 0 for all but files.
+type Entry struct {
+	Name string
+	Type Type
+	Size int64
+}
+
+// Listing is what ReadDirs found in one folder, sorted by name.
+type Listing struct {
+	Path    string
+	Entries []Entry
+	// More is set when the bound was reached and entries are missing.
+	More bool
+	// Err says why the folder could not be read; nil when it was.
+	Err *Error
+}
+
+// Expect says what must be true of a file for WriteFile or Remove to change it.
+// The zero value expects nothing.
+type Expect struct {
+	// Absent: there must be no such entry.
+	Absent bool
+	// Content is the whole content that was read; nil expects none in particular.
+	Content []byte
+	// Version is the Info.Version that was seen.
+	Version string
+	// Parents: missing folders above the file are created (WriteFile alone).
+	Parents bool
+}
+
+// GrepLimits bound a search. Zero values take the defaults named.
+type GrepLimits struct {
+	// Matches is the most matching lines altogether (1,000).
+	Matches int
+	// PerFile is the most matching lines of one file (no limit of its own).
+	PerFile int
+	// LineBytes is how much of a line is returned, around the match (400).
+	LineBytes int
+	// FileBytes is the largest file searched (16 MiB).
+	FileBytes int64
+}
+
+// Match is one matching line.
+type Match struct {
+	Path string
+	// Line and Column count from 1; Column counts bytes.
+	Line, Column int
+	// Text is the line without its end, cut around the match when it is long.
+	Text string
+	// Cut is set when Text is not the whole line.
+	Cut bool
+}
+
+// GrepResult is what a search found and what it left out.
+type GrepResult struct {
+	Matches []Match
+	// More is set when a limit on matches ended the search early.
+	More bool
+	// Searched counts files looked through; Binary, Large and Unreadable count
+	// those left out, folders and special files among the unreadable.
+	Searched, Binary, Large, Unreadable int
+}
+
+// PlaceholderTime is the modification time, in seconds since 1970, by which a
+// backend marks an empty file that stands for an absent one: it made the file so
+// that a permission for its path has something to be bound to. Such a file
+// counts as absent here, and a new file is written into it.
+const PlaceholderTime = 1
+
+func isPlaceholder(fi fs.FileInfo) bool {
+	return fi.Size() == 0 && fi.Mode().IsRegular() && fi.ModTime().UnixNano() == PlaceholderTime*1e9
+}
+
+// statFile is os.Stat, with placeholders absent.
+func statFile(op, path string) (fs.FileInfo, error) {
+	fi, err := os.Stat(path)
+	if err == nil && isPlaceholder(fi) {
+		err = syscall.ENOENT
+	}
+	if err != nil {
+		return nil, wrap(op, path, err)
+	}
+	return fi, nil
+}
+
+func infoOf(fi fs.FileInfo) Info {
+	return Info{
+		Type:    typeOf(fi.Mode()),
+		Mode:    fi.Mode().Perm(),
+		Size:    fi.Size(),
+		ModTime: fi.ModTime().UnixNano(),
+		Version: versionOf(fi),
+	}
+}
+
+func typeOf(m fs.FileMode) Type {
+	switch {
+	case m.IsRegular():
+		return File
+	case m.IsDir():
+		return Folder
+	case m&fs.ModeSymlink != 0:
+		return Symlink
+	}
+	return Other
+}
+
+func versionOf(fi fs.FileInfo) string {
+	b := make([]byte, 0, 64)
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		b = strconv.AppendUint(b, uint64(st.Dev), 36)
+		b = append(b, '.')
+		b = strconv.AppendUint(b, st.Ino, 36)
+	}
+	b = append(b, '.')
+	b = strconv.AppendInt(b, fi.Size(), 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, fi.ModTime().UnixNano(), 36)
+	return string(b)
+}
+
+// ownerOf reports the file's user and group, or ok false where unknown.
+func ownerOf(fi os.FileInfo) (uid, gid int, ok bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(st.Uid), int(st.Gid), true
+}

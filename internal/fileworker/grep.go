@@ -1,0 +1,145 @@
+package fileworker
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// The worker reads and the client searches: Go's regexp takes linear time on
+// any content, so there is nothing to confine, and the helper stays small.
+
+// maxGrepText bounds the text of all matches of one search.
+const maxGrepText = 8 << 20
+
+// Grep searches regular files line by line for an RE2 pattern; the ends of a
+// line are ^ and $ (\A and \z are those of the file). Files that are binary, too
+// large or unreadable are left out and counted.
+func (c *Client) Grep(paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
+	s, err := newSearcher(pattern, limits)
+	if err != nil {
+		return GrepResult{}, err
+	}
+	for len(paths) > 0 && !s.result.More {
+		a, err := c.ask(&request{op: opReadMany, paths: paths[:min(len(paths), 1000)], limit: s.limits.FileBytes})
+		if err != nil {
+			return s.result, err
+		}
+		if len(a.contents) == 0 || len(a.contents) > len(paths) {
+			return s.result, ErrFrame
+		}
+		for i, content := range a.contents {
+			s.file(paths[i], content)
+		}
+		paths = paths[len(a.contents):]
+	}
+	return s.result, nil
+}
+
+// searcher holds one search over several files.
+type searcher struct {
+	re     *regexp.Regexp
+	limits GrepLimits
+	result GrepResult
+	text   int
+}
+
+func newSearcher(pattern string, limits GrepLimits) (*searcher, error) {
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil, fail("grep", pattern, Invalid, err.Error())
+	}
+	// Multi-line mode lets one call search the whole file; a match is then
+	// checked against its own line.
+	re, err := regexp.Compile("(?m:" + pattern + ")")
+	if err != nil {
+		return nil, fail("grep", pattern, Invalid, err.Error())
+	}
+	return &searcher{re: re, limits: withDefaults(limits)}, nil
+}
+
+func withDefaults(l GrepLimits) GrepLimits {
+	if l.Matches <= 0 {
+		l.Matches = 1000
+	}
+	l.Matches = min(l.Matches, MaxMatches)
+	if l.PerFile <= 0 {
+		l.PerFile = l.Matches
+	}
+	if l.LineBytes <= 0 {
+		l.LineBytes = 400
+	}
+	l.LineBytes = min(l.LineBytes, 64<<10)
+	if l.FileBytes <= 0 {
+		l.FileBytes = 16 << 20
+	}
+	l.FileBytes = min(l.FileBytes, MaxData)
+	return l
+}
+
+func (s *searcher) file(path string, c content) {
+	switch c.state {
+	case contentText:
+		s.result.Searched++
+		s.lines(path, c.data)
+	case contentBinary:
+		s.result.Binary++
+	case contentLarge:
+		s.result.Large++
+	default:
+		s.result.Unreadable++
+	}
+}
+
+// lines finds the matching lines of content.
+func (s *searcher) lines(path string, content []byte) {
+	line, counted, found := 1, 0, 0
+	for at := 0; at < len(content); {
+		loc := s.re.FindIndex(content[at:])
+		if loc == nil {
+			return
+		}
+		hit := at + loc[0]
+		if hit == len(content) && content[hit-1] == '\n' {
+			return // the empty end after the last newline is no line
+		}
+		start := bytes.LastIndexByte(content[:hit], '\n') + 1
+		end := len(content)
+		if i := bytes.IndexByte(content[hit:], '\n'); i >= 0 {
+			end = hit + i
+		}
+		first := hit - start
+		if at+loc[1] > end {
+			// The match runs over the end of the line: only what the line holds counts.
+			own := s.re.FindIndex(content[start:end])
+			if own == nil {
+				at = end + 1
+				continue
+			}
+			first = own[0]
+		}
+		at = end + 1
+		if found == s.limits.PerFile {
+			return
+		}
+		if len(s.result.Matches) == s.limits.Matches || s.text > maxGrepText {
+			s.result.More = true
+			return
+		}
+		found++
+		line += bytes.Count(content[counted:start], []byte{'\n'})
+		counted = start
+		s.add(path, line, first, bytes.TrimSuffix(content[start:end], []byte{'\r'}))
+	}
+}
+
+// add keeps the line, or the part of it around the match.
+func (s *searcher) add(path string, line, first int, text []byte) {
+	m := Match{Path: path, Line: line, Column: first + 1}
+	if len(text) > s.limits.LineBytes {
+		from := max(0, min(first-s.limits.LineBytes/4, len(text)-s.limits.LineBytes))
+		text = text[from : from+s.limits.LineBytes]
+		m.Cut = true
+	}
+	m.Text = string(text)
+	s.text += len(text)
+	s.result.Matches = append(s.result.Matches, m)
+}

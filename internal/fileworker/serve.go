@@ -1,0 +1,82 @@
+package fileworker
+
+import (
+	"bufio"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// Serve answers requests from in on out, one after the other, until in ends.
+// It returns nil at end of file between two requests, ErrFrame for anything
+// that is not a request, and any other error of the two streams.
+func Serve(in io.Reader, out io.Writer) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		body, err := readFrame(r)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		q, ok := decodeRequest(body)
+		if !ok {
+			return ErrFrame
+		}
+		if err := writeFrame(out, bounded(perform(q))); err != nil {
+			return err
+		}
+	}
+}
+
+// bounded encodes a, or an error in its place when it is too large to send.
+func bounded(a *answer) []byte {
+	body := a.encode()
+	if len(body) <= maxFrame {
+		return body
+	}
+	tooLarge := answer{err: fail("answer", "", Invalid, "the answer is too large: ask for less at a time")}
+	return tooLarge.encode()
+}
+
+func perform(q *request) *answer {
+	a := &answer{}
+	var err error
+	switch q.op {
+	case opStat:
+		a.info, err = stat(q.path)
+	case opRead:
+		a.data, a.info, err = readFile(q.path, q.offset, q.limit)
+	case opList:
+		a.listings = readDirs(q.paths, int(q.limit))
+	case opWrite:
+		a.info, err = writeFile(q.path, q.data, q.mode, q.expect)
+	case opRemove:
+		err = remove(q.path, q.expect)
+	case opRename:
+		err = rename(q.path, q.to, q.flag)
+	case opMkdir:
+		err = mkdir(q.path, q.mode, q.flag)
+	case opReadMany:
+		a.contents = readMany(q.paths, q.limit)
+	default:
+		err = fail("request", q.path, Invalid, "unknown operation")
+	}
+	if err != nil {
+		a.err = wrap("request", q.path, err)
+	}
+	return a
+}
+
+// checkPath accepts clean absolute paths alone: what a path means is settled by
+// the caller, by canonicalising it, and not here.
+func checkPath(op, path string) error {
+	switch {
+	case !filepath.IsAbs(path) || filepath.Clean(path) != path:
+		return fail(op, path, Invalid, "want a clean absolute path")
+	case strings.ContainsRune(path, 0):
+		return fail(op, path, Invalid, "the path contains a NUL byte")
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package fileworker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// One frame is a length (4 bytes, big endian) and that many bytes: fields one
+// after the other, numbers as varints, strings and contents with their length
+// before them. Not JSON: file names are bytes and must arrive as they are.
+
+// ErrFrame reports a frame that is too long, cut short or not well formed.
+var ErrFrame = errors.New("file worker: malformed frame")
+
+func writeFrame(w io.Writer, body []byte) error {
+	if len(body) > maxFrame {
+		return ErrFrame
+	}
+	var head [4]byte
+	binary.BigEndian.PutUint32(head[:], uint32(len(body)))
+	if _, err := w.Write(head[:]); err != nil {
+		return err
+	}
+	_, err := w.Write(body)
+	return err
+}
+
+// readFrame returns io.EOF only between frames. Memory grows with what really
+// arrives, not with what the length promises.
+func readFrame(r io.Reader) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		if err == io.ErrUnexpectedEOF {
+			return nil, ErrFrame
+		}
+		return nil, err
+	}
+	size := int64(binary.BigEndian.Uint32(head[:]))
+	if size > maxFrame {
+		return nil, ErrFrame
+	}
+	if size <= 64<<10 {
+		body := make([]byte, size)
+		if _, err := io.ReadFull(r, body); err != nil {
+			return nil, ErrFrame
+		}
+		return body, nil
+	}
+	var b bytes.Buffer
+	if n, err := io.CopyN(&b, r, size); n != size || err != nil {
+		return nil, ErrFrame
+	}
+	return b.Bytes(), nil
+}
+
+// encoder appends fields.
+type encoder struct{ b []byte }
+
+func (e *encoder) num(v int64)  { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) str(s string) { e.num(int64(len(s))); e.b = append(e.b, s...) }
+func (e *encoder) data(d []byte) {
+	e.num(int64(len(d)))
+	e.b = append(e.b, d...)
+}
+
+func (e *encoder) flag(v bool) {
+	if v {
+		e.num(1)
+	} else {
+		e.num(0)
+	}
+}
+
+// decoder takes fields off the front. After the first malformed one every
+// further field is its zero value and bad is set.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) num() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) fail() { d.bad, d.b = true, nil }
+
+// data returns a part of the frame itself, not a copy.
+func (d *decoder) data() []byte {
+	n := d.num()
+	if n < 0 || n > int64(len(d.b)) {
+		d.fail()
+		return nil
+	}
+	part := d.b[:n:n]
+	d.b = d.b[n:]
+	return part
+}
+
+func (d *decoder) str() string { return string(d.data()) }
+func (d *decoder) flag() bool  { return d.num() != 0 }
+
+// count reads how many items follow; each takes at least one byte.
+func (d *decoder) count() int {
+	n := d.num()
+	if n < 0 || n > int64(len(d.b)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// done reports whether the frame was well formed and used up.
+func (d *decoder) done() bool { return !d.bad && len(d.b) == 0 }
+
+func (e *encoder) strs(list []string) {
+	e.num(int64(len(list)))
+	for _, s := range list {
+		e.str(s)
+	}
+}
+
+func (d *decoder) strs() []string {
+	n := d.count()
+	if n > MaxPaths {
+		d.fail()
+		return nil
+	}
+	list := make([]string, 0, n)
+	for range n {
+		list = append(list, d.str())
+	}
+	return list
+}
+
+func (e *encoder) info(i Info) {
+	e.str(string(i.Type))
+	e.num(int64(i.Mode))
+	e.num(i.Size)
+	e.num(i.ModTime)
+	e.str(i.Version)
+}
+
+func (e *encoder) err(err *Error) {
+	e.flag(err != nil)
+	if err == nil {
+		return
+	}
+	e.str(err.Op)
+	e.str(err.Path)
+	e.str(string(err.Kind))
+	e.str(err.Errno)
+	e.str(err.Text)
+}
+
+func (d *decoder) err() *Error {
+	if !d.flag() {
+		return nil
+	}
+	return &Error{Op: d.str(), Path: d.str(), Kind: Kind(d.str()), Errno: d.str(), Text: d.str()}
+}

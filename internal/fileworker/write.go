@@ -1,0 +1,355 @@
+package fileworker
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// target is one name below a parent folder that is held open: whatever is done
+// to the path afterwards, the operations stay in that very folder.
+type target struct {
+	op, path, base string
+	root           *os.Root
+	// placeholder is the empty file that stands for an absent one, if look met it.
+	placeholder fs.FileInfo
+}
+
+// pin opens the parent of path. A canonical path holds no symbolic link, so one
+// that stands there now was put there since, and the path is refused.
+func pin(op, path string, parents bool) (*target, error) {
+	if err := checkPath(op, path); err != nil {
+		return nil, err
+	}
+	if path == "/" {
+		return nil, fail(op, path, IsFolder, "is the root folder")
+	}
+	dir, base := filepath.Dir(path), filepath.Base(path)
+	root, err := openFolder(op, path, dir)
+	if parents && errors.Is(err, fs.ErrNotExist) {
+		if err := makeFolders(op, dir, 0o777); err != nil {
+			return nil, err
+		}
+		root, err = openFolder(op, path, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &target{op: op, path: path, base: base, root: root}, nil
+}
+
+// openFolder opens dir for an operation on path and checks, once it is open,
+// that no link led there.
+func openFolder(op, path, dir string) (*os.Root, error) {
+	// The "/." keeps the kernel from opening (and blocking on) a FIFO.
+	root, err := os.OpenRoot(dir + "/.")
+	if err != nil {
+		return nil, wrap(op, path, err)
+	}
+	if err := sameFolder(op, path, dir, root); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+func sameFolder(op, path, dir string, root *os.Root) error {
+	held, err := root.Stat(".")
+	if err != nil {
+		return wrap(op, path, err)
+	}
+	for p := dir; ; p = filepath.Dir(p) {
+		fi, err := os.Lstat(p)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrPermission):
+			return wrap(op, path, err)
+		case err != nil: // a sandbox that hides metadata; the pin holds all the same
+		case fi.Mode()&fs.ModeSymlink != 0:
+			return fail(op, path, IsSymlink, printable(p)+" is a symbolic link")
+		case p == dir && !os.SameFile(fi, held):
+			return fail(op, path, Changed, "the folder was replaced meanwhile")
+		}
+		if p == "/" || p == "." {
+			return nil
+		}
+	}
+}
+
+// makeFolders creates dir and what is missing above it, below the nearest
+// folder that is there.
+func makeFolders(op, dir string, mode fs.FileMode) error {
+	at := dir
+	for at != "/" {
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	root, err := openFolder(op, dir, at)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(at, dir)
+	if err != nil {
+		return fail(op, dir, Invalid, err.Error())
+	}
+	if err := root.MkdirAll(rel, mode); err != nil {
+		return wrap(op, dir, err)
+	}
+	return nil
+}
+
+// look returns what the name is now, nil when there is nothing, or no more than
+// a placeholder. A link, a folder or a special file is an error.
+func (t *target) look() (fs.FileInfo, error) {
+	fi, err := t.root.Lstat(t.base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap(t.op, t.path, err)
+	}
+	if isPlaceholder(fi) {
+		t.placeholder = fi
+		return nil, nil
+	}
+	return fi, wantRegular(t.op, t.path, fi)
+}
+
+// open opens the existing file that seen describes, and nothing else.
+func (t *target) open(flags int, seen fs.FileInfo) (*os.File, error) {
+	f, err := t.root.OpenFile(t.base, flags|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, wrap(t.op, t.path, err)
+	}
+	fi, err := f.Stat()
+	if err == nil && !os.SameFile(fi, seen) {
+		err = fail(t.op, t.path, Changed, "the file was replaced meanwhile")
+	}
+	if err != nil {
+		f.Close()
+		return nil, wrap(t.op, t.path, err)
+	}
+	return f, nil
+}
+
+// meets reports whether the file (nil: absent) is what e expects. content is
+// the open file, read only when a content is expected.
+func (t *target) meets(e Expect, fi fs.FileInfo, content io.Reader) error {
+	switch {
+	case e.Absent && fi != nil:
+		return fail(t.op, t.path, Exists, "already exists")
+	case fi == nil && (e.Content != nil || e.Version != ""):
+		return fail(t.op, t.path, Changed, "was removed since it was read")
+	case fi == nil:
+		return nil
+	case e.Version != "" && e.Version != versionOf(fi):
+		return fail(t.op, t.path, Changed, "was changed since it was read")
+	case e.Content == nil:
+		return nil
+	}
+	same := fi.Size() == int64(len(e.Content))
+	if same {
+		now := make([]byte, len(e.Content)+1)
+		n, err := io.ReadFull(content, now)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return wrap(t.op, t.path, err)
+		}
+		same = bytes.Equal(now[:n], e.Content)
+	}
+	if !same {
+		return fail(t.op, t.path, Changed, "was changed since it was read")
+	}
+	return nil
+}
+
+// writeFile gives path the content data. A new file is created under its own
+// name and never replaces anything; an existing one is replaced by a temporary
+// file in the same folder, keeping its mode and owner.
+func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
+	t, err := pin("write", path, e.Parents)
+	if err != nil {
+		return Info{}, err
+	}
+	defer t.root.Close()
+	fi, err := t.look()
+	if err != nil {
+		return Info{}, err
+	}
+	if fi == nil {
+		if err := t.meets(e, nil, nil); err != nil {
+			return Info{}, err
+		}
+		return t.create(data, mode)
+	}
+	// Opened for writing although it is replaced: what the user made read-only,
+	// or the sandbox protects by name, must not be changed by way of its folder.
+	old, err := t.open(os.O_RDWR, fi)
+	if errors.Is(err, fs.ErrPermission) && fi.Mode().Perm()&0o400 == 0 && e.Content == nil {
+		old, err = t.open(os.O_WRONLY, fi)
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	defer old.Close()
+	if err := t.meets(e, fi, old); err != nil {
+		return Info{}, err
+	}
+	info, err := t.replace(data, fi)
+	if err == errInPlace {
+		return t.overwrite(old, data)
+	}
+	return info, err
+}
+
+// errInPlace says that the file must be written where it stands.
+var errInPlace = errors.New("write in place")
+
+// create makes a new file under its own name: O_EXCL never replaces, and a
+// permission for this one name is enough.
+func (t *target) create(data []byte, mode fs.FileMode) (Info, error) {
+	if t.placeholder != nil {
+		return t.fillPlaceholder(data, mode)
+	}
+	if mode == 0 {
+		mode = 0o666
+	}
+	f, err := t.root.OpenFile(t.base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	info, err := t.fill(f, data)
+	if err != nil {
+		t.root.Remove(t.base)
+	}
+	return info, err
+}
+
+// fillPlaceholder writes a new file into the one that stands for it, which has
+// the mode that the umask leaves: whoever may read it may also start it, if the
+// new file is a program.
+func (t *target) fillPlaceholder(data []byte, mode fs.FileMode) (Info, error) {
+	f, err := t.open(os.O_WRONLY, t.placeholder)
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	readable := t.placeholder.Mode().Perm() & 0o444
+	if start := mode & (readable >> 2); start != 0 {
+		if err := f.Chmod(t.placeholder.Mode().Perm() | start); err != nil {
+			return Info{}, wrap(t.op, t.path, err)
+		}
+	}
+	return t.overwrite(f, data)
+}
+
+// fill writes data to f, syncs and closes it.
+func (t *target) fill(f *os.File, data []byte) (Info, error) {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	var fi fs.FileInfo
+	if err == nil {
+		fi, err = f.Stat()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	return infoOf(fi), nil
+}
+
+// replace puts a temporary file with the mode and owner of old in its place.
+// It returns errInPlace when the folder takes no new file (the permission is
+// for this one file) or the owner cannot be kept.
+func (t *target) replace(data []byte, old fs.FileInfo) (Info, error) {
+	name := ".codeagent-" + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
+	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return Info{}, errInPlace
+	}
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	if !keepOwner(f, old) {
+		f.Close()
+		t.root.Remove(name)
+		return Info{}, errInPlace
+	}
+	// Set-id bits are not kept: the content is new, and nobody vouched for it.
+	err = f.Chmod(old.Mode().Perm())
+	if err != nil {
+		f.Close()
+		t.root.Remove(name)
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	info, err := t.fill(f, data)
+	if err == nil {
+		err = t.unchanged(old)
+	}
+	if err == nil {
+		if renamed := t.root.Rename(name, t.base); renamed != nil {
+			err = wrap(t.op, t.path, renamed)
+		}
+	}
+	if err != nil {
+		t.root.Remove(name)
+		return Info{}, err
+	}
+	return info, nil
+}
+
+// unchanged looks once more, just before the file is replaced.
+func (t *target) unchanged(old fs.FileInfo) error {
+	now, err := t.look()
+	if err != nil {
+		return err
+	}
+	if now == nil || versionOf(now) != versionOf(old) {
+		return fail(t.op, t.path, Changed, "was changed while it was written")
+	}
+	return nil
+}
+
+func keepOwner(f *os.File, old fs.FileInfo) bool {
+	fi, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	uid, gid, ok := ownerOf(fi)
+	oldUID, oldGID, known := ownerOf(old)
+	if !ok || !known || uid == oldUID && gid == oldGID {
+		return true
+	}
+	return f.Chown(oldUID, oldGID) == nil
+}
+
+// overwrite writes the open file where it stands: not atomic, but all that a
+// permission for one existing file allows.
+func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
+	_, err := f.WriteAt(data, 0)
+	if err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	return infoOf(fi), nil
+}

@@ -1,0 +1,228 @@
+package golden
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/creack/pty"
+)
+
+// patience is how long WaitFor waits before it gives up. It is a bound for
+// broken programs on busy machines, never a pause.
+const patience = 20 * time.Second
+
+// Terminal is a program on a pseudo terminal with an emulator behind it: what
+// the program draws can be read as text, and its queries are answered.
+type Terminal struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	pty *os.File
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	screen  *vt.Emulator
+	written int // bytes the program wrote
+	raw     []byte
+	ended   bool
+	waited  chan struct{}
+	err     error
+}
+
+// Start runs cmd on a terminal of w columns and h rows. The environment is
+// exactly cmd.Env. The program is killed at the test's end.
+func Start(t testing.TB, cmd *exec.Cmd, w, h int) *Terminal {
+	t.Helper()
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+	if err != nil {
+		t.Fatalf("start on a pseudo terminal: %v", err)
+	}
+	term := &Terminal{t: t, cmd: cmd, pty: file, screen: vt.NewEmulator(w, h), waited: make(chan struct{})}
+	term.changed = sync.NewCond(&term.mu)
+	answers := make(chan struct{})
+	go func() { // ends when the input pipe is closed below
+		defer close(answers)
+		_, _ = io.Copy(file, term.screen)
+	}()
+	go term.read()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-term.waited
+		_ = file.Close()
+		if c, ok := term.screen.InputPipe().(io.Closer); ok {
+			_ = c.Close()
+		}
+		<-answers
+	})
+	return term
+}
+
+// read feeds the emulator until the program is gone.
+func (term *Terminal) read() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := term.pty.Read(buf)
+		term.mu.Lock()
+		_, _ = term.screen.Write(buf[:n])
+		term.written += n
+		term.raw = append(term.raw, buf[:n]...)
+		if len(term.raw) > 1<<20 {
+			term.raw = term.raw[len(term.raw)-1<<20:]
+		}
+		term.changed.Broadcast()
+		term.mu.Unlock()
+		if err != nil {
+			break
+		}
+	}
+	err := term.cmd.Wait()
+	term.mu.Lock()
+	term.ended, term.err = true, err
+	term.changed.Broadcast()
+	term.mu.Unlock()
+	close(term.waited)
+}
+
+// Write sends raw input: text, or the bytes of keys.
+func (term *Terminal) Write(s string) {
+	term.t.Helper()
+	if _, err := io.WriteString(term.pty, s); err != nil {
+		term.t.Fatalf("write to the terminal: %v", err)
+	}
+}
+
+// Paste sends text as a bracketed paste.
+func (term *Terminal) Paste(s string) { term.Write("\x1b[200~" + s + "\x1b[201~") }
+
+// Resize changes the terminal's size; the program is told.
+func (term *Terminal) Resize(w, h int) {
+	term.t.Helper()
+	term.mu.Lock()
+	term.screen.Resize(w, h)
+	term.mu.Unlock()
+	if err := pty.Setsize(term.pty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}); err != nil {
+		term.t.Fatalf("resize: %v", err)
+	}
+}
+
+// Screen returns what is on the screen, without trailing spaces.
+func (term *Terminal) Screen() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.text()
+}
+
+// ANSI returns what is on the screen with its colours.
+func (term *Terminal) ANSI() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.screen.Render()
+}
+
+// Cursor returns the cursor's column and row.
+func (term *Terminal) Cursor() (x, y int) {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	p := term.screen.CursorPosition()
+	return p.X, p.Y
+}
+
+// AltScreen reports whether the alternate screen is shown.
+func (term *Terminal) AltScreen() bool {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.screen.IsAltScreen()
+}
+
+// AltScreenHeld is AltScreen for use inside WaitUntil.
+func (term *Terminal) AltScreenHeld() bool { return term.screen.IsAltScreen() }
+
+// PID is the program's process id.
+func (term *Terminal) PID() int { return term.cmd.Process.Pid }
+
+// Signal sends a signal to the program.
+func (term *Terminal) Signal(s os.Signal) {
+	term.t.Helper()
+	if err := term.cmd.Process.Signal(s); err != nil {
+		term.t.Fatalf("signal: %v", err)
+	}
+}
+
+// Kill ends the program at once and waits until it is gone.
+func (term *Terminal) Kill() {
+	_ = term.cmd.Process.Kill()
+	<-term.waited
+}
+
+// Written is how many bytes the program has written so far.
+func (term *Terminal) Written() int {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.written
+}
+
+// Raw returns the last bytes the program wrote, at most a megabyte.
+func (term *Terminal) Raw() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return string(term.raw)
+}
+
+func (term *Terminal) text() string {
+	lines := strings.Split(term.screen.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// WaitFor waits until the screen shows text.
+func (term *Terminal) WaitFor(text string) {
+	term.t.Helper()
+	term.WaitUntil("the screen to show "+text, func(screen string) bool { return strings.Contains(screen, text) })
+}
+
+// WaitGone waits until the screen does not show text.
+func (term *Terminal) WaitGone(text string) {
+	term.t.Helper()
+	term.WaitUntil("the screen to lose "+text, func(screen string) bool { return !strings.Contains(screen, text) })
+}
+
+// WaitUntil waits until ok says yes to the screen's text. ok is called whenever
+// the program has written.
+func (term *Terminal) WaitUntil(what string, ok func(screen string) bool) {
+	term.t.Helper()
+	late := time.AfterFunc(patience, func() {
+		term.mu.Lock()
+		defer term.mu.Unlock()
+		term.changed.Broadcast()
+	})
+	defer late.Stop()
+	deadline := time.Now().Add(patience)
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	for !ok(term.text()) {
+		if term.ended || !time.Now().Before(deadline) {
+			term.t.Fatalf("waited in vain for %s; ended: %v (%v); the screen:\n%s", what, term.ended, term.err, term.text())
+		}
+		term.changed.Wait()
+	}
+}
+
+// WaitExit waits until the program has ended and returns its error.
+func (term *Terminal) WaitExit() error {
+	term.t.Helper()
+	select {
+	case <-term.waited:
+	case <-time.After(patience):
+		term.t.Fatalf("the program did not end; the screen:\n%s", term.Screen())
+	}
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.err
+}

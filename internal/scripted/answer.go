@@ -1,0 +1,318 @@
+package scripted
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// answer plays one Reply: events() makes the JSON of each event in order,
+// play() writes them with their framing, pace and faults.
+type answer struct {
+	w     http.ResponseWriter
+	ctx   context.Context // done when the client has gone or the server closes
+	req   Request
+	reply Reply
+	delay time.Duration
+	piece int
+	head  string // of every chunk, up to its delta
+}
+
+func newAnswer(w http.ResponseWriter, ctx context.Context, req Request, reply Reply) *answer {
+	a := &answer{w: w, ctx: ctx, req: req, reply: reply, delay: reply.Delay, piece: reply.Piece}
+	if reply.TokensPerSecond > 0 {
+		a.delay = time.Second / time.Duration(reply.TokensPerSecond)
+	}
+	if a.piece <= 0 {
+		a.piece = 16
+		if a.delay > 0 {
+			a.piece = 4
+		}
+	}
+	a.head = fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%s,"choices":[{"index":0,"delta":`, req.N, quote(req.Model))
+	return a
+}
+
+func (a *answer) play() {
+	if a.reply.Fault == NeverAnswer {
+		<-a.ctx.Done()
+		return
+	}
+	if !a.sleep(a.reply.Wait) {
+		return
+	}
+	if (a.reply.Status != 0 && a.reply.Status != http.StatusOK) || a.reply.Body != "" {
+		a.plain()
+		return
+	}
+	h := a.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	for k, v := range a.reply.Header {
+		h[k] = v
+	}
+	a.w.WriteHeader(http.StatusOK)
+	if a.reply.Framing == BOM {
+		_, _ = io.WriteString(a.w, "\uFEFF")
+	}
+	sent := 0
+	for event, paced := range a.events() {
+		if a.strikes(sent) {
+			break
+		}
+		if paced && !a.sleep(a.delay) || !a.send(a.frame(event, sent)) {
+			return
+		}
+		if a.delay > 0 && !a.flush() {
+			return
+		}
+		sent++
+	}
+	a.finish(sent)
+}
+
+// finish ends the stream after its sent events as the script wants it.
+func (a *answer) finish(sent int) {
+	if a.reply.Fault == NoFault && a.reply.Framing != Unended {
+		a.send(a.frame("[DONE]", sent))
+	}
+	if !a.flush() {
+		return
+	}
+	switch a.reply.Fault {
+	case Stall, NeverEnd:
+		<-a.ctx.Done()
+		panic(http.ErrAbortHandler) // so that it never looks like an end in good order
+	case Drop:
+		panic(http.ErrAbortHandler) // net/http's way to say: close, without the last chunk
+	case Reset:
+		conn, _, err := http.NewResponseController(a.w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if s, ok := conn.(*slotted); ok {
+			if tcp, ok := s.Conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+		}
+		_ = conn.Close()
+	}
+}
+
+// strikes reports whether the fault comes before the event that follows sent.
+func (a *answer) strikes(sent int) bool {
+	switch a.reply.Fault {
+	case Truncate, Drop, Reset, Stall:
+		return sent >= a.reply.After
+	}
+	return false
+}
+
+// plain answers with the reply's own status, header and body.
+func (a *answer) plain() {
+	status := a.reply.Status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	h := a.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	if status != http.StatusOK {
+		h.Set("Content-Type", "application/json")
+	}
+	for k, v := range a.reply.Header {
+		h[k] = v
+	}
+	a.w.WriteHeader(status)
+	_, _ = io.WriteString(a.w, a.reply.Body)
+}
+
+// sleep waits for d; false when the answer must end.
+func (a *answer) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return a.ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-a.ctx.Done():
+		return false
+	}
+}
+
+func (a *answer) send(s string) bool {
+	if a.ctx.Err() != nil {
+		return false
+	}
+	_, err := io.WriteString(a.w, s)
+	return err == nil
+}
+
+func (a *answer) flush() bool {
+	return a.ctx.Err() == nil && http.NewResponseController(a.w).Flush() == nil
+}
+
+// frame puts the data of event number n on the wire's lines.
+func (a *answer) frame(data string, n int) string {
+	comments := strings.Repeat(": keep-alive\n\n", a.reply.KeepAlives)
+	switch a.reply.Framing {
+	case CRLF:
+		return strings.ReplaceAll(comments, "\n", "\r\n") + "data: " + data + "\r\n\r\n"
+	case CR:
+		return strings.ReplaceAll(comments, "\n", "\r") + "data: " + data + "\r\r"
+	case NoSpace:
+		return comments + "data:" + data + "\n\n"
+	case SingleNewline:
+		return comments + "data: " + data + "\n"
+	case MultiLine:
+		// A line break is white space in JSON outside of strings only.
+		return comments + "data: " + strings.Replace(data, "{", "{\ndata: ", 1) + "\n\n"
+	case Noisy:
+		return comments + fmt.Sprintf(":\nid: %d\nevent: message\nretry: 10\nnonsense\ndata: %s\nfield: x\n\n", a.req.N, data)
+	case Unended: // the newlines stand before each event, so none follows the last
+		if n == 0 {
+			return comments + "data: " + data
+		}
+		return "\n\n" + comments + "data: " + data
+	}
+	return comments + "data: " + data + "\n\n"
+}
+
+// events yields the JSON of each event, and whether the pace applies to it.
+func (a *answer) events() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		if a.reply.Chunks != nil {
+			for _, c := range a.reply.Chunks {
+				if !yield(c, true) {
+					return
+				}
+			}
+			return
+		}
+		if !yield(a.chunk(`{"role":"assistant","content":""}`, "null"), false) {
+			return
+		}
+		for _, part := range []struct{ field, text string }{
+			{"reasoning_content", a.reply.Reasoning}, {"content", a.reply.Text}, {"refusal", a.reply.Refusal},
+		} {
+			for p := range pieces(part.text, a.piece) {
+				if !yield(a.chunk(`{"`+part.field+`":`+quote(p)+`}`, "null"), true) {
+					return
+				}
+			}
+		}
+		for delta := range a.calls() {
+			if !yield(a.chunk(`{"tool_calls":[`+delta+`]}`, "null"), a.reply.TokensPerSecond == 0) {
+				return
+			}
+		}
+		stop := a.reply.Stop
+		if stop == "" {
+			stop = "stop"
+			if len(a.reply.Calls) > 0 {
+				stop = "tool_calls"
+			}
+		}
+		if !yield(a.chunk(`{}`, quote(stop)), false) {
+			return
+		}
+		if a.req.WantsUsage {
+			yield(a.usage(), false)
+		}
+	}
+}
+
+// calls yields the tool call deltas: a head for each call, then its fragments.
+func (a *answer) calls() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		rest := make([][]string, len(a.reply.Calls))
+		head := func(i int) string {
+			c := a.reply.Calls[i]
+			if c.ID == "" {
+				c.ID = fmt.Sprintf("call_%d_%d", a.req.N, i)
+			}
+			return fmt.Sprintf(`{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}`, i, quote(c.ID), quote(c.Name))
+		}
+		fragment := func(i int) string {
+			f := rest[i][0]
+			rest[i] = rest[i][1:]
+			return fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, quote(f))
+		}
+		for i, c := range a.reply.Calls {
+			for p := range pieces(c.Arguments, a.piece) {
+				rest[i] = append(rest[i], p)
+			}
+			if !yield(head(i)) {
+				return
+			}
+			for !a.reply.Interleave && len(rest[i]) > 0 {
+				if !yield(fragment(i)) {
+					return
+				}
+			}
+		}
+		for left := true; left; {
+			left = false
+			for i := range rest {
+				if len(rest[i]) == 0 {
+					continue
+				}
+				left = true
+				if !yield(fragment(i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (a *answer) chunk(delta, finish string) string {
+	return a.head + delta + `,"finish_reason":` + finish + `}]}`
+}
+
+// usage is the chunk that stream_options.include_usage asks for.
+func (a *answer) usage() string {
+	u := a.reply.Usage
+	if u == (Usage{}) {
+		out := len(a.reply.Text) + len(a.reply.Reasoning) + len(a.reply.Refusal)
+		for _, c := range a.reply.Calls {
+			out += len(c.Name) + len(c.Arguments)
+		}
+		u = Usage{Input: (len(a.req.Body) + 3) / 4, Output: (out + 3) / 4, Reasoning: (len(a.reply.Reasoning) + 3) / 4}
+	}
+	return fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%s,"choices":[],`+
+		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}}`,
+		a.req.N, quote(a.req.Model), u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
+}
+
+// pieces cuts s into pieces of about n bytes at rune borders.
+func pieces(s string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(s) > 0 {
+			end := min(n, len(s))
+			for end < len(s) && !utf8.RuneStart(s[end]) {
+				end++
+			}
+			if !yield(s[:end]) {
+				return
+			}
+			s = s[end:]
+		}
+	}
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil { // a string always marshals
+		return `""`
+	}
+	return string(b)
+}

@@ -1,0 +1,64 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// greetTime bounds how long one visitor may take to read the greeting.
+const greetTime = time.Second
+
+// Door is a listener that greets and counts whoever connects. It is there to be
+// refused: when a confined command could not reach it although it answers, the
+// refusal was the sandbox's.
+type Door struct {
+	// Addr is where it listens, host:port.
+	Addr string
+
+	greeting string
+	listener net.Listener
+	unhook   func() bool
+	knocks   atomic.Int64
+	serving  sync.WaitGroup
+}
+
+// OpenDoor listens on addr, "127.0.0.1:0" for any free loopback port, until
+// Close or until ctx is done.
+func OpenDoor(ctx context.Context, addr, greeting string) (*Door, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("scripted: open a door: %w", err)
+	}
+	d := &Door{Addr: l.Addr().String(), greeting: greeting, listener: l}
+	d.serving.Go(d.accept) // ended by Close
+	d.unhook = context.AfterFunc(ctx, func() { _ = l.Close() })
+	return d, nil
+}
+
+// Knocks is how many connections came so far.
+func (d *Door) Knocks() int { return int(d.knocks.Load()) }
+
+// Close stops listening and waits until nobody is being greeted.
+func (d *Door) Close() {
+	d.unhook()
+	_ = d.listener.Close()
+	d.serving.Wait()
+}
+
+func (d *Door) accept() {
+	for {
+		c, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		d.knocks.Add(1)
+		_ = c.SetDeadline(time.Now().Add(greetTime))
+		_, _ = io.WriteString(c, d.greeting)
+		_ = c.Close()
+	}
+}

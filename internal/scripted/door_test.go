@@ -1,0 +1,33 @@
+package scripted_test
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"codeagent/internal/scripted"
+)
+
+func TestDoorGreetsAndCounts(t *testing.T) {
+	t.Parallel()
+	d, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "hello\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		c, err := net.Dial("tcp", d.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(c)
+		_ = c.Close()
+		if err != nil || string(said) != "hello\n" || d.Knocks() != n+1 {
+			t.Errorf("said %q, %v, %d knocks; want the greeting and %d", said, err, d.Knocks(), n+1)
+		}
+	}
+	d.Close()
+	if c, err := net.Dial("tcp", d.Addr); err == nil {
+		_ = c.Close()
+		t.Error("a closed door answers")
+	}
+}

@@ -1,0 +1,130 @@
+package scripted
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Request is what a client asked, parsed as far as a script cares.
+type Request struct {
+	// N counts the requests of the server from 0.
+	N      int
+	Header http.Header
+	// Body is the JSON as it came.
+	Body  []byte
+	Model string
+	// Messages are the conversation without its system and developer messages.
+	Messages []Message
+	// Instructions is the text of the system and developer messages.
+	Instructions string
+	// Tools are the names of the tools offered.
+	Tools []string
+	// WantsUsage reports stream_options.include_usage.
+	WantsUsage bool
+	Streaming  bool
+}
+
+// Message is one message of the conversation.
+type Message struct {
+	Role   string
+	Text   string
+	Calls  []Call // of an assistant message
+	CallID string // of a tool message
+}
+
+// FirstUser is the text of the first message of the person; empty without one.
+func (r Request) FirstUser() string {
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// Last is the last message; the zero Message without one.
+func (r Request) Last() Message {
+	if len(r.Messages) == 0 {
+		return Message{}
+	}
+	return r.Messages[len(r.Messages)-1]
+}
+
+// Result is the last result given for the call id; false without one.
+func (r Request) Result(id string) (string, bool) {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if m := r.Messages[i]; m.Role == "tool" && m.CallID == id {
+			return m.Text, true
+		}
+	}
+	return "", false
+}
+
+// text is a message's content: a string, null, or a list of parts.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, (*string)(t))
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	*t = text(b.String())
+	return nil
+}
+
+func parseRequest(body []byte) (Request, error) {
+	var in struct {
+		Model    string `json:"model"`
+		Stream   bool   `json:"stream"`
+		Messages []struct {
+			Role      string `json:"role"`
+			Content   text   `json:"content"`
+			ToolCalls []struct {
+				ID       string `json:"id"`
+				Function struct {
+					Name      string `json:"name"`
+					Arguments string `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+			ToolCallID string `json:"tool_call_id"`
+		} `json:"messages"`
+		Tools []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tools"`
+		StreamOptions struct {
+			IncludeUsage bool `json:"include_usage"`
+		} `json:"stream_options"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return Request{}, fmt.Errorf("scripted: parse request: %w", err)
+	}
+	r := Request{Body: body, Model: in.Model, Streaming: in.Stream, WantsUsage: in.StreamOptions.IncludeUsage}
+	for _, m := range in.Messages {
+		if m.Role == "system" || m.Role == "developer" {
+			r.Instructions += string(m.Content)
+			continue
+		}
+		msg := Message{Role: m.Role, Text: string(m.Content), CallID: m.ToolCallID}
+		for _, c := range m.ToolCalls {
+			msg.Calls = append(msg.Calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		}
+		r.Messages = append(r.Messages, msg)
+	}
+	for _, t := range in.Tools {
+		r.Tools = append(r.Tools, t.Function.Name)
+	}
+	return r, nil
+}

@@ -1,0 +1,181 @@
+package scripted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxBody bounds one request; a conversation is far below it.
+	maxBody = 64 << 20
+	// maxKept bounds what Requests remembers.
+	maxKept = 1000
+	// maxConns bounds how many connections are served at once.
+	maxConns = 256
+)
+
+// Server is a running script. Its methods are safe for concurrent use.
+type Server struct {
+	// URL is the base URL for a client: http://127.0.0.1:PORT/v1.
+	URL string
+
+	handler Handler
+	http    *http.Server
+	stop    context.CancelFunc // ends every answer being streamed
+	unhook  func() bool        // forgets the context of Start
+	conns   chan struct{}      // one slot per connection
+	serving sync.WaitGroup     // the accept loop and every handler
+
+	mu       sync.Mutex
+	count    int       // guarded by mu
+	requests []Request // guarded by mu
+	closed   bool      // guarded by mu
+}
+
+// Start serves h on a free loopback port until Close or until ctx is done.
+func Start(ctx context.Context, h Handler) (*Server, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("scripted: listen: %w", err)
+	}
+	parent := ctx
+	ctx, stop := context.WithCancel(ctx)
+	s := &Server{
+		URL:     "http://" + l.Addr().String() + "/v1",
+		handler: h,
+		stop:    stop,
+		conns:   make(chan struct{}, maxConns),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("GET /v1/models", s.models)
+	s.http = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    1 << 20,
+		ErrorLog:          log.New(io.Discard, "", 0), // a screen may be drawn on stderr's terminal
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	// Ended by Close, which shuts the listener.
+	s.serving.Go(func() { _ = s.http.Serve(&limited{Listener: l, slots: s.conns}) })
+	s.unhook = context.AfterFunc(parent, s.close)
+	return s, nil
+}
+
+// Close ends all answers, closes all connections and waits until nothing runs
+// any more. It may be called more than once.
+func (s *Server) Close() {
+	s.unhook()
+	s.close()
+	s.serving.Wait()
+}
+
+func (s *Server) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	_ = s.http.Close()
+}
+
+// Requests returns what was asked so far, oldest first, at most the last 1,000.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// enter registers a running handler; false when the server is closing.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.serving.Add(1)
+	return true
+}
+
+// remember numbers r and keeps it.
+func (s *Server) remember(r Request) Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.N = s.count
+	s.count++
+	if len(s.requests) == maxKept {
+		s.requests = slices.Delete(s.requests, 0, 1)
+	}
+	s.requests = append(s.requests, r)
+	return r
+}
+
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"codeagent"}]}`)
+}
+
+func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
+	if !s.enter() {
+		return
+	}
+	defer s.serving.Done()
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		status := http.StatusBadRequest
+		if big := new(http.MaxBytesError); errors.As(err, &big) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, `{"error":{"message":"the request body cannot be read"}}`, status)
+		return
+	}
+	r, err := parseRequest(body)
+	if err != nil {
+		http.Error(w, `{"error":{"message":"the request is not JSON that can be understood"}}`, http.StatusBadRequest)
+		return
+	}
+	r.Header = req.Header.Clone()
+	r = s.remember(r)
+	newAnswer(w, req.Context(), r, s.handler(r)).play()
+}
+
+// limited is a listener that serves at most cap(slots) connections at a time.
+type limited struct {
+	net.Listener
+	slots chan struct{}
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &slotted{Conn: c, slots: l.slots}, nil
+		default:
+			_ = c.Close()
+		}
+	}
+}
+
+// slotted gives its slot back when it is closed.
+type slotted struct {
+	net.Conn
+	slots chan struct{}
+	once  sync.Once
+}
+
+func (c *slotted) Close() error {
+	c.once.Do(func() { <-c.slots })
+	return c.Conn.Close()
+}

@@ -1,0 +1,125 @@
+// Command testsummary reads `go test -json` and prints what a person needs: a
+// line a package, the whole output of what failed, and every skipped test with
+// its reason. It exits 1 when something failed, when nothing ran, and, with
+// CI=true, when anything was skipped: there a skip is a hole.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+type testEvent struct {
+	Action, Package, Test, Output, ImportPath string
+	Elapsed                                   float64
+}
+
+type summary struct {
+	out                     io.Writer
+	output                  map[string][]string // by package and test
+	passed, failed, skipped int
+	broken                  bool // a package failed to build or outside of any test
+}
+
+func main() {
+	s := &summary{out: os.Stdout, output: map[string][]string{}}
+	if err := s.read(os.Stdin); err != nil {
+		fmt.Fprintln(os.Stderr, "testsummary:", err)
+		os.Exit(1)
+	}
+	os.Exit(s.finish(os.Getenv("CI") == "true"))
+}
+
+func (s *summary) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 1<<20), 64<<20)
+	for lines.Scan() {
+		var e testEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			fmt.Fprintln(s.out, lines.Text()) // the go command's own words
+			continue
+		}
+		s.take(e)
+	}
+	return lines.Err()
+}
+
+func (s *summary) take(e testEvent) {
+	key := e.Package + " " + e.Test
+	switch e.Action {
+	case "output":
+		s.output[key] = append(s.output[key], e.Output)
+	case "build-output":
+		fmt.Fprint(s.out, e.Output)
+	case "build-fail":
+		s.broken = true
+	case "pass", "fail", "skip":
+		if e.Test != "" {
+			s.test(e, key)
+		} else {
+			s.pkg(e, key)
+		}
+	}
+}
+
+func (s *summary) test(e testEvent, key string) {
+	switch e.Action {
+	case "pass":
+		s.passed++
+	case "skip":
+		s.skipped++
+		fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, reason(s.output[key]))
+	case "fail":
+		s.failed++
+		fmt.Fprintf(s.out, "FAIL %s %s\n%s", e.Package, e.Test, strings.Join(s.output[key], ""))
+	}
+	delete(s.output, key)
+}
+
+func (s *summary) pkg(e testEvent, key string) {
+	switch e.Action {
+	case "pass":
+		fmt.Fprintf(s.out, "ok   %s %.1fs\n", e.Package, e.Elapsed)
+	case "fail":
+		s.broken = true
+		fmt.Fprintf(s.out, "FAIL %s %.1fs\n%s", e.Package, e.Elapsed, strings.Join(s.output[key], ""))
+	}
+	delete(s.output, key)
+}
+
+// reason is what the test said when it skipped, without the frame lines.
+func reason(output []string) string {
+	var words []string
+	for _, line := range output {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			words = append(words, line)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *summary) finish(ci bool) int {
+	// A test that never reported its end was cut off by a crash or a timeout.
+	for key, lines := range s.output {
+		if s.broken && !strings.HasSuffix(key, " ") && len(lines) > 1 {
+			fmt.Fprintf(s.out, "CUT OFF %s\n%s", key, strings.Join(lines, ""))
+		}
+	}
+	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)
+	switch {
+	case s.failed > 0 || s.broken:
+		return 1
+	case s.passed == 0:
+		fmt.Fprintln(s.out, "no test ran")
+		return 1
+	case ci && s.skipped > 0:
+		fmt.Fprintln(s.out, "in CI a skip is a failure")
+		return 1
+	}
+	return 0
+}

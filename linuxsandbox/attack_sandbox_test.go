@@ -1,0 +1,99 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// command starts a victim through the backend.
+func (s stage) command(t *testing.T, b *Backend) func([]string, *props) (string, syscall.Signal) {
+	return func(env []string, p *props) (string, syscall.Signal) {
+		t.Helper()
+		st, out := run(t, b, sandbox.WorkspaceWrite(s.dir), sandbox.Command{
+			Path: s.binary, Args: []string{"victim", victimArg}, Dir: s.dir, Env: env, Stdin: p.stdin,
+		})
+		return out, syscall.Signal(st.Signal)
+	}
+}
+
+// run is one command of the backend, with all that it printed.
+func run(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stdout, cmd.Stderr = w, w
+	proc, err := b.Start(t.Context(), p, cmd, nil)
+	_ = w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := proc.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, string(out)
+}
+
+// leaked are the descriptors that codeagent holds open by mistake (E39): low,
+// beyond a byte, and beyond the 1024 that old programs close.
+var leaked = []string{"9", "251", "2000"}
+
+// listFiles prints every descriptor that the shell running it has.
+const listFiles = `for f in /proc/self/fd/*; do [ -e "$f" ] && printf '%s ' "${f##*/}"; done`
+
+// TestInheritedDescriptors: what is open in codeagent is not open in a command.
+func TestInheritedDescriptors(t *testing.T) {
+	open := "ulimit -n 4096; "
+	for _, fd := range leaked {
+		open += "exec " + fd + "</dev/null; "
+	}
+	cmd := exec.Command("bash", "-c", open+`exec "$0" -test.v -test.run='^TestInheritedDescriptorsChild$'`, "/proc/self/exe")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args[3] = exe
+	cmd.Env = append(os.Environ(), filterChild+"=descriptors")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestInheritedDescriptorsChild") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestInheritedDescriptorsChild(t *testing.T) {
+	if os.Getenv(filterChild) != "descriptors" {
+		return
+	}
+	bare, err := exec.Command("bash", "-c", listFiles).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range leaked {
+		if !strings.Contains(" "+string(bare), " "+fd+" ") {
+			t.Fatalf("without a sandbox descriptor %s is not passed on: %s", fd, bare)
+		}
+	}
+	b := newBackend(t)
+	defer b.Close()
+	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "bash", Args: []string{"bash", "-c", listFiles}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"},
+	})
+	if out != "0 1 2 " {
+		t.Errorf("E39 uid %s: bare %s; in the sandbox %q, want 0 1 2", strconv.Itoa(os.Getuid()), bare, out)
+	}
+}

@@ -1,0 +1,366 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"codeagent/internal/attack"
+)
+
+// victimArg makes this test binary a victim.
+const victimArg = "-test.run=^TestAttackVictim$"
+
+// TestAttackVictim is the body of every victim: this test binary, started anew.
+func TestAttackVictim(t *testing.T) {
+	if os.Getenv(attack.EnvAttack) == "" {
+		return
+	}
+	attack.RunVictim(func() error {
+		if os.Getenv(filterChild) == "" {
+			return nil
+		}
+		return confineSelf(filterOptions{})
+	})
+	// What the attacks left of this process is not fit to go on. Not os.Exit:
+	// with the race detector that waits a second.
+	syscall.Exit(0)
+}
+
+// stage is where victims live: a copy of this test binary and a directory of
+// their own, both within reach of any user.
+type stage struct{ binary, dir string }
+
+// newStage makes a stage for victims of the given user.
+func newStage(t *testing.T, uid int) stage {
+	t.Helper()
+	root, err := os.MkdirTemp("", "attack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := stage{binary: filepath.Join(root, "victim"), dir: filepath.Join(root, "work")}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.binary, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(s.dir, uid, -1); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// props are the files and ports that an attack asks for, made anew for each.
+type props struct {
+	kind  attack.Stdin
+	stdin *os.File
+	port  int
+	close []func()
+}
+
+func (p *props) done() {
+	for _, f := range slices.Backward(p.close) {
+		f()
+	}
+}
+
+func (p *props) file(fd int, name string) *os.File {
+	f := os.NewFile(uintptr(fd), name)
+	p.close = append(p.close, func() { _ = f.Close() })
+	return f
+}
+
+// newProps opens what kind names, and for sockets a listener to reach.
+func newProps(t *testing.T, kind attack.Stdin) *props {
+	t.Helper()
+	p := &props{kind: kind}
+	var err error
+	switch kind {
+	case attack.StdinNull:
+		p.stdin, err = os.Open(os.DevNull)
+		p.close = append(p.close, func() { _ = p.stdin.Close() })
+	case attack.StdinConsole:
+		if fd, missing := unix.Open("/dev/tty1", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0); missing == nil {
+			p.stdin = p.file(fd, "console")
+			break
+		}
+		p.stdin, err = p.terminal()
+	case attack.StdinTerminal:
+		p.stdin, err = p.terminal()
+	default:
+		err = p.socket(kind)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// terminal is the far end of a new pseudo terminal.
+func (p *props) terminal() (*os.File, error) {
+	near, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	p.file(near, "ptmx")
+	if err := unix.IoctlSetPointerInt(near, unix.TIOCSPTLCK, 0); err != nil {
+		return nil, err
+	}
+	n, err := unix.IoctlGetInt(near, unix.TIOCGPTN)
+	if err != nil {
+		return nil, err
+	}
+	far, err := unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return p.file(far, "terminal"), nil
+}
+
+func (p *props) socket(kind attack.Stdin) error {
+	typ := unix.SOCK_STREAM
+	if kind == attack.StdinUDP {
+		typ = unix.SOCK_DGRAM
+	}
+	listener, port, err := p.bound(typ)
+	if err != nil {
+		return err
+	}
+	p.port = port
+	if kind == attack.StdinListener {
+		p.stdin = listener
+	}
+	fd, err := unix.Socket(unix.AF_INET, typ|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	other := p.file(fd, "socket")
+	if kind != attack.StdinListener {
+		p.stdin = other
+		return nil
+	}
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+func (p *props) bound(typ int) (*os.File, int, error) {
+	fd, err := unix.Socket(unix.AF_INET, typ|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	f := p.file(fd, "listener")
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return nil, 0, err
+	}
+	if typ == unix.SOCK_STREAM {
+		if err := unix.Listen(fd, 8); err != nil {
+			return nil, 0, err
+		}
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, name.(*unix.SockaddrInet4).Port, nil
+}
+
+// answer is what a victim's call came to: its errno (0: it worked), or the
+// signal that ended it.
+type answer struct {
+	errno  syscall.Errno
+	signal syscall.Signal
+}
+
+func (a answer) String() string {
+	switch {
+	case a.signal != 0:
+		return unix.SignalName(a.signal)
+	case a.errno == 0:
+		return "works"
+	}
+	return unix.ErrnoName(a.errno)
+}
+
+// wanted is what the sandbox must answer.
+func wanted(a attack.Attack) answer {
+	if a.Want == 0 {
+		return answer{signal: unix.SIGSYS}
+	}
+	return answer{errno: a.Want}
+}
+
+// attempt makes attacks that ask for the same standard input in one victim,
+// and is what each came to. run starts the victim.
+func (s stage) attempt(t *testing.T, run func(env []string, p *props) (out string, end syscall.Signal), attacks ...attack.Attack) map[string]answer {
+	t.Helper()
+	p := newProps(t, attacks[0].Stdin)
+	defer p.done()
+	var names []string
+	for _, a := range attacks {
+		names = append(names, a.Name)
+	}
+	out, end := run([]string{
+		attack.EnvAttack + "=" + strings.Join(names, "\n"), attack.EnvDir + "=" + s.dir, attack.EnvPort + "=" + strconv.Itoa(p.port),
+		"TMPDIR=" + s.dir, "PATH=/usr/bin:/bin",
+	}, p)
+	results, err := attack.Results(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]answer{}
+	for _, a := range attacks {
+		errno, told := results[a.Name]
+		switch {
+		case told:
+			answers[a.Name] = answer{errno: errno}
+		case end != 0:
+			answers[a.Name] = answer{signal: end}
+		default:
+			t.Fatalf("the victim says nothing of %s:\n%s", a.Name, out)
+		}
+	}
+	return answers
+}
+
+// process starts a victim as an ordinary child of the test.
+func (s stage) process(t *testing.T, extra ...string) func([]string, *props) (string, syscall.Signal) {
+	return func(env []string, p *props) (string, syscall.Signal) {
+		t.Helper()
+		cmd := exec.Command(s.binary, victimArg)
+		cmd.Env = append(env, extra...)
+		cmd.Dir = "/"
+		cmd.Stdin = p.stdin
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: p.kind == attack.StdinTerminal}
+		out, err := cmd.CombinedOutput()
+		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+			return string(out), ws.Signal()
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out), 0
+	}
+}
+
+// batches are all attacks, together where one victim can make them: those that
+// ask for the same standard input and do not end it.
+func batches() [][]attack.Attack {
+	together := map[attack.Stdin][]attack.Attack{}
+	var out [][]attack.Attack
+	for _, a := range attack.All() {
+		if a.Want == 0 {
+			out = append(out, []attack.Attack{a})
+		} else {
+			together[a.Stdin] = append(together[a.Stdin], a)
+		}
+	}
+	return slices.AppendSeq(out, maps.Values(together))
+}
+
+// tally counts how attacks went without a sandbox.
+type tally struct{ worked, reached, alike []string }
+
+// shown is how far an attempt got without a sandbox.
+type shown int
+
+const (
+	alike   shown = iota // the kernel alone answers as the sandbox does: nothing is shown
+	reached              // the kernel gave an answer of its own: the call gets to it
+	worked
+)
+
+func (c *tally) add(name string, best shown) {
+	switch best {
+	case worked:
+		c.worked = append(c.worked, name)
+	case reached:
+		c.reached = append(c.reached, name)
+	default:
+		c.alike = append(c.alike, name)
+	}
+}
+
+// bare judges what came of an attack without a sandbox: it must work, or give
+// an answer for which the row has a reason.
+func bare(t *testing.T, a attack.Attack, got answer) (shown, string) {
+	t.Helper()
+	if got == (answer{}) {
+		return worked, ""
+	}
+	i := slices.IndexFunc(a.Bare, func(b attack.Answer) bool { return b.Errno == got.errno })
+	if got.signal != 0 || i < 0 {
+		t.Errorf("%s (%s) as uid %d without a sandbox: %v", a.Name, a.Escape, os.Getuid(), got)
+		return alike, ""
+	}
+	if got == wanted(a) {
+		return alike, ": " + a.Bare[i].Why
+	}
+	return reached, ": " + a.Bare[i].Why
+}
+
+// wantAttacks is how many attacks there are, so that none goes missing.
+var wantAttacks = map[string]int{"amd64": 139, "arm64": 132}
+
+// leastShown is how many attacks must be seen to work where root runs the
+// tests; the rest depends on what the kernel was built with.
+const leastShown = 95
+
+// TestAttacks makes every attack without a sandbox, where it must work; then
+// under the deny filter alone, by the same program with the same capabilities,
+// so that nothing else can have refused it; then as a command of the real
+// backend under workspace-write.
+func TestAttacks(t *testing.T) {
+	uid := os.Getuid()
+	s := newStage(t, uid)
+	b := newBackend(t)
+	defer b.Close()
+	free, filtered, boxed := map[string]answer{}, map[string]answer{}, map[string]answer{}
+	for _, a := range attack.All() {
+		maps.Copy(free, s.attempt(t, s.process(t), a))
+	}
+	for _, batch := range batches() {
+		maps.Copy(filtered, s.attempt(t, s.process(t, filterChild+"=attack"), batch...))
+		maps.Copy(boxed, s.attempt(t, s.command(t, b), batch...))
+	}
+	var count tally
+	all := attack.All()
+	for _, a := range all {
+		how, why := bare(t, a, free[a.Name])
+		count.add(a.Name, how)
+		t.Logf("%-4s %-46s uid %-4d bare %v%s; filter %v, sandbox %v", a.Escape, a.Name, uid, free[a.Name], why, filtered[a.Name], boxed[a.Name])
+		if want := wanted(a); filtered[a.Name] != want || boxed[a.Name] != want {
+			t.Errorf("%s (%s) as uid %d: filter %v, sandbox %v, want %v", a.Name, a.Escape, uid, filtered[a.Name], boxed[a.Name], want)
+		}
+	}
+	t.Logf("uid %d: %d attacks: %d work without a sandbox, %d get as far as the kernel %v, %d cannot be told apart %v",
+		uid, len(all), len(count.worked), len(count.reached), count.reached, len(count.alike), count.alike)
+	if len(all) != wantAttacks[runtime.GOARCH] {
+		t.Errorf("%d attacks, want %d", len(all), wantAttacks[runtime.GOARCH])
+	}
+	if uid == 0 && (len(count.alike) > 0 || len(count.worked) < leastShown) {
+		t.Errorf("as root every attack can be told from its refusal, and at least %d work", leastShown)
+	}
+}
+
+// TestAttacksAsUser is the same for a user without rights.
+func TestAttacksAsUser(t *testing.T) { againAsUser(t, "^TestAttacks$") }

@@ -1,0 +1,161 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Backend confines commands with Landlock, seccomp and a keeper process each.
+// It is safe for concurrent use. Close it when the last command has ended.
+type Backend struct {
+	// helper is the sealed copy that every keeper runs; state is its file's.
+	helper image
+	// exe is the running program's file.
+	exe image
+
+	// The result of probe, which sets them once.
+	probeOnce sync.Once
+	probed    facts
+	probeErr  error
+	session   session
+	// plain is why no namespaces are tried; set only by tests.
+	plain error
+
+	mu sync.Mutex
+	// running counts the commands that have not ended; guarded by mu, as are all
+	// below.
+	running int
+	guards  map[string]*guard
+	// holders counts the users of each placeholder by its path.
+	holders map[string]*holder
+	closed  bool
+}
+
+type holder struct {
+	placeholder
+	users  int
+	failed bool // a command that used it failed
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New opens the helper and copies it into sealed memory, about a millisecond.
+// It starts nothing; what this machine can enforce is found out by the first
+// Enforcement or Start. The error says what to do when the helper is missing or
+// is not the one that belongs to this codeagent.
+func New(o Options) (*Backend, error) {
+	helper, err := openHelper(o)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox helper: %w", err)
+	}
+	exe, err := openExecutable()
+	if err != nil {
+		unix.Close(helper.fd)
+		return nil, fmt.Errorf("sandbox helper: %w", err)
+	}
+	return &Backend{helper: helper, exe: exe, guards: map[string]*guard{}, holders: map[string]*holder{}, session: session{-1, -1}}, nil
+}
+
+// Name is "linux".
+func (*Backend) Name() string { return "linux" }
+
+// Close releases the descriptors. Commands that still run keep running.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	for _, g := range b.guards {
+		g.close()
+	}
+	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
+	b.session.close()
+	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
+}
+
+// Enforcement reports the layers and weaknesses for p. The first call of a
+// session runs the helper once, up to its self-test: what is reported was tried.
+// The error is a *sandbox.StartError.
+func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+	f, err := b.probe()
+	if err != nil {
+		return sandbox.Enforcement{}, err
+	}
+	ready, err := prepare(p, f)
+	if err != nil {
+		return sandbox.Enforcement{}, startError("policy", err)
+	}
+	return sandbox.Enforcement{
+		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses,
+	}, nil
+}
+
+// probe confines a keeper under a trivial policy, once a session: with
+// namespaces if that works, else without.
+func (b *Backend) probe() (facts, error) {
+	b.probeOnce.Do(func() {
+		why := b.tryNamespaces()
+		if why == nil {
+			return
+		}
+		b.probed, b.probeErr = b.tryKeeper(nil)
+		b.probed.NamespacesWhy = why.Error()
+	})
+	return b.probed, b.probeErr
+}
+
+// tryNamespaces reports why keepers get no namespaces here, nil if they do.
+func (b *Backend) tryNamespaces() error {
+	if b.plain != nil {
+		return b.plain
+	}
+	s, err := newSession(b.helper.fd, asRoot())
+	if err != nil {
+		return err
+	}
+	b.session = s
+	f, err := b.tryKeeper(&mountPlan{Memory: true, Terminals: true})
+	if err != nil {
+		b.session = session{-1, -1}
+		s.close()
+		return err
+	}
+	b.probed = f
+	b.probed.Namespaces = true
+	b.probed.Broker, b.probed.NoBroker = false, "not needed: mounts refuse changes of metadata here"
+	return nil
+}
+
+// tryKeeper takes a keeper up to its self-test.
+func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
+	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, AskMetadata: mounts == nil}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return facts{}, startError("probe", err)
+	}
+	defer null.Close()
+	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, mounts != nil)
+	if err != nil {
+		return facts{}, startError("helper", err)
+	}
+	f := facts{}
+	if err = k.sendSpec(context.Background(), spec); err == nil {
+		var listener int
+		f, listener, err = k.confined(context.Background())
+		f.tryBroker(listener)
+	}
+	k.close()
+	k.reap()
+	return f, err
+}

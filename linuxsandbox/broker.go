@@ -1,0 +1,165 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The broker answers the calls that the filter asks about, one command each:
+//
+//	command: chmod("a") ─▶ kernel: notification ─▶ broker thread
+//	   what the call names is opened by the broker itself (resolve.go)
+//	   what was opened is put to the policy                (judge)
+//	   the broker does the call on what it opened, or it is refused
+//	command: chmod returns ◀─ the broker's answer
+//
+// No call is let go on in the command: another of its threads could change the
+// path between the look at it and the kernel's own reading of it.
+//
+// The thread that does all this has the capabilities of the command, which
+// means none, or root's three for files. Its user and groups are codeagent's,
+// and so are the command's: no_new_privs is set and no capability to change
+// them is left.
+
+// broker serves one command. run ends when stop is called or, from Linux 6.11,
+// when no process of the command is left.
+type broker struct {
+	policy   sandbox.Policy
+	keep     uint64 // capabilities of the command
+	listener int
+	wake     int // an eventfd: end
+	done     chan struct{}
+	log      denialLog // the broker thread's own until done is closed
+}
+
+// startBroker serves the listener, which it owns from then on.
+func startBroker(p sandbox.Policy, keep uint64, listener int) (*broker, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(listener)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	b := &broker{policy: p, keep: keep, listener: listener, wake: wake, done: make(chan struct{})}
+	ready := make(chan error)
+	go b.run(ready)
+	if err := <-ready; err != nil {
+		<-b.done
+		unix.Close(wake)
+		return nil, err
+	}
+	return b, nil
+}
+
+// stop ends the broker and waits for it. Calls that are still asked about fail
+// with ENOSYS. It must be called once.
+func (b *broker) stop() {
+	if b == nil {
+		return
+	}
+	_, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	<-b.done
+	unix.Close(b.wake)
+}
+
+func (b *broker) run(ready chan<- error) {
+	defer close(b.done)
+	defer unix.Close(b.listener)
+	err := becomeCommand(b.keep)
+	ready <- err
+	if err != nil {
+		return
+	}
+	wakeTogether(b.listener)
+	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
+	var n notification
+	for {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case err == unix.EINTR:
+		case err != nil, fds[1].Revents != 0:
+			return
+		case fds[0].Revents&unix.POLLIN != 0:
+			if n.receive(b.listener) == nil {
+				// The error is that the caller was killed meanwhile.
+				_ = n.answer(b.listener, b.handle(&n))
+			}
+		case fds[0].Revents != 0:
+			return
+		}
+	}
+}
+
+// becomeCommand gives the calling thread, which ends with its goroutine, the
+// rights of the command.
+func becomeCommand(keep uint64) error {
+	runtime.LockOSThread()
+	return dropCaps(keep)
+}
+
+// tryBroker closes the probe's listener and tries whether a broker could work:
+// some kernels let nobody look at another process.
+func (f *facts) tryBroker(listener int) {
+	if listener < 0 {
+		return
+	}
+	unix.Close(listener)
+	err := canBroker(f.Thread)
+	if err == nil && !sameUser() {
+		err = errors.New("codeagent runs with another user's rights")
+	}
+	if err != nil {
+		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
+	}
+}
+
+// canBroker tries what a broker needs of a thread that is confined.
+func canBroker(tid int) error {
+	done := make(chan error)
+	go func() {
+		err := becomeCommand(0)
+		if err == nil {
+			// Nothing is mapped at the start of memory: EFAULT is a yes.
+			if _, err = readMemory(tid, 8, 1); err == unix.EFAULT {
+				err = nil
+			}
+		}
+		if err == nil {
+			var fd int
+			if fd, err = openProc(tid, "cwd"); err == nil {
+				unix.Close(fd)
+			}
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// handle answers one call: 0 is success.
+func (b *broker) handle(n *notification) unix.Errno {
+	if c := metadataCallOf(n.nr); c != nil {
+		return b.metadata(n, c)
+	}
+	return unix.ENOSYS
+}
+
+// errnoOf is what a call that failed with err answers.
+func errnoOf(err error) unix.Errno {
+	if err == nil {
+		return 0
+	}
+	if errno, ok := err.(unix.Errno); ok {
+		return errno
+	}
+	return unix.EPERM
+}
+
+// sameUser reports whether a command's user is always codeagent's.
+func sameUser() bool { return os.Getuid() == os.Geteuid() && os.Getgid() == os.Getegid() }

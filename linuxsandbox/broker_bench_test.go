@@ -1,0 +1,80 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// askedCalls is how many calls the program of BenchmarkAsked makes.
+const askedCalls = 20000
+
+// TestAskedVictim is that program: it prints the nanoseconds that one fchmodat
+// took it.
+func TestAskedVictim(t *testing.T) {
+	path := os.Getenv("CODEAGENT_TEST_ASKED")
+	if path == "" {
+		return
+	}
+	start := time.Now()
+	for range askedCalls {
+		if err := unix.Fchmodat(unix.AT_FDCWD, path, 0o600, 0); err != nil {
+			os.Exit(1)
+		}
+	}
+	if _, err := os.Stdout.WriteString(strconv.FormatInt(time.Since(start).Nanoseconds()/askedCalls, 10)); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// BenchmarkAsked is what a call costs that the broker performs: the whole of
+// reading the path, opening it, judging it and changing the mode.
+func BenchmarkAsked(b *testing.B) {
+	backend := newBackend(b)
+	defer backend.Close()
+	ws := b.TempDir()
+	file := filepath.Join(ws, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	total := 0
+	for b.Loop() {
+		out, err := os.CreateTemp(b.TempDir(), "out")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer out.Close()
+		proc, err := backend.Start(b.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
+			Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file}, Stdout: out,
+		}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if st, err := proc.Wait(); err != nil || st.Exit != 0 {
+			b.Fatalf("%+v %v", st, err)
+		}
+		text, err := os.ReadFile(out.Name())
+		if err != nil {
+			b.Fatal(err)
+		}
+		each, err := strconv.Atoi(string(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		total += each
+	}
+	b.ReportMetric(float64(total)/float64(b.N), "ns/call")
+}

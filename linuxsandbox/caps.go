@@ -1,0 +1,48 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileCaps are what root may keep to work in another user's workspace.
+const fileCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
+
+// dropCaps takes every capability from this thread, and so from what it starts:
+// effective, permitted, inheritable, ambient and, where the thread may, the
+// bounding set. keep names what stays, as a bit mask. A thread without
+// CAP_SETPCAP cannot empty its bounding set; no_new_privs makes that moot.
+func dropCaps(keep uint64) error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("clear ambient set: %w", err)
+	}
+	for c := uintptr(0); c < 64; c++ {
+		if keep&(1<<c) != 0 {
+			continue
+		}
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL || err == unix.EPERM {
+			break // past the last capability, or not allowed to
+		}
+		if err != nil {
+			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
+		}
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&head, &have[0]); err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	var want [2]unix.CapUserData
+	for i := range want {
+		want[i].Permitted = have[i].Permitted & uint32(keep>>(32*i))
+		want[i].Effective = want[i].Permitted
+	}
+	if err := unix.Capset(&head, &want[0]); err != nil {
+		return fmt.Errorf("capset: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
+)
+
+// TestConformance runs as whoever runs the tests.
+func TestConformance(t *testing.T) {
+	sandboxtest.Run(t, func() sandbox.Backend { return newBackend(t) })
+}
+
+// TestConformanceWithoutNamespaces runs it with Landlock and the filter alone.
+func TestConformanceWithoutNamespaces(t *testing.T) {
+	sandboxtest.Run(t, func() sandbox.Backend { return newPlainBackend(t) })
+}
+
+// TestConformanceAsUser runs the same suite as an ordinary user.
+func TestConformanceAsUser(t *testing.T) { againAsUser(t, "^TestConformance(WithoutNamespaces)?$") }
+
+func newBackend(t testing.TB) *Backend {
+	t.Helper()
+	b, err := New(Options{Helper: realHelper(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// helperVariable names a helper that is built already.
+const helperVariable = "LINUXSANDBOX_TEST_HELPER"
+
+var built struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// realHelper builds the helper once, as `make build` does. The test binary could
+// serve too (TestStart), but with the race detector it takes a second each time.
+func realHelper(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv(helperVariable); path != "" {
+		return path
+	}
+	built.once.Do(func() {
+		var dir string
+		if dir, built.err = os.MkdirTemp("", "helper"); built.err != nil {
+			return
+		}
+		built.path = filepath.Join(dir, HelperName)
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built.path, "codeagent/cmd/linux-sandbox-helper")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("build the helper: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+const plainUser = 1001
+
+// againAsUser runs tests of this binary as uid 1001, in files of its own.
+func againAsUser(t *testing.T, pattern string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become another user")
+	}
+	dir, err := os.MkdirTemp("", "as-user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	binary := filepath.Join(dir, "tests")
+	copyFile(t, "/proc/self/exe", binary)
+	helper := filepath.Join(dir, HelperName)
+	copyFile(t, realHelper(t), helper)
+	temp := filepath.Join(dir, "tmp")
+	for _, step := range []error{os.Chmod(dir, 0o755), os.Mkdir(temp, 0o700), os.Chown(temp, plainUser, plainUser)} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	cmd := exec.Command(binary, "-test.run", pattern, "-test.v")
+	cmd.Dir = temp
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, helperVariable+"="+helper)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+		t.Errorf("as uid %d: %v\n%s", plainUser, err, out)
+	} else {
+		t.Logf("as uid %d:\n%s", plainUser, out)
+	}
+}
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	src, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(dst, src)
+	}
+	if err == nil {
+		err = dst.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newPlainBackend is a backend whose keepers get no namespaces.
+func newPlainBackend(t testing.TB) *Backend {
+	t.Helper()
+	b := newBackend(t)
+	b.plain = errPlain
+	return b
+}
+
+var errPlain = errors.New("the test wants none")

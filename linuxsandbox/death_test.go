@@ -1,0 +1,269 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// roleVariable makes the test binary play codeagent: it starts one command in
+// the sandbox with its own three files and prints how it ended.
+const roleVariable = "LINUXSANDBOX_TEST_ROLE"
+
+// playRole is called by TestMain.
+func playRole() {
+	role := os.Getenv(roleVariable)
+	if role == "" {
+		return
+	}
+	if role == "sweeper" {
+		playSweeper()
+	}
+	signal.Ignore(syscall.SIGINT)
+	b, err := New(Options{Helper: os.Getenv(helperVariable)})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	if role != "foreground-contained" && role != "contained" {
+		b.plain = errPlain
+	}
+	ws := os.Getenv("WS")
+	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.Protected{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
+	proc, err := b.Start(context.Background(), p, sandbox.Command{
+		Path: "/bin/sh", Args: []string{"sh", "-c", os.Getenv("SCRIPT")}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"},
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Foreground: strings.HasPrefix(role, "foreground"),
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	st, err := proc.Wait()
+	fmt.Println("ended", st.Exit, st.Signal, err)
+	os.Exit(0)
+}
+
+func agentIn(t *testing.T, role, script string) (*exec.Cmd, string) {
+	t.Helper()
+	ws := t.TempDir()
+	if err := os.Mkdir(filepath.Join(ws, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(ws, "bin", "codeagent"), []byte(programText), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "WS="+ws, "SCRIPT="+script, helperVariable+"="+realHelper(t), "GORACE=atexit_sleep_ms=0")
+	return cmd, ws
+}
+
+// alive reports whether pid is a process that has not ended.
+func alive(pid int) bool {
+	p, ok := readProc(pid)
+	return ok && p.state != 'Z' && p.state != 'X'
+}
+
+// TestCodeagentKilled: kill -9 of codeagent ends the command and all it started,
+// and the keeper puts codeagent's own files back.
+func TestCodeagentKilled(t *testing.T) {
+	// The keeper becomes this process's child, so that its end can be waited for.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	cmd, ws := agentIn(t, "background", "echo evil > bin/codeagent; sleep 1000 & (setsid sleep 1000 &) ; echo $PPID $$ $!; sleep 1000")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	pids := strings.Fields(line)
+	if data, err := os.ReadFile(filepath.Join(ws, "bin", "codeagent")); err != nil || string(data) != "evil\n" {
+		t.Fatalf("the command did not change the file: %q, %v", data, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// Every process of the command holds the pipe.
+	if rest, err := io.ReadAll(r); err != nil || len(rest) != 0 {
+		t.Errorf("after the kill: %q, %v", rest, err)
+	}
+	_ = cmd.Wait()
+	keeper, _ := strconv.Atoi(pids[0])
+	if _, err := unix.Wait4(keeper, nil, 0, nil); err != nil {
+		t.Errorf("wait for the keeper: %v", err)
+	}
+	for _, text := range pids[1:] {
+		if pid, _ := strconv.Atoi(text); alive(pid) {
+			t.Errorf("process %d outlives codeagent", pid)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(ws, "bin", "codeagent")); err != nil || string(data) != programText {
+		t.Errorf("codeagent's own file after its death: %q, %v", data, err)
+	}
+}
+
+// TestKeeperKilled: when the keeper itself is killed, Wait returns and nothing
+// is left.
+func TestKeeperKilled(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { keeperKilled(t, newPlainBackend(t)) })
+	t.Run("contained", func(t *testing.T) { keeperKilled(t, newBackend(t)) })
+}
+
+func keeperKilled(t *testing.T, b *Backend) {
+	defer b.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	proc, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; echo $PPID $!; sleep 1000"},
+		Dir: "/", Env: []string{"PATH=/bin:/usr/bin"}, Stdout: w,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	in := bufio.NewReader(r)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(strings.Fields(line)) != 2 {
+		t.Fatalf("the command says %q", line)
+	}
+	if err := unix.Kill(proc.(*process).keeper.pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := proc.Wait(); err != nil || st != (sandbox.Status{Exit: -1, Signal: 9}) {
+		t.Errorf("wait: %+v, %v", st, err)
+	}
+	if err := unix.SetNonblock(int(r.Fd()), true); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := unix.Read(int(r.Fd()), make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("after Wait somebody still holds the output: %d, %v", n, err)
+	}
+}
+
+// TestCommandCannotReachKeeper: no thread of the keeper can be signalled, and
+// its memory, environment and descriptors cannot be read.
+func TestCommandCannotReachKeeper(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	proc, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{
+		Path: "/bin/sh", Args: []string{"sh", "-c", `
+			for t in /proc/$PPID/task/*; do n=$((n+1)); kill -9 ${t##*/} 2>/dev/null && echo killed; kill -STOP ${t##*/} 2>/dev/null && echo stopped; done
+			for f in environ mem maps fd/3 cwd exe; do (: < /proc/$PPID/$f) 2>/dev/null && echo read $f; done
+			echo $n threads`},
+		Dir: "/", Env: []string{"PATH=/bin:/usr/bin"}, Stdout: out, Stderr: out,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := proc.Wait()
+	text, _ := os.ReadFile(out.Name())
+	if err != nil || st.Exit != 0 || strings.Count(string(text), "\n") != 1 || !strings.HasSuffix(string(text), " threads\n") || strings.HasPrefix(string(text), "0") {
+		t.Errorf("status %+v, %v, the command says: %s", st, err, text)
+	}
+	if os.Getuid() == 0 {
+		againAsUser(t, "^TestCommandCannotReachKeeper$")
+	}
+}
+
+// TestForeground: the command reads from the terminal and gets its Ctrl+C; the
+// keeper stays and reports.
+func TestForeground(t *testing.T) {
+	for _, role := range []string{"foreground", "foreground-contained"} {
+		t.Run(role, func(t *testing.T) { foreground(t, role) })
+	}
+}
+
+func foreground(t *testing.T, role string) {
+	master, slave := openTerminal(t)
+	cmd, _ := agentIn(t, role, `read x; echo "got $x"; echo ready; exec sleep 1000`)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	if _, err := master.WriteString("a line\n"); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(master)
+	expect := func(want string) {
+		t.Helper()
+		for {
+			line, err := in.ReadString('\n')
+			if strings.Contains(line, want) {
+				return
+			}
+			if err != nil {
+				t.Fatalf("no %q: %v", want, err)
+			}
+		}
+	}
+	expect("got a line")
+	expect("ready")
+	if _, err := master.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	expect("ended -1 2 <nil>")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func openTerminal(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master, slave
+}

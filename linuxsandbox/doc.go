@@ -1,0 +1,40 @@
+// Package linuxsandbox confines commands on Linux with Landlock, seccomp and a
+// keeper process. It has two halves with Spec between them:
+//
+//	codeagent: Backend.Start            linux-sandbox-helper: HelperMain
+//	   plan(policy, kernel)                main thread: unrestricted, reaps
+//	   rules, roots, guards                command thread, locked:
+//	   socketpair ── Spec ──────────────▶    ruleset, capabilities, no_new_privs,
+//	              ◀── ready, listener ───    Landlock, seccomp, self-test
+//	              ─── go ──────────────▶     fork; in the child: limits, one more
+//	              ◀── started / failed ──    Landlock layer for signals, execve
+//	   broker     ◀── asked, answered ──▶    chmod, utimensat, … of the command (broker.go)
+//	              ─── signal, end ─────▶     passes signals on, kills everything
+//	              ◀── exited, gone ──────  main thread: the last child is reaped
+//
+// The parent half decides, the helper half only carries out. Whatever cannot be
+// set up is a *sandbox.StartError with exit code 125 and the command does not
+// run; whatever is not enforced here is a sandbox.Weakness.
+package linuxsandbox
+
+import "hash"
+
+// HelperName is the helper's file name, and the name under which codeagent
+// starts itself where that file is missing: a program whose argv[0] has this
+// base name must call HelperMain and nothing else.
+const HelperName = "linux-sandbox-helper"
+
+// Options say where the helper is.
+type Options struct {
+	// Helper is the path of linux-sandbox-helper. Empty: the file of that name
+	// beside the running executable, else the running executable itself under
+	// the helper's name.
+	Helper string
+	// HelperSum is the SHA-512 of the helper in hex, as linked into codeagent by
+	// the build. When set, New refuses a helper file with another sum. It does
+	// not apply where codeagent serves as its own helper.
+	HelperSum string
+	// Hash is sha512.New, needed with HelperSum. It is handed in because package
+	// crypto would make the helper half a megabyte larger and slower to start.
+	Hash func() hash.Hash
+}

@@ -1,0 +1,300 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// host plays codeagent and the rest of the machine: it starts the victims, owns
+// the listeners that they try to reach and the processes they try to harm.
+type host struct {
+	t       *testing.T
+	binary  string
+	base    string
+	backend *Backend
+
+	// served are the listeners, for flush.
+	served []net.Addr
+	// hosts wait, by a row's folder, for the host's own part in it.
+	hosts map[string]func() error
+
+	mu   sync.Mutex
+	got  map[string]bool // what reached a listener; guarded by mu
+	news chan struct{}   // has an element when something was added to got
+}
+
+// hostSecret is in the environment and the memory of the host, and in files
+// that may not be read.
+const hostSecret = "the-secret-of-the-host"
+
+// newHost makes a host with files on no temporary file system: a sandbox that
+// gives commands a /tmp of their own would hide them there.
+func newHost(t *testing.T) *host {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv(envStage), "rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(dir) })
+	b := newBackend(t)
+	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// removeAll also removes folders that a victim closed.
+func removeAll(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// bare runs a victim as a plain child.
+func (h *host) bare(s scene, _ string) string {
+	cmd := exec.Command(h.binary)
+	cmd.Args = []string{victimName}
+	cmd.Env, cmd.Dir = h.env(s), "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(s.Rows) > 1 {
+		h.t.Errorf("victim: %v\n%s", err, out)
+	}
+	h.flush()
+	return string(out)
+}
+
+// boxed runs a victim as a command of the backend.
+func (h *host) boxed(s scene, p sandbox.Policy) string {
+	_, out := run(h.t, h.backend, p, sandbox.Command{
+		Path: h.binary, Args: []string{victimName}, Dir: filepath.Join(s.Base, "ws"), Env: h.env(s),
+	})
+	h.flush()
+	return out
+}
+
+func (h *host) env(s scene) []string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return []string{envScene + "=" + string(text), "PATH=/usr/bin:/bin"}
+}
+
+// furnish makes a row's folders, with what its kind asks for: out holds file,
+// program, dir/file and empty/, ws holds mine and sub/, secret holds file and
+// dir/file.
+func furnish(t *testing.T, h *host, a attempt, p place) {
+	t.Helper()
+	for _, dir := range []string{p.out, p.in + "/sub"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.put(p.in+"/mine", "data\n", 0o644)
+	if a.policy == "reads" || a.policy == "roots" {
+		h.put(p.secret+"/file", hostSecret, 0o644)
+		h.put(p.secret+"/dir/file", hostSecret, 0o644)
+	}
+	if a.policy == "" && a.before == nil || a.policy == "roots" || a.weakness == "metadata" {
+		h.put(p.out+"/file", "data\n", 0o644)
+		h.put(p.out+"/dir/file", "data\n", 0o644)
+		h.put(p.out+"/program", "#!/bin/sh\necho ran\n", 0o755)
+		if err := os.Mkdir(p.out+"/empty", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// put writes a file and makes the folders on the way.
+func (h *host) put(path, text string, mode os.FileMode) {
+	h.t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), mode)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// picture is all that can be seen of a row's folders outside and of the watched
+// paths in the workspace.
+func picture(p place, watch []string) string {
+	var b strings.Builder
+	describe(&b, p.out)
+	describe(&b, p.secret)
+	for _, w := range watch {
+		describe(&b, filepath.Join(p.in, w))
+	}
+	return b.String()
+}
+
+func describe(b *strings.Builder, root string) {
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		var st unix.Stat_t
+		if err != nil || unix.Lstat(path, &st) != nil {
+			fmt.Fprintf(b, "%s: absent\n", path)
+			return nil
+		}
+		target, _ := os.Readlink(path)
+		var text []byte
+		if d.Type().IsRegular() {
+			text, _ = os.ReadFile(path)
+		}
+		names := make([]byte, 256)
+		n, _ := unix.Llistxattr(path, names)
+		fmt.Fprintf(b, "%s: %o %d:%d %d links %d bytes inode %d %v %v %q %q %q\n", path, st.Mode, st.Uid, st.Gid, st.Nlink, st.Size,
+			st.Ino, st.Mtim, st.Ctim, target, text, names[:max(n, 0)])
+		return nil
+	})
+}
+
+// hears notes that something reached a listener.
+func (h *host) hears(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.got[text] = true
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
+}
+
+// flush waits until all that was sent to the listeners has been heard: what the
+// host itself sends last arrives last.
+func (h *host) flush() {
+	h.t.Helper()
+	for i, addr := range h.served {
+		c, err := net.Dial(addr.Network(), addr.String())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		marker := fmt.Sprintf("flush %d", i)
+		if _, err := c.Write([]byte(marker)); err != nil {
+			h.t.Fatal(err)
+		}
+		c.Close()
+		for !h.heard(marker) {
+			<-h.news
+		}
+	}
+	for i := range h.served {
+		h.forget(fmt.Sprintf("flush %d", i))
+	}
+}
+
+func (h *host) heard(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.got[text]
+}
+
+func (h *host) forget(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.got, text)
+}
+
+// listen opens the listeners that every row may try to reach.
+func (h *host) listen(s *scene) {
+	h.t.Helper()
+	s.TCP = h.serve("tcp", "127.0.0.1:0")
+	s.TCPAny = h.serve("tcp", "0.0.0.0:0")
+	s.TCP6 = h.serve("tcp", "[::1]:0")
+	s.UDP = h.serve("udp", "127.0.0.1:0")
+	s.UDP6 = h.serve("udp", "[::1]:0")
+	s.Abstract = "@codeagent-escape-" + strconv.Itoa(os.Getpid())
+	h.serve("unix", s.Abstract)
+	h.serve("unixgram", s.Abstract+"-d")
+}
+
+// serve notes what comes in at address and returns the port, 0 where there is
+// no such device.
+func (h *host) serve(network, address string) int {
+	h.t.Helper()
+	switch network {
+	case "udp", "unixgram":
+		c, err := net.ListenPacket(network, address)
+		if err != nil {
+			return h.noDevice(network, address, err)
+		}
+		h.t.Cleanup(func() { c.Close() })
+		h.served = append(h.served, c.LocalAddr())
+		go h.packets(c)
+		if a, ok := c.LocalAddr().(*net.UDPAddr); ok {
+			return a.Port
+		}
+		return 0
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return h.noDevice(network, address, err)
+	}
+	h.t.Cleanup(func() { l.Close() })
+	h.served = append(h.served, l.Addr())
+	go h.streams(l)
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}
+
+func (h *host) noDevice(network, address string, err error) int {
+	if !strings.Contains(address, "::1") {
+		h.t.Fatal(err)
+	}
+	h.t.Logf("%s %s: %v", network, address, err)
+	return 0
+}
+
+// streams ends when the listener is closed.
+func (h *host) streams(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		h.hears("someone at " + l.Addr().String())
+		buf := make([]byte, 512)
+		if n, _ := c.Read(buf); n > 0 {
+			h.hears(string(buf[:n]))
+		}
+		c.Close()
+	}
+}
+
+// packets ends when the socket is closed.
+func (h *host) packets(c net.PacketConn) {
+	buf := make([]byte, 2048)
+	for {
+		n, _, err := c.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		h.hears(string(buf[:n]))
+	}
+}

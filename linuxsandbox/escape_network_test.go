@@ -1,0 +1,235 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// reaches is a row that sends its token to a listener of the host; what counts
+// is whether it is heard there.
+func reaches(name, escape, protects string, do func(p place, token []byte) error) attempt {
+	return attempt{
+		name: name, escape: escape, protects: protects,
+		do: func(p place) error { return do(p, []byte(p.in)) },
+		landed: func(h *host, p place) bool {
+			defer h.forget(p.in)
+			return h.heard(p.in)
+		},
+	}
+}
+
+const localServices = "services on the loopback device, and with them the network"
+
+// sends makes a socket, connects it and writes.
+func sends(family, kind, proto int, to unix.Sockaddr, token []byte) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, to); err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, token)
+	return err
+}
+
+func loopback(port int) *unix.SockaddrInet4 {
+	return &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+}
+
+func loopback6(port int) *unix.SockaddrInet6 {
+	return &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}
+}
+
+const protoMPTCP = 262
+
+// networkEscapes reach the host's own network, or make sockets of families that
+// have nothing to do in a sandbox.
+func networkEscapes() []attempt {
+	tcp := func(name, escape string, do func(p place, token []byte) error) attempt {
+		return reaches(name, escape, localServices, do)
+	}
+	rows := []attempt{
+		tcp("TCP", "E51", func(p place, t []byte) error { return sends(unix.AF_INET, unix.SOCK_STREAM, 0, loopback(p.TCP), t) }),
+		tcp("TCP to 0.0.0.0", "E51", func(p place, t []byte) error {
+			return sends(unix.AF_INET, unix.SOCK_STREAM, 0, &unix.SockaddrInet4{Port: p.TCP}, t)
+		}),
+		tcp("TCP to another address of the loopback device", "E51", func(p place, t []byte) error {
+			return sends(unix.AF_INET, unix.SOCK_STREAM, 0, &unix.SockaddrInet4{Port: p.TCPAny, Addr: [4]byte{127, 8, 9, 10}}, t)
+		}),
+		tcp("TCP to a mapped address", "E43", func(p place, t []byte) error {
+			return sends(unix.AF_INET6, unix.SOCK_STREAM, 0, &unix.SockaddrInet6{Port: p.TCP, Addr: [16]byte{10: 255, 11: 255, 12: 127, 15: 1}}, t)
+		}),
+		tcp("TCP over version 6", "E51", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_STREAM, 0, loopback6(p.TCP6), t) }),
+		tcp("TCP Fast Open", "E49", fastOpen),
+		tcp("TCP that does not block", "E46", func(p place, t []byte) error {
+			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", p.TCP))
+			if err == nil {
+				_, err = c.Write(t)
+				err = errors.Join(err, c.Close())
+			}
+			return err
+		}),
+		tcp("MPTCP", "E49", func(p place, t []byte) error {
+			return sends(unix.AF_INET, unix.SOCK_STREAM, protoMPTCP, loopback(p.TCP), t)
+		}),
+		tcp("UDP, connected", "E42", func(p place, t []byte) error { return sends(unix.AF_INET, unix.SOCK_DGRAM, 0, loopback(p.UDP), t) }),
+		tcp("UDP by sendto", "E42", func(p place, t []byte) error {
+			return onSocket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return unix.Sendto(fd, t, 0, loopback(p.UDP)) })
+		}),
+		tcp("UDP by sendmsg", "E42", func(p place, t []byte) error {
+			return onSocket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return unix.Sendmsg(fd, t, nil, loopback(p.UDP), 0) })
+		}),
+		tcp("UDP by sendmmsg", "E42", func(p place, t []byte) error {
+			var to [16]byte
+			*(*uint16)(unsafe.Pointer(&to)) = unix.AF_INET
+			binary.BigEndian.PutUint16(to[2:], uint16(p.UDP))
+			copy(to[4:], []byte{127, 0, 0, 1})
+			return onSocket(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return sendMany(fd, to[:], t) })
+		}),
+		tcp("UDP over version 6", "E42", func(p place, t []byte) error { return sends(unix.AF_INET6, unix.SOCK_DGRAM, 0, loopback6(p.UDP6), t) }),
+		tcp("by another program", "E46", shellDials),
+	}
+	return append(rows, families()...)
+}
+
+// fastOpen sends data with the first packet of a connection: Landlock's rules
+// for connect(2) do not see it.
+func fastOpen(p place, token []byte) error {
+	return onSocket(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error {
+		return unix.Sendto(fd, token, unix.MSG_FASTOPEN, loopback(p.TCP))
+	})
+}
+
+func onSocket(family, kind int, f func(fd int) error) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(fd)
+}
+
+// sendMany is sendmmsg(2) with one message.
+func sendMany(fd int, to, text []byte) error {
+	iov := unix.Iovec{Base: &text[0]}
+	iov.SetLen(len(text))
+	many := struct {
+		head unix.Msghdr
+		sent uint32
+	}{}
+	many.head.Name, many.head.Namelen = &to[0], uint32(len(to))
+	many.head.Iov = &iov
+	many.head.SetIovlen(1)
+	return rawCall(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&many)), 1, 0)
+}
+
+// families are rows that make a socket of one family.
+func families() []attempt {
+	family := func(name, escape, protects string, root bool, family, kind, proto int) attempt {
+		return attempt{name: "socket: " + name, escape: escape, protects: protects, word: true, rootOnly: root, do: func(place) error {
+			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
+			if err == nil {
+				err = unix.Close(fd)
+			}
+			return err
+		}}
+	}
+	return []attempt{
+		family("IPv4", "E46", "the network", false, unix.AF_INET, unix.SOCK_STREAM, 0),
+		family("IPv6", "E46", "the network", false, unix.AF_INET6, unix.SOCK_DGRAM, 0),
+		family("raw", "E46", "the network", true, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP),
+		family("packet", "E46", "the network", true, unix.AF_PACKET, unix.SOCK_RAW, 0),
+		family("netlink: routes", "E46", "the machine's network set-up", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE),
+		family("netlink: device events", "-", "the machine's devices", false, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
+		family("unix, datagrams", "E38", "path sockets", false, unix.AF_UNIX, unix.SOCK_DGRAM, 0),
+	}
+}
+
+// shellDials lets bash connect: it knows /dev/tcp.
+func shellDials(p place, token []byte) error {
+	return runQuiet("/bin/bash", "-c", fmt.Sprintf("printf %%s '%s' > /dev/tcp/127.0.0.1/%d", token, p.TCP))
+}
+
+// socketEscapes reach services by the names of their sockets.
+func socketEscapes() []attempt {
+	const services = "services behind path sockets: container engines, key agents, message buses, displays"
+	const (
+		stream   = unix.SOCK_STREAM
+		datagram = unix.SOCK_DGRAM
+	)
+	named := func(name, escape, network, at string, do func(p place, path string, t []byte) error) attempt {
+		a := reaches("socket path: "+name, escape, services, func(p place, t []byte) error { return do(p, p.out+"/"+at, t) })
+		a.before = func(h *host, p place) { h.serve(network, p.out+"/"+at) }
+		return a
+	}
+	connects := func(kind int) func(p place, path string, t []byte) error {
+		return func(_ place, path string, t []byte) error {
+			return sends(unix.AF_UNIX, kind, 0, &unix.SockaddrUnix{Name: path}, t)
+		}
+	}
+	to := func(path string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: path} }
+	return []attempt{
+		named("stream, like docker.sock", "E35", "unix", "docker.sock", connects(stream)),
+		named("stream, like a key agent's", "E35", "unix", "agent.1", connects(stream)),
+		named("seqpacket", "E35", "unixpacket", "s", connects(unix.SOCK_SEQPACKET)),
+		named("datagram, connected", "E38", "unixgram", "d", connects(datagram)),
+		named("datagram by sendto", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			return onSocket(unix.AF_UNIX, datagram, func(fd int) error { return unix.Sendto(fd, t, 0, to(path)) })
+		}),
+		named("datagram by sendmsg", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			return onSocket(unix.AF_UNIX, datagram, func(fd int) error { return unix.Sendmsg(fd, t, nil, to(path), 0) })
+		}),
+		named("datagram by sendmmsg", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			addr := append([]byte{unix.AF_UNIX, 0}, path...)
+			return onSocket(unix.AF_UNIX, datagram, func(fd int) error { return sendMany(fd, append(addr, 0), t) })
+		}),
+		named("datagram from a pair of sockets", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			pair, err := unix.Socketpair(unix.AF_UNIX, datagram, 0)
+			if err != nil {
+				return err
+			}
+			return unix.Sendto(pair[0], t, 0, to(path))
+		}),
+		named("datagram pair connected anew", "E38", "unixgram", "d", func(_ place, path string, t []byte) error {
+			pair, err := unix.Socketpair(unix.AF_UNIX, datagram, 0)
+			if err != nil {
+				return err
+			}
+			if err := unix.Connect(pair[0], to(path)); err != nil {
+				return err
+			}
+			_, err = unix.Write(pair[0], t)
+			return err
+		}),
+		named("relative", "E35", "unix", "s", func(p place, _ string, t []byte) error {
+			return errors.Join(os.Chdir(p.out), sends(unix.AF_UNIX, stream, 0, to("s"), t))
+		}),
+		named("through a symlink", "E35", "unix", "s", func(p place, path string, t []byte) error {
+			return errors.Join(os.Symlink(path, p.in+"/l"), sends(unix.AF_UNIX, stream, 0, to(p.in+"/l"), t))
+		}),
+		named("through a descriptor", "E35", "unix", "s", func(p place, path string, t []byte) error {
+			return withFD(path, unix.O_PATH, func(fd int) error {
+				return sends(unix.AF_UNIX, stream, 0, to(fmt.Sprintf("/proc/self/fd/%d", fd)), t)
+			})
+		}),
+		reaches("abstract socket, like a display's", "E35", services, func(p place, t []byte) error {
+			return sends(unix.AF_UNIX, stream, 0, to(p.Abstract), t)
+		}),
+		reaches("abstract datagram", "E35", services, func(p place, t []byte) error {
+			return sends(unix.AF_UNIX, datagram, 0, to(p.Abstract+"-d"), t)
+		}),
+		{name: "a socket bound outside", escape: "E35", protects: "files outside the write roots", do: func(p place) error {
+			return onSocket(unix.AF_UNIX, stream, func(fd int) error { return unix.Bind(fd, to(p.out+"/bound")) })
+		}},
+	}
+}

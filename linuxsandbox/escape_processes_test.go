@@ -1,0 +1,241 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A friend is another process of the same user, outside of the sandbox. It has
+// the secret in its environment, and ends with the test.
+
+// harms is a row that ends or stops a friend, whose pid do is given.
+func harms(name, escape string, do func(pid int) error) attempt {
+	a := onFriend(name, escape, "the user's other processes", do)
+	a.word = false
+	a.landed = func(h *host, p place) bool {
+		pid := friendOf(p)
+		var status unix.WaitStatus
+		// A signal that was delivered has been acted on, or is about to be: the
+		// first wait of a friend that lives on returns 0.
+		for range 100 {
+			if got, err := unix.Wait4(pid, &status, unix.WNOHANG|unix.WUNTRACED, nil); got != 0 || err != nil {
+				return true
+			}
+			poll := []unix.PollFd{{Fd: -1}}
+			_, _ = unix.Poll(poll, 1)
+		}
+		return false
+	}
+	return a
+}
+
+// onFriend is a row that does something to a friend, with success for proof.
+func onFriend(name, escape, protects string, do func(pid int) error) attempt {
+	return attempt{
+		name: name, escape: escape, protects: protects, word: true, before: befriend,
+		do: func(p place) error { return do(friendOf(p)) },
+	}
+}
+
+func befriend(h *host, p place) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.Env = []string{"SECRET=" + hostSecret}
+	if err := cmd.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	h.put(p.in+"/friend", strconv.Itoa(cmd.Process.Pid), 0o644)
+}
+
+func friendOf(p place) int {
+	text, err := os.ReadFile(p.in + "/friend")
+	pid, bad := strconv.Atoi(string(text))
+	if err != nil || bad != nil || pid <= 1 {
+		panic("no friend: a pid that is not one could mean every process")
+	}
+	return pid
+}
+
+func procOf(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+func processEscapes() []attempt {
+	const memory = "the memory and environment of the user's other processes"
+	rows := []attempt{
+		harms("kill", "E39", func(pid int) error { return unix.Kill(pid, unix.SIGKILL) }),
+		harms("stop", "E39", func(pid int) error { return unix.Kill(pid, unix.SIGSTOP) }),
+		harms("terminate", "E39", func(pid int) error { return unix.Kill(pid, unix.SIGTERM) }),
+		harms("tgkill", "E39", func(pid int) error { return unix.Tgkill(pid, pid, unix.SIGKILL) }),
+		harms("tkill", "E39", func(pid int) error { return rawCall(unix.SYS_TKILL, uintptr(pid), uintptr(unix.SIGKILL)) }),
+		harms("rt_sigqueueinfo", "E39", func(pid int) error {
+			info := [32]int32{int32(unix.SIGKILL), 0, -1}
+			return rawCall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(unix.SIGKILL), uintptr(unsafe.Pointer(&info)))
+		}),
+		harms("pidfd_send_signal", "E39", func(pid int) error {
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				return err
+			}
+			return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		}),
+		harms("a signal by a socket's owner", "E39", ownedSocket),
+		harms("the shell's kill", "E39", func(pid int) error { return runQuiet("/bin/sh", "-c", "kill -9 "+strconv.Itoa(pid)) }),
+		onFriend("read environ", "E39", memory, func(pid int) error { return hasSecret(procOf(pid, "environ")) }),
+		onFriend("open mem", "E39", memory, func(pid int) error {
+			return withFD(procOf(pid, "mem"), unix.O_RDWR, func(int) error { return nil })
+		}),
+		onFriend("read maps", "E39", memory, func(pid int) error { return hasBytes(procOf(pid, "maps")) }),
+		onFriend("what its descriptors are", "E39", memory, func(pid int) error { _, err := os.Readlink(procOf(pid, "fd/0")); return err }),
+		onFriend("open its descriptor", "E39", memory, func(pid int) error {
+			return withFD(procOf(pid, "fd/0"), unix.O_RDONLY, func(int) error { return nil })
+		}),
+		onFriend("its working folder", "E6", memory, func(pid int) error { _, err := os.Readlink(procOf(pid, "cwd")); return err }),
+		onFriend("its root", "E6", memory, func(pid int) error { _, err := os.ReadDir(procOf(pid, "root")); return err }),
+		onFriend("its program", "E6", memory, func(pid int) error {
+			return withFD(procOf(pid, "exe"), unix.O_RDONLY, func(int) error { return nil })
+		}),
+		onFriend("its chance to be ended for want of memory", "-", "the user's other processes", func(pid int) error {
+			return writeText(procOf(pid, "oom_score_adj"), "500")
+		}),
+	}
+	return append(rows, foreignEscapes()...)
+}
+
+// foreignEscapes use calls on other processes, and look at codeagent itself.
+func foreignEscapes() []attempt {
+	const sched = "the scheduling and limits of the user's other processes"
+	rows := []attempt{
+		onFriend("trace another process", "E39", "the user's other processes", func(pid int) error { return unix.PtraceSeize(pid) }),
+		onFriend("process_vm_readv of another process", "E39", "the user's other processes", func(pid int) error {
+			// Without an address the call only looks whether it may.
+			return rawCall(unix.SYS_PROCESS_VM_READV, uintptr(pid), 0, 0, 0, 0, 0)
+		}),
+		onFriend("nice of another process", "-", sched, func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) }),
+		onFriend("limits of another process", "-", sched, func(pid int) error {
+			return unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+		}),
+		onFriend("affinity of another process", "-", sched, func(pid int) error {
+			var set unix.CPUSet
+			set.Set(0)
+			return unix.SchedSetaffinity(pid, &set)
+		}),
+		onFriend("a descriptor of another process", "E39", "the user's other processes", func(pid int) error {
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				return err
+			}
+			got, err := unix.PidfdGetfd(fd, 0, 0)
+			if err == nil {
+				unix.Close(got)
+			}
+			return err
+		}),
+	}
+	codeagent := func(name, escape string, do func(p place) error) attempt {
+		return attempt{name: "codeagent: " + name, escape: escape, protects: "codeagent itself, its keys and what it has open", word: true, do: do}
+	}
+	return append(rows,
+		codeagent("signal it", "E39", func(p place) error { return unix.Kill(p.Host, unix.SIGURG) }),
+		codeagent("signal the parent", "E39", func(place) error { return unix.Kill(os.Getppid(), unix.SIGCONT) }),
+		codeagent("its environment", "E39", func(p place) error { return hasSecret(procOf(p.Host, "environ")) }),
+		codeagent("its memory", "E39", func(p place) error {
+			return withFD(procOf(p.Host, "mem"), unix.O_RDONLY, func(int) error { return nil })
+		}),
+		codeagent("what its descriptors are", "E39", func(p place) error { _, err := os.Readlink(procOf(p.Host, "fd/0")); return err }),
+		codeagent("its root", "E6", func(p place) error { _, err := os.ReadDir(procOf(p.Host, "root/")); return err }),
+		codeagent("its limits", "-", func(p place) error {
+			// Those it has: it handed them down.
+			var same unix.Rlimit
+			return errors.Join(unix.Getrlimit(unix.RLIMIT_CORE, &same), unix.Prlimit(p.Host, unix.RLIMIT_CORE, &same, nil))
+		}),
+		codeagent("the parent's environment", "E39", func(p place) error { return hasBytes(procOf(os.Getppid(), "environ")) }),
+		codeagent("the parent's memory", "E39", func(p place) error {
+			return withFD(procOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
+		}),
+	)
+}
+
+// ownedSocket makes a pid the owner of a socket, which the kernel signals when
+// something arrives: no call names the victim of the signal then.
+func ownedSocket(pid int) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	for _, set := range [][2]int{{unix.F_SETOWN, pid}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
+		if _, err := unix.FcntlInt(uintptr(pair[0]), set[0], set[1]); err != nil {
+			return fmt.Errorf("fcntl %d: %w", set[0], err)
+		}
+	}
+	_, err = unix.Write(pair[1], []byte("x"))
+	return err
+}
+
+func hasBytes(path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil && len(data) == 0 {
+		err = errors.New("nothing is there")
+	}
+	return err
+}
+
+func writeText(path, text string) error { return os.WriteFile(path, []byte(text), 0) }
+
+func runQuiet(path string, args ...string) error { return exec.Command(path, args...).Run() }
+
+// leftEscapes leave a process behind that outlives the command.
+func leftEscapes() []attempt {
+	left := func(name, script string) attempt {
+		return attempt{
+			name: "left behind: " + name, escape: "E33", protects: "the machine after the command's end", alone: true,
+			do:     func(p place) error { return leave(p, script) },
+			landed: func(h *host, p place) bool { return outlives(h, p) },
+		}
+	}
+	return []attempt{
+		left("in the background", `sleep 1000 & echo $! > left`),
+		left("in a session of its own", `setsid sh -c 'echo $$ > left; exec sleep 1000' &`),
+		left("forked twice", `(setsid sh -c 'sleep 1000 & echo $! > left' &)`),
+		left("deaf to signals", `setsid sh -c 'trap "" HUP INT TERM QUIT; echo $$ > left; while :; do sleep 1000; done' &`),
+		left("stopped", `sh -c 'echo $$ > left; kill -STOP $$; exec sleep 1000' &`),
+		left("under a parent of its own that stays", `setsid sh -c 'sh -c "echo \$\$ > left; exec sleep 1000"; exec sleep 1000' &`),
+	}
+}
+
+// leave runs a script that leaves something behind, and waits until it has.
+func leave(p place, script string) error {
+	cmd := exec.Command("/bin/sh", "-c", "("+script+")\n while ! [ -s left ]; do :; done")
+	cmd.Dir = p.in
+	return cmd.Run()
+}
+
+// outlives reports whether a process of the row lives on, and ends it. Its pid
+// may be another here: it is known by its working folder.
+func outlives(h *host, p place) bool {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	found := false
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if cwd, err := os.Readlink(procOf(pid, "cwd")); err == nil && cwd == p.in {
+			found = true
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	return found
+}

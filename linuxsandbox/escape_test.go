@@ -1,0 +1,254 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// The table of escapes: one row is one real attempt at something that the
+// sandbox must keep. Each is made twice, in places of its own:
+//
+//	bare   by a plain child of the same user in the same setting: it must land
+//	boxed  by a command of the real backend: it must not
+//
+// What counts is what happened outside, seen from outside, and the attacker's
+// own word only where nothing can be seen. settings_test.go runs the table in
+// every setting and says which rows are not held there yet.
+
+// attempt is one row.
+type attempt struct {
+	name string
+	// escape is the number of the known escape, "-" when it has none.
+	escape string
+	// protects says what would be lost.
+	protects string
+	// policy names the policy it is tried under; "" is workspace-write.
+	policy string
+	// weakness is the id that Enforcement must state where the row is not held.
+	weakness string
+	// do tries; it runs in the victim. nil: it worked.
+	do func(p place) error
+	// watch are paths below the row's folder in the workspace that must stay as
+	// they are; its folder outside always must.
+	watch []string
+	// word: the attempt changes nothing that can be seen; it landed when do says so.
+	word bool
+	// before prepares the host for each try.
+	before func(h *host, p place)
+	// landed looks from outside, instead of comparing files.
+	landed func(h *host, p place) bool
+	// alone rows get a victim of their own.
+	alone bool
+	// race rows try again and again for place.Millis.
+	race bool
+	// rootOnly rows need capabilities to land without a sandbox.
+	rootOnly bool
+}
+
+// place is where one try of a row happens.
+type place struct {
+	// in lies in the workspace, out outside of it, secret may not be read under
+	// the policy "reads".
+	in, out, secret string
+	*scene
+}
+
+// scene is what a victim is told.
+type scene struct {
+	Rows []string
+	// Base holds ws, out and secret, each with one folder a row.
+	Base string
+	// Host is the pid of the process that plays codeagent.
+	Host int
+	// Ports of listeners on the loopback device, outside of the sandbox.
+	TCP, TCPAny, TCP6, UDP, UDP6 int
+	// Abstract is the name of an abstract socket.
+	Abstract string
+	// Millis is how long races run.
+	Millis int
+}
+
+func (s *scene) place(i int) place {
+	n := strconv.Itoa(i)
+	return place{filepath.Join(s.Base, "ws", n), filepath.Join(s.Base, "out", n), filepath.Join(s.Base, "secret", n), s}
+}
+
+// escapes is the whole table.
+func escapes() []attempt {
+	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
+		networkEscapes(), socketEscapes(), processEscapes(), leftEscapes(), raceEscapes(), duringEscapes())
+}
+
+// Environment and argv[0] of a victim.
+const (
+	victimName = "escape-victim"
+	envScene   = "CODEAGENT_TEST_SCENE"
+)
+
+const wordPrefix = "escape result: "
+
+// escapeVictim takes over the process when it was started as a victim: it makes
+// the attempts it is told and prints what came of each.
+func escapeVictim() {
+	if filepath.Base(os.Args[0]) != victimName {
+		return
+	}
+	var s scene
+	if err := json.Unmarshal([]byte(os.Getenv(envScene)), &s); err != nil {
+		fmt.Println("no scene:", err)
+		os.Exit(1)
+	}
+	table := escapes()
+	for _, name := range s.Rows {
+		i := slices.IndexFunc(table, func(a attempt) bool { return a.name == name })
+		fmt.Printf("%s%s\t%s\n", wordPrefix, name, wordOf(try(table[i], s.place(i))))
+	}
+	syscall.Exit(0) // os.Exit waits a second with the race detector
+}
+
+// try makes one attempt from the row's folder in the workspace, on a thread of
+// its own.
+func try(a attempt, p place) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := os.Chdir(p.in)
+		if err == nil {
+			err = a.do(p)
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+func wordOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
+}
+
+// words finds in a victim's output what each of its attempts came to.
+func words(out string) map[string]string {
+	said := map[string]string{}
+	for line := range strings.Lines(out) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), wordPrefix); ok {
+			name, word, _ := strings.Cut(rest, "\t")
+			said[name] = word
+		}
+	}
+	return said
+}
+
+// outcome is what one try came to.
+type outcome struct {
+	word   string
+	landed bool
+}
+
+// runs are the rows of one try, those together that one victim can make.
+func runs(table []attempt) [][]int {
+	together := map[string][]int{}
+	var out [][]int
+	for i, a := range table {
+		if a.alone || a.race {
+			out = append(out, []int{i})
+		} else {
+			together[a.policy] = append(together[a.policy], i)
+		}
+	}
+	for _, name := range []string{"", "reads", "roots", "own"} {
+		if len(together[name]) > 0 {
+			out = append(out, together[name])
+		}
+	}
+	return out
+}
+
+// attemptAll makes every attempt of the table once. start runs a victim with
+// the rows given, to its end.
+func (h *host) attemptAll(t *testing.T, s scene, table []attempt, skip func(attempt) bool, start func(s scene, policy string) string) map[string]outcome {
+	t.Helper()
+	results := map[string]outcome{}
+	for _, run := range runs(table) {
+		run = slices.DeleteFunc(run, func(i int) bool { return skip(table[i]) })
+		if len(run) == 0 {
+			continue
+		}
+		now, seen := s, map[int]string{}
+		now.Rows = nil
+		for _, i := range run {
+			now.Rows = append(now.Rows, table[i].name)
+			p := now.place(i)
+			furnish(t, h, table[i], p)
+			if table[i].before != nil {
+				table[i].before(h, p)
+			}
+			seen[i] = picture(p, table[i].watch)
+		}
+		out := start(now, table[run[0]].policy)
+		said := words(out)
+		for _, i := range run {
+			a, p := table[i], now.place(i)
+			word, told := said[a.name]
+			if !told {
+				word = "the victim was ended"
+				if !a.alone {
+					t.Errorf("%s: the victim says nothing of it:\n%s", a.name, out)
+				}
+			}
+			results[a.name] = outcome{word, h.judge(a, p, word, seen[i])}
+		}
+	}
+	return results
+}
+
+// judge says whether an attempt landed.
+func (h *host) judge(a attempt, p place, word, before string) bool {
+	switch {
+	case a.landed != nil:
+		return a.landed(h, p)
+	case a.word:
+		return word == "ok"
+	}
+	return picture(p, a.watch) != before
+}
+
+// policies under which attempts are made; base holds ws, out and secret.
+func escapePolicy(name, base string, table []attempt) sandbox.Policy {
+	ws := filepath.Join(base, "ws")
+	p := sandbox.WorkspaceWrite(ws)
+	switch name {
+	case "reads":
+		p.DenyRead = []string{filepath.Join(base, "secret"), "**/.secret"}
+	case "roots":
+		p = sandbox.Strict(os.Args[0], ws) // no workspace, but the victim's program
+		p.Limits = sandbox.Limits{}
+	}
+	s := scene{Base: base}
+	for i, a := range table {
+		dir := s.place(i).in
+		switch {
+		case a.policy == "own" && name == "own":
+			p.Protected.Own = append(p.Protected.Own, dir+"/bin/tool", dir+"/absent-settings")
+		case a.weakness == "protected" && name == "":
+			for _, git := range []string{"/.git", "/sub/.git", "/.git/modules/m"} {
+				p.Protected.Paths = append(p.Protected.Paths, sandbox.GitProtected(dir+git)...)
+			}
+			p.Protected.Paths = append(p.Protected.Paths, dir+"/linked/.git", dir+"/.git/worktrees/w/commondir", dir+"/.git/worktrees/w/gitdir")
+		}
+	}
+	return p
+}

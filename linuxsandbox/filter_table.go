@@ -1,0 +1,302 @@
+//go:build linux
+
+package linuxsandbox
+
+import "golang.org/x/sys/unix"
+
+// This file is what the deny filter refuses: data, one row a rule, each with
+// its reason. The programs of filter_programs.go are made of it alone.
+//
+// Before any row, for every call:
+//
+//	architecture is not the native one      -> kill the process
+//	number of the x32 convention (amd64)    -> kill the process
+//	number above the newest of the table    -> ENOSYS (-1 is among them)
+//	number in a hole of the table           -> ENOSYS
+//
+// No program meets the first two by accident: to get there it must be built for
+// another machine. The others are how an older kernel answers newer calls.
+//
+// Then the rows that name the call, from the top: the first whose tests all
+// hold decides. A call that no row decides is allowed.
+//
+// The errno is EPERM, which programs print as "Operation not permitted", unless
+// another one makes them fall back to something that works; the row says so.
+
+// action is what the kernel does with a call: a seccomp return value.
+type action uint32
+
+const (
+	allow action = unix.SECCOMP_RET_ALLOW
+	kill  action = unix.SECCOMP_RET_KILL_PROCESS
+
+	eperm        = action(unix.SECCOMP_RET_ERRNO) | action(unix.EPERM)
+	enosys       = action(unix.SECCOMP_RET_ERRNO) | action(unix.ENOSYS)
+	eopnotsupp   = action(unix.SECCOMP_RET_ERRNO) | action(unix.EOPNOTSUPP)
+	eafnosupport = action(unix.SECCOMP_RET_ERRNO) | action(unix.EAFNOSUPPORT)
+	// success answers 0 and does nothing.
+	success = action(unix.SECCOMP_RET_ERRNO)
+	// ask holds the call until the broker has answered it.
+	ask action = unix.SECCOMP_RET_USER_NOTIF
+)
+
+// rule is one row: for the named calls, do when every test holds.
+type rule struct {
+	calls []string
+	// only limits the row to some filterOptions; zero: it always stands.
+	only scope
+	when []test
+	do   action
+	why  string
+}
+
+// test looks at one argument. The kernel takes most of them as 32 bits and
+// throws the rest away, so comparing 64 would let AF_UNIX|1<<32 pass for
+// something else: a test sees the low half alone unless it is wide.
+type test struct {
+	arg int // 0 to 5
+	// mask is applied to the low half first; 0 means all 32 bits.
+	mask uint32
+	// in holds the values for which the test holds.
+	in []uint32
+	// not turns the outcome around.
+	not bool
+	// wide is for pointers and longs: a value with any high bit is in no list.
+	wide bool
+}
+
+// scope is a set of conditions on filterOptions, all of which must be met.
+type scope uint8
+
+const (
+	inetDenied scope = 1 << iota
+	inetAllowed
+	unixDenied
+	unixAllowed
+	metadataAsked
+	brokered // any call is asked about
+
+	noSockets = inetDenied | unixDenied
+)
+
+func (s scope) covers(o filterOptions) bool {
+	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
+		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
+		(s&metadataAsked == 0 || o.AskMetadata) && (s&brokered == 0 || o.brokered())
+}
+
+const (
+	// cloneNamespaces is every CLONE_NEW* flag that clone(2) can carry.
+	// CLONE_NEWTIME is not: there its bit is part of the exit signal.
+	cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	// unshareHarmless is what unshare(2) may take apart: its own process, no
+	// namespace.
+	unshareHarmless = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND |
+		unix.CLONE_THREAD | unix.CLONE_SYSVSEM
+	// socketType is SOCK_TYPE_MASK of the kernel: what is left of the type
+	// without SOCK_CLOEXEC and SOCK_NONBLOCK.
+	socketType = 0xf
+	// ioctlType is the byte of a request number that says whose it is.
+	ioctlType = 0xff00
+)
+
+var filterTable = []rule{
+	// Other processes.
+	{calls: []string{"ptrace"}, do: eperm,
+		why: "drives any other process of the user, and children past this very filter"},
+	{calls: []string{"process_vm_readv", "process_vm_writev"}, do: eperm,
+		why: "reads and writes the memory of other processes"},
+	{calls: []string{"process_madvise", "process_mrelease"}, do: eperm,
+		why: "drops memory of other processes"},
+	{calls: []string{"pidfd_getfd"}, do: eperm,
+		why: "takes open files and sockets out of other processes"},
+	{calls: []string{"kcmp"}, do: eperm,
+		why: "compares kernel objects of other processes, which gives away their order in memory"},
+	{calls: []string{"move_pages", "migrate_pages"}, when: []test{{arg: 0, in: []uint32{0}, not: true}}, do: eperm,
+		why: "moves the memory of another process; 0 is oneself"},
+	{calls: []string{"setpriority"}, when: []test{{arg: 0, in: []uint32{unix.PRIO_PROCESS}}, {arg: 1, in: []uint32{0}}}, do: allow,
+		why: "nice(1) and nice(2) on oneself; a group or a user reaches processes outside"},
+	{calls: []string{"setpriority"}, do: eperm,
+		why: "slows down other processes; one's own pid as a number is refused too, no filter can know it"},
+	{calls: []string{"ioprio_set"}, when: []test{{arg: 0, in: []uint32{ioprioWhoProcess}}, {arg: 1, in: []uint32{0}}}, do: allow,
+		why: "ionice(1) on oneself"},
+	{calls: []string{"ioprio_set"}, do: eperm,
+		why: "slows down the disk work of other processes"},
+	{calls: []string{"sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity"},
+		when: []test{{arg: 0, in: []uint32{0}, not: true}}, do: eperm,
+		why: "stops or pins other processes; 0 is oneself. A thread that names itself by number is refused too"},
+	{calls: []string{"prlimit64"}, when: []test{{arg: 0, in: []uint32{0}, not: true}, {arg: 2, in: []uint32{0}, not: true, wide: true}}, do: eperm,
+		why: "sets limits of another process; 0 is oneself, and without new limits it only reads"},
+
+	// Namespaces: inside a new one, what is refused below would be one's own.
+	{calls: []string{"setns"}, do: eperm,
+		why: "enters the namespaces of another process"},
+	{calls: []string{"unshare"}, when: []test{{arg: 0, mask: ^uint32(unshareHarmless), in: []uint32{0}, not: true, wide: true}}, do: eperm,
+		why: "a user namespace gives all capabilities inside; only known harmless flags pass, later kernels have new ones"},
+	{calls: []string{"clone"}, when: []test{{arg: 0, mask: cloneNamespaces, in: []uint32{0}, not: true}}, do: eperm,
+		why: "the same by clone; the kernel takes the low 32 bits of the flags"},
+	{calls: []string{"clone3"}, do: enosys,
+		why: "its flags lie in memory where no filter can read them; every libc falls back to clone on ENOSYS"},
+
+	// Mounts.
+	{calls: []string{"mount", "umount2", "pivot_root", "chroot"}, do: eperm,
+		why: "changes what a path means, so that a rule about a path no longer holds"},
+	{calls: []string{"open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"}, do: eperm,
+		why: "the same by the newer calls; statmount and listmount only tell"},
+
+	// Files past the path checks.
+	{calls: []string{"open_by_handle_at"}, do: eperm,
+		why: "opens a file by number, below every directory rule"},
+	{calls: []string{"name_to_handle_at"}, do: eopnotsupp,
+		why: "makes such numbers; refused as on a file system without them, for which every caller has a way around"},
+	{calls: []string{"fanotify_init"}, do: eperm,
+		why: "watches, and with privilege holds up, what others do with files; inotify stays"},
+	{calls: []string{"quotactl", "quotactl_fd"}, do: eperm,
+		why: "changes quotas of a whole file system"},
+
+	// Ways to do calls that no filter sees.
+	{calls: []string{"io_uring_setup", "io_uring_enter", "io_uring_register"}, do: eperm,
+		why: "opens, connects and writes without system calls; EPERM is what the sysctl io_uring_disabled answers"},
+	{calls: []string{"bpf"}, do: eperm,
+		why: "loads programs into the kernel"},
+	{calls: []string{"perf_event_open"}, do: eperm,
+		why: "samples other processes and the kernel; a rich source of kernel holes"},
+	{calls: []string{"userfaultfd"}, do: eperm,
+		why: "holds the kernel still in the middle of a copy, which turns races into certainties"},
+
+	// Keys. A session keyring is shared with what started codeagent.
+	{calls: []string{"keyctl", "add_key", "request_key"}, do: eperm,
+		why: "reads and replaces the keys of the user's session; request_key starts a program on the host"},
+
+	// Shared memory, semaphores and queues that have a number instead of a
+	// path. An id can be guessed, so the calls that use one are refused too.
+	// POSIX shared memory and semaphores are files and stay.
+	{calls: []string{"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"}, do: eperm,
+		why: "reaches other programs of the user past every file rule, while there is no IPC namespace"},
+	{calls: []string{"mq_open", "mq_unlink"}, do: eperm,
+		why: "the same by name; the other mq calls need what mq_open returns"},
+
+	// The machine.
+	{calls: []string{"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load"}, do: eperm,
+		why: "replaces kernel code"},
+	{calls: []string{"reboot", "swapon", "swapoff", "acct", "sethostname", "setdomainname", "vhangup"}, do: eperm,
+		why: "changes the machine for everybody"},
+	{calls: []string{"settimeofday", "clock_settime", "clock_adjtime", "adjtimex"}, do: eperm,
+		why: "sets the clock; whether it only reads lies in memory"},
+	{calls: []string{"syslog"}, do: eperm,
+		why: "reads and clears the kernel's log"},
+	{calls: []string{"iopl", "ioperm"}, do: eperm,
+		why: "talks to devices directly"},
+	{calls: []string{"lookup_dcookie", "nfsservctl", "uselib", "_sysctl"}, do: enosys,
+		why: "gone from current kernels; older ones still have them"},
+	{calls: []string{"personality"}, when: []test{{arg: 0, in: []uint32{0, perLinux32, uname26, perLinux32 | uname26, perQuery}, not: true}}, do: eperm,
+		why: "switches off protections of memory (ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC, MMAP_PAGE_ZERO); setarch(1) without flags, and asking, pass"},
+
+	// Terminals: the command may share the user's.
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS}}}, do: eperm,
+		why: "types into the user's terminal, pastes into the console, loads a line discipline, takes the console's output"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
+		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
+
+	// Attributes of files. These need no write access, only ownership, so
+	// that a file opened for reading, anywhere, could be changed.
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE}}}, do: allow,
+		why: "cp --reflink and dedupe: they write only to files open for writing, or change no content"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{
+		unix.FS_IOC_GETFLAGS, fsIocFiemap, fsIocFsgetxattr, fsIocGetfslabel, xfsIocDioinfo,
+		unix.FS_IOC_GET_ENCRYPTION_POLICY, unix.FS_IOC_GET_ENCRYPTION_POLICY_EX, unix.FS_IOC_GET_ENCRYPTION_KEY_STATUS,
+		unix.FS_IOC_GET_ENCRYPTION_NONCE, unix.FS_IOC_MEASURE_VERITY, unix.FS_IOC_READ_VERITY_METADATA,
+		btrfsIocInoLookup, btrfsIocSubvolGetflags, btrfsIocFsInfo, btrfsIocGetSubvolInfo, btrfsIocInoLookupUser,
+	}}}, do: allow,
+		why: "only tell: lsattr, filefrag, databases, backup programs"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, mask: ioctlType, in: []uint32{'f' << 8, 'X' << 8, 0x94 << 8}}}, do: eperm,
+		why: "the rest of these: immutable and other flags, project ids, encryption, verity, freeze, trim, snapshots, labels"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{fsIocSetversion, fatIoctlSetAttributes}}}, do: eperm,
+		why: "the same under other letters: generation number, attributes on FAT and NTFS"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{userfaultfdIocNew}}}, do: eperm,
+		why: "userfaultfd by its device"},
+
+	// Metadata of files, which no Landlock rule holds.
+	{calls: []string{
+		"chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat",
+		"utime", "utimes", "futimesat", "utimensat",
+		"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
+	}, only: metadataAsked, do: ask,
+		why: "owning a file is enough to change these, wherever it lies and however it was opened; file_setattr is newer than the table"},
+	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
+		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},
+
+	// Sockets. Every family is refused but what a row allows.
+	{calls: []string{"socket"}, only: unixAllowed, when: []test{
+		{arg: 0, in: []uint32{unix.AF_UNIX}},
+		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
+	}, do: allow,
+		why: "the broker decides which of them are reached. Datagram sockets stay shut: any message of theirs may carry an address"},
+	{calls: []string{"socket"}, only: inetAllowed, when: []test{
+		{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}},
+		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}},
+		{arg: 2, in: []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP}},
+	}, do: allow,
+		why: "the host's network as ordinary programs use it, ping sockets included; raw packets stay refused"},
+	{calls: []string{"socket"}, only: inetAllowed, when: []test{
+		{arg: 0, in: []uint32{unix.AF_NETLINK}},
+		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_RAW, unix.SOCK_DGRAM}},
+		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
+	}, do: allow,
+		why: "getaddrinfo and getifaddrs list the machine's addresses this way; changing them takes a capability"},
+	{calls: []string{"socket"}, when: []test{{arg: 0, in: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}}}, do: eperm,
+		why: "no network, and docker.sock, D-Bus, ssh-agent and X11 are ways out. EPERM, not EACCES: \"Permission denied\" reads like a wrong password or file mode"},
+	{calls: []string{"socket"}, do: eafnosupport,
+		why: "vsock, AF_ALG, bluetooth, CAN, TIPC, XDP, what comes later: as on a kernel without them, so that programs fall back"},
+	{calls: []string{"socketpair"}, when: []test{
+		{arg: 0, in: []uint32{unix.AF_UNIX}},
+		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
+	}, do: allow,
+		why: "joined to each other for life: they can be connected to nothing else. Pipelines, asyncio and node live on them"},
+	{calls: []string{"socketpair"}, do: eperm,
+		why: "one end of a datagram pair (SOCK_RAW is its other name) can send to any socket with a path"},
+
+	{calls: []string{"connect", "bind"}, only: unixAllowed, do: ask,
+		why: "the address lies in memory: only the broker can say which socket it means, and reach it before it changes"},
+
+	// A socket can come in only as file 0, 1 or 2, and only from outside.
+	{calls: []string{"connect", "bind", "listen", "accept", "accept4"}, only: noSockets, do: eperm,
+		why: "a socket handed in as standard input or output stays what it is; pairs need none of these"},
+	{calls: []string{"sendto"}, only: inetDenied, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: eperm,
+		why: "a datagram to an address; without an address it is send(2), which pairs need"},
+	{calls: []string{"sendto"}, only: inetDenied, when: []test{{arg: 3, mask: unix.MSG_FASTOPEN, in: []uint32{0}, not: true}}, do: eperm,
+		why: "TCP Fast Open connects while sending"},
+	{calls: []string{"sendmsg"}, only: inetDenied, when: []test{{arg: 2, mask: unix.MSG_FASTOPEN, in: []uint32{0}, not: true}}, do: eperm,
+		why: "the same; an address in the message cannot be seen here"},
+	{calls: []string{"sendmmsg"}, only: inetDenied, when: []test{{arg: 3, mask: unix.MSG_FASTOPEN, in: []uint32{0}, not: true}}, do: eperm,
+		why: "the same"},
+}
+
+// What x/sys does not name, from the kernel's headers (include/uapi/linux).
+const (
+	ioprioWhoProcess = 1          // ioprio.h
+	perLinux32       = 0x8        // personality.h, PER_LINUX32
+	uname26          = 0x20000    // personality.h, UNAME26
+	perQuery         = 0xffffffff // personality(2): changes nothing
+
+	kdskbent     = 0x4b47 // kd.h
+	kdskbsent    = 0x4b49
+	kdskbdiacr   = 0x4b4b
+	kdskbdiacruc = 0x4bfb
+	kdsetkeycode = 0x4b4d
+
+	fsIocFiemap           = 0xc020660b // fs.h
+	fsIocFsgetxattr       = 0x801c581f
+	fsIocGetfslabel       = 0x81009431
+	fsIocSetversion       = 0x40087602
+	xfsIocDioinfo         = 0x800c581e // xfs_fs.h
+	fatIoctlSetAttributes = 0x40047211 // msdos_fs.h
+	userfaultfdIocNew     = 0xaa00     // userfaultfd.h
+
+	btrfsIocInoLookup      = 0xd0009412 // btrfs.h
+	btrfsIocSubvolGetflags = 0x80089419
+	btrfsIocFsInfo         = 0x8400941f
+	btrfsIocGetSubvolInfo  = 0x81f8943c
+	btrfsIocInoLookupUser  = 0xd000943e
+)

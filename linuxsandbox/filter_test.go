@@ -1,0 +1,397 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"codeagent/internal/attack"
+)
+
+// everyOptions are all the ways in which a filter can be built.
+var everyOptions = []filterOptions{
+	{}, {AllowInet: true}, {AllowUnix: true}, {AskMetadata: true}, {AllowInet: true, AskMetadata: true}, {AllowUnix: true, AskMetadata: true},
+}
+
+// stated is what the table says about a call, evaluated as its comment reads
+// and from the library's own numbers: it shares nothing with the assembler.
+type stated struct {
+	audit  uint32
+	names  map[int]string
+	rules  map[string][]rule
+	newest int
+}
+
+func newStated(t testing.TB, goarch string, o filterOptions) stated {
+	info := libraryArch(t, goarch)
+	s := stated{audit: uint32(info.ID), names: info.SyscallNumbers, rules: map[string][]rule{}}
+	s.newest = slices.Max(slices.Collect(maps.Keys(info.SyscallNumbers)))
+	for _, r := range filterTable {
+		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
+			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
+			(r.only&metadataAsked == 0 || o.AskMetadata) && (r.only&brokered == 0 || o.AllowUnix || o.AskMetadata)
+		for _, name := range r.calls {
+			if inScope {
+				s.rules[name] = append(s.rules[name], r)
+			}
+		}
+	}
+	return s
+}
+
+func (s stated) verdict(c attack.Call) action {
+	name, known := s.names[int(c.Number)]
+	switch {
+	case c.Arch != s.audit:
+		return kill
+	case s.audit == unix.AUDIT_ARCH_X86_64 && int32(c.Number) >= 1<<30:
+		return kill
+	case int64(c.Number) > int64(s.newest), !known:
+		return enosys
+	}
+	for _, r := range s.rules[name] {
+		if !slices.ContainsFunc(r.when, func(t test) bool { return !statedHolds(t, c.Args[t.arg]) }) {
+			return r.do
+		}
+	}
+	return allow
+}
+
+func statedHolds(t test, arg uint64) bool {
+	if t.mask != 0 {
+		arg &= 0xffffffff<<32 | uint64(t.mask)
+	}
+	if !t.wide {
+		arg = uint64(uint32(arg))
+	}
+	for _, v := range t.in {
+		if arg == uint64(v) {
+			return !t.not
+		}
+	}
+	return t.not
+}
+
+// boundaryCalls are, for one architecture, every number from 0 to 600 and the
+// odd ones far above, with every value that a rule of that call speaks of, its
+// neighbours, and each of them with high bits set, in all combinations over
+// the arguments that the rules look at.
+//
+// names, unless nil, limits them to these calls.
+func boundaryCalls(t testing.TB, goarch string, names []string, yield func(attack.Call) bool) {
+	info := libraryArch(t, goarch)
+	numbers := []uint32{0x3fffffff, 0x40000000, 0x40000000 + 41, 0x40000000 + 520, 0x5fffffff, 0x7fffffff, 0x80000000, 0xc0000000, 0xfffffffe, math.MaxUint32}
+	for n := range uint32(601) {
+		numbers = append(numbers, n)
+	}
+	for _, n := range numbers {
+		if names != nil && !slices.Contains(names, info.SyscallNumbers[int(n)]) {
+			continue
+		}
+		for _, audit := range []uint32{uint32(info.ID), unix.AUDIT_ARCH_I386, unix.AUDIT_ARCH_ARM, 0, math.MaxUint32} {
+			if !yield(attack.Call{Number: n, Arch: audit}) {
+				return
+			}
+		}
+		values := boundaryArguments(info.SyscallNumbers[int(n)])
+		full := attack.Call{Number: n, Arch: uint32(info.ID), IP: math.MaxUint64}
+		for i := range full.Args {
+			full.Args[i] = math.MaxUint64
+		}
+		if !combinations(values, 0, full, yield) || !combinations(values, 0, attack.Call{Number: n, Arch: full.Arch}, yield) {
+			return
+		}
+	}
+}
+
+// boundaryArguments are the values worth trying in each argument of a call;
+// none for an argument that no rule looks at.
+func boundaryArguments(name string) [6][]uint64 {
+	var out [6][]uint64
+	add := func(arg int, v uint32) {
+		out[arg] = append(out[arg], uint64(v), uint64(v)|1<<32, uint64(v)|1<<63)
+	}
+	for _, r := range filterTable {
+		if !slices.Contains(r.calls, name) {
+			continue
+		}
+		for _, t := range r.when {
+			for _, v := range append([]uint32{0, math.MaxUint32}, t.in...) {
+				add(t.arg, v-1)
+				add(t.arg, v)
+				add(t.arg, v+1)
+			}
+			for bit := uint64(1); bit != 1<<32 && t.mask != 0; bit <<= 1 {
+				out[t.arg] = append(out[t.arg], bit, uint64(t.in[0])|bit)
+			}
+		}
+	}
+	for i := range out {
+		slices.Sort(out[i])
+		out[i] = slices.Compact(out[i])
+	}
+	return out
+}
+
+func combinations(values [6][]uint64, arg int, c attack.Call, yield func(attack.Call) bool) bool {
+	for arg < len(values) && len(values[arg]) == 0 {
+		arg++
+	}
+	if arg == len(values) {
+		return yield(c)
+	}
+	for _, v := range values[arg] {
+		c.Args[arg] = v
+		if !combinations(values, arg+1, c, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// firstDifference is a boundary call that prog answers otherwise than the
+// stated table, and how many calls were tried.
+func firstDifference(t testing.TB, prog []bpf.RawInstruction, goarch string, o filterOptions, names []string) (different string, tried int) {
+	s := newStated(t, goarch, o)
+	boundaryCalls(t, goarch, names, func(c attack.Call) bool {
+		tried++
+		got, _, err := attack.Interpret(prog, c)
+		if err != nil {
+			different = fmt.Sprintf("%+v: %v", c, err)
+		} else if want := s.verdict(c); action(got) != want {
+			different = fmt.Sprintf("%s %+v: program %#x, table %#x", s.names[int(c.Number)], c, got, want)
+		}
+		return different == ""
+	})
+	return different, tried
+}
+
+func TestFilterIsTheStatedTable(t *testing.T) {
+	for _, a := range filterArches {
+		for _, o := range everyOptions {
+			prog, err := filterProgram(a.goarch, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			different, tried := firstDifference(t, prog, a.goarch, o, nil)
+			if different != "" {
+				t.Errorf("%s %+v: %s", a.goarch, o, different)
+			}
+			t.Logf("%s %+v: %d instructions, %d calls compared", a.goarch, o, len(prog), tried)
+		}
+	}
+}
+
+// TestEveryRowMatters takes away one row, one test, one value, one mask or one
+// width of the table at a time: the comparison must see each.
+func TestEveryRowMatters(t *testing.T) {
+	spoiled := 0
+	for i, r := range filterTable {
+		spoil := func(what string, table []rule) {
+			spoiled++
+			if !noticed(t, table, r) {
+				t.Errorf("row %d %v without %s: no call is decided otherwise", i, r.calls, what)
+			}
+		}
+		spoil("itself", slices.Delete(slices.Clone(filterTable), i, i+1))
+		for k, call := range r.calls {
+			fewer := r
+			fewer.calls = slices.Delete(slices.Clone(r.calls), k, k+1)
+			spoil(call, replaced(i, fewer))
+		}
+		for j, one := range r.when {
+			with := func(w ...test) []rule {
+				changed := r
+				changed.when = slices.Concat(r.when[:j], w, r.when[j+1:])
+				return replaced(i, changed)
+			}
+			spoil(fmt.Sprintf("test %d", j), with())
+			for k, v := range one.in {
+				fewer := one
+				fewer.in = slices.Delete(slices.Clone(one.in), k, k+1)
+				spoil(fmt.Sprintf("value %#x of test %d", v, j), with(fewer))
+			}
+			if one.mask != 0 {
+				bare := one
+				bare.mask = 0
+				spoil(fmt.Sprintf("the mask of test %d", j), with(bare))
+			}
+			narrow := one
+			narrow.wide = !one.wide
+			spoil(fmt.Sprintf("the width of test %d", j), with(narrow))
+		}
+	}
+	t.Logf("%d spoiled tables, each noticed", spoiled)
+}
+
+// noticed says whether a program made from a table in which r is spoiled
+// differs from the stated one over r's calls, where r stands at all.
+func noticed(t *testing.T, table []rule, r rule) bool {
+	for _, a := range filterArches {
+		for _, o := range everyOptions {
+			if !r.only.covers(o) {
+				continue
+			}
+			prog, err := assembleFilter(table, a.goarch, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if different, _ := firstDifference(t, prog, a.goarch, o, r.calls); different != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func replaced(i int, r rule) []rule {
+	table := slices.Clone(filterTable)
+	table[i] = r
+	return table
+}
+
+// FuzzFilter compares program and table over calls that nobody thought of.
+func FuzzFilter(f *testing.F) {
+	seed := func(n uint32, args ...uint64) {
+		b := make([]byte, 0, 64)
+		b = binary.LittleEndian.AppendUint32(b, n)
+		for _, v := range args {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+		f.Add(b)
+	}
+	seed(unix.SYS_SOCKET, unix.AF_UNIX|1<<32, 1, 0)
+	seed(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<32)
+	seed(unix.SYS_CLONE, unix.CLONE_NEWUSER|17)
+	seed(unix.SYS_PRLIMIT64, 1<<32, 7, 1<<40)
+	type built struct {
+		s    stated
+		prog []bpf.RawInstruction
+	}
+	var all []built
+	for _, a := range filterArches {
+		for _, o := range everyOptions {
+			prog, err := filterProgram(a.goarch, o)
+			if err != nil {
+				f.Fatal(err)
+			}
+			all = append(all, built{newStated(f, a.goarch, o), prog})
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = append(b, make([]byte, 64)...)
+		c := attack.Call{Number: binary.LittleEndian.Uint32(b)}
+		for i := range c.Args {
+			c.Args[i] = binary.LittleEndian.Uint64(b[4+8*i:])
+		}
+		for _, one := range all {
+			c.Arch = one.s.audit
+			got, _, err := attack.Interpret(one.prog, c)
+			if want := one.s.verdict(c); err != nil || action(got) != want {
+				t.Fatalf("%+v: program %#x (%v), table %#x", c, got, err, want)
+			}
+		}
+	})
+}
+
+// TestJumpsReach builds a table so large that the search tree cannot be
+// crossed by a conditional jump's eight bits.
+func TestJumpsReach(t *testing.T) {
+	var many []uint32
+	for v := range uint32(500) {
+		many = append(many, 3*v+1)
+	}
+	table := append([]rule{
+		{calls: []string{"ioctl"}, when: []test{{arg: 1, in: many}}, do: enosys},
+		{calls: []string{"ioctl"}, when: []test{{arg: 2, in: many, not: true}}, do: eopnotsupp},
+		{calls: []string{"ioctl"}, when: []test{{arg: 0, in: many}, {arg: 3, in: []uint32{7}, wide: true}}, do: eafnosupport},
+	}, filterTable...)
+	prog, err := assembleFilter(table, "amd64", filterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := 0
+	for _, ins := range prog {
+		if ins.Op == 0x05 && ins.K > math.MaxUint8 {
+			far++
+		}
+	}
+	if far == 0 {
+		t.Fatal("no jump beyond 255: this test shows nothing")
+	}
+	in, out := uint64(3*499+1), uint64(2)
+	for _, row := range []struct {
+		args [6]uint64
+		want action
+	}{
+		{[6]uint64{out, in, in}, enosys},
+		{[6]uint64{out, 1, out}, enosys},
+		{[6]uint64{out, out, out}, eopnotsupp},
+		{[6]uint64{in, out, in, 7}, eafnosupport},
+		{[6]uint64{in, out, in, 7 | 1<<32}, allow},
+		{[6]uint64{in, unix.TIOCSTI, in}, eperm},
+	} {
+		got, _, err := attack.Interpret(prog, attack.Call{Number: unix.SYS_IOCTL, Arch: unix.AUDIT_ARCH_X86_64, Args: row.args})
+		if err != nil || action(got) != row.want {
+			t.Errorf("%v: %#x (%v), want %#x", row.args, got, err, row.want)
+		}
+	}
+	if _, err := assembleFilter(append(table, table[:3]...), "amd64", filterOptions{}); err == nil {
+		t.Error("a program longer than the kernel takes was not refused")
+	}
+}
+
+func TestFilterRefusesWhatItDoesNotKnow(t *testing.T) {
+	if _, err := filterProgram("riscv64", filterOptions{}); err == nil {
+		t.Error("a filter for an architecture that has none")
+	}
+	if _, err := assembleFilter(filterTable, "riscv64", filterOptions{}); err == nil {
+		t.Error("an unknown architecture was accepted")
+	}
+	slip := []rule{{calls: []string{"ptrase"}, do: eperm}}
+	if _, err := assembleFilter(slip, "amd64", filterOptions{}); err == nil {
+		t.Error("a misspelt call was accepted")
+	}
+	if _, err := installFilter(nil, false); err == nil {
+		t.Error("an empty program was accepted")
+	}
+}
+
+// TestEveryRowSaysWhy: a row that cannot give its reason has none.
+func TestEveryRowSaysWhy(t *testing.T) {
+	for i, r := range filterTable {
+		if len(r.why) < 8 || len(r.calls) == 0 {
+			t.Errorf("row %d %v: why %q", i, r.calls, r.why)
+		}
+	}
+}
+
+// TestHotCallsStayInTheBitmap: the kernel skips the program for a call that
+// the number alone decides.
+func TestHotCallsStayInTheBitmap(t *testing.T) {
+	argumentsMatter := map[string]bool{
+		"ioctl": true, "clone": true, "socket": true, "socketpair": true, "sendto": true, "sendmsg": true, "sendmmsg": true,
+		"prlimit64": true, "personality": true, "unshare": true, "setpriority": true, "ioprio_set": true, "move_pages": true,
+		"migrate_pages": true, "sched_setparam": true, "sched_setscheduler": true, "sched_setattr": true, "sched_setaffinity": true,
+	}
+	for _, a := range filterArches {
+		prog, err := filterProgram(a.goarch, filterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := libraryArch(t, a.goarch)
+		for n, name := range info.SyscallNumbers {
+			if _, ok := attack.Constant(prog, attack.Call{Number: uint32(n), Arch: uint32(info.ID)}); ok == argumentsMatter[name] {
+				t.Errorf("%s %s: decided by its number alone: %v", a.goarch, name, ok)
+			}
+		}
+	}
+}

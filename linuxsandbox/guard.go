@@ -1,0 +1,146 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// guard watches one of codeagent's own files for as long as the Backend lives.
+type guard struct {
+	file ownFile
+	// owned is set when Source was opened for this guard.
+	owned bool
+	// fresh is set when the file was changed so shortly before it was looked at
+	// that a later change could carry the same time stamp.
+	fresh bool
+}
+
+// clockTick is more than any kernel's time stamp granularity (HZ=100).
+const clockTick = 20 * time.Millisecond
+
+// watchOwn returns the guards for the paths of p that lie inside its write
+// roots, made or brought up to date. The caller holds b.mu.
+func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
+	var out []*guard
+	for _, path := range paths {
+		g := b.guards[path]
+		// A change made while no command ran is the user's own, a rebuild for one.
+		if g == nil || b.running == 0 && g.differs() {
+			var err error
+			if g, err = b.newGuard(p, path); err != nil {
+				return nil, fmt.Errorf("codeagent's own %s: %w", path, err)
+			}
+			if old := b.guards[path]; old != nil {
+				old.close()
+			}
+			b.guards[path] = g
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
+	g := &guard{file: ownFile{Path: path, Root: rootOf(p, path), Source: -1}}
+	var err error
+	if g.file.Dirs, err = dirModes(g.file.Root, path); err != nil {
+		return nil, err
+	}
+	if g.file.State, err = stateAt(path); err != nil || !g.file.State.Exists {
+		return g, err
+	}
+	s := g.file.State
+	g.fresh = time.Since(time.Unix(s.Ctime.Unix())) < clockTick
+	switch {
+	case s.Dev == b.helper.state.Dev && s.Ino == b.helper.state.Ino && s.Size == b.helper.state.Size && s.Mtime == b.helper.state.Mtime:
+		g.file.Source = b.helper.fd
+	case s.Dev == b.exe.state.Dev && s.Ino == b.exe.state.Ino:
+		// The kernel lets nobody write to a running program (ETXTBSY).
+		g.file.Source, g.file.SourceState = b.exe.fd, &b.exe.state
+	default:
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+			Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		})
+		if err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
+		copied, err := sealedCopy(fd, "own-file")
+		if err != nil {
+			return nil, err
+		}
+		g.file.Source, g.owned = copied.fd, true
+	}
+	return g, nil
+}
+
+// differs reports whether the file is not what it was when last looked at.
+func (g *guard) differs() bool {
+	if g.file.changed() {
+		return true
+	}
+	if !g.fresh || !g.file.State.Exists {
+		return false
+	}
+	old := time.Since(time.Unix(g.file.State.Ctime.Unix())) >= clockTick
+	if !sameContent(g.file.Path, g.file.Source) {
+		return true
+	}
+	g.fresh = !old // a change from now on has another time stamp
+	return false
+}
+
+// settle undoes what the command did to the file. It returns a denial when
+// something was done, and an error when it could not be undone.
+func (g *guard) settle() (*sandbox.Denial, error) {
+	if !g.differs() {
+		return nil, nil
+	}
+	d := &sandbox.Denial{
+		Kind: sandbox.KindProtected, Operation: "restored", Target: g.file.Path,
+		Evidence: sandbox.EvidenceBackend, Count: 1,
+	}
+	state, err := g.file.restore()
+	if err != nil {
+		d.Operation = "not restored"
+		return d, fmt.Errorf("the command changed codeagent's own %s, and it could not be put back; run make build, or reinstall codeagent: %w",
+			g.file.Path, err)
+	}
+	g.file.State, g.fresh = state, true
+	return d, nil
+}
+
+func (g *guard) close() {
+	if g.owned {
+		unix.Close(g.file.Source)
+	}
+}
+
+// sameContent compares a file with its copy byte by byte.
+func sameContent(path string, source int) bool {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for off := int64(0); ; {
+		n, err1 := unix.Pread(fd, a, off)
+		m, err2 := unix.Pread(source, b[:max(n, 1)], off)
+		if err1 != nil || err2 != nil || n != m || string(a[:n]) != string(b[:m]) {
+			return false
+		}
+		if n == 0 {
+			return true
+		}
+		off += int64(n)
+	}
+}

@@ -1,0 +1,146 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// image is a file held open: its descriptor, and what it was when opened.
+type image struct {
+	fd    int
+	state fileState
+}
+
+// lowestFD keeps our long-lived descriptors clear of 0 to 9, which a fork
+// rearranges.
+const lowestFD = 10
+
+// openHelper finds the helper and copies it into sealed memory: from then on
+// nothing on disk decides what runs.
+func openHelper(o Options) (image, error) {
+	path := o.Helper
+	own := false
+	if path == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return image{}, fmt.Errorf("find the running program: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(exe), HelperName)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			path, own = "/proc/self/exe", true
+		}
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return image{}, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	img, err := sealedCopy(fd, HelperName)
+	if err != nil {
+		return image{}, fmt.Errorf("copy %s into memory: %w", path, err)
+	}
+	if o.HelperSum != "" && !own {
+		if err := checkSum(img, o); err != nil {
+			unix.Close(img.fd)
+			return image{}, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return img, nil
+}
+
+// checkSum compares the copy, so what was checked is what runs.
+func checkSum(img image, o Options) error {
+	if o.Hash == nil {
+		return errors.New("bug: a sum to compare with, and no hash")
+	}
+	h := o.Hash()
+	if _, err := io.Copy(h, io.NewSectionReader(fdReader(img.fd), 0, img.state.Size)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != strings.ToLower(o.HelperSum) {
+		return fmt.Errorf("this is not the helper that codeagent was built with (SHA-512 %s instead of %s): "+
+			"it was replaced, or only one of the two was rebuilt; run make build, or reinstall codeagent", got, o.HelperSum)
+	}
+	return nil
+}
+
+type fdReader int
+
+func (f fdReader) ReadAt(p []byte, off int64) (int, error) {
+	n, err := unix.Pread(int(f), p, off)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	return max(n, 0), err
+}
+
+// sealedCopy copies the file at fd into memory that nothing can change any more:
+// sealed against writing, growing, shrinking and further sealing. The state is
+// that of the original.
+func sealedCopy(fd int, name string) (image, error) {
+	state, err := stateOfFD(fd)
+	if err != nil {
+		return image{}, err
+	}
+	if state.Mode&unix.S_IFMT != unix.S_IFREG {
+		return image{}, errors.New("not a regular file")
+	}
+	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	mem, err := unix.MemfdCreate(name, flags|unix.MFD_EXEC)
+	if err == unix.EINVAL { // before Linux 6.3, where every memfd can be executed
+		mem, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return image{}, fmt.Errorf("memfd_create: %w", err)
+	}
+	high, err := unix.FcntlInt(uintptr(mem), unix.F_DUPFD_CLOEXEC, lowestFD)
+	unix.Close(mem)
+	if err != nil {
+		return image{}, err
+	}
+	if err := fill(high, fd, state.Size); err != nil {
+		unix.Close(high)
+		return image{}, err
+	}
+	return image{high, state}, nil
+}
+
+func fill(mem, fd int, size int64) error {
+	for off := int64(0); off < size; {
+		n, err := unix.Sendfile(mem, fd, &off, int(size-off))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("the file became shorter while it was read")
+		}
+	}
+	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(mem), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("seal: %w", err)
+	}
+	return nil
+}
+
+// openExecutable holds the running program's file open.
+func openExecutable() (image, error) {
+	fd, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return image{}, fmt.Errorf("open the running program: %w", err)
+	}
+	state, err := stateOfFD(fd)
+	return image{fd, state}, err
+}

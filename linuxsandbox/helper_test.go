@@ -1,0 +1,248 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestHelperSum: a helper that is not the one of this build is refused, and the
+// message says what to do.
+func TestHelperSum(t *testing.T) {
+	path := realHelper(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	good := Options{Helper: path, HelperSum: hex.EncodeToString(sum[:]), Hash: sha256.New}
+	b, err := New(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	other := filepath.Join(t.TempDir(), HelperName)
+	if err := os.WriteFile(other, append(data, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bad := good
+	bad.Helper = other
+	if _, err := New(bad); err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(), other) {
+		t.Errorf("a replaced helper: %v", err)
+	}
+	bad.Hash = nil
+	if _, err := New(bad); err == nil {
+		t.Error("a sum without a hash is not compared and not refused")
+	}
+	if _, err := New(Options{Helper: filepath.Join(t.TempDir(), "missing")}); err == nil {
+		t.Error("a helper that is named and missing is no error")
+	}
+}
+
+// TestSealedHelper: what runs is the copy made by New, and nothing can change it.
+func TestSealedHelper(t *testing.T) {
+	path := filepath.Join(t.TempDir(), HelperName)
+	copyFile(t, realHelper(t), path)
+	b, err := New(Options{Helper: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Write(b.helper.fd, []byte("x")); err == nil {
+		t.Error("the copy can be written")
+	}
+	if err := unix.Ftruncate(b.helper.fd, 0); err == nil {
+		t.Error("the copy can be truncated")
+	}
+	if seals, err := unix.FcntlInt(uintptr(b.helper.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err == nil {
+		t.Errorf("seals can be added: %d", seals)
+	}
+	if _, err := b.Enforcement(sandbox.ReadOnly()); err != nil {
+		t.Errorf("with the file on disk replaced: %v", err)
+	}
+}
+
+// TestHelperBinary: static, and what it weighs.
+func TestHelperBinary(t *testing.T) {
+	f, err := elf.Open(realHelper(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the helper is not static")
+		}
+	}
+	info, err := os.Stat(realHelper(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", info.Size())
+}
+
+// TestByHand: the plain form has the same failures and one line for each.
+func TestByHand(t *testing.T) {
+	ws := t.TempDir()
+	policy, err := sandbox.EncodePolicy(sandbox.Policy{Write: []sandbox.Root{{Path: ws}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		args []string
+		code int
+		says string // part of stderr
+	}{
+		{[]string{ws, string(policy), "--", "/bin/sh", "-c", "echo x > f && exit 9"}, 9, ""},
+		{[]string{ws, string(policy), "--", "sh", "-c", "kill -15 $$"}, 128 + 15, ""},
+		{[]string{ws, string(policy), "--", "sh", "-c", "echo x > ../f"}, 2, "Permission denied"},
+		{[]string{ws, string(policy), "--", "no-such-program"}, 127, "not found"},
+		{[]string{ws, string(policy), "--", ws}, 126, "cannot be executed"},
+		{[]string{ws + "/missing", string(policy), "--", "true"}, 125, "did not run"},
+		{[]string{ws, `{"version":1,"surprise":1}`, "--", "true"}, 125, "surprise"},
+		{[]string{ws, `{"version":9}`, "--", "true"}, 125, "version"},
+		{[]string{ws, `{"version":1,"write":[{"path":"/"}]}`, "--", "true"}, 125, "write root /"},
+		{[]string{ws, string(policy)}, 125, "usage"},
+		{nil, 125, "usage"},
+	} {
+		var stderr bytes.Buffer
+		cmd := exec.Command(realHelper(t), row.args...)
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != row.code {
+			t.Errorf("%q: exit %d, want %d: %s", row.args, code, row.code, &stderr)
+		}
+		if !strings.Contains(stderr.String(), row.says) || strings.Count(stderr.String(), "\n") > 1 {
+			t.Errorf("%q says %q, want one line with %q", row.args, &stderr, row.says)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(ws, "f")); err != nil || string(data) != "x\n" {
+		t.Errorf("written inside: %q, %v", data, err)
+	}
+}
+
+// TestFileCaps: root works in another user's workspace, and is left with no
+// capability but those of files; in its own it has none.
+func TestFileCaps(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	b := newBackend(t)
+	defer b.Close()
+	for owner, caps := range map[int]uint64{0: 0, plainUser: fileCaps} {
+		ws := t.TempDir()
+		private := filepath.Join(ws, "private")
+		if err := os.Mkdir(private, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{ws, private} {
+			if err := os.Chown(dir, owner, owner); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		proc, err := b.Start(context.Background(), sandbox.Policy{Write: []sandbox.Root{{Path: ws}}}, sandbox.Command{
+			Path: "/bin/sh", Args: []string{"sh", "-c", "echo x > private/f; grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status"},
+			Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}, Stdout: out,
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proc.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(private, "f")); err != nil {
+			t.Errorf("workspace of uid %d: %v", owner, err)
+		}
+		text, _ := os.ReadFile(out.Name())
+		for name, want := range map[string]uint64{"CapInh": 0, "CapPrm": caps, "CapEff": caps, "CapBnd": caps, "CapAmb": 0} {
+			if line := fmt.Sprintf("%s:\t%016x\n", name, want); !strings.Contains(string(text), line) {
+				t.Errorf("workspace of uid %d: no line %q in\n%s", owner, line, text)
+			}
+		}
+	}
+}
+
+// TestSweep: without a Landlock scope the tree is walked, and processes that
+// keep forking do not get away.
+func TestSweep(t *testing.T) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A parent of its own, which adopts what is orphaned below it.
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), roleVariable+"=sweeper", "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "nothing left") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// playSweeper starts processes that fork all the time and sweeps them up.
+func playSweeper() {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for range 4 {
+		// The suite's probe: each process starts the next one and ends.
+		c := &exec.Cmd{Path: exe, Args: []string{"sandboxtest-probe", "hydra\x1fnext"}, Stdout: w, Stderr: w}
+		if err := c.Run(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	w.Close()
+	swept := 0
+	for n := 1; n > 0; swept += n {
+		n = sweep(descendants(os.Getpid()))
+		for {
+			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
+				break
+			}
+		}
+	}
+	// The pipe that all of them held is at its end.
+	_ = unix.SetNonblock(int(r.Fd()), true)
+	if n, err := unix.Read(int(r.Fd()), make([]byte, 1)); n != 0 || err != nil || swept < 4 {
+		fmt.Println("somebody is left, or nobody was there", n, err, swept)
+		os.Exit(1)
+	}
+	fmt.Println("nothing left")
+	os.Exit(0)
+}

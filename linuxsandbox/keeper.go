@@ -1,0 +1,326 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"codeagent/internal/fileworker"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The keeper has two threads of its own:
+//
+//	first thread      outside every domain. Reads the Spec, then reaps until no
+//	                  child is left, reports, restores codeagent's files if
+//	                  codeagent is gone, and exits.
+//	command thread    restricted like the command. Starts it, then waits for
+//	                  codeagent's words, and kills all when told to, at end of
+//	                  file, or when the command has ended.
+
+const (
+	// controlFD is the control socket in the keeper.
+	controlFD = 3
+	keeperArg = "--keeper"
+)
+
+// HelperMain is the whole of linux-sandbox-helper. args is os.Args; the result
+// is the exit status.
+//
+//	--keeper                          started by codeagent, control socket at 3
+//	--session                         makes a session's namespaces, answers at 3
+//	--file-worker                     serves file requests on stdin and stdout
+//	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
+func HelperMain(args []string) int {
+	debug.SetGCPercent(-1) // one short order: less memory than a collection is worth
+	switch {
+	case len(args) == 2 && args[1] == keeperArg:
+		return keeperMain()
+	case len(args) == 2 && args[1] == sessionArg:
+		return sessionMain()
+	case len(args) == 2 && args[1] == fileWorkerArg:
+		debug.SetGCPercent(100)
+		if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
+			return say(sandbox.ExitCannotConfine, "file worker: "+err.Error())
+		}
+		return 0
+	}
+	return byHand(args)
+}
+
+// say writes the helper's one line and returns the exit status that goes with it.
+func say(code int, what string) int {
+	_, _ = io.WriteString(os.Stderr, HelperName+": "+what+"\n")
+	return code
+}
+
+// outlet is where the keeper reports to: codeagent, or a person's shell.
+type outlet interface {
+	// ready hands the filter's listener over, if there is one (else -1).
+	ready(f facts, listener int) error
+	// proceed waits until the command may start.
+	proceed() error
+	started(pid int) error
+	failed(*failure) error
+	exited(ended) error
+	// gone tells that no process is left. The error is that nobody listens.
+	gone() error
+	// wait blocks for the next order. wake becoming readable is one, to end.
+	wait(wake int) order
+}
+
+// order is what the command thread is to do next.
+type order struct {
+	signal unix.Signal
+	end    bool
+}
+
+func keeperMain() int {
+	if err := unix.CloseRange(controlFD, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
+	}
+	out := socketOutlet{controlFD}
+	kind, body, err := recvFrame(controlFD)
+	if err != nil || kind != frameSpec {
+		return sandbox.ExitCannotConfine // nobody is there to be told
+	}
+	spec, err := decodeSpec(body)
+	if err != nil {
+		_ = out.failed(fail("spec", err))
+		return sandbox.ExitCannotConfine
+	}
+	if spec.Mounts != nil {
+		var rules []Rule
+		if spec.proc, rules, err = mountAll(spec.Mounts); err != nil {
+			_ = out.failed(fail("mounts", err))
+			return sandbox.ExitCannotConfine
+		}
+		spec.Rules = append(spec.Rules, rules...)
+	}
+	k := &keeper{spec: spec, out: out}
+	return k.run()
+}
+
+// keeper runs one command.
+type keeper struct {
+	spec *Spec
+	out  outlet
+	// wake is an eventfd that the first thread writes when the command ended.
+	wake int
+	// status is how the command ended; for the plain form's exit status.
+	status ended
+}
+
+// spawned is what the command thread hands over.
+type spawned struct {
+	pid int
+	// code is the keeper's exit status when pid is 0.
+	code int
+}
+
+func (k *keeper) run() int {
+	if err := k.prepareSelf(); err != nil {
+		_ = k.out.failed(fail("keeper", err))
+		return sandbox.ExitCannotConfine
+	}
+	started := make(chan spawned)
+	go onSecondThread(func() { k.commandThread(started) })
+	s := <-started
+	if s.pid == 0 {
+		return s.code
+	}
+	k.reap(s.pid)
+	if err := k.out.gone(); err != nil {
+		restoreAll(k.spec.Own)
+	}
+	return 0
+}
+
+// prepareSelf makes the keeper hard to stop and its memory unreadable.
+func (k *keeper) prepareSelf() error {
+	ignoreSignals()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	k.wake = fd
+	return err
+}
+
+// onSecondThread runs f locked to a thread that is not the process's first: the
+// first stays outside every domain, and is what a signal to the pid reaches.
+func onSecondThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() { onSecondThread(f); close(done) }()
+	<-done // holding the first thread, so that the next one is another
+}
+
+// commandThread never returns to the scheduler while the command lives: the end
+// of its thread is the command's death signal.
+func (k *keeper) commandThread(started chan<- spawned) {
+	r, bad := restrict(k.spec)
+	if bad != nil {
+		_ = k.out.failed(bad)
+		started <- spawned{code: bad.Code}
+		return
+	}
+	// From here on the command could look at the keeper. Only in a probe, where
+	// there is none, codeagent tries whether it may read what it confines.
+	if err := k.hideMemory(); err != nil {
+		_ = k.out.failed(fail("keeper", err))
+		started <- spawned{code: sandbox.ExitCannotConfine}
+		return
+	}
+	err := k.out.ready(r.facts, r.listener)
+	if r.listener >= 0 {
+		// When codeagent is gone nobody may hold it: the kernel then answers.
+		unix.Close(r.listener)
+	}
+	// A probe's thread stays to be looked at until codeagent hangs up.
+	if err != nil || k.out.proceed() != nil || k.spec.Probe {
+		started <- spawned{}
+		return
+	}
+	pid, pidfd, bad := spawn(k.spec, r)
+	if bad != nil {
+		_ = k.out.failed(bad)
+		started <- spawned{code: bad.Code}
+		return
+	}
+	_ = k.out.started(pid)
+	started <- spawned{pid: pid}
+	dropStandardFiles()
+	k.watch(r, pidfd)
+}
+
+// hideMemory runs on a thread without the filter, which would swallow the call.
+func (k *keeper) hideMemory() error {
+	if k.spec.Probe {
+		return nil
+	}
+	done := make(chan error)
+	go func() { done <- unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }()
+	return <-done
+}
+
+// dropStandardFiles lets go of the command's files, so that whoever reads its
+// output sees the end when the last process of the command closes it.
+func dropStandardFiles() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	for fd := range 3 {
+		if err != nil {
+			unix.Close(fd)
+		} else {
+			_ = unix.Dup3(null, fd, 0)
+		}
+	}
+}
+
+// watch carries out orders until the end has come. Then it kills again and
+// again: the first thread exits the process when nothing is left.
+func (k *keeper) watch(r *restricted, pidfd int) {
+	for {
+		o := k.out.wait(k.wake)
+		if o.end {
+			break
+		}
+		if o.signal != 0 {
+			_ = unix.PidfdSendSignal(pidfd, o.signal, nil, 0)
+		}
+	}
+	if r.facts.SignalProof || k.spec.Mounts != nil {
+		for {
+			// This reaches every process that this thread may signal. It was
+			// shown that these are those of its Landlock domain, which are the
+			// command's, and nothing can fork its way out of a domain. In a PID
+			// namespace of the keeper's own there are no others.
+			_ = unix.Kill(-1, unix.SIGKILL)
+			pause()
+		}
+	}
+	// Without proof kill(-1) would be for all of the user's processes, so the
+	// tree is walked, by another thread: this one may not be able to read /proc.
+	go func() {
+		debug.SetGCPercent(100)
+		for {
+			sweep(descendants(os.Getpid()))
+			pause()
+		}
+	}()
+	select {}
+}
+
+// pause waits between two rounds of killing, 20 ms.
+func pause() { _, _ = unix.Poll(nil, 20) }
+
+// reap waits for every child, the adopted ones too, until none is left. When
+// the command's own process ends it tells so and wakes the command thread.
+func (k *keeper) reap(command int) {
+	for {
+		var ws unix.WaitStatus
+		var used unix.Rusage
+		pid, err := unix.Wait4(-1, &ws, unix.WALL, &used)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return // ECHILD
+		}
+		if pid != command {
+			continue
+		}
+		k.status = ended{Exit: ws.ExitStatus()}
+		if ws.Signaled() {
+			k.status = ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.spec.Limits, ws.Signal(), &used)}
+		}
+		_ = k.out.exited(k.status)
+		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+// socketOutlet reports to codeagent.
+type socketOutlet struct{ fd int }
+
+func (s socketOutlet) ready(f facts, fd int) error {
+	return sendFrameFD(s.fd, frameReady, f.encode(), fd)
+}
+
+func (s socketOutlet) failed(f *failure) error { return sendFrame(s.fd, frameFailed, f.encode()) }
+func (s socketOutlet) exited(e ended) error    { return sendFrame(s.fd, frameExited, e.encode()) }
+func (s socketOutlet) gone() error             { return sendFrame(s.fd, frameGone, nil) }
+func (s socketOutlet) started(pid int) error   { return sendFrame(s.fd, frameStarted, pidText(pid)) }
+
+func (s socketOutlet) proceed() error {
+	kind, _, err := recvFrame(s.fd)
+	if err == nil && kind != frameGo {
+		err = errors.New("unexpected frame")
+	}
+	return err
+}
+
+func (s socketOutlet) wait(wake int) order {
+	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
+	_, err := unix.Poll(fds, -1)
+	if err == unix.EINTR {
+		return order{}
+	}
+	if err != nil || fds[1].Revents != 0 {
+		return order{end: true}
+	}
+	kind, body, err := recvFrame(s.fd)
+	if err == nil && kind == frameSignal && len(body) == 1 {
+		return order{signal: unix.Signal(body[0])}
+	}
+	return order{end: true}
+}

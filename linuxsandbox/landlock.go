@@ -1,0 +1,169 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// Landlock is used through the raw calls of go-landlock, one thread at a time.
+// Its friendlier level restricts all threads of the process below ABI 8, and its
+// best effort drops in silence what the kernel lacks.
+
+const (
+	fsRead = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
+	// fsWrite leaves out MakeChar and MakeBlock: nothing needs device nodes.
+	fsWrite = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir | ll.AccessFSMakeReg |
+		ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer | ll.AccessFSTruncate
+	fsDevice = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSIoctlDev
+	// fsOfFile are the rights that a rule on something other than a directory
+	// may carry; the kernel answers EINVAL to any other.
+	fsOfFile = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
+
+	netTCP = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	netUDP = ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP
+)
+
+// handled says what Landlock takes away on an ABI: everything it knows there
+// (kernel documentation, "Previous limitations").
+func handled(abi int, network bool) ll.RulesetAttr {
+	var a ll.RulesetAttr
+	a.HandledAccessFS = 1<<13 - 1
+	if abi >= 2 {
+		a.HandledAccessFS |= ll.AccessFSRefer
+	}
+	if abi >= 3 {
+		a.HandledAccessFS |= ll.AccessFSTruncate
+	}
+	if abi >= 5 {
+		a.HandledAccessFS |= ll.AccessFSIoctlDev
+	}
+	if abi >= 6 {
+		a.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	}
+	if abi >= 9 {
+		a.HandledAccessFS |= ll.AccessFSResolveUnix
+	}
+	if !network {
+		if abi >= 4 {
+			a.HandledAccessNet |= netTCP
+		}
+		if abi >= 10 {
+			a.HandledAccessNet |= netUDP
+		}
+	}
+	return a
+}
+
+func (a Access) rights() uint64 {
+	switch a {
+	case AccessList:
+		return ll.AccessFSReadDir
+	case AccessRead:
+		return fsRead
+	case AccessWrite:
+		return fsRead | fsWrite
+	case AccessDevice:
+		return fsDevice
+	case accessTerminals:
+		return fsDevice | ll.AccessFSReadDir
+	}
+	return 0
+}
+
+// restrictFlags keeps the keeper's own refused attempts (the self-test) out of
+// the audit log from ABI 7 on. It says nothing about the command's, which are
+// another executable's and not logged unless asked for.
+func restrictFlags(abi int) uint32 {
+	if abi >= 7 {
+		return ll.FlagRestrictSelfLogSameExecOff
+	}
+	return 0
+}
+
+// landlockABI is 0 where there is no Landlock or it is switched off.
+func landlockABI() int {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return 0
+	}
+	return abi
+}
+
+// buildRuleset opens the rules' paths and returns a ruleset that permits just
+// them. It restricts nothing yet.
+func buildRuleset(abi int, s *Spec) (int, error) {
+	attr := handled(abi, s.Network)
+	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return -1, fmt.Errorf("create ruleset: %w", err)
+	}
+	for _, rule := range s.Rules {
+		if err := addRule(ruleset, rule, attr.HandledAccessFS); err != nil {
+			unix.Close(ruleset)
+			return -1, err
+		}
+	}
+	return ruleset, nil
+}
+
+func addRule(ruleset int, rule Rule, handledFS uint64) error {
+	fd, err := openRoot(rule.Path)
+	if err != nil {
+		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+		if rule.Optional && (gone || rule.Access != AccessWrite && errors.Is(err, unix.ELOOP)) {
+			return nil // left shut
+		}
+		return rootError(rule, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return rootError(rule, err)
+	}
+	rights := rule.Access.rights() & handledFS
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fsOfFile
+	}
+	if rule.Access == AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return rootError(rule, errors.New("is not a device"))
+	}
+	if rights == 0 {
+		return nil
+	}
+	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+		return fmt.Errorf("add rule for %s: %w", rule.Path, err)
+	}
+	return nil
+}
+
+// signalRuleset is the layer that the command alone gets on top. A process may
+// signal what shares its domain, and the keeper's thread is in the command's
+// unless the command's is nested in it. Returns -1 below ABI 6.
+//
+// Every layer denies Refer by default, handled or not: without the rule for /
+// no file could be moved from one folder to another, in any root.
+func signalRuleset(abi int) (int, error) {
+	if abi < 6 {
+		return -1, nil
+	}
+	fd, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: ll.AccessFSRefer, Scoped: ll.ScopeSignal}, 0)
+	if err != nil {
+		return -1, fmt.Errorf("create signal ruleset: %w", err)
+	}
+	root, err := openRoot("/")
+	if err == nil {
+		err = ll.LandlockAddPathBeneathRule(fd, &ll.PathBeneathAttr{AllowedAccess: ll.AccessFSRefer, ParentFd: root}, 0)
+		unix.Close(root)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("signal ruleset: %w", err)
+	}
+	return fd, nil
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestNothingLeft runs many commands in a row, ten thousand under CI: what this
+// process has open, its children, mounts, sockets, control group and temporary
+// files are afterwards what they were.
+func TestNothingLeft(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ws := t.TempDir()
+	b := newBackend(t)
+	defer b.Close()
+	p := sandbox.WorkspaceWrite(ws)
+	one := func() {
+		st, out := run(t, b, p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin"}})
+		if st != (sandbox.Status{}) || out != "" {
+			t.Fatalf("%+v %q", st, out)
+		}
+	}
+	// What is made once a session is there after the first few.
+	for range 3 {
+		one()
+	}
+	before := inventory(t, ws, temp)
+	times := 100
+	if underCI() {
+		times = 10_000
+	}
+	for range times {
+		one()
+	}
+	if after := inventory(t, ws, temp); after != before {
+		t.Errorf("after %d commands there is\n%s\nbefore\n%s", times, after, before)
+	}
+}
+
+// inventory is what a process has and what it could leave behind.
+func inventory(t *testing.T, dirs ...string) string {
+	t.Helper()
+	var b strings.Builder
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil {
+			continue // the one that listed them
+		}
+		kind, _, _ := strings.Cut(target, ":[")
+		if !strings.HasPrefix(kind, "/proc/") {
+			kinds[kind]++
+		}
+	}
+	fmt.Fprintln(&b, "descriptors", kinds)
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if text, _ := os.ReadFile(task); len(text) > 0 {
+			fmt.Fprintln(&b, "children", string(text))
+		}
+	}
+	for _, file := range []string{"mountinfo", "cgroup"} {
+		text, err := os.ReadFile("/proc/self/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&b, file, string(text))
+	}
+	for _, dir := range dirs {
+		names, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&b, dir, names)
+	}
+	return b.String()
+}
+
+// BenchmarkStartInTree starts a command in a small tree and in one of 100,000
+// folders: the two cost the same.
+func BenchmarkStartInTree(b *testing.B) {
+	for _, size := range []int{10, 100_000} {
+		b.Run(fmt.Sprintf("%d folders", size), func(b *testing.B) {
+			ws := b.TempDir()
+			for i := range size {
+				if err := os.MkdirAll(fmt.Sprintf("%s/%d/%d", ws, i%100, i), 0o755); err != nil {
+					b.Fatal(err)
+				}
+			}
+			backend := newBackend(b)
+			defer backend.Close()
+			p := sandbox.WorkspaceWrite(ws)
+			for b.Loop() {
+				proc, err := backend.Start(b.Context(), p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := proc.Wait(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitRow is a command that runs into a limit, and ends well without it.
+type limitRow struct {
+	name   string
+	limits sandbox.Limits
+	script string
+	want   sandbox.Limit // what the backend knows for certain
+	signal unix.Signal
+	says   string
+	notBy0 bool // the kernel exempts root
+	slow   bool // seconds of processor time: in CI only
+}
+
+var limitRows = []limitRow{
+	{name: "cpu", limits: sandbox.Limits{CPUSeconds: 1}, script: "exec perl -e 'my $e=1.1; while((times())[0]<$e){}'", want: sandbox.LimitCPU, signal: unix.SIGXCPU},
+	{name: "cpu ignored", limits: sandbox.Limits{CPUSeconds: 1}, script: "trap '' XCPU; exec perl -e 'my $e=2.5; while((times())[0]<$e){}'", want: sandbox.LimitCPU, signal: unix.SIGKILL, slow: true},
+	{name: "file size", limits: sandbox.Limits{FileSize: 1 << 20}, script: "exec dd if=/dev/zero of=big bs=1M count=2", want: sandbox.LimitFileSize, signal: unix.SIGXFSZ},
+	{name: "file size ignored", limits: sandbox.Limits{FileSize: 1 << 20}, script: "trap '' XFSZ; exec dd if=/dev/zero of=big bs=1M count=2", says: "File too large"},
+	{name: "memory", limits: sandbox.Limits{Memory: 64 << 20}, script: "exec perl -e '$x=\"a\" x (128<<20); print length $x'", says: "emory"},
+	{name: "open files", limits: sandbox.Limits{OpenFiles: 16}, script: "exec perl -e 'for(1..32){open($f[$_],\"<\",\"/dev/null\") or die \"$!\"}'", says: "Too many open files"},
+	{name: "processes", limits: sandbox.Limits{Processes: 4}, script: `exec perl -e 'for(1..8){my $p=fork; defined $p or die "$!"; exec "sleep","9" if !$p; push @p,$p} kill 9,@p'`, says: "esource temporarily unavailable", notBy0: true},
+}
+
+func TestLimits(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	for _, row := range limitRows {
+		t.Run(row.name, func(t *testing.T) {
+			ws := t.TempDir()
+			if row.notBy0 && os.Getuid() == 0 || row.slow && os.Getenv("CI") == "" {
+				return // TestLimitsAsUser has the former; the weakness says so
+			}
+			p := sandbox.WorkspaceWrite(ws)
+			cmd := sandbox.Command{Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}}
+			st, out := run(t, b, p, cmd)
+			if st.Exit != 0 || st.Limit != "" {
+				t.Fatalf("without the limit: %+v\n%s", st, out)
+			}
+			p.Limits = row.limits
+			st, out = run(t, b, p, cmd)
+			if st.Limit != row.want || st.Signal != int(row.signal) || !strings.Contains(out, row.says) || st.Exit == 0 {
+				t.Errorf("uid %d: %+v, want limit %q, signal %d, words %q\n%s", os.Getuid(), st, row.want, row.signal, row.says, out)
+			}
+		})
+	}
+}
+
+// TestLimitsAsUser runs the rows as an ordinary user.
+func TestLimitsAsUser(t *testing.T) { againAsUser(t, "^TestLimits$") }
+
+// TestNoCoreDumps: no memory image leaves the sandbox, and none can be asked for.
+func TestNoCoreDumps(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	ws := t.TempDir()
+	st, out := run(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
+		Path: "bash", Args: []string{"bash", "-c", "ulimit -Sc; ulimit -Hc; ulimit -c 1 2>/dev/null && echo raised; true"}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin"},
+	})
+	if st.Exit != 0 || out != "0\n0\n" {
+		t.Errorf("%+v: %q", st, out)
+	}
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file decides, in codeagent, what a keeper with namespaces mounts.
+
+// planMounts turns p and its rules into a mountPlan. denied are the canonical
+// exact deny-read paths.
+func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
+	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(shmDir), Terminals: present(ptsDir) && present(ptmx)}
+	for _, rule := range rules {
+		if rule.Access == AccessWrite {
+			m.Writable = append(m.Writable, rule.Path)
+		}
+	}
+	if p.Temp != "" {
+		m.Temp = p.Temp
+		for _, dir := range []string{"/tmp", "/var/tmp"} {
+			// Where the session itself lives in /tmp, a private one would hide what
+			// lies beside it: it stays the shared one, read-only.
+			lives := slices.ContainsFunc(m.Writable, func(w string) bool { return sandbox.Covers(dir, w) })
+			if !lives && !coveredBy(m.Writable, dir) && present(dir) {
+				m.Private = append(m.Private, dir)
+			}
+		}
+	}
+	if coveredBy(m.Writable, shmDir) {
+		m.Memory = false
+	}
+	for _, root := range p.Read {
+		m.show(root.Path)
+	}
+	for _, path := range heldPaths(p) {
+		m.protect(path)
+	}
+	for _, path := range denied {
+		if coveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
+			m.Hidden = append(m.Hidden, path)
+		}
+	}
+	return m
+}
+
+// show keeps path readable where a private folder would hide it.
+func (m *mountPlan) show(path string) {
+	inside := func(dir string) bool { return dir != path && sandbox.Covers(dir, path) }
+	hidden := slices.ContainsFunc(m.Private, inside) || m.Memory && inside(shmDir)
+	if hidden && !coveredBy(m.Writable, path) && !coveredBy(m.Readable, path) && present(path) {
+		m.Readable = append(m.Readable, path)
+	}
+}
+
+// forCommand keeps what cmd itself needs in sight: its program and its folder.
+func (m *mountPlan) forCommand(cmd sandbox.Command) {
+	if cmd.Foreground {
+		m.Terminals = false // its terminal is one of the machine's
+	}
+	m.show(cmd.Dir)
+	if filepath.IsAbs(cmd.Path) {
+		if real, err := sandbox.Canonical(osResolver{}, "/", cmd.Path); err == nil {
+			m.show(real)
+		}
+	}
+}
+
+// protect makes path read-only and pins every folder on the way to it from its
+// write root: renamed away, a folder would take the protection along and leave
+// its name free for another.
+func (m *mountPlan) protect(path string) {
+	root := ""
+	for _, w := range m.Writable {
+		if sandbox.Covers(w, path) && w != path && (root == "" || len(w) < len(root)) {
+			root = w
+		}
+		if sandbox.Covers(path, w) {
+			m.Granted = append(m.Granted, w)
+		}
+	}
+	if root == "" {
+		return
+	}
+	m.Protected = append(m.Protected, path)
+	for dir := filepath.Dir(path); dir != root; dir = filepath.Dir(dir) {
+		if !slices.Contains(m.Pins, dir) {
+			m.Pins = append(m.Pins, dir)
+		}
+	}
+}
+
+// heldPaths are the protected paths inside p's write roots that exist and can
+// be mounted over, outermost only.
+func heldPaths(p sandbox.Policy) []string {
+	var out []string
+	for _, path := range protectedPlaces(p) {
+		if present(path) {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return slices.CompactFunc(out, func(kept, next string) bool { return sandbox.Covers(kept, next) })
+}
+
+// protectedPlaces lists where a protected entry is known to belong: the named
+// paths, and the names at the top of each write root and beside each git
+// directory. No tree is walked.
+func protectedPlaces(p sandbox.Policy) []string {
+	var out []string
+	tops := map[string]bool{}
+	for _, root := range writeRoots(p) {
+		if root.Path != p.Temp {
+			tops[root.Path] = true
+		}
+	}
+	for _, path := range slices.Concat(p.Protected.Paths, p.Protected.Own) {
+		if coveredBy(rootPaths(p), path) {
+			out = append(out, path)
+			if dir := filepath.Dir(path); filepath.Base(dir) == ".git" {
+				tops[filepath.Dir(dir)] = true
+			}
+		}
+	}
+	for top := range tops {
+		for _, name := range p.Protected.Names {
+			if !strings.Contains(name, "*") && coveredBy(rootPaths(p), top) {
+				out = append(out, filepath.Join(top, name))
+			}
+		}
+	}
+	return out
+}
+
+func rootPaths(p sandbox.Policy) []string {
+	var out []string
+	for _, root := range writeRoots(p) {
+		out = append(out, root.Path)
+	}
+	return out
+}
+
+// present reports whether path is there and no link leads to it.
+func present(path string) bool {
+	st, err := statRoot(path)
+	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
+}

@@ -1,0 +1,417 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The keeper's mounts, in a mount namespace of its own. Nothing is copied and
+// nothing of the host changes:
+//
+//	copies of what stays writable are taken off (open_tree)
+//	everything becomes read-only (mount_setattr, recursive)
+//	the session's private folder is put over /tmp and /var/tmp,
+//	    a new tmpfs over /dev/shm, new terminals over /dev/pts, a new /proc
+//	the copies are put back, each where it was
+//	protected paths and the folders on the way to them are bound to themselves
+//	denied paths get an empty thing put over them
+//
+// Read-only mounts hold what Landlock does not know: mode, owner, times and
+// attributes. All calls used are in every kernel with Landlock ABI 3.
+
+// mountPlan says what the keeper mounts. All paths are canonical.
+type mountPlan struct {
+	// Writable stay writable, at their own paths.
+	Writable []string `json:"writable,omitempty"`
+	// Temp is the private folder that Private show instead of their own content.
+	Temp    string   `json:"temp,omitempty"`
+	Private []string `json:"private,omitempty"`
+	// Readable lie in a folder of Private and are shown all the same.
+	Readable []string `json:"readable,omitempty"`
+	// Pins are folders bound to themselves, so that they cannot be renamed.
+	Pins []string `json:"pins,omitempty"`
+	// Protected become read-only; Granted lie in them and are writable again.
+	Protected []string `json:"protected,omitempty"`
+	Granted   []string `json:"granted,omitempty"`
+	// Hidden can be opened no more.
+	Hidden []string `json:"hidden,omitempty"`
+	// Memory asks for a writable /dev/shm.
+	Memory bool `json:"memory,omitempty"`
+	// Terminals asks for terminals of its own instead of the machine's.
+	Terminals bool `json:"terminals,omitempty"`
+}
+
+const (
+	shmDir  = "/dev/shm"
+	ptsDir  = "/dev/pts"
+	ptmx    = "/dev/ptmx"
+	procDir = "/proc"
+)
+
+// mounter carries a mountPlan out.
+type mounter struct {
+	plan *mountPlan
+	// proc is a writable /proc that is mounted nowhere: the self-test tries
+	// Landlock on it.
+	proc int
+}
+
+// tree is a copy of a mount with all below it, attached nowhere yet.
+type tree struct {
+	fd   int
+	path string
+	dir  bool
+}
+
+// mountAll makes the namespace what plan says and returns the descriptor of a
+// /proc to try Landlock on, and the rules that the new mounts need.
+func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
+	m := &mounter{plan: plan, proc: -1}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return -1, nil, os.NewSyscallError("make mounts private", err)
+	}
+	writable, err := takeAll(plan.Writable)
+	if err != nil {
+		return -1, nil, err
+	}
+	readable, err := takeAll(plan.Readable)
+	if err != nil {
+		return -1, nil, err
+	}
+	var temps []tree
+	for range plan.Private {
+		t, err := take(plan.Temp)
+		if err != nil {
+			return -1, nil, err
+		}
+		temps = append(temps, t)
+	}
+	if err := m.newProc(); err != nil {
+		return -1, nil, err
+	}
+	if err := setReadOnly(unix.AT_FDCWD, "/", 0); err != nil {
+		return -1, nil, err
+	}
+	if rules, err = m.private(temps); err != nil {
+		return -1, nil, err
+	}
+	for _, t := range readable {
+		if err := setReadOnly(t.fd, "", unix.AT_EMPTY_PATH); err != nil {
+			return -1, nil, err
+		}
+	}
+	all := append(readable, writable...)
+	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	for _, t := range all {
+		if err := m.putBack(t); err != nil {
+			return -1, nil, err
+		}
+	}
+	for _, step := range []func() error{m.protect, m.hide} {
+		if err := step(); err != nil {
+			return -1, nil, err
+		}
+	}
+	return m.proc, rules, nil
+}
+
+// take copies the mount tree at path. Links in the way are refused: they are new.
+func take(path string) (tree, error) {
+	at, err := openRoot(path)
+	if err != nil {
+		return tree{}, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return tree{}, err
+	}
+	fd, err := unix.OpenTree(at, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.AT_RECURSIVE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return tree{}, &fs.PathError{Op: "open_tree", Path: path, Err: err}
+	}
+	return tree{fd, path, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+}
+
+func takeAll(paths []string) ([]tree, error) {
+	var out []tree
+	for _, path := range paths {
+		t, err := take(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a root that is optional, and gone by now
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// put attaches a tree over what stands at the tree's path now.
+func (t tree) put(at int) error {
+	defer unix.Close(t.fd)
+	if err := unix.MoveMount(t.fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return &fs.PathError{Op: "mount", Path: t.path, Err: err}
+	}
+	return nil
+}
+
+func (t tree) putAt(path string) error {
+	at, err := openRoot(path)
+	if err != nil {
+		unix.Close(t.fd)
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(at)
+	return t.put(at)
+}
+
+// setReadOnly makes a mount and all below it read-only.
+func setReadOnly(at int, path string, flags uint) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(at, path, flags|unix.AT_RECURSIVE, &attr); err != nil {
+		return os.NewSyscallError("mount_setattr", err)
+	}
+	return nil
+}
+
+// newProc mounts the /proc of the new PID namespace, read-only where the command
+// sees it. It comes before all else: the kernel allows it only while the old one
+// can be seen whole.
+func (m *mounter) newProc() error {
+	const attrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
+	var err error
+	if m.proc, err = newFilesystem("proc", attrs); err != nil {
+		return err
+	}
+	fd, err := newFilesystem("proc", attrs)
+	if err != nil {
+		return err
+	}
+	return tree{fd: fd, path: procDir}.putAt(procDir)
+}
+
+// newFilesystem mounts a new instance of kind nowhere. options are name=value.
+func newFilesystem(kind string, attrs int, options ...string) (int, error) {
+	at, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, os.NewSyscallError("fsopen "+kind, err)
+	}
+	defer unix.Close(at)
+	for _, o := range options {
+		name, value, isString := strings.Cut(o, "=")
+		if isString {
+			err = unix.FsconfigSetString(at, name, value)
+		} else {
+			err = unix.FsconfigSetFlag(at, name)
+		}
+		if err != nil {
+			return -1, os.NewSyscallError("fsconfig "+kind+" "+o, err)
+		}
+	}
+	if err := unix.FsconfigCreate(at); err != nil {
+		return -1, os.NewSyscallError("fsconfig "+kind, err)
+	}
+	fd, err := unix.Fsmount(at, unix.FSMOUNT_CLOEXEC, attrs)
+	if err != nil {
+		return -1, os.NewSyscallError("fsmount "+kind, err)
+	}
+	return fd, nil
+}
+
+// private puts the session's own folders over the shared ones.
+func (m *mounter) private(temps []tree) ([]Rule, error) {
+	var rules []Rule
+	const plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	if m.plan.Memory {
+		fd, err := newFilesystem("tmpfs", plain, "mode=1777")
+		if err != nil {
+			return nil, err
+		}
+		if err := (tree{fd: fd, path: shmDir}).putAt(shmDir); err != nil {
+			return nil, err
+		}
+		rules = append(rules, Rule{Path: shmDir, Access: AccessWrite})
+	}
+	if m.plan.Terminals {
+		fd, err := newFilesystem("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620")
+		if err != nil {
+			return nil, err
+		}
+		if err := (tree{fd: fd, path: ptsDir}).putAt(ptsDir); err != nil {
+			return nil, err
+		}
+		master, err := take(ptsDir + "/ptmx")
+		if err == nil {
+			err = master.putAt(ptmx)
+		}
+		if err != nil && !errors.Is(err, unix.ELOOP) { // /dev/ptmx may be a link to it
+			return nil, err
+		}
+		rules = append(rules, Rule{Path: ptsDir, Access: accessTerminals}, Rule{Path: ptmx, Access: AccessDevice, Optional: true})
+	}
+	for i, t := range temps {
+		if err := t.putAt(m.plan.Private[i]); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}
+
+// putBack attaches t where it was. In a private folder a place for it is made
+// first; the way there may have been laid by a command, so no link is followed.
+func (m *mounter) putBack(t tree) error {
+	inside := ""
+	for _, dir := range m.covered() {
+		if dir != t.path && sandbox.Covers(dir, t.path) {
+			inside = dir
+		}
+	}
+	if inside == "" {
+		return t.putAt(t.path)
+	}
+	at, err := makePlace(inside, strings.TrimPrefix(t.path, inside+"/"), t.dir)
+	if err != nil {
+		unix.Close(t.fd)
+		return fmt.Errorf("make a place for %s: %w", t.path, err)
+	}
+	defer unix.Close(at)
+	return t.put(at)
+}
+
+// covered are the folders that show something else now.
+func (m *mounter) covered() []string {
+	out := slices.Clone(m.plan.Private)
+	if m.plan.Memory {
+		out = append(out, shmDir)
+	}
+	return out
+}
+
+// makePlace returns a descriptor of base/rest, making what is missing.
+func makePlace(base, rest string, dir bool) (int, error) {
+	at, err := openRoot(base)
+	if err != nil {
+		return -1, err
+	}
+	names := strings.Split(rest, "/")
+	for i, name := range names {
+		if dir || i < len(names)-1 {
+			err = unix.Mkdirat(at, name, 0o755)
+		} else {
+			var fd int
+			if fd, err = unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
+				unix.Close(fd)
+			}
+		}
+		if err != nil && err != unix.EEXIST && err != unix.EROFS {
+			unix.Close(at)
+			return -1, err
+		}
+		next, err := unix.Openat2(at, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		unix.Close(at)
+		if err != nil {
+			return -1, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// protect pins the way to protected paths and makes them read-only.
+func (m *mounter) protect() error {
+	type bind struct {
+		path     string
+		readOnly bool
+	}
+	var binds []bind
+	for _, path := range m.plan.Pins {
+		binds = append(binds, bind{path, false})
+	}
+	for _, path := range m.plan.Protected {
+		binds = append(binds, bind{path, true})
+	}
+	// Outer ones first: what is bound later is seen in them.
+	slices.SortFunc(binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
+	var granted []tree
+	var err error
+	if granted, err = takeAll(m.plan.Granted); err != nil {
+		return err
+	}
+	for _, b := range binds {
+		t, err := take(b.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since codeagent looked
+		}
+		if err == nil && b.readOnly {
+			err = setReadOnly(t.fd, "", unix.AT_EMPTY_PATH)
+		}
+		if err == nil {
+			err = t.putAt(t.path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, t := range granted {
+		if err := t.putAt(t.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hide puts over each denied path what nobody can open: an empty folder without
+// permissions, or a device on a mount where devices are not opened (nodev).
+func (m *mounter) hide() error {
+	for _, path := range m.plan.Hidden {
+		at, err := openRoot(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		err = mask(at, path)
+		unix.Close(at)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mask(at int, path string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		fd, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV, "mode=0")
+		if err != nil {
+			return err
+		}
+		return tree{fd: fd, path: path}.put(at)
+	}
+	t, err := take(os.DevNull)
+	if err != nil {
+		return err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH, &attr); err != nil {
+		return os.NewSyscallError("mount_setattr", err)
+	}
+	t.path = path
+	return t.put(at)
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// sweepAfter ends what a keeper left behind that did not end by its own will.
+// The command itself died with the keeper's thread; what it had started came to
+// codeagent, the next subreaper. Orphans are told from codeagent's other
+// children by what no other child has: more seccomp filters than codeagent
+// itself, no_new_privs, and the keeper's bounding set.
+func (p *process) sweepAfter(clean bool) {
+	if clean {
+		return
+	}
+	for {
+		own := confinement(os.Getpid())
+		found := sweep(func(table []proc) []proc { return orphans(table, os.Getpid(), own) })
+		reapOrphans(own)
+		if found == 0 {
+			return
+		}
+		pause()
+	}
+}
+
+// orphans picks the confined children of codeagent and all below them.
+func orphans(table []proc, self int, own marks) []proc {
+	var out []proc
+	roots := map[int]bool{}
+	for _, p := range table {
+		if p.ppid == self && p.state != 'Z' && p.state != 'X' && confinement(p.pid).orphanOf(own) {
+			roots[p.pid] = true
+			out = append(out, p)
+		}
+	}
+	return append(out, below(table, roots)...)
+}
+
+// reapOrphans collects the ones that have ended. Only pids that are known to be
+// orphans are waited for: any other child is somebody else's to collect.
+func reapOrphans(own marks) {
+	for _, p := range processes() {
+		if p.ppid == os.Getpid() && p.state == 'Z' && confinement(p.pid).orphanOf(own) {
+			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+}
+
+// marks are what a process cannot take off again.
+type marks struct {
+	noNewPrivs bool
+	filters    int
+	// bounded: the capability bounding set is empty but for file rights, or the
+	// user could not change it.
+	bounding uint64
+}
+
+func confinement(pid int) marks {
+	data, err := readSmall("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return marks{}
+	}
+	m := marks{noNewPrivs: statusField(data, "NoNewPrivs:") == "1"}
+	m.filters, _ = strconv.Atoi(statusField(data, "Seccomp_filters:"))
+	m.bounding, _ = strconv.ParseUint(strings.TrimSpace(statusField(data, "CapBnd:")), 16, 64)
+	return m
+}
+
+func (m marks) orphanOf(own marks) bool {
+	return m.noNewPrivs && m.filters > own.filters && (m.bounding&^fileCaps == 0 || m.bounding == own.bounding)
+}

@@ -1,0 +1,45 @@
+//go:build !linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"codeagent/sandbox"
+)
+
+// ErrNotLinux is what this backend answers on every other system.
+var ErrNotLinux = errors.New("the Linux sandbox needs Linux (Landlock and seccomp)")
+
+// Backend does not exist outside Linux; New never returns one.
+type Backend struct{}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New returns ErrNotLinux.
+func New(Options) (*Backend, error) { return nil, ErrNotLinux }
+
+// Name is "linux".
+func (*Backend) Name() string { return "linux" }
+
+// Enforcement returns ErrNotLinux.
+func (*Backend) Enforcement(sandbox.Policy) (sandbox.Enforcement, error) {
+	return sandbox.Enforcement{}, ErrNotLinux
+}
+
+// Start returns a *sandbox.StartError with ErrNotLinux.
+func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.Holder) (sandbox.Process, error) {
+	return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "system", Err: ErrNotLinux}
+}
+
+// Close does nothing.
+func (*Backend) Close() error { return nil }
+
+// HelperMain says that there is no such helper here, and returns 125.
+func HelperMain([]string) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", HelperName, ErrNotLinux)
+	return sandbox.ExitCannotConfine
+}

@@ -1,0 +1,341 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// codeagent may be started in its own checkout, with its binaries in bin/ where
+// every command may write. Landlock cannot take bin/ out of the workspace, so
+// what a command changed there is put back once the last of its processes is
+// gone, before anything could start it:
+//
+//	Start   remember identity, size, times, mode and a copy (sealed) of each file
+//	end     compare; a difference is undone from the copy, and told as a Denial
+//
+// codeagent does it when it is alive, else the keeper. Nothing on the way to the
+// file is trusted: the command may have planted links and folders there.
+
+// ownFile is one of codeagent's files inside a write root, as it was before the
+// command started.
+type ownFile struct {
+	Path string `json:"path"`
+	// Root is the write root it lies in. Only below it could a command change
+	// anything, and only below it is anything made or moved.
+	Root string `json:"root"`
+	// Dirs are the modes of Root and of each folder from there down to the file.
+	Dirs []uint32 `json:"dirs"`
+	// State is what was seen; a file that was absent has State.Exists false, and
+	// must be absent again.
+	State fileState `json:"state"`
+	// Source is the descriptor of the copy, -1 for a file that was absent.
+	Source int `json:"source"`
+	// SourceState is set when Source is the file itself and no sealed copy: its
+	// content counts only while this still holds.
+	SourceState *fileState `json:"source_state,omitempty"`
+}
+
+// fileState tells whether a file is still the same and unchanged. Nobody can set
+// the change time.
+type fileState struct {
+	Exists bool          `json:"exists"`
+	Dev    uint64        `json:"dev"`
+	Ino    uint64        `json:"ino"`
+	Mode   uint32        `json:"mode"`
+	UID    uint32        `json:"uid"`
+	GID    uint32        `json:"gid"`
+	Size   int64         `json:"size"`
+	Mtime  unix.Timespec `json:"mtime"`
+	Ctime  unix.Timespec `json:"ctime"`
+}
+
+func stateOf(st *unix.Stat_t) fileState {
+	return fileState{
+		Exists: true, Dev: st.Dev, Ino: st.Ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid,
+		Size: st.Size, Mtime: st.Mtim, Ctime: st.Ctim,
+	}
+}
+
+func stateOfFD(fd int) (fileState, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fileState{}, err
+	}
+	return stateOf(&st), nil
+}
+
+// stateAt looks at path without following any link; a link in the way counts as
+// absent, since the file is not reached by its own name then.
+func stateAt(path string) (fileState, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if errors.Is(err, fs.ErrNotExist) || err == unix.ENOTDIR || err == unix.ELOOP {
+		return fileState{}, nil
+	}
+	if err != nil {
+		return fileState{}, err
+	}
+	defer unix.Close(fd)
+	return stateOfFD(fd)
+}
+
+// changed reports whether the file is not what it was. What cannot be looked at
+// has changed.
+func (o ownFile) changed() bool {
+	now, err := stateAt(o.Path)
+	return err != nil || now != o.State
+}
+
+// restore makes the file what it was and returns its new state.
+func (o ownFile) restore() (fileState, error) {
+	parent, err := o.openParent()
+	if err != nil {
+		return fileState{}, err
+	}
+	defer unix.Close(parent)
+	base := filepath.Base(o.Path)
+	if !o.State.Exists {
+		if err := removeEntry(parent, base); err != nil {
+			return fileState{}, fmt.Errorf("remove what was planted at %s: %w", o.Path, err)
+		}
+		return fileState{}, nil
+	}
+	want, err := o.replace(parent, base)
+	if err != nil {
+		return fileState{}, fmt.Errorf("put back %s: %w", o.Path, err)
+	}
+	// Another command may have moved a folder in the meantime.
+	now, err := stateAt(o.Path)
+	if err != nil || now.Ino != want.Ino || now.Dev != want.Dev {
+		return fileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
+	}
+	return now, nil
+}
+
+// replace writes the copy to a new file and renames it over base.
+func (o ownFile) replace(parent int, base string) (fileState, error) {
+	if o.SourceState != nil {
+		if now, err := stateOfFD(o.Source); err != nil || now.Size != o.SourceState.Size || now.Mtime != o.SourceState.Mtime {
+			return fileState{}, errors.New("the file was changed in place, and there is no copy of it")
+		}
+	}
+	temp := spareName(base)
+	fd, err := unix.Openat(parent, temp, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fileState{}, err
+	}
+	defer unix.Close(fd)
+	err = copyAll(fd, o.Source, o.State.Size)
+	if err == nil {
+		err = o.dress(fd)
+	}
+	if err == nil {
+		err = clearDir(parent, base)
+	}
+	if err == nil {
+		err = unix.Renameat(parent, temp, parent, base)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(parent, temp, 0)
+		return fileState{}, err
+	}
+	return stateOfFD(fd)
+}
+
+// dress gives the new file the owner, mode and modification time of the old.
+func (o ownFile) dress(fd int) error {
+	now, err := stateOfFD(fd)
+	if err != nil {
+		return err
+	}
+	if now.UID != o.State.UID || now.GID != o.State.GID {
+		if err := unix.Fchown(fd, int(o.State.UID), int(o.State.GID)); err != nil {
+			return err
+		}
+	}
+	if err := unix.Fchmod(fd, o.State.Mode&0o7777); err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(fd, "", []unix.Timespec{o.State.Mtime, o.State.Mtime}, unix.AT_EMPTY_PATH)
+}
+
+// openParent walks from / to the file's folder, one name at a time and through
+// no link. Below the write root it puts the way itself in order: what stands
+// where a folder was is moved aside, a missing folder is made, a mode set back.
+func (o ownFile) openParent() (int, error) {
+	at, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	names := strings.Split(strings.TrimPrefix(filepath.Dir(o.Path), "/"), "/")
+	rootDepth := 0
+	if o.Root != "/" {
+		rootDepth = strings.Count(o.Root, "/")
+	}
+	for depth, name := range names {
+		if name == "" {
+			continue
+		}
+		next, err := openDir(at, name)
+		if inside := depth + 1 - rootDepth; inside >= 0 && inside < len(o.Dirs) {
+			next, err = o.mend(at, next, name, o.Dirs[inside], inside > 0, err)
+		}
+		unix.Close(at)
+		if err != nil {
+			return -1, fmt.Errorf("the folder /%s is not what it was: %w", strings.Join(names[:depth+1], "/"), err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// mend makes name in the folder at the directory it was. fd and err are what
+// opening it gave. mayMake allows to move a thing aside and to make the folder.
+func (o ownFile) mend(at, fd int, name string, mode uint32, mayMake bool, err error) (int, error) {
+	if err != nil && mayMake {
+		if err != unix.ENOENT {
+			if err := aside(at, name); err != nil {
+				return -1, err
+			}
+		}
+		if err := unix.Mkdirat(at, name, 0o700); err != nil {
+			return -1, err
+		}
+		fd, err = openDir(at, name)
+	}
+	if err != nil {
+		return -1, err
+	}
+	now, err := stateOfFD(fd)
+	if err == nil && now.Mode&0o7777 != mode&0o7777 {
+		// fchmod(2) does not take an O_PATH descriptor.
+		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode&0o7777)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func openDir(at int, name string) (int, error) {
+	return unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// removeEntry removes name, a directory by moving it aside.
+func removeEntry(at int, name string) error {
+	if err := clearDir(at, name); err != nil {
+		return err
+	}
+	if err := unix.Unlinkat(at, name, 0); err != nil && err != unix.ENOENT {
+		return err
+	}
+	return nil
+}
+
+// clearDir moves name aside when it is a directory.
+func clearDir(at int, name string) error {
+	var st unix.Stat_t
+	err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == unix.ENOENT || err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return aside(at, name)
+}
+
+// aside renames what stands at name; nothing of the user's is deleted unseen.
+func aside(at int, name string) error {
+	return unix.Renameat2(at, name, at, spareName(name), unix.RENAME_NOREPLACE)
+}
+
+// spareName is a free name beside name, hard to hit by chance.
+func spareName(name string) string {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return name + ".refused-" + strconv.FormatInt(ts.Nano(), 36)
+}
+
+// copyAll copies size bytes from the start of src, whose offset it leaves alone.
+func copyAll(dst, src int, size int64) error {
+	buf := make([]byte, 64<<10)
+	for off := int64(0); off < size; {
+		n, err := unix.Pread(src, buf[:min(int64(len(buf)), size-off)], off)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("the copy is too short")
+		}
+		for piece := buf[:n]; len(piece) > 0; {
+			w, err := unix.Write(dst, piece)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			piece = piece[w:]
+		}
+		off += int64(n)
+	}
+	return nil
+}
+
+// restoreAll is the keeper's part, when codeagent is gone: nobody is there to be
+// told, and what cannot be put back is refused by the next start.
+func restoreAll(own []ownFile) {
+	for _, o := range own {
+		if o.changed() {
+			_, _ = o.restore()
+		}
+	}
+}
+
+// rootOf is the widest write root that holds path.
+func rootOf(p sandbox.Policy, path string) string {
+	best := ""
+	for _, root := range writeRoots(p) {
+		if sandbox.Covers(root.Path, path) && (best == "" || len(root.Path) < len(best)) {
+			best = root.Path
+		}
+	}
+	return best
+}
+
+// dirModes are the modes of root and of each folder below it on the way to path.
+func dirModes(root, path string) ([]uint32, error) {
+	var modes []uint32
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		st, err := statRoot(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		if err != nil {
+			st.Mode = 0o755 // a folder that is not there yet
+		}
+		modes = append(modes, st.Mode)
+		if dir == root || dir == "/" {
+			break
+		}
+	}
+	slices.Reverse(modes)
+	return modes, nil
+}

@@ -1,0 +1,209 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// checkout is a workspace that holds codeagent's own binaries, as the project's
+// own checkout does.
+type checkout struct {
+	ws, helper, program, planted, elsewhere string
+	backend                                 *Backend
+	policy                                  sandbox.Policy
+}
+
+const (
+	helperText  = "the helper"
+	programText = "the program"
+)
+
+func newCheckout(t *testing.T) *checkout {
+	t.Helper()
+	ws := t.TempDir()
+	c := &checkout{
+		ws: ws, helper: filepath.Join(ws, "bin", HelperName), program: filepath.Join(ws, "bin", "codeagent"),
+		planted: filepath.Join(ws, "bin", "settings.toml"), elsewhere: t.TempDir(),
+	}
+	c.furnish(t)
+	c.backend = newPlainBackend(t)
+	t.Cleanup(func() { c.backend.Close() })
+	c.policy = sandbox.Policy{
+		Write:     []sandbox.Root{{Path: ws}},
+		Protected: sandbox.Protected{Own: []string{c.helper, c.program, c.planted}},
+	}
+	return c
+}
+
+func (c *checkout) furnish(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(c.ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(c.ws, e.Name())
+		_ = os.Chmod(path, 0o755)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Dir(c.helper), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{c.helper: helperText, c.program: programText} {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// intact reports what of codeagent's own is not what it was.
+func (c *checkout) intact() (wrong []string) {
+	for path, text := range map[string]string{c.helper: helperText, c.program: programText} {
+		data, err := os.ReadFile(path)
+		info, err2 := os.Lstat(path)
+		if err != nil || err2 != nil || string(data) != text || info.Mode() != 0o755 {
+			wrong = append(wrong, path)
+		}
+	}
+	if _, err := os.Lstat(c.planted); err == nil {
+		wrong = append(wrong, c.planted)
+	}
+	if info, err := os.Lstat(filepath.Dir(c.helper)); err != nil || info.Mode().Perm() != 0o750 || !info.IsDir() {
+		wrong = append(wrong, filepath.Dir(c.helper))
+	}
+	return wrong
+}
+
+func (c *checkout) run(t *testing.T, script string) ([]sandbox.Denial, sandbox.Status) {
+	t.Helper()
+	proc, err := c.backend.Start(context.Background(), c.policy, c.command(script), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := proc.Wait()
+	if err != nil {
+		t.Error(err)
+	}
+	return proc.Denials(), st
+}
+
+func (c *checkout) command(script string) sandbox.Command {
+	return sandbox.Command{
+		Path: "/bin/sh", Args: []string{"sh", "-ec", script}, Dir: c.ws, Env: []string{"PATH=/bin:/usr/bin", "OUT=" + c.elsewhere},
+	}
+}
+
+// ownAttacks each leave a foreign file where codeagent's own was.
+var ownAttacks = []struct{ name, script string }{
+	{"overwrite in place", "echo evil > bin/linux-sandbox-helper; echo evil > bin/codeagent"},
+	{"remove", "rm bin/linux-sandbox-helper"},
+	{"remove all", "rm -r bin"},
+	{"replace", "echo evil > x; chmod 755 x; mv x bin/linux-sandbox-helper"},
+	{"move the folder away", "mv bin old; mkdir bin; echo evil > bin/linux-sandbox-helper; chmod 755 bin/*"},
+	{"link instead of the file", "echo evil > x; rm bin/codeagent; ln -s ../x bin/codeagent"},
+	{"link instead of the folder", "mv bin old; ln -s \"$OUT\" bin"},
+	{"link to a folder inside", "mv bin old; mkdir new; echo evil > new/codeagent; ln -s new bin"},
+	{"file instead of the folder", "mv bin old; echo evil > bin"},
+	{"folder instead of the file", "rm bin/codeagent; mkdir -p bin/codeagent/deep; echo evil > bin/codeagent/deep/x"},
+	{"by another name", "ln bin/linux-sandbox-helper x; echo evil > x"},
+	{"same size and time", "touch -r bin/codeagent stamp; printf 'the programX' > bin/codeagent; touch -r stamp bin/codeagent"},
+	{"plant what was absent", "echo evil > bin/settings.toml"},
+	{"plant a folder", "mkdir bin/settings.toml"},
+	{"shut the file", "chmod 0 bin/codeagent"},
+	{"shut the folder", "echo evil > bin/codeagent; chmod 0 bin"},
+}
+
+func TestOwnFilesAreRestored(t *testing.T) {
+	c := newCheckout(t)
+	for _, a := range ownAttacks {
+		t.Run(a.name, func(t *testing.T) {
+			c.furnish(t)
+			plain := exec.Command("/bin/sh", "-ec", a.script)
+			plain.Dir, plain.Env = c.ws, c.command("").Env
+			if out, err := plain.CombinedOutput(); err != nil {
+				t.Fatalf("without a sandbox: %v\n%s", err, out)
+			}
+			if len(c.intact()) == 0 {
+				t.Fatal("the attack changes nothing even without a sandbox")
+			}
+			c.furnish(t)
+			denials, st := c.run(t, a.script)
+			// The broker refuses changes of metadata at once.
+			refused := slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
+				return d.Kind == sandbox.KindProtected && d.Evidence == sandbox.EvidenceKernel
+			})
+			if (st.Exit != 0) != refused {
+				t.Fatalf("the attack did not work: %+v %+v", st, denials)
+			}
+			if wrong := c.intact(); len(wrong) != 0 {
+				t.Errorf("not put back: %s", wrong)
+			}
+			if !refused && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool {
+				return d.Kind == sandbox.KindProtected && d.Evidence == sandbox.EvidenceBackend && d.Operation == "restored" &&
+					strings.HasPrefix(d.Target, filepath.Dir(c.helper)+"/")
+			}) {
+				t.Errorf("nothing is told: %+v", denials)
+			}
+			if entries, _ := os.ReadDir(c.elsewhere); len(entries) != 0 {
+				t.Errorf("something was written through a planted link: %v", entries)
+			}
+			if d, _ := c.run(t, "true"); len(d) != 0 {
+				t.Errorf("the next command is accused: %+v", d)
+			}
+		})
+	}
+	if os.Getuid() == 0 {
+		t.Run("as a user", func(t *testing.T) { againAsUser(t, "^TestOwnFilesAreRestored$") })
+	}
+}
+
+// TestRebuildByTheUser: a change while no command runs is the user's own.
+func TestRebuildByTheUser(t *testing.T) {
+	c := newCheckout(t)
+	c.run(t, "true")
+	if err := os.WriteFile(c.program, []byte("a new build"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := c.run(t, "true"); len(d) != 0 {
+		t.Errorf("the user's own build was undone: %+v", d)
+	}
+	if d, _ := c.run(t, "echo evil > bin/codeagent"); len(d) != 1 {
+		t.Errorf("denials: %+v, want one", d)
+	}
+	if data, err := os.ReadFile(c.program); err != nil || string(data) != "a new build" {
+		t.Errorf("put back: %q, %v, want the new build", data, err)
+	}
+}
+
+// TestOwnFileCannotBeRestored: when it cannot be put back, that is an error.
+func TestOwnFileCannotBeRestored(t *testing.T) {
+	c := newCheckout(t)
+	proc, err := c.backend.Start(context.Background(), c.policy, c.command("read go; echo evil > bin/codeagent"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The copy is gone: a file that someone else holds no copy of.
+	c.backend.mu.Lock()
+	guard := c.backend.guards[c.program]
+	guard.close()
+	guard.owned, guard.file.Source = false, -1
+	c.backend.mu.Unlock()
+	_ = os.Remove(c.program)
+	if _, err := proc.Wait(); err == nil || !strings.Contains(err.Error(), c.program) {
+		t.Errorf("wait: %v, want an error that names %s", err, c.program)
+	}
+	if d := proc.Denials(); len(d) != 1 || d[0].Operation != "not restored" {
+		t.Errorf("denials: %+v", d)
+	}
+}

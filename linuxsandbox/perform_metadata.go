@@ -1,0 +1,266 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// metadata answers a call that changes mode, owner, times or attributes.
+func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
+	m, err := fileOf(n, c)
+	if err != nil {
+		return b.unread(n, c.name, sandbox.KindMetadata, err)
+	}
+	do, err := changeOf(n, c)
+	if err != nil {
+		return b.unread(n, c.name, sandbox.KindMetadata, err)
+	}
+	fd, err := m.open(int(n.tid))
+	if err != nil {
+		return b.unread(n, c.name, sandbox.KindMetadata, err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return errnoOf(err)
+	}
+	if !n.valid(b.listener) {
+		return unix.ESRCH // nobody is left to read it
+	}
+	if d := b.judge(fd, &st); d != nil {
+		d.Operation, d.Errno = c.name, "EPERM"
+		if b.keep == 0 && int(st.Uid) != unix.Geteuid() {
+			d.Moot, d.MootReason = true, "the file is another user's"
+		}
+		b.log.add(n, *d)
+		return unix.EPERM
+	}
+	if do.refused(&st) {
+		b.log.add(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: c.name, Target: pathOf(fd), Errno: "EPERM"})
+		return unix.EPERM
+	}
+	return errnoOf(do.perform(fd, &st))
+}
+
+// unread answers a call whose file could not be found or read. That is mostly
+// the answer that the command would have got by itself.
+func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
+	errno := errnoOf(err)
+	if errno == unix.EPERM || errno == unix.ESRCH {
+		b.log.add(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: "EPERM"})
+		return unix.EPERM
+	}
+	return errno
+}
+
+// judge says why the policy does not let metadata of the open file change, or
+// nil. The file's name comes from the kernel.
+func (b *broker) judge(fd int, st *unix.Stat_t) *sandbox.Denial {
+	path := pathOf(fd)
+	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
+	if !strings.HasPrefix(path, "/") {
+		d.Moot, d.MootReason = true, "it is no file of any folder"
+		return d
+	}
+	if onProc(fd) {
+		return d
+	}
+	if st.Nlink == 0 {
+		// A file without a name is judged by the last one it had.
+		path = strings.TrimSuffix(path, " (deleted)")
+	}
+	judged := b.policy.JudgeWrite(path)
+	if judged.Allowed {
+		return nil
+	}
+	if judged.Kind == sandbox.KindProtected {
+		d.Kind = judged.Kind
+	}
+	return d
+}
+
+// fileOf reads which file a call is about.
+func fileOf(n *notification, c *metadataCall) (name, error) {
+	m := name{dir: unix.AT_FDCWD, noFollow: c.noFollow}
+	if c.dir != none {
+		m.dir = int32(n.args[c.dir])
+	}
+	flags := uint32(0)
+	if c.flags != none {
+		flags = uint32(n.args[c.flags])
+	}
+	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return m, unix.EINVAL
+	}
+	m.noFollow = m.noFollow || flags&unix.AT_SYMLINK_NOFOLLOW != 0
+	if c.path == none {
+		m.itself = true
+		return m, nil
+	}
+	address := n.args[c.path]
+	// utimensat and futimesat take a null path for the descriptor itself.
+	if address == 0 && (c.change == changeTimes || c.change == changeTimeval) && c.dir != none {
+		m.itself = true
+		if m.dir == unix.AT_FDCWD || flags != 0 {
+			return m, unix.EFAULT
+		}
+		return m, nil
+	}
+	if address == 0 && flags&unix.AT_EMPTY_PATH != 0 {
+		m.itself = true // Linux 6.11
+		return m, nil
+	}
+	var err error
+	m.path, err = readString(int(n.tid), address, maxPath, unix.ENAMETOOLONG)
+	m.itself = err == nil && m.path == "" && flags&unix.AT_EMPTY_PATH != 0
+	return m, err
+}
+
+// changing is a change whose arguments were read.
+type changing struct {
+	change   change
+	mode     uint32
+	uid, gid int
+	times    [2]unix.Timespec
+	attr     string
+	value    []byte
+	flags    int
+}
+
+// changeOf reads what a call is to change the file to.
+func changeOf(n *notification, c *metadataCall) (*changing, error) {
+	do := &changing{change: c.change}
+	tid, args := int(n.tid), n.args[c.at:]
+	var err error
+	switch c.change {
+	case changeMode:
+		do.mode = uint32(args[0]) & 0o7777
+	case changeOwner:
+		do.uid, do.gid = int(int32(args[0])), int(int32(args[1]))
+	case changeTimes, changeTimeval, changeUtime:
+		err = do.readTimes(tid, args[0])
+	default:
+		err = do.readAttribute(tid, args)
+	}
+	return do, err
+}
+
+// readTimes reads two times: seconds and nanoseconds, seconds and microseconds,
+// or seconds alone. A null pointer means now.
+func (do *changing) readTimes(tid int, address uint64) error {
+	if address == 0 {
+		do.times = [2]unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+		return nil
+	}
+	size := 32
+	if do.change == changeUtime {
+		size = 16
+	}
+	raw, err := readMemory(tid, address, size)
+	if err != nil {
+		return err
+	}
+	word := func(i int) int64 { return int64(binary.NativeEndian.Uint64(raw[8*i:])) }
+	for i := range do.times {
+		switch do.change {
+		case changeUtime:
+			do.times[i] = unix.Timespec{Sec: word(i)}
+			continue
+		case changeTimeval:
+			if word(2*i+1) < 0 || word(2*i+1) >= 1e6 {
+				return unix.EINVAL
+			}
+			do.times[i] = unix.Timespec{Sec: word(2 * i), Nsec: word(2*i+1) * 1000}
+		default:
+			do.times[i] = unix.Timespec{Sec: word(2 * i), Nsec: word(2*i + 1)}
+		}
+	}
+	return nil
+}
+
+// Limits of the kernel (linux/limits.h).
+const (
+	maxAttributeName  = 256
+	maxAttributeValue = 64 << 10
+)
+
+func (do *changing) readAttribute(tid int, args []uint64) (err error) {
+	if do.attr, err = readString(tid, args[0], maxAttributeName, unix.ERANGE); err != nil {
+		return err
+	}
+	if do.change == removeAttribute {
+		return nil
+	}
+	value, size, flags := args[1], args[2], uint64(0)
+	if do.change == setAttributeAt {
+		// struct xattr_args: value, size and flags; the size of it must be just that.
+		if args[2] != 16 {
+			return unix.EINVAL
+		}
+		raw, err := readMemory(tid, args[1], 16)
+		if err != nil {
+			return err
+		}
+		value = binary.NativeEndian.Uint64(raw)
+		size, flags = uint64(binary.NativeEndian.Uint32(raw[8:])), uint64(binary.NativeEndian.Uint32(raw[12:]))
+	} else {
+		flags = args[3]
+	}
+	if size > maxAttributeValue {
+		return unix.E2BIG
+	}
+	do.flags = int(int32(flags))
+	do.value, err = readMemory(tid, value, int(size))
+	return err
+}
+
+// refused reports a change that no policy permits: programs that run with
+// another user's rights, and attributes that are not just the user's own words.
+func (do *changing) refused(st *unix.Stat_t) bool {
+	const special = unix.S_ISUID | unix.S_ISGID
+	switch do.change {
+	case changeMode:
+		// On a folder the bit only hands the group on.
+		return st.Mode&unix.S_IFMT != unix.S_IFDIR && do.mode&special&^st.Mode != 0
+	case setAttribute, setAttributeAt, removeAttribute:
+		return !strings.HasPrefix(do.attr, "user.") && !do.accessList()
+	}
+	return false
+}
+
+// accessList is a change of a POSIX access list. It is answered as on a file
+// system that has none: cp and tar then fall back to the mode.
+func (do *changing) accessList() bool { return strings.HasPrefix(do.attr, "system.posix_acl_") }
+
+// perform does the change to the broker's own reference.
+func (do *changing) perform(fd int, st *unix.Stat_t) error {
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
+	switch do.change {
+	case changeMode:
+		if isLink {
+			return unix.EOPNOTSUPP
+		}
+		return unix.Fchmodat(unix.AT_FDCWD, link, do.mode, 0)
+	case changeOwner:
+		return unix.Fchownat(fd, "", do.uid, do.gid, unix.AT_EMPTY_PATH)
+	case changeTimes, changeTimeval, changeUtime:
+		return unix.UtimesNanoAt(fd, "", do.times[:], unix.AT_EMPTY_PATH)
+	}
+	switch {
+	case do.accessList():
+		return unix.EOPNOTSUPP
+	case isLink:
+		return unix.EPERM // what the kernel says of user attributes of a link
+	case do.change == removeAttribute:
+		return unix.Removexattr(link, do.attr)
+	}
+	return unix.Setxattr(link, do.attr, do.value, do.flags)
+}

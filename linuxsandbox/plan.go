@@ -1,0 +1,317 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// This file decides what a policy becomes on a kernel. No IO here: the same
+// table of tests runs anywhere.
+
+// minLandlockABI is the first ABI that handles truncation (Linux 6.2). Below it
+// a command could empty every file it can read.
+const minLandlockABI = 3
+
+// plan says which layers hold p on a kernel and what they do not hold. An error
+// means that p must not run here; it names what in p cannot be held.
+func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
+	if err := planLandlock(f); err != nil {
+		return nil, nil, err
+	}
+	for _, check := range []func(sandbox.Policy) error{checkMode, checkNetwork, checkRoots} {
+		if err := check(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !f.Namespaces {
+		if err := checkDenyRead(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	return layers(f), weaknesses(p, f), nil
+}
+
+func planLandlock(f facts) error {
+	if f.LandlockABI < 1 {
+		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 6.2 or newer with Landlock enabled is needed)")
+	}
+	if f.LandlockABI < minLandlockABI {
+		return fmt.Errorf("the kernel's Landlock ABI %d does not handle truncation: it cannot confine writes (ABI %d, Linux 6.2 or newer, is needed)",
+			f.LandlockABI, minLandlockABI)
+	}
+	return nil
+}
+
+func checkMode(p sandbox.Policy) error {
+	if p.Unconfined {
+		return fmt.Errorf("the policy is unconfined: this backend only runs confined commands")
+	}
+	return p.Validate()
+}
+
+// checkNetwork refuses what would need a proxy or a broker. Saying no is the
+// honest answer: a command that was granted a host must not fail in silence.
+func checkNetwork(p sandbox.Policy) error {
+	if p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0 {
+		var names []string
+		for _, h := range p.Network.Hosts {
+			names = append(names, h.String())
+		}
+		return fmt.Errorf("single hosts cannot be opened inside this sandbox: it has no network or all of it; "+
+			"what needs %s can only run outside the sandbox", strings.Join(names, ", "))
+	}
+	if len(p.Sockets) > 0 {
+		return fmt.Errorf("single sockets cannot be opened inside this sandbox; what needs %s can only run outside the sandbox",
+			strings.Join(p.Sockets, ", "))
+	}
+	return nil
+}
+
+// writeRoots lists every root a command may write, each with its origin.
+func writeRoots(p sandbox.Policy) []sandbox.Root {
+	roots := append([]sandbox.Root(nil), p.Write...)
+	if p.Temp != "" {
+		roots = append(roots, sandbox.Root{Path: p.Temp})
+	}
+	if p.SharedTemp {
+		roots = append(roots, sandbox.Root{Path: "/tmp", Optional: true}, sandbox.Root{Path: "/var/tmp", Optional: true})
+	}
+	return roots
+}
+
+// neverWritable says why no policy opens path for writing, or "".
+func neverWritable(path string) string {
+	switch {
+	case path == "/":
+		return "the whole system cannot be a write root"
+	case sandbox.Covers("/proc", path), sandbox.Covers("/sys", path):
+		return "kernel interfaces are never writable inside the sandbox"
+	case path == "/dev", path == "/dev/pts":
+		return "it holds every device or terminal of the machine; grant the single one that is needed"
+	}
+	return ""
+}
+
+func checkRoots(p sandbox.Policy) error {
+	for _, root := range writeRoots(p) {
+		if why := neverWritable(root.Path); why != "" {
+			return fmt.Errorf("write root %s: %s", root.Path, why)
+		}
+		for _, own := range p.Protected.Own {
+			if sandbox.Covers(own, root.Path) {
+				return fmt.Errorf("write root %s is or lies inside %s, which belongs to codeagent itself and is never writable", root.Path, own)
+			}
+		}
+	}
+	return nil
+}
+
+// checkDenyRead refuses an exact deny-read path inside a write root: Landlock
+// adds rights along a path and cannot take any away below a root.
+func checkDenyRead(p sandbox.Policy) error {
+	for _, deny := range p.DenyRead {
+		if sandbox.IsGlob(deny) {
+			continue
+		}
+		for _, root := range writeRoots(p) {
+			if sandbox.Covers(root.Path, deny) && root.Path != deny {
+				return fmt.Errorf("deny_read %s lies inside the write root %s: Landlock cannot keep it unreadable there", deny, root.Path)
+			}
+		}
+	}
+	return nil
+}
+
+func layers(f facts) []sandbox.Layer {
+	state := sandbox.LayerActive
+	if f.LandlockABI < 6 {
+		state = sandbox.LayerDegraded
+	}
+	out := []sandbox.Layer{
+		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d", f.LandlockABI)},
+		{Name: "seccomp", State: sandbox.LayerActive},
+	}
+	out = append(out, notifyLayer(f))
+	return append(out, namespaceLayers(f)...)
+}
+
+func namespaceLayers(f facts) []sandbox.Layer {
+	state, reason := sandbox.LayerActive, ""
+	if !f.Namespaces {
+		state, reason = sandbox.LayerAbsent, f.NamespacesWhy
+	}
+	user := sandbox.Layer{Name: "userns", State: state, Reason: reason}
+	if f.Namespaces && f.Root {
+		user.State, user.Reason = sandbox.LayerAbsent, "root needs none, and could not write the files of others in it"
+	}
+	return []sandbox.Layer{
+		user,
+		{Name: "mountns", State: state, Reason: reason},
+		{Name: "netns", State: sandbox.LayerAbsent, Reason: "not used yet"},
+		{Name: "pidns", State: state, Reason: reason},
+	}
+}
+
+// notifyLayer is the listener with the broker behind it.
+func notifyLayer(f facts) sandbox.Layer {
+	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive}
+	if !f.Broker {
+		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
+	}
+	if !f.Broker && l.Reason == "" {
+		l.Reason = "only codeagent itself has a broker"
+	}
+	return l
+}
+
+func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
+	var out []sandbox.Weakness
+	if !f.Namespaces && !f.Broker {
+		out = append(out, sandbox.Weakness{
+			ID:   "metadata",
+			What: "a command can change mode, owner, times and extended attributes of files outside the write roots, as far as the user may",
+			Why: "Landlock does not handle metadata, read-only mounts cannot be made here (" + f.NamespacesWhy +
+				"), and the broker is not there: " + notifyLayer(f).Reason,
+		})
+	}
+	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 {
+		w := sandbox.Weakness{
+			ID:   "protected",
+			What: "a command can change these protected names inside the write roots: " + list(names),
+			Why:  "Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy,
+		}
+		if f.Namespaces {
+			w.What = "a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + list(names)
+			w.Why = "a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names"
+		}
+		out = append(out, w)
+	}
+	if globs := denyGlobs(p); len(globs) > 0 {
+		out = append(out, sandbox.Weakness{
+			ID:     "deny-read-glob",
+			What:   "a command can read files that match " + list(globs),
+			Why:    "Landlock knows files, not patterns",
+			Remedy: "name the files or folders as absolute paths",
+		})
+	}
+	if own := ownInside(p); len(own) > 0 {
+		out = append(out, sandbox.Weakness{
+			ID:   "own-binaries",
+			What: "a command can change codeagent's own files while it runs: " + list(own) + "; they are put back when it ends",
+			Why:  "they lie inside a write root, and Landlock cannot take a right away there",
+		})
+	}
+	if p.SharedTemp {
+		out = append(out, sandbox.Weakness{
+			ID:     "shared-temp",
+			What:   "a command can write the /tmp that all programs of this machine share",
+			Why:    "the policy asks for it",
+			Remedy: `leave tmp at "private"`,
+		})
+	}
+	out = append(out, kernelWeaknesses(f)...)
+	out = append(out, limitWeaknesses(p.Limits, f)...)
+	if f.Namespaces {
+		return out
+	}
+	return append(out, sandbox.Weakness{
+		ID:   "process-death",
+		What: "a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
+		Why:  "commands have no PID namespace of their own: " + f.NamespacesWhy,
+	})
+}
+
+func kernelWeaknesses(f facts) []sandbox.Weakness {
+	var out []sandbox.Weakness
+	const remedy = "a newer kernel"
+	if f.LandlockABI < 5 {
+		out = append(out, sandbox.Weakness{
+			ID: "device-ioctl", What: "a command can control every device it can open", Remedy: remedy,
+			Why: fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI),
+		})
+	}
+	if f.LandlockABI < 6 && !f.Namespaces {
+		out = append(out, sandbox.Weakness{
+			ID: "signals", What: "a command can signal the user's other processes, the keeper of its own sandbox too", Remedy: remedy,
+			Why: fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI),
+		})
+	}
+	return out
+}
+
+func limitWeaknesses(l sandbox.Limits, f facts) []sandbox.Weakness {
+	var out []sandbox.Weakness
+	if l.Memory > 0 {
+		out = append(out, sandbox.Weakness{
+			ID: "memory-limit", What: "the memory limit holds for the address space of each process, not for all of them together",
+			Why: "no control group is used",
+		})
+	}
+	if l.CPUSeconds > 0 {
+		out = append(out, sandbox.Weakness{
+			ID: "cpu-limit", What: "the CPU time limit holds for each process, not for all of them together",
+			Why: "no control group is used",
+		})
+	}
+	if l.Processes > 0 {
+		w := sandbox.Weakness{
+			ID: "process-limit", What: "the process limit counts all processes of the user, not only the command's",
+			Why: "no PID namespace or control group is used",
+		}
+		if f.Root {
+			w.What, w.Why = "the process limit is not enforced", "the kernel exempts root from it"
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func protectedNames(p sandbox.Policy) []string {
+	return append(append([]string(nil), p.Protected.Names...), p.Protected.Paths...)
+}
+
+func denyGlobs(p sandbox.Policy) []string {
+	var out []string
+	for _, d := range p.DenyRead {
+		if sandbox.IsGlob(d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// ownInside lists what of codeagent's own lies inside a write root.
+func ownInside(p sandbox.Policy) []string {
+	var out []string
+	for _, own := range p.Protected.Own {
+		for _, root := range writeRoots(p) {
+			if sandbox.Covers(root.Path, own) {
+				out = append(out, own)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// list joins names for a sentence, at most eight of them.
+func list(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// startError makes the error a refused start is told with.
+func startError(stage string, err error) *sandbox.StartError {
+	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
+}
+
+// asRoot reports whether commands of this process run as uid 0.
+func asRoot() bool { return os.Geteuid() == 0 }

@@ -1,0 +1,186 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"codeagent/sandbox"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+)
+
+func write(paths ...string) sandbox.Policy {
+	var p sandbox.Policy
+	for _, path := range paths {
+		p.Write = append(p.Write, sandbox.Root{Path: path})
+	}
+	return p
+}
+
+func TestPlan(t *testing.T) {
+	own := write("/w")
+	own.Protected.Own = []string{"/w/bin/helper"}
+	hosts := write("/w")
+	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}
+	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, Processes: 1}}
+	always := []string{"metadata", "process-death"}
+	for _, row := range []struct {
+		name       string
+		policy     sandbox.Policy
+		facts      facts
+		weaknesses []string // beside those that are always stated
+		err        string
+	}{
+		{"read-only", sandbox.ReadOnly(), facts{LandlockABI: 7}, nil, ""},
+		{"no Landlock", sandbox.ReadOnly(), facts{}, nil, "cannot confine writes"},
+		{"no truncation", sandbox.ReadOnly(), facts{LandlockABI: 2}, nil, "cannot confine writes"},
+		{"ABI 3", sandbox.ReadOnly(), facts{LandlockABI: 3}, []string{"device-ioctl", "signals"}, ""},
+		{"ABI 5", sandbox.ReadOnly(), facts{LandlockABI: 5}, []string{"signals"}, ""},
+		{"a kernel of the future", sandbox.ReadOnly(), facts{LandlockABI: 99}, nil, ""},
+		{"unconfined", sandbox.FullAccess(), facts{LandlockABI: 7}, nil, "unconfined"},
+		{"workspace", sandbox.WorkspaceWrite("/w"), facts{LandlockABI: 7}, []string{"protected"}, ""},
+		{"own binaries", own, facts{LandlockABI: 7}, []string{"own-binaries"}, ""},
+		{"hosts", hosts, facts{LandlockABI: 7}, nil, "example.com:443"},
+		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{LandlockABI: 7}, nil, "/run/x.sock"},
+		{"glob", sandbox.Policy{DenyRead: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
+		{"shared temp", sandbox.Policy{SharedTemp: true}, facts{LandlockABI: 7}, []string{"shared-temp"}, ""},
+		{"limits", limits, facts{LandlockABI: 7}, []string{"memory-limit", "cpu-limit", "process-limit"}, ""},
+		{"write root /", write("/"), facts{LandlockABI: 7}, nil, "write root /"},
+		{"write root /proc/sys", write("/proc/sys"), facts{LandlockABI: 7}, nil, "/proc/sys"},
+		{"write root /sys", write("/sys"), facts{LandlockABI: 7}, nil, "/sys"},
+		{"write root /dev", write("/dev"), facts{LandlockABI: 7}, nil, "/dev"},
+		{"a neighbour in name only", write("/process"), facts{LandlockABI: 7}, nil, ""},
+		{"relative", write("w"), facts{LandlockABI: 7}, nil, "absolute"},
+		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, facts{LandlockABI: 7}, nil, "/w/secret"},
+		{"deny inside temp", sandbox.Policy{Temp: "/t", DenyRead: []string{"/t/secret"}}, facts{LandlockABI: 7}, nil, "/t/secret"},
+		{"deny beside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/wide"}}, facts{LandlockABI: 7}, nil, ""},
+		{"root is own", sandbox.Policy{Write: write("/w/x").Write, Protected: sandbox.Protected{Own: []string{"/w"}}}, facts{LandlockABI: 7}, nil, "/w/x"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			layers, weak, err := plan(row.policy, row.facts)
+			if row.err != "" {
+				if err == nil || !strings.Contains(err.Error(), row.err) {
+					t.Fatalf("error %v, want one about %q", err, row.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, w := range weak {
+				ids = append(ids, w.ID)
+			}
+			slices.Sort(ids)
+			want := slices.Sorted(slices.Values(append(slices.Clone(row.weaknesses), always...)))
+			if !slices.Equal(ids, want) {
+				t.Errorf("weaknesses %v, want %v", ids, want)
+			}
+			active := sandbox.Enforcement{Layers: layers}.Active()
+			if full := row.facts.LandlockABI >= 6; full != slices.Contains(active, "landlock") || !slices.Contains(active, "seccomp") {
+				t.Errorf("active layers %v", active)
+			}
+		})
+	}
+}
+
+// TestRules: what Landlock opens, on a small file system.
+func TestRules(t *testing.T) {
+	system := mapDir{fstest.MapFS{
+		"bin": {Mode: fs.ModeSymlink}, "usr/x": {}, "etc/passwd": {}, "dev/null": {}, "dev/shm/x": {}, "vmlinuz": {},
+		"home/u/.ssh/id": {}, "home/u/work/f": {}, "home/u/.bashrc": {}, "home/v/f": {},
+	}}
+	const base = "list / read /dev/shm read /etc read /home read /usr read /vmlinuz "
+	for _, row := range []struct {
+		name   string
+		policy sandbox.Policy
+		denied []string
+		want   string
+	}{
+		{"everything but the devices", sandbox.Policy{}, nil, base},
+		{"a write root", write("/home/u/work"), nil, base + "write /home/u/work"},
+		{"temp", sandbox.Policy{Temp: "/t", SharedTemp: true}, nil, base + "write /t write /tmp write /var/tmp"},
+		{"a denied folder", sandbox.Policy{}, []string{"/home/u/.ssh"},
+			"read /dev/shm read /etc read /home/u/.bashrc read /home/u/work read /home/v read /usr read /vmlinuz "},
+		{"a denied name that is missing", sandbox.Policy{}, []string{"/home/v/later"},
+			"read /dev/shm read /etc read /home/u read /home/v/f read /usr read /vmlinuz "},
+		{"denied twice", sandbox.Policy{}, []string{"/home/u", "/home/v"}, "read /dev/shm read /etc read /usr read /vmlinuz "},
+		{"a denied write root", write("/home/u"), []string{"/home"}, "read /dev/shm read /etc read /usr read /vmlinuz "},
+		{"everything denied", sandbox.Policy{}, []string{"/"}, ""},
+		{"read roots", sandbox.Policy{Read: []sandbox.Root{{Path: "/usr"}, {Path: "/home/u"}}}, []string{"/home/u/.ssh", "/etc/passwd"},
+			"read /home/u/.bashrc read /home/u/work read /usr"},
+		{"/dev as a read root", sandbox.Policy{Read: []sandbox.Root{{Path: "/dev"}}}, nil, "list /dev read /dev/shm"},
+		{"a device by name", sandbox.Policy{Read: []sandbox.Root{{Path: "/dev/kvm"}}}, nil, "read /dev/kvm"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			rules, err := rulesFor(row.policy, row.denied, system)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range rules {
+				if r.Access != AccessDevice {
+					got = append(got, string(r.Access)+" "+r.Path)
+				}
+			}
+			slices.Sort(got)
+			if text := strings.Join(got, " "); text != strings.TrimSpace(row.want) {
+				t.Errorf("rules:\n%s, want\n%s", text, row.want)
+			}
+			for _, r := range rules {
+				for _, deny := range row.denied {
+					if sandbox.Covers(r.Path, deny) || sandbox.Covers(deny, r.Path) {
+						t.Errorf("%s %s reaches the denied %s", r.Access, r.Path, deny)
+					}
+				}
+			}
+		})
+	}
+	many := fstest.MapFS{}
+	for i := range maxRules + 1 {
+		many["home/f"+strings.Repeat("x", i%50)+string(rune('0'+i%10))+pidString(i)] = &fstest.MapFile{}
+	}
+	if _, err := rulesFor(sandbox.Policy{}, []string{"/home/secret"}, mapDir{many}); err == nil || !strings.Contains(err.Error(), "/home/secret") {
+		t.Errorf("too many siblings: %v, want an error that names the denied path", err)
+	}
+}
+
+func pidString(i int) string { return string(pidText(i)) }
+
+type mapDir struct{ fs fstest.MapFS }
+
+func (m mapDir) entries(path string) ([]fs.DirEntry, error) {
+	name := strings.TrimPrefix(path, "/")
+	if name == "" {
+		name = "."
+	}
+	return m.fs.ReadDir(name)
+}
+
+// TestHandledRights: every ABI handles all it knows, and no rule carries a right
+// that is not handled there.
+func TestHandledRights(t *testing.T) {
+	for abi, want := range map[int]uint64{3: 1<<15 - 1, 4: 1<<15 - 1, 5: 1<<16 - 1, 7: 1<<16 - 1, 8: 1<<16 - 1, 9: 1<<17 - 1, 11: 1<<17 - 1} {
+		a := handled(abi, false)
+		if a.HandledAccessFS != want {
+			t.Errorf("ABI %d handles %#x, want %#x", abi, a.HandledAccessFS, want)
+		}
+		if tcp := a.HandledAccessNet&netTCP == netTCP; tcp != (abi >= 4) {
+			t.Errorf("ABI %d: TCP handled: %v", abi, tcp)
+		}
+		if scoped := a.Scoped == ll.ScopeSignal|ll.ScopeAbstractUnixSocket; scoped != (abi >= 6) {
+			t.Errorf("ABI %d: scoped: %v", abi, scoped)
+		}
+	}
+	if a := handled(11, true); a.HandledAccessNet != 0 {
+		t.Errorf("with the full network %#x is handled", a.HandledAccessNet)
+	}
+	if AccessWrite.rights()&(ll.AccessFSMakeBlock|ll.AccessFSMakeChar) != 0 || AccessRead.rights()&fsWrite != 0 || AccessList.rights() != ll.AccessFSReadDir {
+		t.Error("an access grants more than its name says")
+	}
+}

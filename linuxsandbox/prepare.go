@@ -1,0 +1,180 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// prepared is a policy made ready for one start.
+type prepared struct {
+	spec Spec
+	// absent are the granted paths that do not exist yet: a rule needs a file.
+	absent []string
+	// own are codeagent's own paths inside write roots, to watch and restore.
+	own []string
+
+	layers     []sandbox.Layer
+	weaknesses []sandbox.Weakness
+}
+
+// prepare turns p into rules, having looked at the file system but changed
+// nothing. An error means that p cannot be held here.
+func prepare(p sandbox.Policy, f facts) (*prepared, error) {
+	denied, err := exactDenials(p, osResolver{})
+	if err != nil {
+		return nil, err
+	}
+	// What a denied link leads to is judged like the link.
+	q := p.Clone()
+	q.DenyRead = append(denyGlobs(p), denied...)
+	out := &prepared{own: ownInside(p)}
+	if f.Namespaces {
+		if err := checkRoots(p); err != nil {
+			return nil, err
+		}
+		// What is there is held by mounts: it is no weakness.
+		held := heldPaths(p)
+		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return coveredBy(held, path) })
+		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return coveredBy(held, path) })
+	}
+	if out.layers, out.weaknesses, err = plan(q, f); err != nil {
+		return nil, err
+	}
+	if err := checkOwn(p); err != nil {
+		return nil, err
+	}
+	if w, ok := secondNames(denied); ok {
+		out.weaknesses = append(out.weaknesses, w)
+	}
+	rules, err := rulesFor(p, denied, osDir{})
+	if err != nil {
+		return nil, err
+	}
+	out.spec = Spec{
+		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: p.Limits,
+		Network: p.Network.Mode == sandbox.NetworkFull, AskMetadata: f.Broker,
+	}
+	if err := out.checkRules(); err != nil {
+		return nil, err
+	}
+	if f.Namespaces {
+		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
+	}
+	return out, nil
+}
+
+// checkOwn refuses a write root that holds one of codeagent's own directories:
+// single files in it are put back after a command, a directory cannot be.
+func checkOwn(p sandbox.Policy) error {
+	for _, own := range ownInside(p) {
+		if info, err := os.Lstat(own); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself and is never writable: choose a smaller root", own)
+		}
+	}
+	return nil
+}
+
+// secondNames tells of denied files that have another name already: Landlock
+// judges the name a file is opened by, and where the other ones are nobody knows.
+func secondNames(denied []string) (sandbox.Weakness, bool) {
+	var linked []string
+	for _, path := range denied {
+		if st, err := statRoot(path); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
+			linked = append(linked, path)
+		}
+	}
+	return sandbox.Weakness{
+		ID: "deny-read-link", What: "a command can read these denied files by the other names (hard links) they have: " + list(linked),
+		Why: "Landlock judges the name by which a file is opened", Remedy: "find them with find -samefile and deny or remove them",
+	}, len(linked) > 0
+}
+
+// checkRules looks at each root that the policy names: missing ones, links in
+// the way, and whose the write roots are.
+func (p *prepared) checkRules() error {
+	kept := p.spec.Rules[:0]
+	for _, rule := range p.spec.Rules {
+		if rule.Access == AccessDevice || (rule.Optional && rule.Access != AccessWrite) {
+			kept = append(kept, rule) // the keeper leaves it out when it is not there
+			continue
+		}
+		st, err := statRoot(rule.Path)
+		switch {
+		case err == nil:
+			if rule.Access == AccessWrite {
+				if mode := st.Mode & unix.S_IFMT; mode == unix.S_IFCHR || mode == unix.S_IFBLK {
+					rule.Access = AccessDevice
+				}
+				p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
+			}
+			kept = append(kept, rule)
+		case errors.Is(err, fs.ErrNotExist) && rule.Optional:
+			if !p.writable(filepath.Dir(rule.Path)) && parentExists(rule.Path) {
+				p.absent = append(p.absent, rule.Path)
+				kept = append(kept, rule)
+			}
+		case rule.Optional && errors.Is(err, fs.ErrPermission):
+			// Out of the user's reach, so out of the command's too.
+		default:
+			return rootError(rule, err)
+		}
+	}
+	p.spec.Rules = kept
+	return nil
+}
+
+// writable reports whether another write rule covers path.
+func (p *prepared) writable(path string) bool {
+	return slices.ContainsFunc(p.spec.Rules, func(r Rule) bool {
+		return r.Access == AccessWrite && sandbox.Covers(r.Path, path)
+	})
+}
+
+func parentExists(path string) bool {
+	st, err := statRoot(filepath.Dir(path))
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+func rootError(rule Rule, err error) error {
+	what := "read root"
+	if rule.Access == AccessWrite {
+		what = "write root"
+	}
+	if errors.Is(err, unix.ELOOP) {
+		return fmt.Errorf("%s %s: a symbolic link stands in the way, which it did not when the policy was made", what, rule.Path)
+	}
+	return fmt.Errorf("%s %s: %w", what, rule.Path, err)
+}
+
+// openRoot opens path for reference only (O_PATH). No component may be a
+// symbolic link: policy paths are canonical, so a link there is new.
+func openRoot(path string) (int, error) {
+	for {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		})
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+func statRoot(path string) (unix.Stat_t, error) {
+	var st unix.Stat_t
+	fd, err := openRoot(path)
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(fd)
+	return st, unix.Fstat(fd, &st)
+}

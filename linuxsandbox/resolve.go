@@ -1,0 +1,223 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Here a name that a command used becomes an open file: the broker's own
+// reference (O_PATH) to what the command would have reached. Everything after
+// this is about that file, so nobody gains from changing the name.
+//
+// The broker resolves names by the command's own root, working directory and
+// descriptors, with no more rights than the command has. Names below /proc are
+// the trap: /proc/self would be the broker, and the links there that jump
+// (fd/N, cwd, root) are followed only where they are the caller's own.
+
+const (
+	maxPath  = 4096 // PATH_MAX, the NUL included
+	maxLinks = 40   // MAXSYMLINKS
+)
+
+// name is a file as a system call names it.
+type name struct {
+	dir  int32 // a descriptor, or AT_FDCWD
+	path string
+	// itself: the descriptor is the file (fchmod, AT_EMPTY_PATH).
+	itself bool
+	// noFollow: a link in the last place is meant itself.
+	noFollow bool
+}
+
+// open returns a reference to what the thread means by m.
+func (m name) open(tid int) (int, error) {
+	if m.itself {
+		return m.base(tid)
+	}
+	if m.path == "" {
+		return -1, unix.ENOENT
+	}
+	base, err := unix.AT_FDCWD, error(nil)
+	if m.path[0] != '/' {
+		if base, err = m.base(tid); err != nil {
+			return -1, err
+		}
+		defer unix.Close(base)
+	}
+	flags := uint64(unix.O_PATH | unix.O_CLOEXEC)
+	if m.noFollow {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err := openat2(base, m.path, flags, unix.RESOLVE_NO_MAGICLINKS)
+	if err == nil {
+		return fd, nil // nothing below /proc/self leads out of /proc this way
+	}
+	// It may have been the broker's own part of /proc where nothing was found.
+	w := walker{tid: tid}
+	return w.walk(base, m.path, !m.noFollow)
+}
+
+func (m name) base(tid int) (int, error) {
+	if m.dir == unix.AT_FDCWD {
+		return openProc(tid, "cwd")
+	}
+	if m.dir < 0 {
+		return -1, unix.EBADF
+	}
+	fd, err := openProc(tid, "fd/"+strconv.Itoa(int(m.dir)))
+	if err == unix.ENOENT {
+		err = unix.EBADF
+	}
+	return fd, err
+}
+
+// openProc opens what one of a thread's links in /proc leads to.
+func openProc(tid int, link string) (int, error) {
+	return openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, unix.O_PATH|unix.O_CLOEXEC, 0)
+}
+
+func openat2(dir int, path string, flags, resolve uint64) (int, error) {
+	for {
+		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
+		if err != unix.EINTR && err != unix.EAGAIN {
+			return fd, err
+		}
+	}
+}
+
+// walker goes through a path one component at a time.
+type walker struct {
+	tid   int
+	links int
+}
+
+// walk returns the end of path, starting at base, which stays open.
+func (w *walker) walk(base int, path string, follow bool) (int, error) {
+	start := "/proc/self/fd/" + strconv.Itoa(base)
+	if path[0] == '/' || base == unix.AT_FDCWD {
+		start = "/"
+	}
+	at, err := openat2(unix.AT_FDCWD, start, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	todo := strings.Split(path, "/")
+	for len(todo) > 0 {
+		part := todo[0]
+		todo = todo[1:]
+		if part == "" || part == "." {
+			continue
+		}
+		// A slash after the last name makes it one to follow.
+		next, target, err := w.step(at, part, len(todo) > 0 || follow)
+		switch {
+		case err != nil:
+			unix.Close(at)
+			return -1, err
+		case next >= 0:
+			unix.Close(at)
+			at = next
+		default:
+			if strings.HasPrefix(target, "/") {
+				unix.Close(at)
+				if at, err = openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+					return -1, err
+				}
+			}
+			todo = append(strings.Split(target, "/"), todo...)
+		}
+	}
+	return at, nil
+}
+
+// step goes from at to part. Where that is a link to follow, next is -1 and
+// target is where it leads, unless it is one that jumps: then next is there.
+func (w *walker) step(at int, part string, follow bool) (next int, target string, err error) {
+	if own := w.rewritten(at, part); own != "" {
+		part = own
+	}
+	fd, err := openat2(at, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_MAGICLINKS)
+	if err != nil || !follow {
+		return fd, "", err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, "", err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return fd, "", nil
+	}
+	defer unix.Close(fd)
+	if w.links++; w.links > maxLinks {
+		return -1, "", unix.ELOOP
+	}
+	if onProc(fd) {
+		if !w.ours(at) {
+			return -1, "", unix.EACCES
+		}
+		next, err = openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
+		return next, "", err
+	}
+	buf := make([]byte, maxPath)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == nil && n == 0 {
+		err = unix.ENOENT
+	}
+	return -1, string(buf[:max(n, 0)]), err
+}
+
+// rewritten is the caller's own name for what stands in /proc as "self" and
+// "thread-self", which the kernel would take for the broker.
+func (w *walker) rewritten(at int, part string) string {
+	if part != "self" && part != "thread-self" || !onProc(at) || pathOf(at) != "/proc" {
+		return ""
+	}
+	process := strconv.Itoa(processOf(w.tid))
+	if part == "self" {
+		return process
+	}
+	return process + "/task/" + strconv.Itoa(w.tid)
+}
+
+// ours reports whether the directory at is the caller's own in /proc, or its fd.
+func (w *walker) ours(at int) bool {
+	path := pathOf(at)
+	for _, id := range []int{w.tid, processOf(w.tid)} {
+		own := "/proc/" + strconv.Itoa(id)
+		if rest, ok := strings.CutPrefix(path, own); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// processOf is the process that a thread belongs to, or 0.
+func processOf(tid int) int {
+	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(statusField(status, "Tgid:"))
+	return pid
+}
+
+func onProc(fd int) bool {
+	var fs unix.Statfs_t
+	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+}
+
+// pathOf is the kernel's own name for an open file: no links, no "..". For what
+// is no file of any directory it does not begin with a slash.
+func pathOf(fd int) string {
+	buf := make([]byte, 2*maxPath)
+	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), buf)
+	if err != nil || n == len(buf) {
+		return ""
+	}
+	return string(buf[:n])
+}

@@ -1,0 +1,102 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"runtime"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// restricted is a thread after restrict.
+type restricted struct {
+	facts facts
+	// signals is the ruleset of the command's own layer, or -1.
+	signals int
+	// listener is where the filter's questions arrive, or -1.
+	listener int
+}
+
+// restrict confines the calling thread for good, in this order: capabilities,
+// no_new_privs, Landlock, seccomp; then it tests that all of it holds. The
+// thread must be locked to its goroutine and must not be the process's first:
+// that one stays outside.
+func restrict(s *Spec) (*restricted, *failure) {
+	r := &restricted{listener: -1, facts: facts{LandlockABI: landlockABI(), Root: asRoot()}}
+	if err := planLandlock(r.facts); err != nil {
+		return nil, fail("landlock", err)
+	}
+	abi := r.facts.LandlockABI
+	ruleset, err := buildRuleset(abi, s)
+	if err != nil {
+		return nil, fail("landlock", err)
+	}
+	defer unix.Close(ruleset)
+	if r.signals, err = signalRuleset(abi); err != nil {
+		return nil, fail("landlock", err)
+	}
+	before, err := observe(s)
+	if err != nil {
+		return nil, fail("self-test", err)
+	}
+	keep := s.keptCaps()
+	if err := dropCaps(keep); err != nil {
+		return nil, fail("capabilities", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return nil, fail("no_new_privs", err)
+	}
+	if err := ll.LandlockRestrictSelf(ruleset, restrictFlags(abi)); err != nil {
+		return nil, fail("landlock", err)
+	}
+	if err := r.filter(s); err != nil {
+		return nil, fail("seccomp", err)
+	}
+	if r.facts.SignalProof, err = selfTest(s, before, abi, keep); err != nil {
+		return nil, fail("self-test", err)
+	}
+	if s.Probe {
+		r.facts.Thread = unix.Gettid()
+	}
+	return r, nil
+}
+
+// filter puts the deny filter on the calling thread. In a probe it may do
+// without the listener: the kernel has one in a chain of filters, and codeagent
+// may itself be running under codeagent.
+func (r *restricted) filter(s *Spec) error {
+	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, AskMetadata: s.AskMetadata}
+	prog, err := filterProgram(runtime.GOARCH, o)
+	if err != nil {
+		return err
+	}
+	r.listener, err = installFilter(prog, o.brokered())
+	if err == nil {
+		r.facts.Broker = o.brokered()
+		return nil
+	}
+	if !s.Probe || !o.brokered() {
+		return err
+	}
+	r.facts.NoBroker = err.Error()
+	if errors.Is(err, unix.EBUSY) {
+		r.facts.NoBroker = "another sandbox around this one holds the listener, and the kernel allows one"
+	}
+	if prog, err = filterProgram(runtime.GOARCH, filterOptions{AllowInet: s.Network}); err != nil {
+		return err
+	}
+	_, err = installFilter(prog, false)
+	return err
+}
+
+// fail describes a step that went wrong before the command could run.
+func fail(stage string, err error) *failure {
+	f := &failure{Code: 125, Stage: stage, Text: err.Error()}
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		f.Errno = int(errno)
+	}
+	return f
+}

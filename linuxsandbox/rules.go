@@ -1,0 +1,181 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// maxRules bounds how many siblings a carved root may grow into: a rule costs
+// about 5 µs at every start.
+const maxRules = 4096
+
+// devices are the nodes every command gets, whatever the policy reads. The rest
+// of /dev stays shut even when everything is readable: a terminal can be
+// listened to and a disk holds every denied file.
+var devices = []struct{ path, reason string }{
+	{"/dev/null", "programs discard output and read nothing"},
+	{"/dev/zero", "a source of zeroes, also mapped as memory"},
+	{"/dev/full", "tests of full disks write to it"},
+	{"/dev/random", "randomness; writing only stirs the pool"},
+	{"/dev/urandom", "randomness; writing only stirs the pool"},
+	{"/dev/tty", "the command's own terminal, which only a foreground command has"},
+}
+
+// dir looks at directories; tests hand in maps.
+type dir interface {
+	// entries names what stands in the directory path. A symbolic link has
+	// fs.ModeSymlink in its type.
+	entries(path string) ([]fs.DirEntry, error)
+}
+
+type osDir struct{}
+
+func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+
+// rulesFor lists what Landlock opens for p. denied are the canonical exact
+// deny-read paths. Write roots come first: an entry that the caller drops or
+// changes is then found by its path.
+func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
+	var rules []Rule
+	for _, root := range writeRoots(p) {
+		if !coveredBy(denied, root.Path) {
+			rules = append(rules, Rule{Path: root.Path, Access: AccessWrite, Optional: root.Optional})
+		}
+	}
+	reads := p.Read
+	if len(reads) == 0 {
+		reads = []sandbox.Root{{Path: "/"}}
+	}
+	for _, root := range reads {
+		if coveredBy(denied, root.Path) {
+			continue
+		}
+		more, err := readRules(root, denied, d)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, more...)
+	}
+	for _, dev := range devices {
+		if !coveredBy(denied, dev.path) {
+			rules = append(rules, Rule{Path: dev.path, Access: AccessDevice, Optional: true})
+		}
+	}
+	if len(rules) > maxRules {
+		return nil, fmt.Errorf("keeping %s unreadable takes %d Landlock rules, more than %d: too many entries lie beside the way to it",
+			list(denied), len(rules), maxRules)
+	}
+	return rules, nil
+}
+
+func coveredBy(roots []string, path string) bool {
+	return slices.ContainsFunc(roots, func(r string) bool { return sandbox.Covers(r, path) })
+}
+
+// readRules opens root for reading, but for the denied paths in it and the
+// devices. Where something must be left out, the siblings along the way to it
+// are opened instead of the root: no right on the way down is ever granted, so
+// none reaches the denied subtree. The price is that the folders on that way
+// cannot be listed.
+func readRules(root sandbox.Root, denied []string, d dir) ([]Rule, error) {
+	carve := slices.DeleteFunc(slices.Clone(denied), func(deny string) bool { return !sandbox.Covers(root.Path, deny) })
+	listable := len(carve) == 0
+	hasDevices := sandbox.Covers(root.Path, "/dev")
+	if hasDevices {
+		carve = append(carve, "/dev")
+	}
+	if len(carve) == 0 {
+		return []Rule{{Path: root.Path, Access: AccessRead, Optional: root.Optional}}, nil
+	}
+	rules, err := siblings(root.Path, carve, d)
+	if errors.Is(err, fs.ErrNotExist) && root.Optional {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read root %s: %w", root.Path, err)
+	}
+	if hasDevices && listable {
+		rules = append(rules, Rule{Path: root.Path, Access: AccessList, Optional: root.Optional})
+	}
+	// Shared memory segments are plain files.
+	if hasDevices && !coveredBy(denied, "/dev/shm") {
+		rules = append(rules, Rule{Path: "/dev/shm", Access: AccessRead, Optional: true})
+	}
+	return rules, nil
+}
+
+// siblings opens everything in the directory at but what carve names. Symbolic
+// links need no rule: what they lead to has its own.
+func siblings(at string, carve []string, d dir) ([]Rule, error) {
+	if slices.Contains(carve, at) {
+		return nil, nil
+	}
+	entries, err := d.entries(at)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil // what cannot be listed stays shut
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rules []Rule
+	for _, e := range entries {
+		path := filepath.Join(at, e.Name())
+		switch {
+		case e.Type()&fs.ModeSymlink != 0, slices.Contains(carve, path):
+		case e.IsDir() && slices.ContainsFunc(carve, func(c string) bool { return sandbox.Covers(path, c) }):
+			below, err := siblings(path, carve, d)
+			if err != nil {
+				return nil, err
+			}
+			rules = append(rules, below...)
+		default:
+			rules = append(rules, Rule{Path: path, Access: AccessRead, Optional: true})
+		}
+		if len(rules) > maxRules {
+			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, list(carve))
+		}
+	}
+	return rules, nil
+}
+
+// exactDenials returns the exact deny-read entries of p, each as written and as
+// what it leads to: a denied name that is a link must not leave its target open.
+func exactDenials(p sandbox.Policy, r sandbox.Resolver) ([]string, error) {
+	var out []string
+	for _, entry := range p.DenyRead {
+		if sandbox.IsGlob(entry) {
+			continue
+		}
+		real, err := sandbox.Canonical(r, "/", entry)
+		if err != nil {
+			return nil, fmt.Errorf("deny_read %s: %w", entry, err)
+		}
+		for _, path := range []string{entry, real} {
+			if !slices.Contains(out, path) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out, nil
+}
+
+// osResolver looks at the real file system.
+type osResolver struct{}
+
+func (osResolver) Lstat(path string) (fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+func (osResolver) Readlink(path string) (string, error) { return os.Readlink(path) }

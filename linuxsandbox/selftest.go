@@ -1,0 +1,156 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The self-test tries what must now fail. Each attempt is first made unconfined
+// (observe): a refusal that would have come anyway proves nothing.
+
+// probeFile is a file of the thread itself that it may always write, and that no
+// policy opens.
+const probeFile = "/proc/self/comm"
+
+// observed is what the thread could do before.
+type observed struct {
+	// parent is a process that this thread could signal, or 0.
+	parent int
+}
+
+func observe(s *Spec) (observed, error) {
+	fd, err := openProbe(s)
+	if err != nil {
+		return observed{}, fmt.Errorf("open %s before confinement: %w", probeFile, err)
+	}
+	unix.Close(fd)
+	var o observed
+	// 0 is a parent outside this PID namespace; kill(0) would mean the group.
+	if ppid := unix.Getppid(); ppid > 0 && unix.Kill(ppid, 0) == nil {
+		o.parent = ppid
+	}
+	return o, nil
+}
+
+// openProbe opens probeFile for writing. Where the command's /proc is read-only
+// it is that of another mount, so that a refusal is Landlock's.
+func openProbe(s *Spec) (int, error) {
+	if s.Mounts == nil {
+		return unix.Open(probeFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	}
+	return unix.Openat(s.proc, strings.TrimPrefix(probeFile, procDir+"/"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+}
+
+// selfTest reports whether it was shown that no signal leaves the domain.
+func selfTest(s *Spec, before observed, abi int, keep uint64) (signalProof bool, err error) {
+	if fd, err := openProbe(s); err == nil {
+		unix.Close(fd)
+		return false, fmt.Errorf("%s could be opened from the sandbox", probeFile)
+	}
+	for _, path := range s.Unreadable {
+		if err := refused(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); err != nil {
+			return false, err
+		}
+	}
+	for _, socket := range []struct {
+		family int
+		open   bool
+	}{{unix.AF_INET, s.Network}, {unix.AF_UNIX, false}} {
+		fd, err := unix.Socket(socket.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		if err == nil && !socket.open {
+			return false, fmt.Errorf("a socket of family %d could be made", socket.family)
+		}
+	}
+	if err := checkStatus(keep); err != nil {
+		return false, err
+	}
+	if abi < 6 {
+		return false, nil
+	}
+	if before.parent == 0 || unix.Getppid() != before.parent {
+		return false, nil // nothing to show it with
+	}
+	if err := unix.Kill(before.parent, 0); err != unix.EPERM {
+		return false, fmt.Errorf("signalling codeagent from the sandbox: %v instead of EPERM", err)
+	}
+	return true, nil
+}
+
+// refused tries to open path, which must fail. A path that is not there is as
+// good as refused.
+func refused(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+		return fmt.Errorf("%s could be opened from the sandbox", path)
+	}
+	return nil
+}
+
+// checkStatus reads back what the kernel says of this thread. It asks by system
+// calls: every name looked up below /proc/PID/task/TID is one more thing the
+// kernel has to clear away, under contention, when the thread ends.
+func checkStatus(keep uint64) error {
+	nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil || nnp != 1 {
+		return fmt.Errorf("no_new_privs is %d instead of 1: %w", nnp, err)
+	}
+	mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
+	if err != nil || mode != unix.SECCOMP_MODE_FILTER {
+		return fmt.Errorf("the seccomp mode is %d instead of %d: %w", mode, unix.SECCOMP_MODE_FILTER, err)
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&head, &have[0]); err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	for i, h := range have {
+		if left := (h.Effective | h.Permitted | h.Inheritable) &^ uint32(keep>>(32*i)); left != 0 {
+			return fmt.Errorf("capabilities %#x of word %d are left", left, i)
+		}
+	}
+	return nil
+}
+
+func statusField(status []byte, name string) string {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return string(bytes.TrimSpace(rest))
+		}
+	}
+	return ""
+}
+
+// readSmall reads a file of /proc of at most 16 KiB.
+func readSmall(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 16<<10)
+	size := 0
+	for size < len(buf) {
+		n, err := unix.Read(fd, buf[size:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		if n == 0 {
+			return buf[:size], nil
+		}
+		size += n
+	}
+	return nil, errors.New(path + " is too large")
+}

@@ -1,0 +1,248 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/internal/attack"
+	"codeagent/sandbox"
+)
+
+// setting is a kind of machine that the sandbox has to work on.
+type setting struct {
+	name, surroundings string
+	uid                int
+	// short settings are tried in every run of the tests, the others under CI.
+	short bool
+}
+
+var settings = []setting{
+	{"root", attack.SurroundPlain, 0, true},
+	{"user", attack.SurroundPlain, plainUser, true},
+	{"root, no namespaces", attack.SurroundNoNamespaces, 0, false},
+	{"user, no namespaces", attack.SurroundNoNamespaces, plainUser, false},
+	{"root in a container", attack.SurroundContainer, 0, false},
+	{"user in a container", attack.SurroundContainer, plainUser, true},
+}
+
+const (
+	// envSetting names the setting a test process is in.
+	envSetting = "CODEAGENT_TEST_SETTING"
+	// envStage is a folder that its user may write in.
+	envStage = "CODEAGENT_TEST_STAGE"
+)
+
+// underCI runs all of the settings, and races of seconds.
+func underCI() bool { return os.Getenv("CI") != "" }
+
+// races are run in one setting, and under CI in all.
+func (s setting) races() bool { return s.name == "user" || underCI() }
+
+// TestEscapes runs the table of escapes in every setting.
+func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
+
+// inSettings runs one test of this binary in every setting. Who is not root has
+// one setting only, the own.
+func inSettings(t *testing.T, pattern string) {
+	t.Helper()
+	for _, s := range settings {
+		t.Run(s.name, func(t *testing.T) {
+			switch {
+			case s.uid != os.Getuid() && os.Getuid() != 0, os.Getuid() != 0 && s.surroundings != attack.SurroundPlain:
+				t.Skip("needs root, to become another user and to set its surroundings up")
+			case !s.short && !underCI():
+				t.Skip("only with CI=true")
+			}
+			cmd := s.command(t, pattern)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+				t.Errorf("%s: %v\n%s", s.name, err, out)
+			} else {
+				t.Logf("%s:\n%s", s.name, out)
+			}
+		})
+	}
+}
+
+// command is this test binary, started anew in the setting.
+func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
+	t.Helper()
+	dir := stageDir(t, s.uid)
+	binary := filepath.Join(dir, "tests")
+	copyFile(t, "/proc/self/exe", binary)
+	helper := filepath.Join(dir, HelperName)
+	copyFile(t, realHelper(t), helper)
+	attr, env := &syscall.SysProcAttr{}, ""
+	if s.surroundings == attack.SurroundNoNamespaces {
+		var err error
+		if attr, env, err = attack.NewUserNamespace(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{attack.LauncherName, s.surroundings, strconv.Itoa(s.uid), binary, "-test.run", pattern, "-test.v"}
+	cmd.SysProcAttr, cmd.Dir = attr, dir+"/tmp"
+	cmd.Env = append(os.Environ(), env, envSetting+"="+s.name, envStage+"="+dir+"/files",
+		helperVariable+"="+helper, "GORACE=atexit_sleep_ms=0", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp", "HOST_SECRET="+hostSecret)
+	return cmd
+}
+
+// stageDir is a folder within reach of a user, with two of the user's own: tmp
+// and files. It is not below /tmp where there is another place: a sandbox that
+// gives commands a /tmp of their own would hide it from them.
+func stageDir(t *testing.T, uid int) string {
+	t.Helper()
+	var dir string
+	var err error
+	for _, parent := range []string{"/srv", "/var/lib", ""} {
+		if dir, err = os.MkdirTemp(parent, "codeagent-settings"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(dir) })
+	steps := []error{os.Chmod(dir, 0o755)}
+	for _, name := range []string{"tmp", "files"} {
+		own := filepath.Join(dir, name)
+		steps = append(steps, os.Mkdir(own, 0o755))
+		if os.Getuid() == 0 {
+			steps = append(steps, os.Chown(own, uid, uid))
+		}
+	}
+	for _, err := range steps {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestEscapesInSetting is the body of TestEscapes, in a process of the setting.
+func TestEscapesInSetting(t *testing.T) {
+	s, ok := currentSetting(t)
+	if !ok {
+		return
+	}
+	h := newHost(t)
+	table := escapes()
+	names := map[string]bool{}
+	for _, a := range table {
+		if names[a.name] || a.escape == "" || a.protects == "" {
+			t.Errorf("row %q: want a name of its own, an escape and what it protects", a.name)
+		}
+		names[a.name] = true
+	}
+	var first scene
+	h.listen(&first)
+	first.Host, first.Millis = os.Getpid(), 100
+	if underCI() {
+		first.Millis = 3000
+	}
+	skip := func(a attempt) bool {
+		return a.rootOnly && !hasCapabilities() || a.race && !s.races()
+	}
+	free, boxed := first, first
+	free.Millis = 20_000 // a race ends when it is won
+	free.Base, boxed.Base = h.base+"/bare", h.base+"/boxed"
+	shown := h.attemptAll(t, free, table, skip, h.bare)
+	held := h.attemptAll(t, boxed, table, skip, func(now scene, policy string) string {
+		return h.boxed(now, escapePolicy(policy, boxed.Base, table))
+	})
+	verdict(t, h, s, table, boxed.Base, shown, held)
+}
+
+// currentSetting is the setting of this process, checked.
+func currentSetting(t *testing.T) (setting, bool) {
+	t.Helper()
+	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == os.Getenv(envSetting) })
+	if i < 0 {
+		return setting{}, false
+	}
+	if err := attack.Surrounded(settings[i].surroundings); err != nil || os.Getuid() != settings[i].uid {
+		t.Fatalf("not in the setting: uid %d, %v", os.Getuid(), err)
+	}
+	return settings[i], true
+}
+
+// hasCapabilities reports whether this thread has any: those that perform calls
+// for the sandbox have none, and the first may be one of them.
+func hasCapabilities() bool {
+	status, err := os.ReadFile("/proc/thread-self/status")
+	return err == nil && !strings.Contains(string(status), "CapEff:\t0000000000000000")
+}
+
+// verdict compares what happened with what was promised, row by row.
+func verdict(t *testing.T, h *host, s setting, table []attempt, base string, shown, held map[string]outcome) {
+	t.Helper()
+	var rows, kept, open int
+	promised := map[string]sandbox.Enforcement{}
+	for _, name := range []string{"", "reads", "roots", "own"} {
+		e, err := h.backend.Enforcement(escapePolicy(name, base, table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		promised[name] = e
+	}
+	for _, a := range table {
+		got, tried := held[a.name]
+		if !tried && a.race {
+			rows++ // for another day
+		}
+		if !tried {
+			continue
+		}
+		rows++
+		e := promised[a.policy]
+		stated := slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == a.weakness })
+		said := "held"
+		if got.landed {
+			said = "NOT HELD"
+			open++
+		} else {
+			kept++
+		}
+		t.Logf("%-8s %-4s %-52s uid %d %s: bare %q, boxed %q", said, a.escape, a.name, s.uid, strings.Join(e.Active(), "+"), shown[a.name].word, got.word)
+		listed := slices.Contains(notHeld[s.name], a.name)
+		switch {
+		case !shown[a.name].landed:
+			t.Errorf("%s: does not work without a sandbox either (%s), so nothing is shown", a.name, shown[a.name].word)
+		case got.landed && !listed:
+			t.Errorf("%s (%s): ESCAPE: %s is lost: %q", a.name, a.escape, a.protects, got.word)
+		case got.landed && !stated:
+			t.Errorf("%s (%s): not held, and no weakness %q states it", a.name, a.escape, a.weakness)
+		case !got.landed && listed:
+			t.Errorf("%s is held now: remove it from notHeld[%q]", a.name, s.name)
+		}
+	}
+	for _, name := range notHeld[s.name] {
+		if !slices.ContainsFunc(table, func(a attempt) bool { return a.name == name }) {
+			t.Errorf("notHeld[%q] names %q, which is no row of it", s.name, name)
+		}
+	}
+	t.Logf("%s: %d rows, %d held, %d not held", s.name, rows, kept, open)
+	if rows != wantRows[s.name] {
+		t.Errorf("%d rows, want %d", rows, wantRows[s.name])
+	}
+	if testing.Verbose() {
+		fmt.Printf("rows in setting %q: %d, held %d, not held %d\n", s.name, rows, kept, open)
+	}
+}
+
+// TestDeathsInSettings kills codeagent and its keeper in every setting.
+func TestDeathsInSettings(t *testing.T) {
+	if !underCI() {
+		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
+	}
+	inSettings(t, "^(TestCodeagentKilled|TestKeeperKilled)$")
+}

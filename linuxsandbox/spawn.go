@@ -1,0 +1,330 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The command is forked by hand and not through package syscall for one reason:
+// the child must restrict itself once more between fork and exec. A process may
+// signal what shares its Landlock domain, so without a domain of its own the
+// command could kill the keeper's thread, and with it the keeper.
+
+// fileWorkerArg makes the helper serve package internal/fileworker.
+const fileWorkerArg = "--file-worker"
+
+// childPlan is all the child needs, laid out before the fork: after it no memory
+// may be allocated and no lock taken.
+type childPlan struct {
+	paths      []*byte // tried in turn, as execvp does
+	argv, envv []*byte // ending in nil
+	dir        *byte
+	limits     []childLimit
+	signals    int // ruleset of the command's own Landlock layer, or -1
+	flags      uint32
+	setsid     bool
+	keeper     int // the keeper's pid, to notice that it died during the fork
+	report     int // where the failing step goes; closed by exec
+}
+
+type childLimit struct {
+	resource int
+	limit    unix.Rlimit
+}
+
+// Steps of the child, as they are reported when one fails.
+const (
+	stepSession = iota + 1
+	stepDeathSignal
+	stepDir
+	stepLimit
+	stepFiles
+	stepDomain
+	stepSignals
+	stepExec
+)
+
+var stepNames = [...]string{
+	stepSession: "session", stepDeathSignal: "death signal", stepDir: "working directory", stepLimit: "limits",
+	stepFiles: "files", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
+}
+
+// spawn starts the command of s on the calling thread, which must be restricted
+// and stay alive as long as the command: its end is the command's death signal.
+// Only descriptors 0 to 2 cross the exec. It returns once the exec is done.
+func spawn(s *Spec, r *restricted) (pid, pidfd int, bad *failure) {
+	c, names, err := newChildPlan(s, r)
+	if err != nil {
+		return 0, -1, fail("command", err)
+	}
+	var report [2]int
+	if err := unix.Pipe2(report[:], unix.O_CLOEXEC); err != nil {
+		return 0, -1, fail("exec", err)
+	}
+	c.report = report[1]
+	// No handler of ours may run in the child: it has one thread and no runtime.
+	all, old := ^uint64(0), uint64(0)
+	sigprocmask(&all, &old)
+	pid, pidfd, errno := forkExec(c)
+	sigprocmask(&old, nil)
+	unix.Close(report[1])
+	defer unix.Close(report[0])
+	if errno != 0 {
+		return 0, -1, fail("fork", errno)
+	}
+	var answer [8]byte
+	if err := readFull(report[0], answer[:]); err == errClosed {
+		runtime.KeepAlive(c)
+		return pid, pidfd, nil
+	}
+	unix.Close(pidfd)
+	_, _ = unix.Wait4(pid, nil, 0, nil)
+	step := binary.NativeEndian.Uint32(answer[:4])
+	return 0, -1, stepFailure(s, names, step, unix.Errno(binary.NativeEndian.Uint32(answer[4:])))
+}
+
+// stepFailure says in words which step failed. The exec itself gets the codes
+// of env(1): 127 for a program that is not there, else 126.
+func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failure {
+	if step != stepExec {
+		name := "child"
+		if int(step) < len(stepNames) {
+			name = stepNames[step]
+		}
+		if step == stepDir {
+			return fail(name, &fs.PathError{Op: "chdir", Path: string(s.Command.Dir), Err: errno})
+		}
+		return fail(name, errno)
+	}
+	path := string(s.Command.Path)
+	f := fail("exec", &fs.PathError{Op: "exec", Path: path, Err: errno})
+	f.Code = sandbox.ExitCannotExec
+	if errno != unix.ENOENT && errno != unix.ENOTDIR {
+		return f
+	}
+	for _, name := range names {
+		if unix.Access(name, unix.F_OK) == nil {
+			f.Text = fmt.Sprintf("exec %s: the interpreter it names is missing", name)
+			return f
+		}
+	}
+	f.Code = sandbox.ExitNotFound
+	return f
+}
+
+func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
+	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, keeper: os.Getpid()}
+	args := s.Command.Args
+	names := candidates(string(s.Command.Path), s.Command.Env)
+	if s.Command.Path == sandbox.FileWorker {
+		names, args = []string{"/proc/self/exe"}, []text{HelperName, fileWorkerArg}
+	}
+	var err error
+	if c.paths, err = pointers(names); err != nil {
+		return nil, nil, err
+	}
+	if c.argv, err = pointers(args); err != nil {
+		return nil, nil, err
+	}
+	if c.envv, err = pointers(s.Command.Env); err != nil {
+		return nil, nil, err
+	}
+	if c.dir, err = unix.BytePtrFromString(string(s.Command.Dir)); err != nil {
+		return nil, nil, err
+	}
+	c.limits, err = childLimits(s.Limits)
+	return c, names, err
+}
+
+// pointers lays strings out for the kernel, ending in nil.
+func pointers[S ~string](list []S) ([]*byte, error) {
+	out := make([]*byte, 0, len(list)+1)
+	for _, s := range list {
+		p, err := unix.BytePtrFromString(string(s))
+		if err != nil {
+			return nil, errors.New("the command contains a NUL byte")
+		}
+		out = append(out, p)
+	}
+	return append(out, nil), nil
+}
+
+// candidates are the paths that name may stand for. Relative and empty entries
+// of PATH are skipped: what runs must not depend on the working directory.
+func candidates(name string, env []text) []string {
+	if strings.Contains(name, "/") {
+		return []string{name}
+	}
+	search := ""
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(string(kv), "PATH="); ok {
+			search = value
+		}
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(search) {
+		if filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out
+}
+
+// childLimits are the resource limits of the command: never above what the
+// keeper has itself.
+func childLimits(l sandbox.Limits) ([]childLimit, error) {
+	// No memory image: it is the host's handler that would get it, with the
+	// command's name and folder to work on (core(5), "Piping core dumps").
+	out := []childLimit{{unix.RLIMIT_CORE, unix.Rlimit{}}}
+	for _, want := range []struct {
+		resource int
+		value    int64
+		grace    uint64 // how far the hard limit lies above
+	}{
+		{unix.RLIMIT_CPU, l.CPUSeconds, 1}, // SIGXCPU first, SIGKILL a second later
+		{unix.RLIMIT_AS, l.Memory, 0},
+		{unix.RLIMIT_NPROC, l.Processes, 0},
+		{unix.RLIMIT_NOFILE, l.OpenFiles, 0},
+		{unix.RLIMIT_FSIZE, l.FileSize, 0},
+	} {
+		if want.value <= 0 {
+			continue
+		}
+		var have unix.Rlimit
+		if err := unix.Getrlimit(want.resource, &have); err != nil {
+			return nil, fmt.Errorf("getrlimit %d: %w", want.resource, err)
+		}
+		hard := min(uint64(want.value)+want.grace, have.Max)
+		out = append(out, childLimit{want.resource, unix.Rlimit{Cur: min(uint64(want.value), hard), Max: hard}})
+	}
+	return out, nil
+}
+
+func sigprocmask(set, old *uint64) {
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+}
+
+// vforkSyscall is clone(2) for a child that shares the parent's memory, and its
+// stack, until it executes something; the parent's thread waits that long.
+// Copying the memory instead costs a third of a millisecond in page faults.
+func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+
+// forkExec forks and, in the child, carries out c. It is written by the rules of
+// package syscall's own: the child runs nothing but raw system calls (there is
+// no scheduler, no allocation, no stack growth, and the race detector must not
+// instrument it); it never returns from this frame, and the parent returns from
+// it at once, reading nothing that the child may have written.
+//
+//go:noinline
+//go:norace
+func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
+	fd := int32(-1)
+	r, failed := vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&fd)))
+	if failed != 0 || r != 0 {
+		return int(r), int(fd), syscall.Errno(failed)
+	}
+
+	var e syscall.Errno
+	step := uint32(stepSession)
+	if c.setsid {
+		if _, _, e = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0); e != 0 {
+			goto failed
+		}
+	}
+	step = stepDeathSignal
+	if _, _, e = syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0); e != 0 {
+		goto failed
+	}
+	if r, _, _ = syscall.RawSyscall(unix.SYS_GETPPID, 0, 0, 0); int(r) != c.keeper {
+		e = syscall.ESRCH
+		goto failed
+	}
+	step = stepDir
+	if _, _, e = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(c.dir)), 0, 0); e != 0 {
+		goto failed
+	}
+	step = stepFiles
+	if _, _, e = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC); e != 0 {
+		goto failed
+	}
+	step = stepDomain
+	if c.signals >= 0 {
+		if _, _, e = syscall.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(c.signals), uintptr(c.flags), 0); e != 0 {
+			goto failed
+		}
+	}
+	step = stepLimit
+	for i := 0; i < len(c.limits); i++ {
+		_, _, e = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(c.limits[i].resource), uintptr(unsafe.Pointer(&c.limits[i].limit)), 0, 0, 0)
+		if e != 0 {
+			goto failed
+		}
+	}
+	step = stepSignals
+	if e = defaultSignals(); e != 0 {
+		goto failed
+	}
+	step = stepExec
+	e = execFirst(c)
+failed:
+	answer := [2]uint32{step, uint32(e)}
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.report), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
+	for {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, sandbox.ExitCannotConfine, 0, 0)
+	}
+}
+
+// defaultSignals undoes what keeper and caller ignore or block.
+//
+//go:nosplit
+//go:norace
+func defaultSignals() syscall.Errno {
+	var dfl [4]uint64 // a kernel sigaction of all zeroes: SIG_DFL
+	for sig := uintptr(1); sig <= 64; sig++ {
+		if sig == uintptr(unix.SIGKILL) || sig == uintptr(unix.SIGSTOP) {
+			continue
+		}
+		if _, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0); e != 0 {
+			return e
+		}
+	}
+	none := uint64(0)
+	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	return e
+}
+
+// execFirst runs the first candidate that can be executed. As execvp does, it
+// goes on past what is missing, and remembers that something was refused.
+//
+//go:nosplit
+//go:norace
+func execFirst(c *childPlan) syscall.Errno {
+	result := syscall.ENOENT
+	for i := 0; i < len(c.paths)-1; i++ {
+		_, _, e := syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.paths[i])),
+			uintptr(unsafe.Pointer(&c.argv[0])), uintptr(unsafe.Pointer(&c.envv[0])))
+		switch e {
+		case syscall.ENOENT, syscall.ENOTDIR:
+		case syscall.EACCES:
+			result = e
+		default:
+			return e
+		}
+	}
+	return result
+}

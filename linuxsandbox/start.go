@@ -1,0 +1,329 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Start runs cmd under p in a keeper of its own. It returns once the command was
+// executed, or a *sandbox.StartError. Nothing is held at this step: h is unused.
+func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, startError("start", err)
+	}
+	f, err := b.probe()
+	if err != nil {
+		return nil, err
+	}
+	command, err := newCommand(cmd)
+	if err != nil {
+		return nil, startError("command", err)
+	}
+	ready, err := prepare(p, f)
+	if err != nil {
+		return nil, startError("policy", err)
+	}
+	proc, err := b.enter(p, ready)
+	if err != nil {
+		return nil, startError("policy", err)
+	}
+	spec := ready.spec
+	spec.Command = command
+	proc.policy = p
+	if spec.Mounts != nil {
+		spec.Mounts.forCommand(cmd)
+	}
+	if err := b.launch(ctx, proc, spec, cmd); err != nil {
+		proc.failed = true
+		if e := proc.leave(); e != nil {
+			err = errors.Join(err, e)
+		}
+		return nil, err
+	}
+	return proc, nil
+}
+
+// newCommand checks and converts what the caller wants to run.
+func newCommand(cmd sandbox.Command) (specCommand, error) {
+	c := specCommand{Path: text(cmd.Path), Dir: text(cmd.Dir), Foreground: cmd.Foreground}
+	if cmd.Path == "" || len(cmd.Args) == 0 {
+		return c, errors.New("no program is named")
+	}
+	if cmd.Path != sandbox.FileWorker && strings.Contains(cmd.Path, "/") && !filepath.IsAbs(cmd.Path) {
+		return c, fmt.Errorf("program %q: want an absolute path or a bare name", cmd.Path)
+	}
+	if !filepath.IsAbs(cmd.Dir) {
+		return c, fmt.Errorf("working directory %q: want an absolute path", cmd.Dir)
+	}
+	for _, a := range cmd.Args {
+		c.Args = append(c.Args, text(a))
+	}
+	for _, kv := range cmd.Env {
+		c.Env = append(c.Env, text(kv))
+	}
+	return c, nil
+}
+
+// enter books a command: guards of codeagent's own files, and the files that
+// stand for granted paths which do not exist yet.
+func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errors.New("the backend is closed")
+	}
+	guards, err := b.watchOwn(p, ready.own)
+	if err != nil {
+		return nil, err
+	}
+	made, err := createAbsent(ready.absent)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range made {
+		b.holders[m.path] = &holder{placeholder: m}
+	}
+	proc := &process{backend: b, guards: guards, done: make(chan struct{})}
+	for _, rule := range ready.spec.Rules {
+		if h := b.holders[rule.Path]; h != nil && rule.Access == AccessWrite {
+			h.users++
+			proc.holders = append(proc.holders, h)
+		}
+	}
+	b.running++
+	return proc, nil
+}
+
+// launch starts the keeper and takes it through the handshake. On an error
+// nothing is left running.
+func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sandbox.Command) error {
+	files, closeNull, err := standardFiles(cmd)
+	if err != nil {
+		return startError("files", err)
+	}
+	defer closeNull()
+	var extra []int
+	for _, g := range proc.guards {
+		own := g.file
+		if own.Source >= 0 {
+			extra = append(extra, own.Source)
+			own.Source = controlFD + len(extra)
+		}
+		spec.Own = append(spec.Own, own)
+	}
+	k, err := b.startKeeper(files, cmd.Foreground, extra, spec.Mounts != nil)
+	if err != nil {
+		return startError("helper", err)
+	}
+	proc.keeper = k
+	stop := context.AfterFunc(ctx, proc.Kill)
+	err = proc.handshake(ctx, spec)
+	if err != nil {
+		stop()
+		k.close()
+		proc.sweepAfter(k.reap() || k.contained)
+		proc.broker.stop()
+		return err
+	}
+	go proc.follow(stop)
+	return nil
+}
+
+// standardFiles are the command's 0, 1 and 2; a nil one is /dev/null.
+func standardFiles(cmd sandbox.Command) (files [3]*os.File, done func(), err error) {
+	files = [3]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}
+	done = func() {}
+	for i, f := range files {
+		if f != nil {
+			continue
+		}
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil {
+			done()
+			return files, nil, err
+		}
+		files[i] = null
+		before := done
+		done = func() { before(); null.Close() }
+	}
+	return files, done, nil
+}
+
+// keeperEnv sets the keeper's Go runtime up for a short life. The command's
+// environment crosses in the Spec, so that no variable of it acts on the keeper.
+var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
+
+// startKeeper forks the helper from its sealed copy, as the first process of new
+// namespaces if wanted.
+func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, namespaces bool) (*keeperProcess, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair: %w", err)
+	}
+	defer unix.Close(pair[1])
+	// Orphans of a keeper that was killed come to codeagent, which ends them.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		unix.Close(pair[0])
+		return nil, fmt.Errorf("become subreaper: %w", err)
+	}
+	attr := &syscall.ProcAttr{Dir: "/", Env: keeperEnv, Sys: &syscall.SysProcAttr{Setsid: !foreground}}
+	for _, f := range files {
+		conn, err := f.SyscallConn()
+		if err == nil {
+			err = conn.Control(func(fd uintptr) { attr.Files = append(attr.Files, fd) })
+		}
+		if err != nil {
+			unix.Close(pair[0])
+			return nil, err
+		}
+	}
+	attr.Files = append(attr.Files, uintptr(pair[1]))
+	for _, fd := range extra {
+		attr.Files = append(attr.Files, uintptr(fd))
+	}
+	helper, err := aboveFiles(b.helper.fd, attr.Files)
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, err
+	}
+	defer unix.Close(helper)
+	if namespaces {
+		fds := make([]int, len(attr.Files))
+		for i, fd := range attr.Files {
+			fds[i] = int(fd)
+		}
+		pid, err := forkInNamespaces(helper, b.session.user, -1, fds, !foreground)
+		if err != nil {
+			unix.Close(pair[0])
+			return nil, err
+		}
+		return &keeperProcess{pid: pid, sock: pair[0], contained: true}, nil
+	}
+	// In the child /proc/self is the child: this works whoever may look at
+	// codeagent's own /proc entry.
+	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, keeperArg}, attr)
+	if err != nil {
+		unix.Close(pair[0])
+		return nil, &fs.PathError{Op: "start", Path: HelperName, Err: err}
+	}
+	return &keeperProcess{pid: pid, sock: pair[0]}, nil
+}
+
+// aboveFiles is fd once more, with a number that ForkExec does not touch: it
+// puts files into the child's descriptors from 0 on, and on the way there into
+// those above the highest of them, over whatever is there.
+func aboveFiles(fd int, files []uintptr) (int, error) {
+	least := int(slices.Max(files)) + len(files) + 2
+	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
+}
+
+// handshake takes the keeper to the point where the command runs. The word to go
+// is sent ahead, right behind the Spec: the keeper reads it only after its
+// self-test, and codeagent need not be ready by then: what the filter asks waits
+// for the broker.
+func (p *process) handshake(ctx context.Context, spec Spec) error {
+	k := p.keeper
+	if err := k.sendSpec(ctx, spec); err != nil {
+		return err
+	}
+	// A keeper that is gone by now has said why, which is read next.
+	_ = k.send(frameGo, nil)
+	_, listener, err := k.confined(ctx)
+	if err != nil {
+		return err
+	}
+	if listener >= 0 {
+		if p.broker, err = startBroker(p.policy, spec.keptCaps(), listener); err != nil {
+			return startError("notify", err)
+		}
+	}
+	kind, body, err := recvFrame(k.sock)
+	if err != nil {
+		return k.lost(ctx, "start", err)
+	}
+	if kind == frameFailed {
+		return startFailure(body)
+	}
+	k.command, err = strconv.Atoi(string(body))
+	if kind != frameStarted || err != nil {
+		return startError("start", fmt.Errorf("bug: unexpected frame %q", kind))
+	}
+	return nil
+}
+
+func (k *keeperProcess) sendSpec(ctx context.Context, spec Spec) error {
+	body, err := encodeSpec(spec)
+	if err != nil {
+		return startError("spec", err)
+	}
+	if err := k.send(frameSpec, body); err != nil {
+		return k.lost(ctx, "spec", err)
+	}
+	return nil
+}
+
+// confined waits until the keeper is confined and has tested it. What it returns
+// beside its findings is the listener of its filter, or -1.
+func (k *keeperProcess) confined(ctx context.Context) (facts, int, error) {
+	kind, body, listener, err := recvFrameFD(k.sock)
+	if err != nil {
+		return facts{}, -1, k.lost(ctx, "helper", err)
+	}
+	if kind == frameFailed {
+		return facts{}, -1, startFailure(body)
+	}
+	f, err := decodeFacts(body)
+	if kind != frameReady || err != nil || f.Broker != (listener >= 0) {
+		if listener >= 0 {
+			unix.Close(listener)
+		}
+		return facts{}, -1, startError("helper", fmt.Errorf("bug: unexpected frame %q", kind))
+	}
+	return f, listener, nil
+}
+
+// lost says why the keeper is no longer there.
+func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error {
+	if ctx.Err() != nil {
+		return startError(stage, ctx.Err())
+	}
+	return startError(stage, fmt.Errorf("the helper ended without a word: %w", err))
+}
+
+func startFailure(body []byte) error {
+	f, err := decodeFailure(body)
+	if err != nil {
+		return startError("helper", fmt.Errorf("bug: %w", err))
+	}
+	return &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: &stageError{f.Text, syscall.Errno(f.Errno)}}
+}
+
+// stageError is a failure in the keeper's words; Unwrap gives the errno, so that
+// errors.Is(err, fs.ErrNotExist) and the like hold.
+type stageError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *stageError) Error() string { return e.text }
+
+func (e *stageError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
+}

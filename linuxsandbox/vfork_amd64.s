@@ -1,0 +1,29 @@
+//go:build linux
+
+#include "textflag.h"
+
+// func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+//
+// The child runs on the parent's stack and overwrites what lies below this
+// frame, the return address with it: that is kept in a register meanwhile.
+TEXT ·vforkSyscall(SB),NOSPLIT|NOFRAME,$0-48
+	MOVQ	flags+8(FP), DI
+	MOVQ	stack+16(FP), SI
+	MOVQ	pidfd+24(FP), DX
+	MOVQ	$0, R10
+	MOVQ	$0, R8
+	MOVQ	$0, R9
+	MOVQ	trap+0(FP), AX
+	POPQ	R12
+	SYSCALL
+	PUSHQ	R12
+	CMPQ	AX, $0xfffffffffffff001
+	JLS	ok
+	MOVQ	$-1, r1+32(FP)
+	NEGQ	AX
+	MOVQ	AX, errno+40(FP)
+	RET
+ok:
+	MOVQ	AX, r1+32(FP)
+	MOVQ	$0, errno+40(FP)
+	RET

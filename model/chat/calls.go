@@ -1,0 +1,175 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"codeagent/model"
+)
+
+const (
+	// maxCalls and maxArguments bound the calls of one answer.
+	maxCalls     = 128
+	maxArguments = 32 << 20
+)
+
+// assembler puts tool calls together from their fragments. The rules are for
+// providers that leave out or repeat what should tell calls apart:
+//   - an index leads to its call, unless a new id and a name come with it
+//     (servers that send parallel calls all with index 0) or the call is
+//     complete and another object begins with a name;
+//   - without an index an id leads to its call; a new id, or a name after a
+//     call that has arguments, begins one; else the fragment continues the last;
+//   - a call without an id gets one, and one whose id was used in the
+//     conversation before gets another.
+type assembler struct {
+	yield func(model.Delta) bool
+	used  map[string]bool
+	calls []*call
+	size  int // bytes of all arguments
+}
+
+type call struct {
+	index     int    // as the provider numbers it; -1 without
+	theirs    string // the provider's id; may be empty
+	id        string // ours, unique; set when started
+	name      string
+	arguments strings.Builder
+	started   bool
+}
+
+func newAssembler(items []model.Item, yield func(model.Delta) bool) assembler {
+	a := assembler{yield: yield, used: map[string]bool{}}
+	for _, it := range items {
+		if it.Call != nil {
+			a.used[it.Call.ID] = true
+		}
+	}
+	return a
+}
+
+func (a *assembler) any() bool { return len(a.calls) > 0 }
+
+// add takes one fragment.
+func (a *assembler) add(f *fragment) error {
+	c := a.find(f)
+	if c == nil {
+		if len(a.calls) == maxCalls {
+			return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", maxCalls)}
+		}
+		c = &call{index: -1, theirs: f.ID}
+		if f.Index != nil {
+			c.index = int(*f.Index)
+		}
+		a.calls = append(a.calls, c)
+	}
+	if c.theirs == "" {
+		c.theirs = f.ID
+	}
+	// A name comes whole, whole with each fragment, or in pieces.
+	if n := f.Function.Name; n != "" && n != c.name && !c.started {
+		c.name += n
+	}
+	args := string(f.Function.Arguments)
+	if args == "" {
+		return nil
+	}
+	if a.size += len(args); a.size > maxArguments {
+		return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", maxArguments>>20)}
+	}
+	fresh := !c.started
+	c.arguments.WriteString(args)
+	if fresh {
+		if c.name == "" {
+			return nil // kept until the name is known
+		}
+		return a.start(c)
+	}
+	if !a.yield(model.CallDelta{ID: c.id, Arguments: args}) {
+		return errStopped
+	}
+	return nil
+}
+
+// find is the call that f continues; nil when it begins one.
+func (a *assembler) find(f *fragment) *call {
+	if f.Index != nil {
+		for i := len(a.calls) - 1; i >= 0; i-- {
+			c := a.calls[i]
+			if c.index != int(*f.Index) {
+				continue
+			}
+			if f.Function.Name == "" {
+				return c
+			}
+			if f.ID != "" && c.theirs != "" && f.ID != c.theirs || f.ID == "" && opens(f) && c.complete() {
+				return nil
+			}
+			return c
+		}
+		return nil
+	}
+	if f.ID != "" {
+		for _, c := range a.calls {
+			if c.theirs == f.ID {
+				return c
+			}
+		}
+		if f.Function.Name != "" || len(a.calls) == 0 {
+			return nil
+		}
+	}
+	if len(a.calls) == 0 {
+		return nil
+	}
+	last := a.calls[len(a.calls)-1]
+	if f.Function.Name != "" && (f.Function.Name != last.name && last.arguments.Len() > 0 || opens(f) && last.complete()) {
+		return nil
+	}
+	return last
+}
+
+// complete reports whether the arguments are a whole JSON object.
+func (c *call) complete() bool {
+	s := c.arguments.String()
+	return strings.HasSuffix(strings.TrimSpace(s), "}") && json.Valid([]byte(s))
+}
+
+func opens(f *fragment) bool {
+	return strings.HasPrefix(strings.TrimSpace(string(f.Function.Arguments)), "{")
+}
+
+// start yields the call's beginning and the arguments that are there already.
+func (a *assembler) start(c *call) error {
+	c.started = true
+	c.id = c.theirs
+	for n := len(a.used) + 1; c.id == "" || a.used[c.id]; n++ {
+		c.id = fmt.Sprintf("call_%d", n)
+	}
+	a.used[c.id] = true
+	if !a.yield(model.CallStarted{ID: c.id, Name: c.name}) {
+		return errStopped
+	}
+	if c.arguments.Len() > 0 && !a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.String()}) {
+		return errStopped
+	}
+	return nil
+}
+
+// finish yields the complete calls; false when the consumer has enough.
+func (a *assembler) finish() bool {
+	for _, c := range a.calls {
+		if !c.started && a.start(c) != nil {
+			return false
+		}
+		args := strings.TrimSpace(c.arguments.String())
+		if args == "" {
+			args = "{}"
+		}
+		if !a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}}) {
+			return false
+		}
+	}
+	return true
+}

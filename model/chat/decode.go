@@ -1,0 +1,250 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"codeagent/model"
+)
+
+// chunk is what is read of a streamed chunk, or of a whole answer that a server
+// sends instead. Members of unexpected types are skipped, see parse.
+type chunk struct {
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage"`
+	Groq    struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
+}
+
+type choice struct {
+	Index   float64  `json:"index"`
+	Delta   message  `json:"delta"`
+	Message *message `json:"message"`
+	Finish  string   `json:"finish_reason"`
+}
+
+type message struct {
+	Content   text       `json:"content"`
+	Reasoning text       `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
+	Thinking  text       `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
+	Refusal   text       `json:"refusal"`
+	Calls     []fragment `json:"tool_calls"`
+	Call      *function  `json:"function_call"` // the older form
+}
+
+// fragment is a piece of a tool call.
+type fragment struct {
+	Index    *float64 `json:"index"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments raw    `json:"arguments"`
+}
+
+type usage struct {
+	Prompt     float64 `json:"prompt_tokens"`
+	Completion float64 `json:"completion_tokens"`
+	CacheHit   float64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Input      struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	Output struct {
+		Reasoning float64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// text is a string, null, or a list of parts that hold text.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		return json.Unmarshal(data, (*string)(t))
+	case '[':
+		var parts []struct {
+			Text text `json:"text"`
+		}
+		if err := parse(data, &parts); err != nil {
+			return err
+		}
+		var b strings.Builder
+		for _, p := range parts {
+			b.WriteString(string(p.Text))
+		}
+		*t = text(b.String())
+	}
+	return nil
+}
+
+// raw is arguments: a string, or a JSON value where a string should be.
+type raw string
+
+func (r *raw) UnmarshalJSON(data []byte) error {
+	switch {
+	case data[0] == '"':
+		return json.Unmarshal(data, (*string)(r))
+	case string(data) != "null":
+		*r = raw(data)
+	}
+	return nil
+}
+
+// parse decodes what fits: members of another type than expected stay unset.
+func parse(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if odd := new(json.UnmarshalTypeError); errors.As(err, &odd) {
+		return nil
+	}
+	return err
+}
+
+// errStopped ends an attempt whose consumer has enough.
+var errStopped = errors.New("the consumer stopped")
+
+// decoder turns chunks into deltas.
+type decoder struct {
+	yield  func(model.Delta) bool
+	calls  assembler
+	usage  model.Usage
+	reason model.StopReason // empty until the provider says that it is done
+	spoke  bool
+	known  pattern
+}
+
+func newDecoder(req model.Request, yield func(model.Delta) bool) *decoder {
+	d := &decoder{}
+	d.yield = func(delta model.Delta) bool {
+		d.spoke = true
+		return yield(delta)
+	}
+	d.calls = newAssembler(req.Items, d.yield)
+	return d
+}
+
+// chunk decodes one chunk and yields what it brings.
+func (d *decoder) chunk(data []byte) error {
+	if t, ok := d.known.match(data); ok {
+		if !d.yield(model.TextDelta{Text: t}) {
+			return errStopped
+		}
+		return nil
+	}
+	var c chunk
+	if err := parse(data, &c); err != nil {
+		return &model.Error{Kind: model.ServerFault, Message: "the provider sent a chunk that is not JSON", Err: err}
+	}
+	for _, u := range []*usage{c.Usage, c.Groq.Usage} {
+		if u != nil {
+			d.usage = model.Usage{
+				Input: int(u.Prompt), Cached: int(max(u.Input.Cached, u.CacheHit)),
+				Output: int(u.Completion), Reasoning: int(u.Output.Reasoning),
+			}
+		}
+	}
+	for i := range c.Choices {
+		if c.Choices[i].Index != 0 {
+			continue // one answer was asked for
+		}
+		if err := d.choice(&c.Choices[i]); err != nil {
+			return err
+		}
+	}
+	if t, ok := c.onlyText(); ok {
+		d.known.learn(data, t)
+	}
+	return nil
+}
+
+// onlyText is the text of a chunk that brings text and nothing else.
+func (c *chunk) onlyText() (string, bool) {
+	if len(c.Choices) != 1 || c.Usage != nil || c.Groq.Usage != nil {
+		return "", false
+	}
+	one := &c.Choices[0]
+	m := one.Delta
+	plain := m.Content != "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil
+	return string(m.Content), plain && one.Index == 0 && one.Message == nil && one.Finish == ""
+}
+
+func (d *decoder) choice(c *choice) error {
+	m := &c.Delta
+	if c.Message != nil {
+		m = c.Message
+	}
+	thought := m.Reasoning
+	if thought == "" {
+		thought = m.Thinking
+	}
+	if thought != "" && !d.yield(model.ReasoningDelta{Text: string(thought)}) {
+		return errStopped
+	}
+	for _, t := range [...]text{m.Content, m.Refusal} {
+		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
+			return errStopped
+		}
+	}
+	for i := range m.Calls {
+		if err := d.calls.add(&m.Calls[i]); err != nil {
+			return err
+		}
+	}
+	if m.Call != nil {
+		zero := 0.0
+		if err := d.calls.add(&fragment{Index: &zero, Function: *m.Call}); err != nil {
+			return err
+		}
+	}
+	if c.Finish == "" {
+		return nil
+	}
+	var err error
+	d.reason, err = stopReason(c.Finish)
+	return err
+}
+
+// stopReason reads finish_reason; reasons that are failures of the provider are
+// errors.
+func stopReason(finish string) (model.StopReason, error) {
+	switch strings.ToLower(finish) {
+	case "length", "max_tokens", "model_length":
+		return model.StopLength, nil
+	case "content_filter", "safety", "sensitive", "prohibited_content", "recitation", "blocklist", "spii":
+		return model.StopFilter, nil
+	case "tool_calls", "function_call", "tool_use":
+		return model.StopCalls, nil
+	case "error", "abort", "network_error", "insufficient_system_resource", "malformed_function_call":
+		return "", &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider broke the answer off: %s", strings.ToLower(finish))}
+	}
+	return model.StopEnd, nil
+}
+
+// end yields what ends an answer, or says why this was none. A stream that ends
+// without a reason and without [DONE] was cut off.
+func (d *decoder) end(err error) error {
+	ended, said := eof(err)
+	switch {
+	case d.reason != "":
+	case said && d.spoke:
+		d.reason = model.StopEnd
+	case ended:
+		return &model.Error{Kind: model.Transport, Message: "the stream ended before the answer was complete", Err: err}
+	default:
+		return err
+	}
+	if !d.calls.finish() {
+		return errStopped
+	}
+	if d.calls.any() && d.reason == model.StopEnd {
+		d.reason = model.StopCalls // many providers say "stop"
+	}
+	if !d.yield(model.Finished{Reason: d.reason, Usage: d.usage}) {
+		return errStopped
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"codeagent/model"
+)
+
+// noOutput stands for an empty result: go-openai leaves empty fields out, and
+// providers refuse a tool message without content.
+const noOutput = "(no output)"
+
+// quirks is what a provider has refused.
+type quirks struct {
+	noUsage     bool // stream_options
+	noEffort    bool // reasoning_effort
+	noReasoning bool // reasoning_content of earlier messages
+	// limit is the field for the output limit: "", "max_tokens",
+	// "max_completion_tokens" or "none".
+	limit string
+}
+
+// after learns from a refusal: the quirks without the field that it names;
+// false when it names none that was not yet known.
+func (q quirks) after(err error) (quirks, bool) {
+	e := new(model.Error)
+	if !errors.As(err, &e) || e.Kind != model.BadRequest || (e.Status != 400 && e.Status != 422) {
+		return q, false
+	}
+	text, old := strings.ToLower(e.Message), q
+	switch {
+	case strings.Contains(text, "stream_options"), strings.Contains(text, "include_usage"):
+		q.noUsage = true
+	case strings.Contains(text, "reasoning_effort"):
+		q.noEffort = true
+	case strings.Contains(text, "reasoning_content"):
+		q.noReasoning = true
+	case strings.Contains(text, "max_tokens") && strings.Contains(text, "max_completion_tokens"):
+		// "use 'max_completion_tokens' instead", or the other way round.
+		if use := strings.Index(text, "use "); use >= 0 {
+			q.limit = "max_tokens"
+			if strings.Contains(text[use:], "max_completion_tokens") {
+				q.limit = "max_completion_tokens"
+			}
+		}
+	case strings.Contains(text, "max_completion_tokens"):
+		q.limit = "max_tokens"
+		if old.limit != "" {
+			q.limit = "none"
+		}
+	}
+	return q, q != old
+}
+
+// request is req in go-openai's words.
+func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionRequest {
+	reasons := reasonsByName(req.Model)
+	own := c.host == "api.openai.com"
+	out := openai.ChatCompletionRequest{Model: req.Model}
+	if req.Instructions != "" {
+		role := openai.ChatMessageRoleSystem
+		if own && reasons {
+			role = openai.ChatMessageRoleDeveloper
+		}
+		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: req.Instructions})
+	}
+	out.Messages = append(out.Messages, messages(req.Items, !own && !q.noReasoning)...)
+	for _, t := range req.Tools {
+		schema := t.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		out.Tools = append(out.Tools, openai.Tool{
+			Type:     openai.ToolTypeFunction,
+			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema},
+		})
+	}
+	if !q.noUsage {
+		out.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
+	if !q.noEffort {
+		out.ReasoningEffort = req.Effort
+	}
+	limit := q.limit
+	if limit == "" {
+		limit = "max_tokens" // what every compatible server knows
+		if own || reasons {
+			limit = "max_completion_tokens"
+		}
+	}
+	switch {
+	case limit == "max_completion_tokens":
+		out.MaxCompletionTokens = req.MaxOutputTokens
+	case limit == "max_tokens" && !reasons: // go-openai refuses it by the model's name
+		//lint:ignore SA1019 OpenAI deprecates it; the servers that follow OpenAI know no other
+		out.MaxTokens = req.MaxOutputTokens
+	}
+	return out
+}
+
+// reasonsByName tells the names that go-openai, and OpenAI, treat as reasoning
+// models: max_tokens and a temperature are refused for them.
+func reasonsByName(name string) bool {
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// messages turns items into messages that every provider accepts: what one
+// answer said and called is one assistant message, each call is followed at
+// once by its one result, nothing is empty, and the person's words that follow
+// each other are one message (strict chat templates want turns to alternate).
+func messages(items []model.Item, withReasoning bool) []openai.ChatCompletionMessage {
+	m := &messenger{items: items, taken: make([]bool, len(items))}
+	turn := lastUser(items)
+	for i := 0; i < len(items); i++ {
+		switch it := items[i]; it.Kind {
+		case model.User, model.Note:
+			m.user(it.Text)
+		case model.Result:
+			if !m.taken[i] {
+				m.user("The result of a tool call that is no longer part of this conversation:\n" + it.Text)
+			}
+		case model.Assistant, model.Call, model.Reasoning:
+			end := i
+			for end < len(items) && (items[end].Kind == model.Assistant || items[end].Kind == model.Call || items[end].Kind == model.Reasoning) {
+				end++
+			}
+			// Thinking is wanted back within the turn that it belongs to, and
+			// refused or wasted outside of it.
+			m.assistant(i, end, withReasoning && i > turn)
+			i = end - 1
+		}
+	}
+	return m.out
+}
+
+func lastUser(items []model.Item) int {
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].Kind == model.User {
+			return i
+		}
+	}
+	return -1
+}
+
+type messenger struct {
+	items []model.Item
+	taken []bool // results that are already in out
+	out   []openai.ChatCompletionMessage
+}
+
+func (m *messenger) user(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if n := len(m.out); n > 0 && m.out[n-1].Role == openai.ChatMessageRoleUser {
+		m.out[n-1].Content += "\n\n" + text
+		return
+	}
+	m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: text})
+}
+
+// assistant makes one message of items[from:to], and the results of its calls.
+func (m *messenger) assistant(from, to int, withReasoning bool) {
+	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
+	var text, thought []string
+	for _, it := range m.items[from:to] {
+		switch {
+		case it.Kind == model.Assistant && it.Text != "":
+			text = append(text, it.Text)
+		case it.Kind == model.Reasoning && it.Text != "":
+			thought = append(thought, it.Text)
+		case it.Kind == model.Call && it.Call != nil:
+			msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
+				ID: it.Call.ID, Type: openai.ToolTypeFunction,
+				Function: openai.FunctionCall{Name: callName(it.Call.Name), Arguments: arguments(it.Call.Arguments)},
+			})
+		}
+	}
+	msg.Content = strings.Join(text, "\n\n")
+	if msg.Content == "" && len(msg.ToolCalls) == 0 {
+		return // thinking alone is not a message
+	}
+	if withReasoning {
+		msg.ReasoningContent = strings.Join(thought, "\n\n")
+	}
+	m.out = append(m.out, msg)
+	for _, c := range msg.ToolCalls {
+		m.out = append(m.out, openai.ChatCompletionMessage{
+			Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: m.result(to, c.ID),
+		})
+	}
+}
+
+// result takes the first result for id from position from on.
+func (m *messenger) result(from int, id string) string {
+	for i := from; i < len(m.items); i++ {
+		if it := m.items[i]; it.Kind == model.Result && it.CallID == id && !m.taken[i] {
+			m.taken[i] = true
+			if strings.TrimSpace(it.Text) == "" {
+				return noOutput
+			}
+			return it.Text
+		}
+	}
+	return "(the call was interrupted, there is no result)"
+}
+
+// callName is never empty and holds only what providers allow in a name, so
+// that a name the model made up does not spoil every later request.
+func callName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), 64)]
+}
+
+// arguments is always a JSON object: servers that render a chat template parse
+// it and answer a malformed one with a fault.
+func arguments(raw string) string {
+	if strings.TrimSpace(raw) == "" {
+		return "{}"
+	}
+	if b := []byte(raw); json.Valid(b) && strings.HasPrefix(strings.TrimSpace(raw), "{") {
+		return raw
+	}
+	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": raw})
+	if err != nil {
+		return "{}"
+	}
+	return string(wrapped)
+}

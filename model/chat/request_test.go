@@ -1,0 +1,220 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"codeagent/internal/scripted"
+	"codeagent/model"
+	"codeagent/model/chat"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sent streams req against a script and returns what arrived, one line a
+// message.
+func sent(t *testing.T, req model.Request) []string {
+	t.Helper()
+	srv := serve(t, scripted.Always(scripted.Reply{}))
+	if _, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), req)); err != nil {
+		t.Fatal(err)
+	}
+	var body struct {
+		Messages []struct {
+			Role, Content    string
+			ReasoningContent string `json:"reasoning_content"`
+			ToolCallID       string `json:"tool_call_id"`
+			ToolCalls        []struct {
+				ID       string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+	}
+	if err := json.Unmarshal(srv.Requests()[0].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, m := range body.Messages {
+		line := m.Role
+		if m.ToolCallID != "" {
+			line += "(" + m.ToolCallID + ")"
+		}
+		line += ": " + m.Content
+		if m.ReasoningContent != "" {
+			line += " <" + m.ReasoningContent + ">"
+		}
+		for _, c := range m.ToolCalls {
+			line += fmt.Sprintf(" [%s %s %s]", c.ID, c.Function.Name, c.Function.Arguments)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	user := func(s string) model.Item { return model.Item{Kind: model.User, Text: s} }
+	said := func(s string) model.Item { return model.Item{Kind: model.Assistant, Text: s} }
+	call := func(id, args string) model.Item {
+		return model.Item{Kind: model.Call, Call: &model.ToolCall{ID: id, Name: "shell", Arguments: args}}
+	}
+	result := func(id, s string) model.Item { return model.Item{Kind: model.Result, CallID: id, Text: s} }
+	thought := func(s string) model.Item { return model.Item{Kind: model.Reasoning, Text: s} }
+	for name, c := range map[string]struct {
+		items []model.Item
+		want  []string
+	}{
+		"a turn":                       {[]model.Item{user("u"), said("I look"), call("a", `{"x":1}`), call("b", ""), result("a", "1"), result("b", "2"), said("done")}, []string{"user: u", `assistant: I look [a shell {"x":1}] [b shell {}]`, "tool(a): 1", "tool(b): 2", "assistant: done"}},
+		"text after the calls":         {[]model.Item{user("u"), call("a", "{}"), said("t"), result("a", "1")}, []string{"user: u", "assistant: t [a shell {}]", "tool(a): 1"}},
+		"results in another order":     {[]model.Item{user("u"), call("a", "{}"), call("b", "{}"), result("b", "2"), {Kind: model.Note, Text: "n"}, result("a", "1")}, []string{"user: u", "assistant:  [a shell {}] [b shell {}]", "tool(a): 1", "tool(b): 2", "user: n"}},
+		"an empty result":              {[]model.Item{user("u"), call("a", "{}"), result("a", " \n")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (no output)"}},
+		"no result":                    {[]model.Item{user("u"), call("a", "{}"), user("v")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): (the call was interrupted, there is no result)", "user: v"}},
+		"a result without its call":    {[]model.Item{user("u"), result("z", "9")}, []string{"user: u\n\nThe result of a tool call that is no longer part of this conversation:\n9"}},
+		"an id that comes again":       {[]model.Item{user("u"), call("a", "{}"), result("a", "1"), call("a", "{}"), result("a", "2")}, []string{"user: u", "assistant:  [a shell {}]", "tool(a): 1", "assistant:  [a shell {}]", "tool(a): 2"}},
+		"malformed arguments":          {[]model.Item{user("u"), call("a", `{"x`), result("a", "bad")}, []string{"user: u", `assistant:  [a shell {"malformed_arguments":"{\"x"}]`, "tool(a): bad"}},
+		"arguments that are no object": {[]model.Item{user("u"), call("a", `[1]`), result("a", "bad")}, []string{"user: u", `assistant:  [a shell {"malformed_arguments":"[1]"}]`, "tool(a): bad"}},
+		"a name that is none":          {[]model.Item{user("u"), {Kind: model.Call, Call: &model.ToolCall{ID: "a", Name: "rm -rf"}}, {Kind: model.Call, Call: &model.ToolCall{ID: "b"}}, result("a", "1"), result("b", "2")}, []string{"user: u", "assistant:  [a rm_-rf {}] [b unknown {}]", "tool(a): 1", "tool(b): 2"}},
+		"words that follow words":      {[]model.Item{user("u"), {Kind: model.Note, Text: "n"}, user(" "), user("v")}, []string{"user: u\n\nn\n\nv"}},
+		"thinking in the turn":         {[]model.Item{user("u"), thought("old"), said("t"), user("v"), thought("new"), call("a", "{}"), result("a", "1")}, []string{"user: u", "assistant: t", "user: v", "assistant:  <new> [a shell {}]", "tool(a): 1"}},
+		"thinking alone":               {[]model.Item{user("u"), thought("hm"), user("v")}, []string{"user: u\n\nv"}},
+		"an empty answer":              {[]model.Item{user("u"), said(""), user("v")}, []string{"user: u\n\nv"}},
+	} {
+		if d := cmp.Diff(c.want, sent(t, model.Request{Model: "m", Items: c.items})); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if d := cmp.Diff([]string{"system: be brief", "user: u"}, sent(t, model.Request{Model: "gpt-5", Instructions: "be brief", Items: []model.Item{user("u")}})); d != "" {
+		t.Error(d)
+	}
+}
+
+// field is a member of the last request's JSON; empty when it is not there.
+func field(t *testing.T, srv *scripted.Server, name string) string {
+	t.Helper()
+	all := srv.Requests()
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(all[len(all)-1].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return string(body[name])
+}
+
+// Providers refuse fields that they do not know. What one refused is left out,
+// then and later, and no retry is counted for it.
+func TestRefusedFieldsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	refuse := func(message string) scripted.Reply {
+		return scripted.Reply{Status: http.StatusBadRequest, Body: `{"error":{"message":"` + message + `"}}`}
+	}
+	srv := serve(t, scripted.Steps(
+		refuse("Unknown parameter: stream_options"),
+		refuse("reasoning_effort is not supported with this model"),
+		refuse("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
+		scripted.Reply{Text: "ok"}, scripted.Reply{Text: "again"}))
+	c := client(t, chat.Options{BaseURL: srv.URL})
+	req := hello()
+	req.Effort, req.MaxOutputTokens = "low", 100
+	got, err := collect(c.Stream(t.Context(), req))
+	if err != nil || got.Text != "ok" || got.Retries != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err = collect(c.Stream(t.Context(), req)); err != nil || got.Text != "again" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if n := len(srv.Requests()); n != 5 {
+		t.Errorf("%d requests, want 5", n)
+	}
+	for name, want := range map[string]string{"stream_options": "", "reasoning_effort": "", "max_tokens": "", "max_completion_tokens": "100", "temperature": "", "stream": "true"} {
+		if got := field(t, srv, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestARefusalThatComesAgainIsAnError(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, scripted.Always(scripted.Reply{Status: http.StatusBadRequest, Body: `{"error":{"message":"stream_options and reasoning_effort and max_completion_tokens"}}`}))
+	_, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), hello()))
+	if n := len(srv.Requests()); err == nil || n > 4 {
+		t.Errorf("%d requests, error %v", n, err)
+	}
+}
+
+func TestOutputLimitByModelName(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, scripted.Always(scripted.Reply{}))
+	c := client(t, chat.Options{BaseURL: srv.URL})
+	for name, want := range map[string][2]string{"llama": {"100", ""}, "gpt-5-mini": {"", "100"}, "o3": {"", "100"}} {
+		req := hello()
+		req.Model, req.MaxOutputTokens = name, 100
+		if _, err := collect(c.Stream(t.Context(), req)); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{field(t, srv, "max_tokens"), field(t, srv, "max_completion_tokens")}; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestToolsAndHeaders(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, scripted.Always(scripted.Reply{}))
+	c := client(t, chat.Options{BaseURL: srv.URL + "/?api-version=7", Header: http.Header{"x-title": {"codeagent"}}})
+	req := hello()
+	req.Tools = []model.ToolSpec{{Name: "shell", Description: "d", Schema: json.RawMessage(`{"type":"object","x-own":[1]}`)}, {Name: "bare"}}
+	if _, err := collect(c.Stream(t.Context(), req)); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"function":{"name":"shell","description":"d","parameters":{"type":"object","x-own":[1]}},"type":"function"},{"function":{"name":"bare","parameters":{"type":"object","properties":{}}},"type":"function"}]`
+	if d := cmp.Diff(want, field(t, srv, "tools")); d != "" {
+		t.Error(d)
+	}
+	r := srv.Requests()[0]
+	if r.Header.Get("X-Title") != "codeagent" || r.Header.Get("Authorization") != "" {
+		t.Errorf("headers %v", r.Header)
+	}
+}
+
+func TestBaseURLThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"", "api.openai.com/v1", "ftp://x/v1", "http://", "http://[::1"} {
+		_, err := collect(client(t, chat.Options{BaseURL: base}).Stream(t.Context(), hello()))
+		if err == nil || !strings.Contains(err.Error(), "base URL") {
+			t.Errorf("%q: %v", base, err)
+		}
+	}
+}
+
+// Ids are unique in the conversation also when the provider numbers the calls
+// of each answer from the start.
+func TestCallIDsOfEarlierAnswersAreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, scripted.Always(scripted.Reply{Calls: []scripted.Call{{ID: "call_1", Name: "shell"}, {ID: "fresh", Name: "shell"}}}))
+	req := hello()
+	req.Items = append(req.Items,
+		model.Item{Kind: model.Call, Call: &model.ToolCall{ID: "call_1", Name: "shell"}},
+		model.Item{Kind: model.Result, CallID: "call_1", Text: "x"})
+	got, err := collect(client(t, chat.Options{BaseURL: srv.URL}).Stream(t.Context(), req))
+	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "call_1" || got.Calls[0].ID == "" || got.Calls[1].ID != "fresh" {
+		t.Errorf("%+v, %v", got.Calls, err)
+	}
+}
+
+// One connection serves a conversation: a new one costs a TLS handshake.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, scripted.Always(scripted.Reply{Text: "x"}))
+	counted := &counting{}
+	c := client(t, chat.Options{BaseURL: srv.URL, HTTP: &http.Client{Transport: counted.transport()}})
+	for range 5 {
+		if _, err := collect(c.Stream(t.Context(), hello())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := counted.dials.Load(); n != 1 {
+		t.Errorf("%d connections for 5 requests", n)
+	}
+}

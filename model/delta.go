@@ -1,0 +1,60 @@
+package model
+
+import "time"
+
+// Delta is one piece of a streamed answer: TextDelta, ReasoningDelta,
+// CallStarted, CallDelta, CallDone, Retrying or Finished.
+type Delta interface{ delta() }
+
+// TextDelta is more of the answer's text.
+type TextDelta struct{ Text string }
+
+// ReasoningDelta is more of the model's thinking.
+type ReasoningDelta struct{ Text string }
+
+// CallStarted says that a tool call has begun; its arguments follow. ID is
+// unique within the conversation also where the provider sends none.
+type CallStarted struct{ ID, Name string }
+
+// CallDelta is more of the raw arguments of the call ID.
+type CallDelta struct{ ID, Arguments string }
+
+// CallDone is a complete call; empty arguments have become "{}".
+type CallDone struct{ Call ToolCall }
+
+// Retrying says that the request failed, is sent again after Delay, and that
+// everything yielded for it before is void.
+type Retrying struct {
+	Err     error
+	Delay   time.Duration
+	Attempt int // of the attempt that will follow, from 2
+	Most    int // attempts allowed in all
+}
+
+// Finished is the last delta of an answer that came to its end.
+type Finished struct {
+	Reason StopReason
+	Usage  Usage
+}
+
+// StopReason is why the model stopped.
+type StopReason string
+
+const (
+	// StopEnd: it had said what it wanted to say.
+	StopEnd StopReason = "stop"
+	// StopCalls: it waits for the results of its tool calls.
+	StopCalls StopReason = "tool_calls"
+	// StopLength: the output limit cut it off.
+	StopLength StopReason = "length"
+	// StopFilter: the provider's content filter cut it off.
+	StopFilter StopReason = "content_filter"
+)
+
+func (TextDelta) delta()      {}
+func (ReasoningDelta) delta() {}
+func (CallStarted) delta()    {}
+func (CallDelta) delta()      {}
+func (CallDone) delta()       {}
+func (Retrying) delta()       {}
+func (Finished) delta()       {}

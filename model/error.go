@@ -1,0 +1,59 @@
+package model
+
+import (
+	"fmt"
+	"time"
+)
+
+// ErrorKind groups a provider's errors by what can be done about them.
+type ErrorKind string
+
+const (
+	// SignIn: the key is missing, wrong, or may not use this model.
+	SignIn ErrorKind = "sign_in"
+	// RateLimited: too many requests or no quota; RetryAfter may be set.
+	RateLimited ErrorKind = "rate_limited"
+	// ContextFull: the conversation is longer than the model takes.
+	ContextFull ErrorKind = "context_full"
+	// Transport: the provider could not be reached or the stream broke.
+	Transport ErrorKind = "transport"
+	// ServerFault: the provider answered with a fault of its own (5xx, HTML).
+	ServerFault ErrorKind = "server"
+	// BadRequest: the provider refused the request; sending it again is useless.
+	BadRequest ErrorKind = "bad_request"
+)
+
+// Error is a provider's failure. Adapters return no other error type but the
+// context's own.
+type Error struct {
+	Kind ErrorKind
+	// Message is the provider's own text, bounded to 2 KiB, control characters removed.
+	Message string
+	// Status is the HTTP status; 0 when there was no answer.
+	Status int
+	// RetryAfter is what the provider asked for; 0 when it did not say.
+	RetryAfter time.Duration
+	Err        error
+}
+
+func (e *Error) Error() string {
+	msg := e.Message
+	if msg == "" && e.Err != nil {
+		msg = e.Err.Error()
+	}
+	if e.Status != 0 {
+		return fmt.Sprintf("model: %s (HTTP %d): %s", e.Kind, e.Status, msg)
+	}
+	return fmt.Sprintf("model: %s: %s", e.Kind, msg)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same request may pass later.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case RateLimited, Transport, ServerFault:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+// Package model holds the words spoken with a language model: the items of a
+// conversation, tools and their calls, the deltas of a streamed answer, usage
+// and typed errors. Adapters (model/chat, …) turn them into a wire's JSON.
+package model
+
+import "encoding/json"
+
+// Kind tells the items of a conversation apart.
+type Kind string
+
+const (
+	// User is what the person (or a script) said.
+	User Kind = "user"
+	// Assistant is text the model said.
+	Assistant Kind = "assistant"
+	// Reasoning is the model's thinking, kept to be sent back.
+	Reasoning Kind = "reasoning"
+	// Call is a tool call the model made.
+	Call Kind = "tool_call"
+	// Result answers a Call; every Call has exactly one.
+	Result Kind = "tool_result"
+	// Note is what codeagent tells the model outside of any call (a steering
+	// message's frame, a changed policy); sent with the user's role.
+	Note Kind = "note"
+)
+
+// Item is one entry of a conversation. Kind says which fields are set.
+type Item struct {
+	Kind Kind   `json:"kind"`
+	Text string `json:"text,omitempty"`
+	// Call is set for Kind Call.
+	Call *ToolCall `json:"call,omitempty"`
+	// CallID is set for Kind Result: the call it answers. Text is the result.
+	CallID string `json:"call_id,omitempty"`
+	// Failed marks a Result that reports an error.
+	Failed bool `json:"failed,omitempty"`
+	// Raw is what a wire must get back unchanged (reasoning items).
+	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// ToolCall is one call as the model wrote it. Arguments is the raw text, which
+// may not be valid JSON; tools.Plan answers that with words for the model.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// ToolSpec describes one tool to the model.
+type ToolSpec struct {
+	Name        string
+	Description string
+	// Schema is a JSON Schema object for the arguments.
+	Schema json.RawMessage
+}
+
+// Request is one question to a model.
+type Request struct {
+	Model        string
+	Instructions string
+	Items        []Item
+	Tools        []ToolSpec
+	// MaxOutputTokens is 0 for the provider's own limit.
+	MaxOutputTokens int
+	// Effort is the reasoning effort ("low", "medium", "high"); empty: unset.
+	Effort string
+}
+
+// Usage counts the tokens of one answer, as the provider reported them.
+type Usage struct {
+	Input     int `json:"input_tokens"`
+	Cached    int `json:"cached_input_tokens"`
+	Output    int `json:"output_tokens"`
+	Reasoning int `json:"reasoning_output_tokens"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning}
+}

@@ -1,0 +1,188 @@
+package modeltest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/internal/scripted"
+	"codeagent/model"
+)
+
+// testcase is one script and what it must lead to.
+type testcase struct {
+	name    string
+	replies []scripted.Reply
+	want    Answer
+	// kind, when set, is the kind of the error that must end the stream, and
+	// says is in its message.
+	kind model.ErrorKind
+	says string
+	// wait is the RetryAfter that the error must carry.
+	wait time.Duration
+	// requests is how many must have been made; 0: one more than want.Retries.
+	requests int
+	// idle is how long the server may be silent; 0: the adapter's own limit.
+	idle time.Duration
+}
+
+func (c testcase) run(t *testing.T, build Build) {
+	srv := serve(t, scripted.Steps(c.replies...))
+	got, err := Collect(t, build(t, srv.URL, c.idle).Stream(unhung(t), question()))
+	requests := c.requests
+	if requests == 0 {
+		requests = c.want.Retries + 1
+	}
+	if n := len(srv.Requests()); n != requests {
+		t.Errorf("%d requests were made, want %d", n, requests)
+	}
+	if c.kind != "" {
+		e := new(model.Error)
+		if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(e.Message, c.says) || e.RetryAfter != c.wait {
+			t.Errorf("error %#v, want kind %s, wait %s and words %q", err, c.kind, c.wait, c.says)
+		}
+		if got.Retries != c.want.Retries {
+			t.Errorf("%d retries, want %d", got.Retries, c.want.Retries)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Usage = model.Usage{}
+	if d := cmp.Diff(c.want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func cases() []testcase {
+	all := framings()
+	all = append(all, breaks()...)
+	all = append(all, statuses()...)
+	all = append(all, shapes()...)
+	return append(all, calls()...)
+}
+
+const prose = "Grüße aus 世界. \"quoted\", back\\slash,\nnewline\tand \u0001 control."
+
+func end(text string) Answer { return Answer{Text: text, Reason: model.StopEnd} }
+
+// framings are ways to put the same events on the wire.
+func framings() []testcase {
+	names := map[scripted.Framing]string{
+		scripted.LF: "lf", scripted.CRLF: "crlf", scripted.CR: "cr", scripted.NoSpace: "no space",
+		scripted.SingleNewline: "single newlines", scripted.MultiLine: "multi-line data", scripted.BOM: "byte order mark",
+		scripted.Unended: "unended", scripted.Noisy: "other fields and comments",
+	}
+	shell := model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command":"echo 'ü'"}`}
+	var all []testcase
+	for framing, name := range names {
+		for _, paced := range []time.Duration{0, 200 * time.Microsecond} {
+			all = append(all, testcase{
+				name: fmt.Sprintf("framing %s, paced %t", name, paced > 0),
+				replies: []scripted.Reply{{Reasoning: "so so", Text: prose, Framing: framing, Delay: paced, KeepAlives: 1,
+					Calls: []scripted.Call{{ID: shell.ID, Name: shell.Name, Arguments: shell.Arguments}}}},
+				want: Answer{Text: prose, Reasoning: "so so", Reason: model.StopCalls, Calls: []model.ToolCall{shell}},
+			})
+		}
+	}
+	long := strings.Repeat("0123456789abcdef", 10<<20/16)
+	return append(all,
+		testcase{name: "10 MB of text", replies: []scripted.Reply{{Text: long, Piece: 4096}}, want: end(long)},
+		testcase{name: "one event of 4 MB", replies: []scripted.Reply{{Text: long[:4<<20], Piece: 4 << 20}}, want: end(long[:4<<20])},
+		testcase{name: "1,000 keep-alive comments before each event", replies: []scripted.Reply{{Text: prose, KeepAlives: 1000}}, want: end(prose)},
+		testcase{name: "slow drip", replies: []scripted.Reply{{Text: "slow but sure", Piece: 1, Delay: 2 * time.Millisecond}}, want: end("slow but sure")},
+		testcase{name: "an empty answer", replies: []scripted.Reply{{}}, want: end("")},
+		testcase{name: "a refusal in words", replies: []scripted.Reply{{Refusal: "I will not."}}, want: end("I will not.")},
+	)
+}
+
+// breaks are streams and connections that go wrong on the way.
+func breaks() []testcase {
+	half := scripted.Reply{Text: "this is void", Calls: []scripted.Call{{ID: "v", Name: "shell", Arguments: `{"void":true}`}}, Piece: 4}
+	broken := func(f scripted.Fault, after int) scripted.Reply { r := half; r.Fault, r.After = f, after; return r }
+	ok := scripted.Reply{Text: "ok"}
+	again := Answer{Text: "ok", Reason: model.StopEnd, Retries: 1}
+	whole := Answer{Text: "ok", Reason: model.StopEnd}
+	var all []testcase
+	for name, f := range map[string]scripted.Fault{"truncated": scripted.Truncate, "dropped": scripted.Drop, "reset": scripted.Reset} {
+		for _, after := range []int{0, 2, 6} {
+			all = append(all, testcase{name: fmt.Sprintf("%s after %d events", name, after), replies: []scripted.Reply{broken(f, after), ok}, want: again})
+		}
+		all = append(all, testcase{name: name + " each time", replies: []scripted.Reply{broken(f, 2), broken(f, 2), broken(f, 2), ok},
+			kind: model.Transport, says: "attempts", want: Answer{Retries: Attempts - 1}})
+	}
+	return append(all,
+		testcase{name: "never answered", replies: []scripted.Reply{{Fault: scripted.NeverAnswer}, ok}, want: again, idle: silence},
+		testcase{name: "stalled after 0 events", replies: []scripted.Reply{broken(scripted.Stall, 0), ok}, want: again, idle: silence},
+		testcase{name: "stalled after 6 events", replies: []scripted.Reply{broken(scripted.Stall, 6), ok}, want: again, idle: silence},
+		testcase{name: "stalled each time", replies: []scripted.Reply{broken(scripted.Stall, 2), broken(scripted.Stall, 2), broken(scripted.Stall, 2), ok},
+			kind: model.Transport, says: "attempts", want: Answer{Retries: Attempts - 1}, idle: silence},
+		testcase{name: "no [DONE]", replies: []scripted.Reply{{Text: "ok", Fault: scripted.NoDone}}, want: whole},
+		testcase{name: "open after the end", replies: []scripted.Reply{{Text: "ok", Fault: scripted.NeverEnd}}, want: whole, idle: silence},
+		testcase{name: "reset after the end", replies: []scripted.Reply{{Chunks: []string{delta(`{"content":"ok"}`), finish("stop")}, Fault: scripted.Reset, After: 2}, ok},
+			// Nothing is lost, whether the last bytes survive the reset or not.
+			want: whole},
+		testcase{name: "an answer of nothing but [DONE]", replies: []scripted.Reply{{Body: "data: [DONE]\n\n"}, ok}, want: again},
+		testcase{name: "an empty body", replies: []scripted.Reply{{Body: "\n"}, ok}, want: again},
+		testcase{name: "not JSON", replies: []scripted.Reply{{Body: "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}\n\n"}, ok}, want: again},
+		testcase{name: "an answer broken off by the provider", replies: []scripted.Reply{{Text: "x", Stop: "error"}, ok}, want: again},
+	)
+}
+
+// statuses are answers that are no stream, and errors inside of one.
+func statuses() []testcase {
+	ok := scripted.Reply{Text: "ok"}
+	again := Answer{Text: "ok", Reason: model.StopEnd, Retries: 1}
+	page := "<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
+	fails := func(name string, r scripted.Reply, kind model.ErrorKind, says string) testcase {
+		return testcase{name: name, replies: []scripted.Reply{r, ok}, kind: kind, says: says}
+	}
+	var all []testcase
+	for _, status := range []int{408, 409, 429, 500, 502, 503, 504, 529} {
+		all = append(all, testcase{name: fmt.Sprint("status ", status), replies: []scripted.Reply{{Status: status, Body: `{"error":{"message":"later"}}`}, ok}, want: again})
+	}
+	long := fails("429 with a long Retry-After", scripted.Reply{Status: 429, Header: http.Header{"Retry-After": {"3600"}}, Body: `{"error":{"message":"later"}}`}, model.RateLimited, "1h0m0s")
+	long.wait = time.Hour
+	return append(all, long,
+		testcase{name: "429 with Retry-After", replies: []scripted.Reply{{Status: 429, Header: http.Header{"Retry-After": {"1"}}, Body: "slow down"}, ok}, want: again},
+		testcase{name: "503 with a web page", replies: []scripted.Reply{{Status: 503, Header: http.Header{"Content-Type": {"text/html"}}, Body: page}, ok}, want: again},
+		testcase{name: "an error event before any text", replies: []scripted.Reply{{Body: "data: { \"error\" : {\"message\":\"overloaded\",\"type\":\"server_error\"}}\n\n"}, ok}, want: again},
+		testcase{name: "an error event after some text", replies: []scripted.Reply{{Body: "data: " + delta(`{"content":"void"}`) + "\n\nevent: error\ndata: {\"message\":\"overloaded\",\"code\":503}\n\n"}, ok}, want: again},
+		fails("401", scripted.Reply{Status: 401, Body: `{"error":{"message":"bad key","code":"invalid_api_key"}}`}, model.SignIn, "bad key"),
+		fails("403 with a page", scripted.Reply{Status: 403, Body: page}, model.SignIn, "Bad gateway"),
+		fails("400", scripted.Reply{Status: 400, Body: `{"error":{"message":"no such field"}}`}, model.BadRequest, "no such field"),
+		fails("404 in plain text", scripted.Reply{Status: 404, Body: "404 page not found"}, model.BadRequest, "page not found"),
+		fails("422 of a validator", scripted.Reply{Status: 422, Body: `{"detail":[{"loc":["body"],"msg":"field required"}]}`}, model.BadRequest, "field required"),
+		fails("a redirect", scripted.Reply{Status: 307, Header: http.Header{"Location": {"http://127.0.0.1:1/elsewhere"}}}, model.BadRequest, "elsewhere"),
+		fails("quota", scripted.Reply{Status: 429, Body: `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`}, model.RateLimited, "quota"),
+		fails("context full", scripted.Reply{Status: 400, Body: `{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}`}, model.ContextFull, "8192"),
+		fails("context full in the stream", scripted.Reply{Body: "data: {\"error\":{\"message\":\"prompt is too long\"}}\n\n"}, model.ContextFull, "too long"),
+		fails("a web page with status 200", scripted.Reply{Header: http.Header{"Content-Type": {"text/html"}}, Body: page}, model.ServerFault, "Bad gateway"),
+		fails("a web page called an event stream", scripted.Reply{Body: "\n" + page}, model.ServerFault, "Bad gateway"),
+		fails("an error with status 200", scripted.Reply{Body: `{"error":"model not loaded","code":"invalid_request_error"}`, Header: http.Header{"Content-Type": {"application/json"}}}, model.BadRequest, "model not loaded"),
+	)
+}
+
+func nobodyListens(t *testing.T, build Build) {
+	srv := serve(t, scripted.Always(scripted.Reply{}))
+	srv.Close()
+	got, err := Collect(t, build(t, srv.URL, 0).Stream(unhung(t), question()))
+	e := new(model.Error)
+	if !errors.As(err, &e) || e.Kind != model.Transport || got.Retries != Attempts-1 {
+		t.Errorf("%d retries, error %#v; want %d and a transport error", got.Retries, err, Attempts-1)
+	}
+}
+
+func delta(d string) string {
+	return `{"choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}`
+}
+
+func finish(reason string) string {
+	return `{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
+}

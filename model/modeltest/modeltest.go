@@ -1,0 +1,222 @@
+// Package modeltest holds every model adapter to one law. Run plays the
+// misbehaviour of real servers against it, over real HTTP, and checks that each
+// leads to the right answer, to a retry, or to one clear typed error, and never
+// to a hang.
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/internal/scripted"
+	"codeagent/model"
+)
+
+// Model is what an adapter is.
+type Model interface {
+	Stream(context.Context, model.Request) iter.Seq2[model.Delta, error]
+}
+
+// Attempts is how often the models that Run builds must try.
+const Attempts = 3
+
+// hang is when a case counts as hanging. Nothing waits for it to pass.
+const hang = 30 * time.Second
+
+// silence is how long a server may be silent in the cases where it is: short,
+// because they wait for it to pass, but not so short that a busy machine's
+// pause looks like it.
+const silence = 400 * time.Millisecond
+
+// Build makes the adapter for baseURL. It must try Attempts times, take no time
+// between attempts, and give a server up that is silent for idle (0: its own
+// limit). What it opens must be closed by t.Cleanup.
+type Build func(t *testing.T, baseURL string, idle time.Duration) Model
+
+// Answer is what a consumer is left with when a stream has ended: what
+// Retrying voided is gone.
+type Answer struct {
+	Text, Reasoning string
+	Calls           []model.ToolCall
+	Reason          model.StopReason
+	Usage           model.Usage
+	Retries         int
+}
+
+// Collect reads a stream to its end, as a consumer would, and checks the law of
+// deltas on the way:
+//   - a call begins, gets its fragments and is done, in this order; what is
+//     done is the fragments together ("{}" where they are nothing); ids differ;
+//   - Retrying makes all that came before void and counts up;
+//   - Finished comes last and once, or an error comes last and once; the error
+//     is a *model.Error or the context's.
+func Collect(t *testing.T, seq iter.Seq2[model.Delta, error]) (Answer, error) {
+	t.Helper()
+	c := &collector{t: t, calls: map[string]*progress{}}
+	for d, err := range seq {
+		if c.err != nil || c.finished {
+			t.Errorf("%T, %v came after the end of the stream", d, err)
+		}
+		if err != nil {
+			if d != nil {
+				t.Errorf("a delta %T came together with the error %v", d, err)
+			}
+			c.fail(err)
+			continue
+		}
+		c.take(d)
+	}
+	if c.err == nil && !c.finished {
+		t.Error("the stream ended with neither Finished nor an error")
+	}
+	c.answer.Text = c.text.String()
+	return c.answer, c.err
+}
+
+type progress struct {
+	arguments strings.Builder
+	done      bool
+}
+
+type collector struct {
+	t        *testing.T
+	answer   Answer
+	text     strings.Builder
+	calls    map[string]*progress
+	finished bool
+	err      error
+}
+
+func (c *collector) fail(err error) {
+	c.t.Helper()
+	c.err = err
+	if e := new(model.Error); !errors.As(err, &e) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		c.t.Errorf("the error %v is a %T", err, err)
+	}
+}
+
+func (c *collector) take(d model.Delta) {
+	c.t.Helper()
+	switch d := d.(type) {
+	case model.TextDelta:
+		c.text.WriteString(d.Text)
+	case model.ReasoningDelta:
+		c.answer.Reasoning += d.Text
+	case model.CallStarted:
+		if c.calls[d.ID] != nil || d.ID == "" {
+			c.t.Errorf("the call id %q is used twice or empty", d.ID)
+		}
+		c.calls[d.ID] = &progress{}
+	case model.CallDelta:
+		p := c.calls[d.ID]
+		if p == nil || p.done {
+			c.t.Errorf("a fragment came for the call %q, which is not open", d.ID)
+			return
+		}
+		p.arguments.WriteString(d.Arguments)
+	case model.CallDone:
+		c.done(d.Call)
+	case model.Retrying:
+		c.answer = Answer{Retries: c.answer.Retries + 1}
+		c.text.Reset()
+		c.calls = map[string]*progress{}
+		if d.Attempt != c.answer.Retries+1 || d.Most != Attempts || d.Err == nil {
+			c.t.Errorf("retry number %d reports %+v", c.answer.Retries, d)
+		}
+	case model.Finished:
+		c.finished = true
+		c.answer.Reason, c.answer.Usage = d.Reason, d.Usage
+		for id, p := range c.calls {
+			if !p.done {
+				c.t.Errorf("the call %q is not done when the answer is finished", id)
+			}
+		}
+	default:
+		c.t.Errorf("unknown delta %T", d)
+	}
+}
+
+func (c *collector) done(call model.ToolCall) {
+	c.t.Helper()
+	p := c.calls[call.ID]
+	if p == nil || p.done {
+		c.t.Errorf("the call %q is done, but not open", call.ID)
+		return
+	}
+	p.done = true
+	want := strings.TrimSpace(p.arguments.String())
+	if want == "" {
+		want = "{}"
+	}
+	if call.Arguments != want {
+		c.t.Errorf("the call %q is done with %q, its fragments were %q", call.ID, call.Arguments, want)
+	}
+	c.answer.Calls = append(c.answer.Calls, call)
+}
+
+// question is the request of every case.
+func question() model.Request {
+	return model.Request{
+		Model: "m", Instructions: "be brief",
+		Items: []model.Item{{Kind: model.User, Text: "hello"}},
+		Tools: []model.ToolSpec{{Name: "shell", Description: "runs a command"}},
+	}
+}
+
+// Run holds the adapter to the law. It counts goroutines, so the test that
+// calls it must not be parallel.
+func Run(t *testing.T, build Build) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) { c.run(t, build) })
+	}
+	t.Run("nobody listens", func(t *testing.T) { nobodyListens(t, build) })
+	for _, c := range cancels() {
+		t.Run("cancel "+c.name, func(t *testing.T) { c.run(t, build) })
+	}
+	t.Run("consumer stops early", func(t *testing.T) { stopsEarly(t, build) })
+	t.Run("many at once", func(t *testing.T) { manyAtOnce(t, build) })
+}
+
+// serve starts a script for one case, and checks at the case's end that
+// nothing of server and adapter runs on.
+func serve(t *testing.T, h scripted.Handler) *scripted.Server {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() { settled(t, before) }) // runs after the cleanups that follow
+	srv, err := scripted.Start(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+// settled waits until no more goroutines run than before.
+func settled(t *testing.T, before int) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < hang; time.Sleep(time.Millisecond) {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
+}
+
+// unhung is a context that turns a hang into a failure.
+func unhung(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	t.Cleanup(func() {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Error("the stream hung")
+		}
+		cancel()
+	})
+	return ctx
+}

@@ -1,0 +1,98 @@
+package modeltest
+
+import (
+	"strings"
+
+	"codeagent/internal/scripted"
+	"codeagent/model"
+)
+
+// shapes are chunks that real servers send and no document shows.
+func shapes() []testcase {
+	chunks := func(name string, want Answer, deltas ...string) testcase {
+		var all []string
+		for _, d := range deltas {
+			if !strings.HasPrefix(d, `{"choices"`) && !strings.HasPrefix(d, "!") {
+				d = delta(d)
+			}
+			all = append(all, strings.TrimPrefix(d, "!"))
+		}
+		return testcase{name: name, replies: []scripted.Reply{{Chunks: all}}, want: want}
+	}
+	stop := finish("stop")
+	var thought = end("ab")
+	thought.Reasoning = "hm"
+	cut, filtered := end("ab"), end("ab")
+	cut.Reason, filtered.Reason = model.StopLength, model.StopFilter
+	return []testcase{
+		chunks("null everywhere", end("ab"), `{"content":"a","tool_calls":null,"refusal":null,"function_call":null}`, `{"role":null,"content":null}`, `{"content":"b"}`, stop),
+		chunks("reasoning under its other name", thought, `{"reasoning":"hm","content":null}`, `{"content":"ab"}`, stop),
+		chunks("reasoning under both names", thought, `{"reasoning":"hm","reasoning_content":"hm"}`, `{"content":"ab"}`, stop),
+		chunks("content as a list of parts", end("ab"), `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, stop),
+		chunks("numbers as fractions", end("ab"), `!{"created":1.5,"choices":[{"index":0.0,"delta":{"content":"ab"},"finish_reason":null}],"usage":{"prompt_tokens":1.0}}`, stop),
+		chunks("members of odd types", end("ab"), `!{"id":7,"choices":[{"index":0,"delta":{"role":3,"content":"ab","tool_calls":{}},"finish_reason":null,"logprobs":"no"}]}`, stop),
+		chunks("another choice", end("ab"), `{"content":"ab"}`, `!{"choices":[{"index":1,"delta":{"content":"no"}}]}`, stop),
+		chunks("no choices", end("ab"), `!{"choices":[],"prompt_filter_results":[]}`, `{"content":"ab"}`, `!{"type":"ping"}`, stop),
+		chunks("error null first", end("ab"), `!{"error":null,"choices":[{"index":0,"delta":{"content":"ab"}}]}`, stop),
+		chunks("the word error", end(`{"error":"x"}`), `{"content":"{\"error\":\"x\"}"}`, stop),
+		chunks("the word content", end(`"content":"x"`), `{"content":"\"content\":\"x\""}`, stop),
+		chunks("text and end in one chunk", end("ab"), `{"content":"a"}`, `{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`),
+		chunks("[DONE] without a reason", end("ab"), `{"content":"ab"}`),
+		chunks("cut off by the output limit", cut, `{"content":"ab"}`, finish("length")),
+		chunks("cut off by a filter", filtered, `{"content":"ab"}`, finish("content_filter")),
+		chunks("unknown reason", end("ab"), `{"content":"ab"}`, finish("eos")),
+		{
+			name: "one JSON answer instead of a stream",
+			replies: []scripted.Reply{{Header: map[string][]string{"Content-Type": {"application/json"}},
+				Body: "{\n \"choices\": [{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"ab\"},\"finish_reason\":\"stop\"}]\n}"}},
+			want: end("ab"),
+		},
+	}
+}
+
+// calls are tool calls in the shapes that servers give them.
+func calls() []testcase {
+	one := model.ToolCall{ID: "a", Name: "shell", Arguments: `{"x":1}`}
+	two := model.ToolCall{ID: "b", Name: "read_file", Arguments: `{"y":2}`}
+	made := func(calls ...model.ToolCall) Answer { return Answer{Calls: calls, Reason: model.StopCalls} }
+	chunks := func(name string, want Answer, deltas ...string) testcase {
+		var all []string
+		for _, d := range deltas {
+			all = append(all, delta(`{"tool_calls":[`+d+`]}`))
+		}
+		return testcase{name: "call: " + name, replies: []scripted.Reply{{Chunks: append(all, finish("tool_calls"))}}, want: want}
+	}
+	unnamed := func(c model.ToolCall, id string) model.ToolCall { c.ID = id; return c }
+	return []testcase{
+		{name: "call: parallel, in turns", replies: []scripted.Reply{{Piece: 2, Interleave: true, Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}, {ID: "b", Name: "read_file", Arguments: `{"y":2}`}}}}, want: made(one, two)},
+		{name: "call: an unknown tool", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "no_such", Arguments: "{}"}}}}, want: made(model.ToolCall{ID: "a", Name: "no_such", Arguments: "{}"})},
+		{name: "call: malformed arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"command": "ls`}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command": "ls`})},
+		{name: "call: empty arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell"}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"})},
+		{name: "call: ended with stop", replies: []scripted.Reply{{Stop: "stop", Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}}}}, want: made(one)},
+		chunks("arguments as an object", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":{"x":1}}}`, `{"index":1,"id":"b","function":{"name":"read_file","arguments":{"y":2}}}`),
+		chunks("arguments null at first", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":null}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`),
+		chunks("no index, whole", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("no index, fragments", made(one, two), `{"id":"a","function":{"name":"shell","arguments":""}}`, `{"function":{"arguments":"{\"x\""}}`, `{"function":{"arguments":":1}"}}`,
+			`{"id":"b","function":{"name":"read_file","arguments":"{\"y\""}}`, `{"function":{"arguments":":2}"}}`),
+		chunks("no index, both in one chunk", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("index 0 for all", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("index 0 for all, no ids", made(unnamed(one, "call_1"), unnamed(two, "call_2")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("neither index nor ids", made(unnamed(one, "call_1"), unnamed(two, "call_2")), `{"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("the same id twice", made(one, unnamed(two, "call_2")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("id and name with each fragment", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":":1}"}}`),
+		chunks("a name in pieces", made(one), `{"index":0,"id":"a","function":{"name":"sh"}}`, `{"index":0,"function":{"name":"ell","arguments":"{\"x\":1}"}}`),
+		chunks("arguments before the name", made(one), `{"index":0,"id":"a","function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"name":"shell","arguments":":1}"}}`),
+		chunks("the second index first", made(two, one), `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
+		{
+			name:    "call: the older function_call",
+			replies: []scripted.Reply{{Chunks: []string{delta(`{"function_call":{"name":"shell","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish("function_call")}}},
+			want:    made(unnamed(one, "call_1")),
+		},
+		{
+			name: "call: in one JSON answer",
+			replies: []scripted.Reply{{Header: map[string][]string{"Content-Type": {"application/json"}},
+				Body: `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"shell","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"read_file","arguments":"{\"y\":2}"}}]},"finish_reason":"tool_calls"}]}`}},
+			want: made(one, two),
+		},
+	}
+}

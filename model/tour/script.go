@@ -1,0 +1,308 @@
+package tour
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"codeagent/internal/scripted"
+)
+
+// The steps of the script, by the ids of their calls. What was done is read
+// from the conversation alone, so that a request that is sent again gets the
+// same answer.
+const (
+	stepLook  = "look"
+	stepEdit  = "edit"
+	stepWrite = "write"
+	stepAsk   = "ask"
+	stepReach = "reach"
+)
+
+// closing begins the last message of the tour.
+const closing = "That was the tour."
+
+const afterwards = "I am the tour's scripted model, so I cannot help with that. " + howToSet
+
+const howToSet = "For a real model set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for any OpenAI-compatible server (also one on this machine), and start codeagent again."
+
+// outcome is what became of a step, as its result tells.
+type outcome int
+
+const (
+	notYet   outcome = iota // no result so far
+	passed                  // the command ran and did what it should
+	refused                 // the sandbox refused
+	declined                // the person, or the approval policy, said no
+	failed                  // it did not do what it should, for another reason
+)
+
+var (
+	lookDone  = regexp.MustCompile(`ls ended with 0`)
+	writeDone = regexp.MustCompile(`written: +\d+ bytes`)
+	never     = regexp.MustCompile(`[^\s\S]`)
+)
+
+// judge reads a result. done matches what the command prints at its very end
+// and what its text does not hold.
+func judge(result string, have bool, done *regexp.Regexp) outcome {
+	text := strings.ToLower(result)
+	has := func(phrases ...string) bool {
+		for _, p := range phrases {
+			if strings.Contains(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case !have:
+		return notYet
+	case done.MatchString(result):
+		return passed
+	case has("the user said no", "nobody is there", "nobody is asked", "declined", "rejected"):
+		return declined
+	case has("[sandbox]", "permission denied", "operation not permitted", "read-only file system", "access denied"):
+		return refused
+	}
+	return failed
+}
+
+// scene is one request, read.
+type scene struct {
+	*Tour
+	stage
+	number   int // of this playing of the tour, from 1; 0: the tour was not asked for
+	results  map[string]string
+	steered  bool // the person said something in the middle
+	finished bool // the tour was played to its end
+}
+
+func (t *Tour) read(r scripted.Request) scene {
+	s := scene{Tour: t, results: map[string]string{}}
+	start := 0
+	for i, m := range r.Messages {
+		if m.Role == "user" && strings.Contains(m.Text, Prompt) {
+			s.number++
+			start = i
+		}
+	}
+	if s.number == 0 {
+		return s
+	}
+	s.stage = t.stage(s.number)
+	for _, m := range r.Messages[start+1:] {
+		switch m.Role {
+		case "tool":
+			if step, ok := strings.CutPrefix(m.CallID, s.id("")); ok {
+				s.results[step] = m.Text
+			}
+			s.steered = false
+		case "user":
+			s.steered = true
+		case "assistant":
+			s.finished = s.finished || len(m.Calls) == 0 && strings.Contains(m.Text, closing)
+		}
+	}
+	return s
+}
+
+func (s *scene) id(step string) string { return fmt.Sprintf("tour%d_%s", s.number, step) }
+
+func (s *scene) outcome(step string, done *regexp.Regexp) outcome {
+	text, have := s.results[step]
+	return judge(text, have, done)
+}
+
+// answer is the handler of the tour's server: the first step without a result
+// comes next.
+func (t *Tour) answer(r scripted.Request) scripted.Reply {
+	s := t.read(r)
+	reply := scripted.Reply{Text: afterwards}
+	if s.number > 0 && !s.finished {
+		reply = s.next()
+		if s.steered {
+			reply.Text = "I am a script and cannot take that in, so I go on.\n\n" + reply.Text
+		}
+	}
+	if t.options.Attended {
+		reply.TokensPerSecond = tokensPerSecond
+	}
+	return reply
+}
+
+func (s *scene) next() scripted.Reply {
+	look := s.outcome(stepLook, lookDone)
+	if look == notYet {
+		return s.look()
+	}
+	if _, ok := s.results[stepEdit]; !ok {
+		return s.edit(look)
+	}
+	write := s.outcome(stepWrite, writeDone)
+	if write == notYet {
+		return s.write()
+	}
+	ask := s.outcome(stepAsk, writeDone)
+	if ask == notYet && write == refused {
+		return s.ask()
+	}
+	if _, ok := s.results[stepReach]; !ok && s.Tour.reach != "" {
+		return s.knock(write, ask)
+	}
+	return s.end(write, ask)
+}
+
+func (s *scene) call(step, tool, text string, arguments any) scripted.Reply {
+	var raw strings.Builder
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)                      // a screen may show the arguments as they come
+	if err := enc.Encode(arguments); err != nil { // only strings and maps of them come here
+		raw.Reset()
+	}
+	return scripted.Reply{Text: text, Calls: []scripted.Call{{ID: s.id(step), Name: tool, Arguments: strings.TrimSpace(raw.String())}}}
+}
+
+func (s *scene) look() scripted.Reply {
+	return s.call(stepLook, "shell",
+		"Hello! My words are a script, but each command that I run is real: it runs in your folder, inside of the sandbox.\n\nFirst I look around, which is allowed.",
+		map[string]any{"command": `ls -a; echo "ls ended with $?"`})
+}
+
+func (s *scene) edit(look outcome) scripted.Reply {
+	text := "That worked without a question: inside of the sandbox a command may read.\n\n"
+	if look != passed {
+		text = "That did not run, so I go on without it.\n\n"
+	}
+	name := filepath.Base(s.file)
+	var patch strings.Builder
+	patch.WriteString("*** Begin Patch\n*** Add File: " + name + "\n")
+	for line := range strings.Lines(fileText) {
+		patch.WriteString("+" + line)
+	}
+	patch.WriteString("*** End Patch\n")
+	return s.call(stepEdit, "apply_patch",
+		text+"Now an edit: I add one new file, `"+name+"`. An existing file I would not touch.",
+		map[string]any{"patch": patch.String()})
+}
+
+// writeCommand is the command that is refused first and granted later.
+func (s *scene) writeCommand() string {
+	out := quoted(s.outside)
+	return `echo "` + outsideText + `" > ` + out + ` && echo "written: $(wc -c < ` + out + `) bytes"`
+}
+
+func (s *scene) write() scripted.Reply {
+	text := "The file is there: this folder may be written.\n\n"
+	if !exists(s.file) {
+		text = "The file was not made, and I go on without it.\n\n"
+	}
+	return s.call(stepWrite, "shell",
+		text+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
+		map[string]any{"command": s.writeCommand()})
+}
+
+func (s *scene) ask() scripted.Reply {
+	text := "The sandbox refused it"
+	if !exists(s.outside) {
+		text += ", and the file does not exist"
+	}
+	text += ". I was told which path it was, so I ask for that one path and nothing else, and say why."
+	if s.options.Attended {
+		text += " The answer is yours: allow it, or say no; both are fine."
+	} else {
+		text += " Nobody is here to answer, so this will stay refused."
+	}
+	return s.call(stepAsk, "shell", text, map[string]any{
+		"command":                s.writeCommand(),
+		"sandbox_permissions":    "with_additional_permissions",
+		"additional_permissions": map[string]any{"write": []string{s.outside}},
+		"justification":          "The tour shows how one refused path is granted: this writes one line to one new file, and nothing else.",
+	})
+}
+
+func (s *scene) knock(write, ask outcome) scripted.Reply {
+	return s.call(stepReach, "shell",
+		written(write, ask)+"\n\nLast, the network. At "+s.door.Addr+" waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it.",
+		map[string]any{"command": s.Tour.reach})
+}
+
+// written says in words how the write outside ended.
+func written(write, ask outcome) string {
+	switch {
+	case write == passed:
+		return "That was not refused: the policy in force allows it, or nothing is enforced here. `codeagent doctor` tells which."
+	case write == declined:
+		return "The answer was no before it even ran, so I leave it."
+	case write != refused:
+		return "That failed, but not because the sandbox refused it, so there is nothing to ask for."
+	case ask == passed:
+		return "The very same command succeeded this time: that one path was opened, and nothing else."
+	case ask == declined:
+		return "The answer was no, so the file stays unwritten and I carry on without it."
+	}
+	return "It did not succeed this time either, so I carry on without it."
+}
+
+// reached says in words how the network call ended.
+func (s *scene) reached() (string, string) {
+	result, tried := s.results[stepReach]
+	switch {
+	case !tried:
+		return "The network call I skip: none of the programs that could make it is installed here.", "skipped"
+	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
+		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
+	}
+	switch judge(result, true, never) {
+	case declined:
+		return "The network call was not run: the answer was no.", "not run, the answer was no"
+	case refused:
+		return "The connection was refused: the listener is up, and nobody knocked at it.", "refused by the sandbox"
+	}
+	return "The connection did not come about: the listener is up, and nobody knocked at it.", "failed"
+}
+
+func (s *scene) end(write, ask outcome) scripted.Reply {
+	var b strings.Builder
+	reach, short := s.reached()
+	if s.Tour.reach == "" {
+		b.WriteString(written(write, ask) + "\n\n")
+	}
+	b.WriteString(reach + "\n\n" + closing + " What happened:\n\n")
+	fmt.Fprintf(&b, "- reading this folder: %s\n", words(s.outcome(stepLook, lookDone)))
+	edit := "not done"
+	if exists(s.file) {
+		edit = "done, as a diff"
+	}
+	fmt.Fprintf(&b, "- a new file in this folder: %s\n", edit)
+	fmt.Fprintf(&b, "- a write outside of it: %s\n", words(write))
+	if ask != notYet {
+		fmt.Fprintf(&b, "- the same after asking for that path: %s\n", words(ask))
+	}
+	fmt.Fprintf(&b, "- a network connection: %s\n\n", short)
+	b.WriteString(howToSet)
+	if made := s.Made(); len(made) > 0 {
+		b.WriteString("\n\nWhat the tour made can be removed: `" + strings.Join(made, "`, `") + "`.")
+	}
+	return scripted.Reply{Text: b.String()}
+}
+
+func words(o outcome) string {
+	switch o {
+	case passed:
+		return "allowed"
+	case refused:
+		return "refused by the sandbox"
+	case declined:
+		return "not allowed by the approval"
+	}
+	return "failed"
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/model"
+)
+
+// maxMessage bounds a provider's text in a model.Error.
+const maxMessage = 2 << 10
+
+// ErrQuota is wrapped by a RateLimited error that no waiting cures: the account
+// has no money or no quota left.
+var ErrQuota = errors.New("no quota left")
+
+// final marks an error that its kind would allow to be tried again, but that
+// will come again.
+type final struct{ err error }
+
+func (f final) Error() string { return f.err.Error() }
+func (f final) Unwrap() error { return f.err }
+
+// contextCodes are the codes by which providers say that the conversation is
+// too long.
+var contextCodes = []string{
+	"context_length_exceeded",       // OpenAI, and those who follow it
+	"context_window_exceeded",       // gateways
+	"model_context_window_exceeded", // Anthropic, Zhipu
+	"exceed_context_size_error",     // llama.cpp
+	"request_too_large",             // Anthropic, with 413
+	"1261",                          // Zhipu
+}
+
+// contextWords are the same in messages, lower case.
+var contextWords = []string{
+	"maximum context length",             // OpenAI, vLLM, DeepSeek, OpenRouter
+	"context length exceeded",            // gateways
+	"exceeds the context",                // LM Studio
+	"exceeds the available context size", // llama.cpp
+	"exceed context limit",               // Anthropic: input length and `max_tokens` exceed context limit
+	"context window",                     // OpenAI Responses, MiniMax
+	"greater than the context length",    // LM Studio
+	"context the overflows",              // LM Studio, sic
+	"context length of only",             // LM Studio
+	"prompt is too long",                 // Anthropic
+	"input is too long",                  // Bedrock
+	"input token count",                  // Gemini
+	"maximum prompt length",              // xAI
+	"exceeded model token limit",         // Moonshot
+	"prompt exceeds max length",          // Zhipu
+	"too large for model with",           // Mistral
+	"reduce the length of the messages",  // OpenAI
+	"please reduce your prompt",          // TGI
+	"`inputs` tokens + `max_new_tokens`", // TGI
+	"too many tokens: total",             // Cohere
+	"request too large",                  // OpenAI, Groq: more tokens than the minute allows
+	"input length exceeds",               // Ollama, DashScope
+	"range of input length",              // DashScope
+	"context size has been exceeded",     // llama.cpp
+}
+
+var quotaWords = []string{
+	"insufficient_quota", "billing_hard_limit", "billing_not_active", "insufficient_balance",
+	"exceeded your current quota", "insufficient balance", "credit balance is too low",
+	"insufficient credits", "out of credits", "requires more credits", "insufficient funds",
+}
+
+// classify turns an answer that is not a stream, or an error inside of one,
+// into a typed error. status is 0 inside of a stream.
+func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
+	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = max(f.retry, waitInText(f.message))
+	}
+	if e.Message == "" {
+		e.Message = strings.ToLower(http.StatusText(status))
+	}
+	if e.Message == "" {
+		e.Message = "the provider reports an error and does not say which"
+	}
+	if status < 300 && f.status != 0 {
+		status = f.status
+	}
+	e.Kind = kindOf(status, f)
+	if e.Kind == model.RateLimited && e.RetryAfter == 0 && (status == http.StatusPaymentRequired || says(f, quotaWords)) {
+		e.Err = final{ErrQuota}
+	}
+	if e.Kind == model.ServerFault && (status == http.StatusNotImplemented || status == http.StatusHTTPVersionNotSupported) {
+		e.Err = final{errors.New("the server does not do this at all")}
+	}
+	if e.Retryable() && e.Err == nil && h.Get("x-should-retry") == "false" {
+		e.Err = final{errors.New("the provider asks not to try again")}
+	}
+	return e
+}
+
+func kindOf(status int, f fault) model.ErrorKind {
+	signIn := status == http.StatusUnauthorized || status == http.StatusForbidden
+	if !signIn && (slices.ContainsFunc(f.codes, func(c string) bool { return slices.Contains(contextCodes, c) }) || hasAny(f.message, contextWords)) {
+		return model.ContextFull
+	}
+	switch {
+	case signIn:
+		return model.SignIn
+	case status == http.StatusTooManyRequests, status == http.StatusPaymentRequired:
+		return model.RateLimited
+	case status == http.StatusRequestEntityTooLarge:
+		return model.ContextFull
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+		return model.Transport
+	case status == http.StatusConflict, status >= 500:
+		return model.ServerFault
+	case status >= 300:
+		if says(f, quotaWords) { // Anthropic: 400 for an empty purse
+			return model.RateLimited
+		}
+		return model.BadRequest
+	}
+	for _, c := range f.codes {
+		switch {
+		case strings.Contains(c, "rate_limit"), strings.Contains(c, "quota"), c == "resource_exhausted", c == "too_many_requests":
+			return model.RateLimited
+		case strings.Contains(c, "api_key"), strings.Contains(c, "authentication"), strings.Contains(c, "permission"), c == "unauthenticated", c == "unauthorized":
+			return model.SignIn
+		case c == "invalid_request_error", c == "invalid_argument", c == "bad_request", c == "badrequesterror", c == "invalid_prompt", c == "not_found_error":
+			return model.BadRequest
+		}
+	}
+	return model.ServerFault
+}
+
+// says reports whether a code or the message holds one of the phrases.
+func says(f fault, phrases []string) bool {
+	return hasAny(strings.Join(f.codes, " ")+" "+f.message, phrases)
+}
+
+func hasAny(text string, phrases []string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
+}
+
+// retryAfter reads Retry-After (seconds or an HTTP date, RFC 9110 10.2.3) and
+// OpenAI's retry-after-ms, which is finer and goes first.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e12 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		if s > 0 && s < 1e9 {
+			return time.Duration(s * float64(time.Second))
+		}
+		return 0
+	}
+	if at, err := http.ParseTime(v); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+// unreachable types an error of the connection. Its text names no URL: URLs may
+// hold keys.
+func unreachable(err error, during string) *model.Error {
+	if typed := new(model.Error); errors.As(err, &typed) {
+		return typed
+	}
+	if u := new(url.Error); errors.As(err, &u) {
+		err = u.Err
+	}
+	e := &model.Error{Kind: model.Transport, Message: clean(during + ": " + err.Error()), Err: err}
+	var badCert *tls.CertificateVerificationError
+	var notTLS tls.RecordHeaderError
+	if errors.As(err, &badCert) || errors.As(err, &notTLS) || strings.Contains(err.Error(), "unsupported protocol scheme") {
+		e.Err = final{err}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
+		e.Message = clean(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err))
+	}
+	return e
+}
+
+// AsError is err as the type that adapters return: the context's own error
+// where ctx is done, else a *model.Error; what no layer typed is the request's
+// fault (it was refused before it was sent).
+func AsError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if typed := new(model.Error); errors.As(err, &typed) {
+		return typed
+	}
+	if u := new(url.Error); errors.As(err, &u) {
+		err = u.Err // its text holds the URL
+	}
+	return &model.Error{Kind: model.BadRequest, Message: clean(err.Error()), Err: err}
+}
+
+// clean makes hostile text one bounded line: no control, format or invalid
+// characters.
+func clean(s string) string {
+	if len(s) > 4*maxMessage {
+		s = s[:4*maxMessage]
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, s)
+	return cut(strings.TrimSpace(s), maxMessage)
+}
+
+// cut shortens s to at most n bytes, at a rune border, and shows that it did.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	end := n - len("…")
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,12 @@
+// Package wire is what the model adapters share: an HTTP transport that repairs
+// event streams and turns every failure into a typed *model.Error, and the
+// retry policy around a streamed answer.
+//
+//	http.Client -> Transport -> provider
+//	                  |  status >= 300, a web page, an error event, an event too
+//	                  |  large, silence: *model.Error
+//	                  v
+//	            a body of "data: JSON\n\n" lines and nothing else
+//	                  v
+//	            the adapter's decoder, one attempt of Retry.Stream
+package wire

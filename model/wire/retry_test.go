@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codeagent/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// played is what a consumer saw: the waits that were announced, and the end.
+type played struct {
+	Waits    []time.Duration
+	Attempts int
+	Took     time.Duration
+	Err      string
+}
+
+// play runs r against attempts that fail with errs in order, nil for success;
+// the last repeats.
+func play(t *testing.T, r Retry, takes time.Duration, errs ...error) played {
+	t.Helper()
+	var p played
+	start := time.Now()
+	for d, err := range r.Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+		err := errs[min(p.Attempts, len(errs)-1)]
+		p.Attempts++
+		time.Sleep(takes)
+		if err == nil {
+			yield(model.Finished{})
+		}
+		return err
+	}) {
+		if err != nil {
+			p.Err = err.Error()
+		}
+		if retry, ok := d.(model.Retrying); ok {
+			p.Waits = append(p.Waits, retry.Delay)
+			if retry.Attempt != p.Attempts+1 {
+				t.Errorf("after %d attempts attempt %d is announced", p.Attempts, retry.Attempt)
+			}
+		}
+	}
+	p.Took = time.Since(start)
+	return p
+}
+
+func TestRetryPolicy(t *testing.T) {
+	t.Parallel()
+	fault := &model.Error{Kind: model.ServerFault, Status: 503, Message: "later"}
+	asks := func(d time.Duration) error {
+		return &model.Error{Kind: model.RateLimited, Status: 429, Message: "slow", RetryAfter: d}
+	}
+	one := func() float64 { return 1 }
+	const s = time.Second
+	for name, c := range map[string]struct {
+		retry Retry
+		takes time.Duration
+		errs  []error
+		want  played
+	}{
+		"first try":       {Retry{Rand: one}, 0, []error{nil}, played{nil, 1, 0, ""}},
+		"doubles":         {Retry{Rand: one}, 0, []error{fault}, played{[]time.Duration{s / 2, s, 2 * s, 4 * s}, 5, 7*s + s/2, "model: server (HTTP 503): later (gave up after 5 attempts)"}},
+		"jitter":          {Retry{Rand: func() float64 { return 0 }}, 0, []error{fault, nil}, played{[]time.Duration{s / 4}, 2, s / 4, ""}},
+		"up to a most":    {Retry{Rand: one, Max: s, Attempts: 4}, 0, []error{fault, fault, fault, nil}, played{[]time.Duration{s / 2, s, s}, 4, 2*s + s/2, ""}},
+		"as asked":        {Retry{Rand: one}, 0, []error{asks(7 * s), asks(s / 10), nil}, played{[]time.Duration{7 * s, s / 10}, 3, 7*s + s/10, ""}},
+		"asked too long":  {Retry{Rand: one}, 0, []error{asks(90 * s)}, played{nil, 1, 0, "model: rate_limited (HTTP 429): slow (the provider asks to wait 1m30s, longer than 1m0s)"}},
+		"one attempt":     {Retry{Attempts: 1}, 0, []error{fault}, played{nil, 1, 0, "model: server (HTTP 503): later"}},
+		"not retryable":   {Retry{}, 0, []error{&model.Error{Kind: model.SignIn, Status: 401, Message: "no"}}, played{nil, 1, 0, "model: sign_in (HTTP 401): no"}},
+		"final":           {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{ErrQuota}}}, played{nil, 1, 0, "model: rate_limited: no money"}},
+		"total time":      {Retry{Rand: one, Total: 10 * s}, 4 * s, []error{fault}, played{[]time.Duration{s / 2, s}, 3, 13*s + s/2, "model: server (HTTP 503): later (gave up after 3 attempts and 14s)"}},
+		"untyped failure": {Retry{}, 0, []error{errors.New("refused before it was sent")}, played{nil, 1, 0, "model: bad_request: refused before it was sent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if d := cmp.Diff(c.want, play(t, c.retry, c.takes, c.errs...)); d != "" {
+					t.Error(d)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelEndsAWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		var last error
+		for _, err := range (Retry{}).Stream(ctx, func(context.Context, func(model.Delta) bool) error {
+			return &model.Error{Kind: model.RateLimited, RetryAfter: time.Minute}
+		}) {
+			last = err
+		}
+		if took := time.Since(start); took != 3*time.Second || !errors.Is(last, context.DeadlineExceeded) {
+			t.Errorf("ended after %s with %v", took, last)
+		}
+	})
+}

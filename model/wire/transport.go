@@ -1,0 +1,399 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"codeagent/model"
+)
+
+const (
+	// DefaultIdle is how long a provider may say nothing: reasoning models are
+	// silent for minutes.
+	DefaultIdle = 5 * time.Minute
+	// maxEvent bounds one event and one answer that is not a stream.
+	maxEvent = 32 << 20
+	// maxErrorBody is how much of a failed answer is read.
+	maxErrorBody = 64 << 10
+	// drainTime and drainSize bound the wait for the last bytes of an answer,
+	// after which its connection can be used again.
+	drainTime = 50 * time.Millisecond
+	drainSize = 4 << 10
+	// batchSize is where a line of several events ends.
+	batchSize = 16 << 10
+)
+
+// Transport is an http.RoundTripper for model providers. What it returns is
+// either an answer whose body is a clean event stream or a *model.Error:
+//   - a status of 300 and above is returned as an error and not as a response,
+//     because the typed error is what every caller wants and the headers that
+//     it needs (Retry-After) do not survive the client library above;
+//   - the body holds only "data: JSON" lines with a blank line after each, and
+//     "data: [DONE]" where the provider sent it. A single JSON answer becomes
+//     one event. Reading fails with a *model.Error for an error event, a web
+//     page, an event above 32 MiB, a broken connection and silence, and with
+//     io.ErrUnexpectedEOF when the stream ends without [DONE].
+type Transport struct {
+	// Base does the requests, see NewBase.
+	Base http.RoundTripper
+	// Idle is how long the provider may be silent, before its answer and within
+	// it; 0: DefaultIdle; negative: for ever.
+	Idle time.Duration
+	// Secrets are cut out of every error's text.
+	Secrets []string
+	// MaxEvent bounds one event in bytes; 0: 32 MiB.
+	MaxEvent int
+	// Batch puts events that are there already on one data line, with
+	// Separator between them. Reading a line costs a client library more than
+	// an event of a few bytes.
+	Batch bool
+}
+
+// Separator stands between the events of one line. No JSON holds it.
+const Separator = 0x1E
+
+// NewBase is the http.Transport for model providers: proxies from the
+// environment, short dial and TLS limits, no compression (it delays events),
+// and a ping that finds a connection that died while the machine slept.
+func NewBase() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		TLSHandshakeTimeout:    15 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    4,
+		MaxResponseHeaderBytes: 1 << 20,
+		DisableCompression:     true,
+	}
+}
+
+// errIdle is the cause of a request that was given up for silence.
+type errIdle struct{ after time.Duration }
+
+func (e errIdle) Error() string { return fmt.Sprintf("the provider said nothing for %s", e.after) }
+
+// RoundTrip sends one request. See Transport.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w := &watched{ctx: ctx, cancel: cancel, idle: t.Idle}
+	if w.idle == 0 {
+		w.idle = DefaultIdle
+	}
+	w.arm()
+	resp, err := t.Base.RoundTrip(req.WithContext(ctx))
+	w.disarm()
+	if err != nil {
+		err = t.typed(req.Context(), w.why(err), "cannot reach the provider")
+		cancel(nil)
+		return nil, err
+	}
+	w.body = resp.Body
+	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
+		err := t.refusal(req, resp, w)
+		_ = w.Close()
+		return nil, err
+	}
+	if req.Header.Get("Accept") == "application/json" {
+		resp.Body = w // not a stream: such as the list of models
+		return resp, nil
+	}
+	limit := t.MaxEvent
+	if limit <= 0 {
+		limit = maxEvent
+	}
+	resp.Body = &repaired{t: t, ctx: req.Context(), src: w, status: resp.StatusCode, header: resp.Header, limit: limit}
+	resp.ContentLength = -1
+	resp.Header.Del("Content-Length")
+	return resp, nil
+}
+
+// refusal is the typed error of an answer that is not a success.
+func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched) error {
+	body, err := io.ReadAll(io.LimitReader(w, maxErrorBody))
+	if req.Context().Err() != nil {
+		return req.Context().Err()
+	}
+	if err != nil && len(body) == 0 {
+		body = nil // the status says enough
+	}
+	f, _ := readFault(body)
+	if resp.StatusCode < 400 {
+		f.message = fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))
+	}
+	return t.scrubbed(classify(resp.StatusCode, resp.Header, f, time.Now()))
+}
+
+// typed is err as a *model.Error, or the context's error when ctx is done.
+func (t *Transport) typed(ctx context.Context, err error, during string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return t.scrubbed(unreachable(err, during))
+}
+
+// scrubbed cuts the secrets out of e. An inner error that shows one is dropped.
+func (t *Transport) scrubbed(e *model.Error) *model.Error {
+	for _, s := range t.Secrets {
+		if s == "" {
+			continue
+		}
+		e.Message = strings.ReplaceAll(e.Message, s, "[secret]")
+		if e.Err != nil && strings.Contains(e.Err.Error(), s) {
+			e.Err = nil
+		}
+	}
+	return e
+}
+
+// watched reads a body and gives the request up when a read brings nothing for
+// too long. Time between reads is the consumer's own and does not count.
+type watched struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer
+	body   io.ReadCloser
+}
+
+func (w *watched) arm() {
+	switch {
+	case w.idle < 0:
+	case w.timer == nil:
+		w.timer = time.AfterFunc(w.idle, func() { w.cancel(errIdle{w.idle}) })
+	default:
+		w.timer.Reset(w.idle)
+	}
+}
+
+func (w *watched) disarm() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// why replaces the cancelled request's error by the reason it was cancelled for.
+func (w *watched) why(err error) error {
+	if idle := (errIdle{}); errors.As(context.Cause(w.ctx), &idle) {
+		return idle
+	}
+	return err
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	w.arm()
+	n, err := w.body.Read(p)
+	w.disarm()
+	if err != nil && err != io.EOF {
+		err = w.why(err)
+	}
+	return n, err
+}
+
+func (w *watched) Close() error {
+	w.disarm()
+	err := w.body.Close()
+	w.cancel(nil)
+	return err
+}
+
+// drain reads what is left of an answer that is over, so that its connection
+// can be used again; not for long.
+func (w *watched) drain() {
+	stop := time.AfterFunc(drainTime, func() { w.cancel(nil) })
+	defer stop.Stop()
+	_, _ = io.CopyN(io.Discard, w.body, drainSize)
+}
+
+// repaired is the body of a Transport's answer.
+type repaired struct {
+	t      *Transport
+	ctx    context.Context
+	src    *watched
+	status int
+	header http.Header
+	limit  int
+
+	events *events
+	out    []byte // what the next reads return
+	rest   []byte // the storage of out
+	single []byte // a JSON answer that stands for the whole stream
+	done   bool   // [DONE] has been passed on
+	err    error
+}
+
+func (r *repaired) Read(p []byte) (int, error) {
+	for len(r.out) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.rest = r.rest[:0]
+		if r.err = r.step(); r.err != nil && r.err != io.EOF && r.err != io.ErrUnexpectedEOF {
+			r.err = r.t.typed(r.ctx, r.err, "the stream broke")
+		}
+		r.out = r.rest
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// Close ends the answer.
+func (r *repaired) Close() error {
+	if r.done {
+		r.src.drain()
+	}
+	return r.src.Close()
+}
+
+// step appends the next event to rest, or says how the stream ended.
+func (r *repaired) step() error {
+	if r.events == nil {
+		if err := r.begin(); err != nil {
+			return err
+		}
+	}
+	if r.done {
+		return io.EOF
+	}
+	if r.single != nil {
+		r.emit(r.single)
+		r.done, r.single = true, nil
+		r.emit(done)
+		return nil
+	}
+	err := r.one()
+	for err == nil && r.t.Batch && !r.done && len(r.rest) < batchSize && r.events.ready() {
+		err = r.one()
+	}
+	return err
+}
+
+// one passes on the next event.
+func (r *repaired) one() error {
+	ev, err := r.events.next()
+	switch {
+	case errors.Is(err, errEventSize):
+		return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an event larger than %d MiB", r.limit>>20), Err: final{err}}
+	case err == io.EOF:
+		return io.ErrUnexpectedEOF
+	case err != nil:
+		return err
+	}
+	data := bytes.TrimSpace(ev.data)
+	if len(data) == 0 {
+		return nil
+	}
+	if bytes.Equal(data, done) {
+		r.done = true
+		r.emit(done)
+		return nil
+	}
+	return r.pass(ev.name, data)
+}
+
+// pass emits one event's JSON, or returns the error that it reports. Only an
+// event that could be an error is parsed here.
+func (r *repaired) pass(name string, data []byte) error {
+	if name == "error" || bytes.Contains(data, []byte(`"error"`)) || !bytes.Contains(data, []byte(`"choices"`)) {
+		if e := r.reported(name, data); e != nil {
+			return e
+		}
+	}
+	// A client library that reads line by line needs the JSON on one.
+	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
+		data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+	}
+	r.emit(data)
+	return nil
+}
+
+// reported is the error that an event reports; nil without one.
+func (r *repaired) reported(name string, data []byte) error {
+	f, bad := readFault(data)
+	if name != "error" && (!bad || (data[0] != '{' && data[0] != '[')) {
+		return nil
+	}
+	if name != "error" && !bytes.Contains(data, []byte(`"error"`)) && !looksFlat(f) {
+		return nil
+	}
+	return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+}
+
+// looksFlat tells an error without an "error" member from other events that
+// happen to have a text: it has a code or a type that says so.
+func looksFlat(f fault) bool {
+	if f.status != 0 || len(f.codes) == 0 {
+		return f.status != 0 || f.message != ""
+	}
+	return hasAny(strings.Join(f.codes, " "), []string{"error", "exceeded", "invalid", "limit", "failed"})
+}
+
+// emit appends an event to rest: on a line of its own, or to the line that is
+// already there.
+func (r *repaired) emit(data []byte) {
+	if n := len(r.rest); n > 0 && !r.done {
+		r.rest = append(r.rest[:n-len("\n\n")], Separator)
+	} else {
+		r.rest = append(r.rest, "data: "...)
+		if bytes.HasPrefix(data, []byte(`{"error":`)) {
+			// What reaches this place is no error ("error":null stands first in
+			// it), but go-openai goes by these very bytes.
+			r.rest = append(r.rest, "{ "...)
+			data = data[1:]
+		}
+	}
+	r.rest = append(r.rest, data...)
+	r.rest = append(r.rest, "\n\n"...)
+}
+
+// begin looks at the first bytes: providers and the proxies before them send
+// web pages and single JSON answers with status 200 and any content type.
+func (r *repaired) begin() error {
+	head := make([]byte, 0, 512)
+	first := byte(0)
+	var err error
+	for first == 0 && err == nil && len(head) < cap(head) {
+		var n int
+		n, err = r.src.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		text := bytes.TrimLeft(bytes.TrimPrefix(head, bom), " \t\r\n")
+		if len(text) > 0 && !bytes.HasPrefix(bom, head) {
+			first = text[0]
+		}
+	}
+	src := io.MultiReader(bytes.NewReader(head), r.src)
+	switch {
+	case first == '<', strings.HasPrefix(strings.ToLower(r.header.Get("Content-Type")), "text/html"):
+		body, _ := io.ReadAll(io.LimitReader(src, maxErrorBody))
+		return &model.Error{
+			Kind: model.ServerFault, Status: r.status,
+			Message: clean("the server answered with " + pageText(string(body)) + "; is the base URL that of a model API?"),
+			Err:     final{errors.New("not a model API")},
+		}
+	case first == '{', first == '[':
+		body, err := io.ReadAll(io.LimitReader(src, int64(r.limit)+1))
+		if err != nil {
+			return err
+		}
+		if len(body) > r.limit {
+			return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB", r.limit>>20), Err: final{errEventSize}}
+		}
+		if f, bad := readFault(body); bad {
+			return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+		}
+		r.single = bytes.ReplaceAll(bytes.ReplaceAll(bytes.TrimPrefix(body, bom), []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+		src = bytes.NewReader(nil)
+	}
+	r.events = newEvents(src, r.limit)
+	return nil
+}

@@ -1,0 +1,153 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Apply computes what p makes of the files in t. It only reads: the changes are
+// for Commit. Nothing is returned unless every section fits. A fault of the
+// patch is an *Error; an error of t is returned as it is, wrapped.
+func Apply(p Patch, t Tree) ([]Change, error) {
+	a := applier{tree: t, files: map[string]*state{}}
+	for _, f := range p.Files {
+		if err := a.section(f); err != nil {
+			return nil, err
+		}
+	}
+	changes := a.changes()
+	if len(changes) == 0 {
+		return nil, &Error{Line: 1, Msg: "the patch changes nothing: every file already is as it would leave it"}
+	}
+	return changes, nil
+}
+
+// state is one path while the sections are gone through.
+type state struct {
+	path string
+	// old is what the tree holds, now what the sections so far make of it; nil
+	// where there is nothing.
+	old, now *Content
+	// by is the section that named the path last.
+	by    File
+	from  string // the source of a Move
+	moved bool   // it became another path
+	notes []string
+}
+
+type applier struct {
+	tree  Tree
+	files map[string]*state
+	order []*state
+}
+
+// open reads path once.
+func (a *applier) open(f File, path string) (*state, bool, error) {
+	if s := a.files[path]; s != nil {
+		return s, true, nil
+	}
+	s := &state{path: path}
+	c, err := a.tree.Read(path)
+	switch {
+	case err == nil:
+		s.old, s.now = &c, &c
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, fmt.Errorf("patch line %d: %w", f.Line, err)
+	}
+	a.files[path] = s
+	a.order = append(a.order, s)
+	return s, false, nil
+}
+
+// section does one section on the state so far.
+func (a *applier) section(f File) error {
+	s, again, err := a.open(f, f.Path)
+	if err != nil {
+		return err
+	}
+	if again && !mayFollow(s, f) {
+		return &Error{Line: f.Line, Path: f.Path, Msg: fmt.Sprintf(
+			"the patch already names this file in line %d; put all changes of a file into one section", s.by.Line)}
+	}
+	s.by = f
+	switch f.Op {
+	case Add:
+		if s.now != nil {
+			return &Error{Line: f.Line, Path: f.Path, Msg: "there already is such a file; use *** Update File:, or *** Delete File: before the *** Add File: to replace it whole"}
+		}
+		s.now = &Content{Data: f.Content}
+		if s.old != nil {
+			s.now.Mode = s.old.Mode
+		}
+		return nil
+	case Delete:
+		if s.now == nil {
+			return missing(f)
+		}
+		s.now = nil
+		return nil
+	}
+	return a.update(s, f)
+}
+
+// mayFollow: a second section for a file is taken where its meaning is plain.
+func mayFollow(s *state, f File) bool {
+	return s.by.Op == Update && f.Op == Update && !s.moved && s.by.Path == f.Path ||
+		s.by.Op == Delete && f.Op == Add
+}
+
+func missing(f File) error {
+	return &Error{Line: f.Line, Path: f.Path, Msg: "there is no such file; check the path, or use *** Add File: to make it"}
+}
+
+func (a *applier) update(s *state, f File) error {
+	if s.now == nil {
+		return missing(f)
+	}
+	data, notes, err := applyHunks(s.now.Data, f)
+	if err != nil {
+		return err
+	}
+	s.notes = append(s.notes, notes...)
+	next := &Content{Data: data, Mode: s.now.Mode}
+	if f.MoveTo == "" || f.MoveTo == f.Path {
+		s.now = next
+		return nil
+	}
+	target, again, err := a.open(f, f.MoveTo)
+	if err != nil {
+		return err
+	}
+	if again || target.now != nil {
+		return &Error{Line: f.Line, Path: f.MoveTo, Msg: "the file cannot be moved here: there already is something of that name"}
+	}
+	target.now, target.from, target.by, target.notes = next, s.path, f, s.notes
+	s.now, s.moved = nil, true
+	return nil
+}
+
+// changes lists what differs between old and now, in the order of naming.
+func (a *applier) changes() []Change {
+	var out []Change
+	for _, s := range a.order {
+		c := Change{Path: s.path, Old: s.old, New: s.now, Notes: s.notes}
+		switch {
+		case s.moved, s.old == nil && s.now == nil:
+			continue // told by the target
+		case s.from != "":
+			c.Kind, c.From, c.Old = Move, s.from, a.files[s.from].old
+		case s.old == nil:
+			c.Kind = Add
+		case s.now == nil:
+			c.Kind = Delete
+		case bytes.Equal(s.old.Data, s.now.Data):
+			continue
+		default:
+			c.Kind = Update
+		}
+		out = append(out, c)
+	}
+	return out
+}

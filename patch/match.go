@@ -1,0 +1,197 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// level is how alike two lines must be.
+type level int
+
+const (
+	exact level = iota
+	trailing
+	spaces
+	typography
+	levels
+)
+
+var levelWords = [levels]string{"exactly", "ignoring white space at line ends", "ignoring white space", "ignoring white space and typographic characters"}
+
+// maxWork bounds the line comparisons of one section: a file of a million equal
+// lines and a thousand hunks of equal lines must end too. It is well below a second.
+const maxWork = 20_000_000
+
+var errTooMuch = errors.New("there are too many equal lines to search; use fewer and longer hunks")
+
+// form is the lines of a file as a level sees them.
+type form struct {
+	lines []string
+	index map[string][]int
+}
+
+// matcher finds runs of lines in one file.
+type matcher struct {
+	lines []string
+	forms [levels]*form
+	work  int
+}
+
+func (m *matcher) form(lv level) *form {
+	if m.forms[lv] == nil {
+		f := &form{lines: make([]string, len(m.lines)), index: make(map[string][]int, len(m.lines))}
+		for i, l := range m.lines {
+			f.lines[i] = normal(lv, l)
+			f.index[f.lines[i]] = append(f.index[f.lines[i]], i)
+		}
+		m.forms[lv] = f
+	}
+	return m.forms[lv]
+}
+
+func normal(lv level, s string) string {
+	switch lv {
+	case trailing:
+		return strings.TrimRight(s, " \t\r")
+	case typography:
+		s = strings.Map(plain, s)
+		fallthrough
+	case spaces:
+		return strings.Join(strings.Fields(s), " ")
+	}
+	return s
+}
+
+// plain turns the typographic characters that models and editors put in place
+// of ASCII back.
+func plain(r rune) rune {
+	switch {
+	case r < 0x80:
+		return r
+	case r >= 0x2010 && r <= 0x2015, r == 0x2212:
+		return '-'
+	case r >= 0x2018 && r <= 0x201b:
+		return '\''
+	case r >= 0x201c && r <= 0x201f:
+		return '"'
+	case unicode.Is(unicode.Zs, r):
+		return ' '
+	}
+	return r
+}
+
+// find lists the lines, ascending, where the run old stands at level lv. It
+// starts from the line of old that is rarest in the file.
+func (m *matcher) find(old []string, lv level) ([]int, error) {
+	f := m.form(lv)
+	want := make([]string, len(old))
+	rare, least := 0, -1
+	for i, l := range old {
+		want[i] = normal(lv, l)
+		if n := len(f.index[want[i]]); least < 0 || n < least {
+			rare, least = i, n
+		}
+	}
+	var out []int
+	for _, at := range f.index[want[rare]] {
+		start := at - rare
+		if start < 0 || start+len(want) > len(f.lines) {
+			continue
+		}
+		if m.work += len(want); m.work > maxWork {
+			return nil, errTooMuch
+		}
+		if slices.Equal(f.lines[start:start+len(want)], want) {
+			out = append(out, start)
+		}
+	}
+	return out, nil
+}
+
+// anchors lists the lines, ascending, where the last of the "@@" texts stands
+// below all the others.
+func (m *matcher) anchors(texts []string) ([]int, error) {
+	var at []int
+	for i, text := range texts {
+		all := m.anchor(text)
+		if m.work += len(all) + len(at); m.work > maxWork {
+			return nil, errTooMuch
+		}
+		if i == 0 {
+			at = all
+			continue
+		}
+		var next []int
+		for _, a := range at {
+			j, _ := slices.BinarySearch(all, a+1)
+			if j < len(all) && (len(next) == 0 || next[len(next)-1] != all[j]) {
+				next = append(next, all[j])
+			}
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// anchor lists the lines that are text, else those that begin with it, else
+// those that hold it.
+func (m *matcher) anchor(text string) []int {
+	for lv := exact; lv < levels; lv++ {
+		if at := m.form(lv).index[normal(lv, text)]; len(at) > 0 {
+			return at
+		}
+	}
+	text = normal(typography, text)
+	for _, alike := range []func(s, part string) bool{strings.HasPrefix, strings.Contains} {
+		var at []int
+		if m.work += len(m.lines); m.work > maxWork {
+			return nil // the caller counts too, and says so
+		}
+		for i, l := range m.form(typography).lines {
+			if alike(l, text) {
+				at = append(at, i)
+			}
+		}
+		if len(at) > 0 {
+			return at
+		}
+	}
+	return nil
+}
+
+// nearest says in words where the run old stops being what the file holds: the
+// place where most of its first lines stand.
+func (m *matcher) nearest(old []string) string {
+	first := slices.IndexFunc(old, func(l string) bool { return strings.TrimSpace(l) != "" })
+	if first < 0 {
+		return "these empty lines are not in the file"
+	}
+	f := m.form(typography)
+	best, bestAt := 0, -1
+	for _, at := range f.index[normal(typography, old[first])] {
+		n := 0
+		for first+n < len(old) && at+n < len(f.lines) && f.lines[at+n] == normal(typography, old[first+n]) {
+			n++
+		}
+		if m.work += n; m.work > maxWork {
+			break
+		}
+		if n > best {
+			best, bestAt = n, at
+		}
+	}
+	if bestAt < 0 {
+		return fmt.Sprintf("the line %s is not in the file", quote(old[first]))
+	}
+	if first+best >= len(old) {
+		return fmt.Sprintf("only the empty lines above line %d differ", bestAt+1)
+	}
+	if bestAt+best >= len(f.lines) {
+		return fmt.Sprintf("it fits from line %d on, but the file ends where the patch has %s", bestAt+1, quote(old[first+best]))
+	}
+	return fmt.Sprintf("it fits from line %d on, but line %d is %s where the patch has %s",
+		bestAt+1, bestAt+best+1, quote(m.lines[bestAt+best]), quote(old[first+best]))
+}

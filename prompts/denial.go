@@ -1,0 +1,212 @@
+package prompts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/sandbox"
+)
+
+const (
+	// maxDenials is how many refusals are named to the model; the rest is counted.
+	maxDenials = 8
+	// maxWord bounds a path or a program's name, in bytes: a command chooses both.
+	maxWord = 512
+	// maxSuggest is what approvals accepts in one request.
+	maxSuggest = 32
+)
+
+// Denial is what a tool result says after the sandbox refused something: what,
+// to which program, how sure that is, and the exact arguments that would ask
+// for just that, or that nobody can be asked. It is empty when nothing worth
+// saying was refused.
+func Denial(v sandbox.Verdict, attended bool, mode string) string {
+	told := Denied(v)
+	if told == "" || !v.Denied {
+		return told
+	}
+	if !canAsk(attended, mode) {
+		return told + "Nobody can be asked in this run: it stays refused. Do without it, or finish and say what it would have needed.\n"
+	}
+	return told + howToAsk(v)
+}
+
+// Denied says what was refused and how sure that is, and nothing of asking.
+func Denied(v sandbox.Verdict) string {
+	denials := worthTelling(v)
+	if !v.Denied {
+		if len(denials) == 0 {
+			return ""
+		}
+		return "[sandbox] Refused along the way; as far as can be known it is not why the command failed, if it did:\n" + lines(denials)
+	}
+	var head string
+	switch {
+	case v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly:
+		head = "[sandbox] The sandbox refused this; without it the command would have passed:\n"
+	case len(denials) == 0:
+		return "[sandbox] The sandbox probably refused something: what the command printed looks like it.\n"
+	default:
+		head = "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n"
+	}
+	return head + lines(denials)
+}
+
+// worthTelling drops what did not matter, and guesses about commands that passed.
+func worthTelling(v sandbox.Verdict) []sandbox.Denial {
+	var out []sandbox.Denial
+	for _, d := range v.Denials {
+		if !d.Moot && (v.Denied || d.Evidence != sandbox.EvidenceOutput) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func lines(denials []sandbox.Denial) string {
+	var b strings.Builder
+	for _, d := range denials[:min(len(denials), maxDenials)] {
+		fmt.Fprintf(&b, "- %s", what(d))
+		if d.Program != "" {
+			fmt.Fprintf(&b, " (by %s)", word(d.Program))
+		}
+		if d.Count > 1 {
+			fmt.Fprintf(&b, ", %d times", d.Count)
+		}
+		b.WriteByte('\n')
+	}
+	if more := len(denials) - maxDenials; more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
+	}
+	return b.String()
+}
+
+// what names a denial in words.
+func what(d sandbox.Denial) string {
+	target := word(d.Target)
+	switch d.Kind {
+	case sandbox.KindWrite:
+		return "write " + target
+	case sandbox.KindRead:
+		return "read " + target
+	case sandbox.KindNetwork:
+		if strings.Contains(d.Target, ":") {
+			return "connect to " + target
+		}
+		if d.Target == "" {
+			return "use the network"
+		}
+		return "look up " + target
+	case sandbox.KindSocket:
+		return "use the socket " + target
+	case sandbox.KindMetadata:
+		return "change the metadata of " + target
+	case sandbox.KindProtected:
+		return "change the protected " + target
+	case sandbox.KindSignal:
+		return "signal " + target
+	}
+	return string(d.Kind) + " " + target
+}
+
+// ask is the part of a shell call that asks, in the order the schema has it.
+type ask struct {
+	Permissions   string      `json:"sandbox_permissions"`
+	Additional    *additional `json:"additional_permissions,omitempty"`
+	Justification string      `json:"justification"`
+}
+
+type additional struct {
+	Write   []string `json:"write,omitempty"`
+	Read    []string `json:"read,omitempty"`
+	Hosts   []string `json:"hosts,omitempty"`
+	Sockets []string `json:"sockets,omitempty"`
+}
+
+const why = "<one sentence for the user: what needs this, and why>"
+
+// howToAsk writes the exact arguments for what v suggests.
+func howToAsk(v sandbox.Verdict) string {
+	sure := v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly
+	a, note := suggested(v.Suggest)
+	if a == nil {
+		lead := "No path, host or socket alone would allow it. If there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
+		if !sure {
+			lead = "What exactly is not known. If you can name the path or host, ask for just that; if there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
+		}
+		return lead + encode(ask{Permissions: "require_escalated", Justification: why}) + "\n"
+	}
+	lead := "To ask the user for just that, make the same call again with:\n"
+	if !sure {
+		lead = "If that is what failed, ask the user for just that: make the same call again with:\n"
+	}
+	return lead + encode(ask{Permissions: "with_additional_permissions", Additional: a, Justification: why}) + "\n" + note
+}
+
+// suggested is the grant as arguments, nil when there is nothing narrower than
+// leaving the sandbox. The note says what the model must fill in itself.
+func suggested(g sandbox.Grant) (*additional, string) {
+	if g.Unsandboxed {
+		return nil, ""
+	}
+	note, left := "", maxSuggest
+	take := func(in []string) []string {
+		var out []string
+		for _, s := range in {
+			// What cannot be shown to a person as it is would be refused anyway.
+			if left > 0 && printable(s) && !slices.Contains(out, s) {
+				out, left = append(out, s), left-1
+			}
+		}
+		return out
+	}
+	var hosts []string
+	for _, h := range g.Hosts {
+		if h.Port == 0 {
+			h.Port, note = 443, "The lookup of a name was refused, so the port is a guess: write the one it needs.\n"
+		}
+		hosts = append(hosts, h.String())
+	}
+	a := &additional{Write: take(g.Write), Read: take(g.Read), Hosts: take(hosts), Sockets: take(g.Sockets)}
+	if len(a.Write)+len(a.Read)+len(a.Hosts)+len(a.Sockets) == 0 {
+		return nil, ""
+	}
+	return a, note
+}
+
+func encode(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "{}"
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// word writes a path or a name that somebody else chose: bounded, and quoted
+// when it could be mistaken for more than a name.
+func word(s string) string {
+	if len(s) > maxWord {
+		s = strings.ToValidUTF8(s[:maxWord], "") + "…"
+	}
+	if !printable(s) || strings.Contains(s, "`") {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// line is one sentence of ours on one line.
+func line(s string) string {
+	return strings.TrimSuffix(strings.Join(strings.Fields(s), " "), ".")
+}

@@ -1,0 +1,228 @@
+// Package prompts holds the words the model is given: embedded text, assembled
+// purely from the live policy and facts about the environment. What is not
+// enforced here and what nobody can answer is said, and nothing else is promised.
+package prompts
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// The texts. A {{name}} is replaced once; what replaces it is never searched.
+var (
+	//go:embed base.md
+	base string
+	//go:embed tools.md
+	toolsText string
+	//go:embed sandboxed.md
+	sandboxed string
+	//go:embed unconfined.md
+	unconfined string
+	//go:embed asking.md
+	asking string
+	//go:embed untrusted.md
+	untrusted string
+	//go:embed onfailure.md
+	onFailure string
+	//go:embed nobody.md
+	nobody string
+	//go:embed environment.md
+	environment string
+	//go:embed instructions.md
+	instructions string
+)
+
+// Facts are what the system prompt is made from.
+type Facts struct {
+	Workspace, OS, Shell string
+	// Git says what is checked out and whether it was changed; empty: left out.
+	Git string
+	// Date is today's, as the model should read it; empty: left out.
+	Date string
+	// Policy is what commands run under now, Preset its name ("workspace-write").
+	Policy      sandbox.Policy
+	Preset      string
+	Enforcement sandbox.Enforcement
+	// Mode is the approval policy's name; Attended says whether somebody can
+	// answer a question.
+	Mode     string
+	Attended bool
+	// Tools are the names of the tools on offer.
+	Tools []string
+	// Instructions is the text of AGENTS.md files; bounded by whoever read it.
+	Instructions string
+}
+
+// Mode names, as package approvals spells them.
+const (
+	modeUntrusted = "untrusted"
+	modeOnFailure = "on-failure"
+	modeNever     = "never"
+)
+
+// maxListed is how many paths of one kind are named; the rest is counted.
+const maxListed = 24
+
+// System assembles the system prompt.
+func System(f Facts) string {
+	var b strings.Builder
+	b.WriteString(fill(base, "workspace", word(f.Workspace)))
+	if len(f.Tools) > 0 {
+		b.WriteString(fill(toolsText, "tools", strings.Join(f.Tools, ", ")))
+		for _, hint := range toolHints {
+			if slices.Contains(f.Tools, hint.tool) {
+				b.WriteString(hint.text + "\n")
+			}
+		}
+	}
+	if f.Policy.Unconfined {
+		b.WriteString(unconfined)
+	} else {
+		b.WriteString(fill(sandboxed, "preset", word(f.Preset)))
+		b.WriteString(allowed(f.Policy))
+		b.WriteString(weaknesses(f.Enforcement))
+	}
+	b.WriteString(approval(f))
+	b.WriteString(fill(environment, "workspace", word(f.Workspace)))
+	for _, fact := range []struct{ name, value string }{{"System", f.OS}, {"Shell", f.Shell}, {"Git", f.Git}, {"Date", f.Date}} {
+		if fact.value != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", fact.name, word(fact.value))
+		}
+	}
+	if text := strings.TrimSpace(f.Instructions); text != "" {
+		b.WriteString(fill(instructions, "instructions", text))
+	}
+	return b.String()
+}
+
+// toolHints say how tools go together; each tool describes itself in its spec.
+var toolHints = []struct{ tool, text string }{
+	{"read_file", "- Read files with `read_file`, not with shell commands."},
+	{"search", "- Find text with `search`; it respects .gitignore."},
+	{"apply_patch", "- Change files with `apply_patch`, not with redirections or sed."},
+	{"update_plan", "- For work of several steps keep a plan with `update_plan`: short steps, one in progress. Skip it for simple tasks."},
+	{"shell", "- Calls of one message run at the same time unless they change files: put independent ones together. `shell` has no terminal and no stdin; a command ends after two minutes unless `timeout_ms` says more."},
+}
+
+// approval says who can be asked what.
+func approval(f Facts) string {
+	if !canAsk(f.Attended, f.Mode) {
+		if f.Policy.Unconfined {
+			return ""
+		}
+		return nobody
+	}
+	mode := ""
+	switch f.Mode {
+	case modeUntrusted:
+		mode = untrusted
+	case modeOnFailure:
+		mode = onFailure
+	}
+	switch {
+	case !f.Policy.Unconfined && slices.Contains(f.Tools, "shell"):
+		return asking + mode
+	case f.Mode == modeUntrusted:
+		return mode
+	}
+	return ""
+}
+
+// canAsk reports whether a question would reach anybody.
+func canAsk(attended bool, mode string) bool { return attended && mode != modeNever }
+
+// allowed renders what p allows.
+func allowed(p sandbox.Policy) string {
+	var b strings.Builder
+	var write []string
+	for _, r := range p.Write {
+		write = append(write, r.Path)
+	}
+	if p.Temp != "" {
+		write = append(write, p.Temp+" (temporary files, $TMPDIR)")
+	}
+	if p.SharedTemp {
+		write = append(write, "/tmp", "/var/tmp")
+	}
+	if len(write) == 0 {
+		b.WriteString("- Write: nothing, anywhere.\n")
+	} else {
+		fmt.Fprintf(&b, "- Write: %s, and nothing else.\n", list(write))
+	}
+	if len(write) > 0 && len(p.Protected.Names)+len(p.Protected.Paths) > 0 {
+		fmt.Fprintf(&b, "- Protected, read-only even there: %s.\n", list(append(slices.Clone(p.Protected.Paths), p.Protected.Names...)))
+	}
+	if len(p.Read) == 0 {
+		b.WriteString("- Read: everything the user can")
+	} else {
+		fmt.Fprintf(&b, "- Read: %s, and what may be written", list(roots(p.Read)))
+	}
+	if len(p.DenyRead) > 0 {
+		fmt.Fprintf(&b, ", but not %s", list(p.DenyRead))
+	}
+	b.WriteString(".\n")
+	b.WriteString(network(p))
+	return b.String()
+}
+
+func network(p sandbox.Policy) string {
+	line := "- Network: refused, servers on this machine and local sockets included.\n"
+	switch {
+	case p.Network.Mode == sandbox.NetworkFull:
+		line = "- Network: open.\n"
+	case p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0:
+		var hosts []string
+		for _, h := range p.Network.Hosts {
+			hosts = append(hosts, h.String())
+		}
+		line = fmt.Sprintf("- Network: only %s.\n", list(hosts))
+	}
+	if len(p.Sockets) > 0 {
+		line += fmt.Sprintf("- Local sockets: %s.\n", list(p.Sockets))
+	}
+	return line
+}
+
+// weaknesses says what is promised and not held here, so that the model neither
+// relies on it nor uses it.
+func weaknesses(e sandbox.Enforcement) string {
+	if len(e.Weaknesses) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("- Not enforced on this machine. Keep to it all the same, and do not rely on it:\n")
+	for _, w := range e.Weaknesses {
+		fmt.Fprintf(&b, "  - %s (%s)\n", line(w.What), line(w.Why))
+	}
+	return b.String()
+}
+
+func roots(rs []sandbox.Root) []string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, r.Path)
+	}
+	return out
+}
+
+// list joins names for a sentence, bounded.
+func list(names []string) string {
+	var out []string
+	for _, n := range names[:min(len(names), maxListed)] {
+		out = append(out, word(n))
+	}
+	s := strings.Join(out, ", ")
+	if more := len(names) - maxListed; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
+
+// fill replaces {{name}} in text.
+func fill(text, name, value string) string {
+	return strings.ReplaceAll(text, "{{"+name+"}}", value)
+}

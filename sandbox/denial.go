@@ -1,0 +1,104 @@
+package sandbox
+
+import "encoding/json"
+
+// DenialKind groups denials by what would permit them.
+type DenialKind string
+
+const (
+	KindWrite      DenialKind = "write"
+	KindRead       DenialKind = "read"
+	KindNetwork    DenialKind = "network"
+	KindSocket     DenialKind = "socket"
+	KindMetadata   DenialKind = "metadata"
+	KindProtected  DenialKind = "protected"
+	KindCapability DenialKind = "capability"
+	KindSyscall    DenialKind = "syscall"
+	KindSignal     DenialKind = "signal"
+)
+
+// Evidence says where the knowledge of a denial comes from, best first.
+type Evidence string
+
+const (
+	// EvidenceKernel: the kernel told the broker.
+	EvidenceKernel Evidence = "kernel"
+	// EvidenceBackend: the backend itself refused, or its log says so.
+	EvidenceBackend Evidence = "backend"
+	// EvidenceOutput: read from what the command printed; a guess.
+	EvidenceOutput Evidence = "output"
+)
+
+// Denial is one thing the sandbox refused, aggregated over identical attempts.
+type Denial struct {
+	Kind DenialKind `json:"kind"`
+	// Operation is the system call or action ("openat", "connect").
+	Operation string `json:"operation"`
+	// Target is an absolute resolved path, "host:port", a bare name (a lookup),
+	// a socket path, or a system call's name.
+	Target  string `json:"target"`
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
+	Errno    string   `json:"errno,omitempty"`
+	Evidence Evidence `json:"evidence"`
+	// Moot: it would have failed without the sandbox too, or did not matter;
+	// MootReason says why in words.
+	Moot       bool   `json:"moot"`
+	MootReason string `json:"moot_reason,omitempty"`
+	Count      int    `json:"count"`
+}
+
+// Confidence is how sure a verdict is.
+type Confidence string
+
+const (
+	Certain      Confidence = "certain"
+	Likely       Confidence = "likely"
+	NoConfidence Confidence = "none"
+)
+
+// EvidenceLevel is how much of what happened a verdict could see.
+type EvidenceLevel string
+
+const (
+	EvidenceFull        EvidenceLevel = "full"
+	EvidenceNetworkOnly EvidenceLevel = "network"
+	EvidencePartial     EvidenceLevel = "partial"
+	EvidenceOutputOnly  EvidenceLevel = "output"
+	EvidenceNothing     EvidenceLevel = "none"
+)
+
+// Verdict says whether a command failed because of the sandbox. exec judges,
+// sandbox names.
+type Verdict struct {
+	// Denied: the command failed and would have passed without the sandbox.
+	Denied     bool          `json:"denied"`
+	Confidence Confidence    `json:"confidence"`
+	Evidence   EvidenceLevel `json:"evidence"`
+	Denials    []Denial      `json:"denials"`
+	// Suggest is the least grant that would have let it pass. A suggestion is
+	// what could be asked for; it permits nothing.
+	Suggest Grant `json:"suggest"`
+}
+
+// MarshalJSON writes an empty list of denials as [].
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	type plain Verdict
+	p := plain(v)
+	p.Denials = list(v.Denials)
+	return json.Marshal(p)
+}
+
+// Weakness is one guarantee that is not enforced on this machine: data to show
+// to the user and the model, never a silent nothing.
+type Weakness struct {
+	// ID is stable and short: "metadata", "protected", "deny-read-glob".
+	ID string `json:"id"`
+	// What is one sentence: what a command can do that the policy says it cannot.
+	What string `json:"what"`
+	// Why names the missing layer or fact.
+	Why string `json:"why"`
+	// Remedy says what the user can do about it; empty when nothing.
+	Remedy string `json:"remedy,omitempty"`
+}

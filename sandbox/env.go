@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// EnvInherit says which variables a command takes over from codeagent.
+type EnvInherit string
+
+const (
+	// EnvCore takes the variables in coreVariables: the zero value.
+	EnvCore EnvInherit = ""
+	// EnvAll takes everything that does not look like a secret.
+	EnvAll EnvInherit = "all"
+	// EnvNone takes nothing.
+	EnvNone EnvInherit = "none"
+)
+
+// Env is the policy for a command's environment. Names that look like secrets
+// are dropped unless Include names them exactly.
+type Env struct {
+	Inherit EnvInherit `json:"inherit,omitempty"`
+	// Include adds variables by exact name, secrets too.
+	Include []string `json:"include,omitempty"`
+	// Exclude drops variables by glob, after Include.
+	Exclude []string `json:"exclude,omitempty"`
+	// Set is what the command sees in any case.
+	Set map[string]string `json:"set,omitempty"`
+}
+
+// coreVariables is what programs need to find their files, their user, their
+// language and their terminal.
+var coreVariables = []string{
+	"HOME", "PATH", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "USER", "LOGNAME",
+	"SHELL", "TZ", "TMPDIR", "HOSTNAME", "PWD", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+	"GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME",
+	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "JAVA_HOME",
+}
+
+// secretPatterns mark names whose values no command gets unasked.
+var secretPatterns = []string{"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*"}
+
+// Apply returns the command's environment, sorted, from codeagent's own.
+// Variables of codeagent itself (CODEAGENT_*) never pass, nor does what would
+// load foreign code into every program (LD_*, DYLD_*, BASH_ENV, ENV), unless Set.
+func (e Env) Apply(environ []string) []string {
+	vars := map[string]string{}
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if ok && name != "" && e.passes(name) {
+			vars[name] = value
+		}
+	}
+	maps.Copy(vars, e.Set)
+	out := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		out = append(out, name+"="+vars[name])
+	}
+	return out
+}
+
+func (e Env) passes(name string) bool {
+	if matches([]string{"CODEAGENT_*", "LD_*", "DYLD_*", "BASH_ENV", "ENV", "BASH_FUNC_*"}, name) {
+		return false
+	}
+	if matches(e.Exclude, name) {
+		return false
+	}
+	if slices.Contains(e.Include, name) {
+		return true
+	}
+	if matches(secretPatterns, strings.ToUpper(name)) {
+		return false
+	}
+	switch e.Inherit {
+	case EnvAll:
+		return true
+	case EnvNone:
+		return false
+	}
+	return matches(coreVariables, name)
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return err == nil && ok
+	})
+}
+
+func (e Env) validate() error {
+	switch e.Inherit {
+	case EnvCore, EnvAll, EnvNone:
+	default:
+		return fmt.Errorf("env inherit %q: want \"\" (core), \"all\" or \"none\"", e.Inherit)
+	}
+	for _, pattern := range e.Exclude {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("env exclude %q: not a valid glob", pattern)
+		}
+	}
+	for name, value := range e.Set {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) || !utf8.ValidString(name+value) {
+			return fmt.Errorf("env set %q: not a variable that a program can be given", name)
+		}
+	}
+	return nil
+}
+
+func (e Env) clone() Env {
+	c := e
+	c.Include = slices.Clone(e.Include)
+	c.Exclude = slices.Clone(e.Exclude)
+	c.Set = maps.Clone(e.Set)
+	return c
+}

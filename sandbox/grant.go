@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Grant is what an approval widens a policy by: exactly these paths, hosts and
+// sockets. Only the approvals room builds a non-empty one (house_test.go).
+type Grant struct {
+	Write   []string   `json:"write"`
+	Read    []string   `json:"read"`
+	Hosts   []HostPort `json:"hosts"`
+	Sockets []string   `json:"sockets"`
+	// Unsandboxed runs the command outside the sandbox altogether: the last resort.
+	Unsandboxed bool `json:"unsandboxed"`
+}
+
+// MarshalJSON writes empty lists as [] and not as null: readers of a report
+// need not tell the two apart.
+func (g Grant) MarshalJSON() ([]byte, error) {
+	type plain Grant
+	p := plain(g)
+	p.Write, p.Read, p.Sockets = list(g.Write), list(g.Read), list(g.Sockets)
+	p.Hosts = list(g.Hosts)
+	return json.Marshal(p)
+}
+
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// Empty reports whether g widens nothing.
+func (g Grant) Empty() bool {
+	return len(g.Write) == 0 && len(g.Read) == 0 && len(g.Hosts) == 0 && len(g.Sockets) == 0 && !g.Unsandboxed
+}
+
+// With returns p widened by exactly g; p itself is unchanged. A write grant at
+// or below a protected path lifts that protection for the granted path alone
+// (JudgeWrite); a read grant lifts a deny-read entry only where it names that
+// very entry: a grant of a folder never opens the secrets inside it.
+// Protected.Own is never lifted.
+func (p Policy) With(g Grant) Policy {
+	q := p.Clone()
+	if g.Unsandboxed {
+		q.Unconfined = true
+	}
+	for _, path := range g.Write {
+		if !slices.ContainsFunc(q.Write, func(r Root) bool { return r.Path == path }) {
+			q.Write = append(q.Write, Root{Path: path, Optional: true})
+		}
+	}
+	for _, path := range g.Read {
+		if len(q.Read) > 0 {
+			q.Read = append(q.Read, Root{Path: path, Optional: true})
+		}
+		q.DenyRead = lift(q.DenyRead, path)
+	}
+	if len(g.Hosts) > 0 && q.Network.Mode != NetworkFull {
+		q.Network.Mode = NetworkAllow
+		for _, h := range g.Hosts {
+			if !slices.Contains(q.Network.Hosts, h) {
+				q.Network.Hosts = append(q.Network.Hosts, h)
+			}
+		}
+	}
+	for _, s := range g.Sockets {
+		if !slices.Contains(q.Sockets, s) {
+			q.Sockets = append(q.Sockets, s)
+		}
+	}
+	return q
+}
+
+// lift drops the entries that are the granted path itself.
+func lift(entries []string, granted string) []string {
+	return slices.DeleteFunc(entries, func(e string) bool { return e == granted })
+}

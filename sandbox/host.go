@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// HostPort is a host name or address with its port, written "name:port". A
+// lookup alone has port 0 and is written as the bare name.
+type HostPort struct {
+	Host string
+	Port uint16
+}
+
+// String writes h as "name:port", IPv6 in brackets, without the port when it is 0.
+func (h HostPort) String() string {
+	switch {
+	case h.Port == 0:
+		return h.Host
+	case strings.Contains(h.Host, ":"):
+		return "[" + h.Host + "]:" + strconv.Itoa(int(h.Port))
+	}
+	return h.Host + ":" + strconv.Itoa(int(h.Port))
+}
+
+// MarshalText is String.
+func (h HostPort) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText is ParseHostPort.
+func (h *HostPort) UnmarshalText(text []byte) error {
+	v, err := ParseHostPort(string(text))
+	if err == nil {
+		*h = v
+	}
+	return err
+}
+
+// ParseHostPort reads "name:port", "1.2.3.4:80", "[::1]:80", a bare name or a
+// bare address, and returns its one canonical form: names in lower case without
+// the trailing dot, addresses as netip writes them, an IPv4 address in IPv6
+// clothes as IPv4. Whatever two programs could read differently is an error:
+// control characters, spaces, user information, zones, empty or over-long
+// labels, names outside ASCII, and the numeric forms of an address that
+// inet_aton(3) takes ("127.1", "0x7f000001", "2130706433", "010.0.0.1").
+func ParseHostPort(s string) (HostPort, error) {
+	host, port, err := splitPort(s)
+	if err != nil {
+		return HostPort{}, err
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Zone() != "" {
+			return HostPort{}, fmt.Errorf("host %q: an address with a zone cannot be matched", s)
+		}
+		return HostPort{Host: addr.Unmap().String(), Port: port}, nil
+	}
+	// Before lower-casing: that would turn the Kelvin sign into a k.
+	if strings.ContainsFunc(host, func(c rune) bool { return c >= 0x80 }) {
+		return HostPort{}, fmt.Errorf("host %.80q: write a name outside ASCII as xn--…", s)
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if host == "" || len(host) > 253 {
+		return HostPort{}, fmt.Errorf("host %.80q: the name must have 1 to 253 characters", s)
+	}
+	labels := strings.Split(host, ".")
+	for _, label := range labels {
+		if err := checkLabel(label); err != nil {
+			return HostPort{}, fmt.Errorf("host %.80q: %w", s, err)
+		}
+	}
+	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' && numeric(last) {
+		return HostPort{}, fmt.Errorf("host %.80q: write an address as 1.2.3.4", s)
+	}
+	return HostPort{Host: host, Port: port}, nil
+}
+
+// splitPort takes the port off. Without brackets two colons or more are an
+// IPv6 address without a port.
+func splitPort(s string) (host string, port uint16, err error) {
+	host, text, hasPort := s, "", false
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		var rest string
+		if host, rest, ok = strings.Cut(inner, "]"); !ok || !strings.Contains(host, ":") {
+			return "", 0, fmt.Errorf("host %.80q: brackets stand around an IPv6 address", s)
+		}
+		if text, hasPort = strings.CutPrefix(rest, ":"); !hasPort && rest != "" {
+			return "", 0, fmt.Errorf("host %.80q: want [address]:port", s)
+		}
+	} else if strings.Count(s, ":") == 1 {
+		host, text, hasPort = strings.Cut(s, ":")
+	}
+	if !hasPort {
+		return host, 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || text[0] == '0' {
+		return "", 0, fmt.Errorf("host %.80q: the port must be 1 to 65535", s)
+	}
+	return host, uint16(n), nil
+}
+
+func checkLabel(label string) error {
+	if label == "" || len(label) > 63 {
+		return fmt.Errorf("the part %.80q of the name must have 1 to 63 characters", label)
+	}
+	for _, c := range label {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return fmt.Errorf("character %q is not allowed in a host name", c)
+		}
+	}
+	return nil
+}
+
+// numeric reports whether inet_aton would read label as a number.
+func numeric(label string) bool {
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}

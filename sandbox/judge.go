@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Judgement is what a policy says of one access, with the rule that decided.
+type Judgement struct {
+	Allowed bool
+	// Kind is the denial's kind when it is not allowed.
+	Kind DenialKind
+	// Rule names what decided: a root, a protected name, "outside every write root".
+	Rule string
+}
+
+// JudgeWrite says whether a command under p may change the canonical path.
+// It is the pure replica of what the kernel enforces, and what a verdict
+// checks named paths against.
+func (p Policy) JudgeWrite(target string) Judgement {
+	if p.Unconfined {
+		return Judgement{Allowed: true, Rule: "unconfined"}
+	}
+	if rule, denied := p.deniesRead(target); denied {
+		return Judgement{Kind: KindRead, Rule: rule}
+	}
+	for _, own := range p.Protected.Own {
+		if Covers(own, target) {
+			return Judgement{Kind: KindProtected, Rule: own}
+		}
+	}
+	root, ok := p.writeRoot(target)
+	if !ok {
+		return Judgement{Kind: KindWrite, Rule: "outside every write root"}
+	}
+	for _, protected := range p.Protected.Paths {
+		// A root at or below the protected path was granted on purpose.
+		if Covers(protected, target) && !Covers(protected, root) {
+			return Judgement{Kind: KindProtected, Rule: protected}
+		}
+	}
+	if name, ok := p.protectedName(root, target); ok {
+		return Judgement{Kind: KindProtected, Rule: name}
+	}
+	return Judgement{Allowed: true, Rule: root}
+}
+
+// JudgeRead says whether a command under p may read the canonical path.
+func (p Policy) JudgeRead(target string) Judgement {
+	if p.Unconfined {
+		return Judgement{Allowed: true, Rule: "unconfined"}
+	}
+	if rule, denied := p.deniesRead(target); denied {
+		return Judgement{Kind: KindRead, Rule: rule}
+	}
+	if len(p.Read) == 0 {
+		return Judgement{Allowed: true, Rule: "everything is readable"}
+	}
+	for _, root := range p.Read {
+		if Covers(root.Path, target) {
+			return Judgement{Allowed: true, Rule: root.Path}
+		}
+	}
+	if root, ok := p.writeRoot(target); ok {
+		return Judgement{Allowed: true, Rule: root}
+	}
+	return Judgement{Kind: KindRead, Rule: "outside every read root"}
+}
+
+// JudgeHost says whether a command under p may connect to h.
+func (p Policy) JudgeHost(h HostPort) Judgement {
+	switch {
+	case p.Unconfined || p.Network.Mode == NetworkFull:
+		return Judgement{Allowed: true, Rule: "full network"}
+	case p.Network.Mode == NetworkAllow && slices.Contains(p.Network.Hosts, h):
+		return Judgement{Allowed: true, Rule: h.String()}
+	}
+	return Judgement{Kind: KindNetwork, Rule: "no network"}
+}
+
+func (p Policy) writeRoot(target string) (string, bool) {
+	best := ""
+	for _, root := range p.Write {
+		if Covers(root.Path, target) && len(root.Path) > len(best) {
+			best = root.Path
+		}
+	}
+	if p.Temp != "" && Covers(p.Temp, target) && len(p.Temp) > len(best) {
+		best = p.Temp
+	}
+	if best == "" && p.SharedTemp {
+		for _, dir := range SharedTempFolders {
+			if Covers(dir, target) {
+				return dir, true
+			}
+		}
+	}
+	return best, best != ""
+}
+
+// SharedTempFolders are what Policy.SharedTemp opens, in their canonical forms
+// on Linux and macOS.
+var SharedTempFolders = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
+
+// protectedName reports the protected name that target lies at or below, in
+// the part under root. A root that itself is the named entry was granted and
+// is not protected.
+func (p Policy) protectedName(root, target string) (string, bool) {
+	below := strings.TrimPrefix(strings.TrimPrefix(target, root), "/")
+	for _, name := range p.Protected.Names {
+		if containsPath(below, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// containsPath reports whether the components of name stand, in a row, among
+// those of p.
+func containsPath(p, name string) bool {
+	return strings.Contains("/"+p+"/", "/"+name+"/")
+}
+
+func (p Policy) deniesRead(target string) (string, bool) {
+	for _, entry := range p.DenyRead {
+		// An entry with a bracket may also be the plain name of a file.
+		if Covers(entry, target) || IsGlob(entry) && globCovers(entry, target) {
+			return entry, true
+		}
+	}
+	return "", false
+}
+
+// IsGlob reports whether a DenyRead entry is a glob and not an exact path.
+func IsGlob(entry string) bool { return strings.ContainsAny(entry, "*?[") }
+
+// globCovers reports whether glob matches target or one of its ancestors. "**"
+// stands for any number of components; a glob without a leading slash matches
+// at any depth. The work is bounded by the product of the two lengths: the
+// pattern is laid over the target row by row, never tried again from a branch.
+func globCovers(glob, target string) bool {
+	if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "**/") {
+		glob = "**/" + glob
+	}
+	parts := strings.Split(strings.Trim(target, "/"), "/")
+	// reached[n]: the pattern so far matches exactly parts[:n].
+	reached := make([]bool, len(parts)+1)
+	reached[0] = true
+	for component := range strings.SplitSeq(strings.Trim(glob, "/"), "/") {
+		next := make([]bool, len(parts)+1)
+		for n := range next {
+			switch {
+			case component == "**":
+				next[n] = reached[n] || n > 0 && next[n-1]
+			case n > 0 && reached[n-1]:
+				ok, err := path.Match(component, parts[n-1])
+				next[n] = err == nil && ok
+			}
+		}
+		reached = next
+	}
+	return slices.Contains(reached[1:], true)
+}

@@ -1,0 +1,196 @@
+package sandbox_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// workspace is the policy most commands run under.
+func workspace() sandbox.Policy {
+	p := sandbox.WorkspaceWrite("/w", "/extra")
+	p.Protected.Paths = sandbox.GitProtected("/w/.git")
+	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent"}
+	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "**/.env", "*.secret", "/w/conf/*/token", "/w/odd[1]"}
+	p.Temp = "/state/tmp"
+	return p
+}
+
+const allowed = sandbox.DenialKind("")
+
+func TestJudgeWrite(t *testing.T) {
+	p := workspace()
+	for _, c := range []struct {
+		path string
+		want sandbox.DenialKind
+	}{
+		{"/w", allowed}, {"/w/a", allowed}, {"/w/a/b/c", allowed}, {"/extra/x", allowed}, {"/state/tmp/x", allowed},
+		{"/wa", sandbox.KindWrite}, {"/w.bak/x", sandbox.KindWrite}, {"/", sandbox.KindWrite}, {"/etc/hosts", sandbox.KindWrite},
+		{"/tmp/x", sandbox.KindWrite}, {"/state", sandbox.KindWrite}, {"/state/tmp2", sandbox.KindWrite}, {"/W/a", sandbox.KindWrite},
+		{"/w/.git", allowed}, {"/w/.git/HEAD", allowed}, {"/w/.git/index", allowed}, {"/w/.git/objects/ab/cd", allowed},
+		{"/w/.git/config", sandbox.KindProtected}, {"/w/.git/hooks", sandbox.KindProtected}, {"/w/.git/hooks/pre-commit", sandbox.KindProtected},
+		{"/w/.git/commondir", sandbox.KindProtected}, {"/w/.git/gitdir", sandbox.KindProtected}, {"/w/.git/config.lock", allowed},
+		{"/w/sub/.git/config", allowed}, // a repository the session made itself
+		{"/w/.codeagent", sandbox.KindProtected}, {"/w/sub/.codeagent/config.toml", sandbox.KindProtected}, {"/extra/.envrc", sandbox.KindProtected},
+		{"/w/.codeagentx", allowed}, {"/w/x.codeagent", allowed}, {"/w/.vscode/tasks.json", sandbox.KindProtected}, {"/w/.vscode/other.json", allowed},
+		{"/w/a/.vscode/tasks.json/x", sandbox.KindProtected}, {"/w/.vscode", allowed}, {"/state/tmp/.claude/x", sandbox.KindProtected},
+		{"/w/bin/codeagent", sandbox.KindProtected}, {"/w/bin/codeagent2", allowed}, {"/home/u/.config/codeagent/config.toml", sandbox.KindProtected},
+		{"/w/.env", sandbox.KindRead}, {"/w/a/b/.env", sandbox.KindRead}, {"/w/key.pem", sandbox.KindRead}, {"/w/x.secret", sandbox.KindRead},
+	} {
+		checkJudgement(t, "write "+c.path, p.JudgeWrite(c.path), c.want)
+	}
+}
+
+func TestJudgeRead(t *testing.T) {
+	p := workspace()
+	for _, c := range []struct {
+		path string
+		want sandbox.DenialKind
+	}{
+		{"/etc/hosts", allowed}, {"/w/a", allowed}, {"/", allowed}, {"/home/u/.sshfoo", allowed}, {"/home/u", allowed},
+		{"/home/u/.ssh", sandbox.KindRead}, {"/home/u/.ssh/id_rsa", sandbox.KindRead},
+		{"/.env", sandbox.KindRead}, {"/a/.env", sandbox.KindRead}, {"/a/.env/deep", sandbox.KindRead}, {"/a/.envrc", allowed}, {"/a/x.env", allowed},
+		{"/a.secret", sandbox.KindRead}, {"/x/y/b.secret/z", sandbox.KindRead}, {"/x/secret", allowed},
+		{"/w/conf/a/token", sandbox.KindRead}, {"/w/conf/token", allowed}, {"/w/conf/a/b/token", allowed}, {"/w/conf/a/tokens", allowed},
+		{"/w/odd[1]", sandbox.KindRead}, {"/w/odd1", sandbox.KindRead}, {"/w/odd2", allowed},
+	} {
+		checkJudgement(t, "read "+c.path, p.JudgeRead(c.path), c.want)
+	}
+	p.Read = []sandbox.Root{{Path: "/usr"}, {Path: "/w/src"}}
+	for _, c := range []struct {
+		path string
+		want sandbox.DenialKind
+	}{
+		{"/usr/bin/true", allowed}, {"/usrlocal", sandbox.KindRead}, {"/etc/hosts", sandbox.KindRead},
+		{"/w/src/a", allowed}, {"/w/a", allowed}, {"/extra/a", allowed}, // what may be written may be read
+		{"/w/src/.env", sandbox.KindRead}, {"/state/tmp/x", allowed},
+	} {
+		checkJudgement(t, "strict read "+c.path, p.JudgeRead(c.path), c.want)
+	}
+}
+
+func checkJudgement(t *testing.T, what string, got sandbox.Judgement, want sandbox.DenialKind) {
+	t.Helper()
+	if got.Allowed != (want == allowed) || got.Kind != want || got.Rule == "" {
+		t.Errorf("%s: %+v, want kind %q", what, got, want)
+	}
+}
+
+func TestSharedTemp(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/w")
+	for _, dir := range []string{"/tmp/x", "/var/tmp/x", "/private/tmp/x"} {
+		if p.JudgeWrite(dir).Allowed {
+			t.Errorf("%s is writable without shared_temp", dir)
+		}
+	}
+	p.SharedTemp = true
+	for path, want := range map[string]bool{"/tmp/x": true, "/var/tmp/x": true, "/private/tmp/x": true, "/var/x": false, "/tmpx": false, "/tmp/.envrc": false} {
+		if got := p.JudgeWrite(path).Allowed; got != want {
+			t.Errorf("%s: writable %v", path, got)
+		}
+	}
+}
+
+func TestUnconfined(t *testing.T) {
+	p := sandbox.FullAccess()
+	if !p.JudgeWrite("/etc/x").Allowed || !p.JudgeRead("/x").Allowed || !p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed {
+		t.Error("full access refuses something")
+	}
+}
+
+func TestZeroPolicy(t *testing.T) {
+	var p sandbox.Policy
+	if p.JudgeWrite("/x").Allowed || p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed || !p.JudgeRead("/x").Allowed {
+		t.Error("the zero policy must read everything and do nothing else")
+	}
+	p.Network.Mode = sandbox.NetworkAllow
+	if p.JudgeHost(sandbox.HostPort{Host: "x", Port: 1}).Allowed {
+		t.Error("an empty allow list allows a host (E41)")
+	}
+}
+
+// slowGlob is the plain definition of a glob, exponential and easy to trust.
+func slowGlob(pattern, parts []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(parts) == 0
+	case pattern[0] == "**":
+		for n := range len(parts) + 1 {
+			if slowGlob(pattern[1:], parts[n:]) {
+				return true
+			}
+		}
+		return false
+	case len(parts) == 0:
+		return false
+	}
+	ok, err := path.Match(pattern[0], parts[0])
+	return err == nil && ok && slowGlob(pattern[1:], parts[1:])
+}
+
+func FuzzGlob(f *testing.F) {
+	for _, glob := range []string{"**/.env", "*.pem", "/a/**/b", "**/**/c", "/a/*/c", "a/**", "**", "/**/x/**/y", "[ab]/c", "/a/?"} {
+		for _, target := range []string{"/a/b", "/a/x/b/c", "/", "/a/.env", "/x/a/y/b/c"} {
+			f.Add(glob, target)
+		}
+	}
+	f.Fuzz(func(t *testing.T, glob, target string) {
+		p := sandbox.Policy{DenyRead: []string{glob}}
+		if !sandbox.IsGlob(glob) || p.Validate() != nil || !strings.HasPrefix(target, "/") || path.Clean(target) != target {
+			return
+		}
+		if len(glob) > 24 || len(target) > 40 || strings.Count(glob, "**") > 3 {
+			return // the plain definition takes too long
+		}
+		got := !p.JudgeRead(target).Allowed
+		full := glob
+		if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "**/") {
+			full = "**/" + glob
+		}
+		pattern := strings.Split(strings.Trim(full, "/"), "/")
+		want := sandbox.Covers(glob, target)
+		parts := strings.Split(strings.Trim(target, "/"), "/")
+		for n := 1; n <= len(parts); n++ {
+			want = want || slowGlob(pattern, parts[:n])
+		}
+		if got != want {
+			t.Errorf("%q on %q: denied %v, want %v", glob, target, got, want)
+		}
+	})
+}
+
+// TestGlobIsBounded counts the work of the worst patterns by letting them run:
+// with backtracking the first alone would not end within a lifetime.
+func TestGlobIsBounded(t *testing.T) {
+	deep := "/" + strings.Repeat("a/", 400) + "b"
+	for _, glob := range []string{
+		strings.Repeat("**/", 60) + "x", strings.Repeat("**/a/", 60) + "x", strings.Repeat("**/*/", 100) + "x",
+		strings.Repeat("*a", 50) + "x", strings.Repeat("**/", 60) + "b",
+	} {
+		p := sandbox.Policy{DenyRead: []string{glob}}
+		if err := p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := p.JudgeRead(deep).Allowed, !strings.HasSuffix(glob, "b"); got != want {
+			t.Errorf("%.20q: readable %v", glob, got)
+		}
+		p.JudgeRead("/" + strings.Repeat("a", 4000))
+	}
+}
+
+// TestPrefixesNeverCover asks for the neighbours of every root.
+func TestPrefixesNeverCover(t *testing.T) {
+	for _, root := range []string{"/w", "/w/a", "/w/a b", "/w/ü"} {
+		p := sandbox.WorkspaceWrite(root)
+		for _, suffix := range []string{"b", ".bak", " ", "-", "\x00", "\u0301", "~"} {
+			if target := root + suffix; p.JudgeWrite(target).Allowed {
+				t.Errorf("root %q covers %q", root, target)
+			}
+		}
+		if !p.JudgeWrite(root + "/x").Allowed {
+			t.Errorf("root %q does not cover what is in it", root)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Package sandboxtest is the conformance suite: every sandbox.Backend must pass
+// Run. One row is one sentence about the fence. Rows are tried in both
+// directions: what must be refused is first done without a sandbox, so that a
+// refusal is the sandbox's, and what must work has to work inside.
+//
+// The commands are the test binary itself, started again as a probe: a test
+// package that calls Run has
+//
+//	func TestMain(m *testing.M) {
+//		sandboxtest.Main()
+//		os.Exit(m.Run())
+//	}
+//
+// A backend may fail a row only if its Enforcement states the row's Weakness,
+// and must not state one whose rows it holds.
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// patience is how long a command may take before the suite calls it hung.
+const patience = 60 * time.Second
+
+// Run holds a backend to the suite. newBackend returns a fresh one; a backend
+// with a Close method is closed at the end.
+func Run(t *testing.T, newBackend func() sandbox.Backend) {
+	b := newBackend()
+	if c, ok := b.(interface{ Close() error }); ok {
+		t.Cleanup(func() {
+			if err := c.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	for _, part := range []struct {
+		name string
+		test func(*suite)
+	}{
+		{"enforcement", enforcement},
+		{"files", files},
+		{"deny-read", denyRead},
+		{"read-roots", readRoots},
+		{"roots", roots},
+		{"grants", grants},
+		{"network", network},
+		{"status", status},
+		{"start-failures", startFailures},
+		{"inheritance", inheritance},
+		{"signals", signals},
+		{"ends", ends},
+		{"nothing-left", nothingLeft},
+		{"file-worker", fileWorker},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(&suite{T: t, b: b}) })
+	}
+}
+
+// suite is one part of the run.
+type suite struct {
+	*testing.T
+	b sandbox.Backend
+}
+
+// result is a command that has ended.
+type result struct {
+	status  sandbox.Status
+	out     string
+	denials []sandbox.Denial
+}
+
+// dir makes a directory with a canonical name that the command's user owns.
+func (s *suite) dir(parts ...string) string {
+	s.Helper()
+	base, err := filepath.EvalSymlinks(s.TempDir())
+	if err == nil {
+		base = filepath.Join(append([]string{base}, parts...)...)
+		err = os.MkdirAll(base, 0o755)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	return base
+}
+
+// probeCommand is the test binary, made to carry out steps.
+func (s *suite) probeCommand(dir string, steps ...string) sandbox.Command {
+	s.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return sandbox.Command{Path: exe, Args: append([]string{probeName}, steps...), Dir: dir, Env: []string{"PATH=/bin:/usr/bin", noPause}}
+}
+
+// noPause spares a probe with the race detector its pause of a second at exit.
+const noPause = "GORACE=atexit_sleep_ms=0"
+
+func shell(dir, script string) sandbox.Command {
+	return sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/bin:/usr/bin"}}
+}
+
+// start starts cmd and fails the test if that is refused.
+func (s *suite) start(p sandbox.Policy, cmd sandbox.Command) sandbox.Process {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	s.Cleanup(cancel)
+	proc, err := s.b.Start(ctx, p, cmd, nil)
+	if err != nil {
+		s.Fatalf("start %q: %v", cmd.Args, err)
+	}
+	return proc
+}
+
+// run runs cmd to its end and returns what it wrote to stdout and stderr.
+func (s *suite) run(p sandbox.Policy, cmd sandbox.Command) result {
+	s.Helper()
+	out, err := os.CreateTemp(s.TempDir(), "out")
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	proc := s.start(p, cmd)
+	st, err := proc.Wait()
+	if err != nil {
+		s.Fatalf("wait for %q: %v", cmd.Args, err)
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return result{st, string(text), proc.Denials()}
+}
+
+// bare runs cmd without a sandbox.
+func (s *suite) bare(cmd sandbox.Command) string {
+	s.Helper()
+	var out bytes.Buffer
+	c := &commandLine{cmd}
+	if err := c.run(&out); err != nil {
+		s.Fatalf("without a sandbox: %q: %v\n%s", cmd.Args, err, out.String())
+	}
+	return out.String()
+}
+
+// states reports whether the backend says that it does not hold id under p.
+func (s *suite) states(p sandbox.Policy, id string) bool {
+	s.Helper()
+	e, err := s.b.Enforcement(p)
+	if err != nil {
+		s.Fatalf("enforcement: %v", err)
+	}
+	return slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == id })
+}
+
+// judge compares one attempt that must be refused with what the backend states.
+func (s *suite) judge(p sandbox.Policy, what, weakness string, refused bool) {
+	s.Helper()
+	stated := weakness != "" && s.states(p, weakness)
+	switch {
+	case !refused && !stated:
+		s.Errorf("%s: not refused, and no weakness states it", what)
+	case refused && stated:
+		s.Errorf("%s: refused, but weakness %q says that it is not", what, weakness)
+	case stated:
+		s.Logf("%s: not refused, as weakness %q states", what, weakness)
+	}
+}

@@ -1,0 +1,76 @@
+package sandboxtest
+
+import (
+	"iter"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// listener is something to connect to, outside of the sandbox.
+type listener struct {
+	network, address string
+	port             uint16
+}
+
+// listen opens one listener of each kind, TCP first.
+func listen(s *suite, dir string) []listener {
+	s.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { tcp.Close() })
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { udp.Close() })
+	out := []listener{
+		{"tcp", tcp.Addr().String(), uint16(tcp.Addr().(*net.TCPAddr).Port)},
+		{"udp", udp.LocalAddr().String(), 0},
+	}
+	paths := []string{dir + "/s.sock"}
+	if runtime.GOOS == "linux" {
+		paths = append(paths, "@sandboxtest-"+dir)
+	}
+	for _, path := range paths {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() { l.Close() })
+		out = append(out, listener{"unix", path, 0})
+	}
+	d, err := net.ListenPacket("unixgram", dir+"/d.sock")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { d.Close() })
+	return append(out, listener{"unixgram", dir + "/d.sock", 0})
+}
+
+// dupTo makes fd a copy of old that children inherit.
+func dupTo(old, fd int) error {
+	// fcntl finds the lowest free descriptor from fd on, which is fd itself.
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(old), syscall.F_DUPFD, uintptr(fd))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func names(s *suite, dir string) iter.Seq[string] {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return func(yield func(string) bool) {
+		for _, e := range entries {
+			if !yield(e.Name()) {
+				return
+			}
+		}
+	}
+}

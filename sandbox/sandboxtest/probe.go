@@ -1,0 +1,257 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// probeName is the argv[0] under which the test binary is a probe.
+const probeName = "sandboxtest-probe"
+
+// A step is "verb", or "verb argument argument" joined with this separator.
+const separator = "\x1f"
+
+func step(parts ...string) string { return strings.Join(parts, separator) }
+
+// Main turns the process into a probe when it was started as one: it carries
+// out each step and prints "ok" or what went wrong, one line a step. It must be
+// called first in TestMain.
+func Main() {
+	if filepath.Base(os.Args[0]) != probeName {
+		return
+	}
+	for _, s := range os.Args[1:] {
+		parts := strings.Split(s, separator)
+		verb, ok := verbs[parts[0]]
+		if !ok {
+			fmt.Println("no such verb:", parts[0])
+			os.Exit(99)
+		}
+		text, err := verb(parts[1:])
+		switch {
+		case err != nil:
+			fmt.Println("refused:", oneLine(err.Error()))
+		case text != "":
+			fmt.Println("ok:", text)
+		default:
+			fmt.Println("ok")
+		}
+	}
+	os.Exit(0)
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
+
+// lines splits a probe's output, one line a step.
+func lines(out string) []string {
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+}
+
+func refused(line string) bool { return strings.HasPrefix(line, "refused:") }
+
+// verbs are what a probe can do. Each is one attempt of the kind that the fence
+// is about, with no retry and no fallback.
+var verbs = map[string]func(args []string) (string, error){
+	"create":    func(a []string) (string, error) { return "", writeWith(a[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY) },
+	"overwrite": func(a []string) (string, error) { return "", writeWith(a[0], os.O_WRONLY) },
+	"append":    func(a []string) (string, error) { return "", writeWith(a[0], os.O_WRONLY|os.O_APPEND) },
+	"empty":     func(a []string) (string, error) { return "", openClose(a[0], os.O_WRONLY|os.O_TRUNC) },
+	"truncate":  func(a []string) (string, error) { return "", syscall.Truncate(a[0], 1) },
+	"unlink":    func(a []string) (string, error) { return "", syscall.Unlink(a[0]) },
+	"rename":    func(a []string) (string, error) { return "", syscall.Rename(a[0], a[1]) },
+	"link":      func(a []string) (string, error) { return "", syscall.Link(a[0], a[1]) },
+	"symlink":   func(a []string) (string, error) { return "", syscall.Symlink(a[0], a[1]) },
+	"mkdir":     func(a []string) (string, error) { return "", syscall.Mkdir(a[0], 0o755) },
+	"rmdir":     func(a []string) (string, error) { return "", syscall.Rmdir(a[0]) },
+	"mkfifo":    func(a []string) (string, error) { return "", syscall.Mkfifo(a[0], 0o644) },
+	"chmod":     func(a []string) (string, error) { return "", syscall.Chmod(a[0], 0o600) },
+	"utimes":    func(a []string) (string, error) { return "", os.Chtimes(a[0], time.Unix(9, 0), time.Unix(9, 0)) },
+	"read": func(a []string) (string, error) {
+		data, err := os.ReadFile(a[0])
+		return oneLine(string(data)), err
+	},
+	"list": func(a []string) (string, error) {
+		entries, err := os.ReadDir(a[0])
+		return fmt.Sprint(len(entries)), err
+	},
+	"chdir": func(a []string) (string, error) { return "", os.Chdir(a[0]) },
+	"execute": func(a []string) (string, error) {
+		out, err := exec.Command(a[0]).Output()
+		return oneLine(string(out)), err
+	},
+	"dial": func(a []string) (string, error) {
+		c, err := net.DialTimeout(a[0], a[1], 5*time.Second)
+		if err == nil {
+			_, err = c.Write([]byte("hello"))
+			c.Close()
+		}
+		return "", err
+	},
+	"listen": func(a []string) (string, error) {
+		l, err := net.Listen(a[0], a[1])
+		if err == nil {
+			l.Close()
+		}
+		return "", err
+	},
+	"socket": func(a []string) (string, error) {
+		family, _ := strconv.Atoi(a[0])
+		kind, _ := strconv.Atoi(a[1])
+		fd, err := syscall.Socket(family, kind, 0)
+		if err == nil {
+			syscall.Close(fd)
+		}
+		return "", err
+	},
+	"signal": func(a []string) (string, error) {
+		pid, _ := strconv.Atoi(a[0])
+		return "", syscall.Kill(pid, 0)
+	},
+	"pids": func([]string) (string, error) { return fmt.Sprint(os.Getpid(), os.Getppid()), nil },
+	"cwd":  func([]string) (string, error) { return os.Getwd() },
+	"env":  func([]string) (string, error) { return strings.Join(os.Environ(), separator), nil },
+	"args": func([]string) (string, error) { return strconv.Quote(strings.Join(os.Args, " ")), nil },
+	"fds":  func([]string) (string, error) { return openFiles() },
+	"stdin": func([]string) (string, error) {
+		data, err := io.ReadAll(os.Stdin)
+		return oneLine(string(data)), err
+	},
+	"terminal": func([]string) (string, error) {
+		f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err == nil {
+			f.Close()
+		}
+		return "", err
+	},
+	"group": func([]string) (string, error) { return strconv.Itoa(syscall.Getpgrp()), nil },
+	"exit": func(a []string) (string, error) {
+		code, _ := strconv.Atoi(a[0])
+		os.Exit(code)
+		return "", nil
+	},
+	"die": func(a []string) (string, error) {
+		number, _ := strconv.Atoi(a[0])
+		return "", syscall.Kill(os.Getpid(), syscall.Signal(number))
+	},
+	"scatter": scatter,
+	"hydra":   hydra,
+	"orphan":  orphan,
+	"sleep": func([]string) (string, error) {
+		for {
+			time.Sleep(time.Hour)
+		}
+	},
+	"say": func(a []string) (string, error) { return a[0], nil },
+}
+
+func writeWith(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("written\n")
+	return errors.Join(err, f.Close())
+}
+
+func openClose(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// openFiles lists the descriptors that were open when the probe started. Those
+// that the runtime and the listing itself open are close-on-exec.
+func openFiles() (string, error) {
+	var open []string
+	for fd := range 4096 {
+		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
+			open = append(open, strconv.Itoa(fd))
+		}
+	}
+	return strings.Join(open, " "), nil
+}
+
+// scatter starts processes in the ways that outlive a parent and returns their
+// pids, as they are here: a background child, one in a session of its own, one forked twice.
+func scatter([]string) (string, error) {
+	var pids []string
+	for _, own := range []bool{false, true} {
+		c := again("sleep")
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: own}
+		if err := c.Start(); err != nil {
+			return "", err
+		}
+		pids = append(pids, strconv.Itoa(c.Process.Pid))
+	}
+	c := again("orphan")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := c.Output()
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(append(pids, strings.TrimSpace(string(out))), " "), nil
+}
+
+// orphan starts a sleeper in a session of its own, names it and ends.
+func orphan([]string) (string, error) {
+	c := again("sleep")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		return "", err
+	}
+	fmt.Println(c.Process.Pid)
+	os.Exit(0)
+	return "", nil
+}
+
+// hydra keeps forking: each process starts the next one and ends, so that a
+// killer that looks before it strikes always strikes too late.
+func hydra(a []string) (string, error) {
+	if len(a) > 0 {
+		c := again(step("hydra", "next"))
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = c.Start()
+		os.Exit(0)
+	}
+	for range 4 {
+		if err := again(step("hydra", "next")).Start(); err != nil {
+			return "", err
+		}
+	}
+	fmt.Println("running")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// again is the probe itself with other steps. It holds the caller's stderr.
+func again(steps ...string) *exec.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = os.Args[0]
+	}
+	return &exec.Cmd{Path: exe, Args: append([]string{probeName}, steps...), Stderr: os.Stderr}
+}
+
+// commandLine runs a sandbox.Command without a sandbox.
+type commandLine struct{ cmd sandbox.Command }
+
+func (c *commandLine) run(out *bytes.Buffer) error {
+	x := &exec.Cmd{Path: c.cmd.Path, Args: c.cmd.Args, Dir: c.cmd.Dir, Env: c.cmd.Env, Stdout: out, Stderr: out}
+	return x.Run()
+}

@@ -1,0 +1,136 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// PolicyVersion is the version of the JSON form of a Policy.
+const PolicyVersion = 1
+
+type policyFile struct {
+	Version int `json:"version"`
+	Policy
+}
+
+// EncodePolicy writes p as versioned JSON. A path that is not valid UTF-8 is an
+// error: JSON would change it, and the fence would stand somewhere else.
+func EncodePolicy(p Policy) ([]byte, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(policyFile{PolicyVersion, p})
+}
+
+// DecodePolicy reads what EncodePolicy wrote. Unknown versions and fields are
+// errors, and so is anything after the object.
+func DecodePolicy(data []byte) (Policy, error) {
+	var f policyFile
+	if !utf8.Valid(data) {
+		return Policy{}, fmt.Errorf("policy: is not valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return Policy{}, fmt.Errorf("policy: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Policy{}, fmt.Errorf("policy: something follows the object")
+	}
+	if f.Version != PolicyVersion {
+		return Policy{}, fmt.Errorf("policy: version %d, want %d", f.Version, PolicyVersion)
+	}
+	return f.Policy, f.Policy.Validate()
+}
+
+// Validate checks what needs no look at the file system: paths absolute, clean
+// and valid UTF-8, modes known, limits not negative.
+func (p Policy) Validate() error {
+	for _, r := range slices.Concat(p.Read, p.Write) {
+		if err := validPath("root", r.Path); err != nil {
+			return err
+		}
+	}
+	for _, s := range slices.Concat(p.Protected.Paths, p.Protected.Own, p.Sockets) {
+		if err := validPath("path", s); err != nil {
+			return err
+		}
+	}
+	if p.Temp != "" {
+		if err := validPath("temp", p.Temp); err != nil {
+			return err
+		}
+	}
+	for _, entry := range p.DenyRead {
+		if IsGlob(entry) {
+			if err := validGlob(entry); err != nil {
+				return err
+			}
+		} else if err := validPath("deny_read", entry); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Protected.Names {
+		if !validName(name) {
+			return fmt.Errorf("protected name %q: want a clean relative path", name)
+		}
+	}
+	for _, h := range p.Network.Hosts {
+		if got, err := ParseHostPort(h.String()); err != nil || got != h {
+			return fmt.Errorf("network host %q: not in the form ParseHostPort gives", h)
+		}
+	}
+	if err := p.Env.validate(); err != nil {
+		return err
+	}
+	switch p.Network.Mode {
+	case NetworkDeny, NetworkAllow, NetworkFull:
+	default:
+		return fmt.Errorf("network mode %q: want \"\", \"allow\" or \"full\"", p.Network.Mode)
+	}
+	l := p.Limits
+	for _, n := range []int64{l.WallMillis, l.CPUSeconds, l.Memory, l.Processes, l.OpenFiles, l.FileSize, l.Output} {
+		if n < 0 {
+			return fmt.Errorf("limits: %d is negative", n)
+		}
+	}
+	return nil
+}
+
+// validName: ".." would lead out of the root, "." is every root itself.
+func validName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name) &&
+		path.Clean(name) == name && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
+}
+
+// validGlob checks each component by itself, as globCovers matches them: a
+// bracket that spans a slash would silently match nothing.
+func validGlob(glob string) error {
+	if path.Clean(glob) != glob || strings.HasPrefix(glob, "../") || !utf8.ValidString(glob) || strings.ContainsRune(glob, 0) {
+		return fmt.Errorf("deny_read %q: want a clean glob", glob)
+	}
+	for component := range strings.SplitSeq(glob, "/") {
+		if _, err := path.Match(component, ""); err != nil {
+			return fmt.Errorf("deny_read %q: the part %q is not a valid glob", glob, component)
+		}
+	}
+	return nil
+}
+
+func validPath(what, p string) error {
+	switch {
+	case !path.IsAbs(p) || path.Clean(p) != p:
+		return fmt.Errorf("%s %q: want a clean absolute path", what, p)
+	case !utf8.ValidString(p):
+		return fmt.Errorf("%s %q: is not valid UTF-8, and cannot be confined exactly", what, p)
+	case strings.ContainsRune(p, 0):
+		return fmt.Errorf("%s %q: contains a NUL byte", what, p)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package seatbelt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// sandboxExec is the tool, at the one path where Apple puts it.
+const sandboxExec = "/usr/bin/sandbox-exec"
+
+// FileWorkerArg as the only argument makes codeagent's own executable serve
+// package internal/fileworker on stdin and stdout.
+const FileWorkerArg = "__file-worker"
+
+// Options says how to run.
+type Options struct {
+	// Self is codeagent's own executable, for the file worker. Empty:
+	// os.Executable.
+	Self string
+}
+
+// Backend runs commands under sandbox-exec. It may be used from several
+// goroutines.
+type Backend struct {
+	self, tool, system string
+
+	mu sync.Mutex
+	// tried holds, by profile and parameters, the result of a first run.
+	tried map[string]error
+}
+
+// New returns the backend. On another system than macOS each of its methods
+// says that it does not work here.
+func New(o Options) *Backend {
+	return &Backend{self: o.Self, tool: sandboxExec, system: runtime.GOOS, tried: map[string]error{}}
+}
+
+// Name is "seatbelt".
+func (b *Backend) Name() string { return "seatbelt" }
+
+// Enforcement tries the profile of p with a program that does nothing, and a
+// read-only profile with a write that must fail.
+func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
+	e := sandbox.Enforcement{Backend: b.Name(), Layers: []sandbox.Layer{{Name: "seatbelt", State: sandbox.LayerAbsent}}, Weaknesses: Weaknesses(p)}
+	argv, err := b.prepare(p)
+	if err == nil {
+		err = b.try(argv, func() error { return b.nothing(argv) })
+	}
+	if err == nil {
+		err = b.try([]string{"a write that must fail"}, b.deniesWrite)
+	}
+	if err != nil {
+		e.Layers[0].Reason = err.Error()
+		return e, err
+	}
+	e.Layers[0] = sandbox.Layer{Name: "seatbelt", State: sandbox.LayerActive, Reason: "a write outside was refused"}
+	return e, nil
+}
+
+// prepare builds the start of the argv: the tool, the profile, its parameters.
+func (b *Backend) prepare(p sandbox.Policy) ([]string, error) {
+	if b.system != "darwin" {
+		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
+	}
+	text, params, err := Profile(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range append(append([]sandbox.Root{}, p.Read...), p.Write...) {
+		if _, err := os.Lstat(r.Path); err != nil && !r.Optional {
+			return nil, fmt.Errorf("root: %w", err)
+		}
+	}
+	return Argv(b.tool, text, params), nil
+}
+
+// Argv is the command line up to and with "--".
+func Argv(tool, profile string, params []Param) []string {
+	argv := []string{tool, "-p", profile}
+	for _, p := range params {
+		argv = append(argv, "-D", p.Name+"="+p.Value)
+	}
+	return append(argv, "--")
+}
+
+// try runs a check once for each key and keeps its result.
+func (b *Backend) try(key []string, check func() error) error {
+	name := strings.Join(key, "\x00")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err, ok := b.tried[name]
+	if !ok {
+		err = check()
+		b.tried[name] = err
+	}
+	return err
+}
+
+// nothing runs a program that does nothing. sandbox-exec tells of a profile it
+// cannot use only by its exit status, which a command could have too; so each
+// profile is tried before its first command.
+func (b *Backend) nothing(argv []string) error {
+	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "/usr/bin/true")...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(stderr.String())
+		if strings.Contains(said, "sandbox_apply") {
+			said += " (codeagent itself runs in a sandbox, and a second one cannot be put inside)"
+		}
+		return fmt.Errorf("sandbox-exec does not take the profile: %w: %.500q", err, said)
+	}
+	return nil
+}
+
+func (b *Backend) deniesWrite() error {
+	dir, err := os.MkdirTemp("", "codeagent-seatbelt-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, params, err := Profile(sandbox.ReadOnly())
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "probe")
+	argv := append(Argv(b.tool, text, params), "/usr/bin/touch", file)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if _, missing := os.Lstat(file); !errors.Is(missing, fs.ErrNotExist) {
+		return errors.New("a write that the profile refuses went through")
+	}
+	if !errors.As(err, &exit) {
+		return fmt.Errorf("a write that must fail was not refused: %v", err)
+	}
+	return nil
+}
+
+// Start runs cmd under the profile of p. h is not used: nothing can be held.
+func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+	cannot := func(code int, stage string, err error) error {
+		return &sandbox.StartError{Code: code, Stage: stage, Err: err}
+	}
+	program, args, err := b.program(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Path == sandbox.FileWorker && len(p.Read) > 0 {
+		// The worker is codeagent's own executable, which must be readable to start.
+		p = p.Clone()
+		p.Read = append(p.Read, sandbox.Root{Path: program})
+	}
+	argv, err := b.prepare(p)
+	if err == nil {
+		err = b.try(argv, func() error { return b.nothing(argv) })
+	}
+	if err != nil {
+		return nil, cannot(sandbox.ExitCannotConfine, "seatbelt", err)
+	}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		if err == nil {
+			err = fmt.Errorf("%q is not a folder", c.Dir)
+		}
+		return nil, cannot(sandbox.ExitCannotExec, "chdir", err)
+	}
+	shield()
+	argv = append(argv, wrap(p.Limits, program, args)...)
+	process, err := start(ctx, argv, c)
+	if err != nil {
+		return nil, cannot(sandbox.ExitCannotConfine, "sandbox-exec", err)
+	}
+	return process, nil
+}
+
+// program finds what to run and its arguments.
+func (b *Backend) program(c sandbox.Command) (string, []string, error) {
+	if c.Path == sandbox.FileWorker {
+		self := b.self
+		if self == "" {
+			exe, err := os.Executable()
+			if err != nil {
+				return "", nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "file worker", Err: err}
+			}
+			self = exe
+		}
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			self = real
+		}
+		return self, []string{self, FileWorkerArg}, nil
+	}
+	program, err := lookUp(c)
+	if err != nil {
+		return "", nil, err
+	}
+	args := c.Args
+	if len(args) == 0 {
+		args = []string{program}
+	}
+	return program, args, nil
+}
+
+// lookUp finds the program, in the command's own PATH when it has no slash.
+func lookUp(c sandbox.Command) (string, error) {
+	if strings.Contains(c.Path, "/") {
+		if !filepath.IsAbs(c.Path) {
+			return "", &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: fmt.Errorf("%q is not absolute", c.Path)}
+		}
+		return c.Path, executable(c.Path)
+	}
+	search := ""
+	for _, kv := range c.Env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	var found error
+	for _, dir := range filepath.SplitList(search) {
+		if !filepath.IsAbs(dir) {
+			continue // never from wherever the command happens to stand
+		}
+		name := filepath.Join(dir, c.Path)
+		err := executable(name)
+		if err == nil {
+			return name, nil
+		}
+		var start *sandbox.StartError
+		if errors.As(err, &start) && start.Code == sandbox.ExitCannotExec && found == nil {
+			found = err
+		}
+	}
+	if found != nil {
+		return "", found
+	}
+	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: fmt.Errorf("%q: %w", c.Path, fs.ErrNotExist)}
+}
+
+// executable says why name cannot be run. sandbox-exec would tell it by an exit
+// status that the command could have too.
+func executable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
+	case err != nil:
+		return &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: err}
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: &fs.PathError{Op: "exec", Path: name, Err: fs.ErrPermission}}
+	}
+	return nil
+}

@@ -1,0 +1,370 @@
+// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a
+// profile for sandbox-exec(1) and runs commands under it. The profile is made
+// purely and is tested everywhere; running it needs a Mac.
+package seatbelt
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/sandbox"
+)
+
+// Param is one parameter of a profile, given to sandbox-exec as -D Name=Value.
+type Param struct{ Name, Value string }
+
+// maxPath is PATH_MAX on macOS, with the NUL at the end.
+const maxPath = 1024
+
+// maxProfile bounds profile and parameters together: far below ARG_MAX (1 MiB),
+// which they share with the command and its environment.
+const maxProfile = 256 << 10
+
+// never are folders that other programs trust: they are left out of a wider
+// root and refused as a root of their own (except by SharedTemp).
+var never = []string{"/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/etc"}
+
+// Profile returns the text of the profile for p and its parameters. It is pure.
+// Paths stand in the text only as parameters, or as patterns of letters, digits
+// and wildcards (see fold), so that no name can change what the text says. What
+// cannot be held exactly is an error.
+func Profile(p sandbox.Policy) (string, []Param, error) {
+	if p.Unconfined {
+		return "", nil, errors.New("an unconfined policy has no profile")
+	}
+	if err := p.Validate(); err != nil {
+		return "", nil, err
+	}
+	if p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0 {
+		return "", nil, fmt.Errorf("single hosts (%s) cannot be opened on macOS, only the whole network", p.Network.Hosts[0])
+	}
+	b := &builder{}
+	for _, step := range []func(sandbox.Policy) error{b.reads, b.writes, b.pins, b.network} {
+		if err := step(p); err != nil {
+			return "", nil, err
+		}
+	}
+	text := base + b.text.String()
+	size := len(text)
+	for _, param := range b.params {
+		size += len(param.Name) + len(param.Value)
+	}
+	if size > maxProfile {
+		return "", nil, fmt.Errorf("the profile would have %d bytes: the policy names too many paths", size)
+	}
+	return text, b.params, nil
+}
+
+type builder struct {
+	text   strings.Builder
+	params []Param
+	// denied are the filters that keep a read or write away from DenyRead.
+	denied []string
+}
+
+func (b *builder) line(format string, args ...any) { fmt.Fprintf(&b.text, format+"\n", args...) }
+
+// param adds a parameter for a path and returns its reference. A path has one
+// parameter for each letter it is used under.
+func (b *builder) param(letter, name string) (string, error) {
+	name, err := exact(name)
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	for _, p := range b.params {
+		if p.Name[:1] == letter {
+			if p.Value == name {
+				return ref(p.Name), nil
+			}
+			n++
+		}
+	}
+	p := Param{letter + strconv.Itoa(n), name}
+	b.params = append(b.params, p)
+	return ref(p.Name), nil
+}
+
+func ref(name string) string { return `(param "` + name + `")` }
+
+// exact returns the path the kernel will report for name, or an error when it
+// cannot be told: /tmp, /var and /etc are links into /private.
+func exact(name string) (string, error) {
+	switch {
+	case len(name) >= maxPath:
+		return "", fmt.Errorf("path %.80q… has %d bytes: macOS takes at most %d", name, len(name), maxPath-1)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "", fmt.Errorf("path %.80q has bytes that a profile cannot hold", name)
+	}
+	for _, link := range []string{"/tmp", "/var", "/etc"} {
+		if sandbox.Covers(link, name) {
+			return "/private" + name, nil
+		}
+	}
+	return name, nil
+}
+
+// away returns filters that are true outside of a protected or denied path:
+// outside the very path, and outside every spelling that a volume which ignores
+// case would take for it.
+func (b *builder) away(letter, name string) ([]string, error) {
+	param, err := b.param(letter, name)
+	if err != nil {
+		return nil, err
+	}
+	name, _ = exact(name)
+	return []string{
+		"(require-not (subpath " + param + "))",
+		`(require-not (regex #"^` + fold(name) + `(/|$)"))`,
+	}, nil
+}
+
+// reads allows reading: everything or the roots, without what is denied.
+func (b *builder) reads(p sandbox.Policy) error {
+	for _, entry := range p.DenyRead {
+		if sandbox.IsGlob(entry) {
+			b.denied = append(b.denied, `(require-not (regex #"^`+foldGlob(entry)+`(/|$)"))`)
+			if !path.IsAbs(entry) {
+				continue
+			}
+			// A bracket may also be part of a file's plain name.
+		}
+		filters, err := b.away("D", entry)
+		if err != nil {
+			return err
+		}
+		b.denied = append(b.denied, filters...)
+	}
+	b.line("\n; Reading.")
+	if len(p.Read) == 0 {
+		b.rule("allow file-read*", []string{`(subpath "/")`}, b.denied)
+		return nil
+	}
+	roots := []string{}
+	for _, r := range slices.Concat(p.Read, p.Write, temps(p)) {
+		roots = append(roots, r.Path)
+	}
+	ancestors := []string{}
+	for _, root := range roots {
+		param, err := b.param("R", root)
+		if err != nil {
+			return err
+		}
+		b.rule("allow file-read*", []string{"(subpath " + param + ")"}, b.denied)
+		root, _ = exact(root)
+		for dir := path.Dir(root); dir != "/"; dir = path.Dir(dir) {
+			ancestors = append(ancestors, dir)
+		}
+	}
+	b.line("; Finding one's way to the roots: names and dates of the folders above them,")
+	b.line("; and of the links that stand at the top of every macOS.")
+	b.line(`(allow file-read* (literal "/"))`)
+	b.line(`(allow file-read-metadata (literal "/tmp") (literal "/var") (literal "/etc"))`)
+	slices.Sort(ancestors)
+	for _, dir := range slices.Compact(ancestors) {
+		param, err := b.param("A", dir)
+		if err != nil {
+			return err
+		}
+		b.rule("allow file-read-metadata", []string{"(literal " + param + ")"}, b.denied)
+	}
+	return nil
+}
+
+// rule writes one rule whose filters must all be true.
+func (b *builder) rule(head string, filters ...[]string) {
+	b.line("(%s\n  (require-all\n    %s))", head, strings.Join(slices.Concat(filters...), "\n    "))
+}
+
+// temps are the folders for temporary files.
+func temps(p sandbox.Policy) []sandbox.Root {
+	var out []sandbox.Root
+	if p.Temp != "" {
+		out = append(out, sandbox.Root{Path: p.Temp})
+	}
+	if p.SharedTemp {
+		out = append(out, sandbox.Root{Path: "/private/tmp", Optional: true}, sandbox.Root{Path: "/private/var/tmp", Optional: true})
+	}
+	return out
+}
+
+// writes allows writing inside each root, away from what is protected there.
+// One rule a root: a path is writable when one of them says so, which is what
+// JudgeWrite says of the longest root (a longer root has fewer protected names
+// above it, and none that a shorter one lacks).
+func (b *builder) writes(p sandbox.Policy) error {
+	b.line("\n; Writing.")
+	own, err := b.ownFiles(p)
+	if err != nil {
+		return err
+	}
+	for i, root := range slices.Concat(p.Write, temps(p)) {
+		param, err := b.param("W", root.Path)
+		if err != nil {
+			return err
+		}
+		name, _ := exact(root.Path)
+		if i < len(p.Write) && slices.Contains(never, name) {
+			return fmt.Errorf("%s is shared with every program and is never a root; tmp = \"shared\" opens the folders for temporary files", name)
+		}
+		filters := []string{"(subpath " + param + ")"}
+		for _, shared := range never {
+			if sandbox.Covers(name, shared) && name != shared {
+				filters = append(filters, `(require-not (subpath "`+shared+`"))`)
+			}
+		}
+		inside, err := b.protectedIn(p, name)
+		if err != nil {
+			return err
+		}
+		b.rule("allow file-write*", filters, inside, own, b.denied)
+	}
+	return nil
+}
+
+// ownFiles are codeagent's own: away from every root.
+func (b *builder) ownFiles(p sandbox.Policy) ([]string, error) {
+	var out []string
+	for _, name := range p.Protected.Own {
+		filters, err := b.away("O", name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, filters...)
+	}
+	return out, nil
+}
+
+// protectedIn are the filters for one root: the protected paths that do not
+// cover the root itself (that one was granted on purpose), and the names at any
+// depth below it.
+func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
+	var out []string
+	for _, name := range p.Protected.Paths {
+		where, err := exact(name)
+		if err != nil {
+			return nil, err
+		}
+		if !sandbox.Covers(root, where) || where == root {
+			continue
+		}
+		filters, err := b.away("P", name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, filters...)
+	}
+	// The components of the root itself are passed over: a granted ".envrc" is
+	// no longer protected from itself.
+	prefix := "^" + strings.Repeat("/[^/]+", depth(root))
+	for _, name := range p.Protected.Names {
+		out = append(out, `(require-not (regex #"`+prefix+`(/.*)?/`+fold(name)+`(/|$)"))`)
+	}
+	return out, nil
+}
+
+// depth counts the components of a clean absolute path.
+func depth(name string) int {
+	if name == "/" {
+		return 0
+	}
+	return strings.Count(name, "/")
+}
+
+// pins keeps the folders above protected and denied paths where they are: with
+// a parent moved away, the path would name something else. Moving is an unlink
+// of the old name. The roots themselves stay as well.
+func (b *builder) pins(p sandbox.Policy) error {
+	roots := slices.Concat(p.Write, temps(p))
+	if len(roots) == 0 {
+		return nil
+	}
+	b.line("\n; Folders above protected paths stay where they are.")
+	pinned := []string{}
+	for _, root := range roots {
+		name, err := exact(root.Path)
+		if err != nil {
+			return err
+		}
+		pinned = append(pinned, name)
+	}
+	literal := slices.Concat(p.Protected.Paths, p.Protected.Own, p.DenyRead)
+	for _, name := range literal {
+		if !path.IsAbs(name) {
+			continue // a glob at any depth; patternPins
+		}
+		name, err := exact(name)
+		if err != nil {
+			return err
+		}
+		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
+			if slices.ContainsFunc(pinned[:len(roots)], func(root string) bool { return sandbox.Covers(root, dir) }) {
+				pinned = append(pinned, dir)
+			}
+		}
+	}
+	slices.Sort(pinned)
+	for _, dir := range slices.Compact(pinned) {
+		param, err := b.param("U", dir)
+		if err != nil {
+			return err
+		}
+		b.line(`(deny file-write-unlink (literal %s))`, param)
+		b.line(`(deny file-write-unlink (regex #"^%s$"))`, fold(dir))
+	}
+	for _, pattern := range patternPins(p) {
+		b.line(`(deny file-write-unlink (regex #"%s$"))`, pattern)
+	}
+	return nil
+}
+
+// patternPins are the folders above names and globs of several components.
+func patternPins(p sandbox.Policy) []string {
+	var out []string
+	add := func(pattern string) {
+		if !slices.Contains(out, pattern) {
+			out = append(out, pattern)
+		}
+	}
+	for _, name := range p.Protected.Names {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			add("/" + fold(dir))
+		}
+	}
+	for _, entry := range p.DenyRead {
+		if !sandbox.IsGlob(entry) {
+			continue
+		}
+		for dir := path.Dir(entry); dir != "." && dir != "/"; dir = path.Dir(dir) {
+			// Above a "**" is everything; a match keeps its name wherever it moves.
+			if path.Base(dir) != "**" {
+				add("^" + foldGlob(dir))
+			}
+		}
+	}
+	return out
+}
+
+// network opens nothing, the granted sockets, or everything.
+func (b *builder) network(p sandbox.Policy) error {
+	if len(p.Sockets) > 0 {
+		b.line("\n; Sockets that were granted.")
+	}
+	for _, socket := range p.Sockets {
+		param, err := b.param("S", socket)
+		if err != nil {
+			return err
+		}
+		b.line("(allow network-outbound (literal %s))", param)
+	}
+	if p.Network.Mode == sandbox.NetworkFull {
+		b.text.WriteString(fullNetwork)
+	}
+	return nil
+}

@@ -1,0 +1,435 @@
+package seatbelt
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/sandbox"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// workspace is the policy most commands run under.
+func workspace() sandbox.Policy {
+	p := sandbox.WorkspaceWrite("/Users/u/src/app", "/Users/u/extra")
+	p.Protected.Paths = sandbox.GitProtected("/Users/u/src/app/.git")
+	p.Protected.Own = []string{"/Users/u/.config/codeagent", "/Users/u/src/app/bin/codeagent"}
+	p.DenyRead = []string{"/Users/u/.ssh", "/Users/u/src/app/key.pem", "**/.env", "/Users/u/src/app/conf/*/token", "*.secret"}
+	p.Temp = "/Users/u/.cache/codeagent/tmp/session-1"
+	return p
+}
+
+func policies() map[string]sandbox.Policy {
+	strict := sandbox.Strict("/Users/u/src/app", "/Users/u/.cache/codeagent/tmp/session-1")
+	strict.Temp = "/Users/u/.cache/codeagent/tmp/session-1"
+	strict.DenyRead = []string{"/Users/u/src/app/key.pem"}
+	network := workspace()
+	network.Network.Mode, network.SharedTemp, network.Sockets = sandbox.NetworkFull, true, []string{"/var/run/docker.sock"}
+	granted := workspace().With(sandbox.Grant{
+		Write: []string{"/Users/u/.npm", "/Users/u/src/app/.git/config", "/Users/u/src/app/.envrc", "/private/etc/hosts"},
+		Read:  []string{"/Users/u/src/app/key.pem"},
+	})
+	hostile := sandbox.WorkspaceWrite(`/Users/u/")(allow default)(`)
+	hostile.Protected.Paths = []string{`/Users/u/")(allow default)(/a"b`}
+	hostile.DenyRead = []string{`/Users/u/")(allow default)(/c\d;`, `**/")(allow default)(`, `**/*")(allow default)(`}
+	hostile.Protected.Names = append(hostile.Protected.Names, `")(allow default)(`)
+	return map[string]sandbox.Policy{
+		"read-only": sandbox.ReadOnly(), "workspace-write": workspace(), "strict": strict, "full-network": network, "granted": granted, "hostile": hostile,
+	}
+}
+
+func compile(t *testing.T, p sandbox.Policy) *profile {
+	t.Helper()
+	text, params, err := Profile(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseProfile(t, text, params)
+}
+
+func TestGolden(t *testing.T) {
+	for name, p := range policies() {
+		text, params, err := Profile(p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, param := range params {
+			text += fmt.Sprintf(";; -D %s=%s\n", param.Name, param.Value)
+		}
+		golden := filepath.Join("testdata", name+".sb")
+		if *update {
+			if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(want), text); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// wider are the writes that every profile allows and no policy names: nothing
+// is kept of what is written there.
+var wider = []string{"/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/fd", "/dev/ptmx"}
+
+// TestAgreesWithPolicy asks profile and policy the same questions, row by row:
+// each path that the policy names, its parent, its neighbours, and what lies
+// below. They agree on all; in another spelling the profile may only say no
+// more often.
+func TestAgreesWithPolicy(t *testing.T) {
+	for name, p := range policies() {
+		sb := compile(t, p)
+		rows, allowed := 0, 0
+		for _, target := range targets(p) {
+			write, read := p.JudgeWrite(target).Allowed, p.JudgeRead(target).Allowed
+			for op, want := range map[string]bool{"file-write-create": write, "file-write-mode": write, "file-read-data": read} {
+				rows++
+				got := sb.allows(query{op: op, path: target})
+				if got {
+					allowed++
+				}
+				if got != want && !(target == "/" && op == "file-read-data") { // the linker's look at the root
+					t.Errorf("%s: %s %q: the profile says %v, the policy %v", name, op, target, got, want)
+				}
+			}
+			if write || !covered(p, target) {
+				continue
+			}
+			for _, other := range respelt(target) {
+				rows++
+				if sb.allows(query{op: "file-write-create", path: other}) {
+					t.Errorf("%s: %q can be written as %q", name, target, other)
+				}
+			}
+		}
+		t.Logf("%s: %d rows, %d allowed", name, rows, allowed)
+		if rows < 30 || allowed == 0 {
+			t.Errorf("%s: %d rows, %d allowed: too few to show anything", name, rows, allowed)
+		}
+	}
+}
+
+// covered: target lies in a write root, so that it is a protection that says no.
+func covered(p sandbox.Policy, target string) bool {
+	return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return sandbox.Covers(r.Path, target) && r.Path != target })
+}
+
+// targets are paths around everything a policy names, in their real form.
+func targets(p sandbox.Policy) []string {
+	seeds := []string{"/", "/Users", "/Users/u", "/usr/bin/true", "/private/etc/hosts", "/private/tmp/x", "/private/var/folders/x", "/Users/u/.bashrc", "/System/x"}
+	for _, r := range p.Read {
+		seeds = append(seeds, r.Path)
+	}
+	for _, r := range p.Write {
+		seeds = append(seeds, r.Path)
+		for _, name := range append([]string{"main.go", ".git", ".git/HEAD", ".env", "sub/.env", "sub/.env/x", "a.secret", "conf/a/token", "conf/token", "conf/a/b/token", "café", "x\ny"}, p.Protected.Names...) {
+			seeds = append(seeds, path.Join(r.Path, name), path.Join(r.Path, "sub", name))
+		}
+	}
+	seeds = append(seeds, p.Protected.Paths...)
+	seeds = append(seeds, p.Protected.Own...)
+	for _, d := range p.DenyRead {
+		if !sandbox.IsGlob(d) {
+			seeds = append(seeds, d)
+		}
+	}
+	if p.Temp != "" {
+		seeds = append(seeds, p.Temp)
+	}
+	var out []string
+	for _, s := range seeds {
+		// The policy speaks of /etc where macOS means /private/etc.
+		if real, err := exact(s); err != nil || real != s {
+			continue
+		}
+		out = append(out, s, path.Dir(s), path.Join(s, "x"), path.Join(s, "x/y"), s+"x", s+".lock", s+" ")
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(s string) bool { return !path.IsAbs(s) || path.Clean(s) != s })
+}
+
+// respelt gives spellings that a volume ignoring case takes for the same path.
+func respelt(target string) []string {
+	dir, base := path.Split(target)
+	return []string{
+		dir + strings.ToUpper(base), dir + strings.ToLower(base),
+		dir + strings.NewReplacer("k", "\u212a", "s", "\u017f").Replace(base), // Kelvin sign, long s
+		dir + strings.ToUpper(base[:min(2, len(base))]) + base[min(2, len(base)):],
+	}
+}
+
+// TestWiderList: the devices can be written, but nothing can be put in their place.
+func TestWiderList(t *testing.T) {
+	for name, p := range policies() {
+		sb := compile(t, p)
+		for _, device := range wider {
+			if !sb.allows(query{op: "file-write-data", path: device, device: true}) {
+				t.Errorf("%s: %s cannot be written", name, device)
+			}
+		}
+		// A file in the place of a device is no device.
+		for _, device := range []string{"/dev/null", "/dev/zero"} {
+			if sb.allows(query{op: "file-write-data", path: device}) || sb.allows(query{op: "file-write-unlink", path: device, device: true}) {
+				t.Errorf("%s: %s can be replaced", name, device)
+			}
+		}
+		for _, device := range []string{"/dev/disk0", "/dev/tty", "/dev/ttys001", "/dev/mem"} {
+			if sb.allows(query{op: "file-write-data", path: device, device: true}) || sb.allows(query{op: "file-ioctl", path: device, device: true}) {
+				t.Errorf("%s: %s is open", name, device)
+			}
+		}
+		if !sb.allows(query{op: "file-write-data", path: "/dev/ttys001", device: true, extension: true}) {
+			t.Errorf("%s: a terminal that the command opened is closed to it", name)
+		}
+	}
+}
+
+// TestStaysClosed: the ways out that are no files.
+func TestStaysClosed(t *testing.T) {
+	for name, p := range policies() {
+		sb := compile(t, p)
+		full := p.Network.Mode == sandbox.NetworkFull
+		for _, c := range []struct {
+			q    query
+			want bool
+		}{
+			{query{op: "network-outbound", path: "/private/tmp/x.sock"}, full},
+			{query{op: "network-outbound"}, full},
+			{query{op: "network-inbound"}, full},
+			{query{op: "network-bind", path: "/Users/u/src/app/s.sock"}, full},
+			{query{op: "system-socket"}, full},
+			{query{op: "mach-lookup", name: "com.apple.trustd.agent"}, full},
+			{query{op: "mach-lookup", name: "com.apple.system.opendirectoryd.libinfo"}, true},
+			{query{op: "mach-lookup", name: "com.apple.coreservices.launchservicesd"}, false},
+			{query{op: "mach-lookup", name: "com.apple.coreservices.appleevents"}, false},
+			{query{op: "mach-lookup", name: "com.apple.pasteboard.1"}, false},
+			{query{op: "mach-lookup", name: "com.apple.SecurityServer"}, false},
+			{query{op: "mach-lookup", name: "com.apple.dock.server"}, false},
+			{query{op: "mach-register", name: "x"}, false},
+			{query{op: "mach-priv-task-port"}, false},
+			{query{op: "appleevent-send"}, false},
+			{query{op: "lsopen"}, false},
+			{query{op: "job-creation"}, false},
+			{query{op: "distributed-notification-post"}, false},
+			{query{op: "signal", same: true}, true},
+			{query{op: "signal"}, false},
+			{query{op: "process-info-pidinfo", same: true}, true},
+			{query{op: "process-info-pidinfo"}, false},
+			{query{op: "process-exec", path: "/bin/ls"}, true},
+			{query{op: "process-fork"}, true},
+			{query{op: "sysctl-read", name: "hw.ncpu"}, true},
+			{query{op: "sysctl-read", name: "kern.procargs2"}, false},
+			{query{op: "sysctl-write", name: "kern.hostname"}, false},
+			{query{op: "file-link", path: "/Users/u/src/app/x"}, false},
+			{query{op: "file-mount", path: "/Users/u/src/app/x"}, false},
+			{query{op: "iokit-open"}, false},
+			{query{op: "system-privilege"}, false},
+			{query{op: "nvram-set"}, false},
+		} {
+			if got := sb.allows(c.q); got != c.want {
+				t.Errorf("%s: %+v: %v", name, c.q, got)
+			}
+		}
+	}
+	sb := compile(t, sandbox.Policy{Sockets: []string{"/var/run/docker.sock"}})
+	if !sb.allows(query{op: "network-outbound", path: "/private/var/run/docker.sock"}) || sb.allows(query{op: "network-outbound", path: "/private/var/run/other.sock"}) {
+		t.Error("a granted socket must open itself alone")
+	}
+}
+
+// TestPins: what lies above a protected or denied path cannot be moved away.
+func TestPins(t *testing.T) {
+	sb := compile(t, workspace())
+	const ws = "/Users/u/src/app"
+	for target, want := range map[string]bool{
+		ws: false, ws + "/.git": false, ws + "/.GIT": false, ws + "/bin": false, ws + "/conf": false, ws + "/conf/a": false, ws + "/.vscode": false, ws + "/sub/.vscode": false,
+		ws + "/.git/hooks": false, ws + "/key.pem": false, "/Users/u/extra": false,
+		ws + "/main.go": true, ws + "/sub": true, ws + "/.git/index.lock": true, ws + "/conf/a/b": true, ws + "/bin/tool": true, ws + "/.vscode/other.json": true,
+	} {
+		if got := sb.allows(query{op: "file-write-unlink", path: target}); got != want {
+			t.Errorf("move %s: %v", target, got)
+		}
+	}
+}
+
+// TestSpelling: names in another case, composed otherwise, or with the letters
+// that Unicode folds to ASCII (E5).
+func TestSpelling(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/w")
+	p.Protected.Paths = sandbox.GitProtected("/w/.git")
+	p.Protected.Names = append(p.Protected.Names, "caf\u00e9.conf", "cafe\u0301s")
+	p.DenyRead = []string{"/w/Schl\u00fcssel", "**/*.pem"}
+	sb := compile(t, p)
+	for _, target := range []string{
+		"/w/.GIT/hooks/x", "/w/.Git/config", "/w/.git/CONFIG", "/w/.git/hoo\u212as/x", "/w/.git/hook\u017f", "/w/.MCP.json", "/w/.mcp.j\u017fon", "/w/sub/.CodeAgent/x", "/w/.v\u017fcode/ta\u017f\u212as.json",
+		"/w/caf\u00e9.conf", "/w/cafe\u0301.conf", "/w/CAFE\u0301.CONF", "/w/CAF\u00c9.conf", "/w/caf\u00e9s/x", "/w/cafe\u0301s",
+		"/w/Schlu\u0308ssel", "/w/SCHL\u00dcSSEL/x", "/w/x.PEM", "/w/a/b.Pem",
+	} {
+		if sb.allows(query{op: "file-write-create", path: target}) {
+			t.Errorf("%q can be created", target)
+		}
+	}
+	for _, target := range []string{"/w/Schlu\u0308ssel", "/w/SCHL\u00dcSSEL/x", "/w/x.PEM"} {
+		if sb.allows(query{op: "file-read-data", path: target}) {
+			t.Errorf("%q can be read", target)
+		}
+	}
+	for _, target := range []string{"/w/.gitignore", "/w/.git/HEAD", "/w/git/hooks", "/w/.mcp.jsonl", "/w/cafe.txt", "/w/xpem"} {
+		if !sb.allows(query{op: "file-write-create", path: target}) {
+			t.Errorf("%q cannot be created", target)
+		}
+	}
+}
+
+// TestRefusesPaths: what cannot be held exactly is an error.
+func TestRefusesPaths(t *testing.T) {
+	for name, p := range map[string]sandbox.Policy{
+		"newline":         sandbox.WorkspaceWrite("/w\nx"),
+		"escape":          sandbox.WorkspaceWrite("/w\x1b[2J"),
+		"NUL":             sandbox.WorkspaceWrite("/w\x00x"),
+		"not UTF-8":       sandbox.WorkspaceWrite("/w\xff"),
+		"1024 bytes":      sandbox.WorkspaceWrite("/" + strings.Repeat("a", 1023)),
+		"relative":        sandbox.WorkspaceWrite("w"),
+		"long deny":       {DenyRead: []string{"/" + strings.Repeat("a", 1024)}},
+		"long protected":  {Write: []sandbox.Root{{Path: "/w"}}, Protected: sandbox.Protected{Paths: []string{"/w/" + strings.Repeat("a", 1024)}}},
+		"unconfined":      sandbox.FullAccess(),
+		"/tmp":            sandbox.WorkspaceWrite("/tmp"),
+		"/private/tmp":    sandbox.WorkspaceWrite("/private/tmp"),
+		"/etc":            sandbox.WorkspaceWrite("/etc"),
+		"/var/folders":    sandbox.WorkspaceWrite("/var/folders"),
+		"a host":          {Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}},
+		"too many paths":  many(4000),
+		"a bad host mode": {Network: sandbox.Network{Mode: "some"}},
+	} {
+		if text, _, err := Profile(p); err == nil {
+			t.Errorf("%s: has a profile:\n%.500s", name, text)
+		}
+	}
+	if _, _, err := Profile(sandbox.WorkspaceWrite("/" + strings.Repeat("a", 1022))); err != nil {
+		t.Errorf("1023 bytes: %v", err)
+	}
+}
+
+func many(n int) sandbox.Policy {
+	p := sandbox.WorkspaceWrite("/w")
+	for i := range n {
+		p.Protected.Paths = append(p.Protected.Paths, fmt.Sprintf("/w/some/where/p%d", i))
+	}
+	return p
+}
+
+// TestWideRootLeavesSharedFolders: a root above the shared folders does not
+// bring them along, a root inside them is one.
+func TestWideRootLeavesSharedFolders(t *testing.T) {
+	sb := compile(t, sandbox.WorkspaceWrite("/"))
+	for target, want := range map[string]bool{"/Users/u/x": true, "/private/tmp/x": false, "/private/etc/hosts": false, "/private/var/folders/a/b": false, "/private/x": true} {
+		if got := sb.allows(query{op: "file-write-create", path: target}); got != want {
+			t.Errorf("%s: %v", target, got)
+		}
+	}
+	sb = compile(t, sandbox.WorkspaceWrite("/tmp/build"))
+	if !sb.allows(query{op: "file-write-create", path: "/private/tmp/build/x"}) || sb.allows(query{op: "file-write-create", path: "/private/tmp/x"}) {
+		t.Error("/tmp/build is not the root")
+	}
+	p := sandbox.WorkspaceWrite("/w")
+	p.SharedTemp = true
+	sb = compile(t, p)
+	if !sb.allows(query{op: "file-write-create", path: "/private/tmp/x"}) || sb.allows(query{op: "file-write-create", path: "/private/tmp/.envrc"}) {
+		t.Error("shared_temp")
+	}
+}
+
+// TestNamesCannotSpeak: whatever a path is called, the profile has the same
+// rules as for a harmless name of its length, and the text holds no byte of it
+// but in patterns.
+func TestNamesCannotSpeak(t *testing.T) {
+	for _, name := range []string{`")(allow default)(`, `a"b`, `a\b`, `#"`, `;`, `(param "W0")`, `*`, `a]b[`, `$(x)`, `W0=x`, "-D", "é\"(allow default)"} {
+		build := func(name string) sandbox.Policy {
+			p := sandbox.WorkspaceWrite("/w/" + name)
+			p.Protected.Paths = []string{"/w/" + name + "/" + name}
+			p.Protected.Names = []string{name}
+			p.DenyRead = []string{"/d/" + name, "**/q-" + name + "*"}
+			p.Temp = "/t/" + name
+			return p
+		}
+		p := build(name)
+		if p.Validate() != nil {
+			// A bracket may be no glob; then only the paths remain.
+			p.DenyRead = nil
+		}
+		sb := compile(t, p)
+		q := build("harmless")
+		if p.DenyRead == nil {
+			q.DenyRead = nil
+		} else if sandbox.IsGlob(p.DenyRead[0]) {
+			q.DenyRead[0] += "*"
+		}
+		want := compile(t, q)
+		if got, want := shape(sb), shape(want); got != want {
+			t.Errorf("%q changes the profile: %s", name, cmp.Diff(want, got))
+		}
+		if sb.allows(query{op: "file-write-data", path: "/Users/u/x"}) || sb.allows(query{op: "network-outbound"}) {
+			t.Errorf("%q opens something", name)
+		}
+		root := "/w/" + name
+		if !sb.allows(query{op: "file-write-data", path: root + "/main.go"}) || sb.allows(query{op: "file-write-data", path: root + "/" + name}) || sb.allows(query{op: "file-write-data", path: root + "/sub/" + name + "/x"}) {
+			t.Errorf("%q is not held exactly", name)
+		}
+		text, _, _ := Profile(p)
+		if strings.Contains(strings.TrimPrefix(text, base), name) && len(name) > 2 && name != `(param "W0")` {
+			t.Errorf("%q stands in the text", name)
+		}
+	}
+}
+
+// shape is the sequence of the rules' heads and operations.
+func shape(p *profile) string {
+	var b strings.Builder
+	for _, r := range p.rules {
+		ops, filters := split(r)
+		fmt.Fprintln(&b, r.head(), ops, len(filters))
+	}
+	return b.String()
+}
+
+func FuzzFold(f *testing.F) {
+	for _, s := range []string{".git", "café", `")(allow default)(`, "K", "a b", "ſ", "\u0301x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		p := sandbox.WorkspaceWrite("/w")
+		p.Protected.Names = []string{name}
+		p.DenyRead = []string{"**/" + name + "*"}
+		if strings.Contains(name, "/") || p.Validate() != nil {
+			return
+		}
+		text, params, err := Profile(p)
+		if err != nil {
+			t.Fatalf("%q: %v", name, err)
+		}
+		sb := parseProfile(t, text, params)
+		for _, target := range []string{"/w/" + name, "/w/a/" + name, "/w/" + name + "/b"} {
+			if sb.allows(query{op: "file-write-create", path: target}) {
+				t.Errorf("%q: %q can be created", name, target)
+			}
+		}
+		for _, c := range []byte(strings.TrimPrefix(text, base)) {
+			if c >= 0x80 || c < ' ' && c != '\n' {
+				t.Errorf("%q: byte %#x in the profile", name, c)
+			}
+		}
+	})
+}

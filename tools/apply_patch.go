@@ -1,0 +1,231 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/patch"
+	"codeagent/sandbox"
+)
+
+//go:embed apply_patch.md
+var applyPatchText string
+
+//go:embed schema/apply_patch.json
+var applyPatchSchema json.RawMessage
+
+const applyPatchExample = `{"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-old line\n+new line\n*** End Patch"}`
+
+type applyPatchArguments struct {
+	Patch         string `json:"patch" jsonschema:"The patch, from *** Begin Patch to *** End Patch."`
+	Justification string `json:"justification,omitempty" jsonschema:"One sentence for the user, only needed when a file outside the writable folders is changed: why."`
+}
+
+type applyPatchTool struct{ paths }
+
+func (t *applyPatchTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "apply_patch", Description: strings.TrimSpace(applyPatchText), Schema: applyPatchSchema}
+}
+
+// Plan names every file, canonical, so that the gate can judge each: one outside
+// the write roots or protected becomes a question, or a refusal in words.
+func (t *applyPatchTool) Plan(arguments string) (Call, error) {
+	var a applyPatchArguments
+	if err := decode(arguments, &a, applyPatchExample); err != nil {
+		return nil, err
+	}
+	p, err := patch.Parse(a.Patch)
+	if err == nil {
+		err = t.noLinks(p)
+	}
+	if err == nil {
+		p, err = p.Map(t.canonical)
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := p.Paths()
+	action := approvals.Action{
+		Tool: "apply_patch", Kind: approvals.KindEdit, Title: t.title(names), Folder: t.workspace, Paths: names,
+		// The whole patch is what a person says yes to, so a permit is bound to it.
+		Command: a.Patch,
+		Wish:    approvals.Wish{Justification: strings.TrimSpace(a.Justification)},
+	}
+	return &call{action, func(ctx context.Context, policy sandbox.Policy, s Stage) (Result, error) {
+		return t.run(ctx, policy, s, p)
+	}}, nil
+}
+
+// noLinks refuses to delete or move by the name of a symbolic link: the link
+// would stay, and what it leads to would be gone.
+func (t *applyPatchTool) noLinks(p patch.Patch) error {
+	for _, f := range p.Files {
+		if f.Op != patch.Delete && f.MoveTo == "" {
+			continue
+		}
+		dir, err := t.canonical(path.Dir(f.Path))
+		if err != nil {
+			return &patch.Error{Line: f.Line, Msg: err.Error()}
+		}
+		mode, err := t.resolver.Lstat(path.Join(dir, path.Base(f.Path)))
+		if err == nil && mode&fs.ModeSymlink != 0 {
+			return &patch.Error{Line: f.Line, Path: f.Path, Msg: "this is a symbolic link, which a patch does not delete or move; use a command, or name the file it leads to"}
+		}
+	}
+	return nil
+}
+
+func (t *applyPatchTool) title(names []string) string {
+	const most = 3
+	var shown []string
+	for _, n := range names[:min(most, len(names))] {
+		shown = append(shown, t.show(n))
+	}
+	title := "edit " + strings.Join(shown, ", ")
+	if len(names) > most {
+		title += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return oneLine(title)
+}
+
+func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage, p patch.Patch) (Result, error) {
+	if r, ok := t.refuse(policy, s, p); !ok {
+		return r, nil
+	}
+	// Once files are being changed, an interrupt must not leave half of them:
+	// the worker lives on until the patch is whole or undone.
+	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
+	defer stop()
+	files, err := s.Exec.Files(whole, policy)
+	if err != nil {
+		return Result{}, fmt.Errorf("apply_patch: %w", err)
+	}
+	defer files.Close()
+	tree := workerTree{files}
+	changes, err := patch.Apply(p, tree)
+	if err != nil {
+		return t.explain(err, "the patch was not applied, no file was changed"), nil
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("apply_patch: %w", context.Cause(ctx))
+	}
+	if err := patch.Commit(tree, changes); err != nil {
+		var left *patch.RollbackError
+		if errors.As(err, &left) {
+			return t.explain(err, "the patch failed half way and could not be undone everywhere; read these files again"), nil
+		}
+		return t.explain(err, "the patch was not applied: what had been changed was put back"), nil
+	}
+	return t.report(changes), nil
+}
+
+// refuse looks at every file before anything is read. The kernel would refuse
+// too; this says which file, and how to go on.
+func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (Result, bool) {
+	var words []string
+	var denials []sandbox.Denial
+	for _, name := range p.Paths() {
+		j := policy.JudgeWrite(name)
+		if j.Allowed {
+			continue
+		}
+		denials = append(denials, sandbox.Denial{Kind: j.Kind, Operation: "write", Target: name, Program: "apply_patch", Evidence: sandbox.EvidenceBackend, Count: 1})
+		why := "it lies " + j.Rule
+		switch j.Kind {
+		case sandbox.KindProtected:
+			why = "it is protected (" + j.Rule + ")"
+		case sandbox.KindRead:
+			why = "the policy hides it (" + j.Rule + ")"
+		}
+		words = append(words, fmt.Sprintf("%s: %s", name, why))
+	}
+	if words == nil {
+		return Result{}, true
+	}
+	r := failed("the sandbox does not let these files be changed; no file was:\n%s.%s", strings.Join(words, "\n"),
+		asking(s, " Change a file inside the workspace instead, or call apply_patch again with a justification that says why exactly this file must change."))
+	r.Outcome, r.Denied = Refused, true
+	r.Verdict = sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: denials}
+	return r, false
+}
+
+// explain is the result of a patch that failed.
+func (t *applyPatchTool) explain(err error, what string) Result {
+	r := failed("%s: %v", what, err)
+	r.Message = oneLine(err.Error())
+	return r
+}
+
+// report says what was done, with the first lines of the new places left to the
+// diff: a model that wants to see the file reads it.
+func (t *applyPatchTool) report(changes []patch.Change) Result {
+	var b strings.Builder
+	b.WriteString("Done:\n")
+	var out []Change
+	added, removed := 0, 0
+	for _, c := range changes {
+		ch := changeOf(c, t.show)
+		name := ch.Path
+		if ch.From != "" {
+			name = ch.From + " -> " + ch.Path
+		}
+		fmt.Fprintf(&b, "%s %s (+%d -%d)\n", ch.Kind, name, ch.Added, ch.Removed)
+		for _, n := range c.Notes {
+			fmt.Fprintf(&b, "  note: %s\n", n)
+		}
+		added, removed = added+ch.Added, removed+ch.Removed
+		out = append(out, ch)
+	}
+	r := done(strings.TrimSuffix(b.String(), "\n"), fmt.Sprintf("%s changed, +%d -%d", plural(len(out), "file"), added, removed))
+	r.Changes = out
+	return r
+}
+
+// maxPatched is the largest file a patch may change.
+const maxPatched = 32 << 20
+
+// patchTime is how long a patch may take: only a file system that hangs takes
+// longer.
+const patchTime = 2 * time.Minute
+
+// workerTree lets the patch work through the file worker.
+type workerTree struct{ files *exec.Files }
+
+func (t workerTree) Read(path string) (patch.Content, error) {
+	data, info, err := t.files.ReadFile(path, 0, maxPatched+1)
+	if err != nil {
+		return patch.Content{}, err
+	}
+	if len(data) > maxPatched {
+		return patch.Content{}, fmt.Errorf("%s: the file has over %d MiB, too much to patch; use a command", path, maxPatched>>20)
+	}
+	return patch.Content{Data: data, Mode: info.Mode}, nil
+}
+
+func (t workerTree) Write(path string, c patch.Content, old *patch.Content) error {
+	_, err := t.files.WriteFile(path, c.Data, c.Mode, expect(old))
+	return err
+}
+
+func (t workerTree) Remove(path string, old patch.Content) error {
+	return t.files.Remove(path, expect(&old))
+}
+
+// expect is what a file must still be to be changed.
+func expect(old *patch.Content) exec.Expect {
+	if old == nil {
+		return exec.Expect{Absent: true, Parents: true}
+	}
+	// An empty content is expected too; only nil expects nothing.
+	return exec.Expect{Content: append([]byte{}, old.Data...)}
+}

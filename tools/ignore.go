@@ -1,0 +1,95 @@
+package tools
+
+import "strings"
+
+// The rules of .gitignore, as gitignore(5) has them. go-git's package for them
+// was tried and left out: it brings encoding/gob (0.4 ms at every start, 0.5 MB)
+// and differs from git for "a**b", "[!a]" and a "**" that must be tried twice.
+// TestIgnoreAsGit holds this one to git check-ignore.
+
+// ignoreRule is one line of a .gitignore file.
+type ignoreRule struct {
+	pattern pathPattern
+	include bool // "!": not ignored after all
+	folder  bool // a trailing slash: folders alone
+	byName  bool // no slash inside: the last component alone is matched
+}
+
+// ignores are the rules that hold in one folder: its own, then those of the
+// folders above. nil ignores nothing.
+type ignores struct {
+	above *ignores
+	// base is the absolute folder the rules are relative to.
+	base  string
+	rules []ignoreRule
+}
+
+// maxIgnore bounds a .gitignore file; what is beyond is not read.
+const maxIgnore = 256 << 10
+
+// withRules returns the rules for folder base with its own file added.
+func (ig *ignores) withRules(base string, file []byte) *ignores {
+	own := &ignores{above: ig, base: base}
+	text := strings.TrimPrefix(string(file[:min(len(file), maxIgnore)]), "\ufeff")
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if r, ok := parseIgnore(line); ok {
+			own.rules = append(own.rules, r)
+		}
+	}
+	if len(own.rules) == 0 {
+		return ig
+	}
+	return own
+}
+
+func parseIgnore(line string) (ignoreRule, bool) {
+	var r ignoreRule
+	if strings.HasPrefix(line, "#") {
+		return r, false
+	}
+	line = trimSpaces(line)
+	line, r.include = strings.CutPrefix(line, "!")
+	line, r.folder = strings.CutSuffix(line, "/")
+	r.byName = !strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return r, false
+	}
+	r.pattern = newPathPattern(line)
+	return r, true
+}
+
+// trimSpaces drops trailing spaces but for one that a backslash keeps.
+func trimSpaces(line string) string {
+	end := 0
+	for i := 0; i < len(line); i++ {
+		switch {
+		case line[i] == '\\' && i+1 < len(line):
+			i++
+			end = i + 1
+		case line[i] != ' ':
+			end = i + 1
+		}
+	}
+	return line[:end]
+}
+
+// ignored says whether an entry is ignored: the last rule that matches decides,
+// deeper files first. The folders above it are taken as not ignored.
+func (ig *ignores) ignored(path string, folder bool) bool {
+	base := path[strings.LastIndexByte(path, '/')+1:]
+	for ; ig != nil; ig = ig.above {
+		rel := strings.TrimPrefix(strings.TrimPrefix(path, ig.base), "/")
+		for i := len(ig.rules) - 1; i >= 0; i-- {
+			r := &ig.rules[i]
+			if r.folder && !folder {
+				continue
+			}
+			if r.byName && len(r.pattern) == 1 && matchName(r.pattern[0], base) || !r.byName && r.pattern.match(rel) {
+				return !r.include
+			}
+		}
+	}
+	return false
+}

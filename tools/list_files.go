@@ -1,0 +1,177 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed list_files.md
+var listFilesText string
+
+//go:embed schema/list_files.json
+var listFilesSchema json.RawMessage
+
+const listFilesExample = `{"path": "src", "glob": "**/*.go"}`
+
+const (
+	// maxListed is how many entries one listing shows.
+	maxListed = 1000
+	// maxListedBytes bounds its text.
+	maxListedBytes = 64 << 10
+	// defaultDepth is how deep a listing without a glob goes.
+	defaultDepth = 2
+)
+
+type listFilesArguments struct {
+	Path  string `json:"path,omitempty" jsonschema:"The folder, absolute or relative to the workspace. Default: the workspace."`
+	Depth int    `json:"depth,omitempty" jsonschema:"How many levels to go down. Default 2, or all with a glob."`
+	Glob  string `json:"glob,omitempty" jsonschema:"Only files that match: *.go, src/**/*.{ts,tsx}, or with ! in front all but those. Relative to path."`
+}
+
+type listFilesTool struct{ paths }
+
+func (t *listFilesTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "list_files", Description: strings.TrimSpace(listFilesText), Schema: listFilesSchema}
+}
+
+func (t *listFilesTool) Plan(arguments string) (Call, error) {
+	var a listFilesArguments
+	if err := decode(arguments, &a, listFilesExample); err != nil {
+		return nil, err
+	}
+	if a.Path == "" {
+		a.Path = "."
+	}
+	path, err := t.canonical(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGlob(a.Glob)
+	if err != nil {
+		return nil, err
+	}
+	if a.Depth < 0 {
+		return nil, fmt.Errorf("the argument \"depth\" must be positive, not %d. Example: %s", a.Depth, listFilesExample)
+	}
+	if a.Depth == 0 {
+		a.Depth = defaultDepth
+		if g != nil {
+			a.Depth = maxDepth
+		}
+	}
+	title := "list " + t.show(path)
+	if a.Glob != "" {
+		title += " (" + a.Glob + ")"
+	}
+	action := approvals.Action{Tool: "list_files", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		return t.run(ctx, p, s, path, a.Depth, g)
+	}}, nil
+}
+
+func (t *listFilesTool) run(ctx context.Context, p sandbox.Policy, s Stage, root string, depth int, g *glob) (Result, error) {
+	files, refused, err := t.open(ctx, p, s, root)
+	if files == nil {
+		return refused, err
+	}
+	defer files.Close()
+	var found []entry
+	w := &walker{files: files, policy: p, depth: depth, visit: func(e entry) bool {
+		if g == nil || e.kind != folderType && g.match(below(root, e.path)) {
+			found = append(found, e)
+		}
+		return len(found) <= maxListed
+	}}
+	if err := w.walk(ctx, root, rulesAbove(files, t.workspace, root)); err != nil {
+		if ctx.Err() != nil {
+			return Result{}, fmt.Errorf("list_files: %w", err)
+		}
+		return t.explain(root, err), nil
+	}
+	return t.listing(found, w), nil
+}
+
+// open checks that root may be read and starts a worker for it. Without one the
+// Result or the error says why.
+func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, root string) (*exec.Files, Result, error) {
+	if err := ps.readable(p, root, s); err != nil {
+		r := failed("%v", err)
+		r.Outcome, r.Denied = Refused, true
+		return nil, r, nil
+	}
+	if err := ps.still(root); err != nil {
+		return nil, failed("%v", err), nil
+	}
+	files, err := s.Exec.Files(ctx, readOnly(p))
+	if err != nil {
+		return nil, Result{}, fmt.Errorf("the file worker: %w", err)
+	}
+	return files, Result{}, nil
+}
+
+func (t *listFilesTool) listing(found []entry, w *walker) Result {
+	more := ""
+	if len(found) > maxListed {
+		found = found[:maxListed]
+	}
+	if w.cut {
+		more = fmt.Sprintf("only the first %d entries, the upper levels first; narrow it with path or glob", len(found))
+	}
+	slices.SortFunc(found, func(a, b entry) int { return comparePaths(a.path, b.path) })
+	var b strings.Builder
+	for i, e := range found {
+		if b.Len() > maxListedBytes {
+			more = fmt.Sprintf("only the first %d of %d entries are shown; narrow it with path or glob", i, len(found))
+			break
+		}
+		b.WriteString(visible(t.show(e.path)))
+		switch e.kind {
+		case folderType:
+			b.WriteByte('/')
+		case symlinkType:
+			b.WriteByte('@')
+		}
+		b.WriteByte('\n')
+	}
+	if len(found) == 0 {
+		b.WriteString("(nothing)\n")
+	}
+	unreadable := ""
+	if w.unreadable > 0 {
+		unreadable = plural(w.unreadable, "folder") + " could not be read"
+	}
+	b.WriteString(notes(more, unreadable))
+	return done(strings.TrimSuffix(b.String(), "\n"), plural(len(found), "entry"))
+}
+
+func (ps paths) explain(path string, err error) Result {
+	var werr *exec.FileError
+	if errors.As(err, &werr) {
+		switch werr.Kind {
+		case exec.FileAbsent:
+			return failed("there is no folder %s", ps.show(path))
+		case exec.FileNotFolder:
+			return failed("%s is not a folder; read_file reads a file", ps.show(path))
+		}
+	}
+	return failed("%s cannot be listed: %v", ps.show(path), err)
+}
+
+// visible writes a file name on one line: one with control characters or bytes
+// that are not UTF-8 is quoted.
+func visible(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
+		return fmt.Sprintf("%q", name)
+	}
+	return name
+}

@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// paths turns what the model writes into canonical paths, and back into what is
+// shown to it.
+type paths struct {
+	resolver  sandbox.Resolver
+	workspace string
+}
+
+// canonical returns the one absolute path that name means, links followed.
+func (ps paths) canonical(name string) (string, error) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "", errors.New("the path is empty")
+	case len(name) > 4096:
+		return "", fmt.Errorf("the path has %d bytes; at most 4096 are possible", len(name))
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		return "", fmt.Errorf("the path %s begins with ~, which only a shell expands; write the absolute path", show(name))
+	}
+	c, err := sandbox.Canonical(ps.resolver, ps.workspace, name)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("the path %s leads through a folder that cannot be looked into", show(name))
+	case err != nil:
+		return "", fmt.Errorf("the path cannot be resolved: %w", err)
+	}
+	return c, nil
+}
+
+// show writes a canonical path as the model should: relative to the workspace
+// where it lies inside.
+func (ps paths) show(path string) string {
+	if path == ps.workspace {
+		return "."
+	}
+	if sandbox.Covers(ps.workspace, path) {
+		return strings.TrimPrefix(strings.TrimPrefix(path, ps.workspace), "/")
+	}
+	return path
+}
+
+// still fails when path, canonical a moment ago, now leads elsewhere.
+func (ps paths) still(path string) error {
+	if now, err := sandbox.Canonical(ps.resolver, "/", path); err != nil || now != path {
+		return fmt.Errorf("%s was replaced by a symbolic link meanwhile; nothing was done", ps.show(path))
+	}
+	return nil
+}
+
+// readOnly narrows p to what reading tools need: they could then write nothing
+// and reach nothing even if they tried.
+func readOnly(p sandbox.Policy) sandbox.Policy {
+	q := p.Clone()
+	if len(q.Read) > 0 {
+		q.Read = append(q.Read, q.Write...)
+		if q.Temp != "" {
+			q.Read = append(q.Read, sandbox.Root{Path: q.Temp, Optional: true})
+		}
+	}
+	q.Write, q.Sockets, q.Temp, q.SharedTemp = nil, nil, "", false
+	q.Network = sandbox.Network{}
+	return q
+}
+
+// readable fails, in words, when p does not let path be read.
+func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
+	j := p.JudgeRead(path)
+	if j.Allowed {
+		return nil
+	}
+	return fmt.Errorf("the sandbox does not allow to read %s (%s).%s", ps.show(path), j.Rule,
+		asking(s, fmt.Sprintf(" If it is needed, ask for it with the shell tool: additional_permissions {\"read\": [%q]} and a justification.", path)))
+}
+
+// asking returns words about how to ask where somebody can answer.
+func asking(s Stage, words string) string {
+	if s.Asking {
+		return words
+	}
+	return " Nobody can be asked here; do without it."
+}

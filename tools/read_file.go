@@ -1,0 +1,266 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed read_file.md
+var readFileText string
+
+//go:embed schema/read_file.json
+var readFileSchema json.RawMessage
+
+const readFileExample = `{"path": "src/main.go", "offset": 200, "limit": 100}`
+
+// Bounds of what one read returns.
+const (
+	readLines = 2000
+	readBytes = 64 << 10
+	// readLine is how much of one line is shown.
+	readLine = 2000
+	// readChunk is how much is asked of the worker at once.
+	readChunk = 1 << 20
+	// readScan is how far into a file lines are counted.
+	readScan = 256 << 20
+)
+
+type readFileArguments struct {
+	Path   string `json:"path" jsonschema:"The file, absolute or relative to the workspace."`
+	Offset int    `json:"offset,omitempty" jsonschema:"The first line to return, counted from 1. Default 1."`
+	Limit  int    `json:"limit,omitempty" jsonschema:"How many lines to return at most. Default and most: 2000."`
+}
+
+type readFileTool struct{ paths }
+
+func (t *readFileTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "read_file", Description: strings.TrimSpace(readFileText), Schema: readFileSchema}
+}
+
+func (t *readFileTool) Plan(arguments string) (Call, error) {
+	var a readFileArguments
+	if err := decode(arguments, &a, readFileExample); err != nil {
+		return nil, err
+	}
+	if a.Offset < 0 || a.Limit < 0 {
+		return nil, fmt.Errorf("offset and limit count lines and must be positive. Example: %s", readFileExample)
+	}
+	path, err := t.canonical(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{first: max(a.Offset, 1), limit: readLines}
+	if a.Limit > 0 {
+		v.limit = min(a.Limit, readLines)
+	}
+	title := "read " + t.show(path)
+	if a.Offset > 1 {
+		title += fmt.Sprintf(" from line %d", a.Offset)
+	}
+	action := approvals.Action{Tool: "read_file", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		return t.run(ctx, p, s, path, *v)
+	}}, nil
+}
+
+func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path string, v view) (Result, error) {
+	if err := t.readable(p, path, s); err != nil {
+		r := failed("%v", err)
+		r.Outcome, r.Denied = Refused, true
+		return r, nil
+	}
+	if err := t.still(path); err != nil {
+		return failed("%v", err), nil
+	}
+	files, err := s.Exec.Files(ctx, readOnly(p))
+	if err != nil {
+		return Result{}, fmt.Errorf("read_file: %w", err)
+	}
+	defer files.Close()
+	if err := v.read(files, path); err != nil {
+		if ctx.Err() != nil {
+			return Result{}, fmt.Errorf("read_file: %w", context.Cause(ctx))
+		}
+		return t.explain(path, err), nil
+	}
+	if v.binary != "" {
+		return done(v.binary, "binary file"), nil
+	}
+	return done(v.text(), plural(v.shown, "line")), nil
+}
+
+// explain puts the worker's error into words with a way on.
+func (t *readFileTool) explain(path string, err error) Result {
+	var werr *exec.FileError
+	if errors.As(err, &werr) {
+		switch werr.Kind {
+		case exec.FileAbsent:
+			return failed("there is no file %s; list_files or search finds its name", t.show(path))
+		case exec.FileIsFolder:
+			return failed("%s is a folder; list_files shows what is in it", t.show(path))
+		case exec.FileSpecial:
+			return failed("%s is not a regular file, and is not read", t.show(path))
+		}
+	}
+	return failed("%s cannot be read: %v", t.show(path), err)
+}
+
+// view collects the lines first to first+limit-1 of a file.
+type view struct {
+	first, limit int
+
+	out      strings.Builder
+	line     int    // the number of the line being read, from 1
+	part     []byte // what is read of it, at most a little more than is shown
+	length   int    // its whole length
+	shown    int
+	full     bool // the bound on bytes was reached
+	crlf     int
+	more     bool // there are lines beyond the view
+	noEnd    bool // the file does not end in a newline
+	damaged  bool // there were bytes that are not UTF-8
+	size     int64
+	complete bool // the whole file was scanned: line counts them all
+	binary   string
+}
+
+// read goes through the file in chunks, so that a line deep inside a large file
+// costs no memory.
+func (v *view) read(files *exec.Files, path string) error {
+	v.line = 1
+	var at int64
+	for at < readScan {
+		data, info, err := files.ReadFile(path, at, readChunk)
+		if err != nil {
+			return err
+		}
+		v.size = info.Size
+		if at == 0 && bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 {
+			v.binary = fmt.Sprintf("This is a binary file of %d bytes; it begins with % x. It is not shown as text.", info.Size, data[:min(len(data), 16)])
+			return nil
+		}
+		at += int64(len(data))
+		v.take(data)
+		if len(data) < readChunk {
+			v.complete = true
+			v.end()
+			return nil
+		}
+		// Counting the rest of a large file is worth less than its time.
+		if v.more && at >= 16*readChunk {
+			return nil
+		}
+	}
+	v.more = true
+	return nil
+}
+
+func (v *view) take(data []byte) {
+	for len(data) > 0 {
+		i := bytes.IndexByte(data, '\n')
+		piece := data
+		if i >= 0 {
+			piece = data[:i]
+		}
+		v.length += len(piece)
+		if room := readLine + 4 - len(v.part); room > 0 {
+			v.part = append(v.part, piece[:min(room, len(piece))]...)
+		}
+		if i < 0 {
+			return
+		}
+		if len(piece) > 0 && piece[len(piece)-1] == '\r' {
+			v.crlf++
+			v.length--
+			v.part = bytes.TrimSuffix(v.part, []byte("\r"))
+		}
+		v.put()
+		v.line++
+		data = data[i+1:]
+	}
+}
+
+// end puts a last line without a newline.
+func (v *view) end() {
+	if v.length > 0 {
+		v.noEnd = v.line < v.first+v.limit && v.line >= v.first
+		v.put()
+		v.line++
+	}
+	v.line-- // now the number of lines
+}
+
+// put shows the line if it is in view.
+func (v *view) put() {
+	switch {
+	case v.line < v.first:
+	case v.line >= v.first+v.limit || v.full:
+		v.more = true
+	default:
+		v.write()
+	}
+	v.part, v.length = v.part[:0], 0
+}
+
+func (v *view) write() {
+	text := string(v.part)
+	if len(text) > readLine {
+		text = cut(text, readLine)
+	}
+	left := v.length - len(text)
+	if !utf8.ValidString(text) {
+		v.damaged = true
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	if left > 0 {
+		text += fmt.Sprintf(" […%d more bytes]", left)
+	}
+	if v.out.Len()+len(text) > readBytes && v.shown > 0 {
+		v.full, v.more = true, true
+		return
+	}
+	fmt.Fprintf(&v.out, "%d\t%s\n", v.line, text)
+	v.shown++
+}
+
+// text is the lines and what must be known about them.
+func (v *view) text() string {
+	var notes []string
+	total := "more"
+	if v.complete {
+		total = fmt.Sprint(v.line)
+	}
+	switch {
+	case v.shown == 0 && v.complete && v.line == 0:
+		return "(the file is empty)"
+	case v.shown == 0:
+		return fmt.Sprintf("(the file has %s lines; there is no line %d)", total, v.first)
+	case v.more:
+		last := v.first + v.shown - 1
+		notes = append(notes, fmt.Sprintf("lines %d to %d of %s; go on with offset %d", v.first, last, total, last+1))
+	}
+	if v.crlf > 0 {
+		notes = append(notes, "lines end in CR LF")
+	}
+	if v.noEnd {
+		notes = append(notes, "no newline at the end of the file")
+	}
+	if v.damaged {
+		notes = append(notes, "bytes that are not UTF-8 are shown as \uFFFD")
+	}
+	if notes != nil {
+		v.out.WriteString("(" + strings.Join(notes, "; ") + ")\n")
+	}
+	return strings.TrimSuffix(v.out.String(), "\n")
+}

@@ -1,0 +1,138 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// ripgrepArguments make rg name the files our own walk would search: hidden
+// ones too, .gitignore also outside a repository, nothing of the user's
+// configuration, and no program of anybody's (--pre is not given, and no
+// configuration can give it). It only names files: the lines are then found by
+// the one engine that a search without rg uses, so both give the same answer.
+var ripgrepArguments = []string{
+	"--no-config", "--no-messages", "--color=never", "--files-with-matches", "--null", "--sort=path",
+	"--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--no-follow",
+	"--text", "--encoding=none", "--no-unicode", "--max-filesize=16M",
+}
+
+// ripgrepTime is how long rg may take.
+const ripgrepTime = time.Minute
+
+// usable says whether rg may be run under p for q: there is one, no command of
+// the session could have written it, and it reads the pattern as we do.
+func (t *searchTool) usable(p sandbox.Policy, q query) bool {
+	if t.ripgrep == "" || !path.IsAbs(t.ripgrep) || !samePattern(q.pattern) {
+		return false
+	}
+	real, err := sandbox.Canonical(t.resolver, "/", t.ripgrep)
+	if err != nil {
+		return false
+	}
+	return p.Unconfined || !p.JudgeWrite(real).Allowed
+}
+
+// samePattern reports whether rg's regular expressions give an RE2 pattern the
+// same meaning. Where they only refuse it, rg fails, and our own search is used.
+func samePattern(pattern string) bool {
+	for i := range len(pattern) {
+		if pattern[i] >= 0x80 {
+			return false
+		}
+	}
+	// Set operations and nesting inside [], word boundaries, and "{,n}" are
+	// rg's; to RE2 these are plain characters.
+	for _, s := range []string{"&&", "--", "~~", `\<`, `\>`, `\b{`, "{,"} {
+		if strings.Contains(pattern, s) {
+			return false
+		}
+	}
+	return strings.Count(pattern, "[[") == strings.Count(pattern, "[[:")
+}
+
+// ripgrepFiles runs rg in the sandbox, under a policy that writes nothing, and
+// returns the files that match, in order; f.more when it did not wait for all.
+func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage, q query, f *found) ([]string, error) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	read := &ripgrepOutput{query: q, policy: p, enough: enough}
+	argv := append([]string{t.ripgrep}, ripgrepArguments...)
+	argv = append(argv, "--regexp="+q.pattern, "--", ".")
+	o, err := s.Exec.Run(ctx, readOnly(p), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime}, read.sink)
+	if o.Output.Spill != "" { // a list of names is nothing to keep
+		os.Remove(o.Output.Spill)
+	}
+	read.mu.Lock()
+	defer read.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case read.full:
+		f.more = true
+		return read.files, nil
+	case read.gap:
+		return nil, errors.New("rg told more than could be taken in")
+	case o.TimedOut, o.Interrupted, o.Status.Signal != 0, o.Status.Exit > 1:
+		return nil, fmt.Errorf("rg ended with %+v", o.Status)
+	}
+	return read.files, nil
+}
+
+// ripgrepOutput reads the names as they come: "./path NUL".
+type ripgrepOutput struct {
+	query  query
+	policy sandbox.Policy
+	enough context.CancelFunc
+
+	mu    sync.Mutex // guards what follows: the sink runs beside its caller
+	part  []byte     // a name that is not yet whole
+	next  int64      // the offset that must come next
+	files []string
+	full  bool
+	gap   bool
+}
+
+// sink takes output. Where some was left out because it came too fast, all that
+// follows is worthless.
+func (r *ripgrepOutput) sink(stream int, offset int64, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gap = r.gap || offset != r.next
+	r.next = offset + int64(len(data))
+	if stream != 1 || r.gap || r.full {
+		return
+	}
+	r.part = append(r.part, data...)
+	for !r.full {
+		name, rest, whole := bytes.Cut(r.part, []byte{0})
+		if !whole {
+			return
+		}
+		r.take(strings.TrimPrefix(string(name), "./"))
+		r.part = rest
+	}
+}
+
+// take keeps a file unless the glob or the policy leaves it out.
+func (r *ripgrepOutput) take(name string) {
+	p := path.Join(r.query.root, name)
+	if !r.query.glob.match(name) || !r.policy.JudgeRead(p).Allowed {
+		return
+	}
+	r.files = append(r.files, p)
+	// Each brings a line, unless it turns out to be binary.
+	if len(r.files) >= 2*r.query.max+50 {
+		r.full = true
+		r.enough()
+	}
+}

@@ -1,0 +1,176 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and the schemas")
+
+// argumentTypes are the types that the schemas are generated from. The schemas
+// are committed and embedded: reflecting over six types costs 2 ms at every
+// start, and the program need not link the generator.
+var argumentTypes = map[string]any{
+	"shell":       shellArguments{},
+	"apply_patch": applyPatchArguments{},
+	"read_file":   readFileArguments{},
+	"list_files":  listFilesArguments{},
+	"search":      searchArguments{},
+	"update_plan": updatePlanArguments{},
+}
+
+// enums are the values of arguments that have few.
+var enums = map[string][]any{
+	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
+	"status":              {stepStatuses[0], stepStatuses[1], stepStatuses[2]},
+}
+
+// minimums keep counts sensible.
+var minimums = map[string]float64{"timeout_ms": 1, "offset": 1, "limit": 1, "depth": 1, "max": 1}
+
+func generate(t *testing.T, v any) []byte {
+	t.Helper()
+	s, err := jsonschema.ForType(reflect.TypeOf(v), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hide(s, reflect.TypeOf(v))
+	tidy(s, "")
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+// hide removes what is accepted and not offered.
+func hide(s *jsonschema.Schema, t reflect.Type) {
+	for i := range t.NumField() {
+		if _, hidden := t.Field(i).Tag.Lookup("hidden"); hidden {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			delete(s.Properties, name)
+		}
+	}
+}
+
+// tidy sets what the generator leaves loose: pointers and slices are nullable
+// there, and an optional argument is simply left out here.
+func tidy(s *jsonschema.Schema, name string) {
+	for _, kind := range s.Types {
+		if kind != "null" {
+			s.Type = kind
+		}
+	}
+	s.Types = nil
+	s.Enum = enums[name]
+	if m, ok := minimums[name]; ok {
+		s.Minimum = &m
+	}
+	if s.Items != nil {
+		tidy(s.Items, "")
+	}
+	for name, p := range s.Properties {
+		tidy(p, name)
+	}
+}
+
+func TestSchemasAreGenerated(t *testing.T) {
+	for name, v := range argumentTypes {
+		want := generate(t, v)
+		file := filepath.Join("schema", name+".json")
+		if *update {
+			if err := os.WriteFile(file, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s differs from its type (run with -update): %s", file, diff)
+		}
+	}
+}
+
+// Every object is closed, says what it needs, and has no nullable type: strict
+// providers refuse a schema otherwise.
+func TestSchemasAreStrict(t *testing.T) {
+	for _, spec := range All(Options{}).Specs() {
+		var s any
+		if err := json.Unmarshal(spec.Schema, &s); err != nil {
+			t.Fatalf("%s: %v", spec.Name, err)
+		}
+		checkStrict(t, spec.Name, s)
+	}
+}
+
+func checkStrict(t *testing.T, at string, v any) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	if m["type"] == "object" {
+		if closed, ok := m["additionalProperties"].(bool); !ok || closed {
+			t.Errorf("%s is not closed", at)
+		}
+	}
+	if kind, ok := m["type"]; ok {
+		if _, ok := kind.(string); !ok {
+			t.Errorf("%s has the type %v", at, kind)
+		}
+	}
+	properties, _ := m["properties"].(map[string]any)
+	for name, p := range properties {
+		if d, _ := p.(map[string]any)["description"].(string); d == "" {
+			t.Errorf("%s.%s has no description", at, name)
+		}
+		checkStrict(t, at+"."+name, p)
+	}
+	checkStrict(t, at+"[]", m["items"])
+}
+
+// What the model is told of the tools, as a whole.
+func TestSpecsGolden(t *testing.T) {
+	var b bytes.Buffer
+	for _, s := range All(Options{}).Specs() {
+		fmt.Fprintf(&b, "# %s\n%s\n\n%s\n", s.Name, s.Description, s.Schema)
+	}
+	golden(t, "specs.txt", b.Bytes())
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// BenchmarkStart is what every start of codeagent pays for its tools.
+func BenchmarkStart(b *testing.B) {
+	for range b.N {
+		if len(All(Options{}).Specs()) != len(argumentTypes) {
+			b.Fatal("a tool is missing")
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed shell.md
+var shellText string
+
+//go:embed schema/shell.json
+var shellSchema json.RawMessage
+
+const shellExample = `{"command": "go test ./...", "timeout_ms": 300000}`
+
+// Permissions a command may ask for.
+const (
+	useDefault       = "use_default"
+	withAdditional   = "with_additional_permissions"
+	requireEscalated = "require_escalated"
+)
+
+// shellArguments is what the model writes. The tags are the schema.
+type shellArguments struct {
+	Command       string           `json:"command" jsonschema:"The command line, as typed into a shell. Pipes, redirections and several lines are fine."`
+	Workdir       string           `json:"workdir,omitempty" jsonschema:"The folder to run in, absolute or relative to the workspace. Default: the workspace."`
+	TimeoutMS     int              `json:"timeout_ms,omitempty" jsonschema:"After how many milliseconds the command and all it started are killed. Default 120000, at most 3600000."`
+	Sandbox       string           `json:"sandbox_permissions,omitempty" jsonschema:"use_default runs in the sandbox as it is. with_additional_permissions asks the user for exactly additional_permissions. require_escalated asks to run outside the sandbox: the last resort."`
+	Additional    *shellPermission `json:"additional_permissions,omitempty" jsonschema:"What to open for this command beyond the sandbox. Ask for the least that is needed."`
+	Justification string           `json:"justification,omitempty" jsonschema:"One sentence for the user: why the command needs more than the sandbox allows. Needed whenever more is asked for."`
+	// Escalated is the older spelling of require_escalated, which models still write.
+	Escalated bool `json:"with_escalated_permissions,omitempty" hidden:"accepted and not offered"`
+}
+
+type shellPermission struct {
+	Write   []string `json:"write,omitempty" jsonschema:"Absolute paths to write; a folder opens all below it."`
+	Read    []string `json:"read,omitempty" jsonschema:"Absolute paths to read that the sandbox hides."`
+	Hosts   []string `json:"hosts,omitempty" jsonschema:"Network targets as host:port, like registry.npmjs.org:443."`
+	Sockets []string `json:"sockets,omitempty" jsonschema:"Absolute paths of Unix sockets to connect to."`
+}
+
+type shellTool struct {
+	paths
+	shell    string
+	workdirs []string
+}
+
+func (t *shellTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "shell", Description: strings.TrimSpace(shellText), Schema: shellSchema}
+}
+
+func (t *shellTool) Plan(arguments string) (Call, error) {
+	var a shellArguments
+	if err := decode(arguments, &a, shellExample); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(a.Command) == "" {
+		return nil, fmt.Errorf("the argument \"command\" is empty. Example: %s", shellExample)
+	}
+	if strings.ContainsRune(a.Command, 0) {
+		return nil, errors.New("the command contains a NUL character, which no program can be given")
+	}
+	if len(a.Command) > maxCommand {
+		return nil, fmt.Errorf("the command has %d bytes; at most %d are taken: write a file with apply_patch and run that", len(a.Command), maxCommand)
+	}
+	timeout, err := shellTimeout(a.TimeoutMS)
+	if err != nil {
+		return nil, err
+	}
+	wish, err := a.wish()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := t.folder(a.Workdir)
+	if err != nil {
+		return nil, err
+	}
+	action := approvals.Action{
+		Tool: "shell", Kind: approvals.KindCommand, Title: "$ " + oneLine(a.Command),
+		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
+	}
+	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		return runShell(ctx, p, s, exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout})
+	}}, nil
+}
+
+// maxCommand is the most the kernel takes as one argument (MAX_ARG_STRLEN),
+// less its NUL.
+const maxCommand = 128<<10 - 1
+
+func shellTimeout(ms int) (time.Duration, error) {
+	const most = time.Hour
+	if ms < 0 {
+		return 0, fmt.Errorf("the argument \"timeout_ms\" must be positive, not %d", ms)
+	}
+	if ms > int(most/time.Millisecond) {
+		return most, nil
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// wish is what the command asks for beyond the policy, as it was written.
+func (a *shellArguments) wish() (approvals.Wish, error) {
+	add := a.Additional
+	if add != nil && len(add.Write)+len(add.Read)+len(add.Hosts)+len(add.Sockets) == 0 {
+		add = nil
+	}
+	w := approvals.Wish{Justification: strings.TrimSpace(a.Justification)}
+	asked := a.Sandbox
+	if a.Escalated {
+		if asked != "" && asked != requireEscalated {
+			return w, fmt.Errorf("with_escalated_permissions and sandbox_permissions %s contradict each other; leave with_escalated_permissions out", show(asked))
+		}
+		asked = requireEscalated
+	}
+	switch asked {
+	case "", withAdditional:
+	case useDefault:
+		if add != nil {
+			return w, fmt.Errorf("additional_permissions are given with sandbox_permissions %q; to ask for them write %q", useDefault, withAdditional)
+		}
+	case requireEscalated:
+		w.Unsandboxed = true
+	default:
+		return w, fmt.Errorf("the argument \"sandbox_permissions\" must be %q, %q or %q, not %s", useDefault, withAdditional, requireEscalated, show(a.Sandbox))
+	}
+	if asked == withAdditional && add == nil {
+		return w, fmt.Errorf("sandbox_permissions is %q, but additional_permissions names nothing; write for example {\"write\": [\"/absolute/path\"]}", withAdditional)
+	}
+	// Outside the sandbox everything is open: what else is asked for is moot.
+	if add != nil && !w.Unsandboxed {
+		w.Write, w.Read, w.Hosts, w.Sockets = add.Write, add.Read, add.Hosts, add.Sockets
+	}
+	if !w.Empty() && w.Justification == "" {
+		return w, errors.New("more than the sandbox allows is asked for without a reason; add a \"justification\": one sentence for the user on why this command needs it")
+	}
+	return w, nil
+}
+
+// folder is where the command runs: a folder inside the allowed ones. It opens
+// nothing: the write roots are the policy's, wherever a command starts.
+func (t *shellTool) folder(workdir string) (string, error) {
+	if workdir == "" {
+		return t.workspace, nil
+	}
+	dir, err := t.canonical(workdir)
+	if err != nil {
+		return "", fmt.Errorf("workdir: %w", err)
+	}
+	mode, err := t.resolver.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("workdir: there is no folder %s", t.show(dir))
+	}
+	if !mode.IsDir() {
+		return "", fmt.Errorf("workdir: %s is not a folder", t.show(dir))
+	}
+	allowed := t.workdirs
+	if len(allowed) == 0 {
+		allowed = []string{t.workspace}
+	}
+	var names []string
+	for _, root := range allowed {
+		c, err := sandbox.Canonical(t.resolver, "/", root)
+		if err != nil {
+			continue
+		}
+		if sandbox.Covers(c, dir) {
+			return dir, nil
+		}
+		names = append(names, c)
+	}
+	return "", fmt.Errorf("workdir: a command cannot start in %s; it may start in or below %s, and use absolute paths from there", dir, strings.Join(names, ", "))
+}
+
+func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
+	o, err := s.Exec.Run(ctx, p, c, s.Output)
+	if err != nil {
+		return Result{}, fmt.Errorf("shell: %w", err)
+	}
+	text := o.Output.Text()
+	r := Result{
+		Outcome: OK, Exit: o.Status.Exit, Signal: signalName(o.Status.Signal),
+		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
+		Verdict: o.Verdict, Denied: o.Verdict.Denied, Limit: o.Limit,
+	}
+	how := fmt.Sprintf("exit status %d", o.Status.Exit)
+	switch {
+	case o.Interrupted:
+		r.Outcome, how = Interrupted, "interrupted by the user and killed with all it had started,"
+	case o.TimedOut:
+		r.Outcome, how = TimedOut, "killed with all it had started, because its time was up (timeout_ms sets a longer limit),"
+	case o.Status.Signal != 0:
+		r.Outcome, how = Failed, fmt.Sprintf("ended by signal %d (%s)", o.Status.Signal, r.Signal)
+	case o.Status.Exit != 0:
+		r.Outcome = Failed
+	}
+	r.Failed = r.Outcome != OK
+	if o.Limit != "" && o.Limit != sandbox.LimitWall {
+		how += " (" + o.Limit.Words() + ")"
+	}
+	r.Message = how
+	r.Text = shellResult(how, o, text)
+	return r, nil
+}
+
+func shellResult(how string, o exec.Outcome, text string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after %s\n", how, seconds(o.Duration))
+	switch {
+	case strings.TrimSpace(text) == "" && o.Output.Total == 0:
+		b.WriteString("(no output)")
+	default:
+		b.WriteString("output:\n")
+		b.WriteString(strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	return b.String()
+}
+
+// signalName names the signals a command is likely to end by.
+func signalName(n int) string {
+	if n == 0 {
+		return ""
+	}
+	names := map[int]string{1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL",
+		11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS"}
+	if name, ok := names[n]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", n)
+}

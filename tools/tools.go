@@ -1,0 +1,221 @@
+// Package tools holds the things the model may do, one file each with its
+// description beside it. A tool turns the model's arguments into a Call that
+// says what would happen (approvals.Action); it runs only with a Permit that
+// was minted for exactly that action. No tool opens a file or starts a program
+// by itself: commands and the file worker run through exec, in the sandbox.
+//
+// The words of errors and results are for the model: what was wrong, where, and
+// what to write instead.
+package tools
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+// Tool is one thing the model may do.
+type Tool interface {
+	// Spec describes it to the model.
+	Spec() model.ToolSpec
+	// Plan reads the arguments as the model wrote them. It looks at the file
+	// system through the Resolver alone and changes nothing. The error is in
+	// words for the model.
+	Plan(arguments string) (Call, error)
+}
+
+// Call is one planned use of a tool.
+type Call interface {
+	// Action is what would happen, for the gate to judge and the person to read.
+	Action() approvals.Action
+	// Run does it under the policy of p, which must have been minted for
+	// exactly Action. What goes wrong in the doing is a Result for the model;
+	// an error means that nothing was done: no permit, no sandbox, or ctx ended.
+	Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error)
+}
+
+// Stage is what a call runs on.
+type Stage struct {
+	Exec *exec.Runner
+	// Output receives a command's output as it comes; may be nil.
+	Output exec.Sink
+	// Asking: somebody can answer a question. Where nobody can, no result
+	// suggests to ask.
+	Asking bool
+	Mode   approvals.Mode
+}
+
+// Outcomes of a Result.
+const (
+	OK          = "ok"
+	Failed      = "failed"
+	Refused     = "refused"
+	Interrupted = "interrupted"
+	TimedOut    = "timed_out"
+)
+
+// Result is what a call did.
+type Result struct {
+	// Text is for the model.
+	Text string
+	// Failed marks Text as the report of an error.
+	Failed bool
+	// Outcome is OK, Failed, Refused, Interrupted or TimedOut.
+	Outcome string
+	// Exit is a command's exit status; -1 when a signal ended it.
+	Exit int
+	// Signal names the signal that ended a command ("SIGKILL").
+	Signal string
+	// Output is what Text shows of a command's output; Spill is the file that
+	// holds all of it when it was cut.
+	Output, Spill string
+	// Message is one line for the person: what was done or went wrong.
+	Message  string
+	Duration time.Duration
+	// Limit is the limit a command ran into.
+	Limit   sandbox.Limit
+	Verdict sandbox.Verdict
+	// Denied: the sandbox or its policy refused something that mattered.
+	Denied  bool
+	Changes []Change
+	// Plan and Explanation are set by update_plan.
+	Plan        []Step
+	Explanation string
+}
+
+// Change is one file a call changed.
+type Change struct {
+	Path string
+	// Kind is "add", "update", "delete" or "move" (then From is set).
+	Kind, From string
+	// Diff is unified, at most 256 KiB.
+	Diff           string
+	Added, Removed int
+}
+
+// Step is one line of the plan; Status is "pending", "in_progress" or
+// "completed".
+type Step struct{ Step, Status string }
+
+// Options is what the tools need to know.
+type Options struct {
+	// Workspace is the canonical folder that relative paths mean.
+	Workspace string
+	Resolver  sandbox.Resolver
+	// AllowedWorkdirs are the folders a command may start in or below; empty
+	// means the workspace alone.
+	AllowedWorkdirs []string
+	// Disabled names the tools that are switched off.
+	Disabled map[string]bool
+	// Shell is the absolute path of bash or sh.
+	Shell string
+	// Ripgrep is the absolute path of rg; empty where there is none.
+	Ripgrep string
+}
+
+// Set is the tools of a session.
+type Set struct {
+	order    []string
+	tools    map[string]Tool
+	disabled map[string]bool
+}
+
+// All returns every tool, those in o.Disabled switched off.
+func All(o Options) *Set {
+	paths := paths{o.Resolver, o.Workspace}
+	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
+	for _, t := range []Tool{
+		&shellTool{paths: paths, shell: o.Shell, workdirs: o.AllowedWorkdirs},
+		&applyPatchTool{paths: paths},
+		&readFileTool{paths: paths},
+		&listFilesTool{paths: paths},
+		&searchTool{paths: paths, ripgrep: o.Ripgrep},
+		&updatePlanTool{},
+	} {
+		name := t.Spec().Name
+		s.order = append(s.order, name)
+		s.tools[name] = t
+	}
+	return s
+}
+
+// Specs describes the tools that are switched on.
+func (s *Set) Specs() []model.ToolSpec {
+	var out []model.ToolSpec
+	for _, name := range s.Names() {
+		out = append(out, s.tools[name].Spec())
+	}
+	return out
+}
+
+// Names lists the tools that are switched on.
+func (s *Set) Names() []string {
+	return slices.DeleteFunc(slices.Clone(s.order), func(name string) bool { return s.disabled[name] })
+}
+
+// Plan plans a call. The error is in words for the model, also for a tool that
+// does not exist or is switched off.
+func (s *Set) Plan(c model.ToolCall) (Call, error) {
+	t := s.tools[c.Name]
+	switch {
+	case t == nil:
+		hint := ""
+		if near := nearest(c.Name, slices.Sorted(maps.Keys(s.tools))); near != "" && !s.disabled[near] {
+			hint = fmt.Sprintf(" Did you mean %s?", near)
+		}
+		return nil, fmt.Errorf("there is no tool %s; the tools are %s.%s", show(c.Name), strings.Join(s.Names(), ", "), hint)
+	case s.disabled[c.Name]:
+		return nil, fmt.Errorf("the tool %s is switched off in the user's settings; do without it: the tools are %s", c.Name, strings.Join(s.Names(), ", "))
+	}
+	planned, err := t.Plan(c.Arguments)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	if own, ok := planned.(*call); ok {
+		own.action.CallID = c.ID
+	}
+	return planned, nil
+}
+
+// call is every tool's Call: the permit is checked here, once for all of them.
+type call struct {
+	action approvals.Action
+	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
+}
+
+func (c *call) Action() approvals.Action { return c.action }
+
+func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error) {
+	policy, err := p.Policy(c.action)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
+	}
+	begun := time.Now()
+	r, err := c.run(ctx, policy, s)
+	if r.Duration == 0 {
+		r.Duration = time.Since(begun)
+	}
+	return r, err
+}
+
+// failed is a result that reports an error.
+func failed(format string, args ...any) Result {
+	text := fmt.Sprintf(format, args...)
+	return Result{Text: text, Failed: true, Outcome: Failed, Message: oneLine(text)}
+}
+
+// done is a result that went well.
+func done(text, message string) Result {
+	return Result{Text: text, Outcome: OK, Message: message}
+}

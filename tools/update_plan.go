@@ -1,0 +1,97 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed update_plan.md
+var updatePlanText string
+
+//go:embed schema/update_plan.json
+var updatePlanSchema json.RawMessage
+
+const updatePlanExample = `{"plan": [{"step": "Find the cause", "status": "completed"}, {"step": "Fix it", "status": "in_progress"}, {"step": "Test", "status": "pending"}]}`
+
+type updatePlanArguments struct {
+	Explanation string     `json:"explanation,omitempty" jsonschema:"One sentence on what changed in the plan."`
+	Plan        []planStep `json:"plan" jsonschema:"All steps, in order."`
+}
+
+type planStep struct {
+	Step   string `json:"step" jsonschema:"What is done, in a few words."`
+	Status string `json:"status" jsonschema:"How far the step is."`
+}
+
+// Statuses of a step.
+var stepStatuses = []string{"pending", "in_progress", "completed"}
+
+// Bounds of a plan: more is no overview.
+const (
+	maxSteps = 100
+	maxStep  = 1000
+)
+
+type updatePlanTool struct{}
+
+func (*updatePlanTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "update_plan", Description: strings.TrimSpace(updatePlanText), Schema: updatePlanSchema}
+}
+
+func (*updatePlanTool) Plan(arguments string) (Call, error) {
+	var a updatePlanArguments
+	if err := decode(arguments, &a, updatePlanExample); err != nil {
+		return nil, err
+	}
+	steps, err := a.steps()
+	if err != nil {
+		return nil, err
+	}
+	completed := 0
+	for _, s := range steps {
+		if s.Status == "completed" {
+			completed++
+		}
+	}
+	action := approvals.Action{Tool: "update_plan", Kind: approvals.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, plural(len(steps), "step"))}
+	return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) {
+		r := done("The plan is shown to the user.", action.Title)
+		r.Plan, r.Explanation = steps, cut(strings.TrimSpace(a.Explanation), maxStep)
+		return r, nil
+	}}, nil
+}
+
+func (a *updatePlanArguments) steps() ([]Step, error) {
+	if len(a.Plan) == 0 || len(a.Plan) > maxSteps {
+		return nil, fmt.Errorf("the plan has %d steps; it must have 1 to %d", len(a.Plan), maxSteps)
+	}
+	var steps []Step
+	working := 0
+	for i, p := range a.Plan {
+		text := strings.TrimSpace(p.Step)
+		known := false
+		for _, s := range stepStatuses {
+			known = known || s == p.Status
+		}
+		switch {
+		case text == "" || len(text) > maxStep:
+			return nil, fmt.Errorf("plan[%d].step must have 1 to %d characters", i, maxStep)
+		case !known:
+			return nil, fmt.Errorf("plan[%d].status must be one of %s, not %s", i, strings.Join(stepStatuses, ", "), show(p.Status))
+		}
+		if p.Status == "in_progress" {
+			if working++; working > 1 {
+				return nil, fmt.Errorf("plan[%d] is the second step in_progress; at most one step can be", i)
+			}
+		}
+		steps = append(steps, Step{text, p.Status})
+	}
+	return steps, nil
+}

@@ -1,0 +1,208 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// What an entry is, in the worker's words.
+const (
+	fileType    exec.FileType = "file"
+	folderType  exec.FileType = "folder"
+	symlinkType exec.FileType = "symlink"
+)
+
+// Bounds of one walk.
+const (
+	// maxWalk is how many entries are looked at.
+	maxWalk = 200_000
+	// maxDepth is how deep folders are followed.
+	maxDepth = 64
+)
+
+// walker lists what is below a folder, level by level: one question to the
+// worker a level, not one a folder. Ignored entries, .git and what the policy
+// hides are left out; symbolic links are named and not followed.
+type walker struct {
+	files  *exec.Files
+	policy sandbox.Policy
+	// depth is how many levels are gone down; the first is 1.
+	depth int
+	// visit is told every entry, level by level, each level sorted; false ends
+	// the walk.
+	visit func(e entry) bool
+
+	seen int
+	// cut is set when a bound ended the walk early.
+	cut bool
+	// unreadable counts folders that could not be listed.
+	unreadable int
+}
+
+// entry is one file, folder or link.
+type entry struct {
+	path string // absolute
+	kind exec.FileType
+	size int64
+	// unopened: a folder that lies at the last level, or could not be read.
+	unopened bool
+}
+
+// level is one folder to list and the rules that hold in it.
+type level struct {
+	path  string
+	rules *ignores
+}
+
+// walk goes through root.
+func (w *walker) walk(ctx context.Context, root string, rules *ignores) error {
+	next := []level{{root, rules}}
+	for depth := 1; len(next) > 0; depth++ {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		var err error
+		if next, err = w.oneLevel(next, depth); err != nil || w.cut {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLevel lists folders and returns those below them that are still to do.
+func (w *walker) oneLevel(folders []level, depth int) ([]level, error) {
+	names := make([]string, len(folders))
+	for i, f := range folders {
+		names[i] = f.path
+	}
+	left := maxWalk - w.seen
+	listings, err := w.files.ReadDirs(names, left)
+	if err != nil {
+		return nil, err
+	}
+	var next []level
+	for i, l := range listings {
+		if l.Err != nil {
+			if len(folders) == 1 && depth == 1 {
+				return nil, l.Err
+			}
+			w.unreadable++
+			continue
+		}
+		w.seen += len(l.Entries)
+		below, ok := w.folder(folders[i], l.Entries, depth)
+		next = append(next, below...)
+		if !ok || l.More {
+			w.cut = true
+			return nil, nil
+		}
+	}
+	return next, nil
+}
+
+// folder tells the entries of one folder.
+func (w *walker) folder(f level, entries []exec.FileEntry, depth int) ([]level, bool) {
+	rules := w.rules(f, entries)
+	var next []level
+	for _, e := range entries {
+		p := path.Join(f.path, e.Name)
+		folder := e.Type == folderType
+		if e.Name == ".git" || strings.ContainsRune(e.Name, 0) || rules.ignored(p, folder) || !w.policy.JudgeRead(p).Allowed {
+			continue
+		}
+		deeper := folder && depth < w.depth && depth < maxDepth
+		if !w.visit(entry{path: p, kind: e.Type, size: e.Size, unopened: folder && !deeper}) {
+			return nil, false
+		}
+		if deeper {
+			next = append(next, level{p, rules})
+		}
+	}
+	return next, true
+}
+
+// rules adds the folder's own .gitignore, if it has one.
+func (w *walker) rules(f level, entries []exec.FileEntry) *ignores {
+	i := slices.IndexFunc(entries, func(e exec.FileEntry) bool { return e.Name == ".gitignore" && e.Type == fileType })
+	if i < 0 {
+		return f.rules
+	}
+	return withFile(w.files, f.rules, f.path, path.Join(f.path, ".gitignore"))
+}
+
+// withFile adds the rules of one file, if it can be read.
+func withFile(files *exec.Files, rules *ignores, base, name string) *ignores {
+	data, _, err := files.ReadFile(name, 0, maxIgnore)
+	if err != nil {
+		return rules
+	}
+	return rules.withRules(base, data)
+}
+
+// rulesAbove collects what holds in folder from outside of it: from the top of
+// its repository, or of the workspace where there is none, down to its parent.
+func rulesAbove(files *exec.Files, workspace, folder string) *ignores {
+	var above []string // from folder upwards
+	top := ""
+	for dir := folder; len(above) < maxDepth; dir = path.Dir(dir) {
+		above = append(above, dir)
+		if _, err := files.Stat(path.Join(dir, ".git")); err == nil {
+			top = dir
+			break
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	var rules *ignores
+	if top != "" {
+		rules = withFile(files, nil, top, path.Join(top, ".git/info/exclude"))
+	} else {
+		top = workspace
+	}
+	for _, dir := range slices.Backward(above) {
+		if sandbox.Covers(top, dir) && dir != folder {
+			rules = withFile(files, rules, dir, path.Join(dir, ".gitignore"))
+		}
+	}
+	return rules
+}
+
+// comparePaths orders paths as a walk would meet them: a folder's content right
+// below it.
+func comparePaths(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// below is the path relative to root.
+func below(root, p string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p, root), "/")
+}
+
+// notes joins remarks at the end of a listing.
+func notes(remarks ...string) string {
+	remarks = slices.DeleteFunc(remarks, func(s string) bool { return s == "" })
+	if len(remarks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%s)", strings.Join(remarks, "; "))
+}

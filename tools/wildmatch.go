@@ -1,0 +1,301 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// pathPattern is a pattern of git's wildmatch over the components of a path:
+// "*", "?" and "[...]" stay inside one component, a component "**" stands for
+// any number of them. Matching takes at most length of pattern times length of
+// path: patterns come from files and from the model.
+type pathPattern []string
+
+func newPathPattern(s string) pathPattern {
+	return strings.Split(strings.ReplaceAll(s, `\/`, "/"), "/")
+}
+
+// match matches a relative path without "." and "..". A trailing "**" wants at
+// least one component.
+func (p pathPattern) match(name string) bool {
+	parts := strings.Split(name, "/")
+	i, j := 0, 0         // in p, in parts
+	retry, from := -1, 0 // the last "**" and where it was tried last
+	for j < len(parts) {
+		switch {
+		case i < len(p) && isStars(p[i]):
+			if i == len(p)-1 {
+				return true
+			}
+			retry, from = i, j
+			i++
+		case i < len(p) && matchName(p[i], parts[j]):
+			i++
+			j++
+		case retry >= 0:
+			from++
+			i, j = retry+1, from
+		default:
+			return false
+		}
+	}
+	return i == len(p)
+}
+
+func isStars(s string) bool { return len(s) > 1 && strings.Trim(s, "*") == "" }
+
+// matchName matches one component by its bytes.
+func matchName(pattern, name string) bool {
+	i, j := 0, 0
+	retry, from := -1, 0 // behind the last "*", and where it was tried last
+	for j < len(name) {
+		if i < len(pattern) && pattern[i] == '*' {
+			i++
+			retry, from = i, j
+			continue
+		}
+		if n := matchByte(pattern[i:], name[j]); n > 0 {
+			i += n
+			j++
+			continue
+		}
+		if retry < 0 {
+			return false
+		}
+		from++
+		i, j = retry, from
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}
+
+// matchByte matches c with what the pattern begins with, and returns how much
+// of the pattern that was; 0 when it does not match.
+func matchByte(pattern string, c byte) int {
+	switch {
+	case pattern == "":
+		return 0
+	case pattern[0] == '?':
+		return 1
+	case pattern[0] == '[':
+		return matchClass(pattern, c)
+	case pattern[0] == '\\':
+		if len(pattern) > 1 && pattern[1] == c {
+			return 2
+		}
+		return 0
+	case pattern[0] == c:
+		return 1
+	}
+	return 0
+}
+
+// matchClass matches c with the bracket expression at the start of pattern. One
+// that is not closed matches nothing.
+func matchClass(pattern string, c byte) int {
+	i := 1
+	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
+	if negated {
+		i++
+	}
+	found := false
+	for first := true; ; first = false {
+		if i >= len(pattern) {
+			return 0
+		}
+		if pattern[i] == ']' && !first {
+			break
+		}
+		if strings.HasPrefix(pattern[i:], "[:") {
+			if name, _, ok := strings.Cut(pattern[i+2:], ":]"); ok {
+				in, known := posixClass(name, c)
+				if !known {
+					return 0
+				}
+				found = found || in
+				i += len(name) + 4
+				continue
+			}
+		}
+		lo, n := classByte(pattern[i:])
+		i += n
+		if n == 0 {
+			return 0
+		}
+		hi := lo
+		if i+1 < len(pattern) && pattern[i] == '-' && pattern[i+1] != ']' {
+			var n int
+			hi, n = classByte(pattern[i+1:])
+			if n == 0 {
+				return 0
+			}
+			i += 1 + n
+		}
+		found = found || lo <= c && c <= hi
+	}
+	if found == negated {
+		return 0
+	}
+	return i + 1
+}
+
+// classByte reads one byte of a bracket expression, perhaps escaped.
+func classByte(s string) (byte, int) {
+	if s[0] != '\\' {
+		return s[0], 1
+	}
+	if len(s) < 2 {
+		return 0, 0
+	}
+	return s[1], 2
+}
+
+// posixClass knows the classes of wildmatch in the C locale.
+func posixClass(name string, c byte) (in, known bool) {
+	lower, upper, digit := c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9'
+	graph := c > ' ' && c < 0x7f
+	switch name {
+	case "alnum":
+		return lower || upper || digit, true
+	case "alpha":
+		return lower || upper, true
+	case "blank":
+		return c == ' ' || c == '\t', true
+	case "cntrl":
+		return c < ' ' || c == 0x7f, true
+	case "digit":
+		return digit, true
+	case "graph":
+		return graph, true
+	case "lower":
+		return lower, true
+	case "print":
+		return graph || c == ' ', true
+	case "punct":
+		return graph && !lower && !upper && !digit, true
+	case "space":
+		return c == ' ' || c >= '\t' && c <= '\r', true
+	case "upper":
+		return upper, true
+	case "xdigit":
+		return digit || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F', true
+	}
+	return false, false
+}
+
+// glob is what the model gives to choose files: like a line of .gitignore, with
+// {a,b} for alternatives and a leading "!" for all but these.
+type glob struct {
+	any     []pathPattern
+	negated bool
+	byName  bool // no slash: the last component alone is matched
+}
+
+// maxBraces bounds the alternatives of one glob.
+const maxBraces = 64
+
+// newGlob reads a glob; the empty one matches everything.
+func newGlob(s string) (*glob, error) {
+	if s == "" {
+		return nil, nil
+	}
+	if len(s) > 1024 {
+		return nil, fmt.Errorf("the glob has %d characters; at most 1024 are taken", len(s))
+	}
+	g := &glob{}
+	s, g.negated = strings.CutPrefix(s, "!")
+	s = strings.TrimPrefix(s, "./")
+	all, err := braces([]string{s})
+	if err != nil {
+		return nil, err
+	}
+	g.byName = !strings.Contains(s, "/")
+	for _, a := range all {
+		a = strings.TrimPrefix(a, "/")
+		if strings.HasSuffix(a, "/") {
+			a += "**"
+		}
+		if a == "" || slices.Contains(strings.Split(a, "/"), "..") {
+			return nil, fmt.Errorf("the glob %q names nothing below the folder; write it relative to path, like \"**/*.go\"", s)
+		}
+		g.any = append(g.any, newPathPattern(a))
+	}
+	return g, nil
+}
+
+// match says whether the file at the relative path is chosen.
+func (g *glob) match(rel string) bool {
+	if g == nil {
+		return true
+	}
+	name := rel
+	if g.byName {
+		name = rel[strings.LastIndexByte(rel, '/')+1:]
+	}
+	return slices.ContainsFunc(g.any, func(p pathPattern) bool { return p.match(name) }) != g.negated
+}
+
+// braces replaces {a,b} by its alternatives, the first pair first.
+func braces(in []string) ([]string, error) {
+	for {
+		var out []string
+		changed := false
+		for _, s := range in {
+			open := strings.IndexByte(s, '{')
+			end := -1
+			if open >= 0 {
+				end = matchingBrace(s, open)
+			}
+			if end < 0 {
+				out = append(out, s)
+				continue
+			}
+			changed = true
+			for _, a := range alternatives(s[open+1 : end]) {
+				out = append(out, s[:open]+a+s[end+1:])
+			}
+		}
+		if len(out) > maxBraces {
+			return nil, fmt.Errorf("the glob has more than %d alternatives in braces", maxBraces)
+		}
+		if !changed {
+			return out, nil
+		}
+		in = out
+	}
+}
+
+func matchingBrace(s string, open int) int {
+	depth := 0
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// alternatives cuts at the commas that stand in no inner braces.
+func alternatives(s string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				out = append(out, s[start:i])
+				start = i + 1
+			}
+		}
+	}
+	return append(out, s[start:])
+}

@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// app is the one tea.Model: it owns all state of the screen. Update changes it
+// and performs no IO; what must happen outside is a tea.Cmd.
+type app struct {
+	// What the screen hands in.
+	box       *mailbox
+	turn      func(text string) tea.Cmd
+	interrupt func()
+	now       func() time.Time
+	still     bool
+	mouse     bool
+	home      string
+	// initial is sent as the first message.
+	initial string
+
+	width, height int
+	theme         *theme
+	keys          keymap
+	facts         facts
+	transcript    transcript
+	composer      composer
+	questions     questions
+	panel         *panel
+	menu          menu
+
+	// working: a turn runs, since then; echo is its message, shown already.
+	working bool
+	since   time.Time
+	echo    string
+	outcome string
+	// queued are messages for after the turn.
+	queued []string
+
+	// What events refer to.
+	tools    map[string]*entry
+	asked    []*asked
+	answer   *entry
+	thought  *entry
+	request  int // index of the first entry of the current request
+	retrying *notice
+
+	stirs   int
+	frame   int
+	ticking bool
+	quitAt  time.Time
+	hint    string
+	hints   int
+
+	// rows are what was drawn last; what is selected is selected of them.
+	rows      []string
+	selection selection
+
+	drawn tea.View
+	fresh bool
+	seq   int
+}
+
+func newApp(box *mailbox, now func() time.Time) *app {
+	return &app{
+		box: box, now: now, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
+		transcript: transcript{follow: true}, tools: map[string]*entry{},
+		turn: func(string) tea.Cmd { return nil }, interrupt: func() {},
+	}
+}
+
+// Init asks the terminal for its background and waits for events.
+func (m *app) Init() tea.Cmd {
+	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.box.wait(0)}
+	if text := m.initial; strings.TrimSpace(text) != "" {
+		cmds = append(cmds, func() tea.Msg { return submitMsg{text} })
+	}
+	return tea.Batch(cmds...)
+}
+
+// View draws the screen; what did not change since the last time is not drawn.
+func (m *app) View() tea.View {
+	if m.width == 0 || m.height == 0 {
+		return tea.View{AltScreen: true}
+	}
+	if !m.fresh {
+		m.drawn, m.fresh = m.draw(), true
+	}
+	return m.drawn
+}
+
+func (m *app) canvas() canvas {
+	frame := m.frame
+	if m.still {
+		frame = -1
+	}
+	return canvas{theme: m.theme, width: m.width, home: m.home, now: m.now(), frame: frame, seq: m.seq}
+}
+
+// draw puts the parts where arrange says.
+func (m *app) draw() tea.View {
+	m.seq++
+	w, t := m.width, m.theme
+	q := m.questions.front()
+	need := wants{menu: len(matching(m.composer.text)), composer: len(m.composer.rows(m.composerWidth()))}
+	var asked []string
+	cx, cy := -1, -1
+	if q != nil && m.panel == nil {
+		asked, cx, cy = q.view(t, w, max(m.height-leastTranscript-4, 4), m.home, m.now(), len(m.questions.queue)-1)
+		need.question = len(asked)
+	}
+	waiting := m.waitingLines(t, w)
+	need.queued = len(waiting)
+	a := arrange(m.height, need)
+	if q != nil && m.panel == nil && a.question.height < len(asked) {
+		asked, cx, cy = q.view(t, w, a.question.height, m.home, m.now(), len(m.questions.queue)-1)
+	}
+	lines := make([]string, 0, m.height)
+	if m.panel != nil {
+		lines = append(lines, m.panel.view(t, w, a.transcript.height)...)
+	} else {
+		lines = append(lines, m.transcript.view(m.canvas(), a.transcript.height)...)
+	}
+	lines = append(lines, asked[:min(len(asked), a.question.height)]...)
+	if a.status.height > 0 {
+		lines = append(lines, m.status(t, w))
+	}
+	lines = append(lines, waiting[:a.queued.height]...)
+	if a.menu.height > 0 {
+		lines = append(lines, m.menu.view(t, w, matching(m.composer.text))[:a.menu.height]...)
+	}
+	if a.rule.height > 0 {
+		lines = append(lines, t.paint(faint, strings.Repeat("─", w)))
+	}
+	text, x, y := m.composer.view(t, m.composerWidth(), a.composer.height)
+	for i, l := range text {
+		prompt := "  "
+		if i == 0 && m.composer.top == 0 {
+			prompt = t.paint(accent, "›") + " "
+		}
+		lines = append(lines, prompt+l)
+	}
+	if a.footer.height > 0 {
+		lines = append(lines, m.facts.footer(t, w))
+	}
+	m.rows = lines[:min(len(lines), m.height)]
+	v := tea.View{Content: strings.Join(m.selection.mark(m.rows), "\n"), AltScreen: true}
+	if m.mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
+	switch {
+	case cy >= 0:
+		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
+	case m.panel == nil && (q == nil || !q.armed):
+		v.Cursor = tea.NewCursor(x+gutter, a.composer.top+y)
+	}
+	return v
+}
+
+// composerWidth leaves the gutter and the column the cursor stands in behind a
+// full row.
+func (m *app) composerWidth() int { return max(m.width-gutter-1, 4) }
+
+// status is the line above the message: what goes on, and what one can do.
+func (m *app) status(t *theme, w int) string {
+	var left, right []span
+	switch {
+	case m.hint != "":
+		left = []span{{"  " + m.hint, warn}}
+	case m.questions.front() != nil && m.panel == nil:
+		// The question above says all there is to say.
+	case m.questions.front() != nil:
+		left = []span{{"?", warn}, {" a question waits behind this page", text}}
+	case m.working:
+		left = []span{{spinner(m.canvas().frame), accent}, {" Working", text}}
+		if d := m.now().Sub(m.since); d >= time.Second {
+			left = append(left, span{" " + elapsed(d.Truncate(time.Second)), dim})
+		}
+		left = append(left, span{"   " + keyName(keyFor(everywhere, actBack)), accent}, span{" interrupts", dim})
+		if !m.composer.empty() {
+			left = append(left, span{"  " + keyName(keyFor(inComposer, actSend)), accent}, span{" steers", dim},
+				span{"  " + keyName(keyFor(inComposer, actQueue)), accent}, span{" queues", dim})
+		}
+	}
+	if !m.transcript.follow && m.panel == nil {
+		right = []span{{"↓ ", accent}, {"Ctrl+End follows ", dim}}
+	}
+	return t.justify(w, left, right)
+}
+
+// waitingLines are the messages that were not delivered yet.
+func (m *app) waitingLines(t *theme, w int) []string {
+	const most = 3
+	var out []string
+	line := func(said, when string) {
+		out = append(out, t.row(w-1, span{"  ↳ ", faint}, span{when + "  ", dim}, span{strings.TrimSpace(said), text}))
+	}
+	for _, s := range m.box.waiting() {
+		line(s, "next")
+	}
+	for _, s := range m.queued {
+		line(s, "after the turn")
+	}
+	if len(out) > most {
+		rest := len(out) - most + 1
+		out = append(out[:most-1], t.row(w-1, span{"  ↳ … and " + count(rest) + " more", dim}))
+	}
+	return out
+}

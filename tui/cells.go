@@ -1,0 +1,269 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Everything that reaches the screen is measured and made harmless here. Text
+// from the model, from commands and from files is hostile: a control, a
+// bidirectional override or an invisible character in it is shown by name and
+// never obeyed, so what the person reads is what stands there.
+
+// tabWidth is the distance of tab stops in shown text.
+const tabWidth = 4
+
+// maxCluster bounds one grapheme cluster in bytes: stacked combining marks
+// beyond it are shown by name. The longest emoji in use, a family with skin
+// tones, has 41.
+const maxCluster = 64
+
+// cell takes the first grapheme cluster of s (not empty), standing in column
+// col. It returns how many bytes it spans, what to show for it, and how many
+// columns that takes. shown holds no control and no tab.
+func cell(s string, col int) (size int, shown string, width int) {
+	c := s[0]
+	if c >= 0x20 && c < 0x7f && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+		return 1, s[:1], 1
+	}
+	if c == '\t' {
+		n := tabWidth - col%tabWidth
+		return 1, "    "[:n], n
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && n == 1 {
+		return 1, "\uFFFD", 1
+	}
+	if name := named(r); name != "" {
+		return n, name, len([]rune(name))
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		// A mark with no letter to stand on would vanish or move to a neighbour.
+		return n, codepoint(r), len(codepoint(r))
+	}
+	cluster, w := ansi.FirstGraphemeCluster(head(s), ansi.GraphemeWidth)
+	if len(cluster) > maxCluster || cluster == "" {
+		cluster, w = s[:n], ansi.StringWidth(s[:n])
+	}
+	if end := harmless(cluster); end < len(cluster) {
+		if end == 0 {
+			return n, codepoint(r), len(codepoint(r))
+		}
+		cluster = cluster[:end]
+		w = ansi.StringWidth(cluster)
+	}
+	if w <= 0 {
+		return n, codepoint(r), len(codepoint(r))
+	}
+	return len(cluster), cluster, w
+}
+
+// head bounds what is looked at for one cluster: text made of marks alone would
+// else be read to its end for each of them.
+func head(s string) string {
+	if len(s) <= maxCluster+utf8.UTFMax {
+		return s
+	}
+	n := maxCluster + utf8.UTFMax
+	for n > maxCluster && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// harmless returns how many bytes of a cluster may be shown as they are: up to
+// the first rune that hides something. Joiners and variation selectors pass
+// only where they form an emoji or a ligature, behind a visible rune.
+func harmless(cluster string) int {
+	for i, r := range cluster {
+		if i == 0 {
+			continue
+		}
+		if r == '\u200d' || r == '\ufe0f' || r == '\ufe0e' || r == '\u200c' {
+			continue
+		}
+		if named(r) != "" || r == utf8.RuneError {
+			return i
+		}
+	}
+	return len(cluster)
+}
+
+// named returns the visible name of a rune that must not be shown as itself,
+// or "".
+func named(r rune) string {
+	switch {
+	case r < 0x20:
+		return string(rune(0x2400 + r))
+	case r == 0x7f:
+		return "␡"
+	case r < 0xa0 && r >= 0x80, unicode.Is(hidden, r):
+		return codepoint(r)
+	}
+	return ""
+}
+
+func codepoint(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
+
+// hidden are the runes that change direction, join, space or tag text without
+// being seen (Unicode 17: Cf without the visible Arabic and Syriac signs, the
+// line separators, and the letters that are drawn as nothing).
+var hidden = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x00ad, 0x00ad, 1}, {0x034f, 0x034f, 1}, {0x061c, 0x061c, 1},
+		{0x115f, 0x1160, 1}, {0x17b4, 0x17b5, 1}, {0x180b, 0x180f, 1},
+		{0x200b, 0x200f, 1}, {0x2028, 0x202e, 1}, {0x2060, 0x206f, 1},
+		{0x2800, 0x2800, 1}, {0x3164, 0x3164, 1}, {0xfe00, 0xfe0f, 1},
+		{0xfeff, 0xfeff, 1}, {0xffa0, 0xffa0, 1}, {0xfff0, 0xfffb, 1},
+	},
+	R32: []unicode.Range32{
+		{0x13430, 0x13455, 1}, {0x1bca0, 0x1bca3, 1}, {0x1d173, 0x1d17a, 1}, {0xe0000, 0xe0fff, 1},
+	},
+}
+
+// plain reports whether s is printable ASCII: shown as it is, a column a byte.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// show makes s harmless in one line: a newline is shown too.
+func show(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	col := 0
+	for len(s) > 0 {
+		n, shown, w := cell(s, col)
+		b.WriteString(shown)
+		s, col = s[n:], col+w
+	}
+	return b.String()
+}
+
+// width is the number of columns show(s) takes.
+func width(s string) int {
+	if plain(s) {
+		return len(s)
+	}
+	col := 0
+	for len(s) > 0 {
+		n, _, w := cell(s, col)
+		s, col = s[n:], col+w
+	}
+	return col
+}
+
+// cut shows s in at most w columns, ending in … when something was left off.
+func cut(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	if plain(s) && len(s) <= w {
+		return s
+	}
+	var b strings.Builder
+	col, keep := 0, 0
+	for rest := s; len(rest) > 0; {
+		n, shown, cw := cell(rest, col)
+		if col+cw > w {
+			return b.String()[:keep] + "…"
+		}
+		b.WriteString(shown)
+		rest, col = rest[n:], col+cw
+		if col < w {
+			keep = b.Len()
+		}
+	}
+	return b.String()
+}
+
+// cutLeft shows the end of s in at most w columns, beginning with … when
+// something was left off: for paths, whose end tells most.
+func cutLeft(s string, w int) string {
+	if width(s) <= w {
+		return show(s)
+	}
+	if w <= 1 {
+		return cut("…", w)
+	}
+	for len(s) > 0 && width(s) > w-1 {
+		n, _, _ := cell(s, 0)
+		s = s[n:]
+	}
+	return "…" + show(s)
+}
+
+// unstyle drops the colours a program printed and the frame of its hyperlinks,
+// which can hide nothing once gone: the text stays. Every other control stays
+// and is shown by cell.
+func unstyle(s string) string {
+	if !strings.ContainsRune(s, 0x1b) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, 0x1b)
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		if n := styleSequence(s); n > 0 {
+			s = s[n:]
+			continue
+		}
+		b.WriteByte(0x1b)
+		s = s[1:]
+	}
+}
+
+// styleSequence returns the length of the SGR sequence or OSC 8 frame at the
+// start of s, or 0.
+func styleSequence(s string) int {
+	switch {
+	case strings.HasPrefix(s, "\x1b["):
+		for i := 2; i < len(s); i++ {
+			switch c := s[i]; {
+			case c == 'm':
+				return i + 1
+			case c >= '0' && c <= '9', c == ';', c == ':':
+			default:
+				return 0
+			}
+		}
+	case strings.HasPrefix(s, "\x1b]8;"):
+		for i := 4; i < len(s) && i < 4096; i++ {
+			switch {
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] < 0x20:
+				return 0
+			}
+		}
+	}
+	return 0
+}
+
+// outputLines splits what a command printed into lines. A carriage return in
+// the middle of a line starts a new one: nothing a program wrote is hidden by
+// what it wrote over it.
+func outputLines(s string) []string {
+	s = strings.TrimRight(unstyle(strings.ReplaceAll(s, "\r\n", "\n")), "\r\n")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(s, "\r", "\n"), "\n")
+}

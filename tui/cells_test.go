@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+func TestHostileTextIsShown(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain", "plain"},
+		{"\x1b[2J", "␛[2J"},
+		{"\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"},
+		{"a\x00b\x7f", "a␀b␡"},
+		{"\u009b31m", "<U+009B>31m"},
+		{"rm \u202egnp.exe", "rm <U+202E>gnp.exe"},
+		{"a\u2066b\u2069", "a<U+2066>b<U+2069>"},
+		{"zero\u200bwidth\ufeff", "zero<U+200B>width<U+FEFF>"},
+		{"soft\u00adhyphen", "soft<U+00AD>hyphen"},
+		{"tag\U000e0041", "tag<U+E0041>"},
+		{"line\u2028sep", "line<U+2028>sep"},
+		{"filler\u3164.", "filler<U+3164>."},
+		{"\u0301alone", "<U+0301>alone"},
+		{"bad\xff\xfeutf", "bad\uFFFD\uFFFDutf"},
+		{"one\r\ntwo", "one␍␊two"},
+		{"é ñ 漢字 👩‍👩‍👧 ✔️", "é ñ 漢字 👩‍👩‍👧 ✔️"},
+		{"e\u0301", "e\u0301"},
+	} {
+		if got := show(c.in); got != c.want {
+			t.Errorf("show(%q) = %q, want %q", c.in, got, c.want)
+		}
+		if got, want := width(c.in), ansi.StringWidth(c.want); got != want {
+			t.Errorf("width(%q) = %d, shown it takes %d", c.in, got, want)
+		}
+	}
+}
+
+func TestStackedMarksAreBounded(t *testing.T) {
+	s := show("a" + strings.Repeat("\u0301", 1000))
+	if !strings.Contains(s, "<U+0301>") {
+		t.Errorf("a thousand combining marks were drawn into one cell: %d bytes", len(s))
+	}
+}
+
+// Text of marks alone once took a second per 20 KB.
+func TestMarksAloneAreReadOnce(t *testing.T) {
+	s := strings.Repeat("\u0301", 1<<17)
+	if got := width(s); got != 8<<17 {
+		t.Errorf("width = %d", got)
+	}
+}
+
+func TestTabsStopEveryFourColumns(t *testing.T) {
+	for in, want := range map[string]string{"\tx": "    x", "a\tx": "a   x", "abc\tx": "abc x", "abcd\tx": "abcd    x"} {
+		if got := show(in); got != want {
+			t.Errorf("show(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		w    int
+		want string
+	}{{"hello", 5, "hello"}, {"hello", 4, "hel…"}, {"漢字漢字", 5, "漢字…"}, {"漢字漢字", 4, "漢…"}, {"x", 0, ""}, {"\x1b\x1b\x1b", 2, "␛…"}} {
+		if got := cut(c.in, c.w); got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.in, c.w, got, c.want)
+		}
+	}
+	if got := cutLeft("/very/long/path", 8); got != "…ng/path" {
+		t.Errorf("cutLeft = %q", got)
+	}
+}
+
+func TestOutputLines(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"", nil}, {"\n", nil}, {"a\nb\n", []string{"a", "b"}}, {"a\r\nb", []string{"a", "b"}}, {"a\n\nb", []string{"a", "", "b"}},
+		{"10%\r20%\rdone\n", []string{"10%", "20%", "done"}},
+		{"\x1b[32mok\x1b[0m", []string{"ok"}},
+		{"\x1b]8;;http://evil\x1b\\text\x1b]8;;\x07.", []string{"text."}},
+		{"\x1b[2Jx\x1b]8;;http", []string{"\x1b[2Jx\x1b]8;;http"}},
+	} {
+		if got := outputLines(c.in); strings.Join(got, "|") != strings.Join(c.want, "|") || len(got) != len(c.want) {
+			t.Errorf("outputLines(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// harmlessLine fails when a drawn line holds anything but visible characters
+// and the colours we set.
+func harmlessLine(t testing.TB, line string) {
+	t.Helper()
+	for rest := line; rest != ""; {
+		if n := styleSequence(rest); n > 0 && strings.HasPrefix(rest, "\x1b[") {
+			rest = rest[n:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(rest)
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\ufeff' || r == utf8.RuneError && n == 1 {
+			t.Errorf("a drawn line holds %U: %q", r, line)
+			return
+		}
+		rest = rest[n:]
+	}
+}
+
+func FuzzCells(f *testing.F) {
+	for _, s := range nasty() {
+		f.Add(s, 10)
+	}
+	f.Fuzz(func(t *testing.T, s string, w int) { checkCells(t, s, w) })
+}
+
+// checkCells holds for every text: it is consumed, harmless, measured as it is
+// shown, and never wider than its bounds.
+func checkCells(t *testing.T, s string, w int) {
+	w = 1 + (w%80+80)%80
+	harmlessLine(t, show(s))
+	if c := cut(s, w); ansi.StringWidth(c) > w && w > 9 {
+		t.Errorf("cut(%q, %d) is %d wide: %q", s, w, ansi.StringWidth(c), c)
+	}
+	th := newTheme(true)
+	for _, hard := range []bool{false, true} {
+		for _, l := range (wrapper{theme: th, width: w, hard: hard}).lines(span{s, accent}) {
+			harmlessLine(t, l)
+			if n := ansi.StringWidth(l); n > w && w > 9 {
+				t.Errorf("a line wrapped at %d is %d wide: %q", w, n, l)
+			}
+		}
+	}
+}
+
+// nasty are texts that attack a terminal or its reader.
+func nasty() []string {
+	return []string{
+		"\x1b]0;title\x07", "\x1b[31;1mred", "\x1b[?1049l", "\x1bc", "\x9b2J", "\u009d52;c;x\u009c", "\u202e\u2066\u200f\u061c",
+		"\x1b]8;;file:///etc/passwd\x1b\\click\x1b]8;;\x1b\\", strings.Repeat("x", 5000), strings.Repeat("漢", 300), strings.Repeat("a\u0301\u0302", 50),
+		"\r\rover", "tab\tand\x0bvertical\x0c", "\xff\xfe\xfd", "👨‍👩‍👧‍👦🏳️‍🌈🇩🇪", "\u200d\u200d", "\ufe0f", "```\n\x1b[2J\n```", "# \x1b[H\n\n| a | \x07 |\n|---|---|\n| \u202e | b |\n",
+		"[text](javascript:\x1b]0;x\x07)", "&#27;[2J &#x202e;", "<script>\x1b</script>", "> > > > > > > > > > > > > > > > deep", strings.Repeat("- ", 40) + "x", "\n\n\n\n",
+	}
+}
+
+func TestCellsOnNastyText(t *testing.T) {
+	for i, s := range nasty() {
+		checkCells(t, s, 10+i*7)
+	}
+}

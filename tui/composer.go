@@ -1,0 +1,222 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// A paste above either bound is folded into a chip: one cell that stands for
+	// text kept whole outside the editor.
+	chipChars = 2000
+	chipLines = 10
+	// firstChip is the first of the private-use runes that stand for chips
+	// (plane 15). Pasted and typed runes of that plane are replaced.
+	firstChip = rune(0xf0000)
+	lastChip  = rune(0xffffd)
+	// maxUndo bounds the undo history; typing in a row is one step.
+	maxUndo = 100
+)
+
+// composer is the message editor. Its text is one string with a cursor that
+// stands between grapheme clusters; a big paste is a single rune in it.
+type composer struct {
+	text   string
+	cursor int // byte offset
+	chips  []string
+	// goal is the column up and down try to keep; -1 when unset.
+	goal int
+	// top is the first visible row.
+	top int
+
+	undo    []snapshot
+	typing  bool // the last change was typing: the next goes with it
+	history history
+}
+
+type snapshot struct {
+	text   string
+	cursor int
+}
+
+func newComposer() composer { return composer{goal: -1} }
+
+func (c *composer) empty() bool { return c.text == "" }
+
+// value is the whole text, every chip replaced by what was pasted.
+func (c *composer) value() string {
+	if !strings.ContainsFunc(c.text, isChip) {
+		return c.text
+	}
+	var b strings.Builder
+	for _, r := range c.text {
+		if isChip(r) && int(r-firstChip) < len(c.chips) {
+			b.WriteString(c.chips[r-firstChip])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
+
+// set replaces the text and puts the cursor at its end. Big text becomes a chip.
+func (c *composer) set(s string) {
+	c.save(false)
+	c.text, c.cursor = "", 0
+	c.put(s)
+}
+
+// clear empties the editor; undo and the history bring the text back.
+func (c *composer) clear() {
+	if v := c.value(); strings.TrimSpace(v) != "" {
+		c.history.add(v)
+	}
+	c.set("")
+}
+
+// take returns the message and empties the editor.
+func (c *composer) take() string {
+	v := c.value()
+	c.history.add(v)
+	*c = composer{goal: -1, history: c.history}
+	return v
+}
+
+// typed inserts what was typed.
+func (c *composer) typed(s string) {
+	c.save(true)
+	c.insert(noChips(s))
+}
+
+// paste inserts what was pasted, whole.
+func (c *composer) paste(s string) {
+	c.save(false)
+	c.put(s)
+}
+
+func (c *composer) put(s string) {
+	s = noChips(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
+	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && len(c.chips) <= int(lastChip-firstChip) {
+		c.chips = append(c.chips, s)
+		s = string(firstChip + rune(len(c.chips)-1))
+	}
+	c.insert(s)
+}
+
+func noChips(s string) string {
+	if !strings.ContainsFunc(s, isChip) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if isChip(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+func (c *composer) insert(s string) {
+	c.text = c.text[:c.cursor] + s + c.text[c.cursor:]
+	c.cursor += len(s)
+	c.goal = -1
+}
+
+// save keeps the state before a change for undo.
+func (c *composer) save(typing bool) {
+	if typing && c.typing {
+		return
+	}
+	c.typing = typing
+	c.undo = append(c.undo, snapshot{c.text, c.cursor})
+	if len(c.undo) > maxUndo {
+		c.undo = c.undo[1:]
+	}
+}
+
+func (c *composer) undoLast() {
+	if n := len(c.undo); n > 0 {
+		c.text, c.cursor = c.undo[n-1].text, c.undo[n-1].cursor
+		c.undo, c.typing, c.goal = c.undo[:n-1], false, -1
+	}
+}
+
+// remove deletes text[from:to] and leaves the cursor there.
+func (c *composer) remove(from, to int) {
+	if from < to {
+		c.save(false)
+		c.text, c.cursor = c.text[:from]+c.text[to:], from
+	}
+	c.goal = -1
+}
+
+// next and previous are the places one cluster to the right and to the left.
+func (c *composer) next() int {
+	if c.cursor >= len(c.text) {
+		return len(c.text)
+	}
+	n, _, _ := c.cell(c.text[c.cursor:], 0)
+	return c.cursor + n
+}
+
+func (c *composer) previous() int {
+	at := c.lineStart()
+	if at == c.cursor {
+		return max(c.cursor-1, 0)
+	}
+	for {
+		n, _, _ := c.cell(c.text[at:], 0)
+		if at+n >= c.cursor {
+			return at
+		}
+		at += n
+	}
+}
+
+func (c *composer) lineStart() int { return strings.LastIndexByte(c.text[:c.cursor], '\n') + 1 }
+
+func (c *composer) lineEnd() int {
+	if i := strings.IndexByte(c.text[c.cursor:], '\n'); i >= 0 {
+		return c.cursor + i
+	}
+	return len(c.text)
+}
+
+// wordLeft and wordRight are the places a word away.
+func (c *composer) wordLeft() int {
+	before := strings.TrimRightFunc(c.text[:c.cursor], notWord)
+	return len(strings.TrimRightFunc(before, isWord))
+}
+
+func (c *composer) wordRight() int {
+	rest := strings.TrimLeftFunc(c.text[c.cursor:], notWord)
+	return len(c.text) - len(strings.TrimLeftFunc(rest, isWord))
+}
+
+func isWord(r rune) bool  { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || isChip(r) }
+func notWord(r rune) bool { return !isWord(r) }
+
+func (c *composer) move(to int) { c.cursor, c.goal, c.typing = to, -1, false }
+
+// cell is what stands for the first cluster of s: cell of the screen, or a chip.
+func (c *composer) cell(s string, col int) (size int, shown string, w int) {
+	if r, n := utf8.DecodeRuneInString(s); isChip(r) {
+		label := c.label(r)
+		return n, label, width(label)
+	}
+	return cell(s, col)
+}
+
+// label is how a chip looks.
+func (c *composer) label(r rune) string {
+	if i := int(r - firstChip); i < len(c.chips) {
+		if lines := strings.Count(strings.TrimSuffix(c.chips[i], "\n"), "\n") + 1; lines > 1 {
+			return fmt.Sprintf("[pasted %d lines]", lines)
+		}
+		return fmt.Sprintf("[pasted %d characters]", utf8.RuneCountInString(c.chips[i]))
+	}
+	return "[pasted]"
+}

@@ -1,0 +1,128 @@
+package tui
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/internal/golden"
+)
+
+// What the screen costs on a real terminal, measured from outside. These are
+// figures to read, not limits to fail on.
+
+func benchStart(b *testing.B, mode string) *golden.Terminal {
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = []string{childVariable + "=" + mode, "TERM=xterm-256color", "COLORTERM=truecolor", "HOME=/home/ada"}
+	term := golden.Start(b, cmd, 120, 40)
+	term.WaitFor("Ask codeagent")
+	return term
+}
+
+// end stops a program outside the measured time.
+func end(b *testing.B, term *golden.Terminal) {
+	b.StopTimer()
+	term.Kill()
+	b.StartTimer()
+}
+
+// BenchmarkFirstPaint is the time from the start of the process to the painted
+// composer (of a test binary; the program's own start comes instead of it).
+func BenchmarkFirstPaint(b *testing.B) {
+	for b.Loop() {
+		end(b, benchStart(b, "still"))
+	}
+}
+
+// BenchmarkFirstPaintFloor is the same for a process that only prints: the rest
+// is the screen's part.
+func BenchmarkFirstPaintFloor(b *testing.B) {
+	for b.Loop() {
+		end(b, benchStart(b, "floor"))
+	}
+}
+
+// BenchmarkEcho is the time from a key to its letter on the screen.
+func BenchmarkEcho(b *testing.B) {
+	term := benchStart(b, "moving")
+	term.WaitFor("workspace-write")
+	typed := ""
+	for b.Loop() {
+		c := string(rune('a' + len(typed)%26))
+		typed += c
+		term.Write(c)
+		term.WaitFor("› " + typed)
+		if len(typed) == 60 {
+			term.Write("\x15")
+			term.WaitFor("Ask codeagent")
+			typed = ""
+		}
+	}
+}
+
+// BenchmarkThousandTokens streams 1,000 tokens at 200 a second.
+func BenchmarkThousandTokens(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes five seconds a run")
+	}
+	var cpu time.Duration
+	bytes := 0
+	for b.Loop() {
+		term := benchStart(b, "moving")
+		term.WaitFor("workspace-write")
+		before := term.Written()
+		used := cpuTime(b, term)
+		term.Write("tokens\r")
+		term.WaitFor("All tokens told.")
+		term.WaitGone("Working")
+		cpu += cpuTime(b, term) - used
+		bytes += term.Written() - before
+		term.Kill()
+	}
+	b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(bytes)/1000/float64(b.N), "KB/op")
+}
+
+// cpuTime is what the program has used so far, from /proc.
+func cpuTime(b *testing.B, term *golden.Terminal) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", term.PID()))
+	if err != nil {
+		b.Skipf("no /proc to read the processor time from: %v", err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
+	var user, system int64
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	const ticks = 100 // USER_HZ, the same on every Linux
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// BenchmarkIdle is the processor time and memory of ten idle seconds.
+func BenchmarkIdle(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes ten seconds")
+	}
+	for b.Loop() {
+		term := benchStart(b, "moving")
+		term.WaitFor("workspace-write")
+		used, bytes := cpuTime(b, term), term.Written()
+		time.Sleep(10 * time.Second)
+		b.ReportMetric(float64((cpuTime(b, term)-used).Milliseconds())/10, "cpu-ms/s")
+		b.ReportMetric(float64(term.Written()-bytes)/10, "B/s")
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", term.PID()))
+		if err == nil {
+			_, after, _ := strings.Cut(string(status), "VmRSS:")
+			var kb int
+			fmt.Sscan(after, &kb)
+			b.ReportMetric(float64(kb)/1000, "rss-MB")
+		}
+		term.Kill()
+	}
+}

@@ -1,0 +1,110 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// hunkLine is one line of a unified diff with its number in the new file, or
+// in the old one for a line that is gone.
+type hunkLine struct {
+	sign   byte // ' ', '+', '-', '~' between hunks, '\\' for the note on the last newline
+	number int
+	text   string
+}
+
+// parseDiff reads the hunks of a unified diff; what stands before the first
+// hunk is skipped. A line it does not understand is kept as context.
+func parseDiff(diff string) []hunkLine {
+	var out []hunkLine
+	before, after, in := 0, 0, false
+	for _, line := range strings.Split(strings.TrimSuffix(diff, "\n"), "\n") {
+		if strings.HasPrefix(line, "@@") {
+			if in {
+				out = append(out, hunkLine{sign: '~'})
+			}
+			before, after = hunkStart(line, '-'), hunkStart(line, '+')
+			in = true
+			continue
+		}
+		if !in {
+			continue
+		}
+		sign, rest := byte(' '), line
+		if line != "" {
+			sign, rest = line[0], line[1:]
+		}
+		switch sign {
+		case '+':
+			out = append(out, hunkLine{'+', after, rest})
+			after++
+		case '-':
+			out = append(out, hunkLine{'-', before, rest})
+			before++
+		case '\\':
+			out = append(out, hunkLine{'\\', 0, strings.TrimSpace(rest)})
+		default:
+			out = append(out, hunkLine{' ', after, rest})
+			before, after = before+1, after+1
+		}
+	}
+	return out
+}
+
+// hunkStart reads the first line number behind sign in "@@ -a,b +c,d @@".
+func hunkStart(header string, sign byte) int {
+	i := strings.IndexByte(header, sign)
+	if i < 0 {
+		return 1
+	}
+	digits := header[i+1:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// diffLines draws a diff with line numbers; the sign stands in a column of its
+// own, so it reads without colour.
+func diffLines(t *theme, diff string, w int) []string {
+	hunks := parseDiff(diff)
+	most := 0
+	for _, h := range hunks {
+		most = max(most, h.number)
+	}
+	digits := max(len(strconv.Itoa(most)), 2)
+	var out []string
+	for _, h := range hunks {
+		switch h.sign {
+		case '~':
+			out = append(out, t.paint(faint, strings.Repeat(" ", digits-1)+"⋮"))
+			continue
+		case '\\':
+			out = append(out, t.paint(dim, strings.Repeat(" ", digits+3)+cut(h.text, w-digits-3)))
+			continue
+		}
+		s := dim
+		switch h.sign {
+		case '+':
+			s = style{ink: inkAdded}
+		case '-':
+			s = style{ink: inkGone}
+		}
+		sign := string(rune(h.sign))
+		if h.sign == '-' {
+			sign = "−"
+		}
+		number := span{fmt.Sprintf("%*d ", digits, h.number), faint}
+		out = append(out, wrapper{
+			theme: t, width: w, hard: true,
+			first: []span{number, {sign + " ", s}},
+			rest:  []span{{strings.Repeat(" ", digits+1), text}, {"  ", s}},
+		}.lines(span{h.text, s})...)
+	}
+	return out
+}

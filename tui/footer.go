@@ -1,0 +1,136 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/sandbox"
+)
+
+// facts is what the footer and /status tell about the session.
+type facts struct {
+	session event.SessionStarted
+	started bool
+	usage   event.UsageUpdated
+	home    string
+}
+
+// unnamed stands for a model whose name the provider has not told yet.
+const unnamed = "the provider's model"
+
+// footer is one line: model, sandbox, approvals and what is not enforced on the
+// left, the tokens on the right. The widest form that fits is shown; what is
+// not enforced stays to the last.
+func (f *facts) footer(t *theme, w int) string {
+	if !f.started {
+		return ""
+	}
+	name := span{firstOf(f.session.Model, unnamed), text}
+	if f.session.Tour {
+		name.text = "tour"
+	}
+	policy, asks := policyName(f.session.Policy), span{approvalName(f.session.Approval), dim}
+	var long, short []span
+	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
+		long, short = []span{{fmt.Sprintf("▲ %d not enforced", n), warn}}, []span{{fmt.Sprintf("▲ %d", n), warn}}
+	}
+	left := joined([]span{name}, []span{policy}, []span{asks}, long)
+	for _, form := range [][]span{
+		left,
+		joined([]span{name}, []span{policy}, []span{asks}, short),
+		joined([]span{name}, []span{policy}, short),
+		joined([]span{policy}, short),
+	} {
+		if left = form; spansWidth(left)+gutter+1 <= w {
+			break
+		}
+	}
+	for _, right := range f.tokens() {
+		if spansWidth(left)+spansWidth(right)+gutter+3 <= w {
+			return "  " + t.justify(w-gutter-1, left, right)
+		}
+	}
+	return "  " + t.row(w-gutter-1, left...)
+}
+
+func joined(items ...[]span) []span {
+	var out []span
+	for _, it := range items {
+		if len(it) > 0 && len(out) > 0 {
+			out = append(out, span{" · ", faint})
+		}
+		out = append(out, it...)
+	}
+	return out
+}
+
+// policyName names the preset; running without a sandbox looks like it.
+func policyName(preset string) span {
+	if strings.HasPrefix(preset, "danger") {
+		return span{preset, style{inkBad, bold}}
+	}
+	return span{firstOf(preset, "sandbox ?"), dim}
+}
+
+// approvalName says when questions are asked under an approval policy.
+func approvalName(mode string) string {
+	switch approvals.Mode(mode) {
+	case approvals.Untrusted:
+		return "asks first"
+	case approvals.OnRequest:
+		return "asks on request"
+	case approvals.OnFailure:
+		return "asks on failure"
+	case approvals.Never:
+		return "never asks"
+	}
+	return "approvals " + firstOf(mode, "?")
+}
+
+// tokens says how full the conversation is and what the session used, in two
+// lengths.
+func (f *facts) tokens() [][]span {
+	u := f.usage
+	if u == (event.UsageUpdated{}) {
+		return nil
+	}
+	context := span{count(u.Last.Input+u.Last.Output) + " in context", dim}
+	total := span{count(u.Total.Input+u.Total.Output) + " used", dim}
+	return [][]span{{context, {" · ", faint}, total}, {{count(u.Last.Input + u.Last.Output), dim}}}
+}
+
+// page is /status.
+func (f *facts) page(t *theme, w int) []string {
+	s := f.session
+	pairs := [][2]string{
+		{"model", firstOf(s.Model, unnamed)},
+		{"folder", tilde(s.Folder, f.home)},
+		{"sandbox", firstOf(s.Policy, "?")},
+		{"approvals", firstOf(s.Approval, "?")},
+		{"enforced by", firstOf(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
+		{"session", firstOf(s.ID, "-")},
+		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
+	}
+	out := columns(t, w, pairs)
+	for _, l := range s.Enforcement.Layers {
+		if l.State != sandbox.LayerActive {
+			out = append(out, t.wrap(w, span{l.Name + ": " + string(l.State) + " ", text}, span{l.Reason, dim})...)
+		}
+	}
+	if len(s.Enforcement.Weaknesses) == 0 {
+		return out
+	}
+	out = append(out, "", t.paint(style{inkWarn, bold}, "Not enforced on this machine"))
+	for _, k := range s.Enforcement.Weaknesses {
+		out = append(out, "")
+		out = append(out, wrapper{theme: t, width: w, first: []span{{"▲ ", warn}}, rest: []span{{"  ", text}}}.lines(span{k.What, text})...)
+		for _, l := range []string{k.Why, k.Remedy} {
+			if l != "" {
+				out = append(out, indent(t.wrap(w-gutter, span{l, dim}))...)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// action is what a key does.
+type action string
+
+const (
+	actNone      action = ""
+	actInterrupt action = "interrupt"
+	actBack      action = "back"
+	actQuit      action = "quit"
+	actSuspend   action = "suspend"
+	actRedraw    action = "redraw"
+	actToggle    action = "toggle"
+	actArm       action = "arm"
+	actPageUp    action = "page up"
+	actPageDown  action = "page down"
+	actLineUp    action = "line up"
+	actLineDown  action = "line down"
+	actTop       action = "top"
+	actEnd       action = "end"
+
+	actSend      action = "send"
+	actQueue     action = "queue"
+	actNewline   action = "newline"
+	actLeft      action = "left"
+	actRight     action = "right"
+	actUp        action = "up"
+	actDown      action = "down"
+	actWordLeft  action = "word left"
+	actWordRight action = "word right"
+	actHome      action = "line start"
+	actLineEnd   action = "line end"
+	actBackspace action = "backspace"
+	actDelete    action = "delete"
+	actCutWord   action = "cut word"
+	actCutNext   action = "cut next word"
+	actCutLeft   action = "cut to start"
+	actCutRight  action = "cut to end"
+	actUndo      action = "undo"
+
+	actOption action = "option"
+	actNote   action = "note"
+	actClose  action = "close"
+)
+
+// place of a binding: where it holds.
+type scope string
+
+const (
+	everywhere  scope = "Everywhere"
+	inComposer  scope = "Writing a message"
+	inQuestion  scope = "Answering a question"
+	inNote      scope = "Writing a note"
+	inOverlay   scope = "Reading a panel"
+	inSlashMenu scope = "Choosing a command"
+)
+
+// binding is one line of the table of keys. The first of its keys is the one
+// that hints name.
+type binding struct {
+	where scope
+	keys  []string
+	do    action
+	help  string
+}
+
+// bindings is the table of all keys: dispatch, the hints, /help and
+// docs/keys.md are made from it. In a scope the first binding of a key holds.
+func bindings() []binding {
+	return []binding{
+		{everywhere, []string{"ctrl+c"}, actInterrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
+		{everywhere, []string{"esc"}, actBack, "close the panel, else disarm the question, else interrupt the turn"},
+		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
+		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with an armed question, show all of it"},
+		{everywhere, []string{"pgup"}, actPageUp, "scroll up"},
+		{everywhere, []string{"pgdown"}, actPageDown, "scroll down"},
+		{everywhere, []string{"shift+up", "ctrl+shift+up"}, actLineUp, "scroll one line up"},
+		{everywhere, []string{"shift+down", "ctrl+shift+down"}, actLineDown, "scroll one line down"},
+		{everywhere, []string{"ctrl+home"}, actTop, "scroll to the beginning (Home too, while the message is empty)"},
+		{everywhere, []string{"ctrl+end"}, actEnd, "scroll to the end and follow it (End too, while the message is empty)"},
+		{everywhere, []string{"ctrl+l"}, actRedraw, "draw the screen anew"},
+		{everywhere, []string{"ctrl+z"}, actSuspend, "suspend codeagent; fg brings it back"},
+
+		{inComposer, []string{"enter"}, actSend, "send the message; while the model works it is delivered after the current tool call"},
+		{inComposer, []string{"tab"}, actQueue, "while the model works: send the message after the turn"},
+		{inComposer, []string{"shift+enter", "ctrl+j", "alt+enter"}, actNewline, "start a new line"},
+		{inComposer, []string{"up", "ctrl+p"}, actUp, "one row up; in the first row the earlier message"},
+		{inComposer, []string{"down", "ctrl+n"}, actDown, "one row down; in the last row the later message"},
+		{inComposer, []string{"left", "ctrl+b"}, actLeft, "one character left"},
+		{inComposer, []string{"right"}, actRight, "one character right"},
+		{inComposer, []string{"ctrl+left", "alt+left", "alt+b"}, actWordLeft, "one word left"},
+		{inComposer, []string{"ctrl+right", "alt+right", "alt+f"}, actWordRight, "one word right"},
+		{inComposer, []string{"home", "ctrl+a"}, actHome, "to the start of the line"},
+		{inComposer, []string{"end", "ctrl+e"}, actLineEnd, "to the end of the line"},
+		{inComposer, []string{"backspace", "ctrl+h", "shift+backspace"}, actBackspace, "delete the character before the cursor"},
+		{inComposer, []string{"delete", "ctrl+d"}, actDelete, "delete the character under the cursor; Ctrl+D without text quits"},
+		{inComposer, []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, actCutWord, "delete the word before the cursor"},
+		{inComposer, []string{"alt+d", "ctrl+delete"}, actCutNext, "delete the word after the cursor"},
+		{inComposer, []string{"ctrl+u"}, actCutLeft, "delete to the start of the line"},
+		{inComposer, []string{"ctrl+k"}, actCutRight, "delete to the end of the line"},
+		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, actUndo, "undo the last change of the text"},
+
+		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose what stands beside the key"},
+		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
+
+		{inNote, []string{"enter"}, actSend, "send the answer, or keep the note and choose"},
+
+		{inSlashMenu, []string{"up", "ctrl+p"}, actUp, "the command above"},
+		{inSlashMenu, []string{"down", "ctrl+n"}, actDown, "the command below"},
+		{inSlashMenu, []string{"tab"}, actQueue, "complete the command"},
+		{inSlashMenu, []string{"enter"}, actSend, "run the command"},
+
+		{inOverlay, []string{"q", "enter"}, actClose, "close the panel"},
+		{inOverlay, []string{"up", "k"}, actLineUp, "one line up"},
+		{inOverlay, []string{"down", "j"}, actLineDown, "one line down"},
+		{inOverlay, []string{"home", "g"}, actTop, "to the beginning"},
+		{inOverlay, []string{"end", "shift+g"}, actEnd, "to the end"},
+		{inOverlay, []string{"space"}, actPageDown, "one page down"},
+	}
+}
+
+// keymap finds a key's action by scope.
+type keymap map[scope]map[string]action
+
+func newKeymap() keymap {
+	m := keymap{}
+	for _, b := range bindings() {
+		if m[b.where] == nil {
+			m[b.where] = map[string]action{}
+		}
+		for _, k := range b.keys {
+			if _, taken := m[b.where][k]; !taken {
+				m[b.where][k] = b.do
+			}
+		}
+	}
+	return m
+}
+
+// find looks k up in the scopes, the first that knows it wins.
+func (m keymap) find(k tea.Key, scopes ...scope) action {
+	for _, s := range scopes {
+		if do, ok := m[s][k.Keystroke()]; ok {
+			return do
+		}
+	}
+	return actNone
+}
+
+// typed is the text a key enters, "" when it is a command.
+func typed(k tea.Key) string {
+	if k.Mod&(tea.ModCtrl|tea.ModAlt|tea.ModMeta|tea.ModSuper|tea.ModHyper) != 0 {
+		return ""
+	}
+	return k.Text
+}
+
+// keyFor names the first key of an action, as hints write it.
+func keyFor(where scope, do action) string {
+	for _, b := range bindings() {
+		if b.where == where && b.do == do {
+			return b.keys[0]
+		}
+	}
+	return ""
+}
+
+// keyName writes a key as people do: "Ctrl+Y".
+func keyName(k string) string {
+	parts := strings.Split(k, "+")
+	names := map[string]string{"pgup": "PgUp", "pgdown": "PgDn", "esc": "Esc"}
+	for i, p := range parts {
+		if n, ok := names[p]; ok {
+			parts[i] = n
+		} else if len(p) > 1 || len(parts) > 1 {
+			parts[i] = strings.ToUpper(p[:min(1, len(p))]) + p[min(1, len(p)):]
+		}
+	}
+	return strings.Join(parts, "+")
+}
+
+// keyNames writes all keys of a binding.
+func (b binding) keyNames() string {
+	var out []string
+	for _, k := range b.keys {
+		out = append(out, keyName(k))
+	}
+	return strings.Join(out, ", ")
+}
+
+// keysPage is docs/keys.md.
+func keysPage() string {
+	var b strings.Builder
+	b.WriteString("# Keys\n\nMade from the table in `tui/keys.go` by `go test ./tui -run TestKeysPage -update`.\n")
+	where := scope("")
+	for _, k := range bindings() {
+		if k.where != where {
+			where = k.where
+			b.WriteString("\n## " + string(where) + "\n\n| key | does |\n|---|---|\n")
+		}
+		b.WriteString("| " + k.keyNames() + " | " + k.help + " |\n")
+	}
+	b.WriteString("\nWhere the mouse is captured the wheel scrolls, a drag selects and copies through the terminal's clipboard, and Shift+drag is the terminal's own.\n")
+	return b.String()
+}

@@ -1,0 +1,67 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+)
+
+// docs/keys.md is made from the table; a stale one fails.
+func TestKeysPage(t *testing.T) { golden.CheckFile(t, "../docs/keys.md", keysPage()) }
+
+// In a scope a key stands for one thing, and each key can be pressed.
+func TestKeysAreDistinct(t *testing.T) {
+	seen := map[string]string{}
+	for _, b := range bindings() {
+		for _, k := range b.keys {
+			id := string(b.where) + " " + k
+			if other, ok := seen[id]; ok {
+				t.Errorf("%s is bound to %q and %q", id, other, b.help)
+			}
+			seen[id] = b.help
+			if got := keyOf(k).Keystroke(); got != k {
+				t.Errorf("the key %q is called %q when it is pressed", k, got)
+			}
+		}
+		if b.help == "" || b.do == actNone {
+			t.Errorf("%v does nothing or says nothing", b.keys)
+		}
+	}
+}
+
+// Every action of the table does something: no key is listed that is dead.
+func TestNoDeadKeys(t *testing.T) {
+	for _, b := range bindings() {
+		if b.where != everywhere {
+			continue
+		}
+		for _, other := range bindings() {
+			if other.where != inComposer {
+				continue
+			}
+			for _, k := range b.keys {
+				for _, o := range other.keys {
+					if k == o {
+						t.Errorf("%s of %q is taken by %q while writing", k, b.help, other.help)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHelpListsEveryKeyAndCommand(t *testing.T) {
+	page := stripped(helpPage(newTheme(true), 100))
+	for _, b := range bindings() {
+		if !strings.Contains(page, b.keyNames()) {
+			t.Errorf("help lacks %s", b.keyNames())
+		}
+	}
+	for _, c := range commands() {
+		if !strings.Contains(page, "/"+c.name) || c.help == "" {
+			t.Errorf("help lacks /%s", c.name)
+		}
+	}
+	golden.Check(t, "help-80.txt", stripped(helpPage(newTheme(true), 77)))
+}

@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+	"codeagent/event"
+)
+
+// frame is the least time between two drawings of what the agent tells: tokens
+// that come faster are drawn together.
+const frame = 33 * time.Millisecond
+
+// keptUnread bounds, in bytes, the output of one call that waits to be drawn
+// while the screen is suspended; older output is counted as skipped.
+const keptUnread = 256 << 10
+
+// mailbox is where the agent's goroutines and the screen meet. Posting never
+// waits for the screen.
+type mailbox struct {
+	mu     sync.Mutex
+	items  []any         // event.Event, *ask or withdrawn; guarded by mu
+	steers []string      // written by the screen, taken by the agent; guarded by mu
+	closed bool          // guarded by mu
+	wake   chan struct{} // one token when there are items
+	done   chan struct{} // closed with the mailbox
+}
+
+// ask is a question and where its answer goes. reply has room for one.
+type ask struct {
+	request approvals.Request
+	reply   chan approvals.Answer
+}
+
+// withdrawn says that nobody waits for the answer any more.
+type withdrawn struct{ ask *ask }
+
+func newMailbox() *mailbox {
+	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// post hands x to the screen; it reports false when the screen is gone.
+func (m *mailbox) post(x any) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	if n := len(m.items); n == 0 || !merge(&m.items[n-1], x) {
+		m.items = append(m.items, x)
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// merge joins x to the item before it where both are pieces of one stream.
+func merge(last *any, x any) bool {
+	switch x := x.(type) {
+	case event.TextDelta:
+		if l, ok := (*last).(event.TextDelta); ok && len(l.Text) < 4<<10 {
+			*last = event.TextDelta{Text: l.Text + x.Text}
+			return true
+		}
+	case event.ReasoningDelta:
+		if l, ok := (*last).(event.ReasoningDelta); ok && len(l.Text) < 4<<10 {
+			*last = event.ReasoningDelta{Text: l.Text + x.Text}
+			return true
+		}
+	case event.ToolOutput:
+		if l, ok := (*last).(event.ToolOutput); ok && l.CallID == x.CallID && l.Stream == x.Stream && x.Skipped == 0 {
+			l.Data = append(l.Data[:len(l.Data):len(l.Data)], x.Data...)
+			if n := len(l.Data) - keptUnread; n > 0 {
+				l.Data = l.Data[n:]
+				l.Offset += int64(n)
+				l.Skipped += int64(n)
+			}
+			*last = l
+			return true
+		}
+	}
+	return false
+}
+
+// take empties the mailbox.
+func (m *mailbox) take() []any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items := m.items
+	m.items = nil
+	return items
+}
+
+// inboxMsg says that there is something to take.
+type inboxMsg struct{}
+
+// wait returns a command that ends when there is something to take and the
+// frame is over. It ends, too, when the mailbox is closed.
+func (m *mailbox) wait(after time.Duration) tea.Cmd {
+	return func() tea.Msg {
+		pause := time.NewTimer(after)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-m.done:
+			return nil
+		}
+		select {
+		case <-m.wake:
+			return inboxMsg{}
+		case <-m.done:
+			return nil
+		}
+	}
+}
+
+// steer keeps a message for the agent to take while it works.
+func (m *mailbox) steer(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steers = append(m.steers, text)
+}
+
+// steered takes the oldest message.
+func (m *mailbox) steered() (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.steers) == 0 {
+		return "", false
+	}
+	text := m.steers[0]
+	m.steers = m.steers[1:]
+	return text, true
+}
+
+// unsteer takes back all messages that were not delivered.
+func (m *mailbox) unsteer() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	texts := m.steers
+	m.steers = nil
+	return texts
+}
+
+// waiting lists the messages that were not delivered yet.
+func (m *mailbox) waiting() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.steers...)
+}
+
+func (m *mailbox) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.closed, m.items = true, nil
+		close(m.done)
+	}
+}

@@ -1,0 +1,308 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+)
+
+// key takes a key press. The part that is in front sees it first: a panel, a
+// note, an armed question, the command menu, the message.
+func (m *app) key(k tea.Key) tea.Cmd {
+	if m.hint != "" && k.Keystroke() != "ctrl+c" {
+		m.hint = ""
+	}
+	q := m.questions.front()
+	switch {
+	case m.panel != nil:
+		return m.common(m.keys.find(k, inOverlay, everywhere))
+	case q != nil && q.field != nil:
+		return m.noteKey(q, k)
+	case q != nil && q.armed:
+		if handled, cmd := m.questionKey(q, k); handled {
+			return cmd
+		}
+	}
+	if len(matching(m.composer.text)) > 0 {
+		if handled, cmd := m.menuKey(m.keys.find(k, inSlashMenu)); handled {
+			return cmd
+		}
+	}
+	if s := typed(k); s != "" {
+		if q != nil {
+			q.armed = false
+		}
+		m.composer.typed(s)
+		m.menu.at = 0
+		return nil
+	}
+	do := m.keys.find(k, inComposer, everywhere)
+	if handled, cmd := m.edit(&m.composer, do, m.composerWidth()); handled {
+		return cmd
+	}
+	return m.common(do)
+}
+
+// common does what holds everywhere, and what a panel's own keys name.
+func (m *app) common(do action) tea.Cmd {
+	switch do {
+	case actInterrupt:
+		return m.ctrlC()
+	case actBack:
+		m.back()
+	case actClose:
+		m.panel = nil
+	case actArm:
+		if q := m.questions.front(); q != nil && m.panel == nil {
+			q.armed, q.barred, q.problem = true, false, ""
+		}
+	case actToggle:
+		m.toggle()
+	case actPageUp:
+		m.scroll(-max(m.transcript.height-2, 1))
+	case actPageDown:
+		m.scroll(max(m.transcript.height-2, 1))
+	case actLineUp:
+		m.scroll(-1)
+	case actLineDown:
+		m.scroll(1)
+	case actTop:
+		if m.panel != nil {
+			m.panel.top = 0
+		} else {
+			m.transcript.home(m.canvas())
+		}
+	case actEnd:
+		if m.panel != nil {
+			m.panel.scroll(1 << 30)
+		} else {
+			m.transcript.end()
+		}
+	case actRedraw:
+		return tea.ClearScreen
+	case actSuspend:
+		return tea.Suspend
+	}
+	return nil
+}
+
+// back is Esc: it closes what is in front, and only then the turn.
+func (m *app) back() {
+	q := m.questions.front()
+	switch {
+	case m.panel != nil:
+		m.panel = nil
+	case q != nil && q.armed:
+		q.armed, q.barred, q.problem = false, true, ""
+	case m.working:
+		m.interrupt()
+	}
+}
+
+// ctrlC clears the message; without one it interrupts, and twice it quits.
+func (m *app) ctrlC() tea.Cmd {
+	now := m.now()
+	if m.panel == nil && !m.composer.empty() {
+		m.composer.clear()
+		return nil
+	}
+	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow {
+		return m.quit()
+	}
+	m.quitAt = now
+	if m.working {
+		m.interrupt()
+	}
+	return m.say("Ctrl+C again quits")
+}
+
+// toggle shows all of a question, or of the last output in view.
+func (m *app) toggle() {
+	if q := m.questions.front(); q != nil && m.panel == nil {
+		m.panel = &panel{title: "The whole question", page: func(t *theme, w int) []string {
+			title := t.wrap(w, span{firstOf(q.request.Title, q.request.Action.Title), strong})
+			return append(append(title, ""), q.body(t, w, m.home, true)...)
+		}}
+		return
+	}
+	if m.panel == nil {
+		m.transcript.toggle()
+	}
+}
+
+// questionKey takes a key of an armed question; what is not one of its keys
+// goes to the message.
+func (m *app) questionKey(q *question, k tea.Key) (handled bool, cmd tea.Cmd) {
+	switch m.keys.find(k, inQuestion) {
+	case actOption:
+		key := k.Keystroke()
+		if !q.has(key) {
+			return false, nil
+		}
+		if ans, ok := q.choose(key); ok {
+			m.answered(ans)
+		}
+		return true, nil
+	case actNote:
+		q.open("")
+		return true, nil
+	}
+	return false, nil
+}
+
+// answered closes the front question and notes what was picked.
+func (m *app) answered(ans approvals.Answer) {
+	for _, waiting := range m.questions.front().asks {
+		for _, a := range m.asked {
+			if a.request.ID == waiting.request.ID && a.answer == nil {
+				a.chosen = ans.Decision
+			}
+		}
+	}
+	m.questions.answer(ans)
+}
+
+// noteKey takes a key while a note is written.
+func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
+	do := m.keys.find(k, inNote, everywhere)
+	switch do {
+	case actSend:
+		if ans, ok := q.send(); ok {
+			m.answered(ans)
+		}
+		return nil
+	case actBack, actInterrupt:
+		q.field = nil
+		return nil
+	case actArm, actToggle:
+		return nil
+	}
+	if s := typed(k); s != "" {
+		q.field.typed(s)
+		return nil
+	}
+	if do == actNone {
+		do = m.keys.find(k, inComposer)
+	}
+	switch do {
+	case actNewline, actQueue, actUp, actDown:
+		return nil
+	}
+	if handled, cmd := m.edit(q.field, do, 1<<20); handled {
+		return cmd
+	}
+	return m.common(do)
+}
+
+// menuKey takes a key while commands are listed.
+func (m *app) menuKey(do action) (handled bool, cmd tea.Cmd) {
+	choices := matching(m.composer.text)
+	m.menu.at = max(min(m.menu.at, len(choices)-1), 0)
+	chosen := choices[m.menu.at]
+	switch do {
+	case actUp:
+		m.menu.at = (m.menu.at + len(choices) - 1) % len(choices)
+	case actDown:
+		m.menu.at = (m.menu.at + 1) % len(choices)
+	case actQueue:
+		m.composer.set("/" + chosen.name)
+	case actSend:
+		m.composer.set("")
+		m.menu.at = 0
+		return true, chosen.run(m)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// edit changes a text; false when the action is none of the editor's.
+func (m *app) edit(c *composer, do action, w int) (handled bool, cmd tea.Cmd) {
+	switch do {
+	case actSend:
+		return true, m.send()
+	case actQueue:
+		m.queue()
+	case actNewline:
+		c.typed("\n")
+	case actUp, actDown:
+		m.upDown(c, do, w)
+	case actLeft:
+		c.move(c.previous())
+	case actRight:
+		c.move(c.next())
+	case actWordLeft:
+		c.move(c.wordLeft())
+	case actWordRight:
+		c.move(c.wordRight())
+	case actHome:
+		if c.empty() {
+			return true, m.common(actTop)
+		}
+		c.move(c.lineStart())
+	case actLineEnd:
+		if c.empty() {
+			return true, m.common(actEnd)
+		}
+		c.move(c.lineEnd())
+	case actBackspace:
+		c.remove(c.previous(), c.cursor)
+	case actDelete:
+		if c.empty() {
+			return true, m.quit()
+		}
+		c.remove(c.cursor, c.next())
+	case actCutWord:
+		c.remove(c.wordLeft(), c.cursor)
+	case actCutNext:
+		c.remove(c.cursor, c.wordRight())
+	case actCutLeft:
+		c.remove(c.lineStart(), c.cursor)
+	case actCutRight:
+		c.remove(c.cursor, c.lineEnd())
+	case actUndo:
+		c.undoLast()
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// upDown moves by a row; at the edge it recalls messages.
+func (m *app) upDown(c *composer, do action, w int) {
+	by, older := -1, 1
+	if do == actDown {
+		by, older = 1, -1
+	}
+	if c.vertical(w, by) {
+		return
+	}
+	if s, ok := c.history.recall(older, c.value()); ok {
+		h := c.history
+		c.set(s)
+		c.history = h
+	}
+}
+
+// send is Enter.
+func (m *app) send() tea.Cmd {
+	text := m.composer.value()
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	if name, ok := slashName(strings.TrimSpace(text)); ok {
+		return m.say("no command /" + name + "; /help lists them")
+	}
+	m.composer.take()
+	return m.submit(text)
+}
+
+// queue is Tab: the message goes out after the turn.
+func (m *app) queue() {
+	if !m.working || strings.TrimSpace(m.composer.value()) == "" {
+		return
+	}
+	m.queued = append(m.queued, m.composer.take())
+}

@@ -1,0 +1,291 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+	"codeagent/event"
+)
+
+// put asks without a goroutine and returns where the answer goes.
+func (r *rig) put(request approvals.Request) *ask {
+	a := &ask{request: request, reply: make(chan approvals.Answer, 1)}
+	r.app.box.post(a)
+	r.send(inboxMsg{})
+	return a
+}
+
+// rest lets 700 ms pass without a key.
+func (r *rig) rest() { r.send(quietMsg{r.app.stirs}) }
+
+func (r *rig) answered(a *ask) (approvals.Answer, bool) {
+	select {
+	case ans := <-a.reply:
+		return ans, true
+	default:
+		return approvals.Answer{}, false
+	}
+}
+
+func (r *rig) wantAnswer(a *ask, decision approvals.Decision, reason string) {
+	r.t.Helper()
+	ans, ok := r.answered(a)
+	if !ok || ans.Decision != decision || ans.Reason != reason {
+		r.t.Errorf("answer = %+v, %v; want %q with reason %q\n%s", ans, ok, decision, reason, r.screen())
+	}
+}
+
+func (r *rig) wantNone(a *ask) {
+	r.t.Helper()
+	if ans, ok := r.answered(a); ok {
+		r.t.Errorf("answered %+v without being asked to", ans)
+	}
+}
+
+func TestQuestionNeverStealsTyping(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	r.typeText("1 and 2, no")
+	r.wantNone(a)
+	if got := r.app.composer.value(); got != "1 and 2, no" {
+		t.Errorf("the message holds %q", got)
+	}
+	r.rest()
+	r.typeText("s")
+	r.wantNone(a)
+	r.press("ctrl+y")
+	r.press("1")
+	r.wantAnswer(a, approvals.Once, "")
+	if got := r.app.composer.value(); got != "1 and 2, nos" {
+		t.Errorf("the answer changed the message to %q", got)
+	}
+}
+
+func TestQuestionArmsAfterSilence(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	before := r.app.stirs
+	r.press("left") // a key moves the clock
+	r.send(quietMsg{before})
+	r.press("2")
+	r.wantNone(a)
+	r.press("backspace")
+	r.rest()
+	r.has("Tab adds a note")
+	r.press("2")
+	r.wantAnswer(a, approvals.Session, "")
+	r.lacks("wants to leave")
+}
+
+func TestEachQuestionArmsAnew(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	second := npmRequest("q2")
+	second.Action.Command = "npm install rightpad"
+	b := r.put(second)
+	r.has("1 more")
+	r.rest()
+	r.press("1")
+	r.wantAnswer(a, approvals.Once, "")
+	r.has("rightpad")
+	r.press("1")
+	r.wantNone(b)
+	if r.app.composer.value() != "1" {
+		t.Error("the key that came too early was not given to the message")
+	}
+	r.press("backspace")
+	r.rest()
+	r.press("1")
+	r.wantAnswer(b, approvals.Once, "")
+}
+
+func TestIdenticalQuestionsAreOne(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a, b := r.put(npmRequest("q1")), r.put(npmRequest("q2"))
+	r.has("×2")
+	r.press("ctrl+y", "1")
+	r.wantAnswer(a, approvals.Once, "")
+	r.wantAnswer(b, approvals.Once, "")
+}
+
+func TestNoTakesAReason(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	r.press("ctrl+y", "n")
+	r.wantNone(a)
+	r.has("no, because:")
+	r.typeText("use the 1 vendored copy")
+	r.press("enter")
+	r.wantAnswer(a, approvals.Deny, "use the 1 vendored copy")
+}
+
+func TestYesTakesANote(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	r.press("ctrl+y", "tab")
+	r.typeText("but only leftpad")
+	r.press("enter")
+	r.wantNone(a)
+	r.has("with the note “but only leftpad”")
+	r.press("1")
+	r.wantAnswer(a, approvals.Once, "but only leftpad")
+}
+
+func TestEscOrder(t *testing.T) {
+	r := newRig(t, 80, 30)
+	r.typeText("go")
+	r.press("enter")
+	a := r.put(npmRequest("q"))
+	r.press("ctrl+y", "n")
+	r.press("esc") // the field
+	r.press("ctrl+o")
+	r.has("The whole question")
+	r.press("esc") // the panel
+	r.lacks("The whole question")
+	if r.stops != 0 {
+		t.Fatal("Esc interrupted the turn too early")
+	}
+	r.press("esc") // disarms
+	r.rest()       // and silence does not arm it again
+	r.press("1")
+	r.wantNone(a)
+	r.press("backspace")
+	if r.stops != 0 {
+		t.Fatal("Esc on an armed question interrupted the turn")
+	}
+	r.press("esc")
+	if r.stops != 1 {
+		t.Error("Esc did not reach the turn")
+	}
+	r.press("ctrl+y", "1")
+	r.wantAnswer(a, approvals.Once, "")
+}
+
+func TestWithdrawnQuestionGoes(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a, b := r.put(npmRequest("q1")), r.put(npmRequest("q2"))
+	r.app.box.post(withdrawn{a})
+	r.send(inboxMsg{})
+	r.has("wants to leave the sandbox")
+	r.app.box.post(withdrawn{b})
+	r.send(inboxMsg{})
+	r.lacks("wants to leave the sandbox")
+}
+
+func TestDisabledOptionSaysWhy(t *testing.T) {
+	r := newRig(t, 80, 30)
+	q := npmRequest("q")
+	q.Options[0].Disabled = "nothing narrower was asked for"
+	a := r.put(q)
+	r.press("ctrl+y", "1")
+	r.wantNone(a)
+	r.has("this once: nothing narrower was asked for")
+}
+
+func TestPasteWhileArmedIsNoAnswer(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(npmRequest("q"))
+	r.rest()
+	r.send(tea.PasteMsg{Content: "1"})
+	r.wantNone(a)
+	if r.app.composer.value() != "1" {
+		t.Error("the paste is lost")
+	}
+	r.press("1")
+	r.wantNone(a)
+}
+
+// A question whose command does not fit says so and shows all of it on demand.
+func TestLongCommandIsNeverSilentlyCut(t *testing.T) {
+	r := newRig(t, 60, 24)
+	q := npmRequest("q")
+	for range 40 {
+		q.Action.Command += " && echo step"
+	}
+	q.Action.Command += " && rm -rf LAST"
+	r.put(q)
+	r.lacks("LAST")
+	r.has("more lines")
+	r.press("ctrl+o")
+	r.press("end")
+	r.has("reason", "grants")
+	found := false
+	for range 20 {
+		found = found || contains(r.screen(), "LAST")
+		r.press("up")
+	}
+	if !found {
+		t.Error("the end of the command cannot be seen")
+	}
+}
+
+// An edit is shown as what it changes, not as a command; all of it on demand.
+func TestEditQuestionShowsThePatch(t *testing.T) {
+	r := newRig(t, 70, 40)
+	patch := "*** Begin Patch\n*** Update File: /home/ada/notes.txt\n@@ list\n milk\n-bread\n+rye\n*** End Patch\n"
+	q := approvals.Request{
+		ID: "e", Title: "apply_patch wants to write ~/notes.txt",
+		Action:  approvals.Action{Kind: approvals.KindEdit, Tool: "apply_patch", Title: "edit ~/notes.txt", Command: patch, Paths: []string{"/home/ada/notes.txt"}},
+		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}},
+	}
+	r.put(q)
+	r.has("Update File: /home/ada/notes.txt", "   -bread", "   +rye", "files    ~/notes.txt")
+	r.lacks("$ ")
+	r.lacks("Begin Patch")
+	long := newRig(t, 70, 40)
+	q.Action.Command = strings.Replace(patch, "+rye\n", strings.Repeat("+rye\n", 40)+"+LAST\n", 1)
+	long.put(q)
+	long.lacks("LAST")
+	long.has("shows the whole change")
+	long.press("ctrl+o")
+	for range 40 {
+		if contains(long.screen(), "LAST") {
+			return
+		}
+		long.press("down")
+	}
+	t.Error("the end of the change cannot be seen")
+}
+
+func TestQuestionFitsSmallScreens(t *testing.T) {
+	for _, size := range [][2]int{{40, 12}, {40, 8}, {30, 5}, {20, 3}, {10, 2}, {5, 1}} {
+		r := newRig(t, size[0], size[1])
+		r.emit(session())
+		a := r.put(npmRequest("q"))
+		r.app.View()
+		if size[1] >= 8 {
+			r.has("1 this once")
+		}
+		r.press("ctrl+y", "1")
+		r.wantAnswer(a, approvals.Once, "")
+	}
+}
+
+func TestOutsideIsToldAsOutside(t *testing.T) {
+	r := newRig(t, 100, 40)
+	q := npmRequest("q")
+	r.emit(event.ToolStarted{CallID: q.CallID, Kind: "command", Command: "npm install"},
+		event.PermissionRequested{ID: q.ID, CallID: q.CallID, Title: q.Title, Wanted: q.Grant})
+	a := r.put(q)
+	r.press("ctrl+y", "4")
+	r.wantAnswer(a, approvals.Outside, "")
+	r.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Decision: "once"})
+	r.has("allowed once, outside the sandbox")
+	r.lacks("allowed once: write")
+}
+
+// A question of the program itself has no command, no grant, and a plain no.
+func TestPlainQuestion(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a := r.put(approvals.Request{
+		ID: "t", Title: "Remove the files it made?", Warnings: []string{"/w/codeagent-tour.txt"},
+		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "remove them"}, {Key: "n", Label: "keep them"}},
+	})
+	r.has("Remove the files it made?", "/w/codeagent-tour.txt", "1 remove them   n keep them")
+	r.lacks("beyond the sandbox")
+	r.press("ctrl+y", "n")
+	r.wantAnswer(a, approvals.Deny, "")
+}

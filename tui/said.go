@@ -1,0 +1,170 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// gutter is the width of the margin in which marks stand; text starts behind
+// it. One column stays free at the right edge.
+const gutter = 2
+
+func (c canvas) inner() int { return max(c.width-gutter-1, 8) }
+
+// hang wraps spans behind a mark in the gutter.
+func (c canvas) hang(mark span, spans ...span) []string {
+	pad := strings.Repeat(" ", max(gutter-width(mark.text), 0))
+	return wrapper{
+		theme: c.theme, width: max(c.width-1, gutter+8),
+		first: []span{mark, {pad, text}}, rest: []span{{strings.Repeat(" ", gutter), text}},
+	}.lines(spans...)
+}
+
+// indent puts drawn lines behind the gutter.
+func indent(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if l != "" {
+			out[i] = strings.Repeat(" ", gutter) + l
+		}
+	}
+	return out
+}
+
+// fold keeps the first head and the last tail lines of a longer stretch and
+// says between them how many are folded away.
+func (c canvas) fold(lines []string, head, tail int) []string {
+	hidden := len(lines) - head - tail
+	if c.open || hidden <= 1 {
+		return lines
+	}
+	note := c.theme.paint(faint, "… ") + c.theme.paint(dim, fmt.Sprintf("%d more lines", hidden)) + c.theme.paint(faint, "  ctrl+o")
+	out := append(append([]string(nil), lines[:head]...), note)
+	return append(out, lines[len(lines)-tail:]...)
+}
+
+// said is a message of the person's.
+type said struct{ text string }
+
+func (s *said) foldable() bool { return true }
+func (s *said) draw(c canvas) []string {
+	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{strings.TrimSpace(s.text), strong})
+	out := indent(c.fold(lines, 8, 2))
+	out[0] = c.theme.paint(accent, "›") + " " + strings.TrimPrefix(out[0], "  ")
+	return out
+}
+
+// answer is what the model says.
+type answer struct {
+	doc      document
+	finished bool
+}
+
+func (a *answer) draw(c canvas) []string {
+	if a.doc.empty() {
+		return nil
+	}
+	return indent(a.doc.lines(c.theme, c.inner()))
+}
+
+// thought is the model's reasoning, dimmed; its summary is the last lines while
+// it goes on and the first ones afterwards.
+type thought struct {
+	text     strings.Builder
+	finished bool
+}
+
+func (t *thought) foldable() bool { return true }
+func (t *thought) draw(c canvas) []string {
+	s := strings.TrimSpace(t.text.String())
+	if s == "" {
+		return nil
+	}
+	// Only the end can be visible while it is folded and goes on.
+	const enough = 8 << 10
+	if !c.open && !t.finished && len(s) > enough {
+		s = s[len(s)-enough:]
+		if i := strings.IndexByte(s, '\n'); i >= 0 {
+			s = s[i+1:]
+		}
+	}
+	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{s, style{inkDim, italic}})
+	if !t.finished && !c.open {
+		lines = lines[max(len(lines)-4, 0):]
+	} else {
+		lines = c.fold(lines, 2, 0)
+	}
+	return indent(lines)
+}
+
+// notice is a line about the work: a level, a text, perhaps a second line.
+type notice struct{ level, text string }
+
+func (n *notice) foldable() bool { return true }
+func (n *notice) draw(c canvas) []string {
+	mark, s := span{"·", dim}, dim
+	switch n.level {
+	case "warning":
+		mark, s = span{"▲", warn}, text
+	case "error":
+		mark, s = span{"✗", bad}, text
+	}
+	return c.fold(c.hang(mark, span{strings.TrimSpace(n.text), s}), 8, 0)
+}
+
+// step and plan are the model's checklist.
+type step struct{ text, status string }
+
+type plan struct {
+	explanation string
+	steps       []step
+}
+
+func (p *plan) draw(c canvas) []string {
+	head := []span{{"Plan", strong}}
+	if p.explanation != "" {
+		head = append(head, span{"  " + p.explanation, dim})
+	}
+	out := c.hang(span{"≡", accent}, head...)
+	for _, s := range p.steps {
+		mark, st := span{"☐ ", dim}, text
+		switch s.status {
+		case "completed":
+			mark, st = span{"☑ ", good}, dim
+		case "in_progress":
+			mark, st = span{"▸ ", accent}, strong
+		}
+		w := wrapper{theme: c.theme, width: c.inner(), first: []span{mark}, rest: []span{{"  ", text}}}
+		out = append(out, indent(w.lines(span{s.text, st}))...)
+	}
+	return out
+}
+
+// elapsed writes a duration as a person reads it.
+func elapsed(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// count writes a number of tokens or bytes shortly.
+func count(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}

@@ -1,0 +1,208 @@
+// Package tui is the full-screen front end: it shows what the agent tells
+// (event), puts its questions to the person (approvals), and hands over what
+// the person writes. It is a peer of package headless and knows nothing of the
+// agent: a Turn function is handed in, and Screen offers Emit, Ask and Steer.
+//
+// All state has one owner, app, the one tea.Model. Parts of the screen are
+// structs that are drawn by a view method and changed by app's key and event
+// handlers; the transcript draws only what is visible. Text from models and
+// commands passes through cell, which shows controls instead of obeying them.
+// The keys are one table (keys.go), the / commands another (slash.go).
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"codeagent/approvals"
+	"codeagent/event"
+)
+
+// Options is what a Screen needs.
+type Options struct {
+	// In and Out are the terminal; nil means standard input and output.
+	In, Out *os.File
+	// Environ is the program's environment: TERM, HOME, NO_COLOR and others.
+	Environ []string
+	// InitialPrompt is sent as the first message; empty for none.
+	InitialPrompt string
+	// Turn runs one turn for a message and returns when it is over. The screen
+	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
+	Turn func(ctx context.Context, text string) error
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Still draws no spinner and starts no timer for one: for tests.
+	Still bool
+	// NoColor draws without colours, as NO_COLOR in Environ does.
+	NoColor bool
+	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
+	// Without it many terminals turn the wheel into arrow keys.
+	Mouse bool
+}
+
+// Screen is the front end. Emit, Ask and Steer may be called from any
+// goroutine, before, during and after Run.
+type Screen struct {
+	opt   Options
+	box   *mailbox
+	turns sync.WaitGroup
+
+	mu     sync.Mutex
+	ctx    context.Context         // Run's; guarded by mu
+	cancel context.CancelCauseFunc // ends the running turn, nil without one; guarded by mu
+	over   bool                    // Run is leaving: no turn may start; guarded by mu
+}
+
+// ErrClosed answers a question when the screen is gone.
+var ErrClosed = errors.New("the screen is closed")
+
+// ErrInterrupted is the cause with which a turn's context is cancelled by the person.
+var ErrInterrupted = errors.New("interrupted")
+
+// New returns a screen; Run shows it.
+func New(opt Options) *Screen {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.In == nil {
+		opt.In = os.Stdin
+	}
+	if opt.Out == nil {
+		opt.Out = os.Stdout
+	}
+	return &Screen{opt: opt, box: newMailbox()}
+}
+
+// Emit shows an event. It never waits for the screen.
+func (s *Screen) Emit(e event.Event) { s.box.post(e) }
+
+// Ask puts a question and waits for its answer. The error is ctx's cause, or
+// ErrClosed; the answer is then a no.
+func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
+	a := &ask{request: r, reply: make(chan approvals.Answer, 1)}
+	if !s.box.post(a) {
+		return approvals.Answer{}, ErrClosed
+	}
+	select {
+	case ans := <-a.reply:
+		return ans, nil
+	case <-ctx.Done():
+		s.box.post(withdrawn{a})
+		return approvals.Answer{}, context.Cause(ctx)
+	case <-s.box.done:
+		return approvals.Answer{}, ErrClosed
+	}
+}
+
+// Steer takes the oldest message that was typed while the model worked.
+func (s *Screen) Steer() (string, bool) { return s.box.steered() }
+
+// Run shows the screen until the person leaves or ctx ends. It returns after
+// the running turn has returned, with the terminal restored and the end of the
+// transcript printed on the normal screen. The error is ctx's when ctx ended it.
+func (s *Screen) Run(ctx context.Context) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	s.mu.Lock()
+	s.ctx = ctx
+	s.mu.Unlock()
+
+	m := newApp(s.box, s.opt.Now)
+	m.still, m.mouse = s.opt.Still, s.opt.Mouse
+	m.home = lookup(s.opt.Environ, "HOME")
+	m.facts.home = m.home
+	m.turn, m.interrupt = s.turn, s.interrupt
+	options := []tea.ProgramOption{
+		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
+		tea.WithEnvironment(s.opt.Environ), tea.WithoutSignalHandler(),
+		// The renderer looks for changes this often: half of it is the mean delay
+		// of an echo. Without a change it writes nothing.
+		tea.WithFPS(120),
+	}
+	profile := colorprofile.Detect(s.opt.Out, s.opt.Environ)
+	if s.opt.NoColor {
+		profile = min(profile, colorprofile.Ascii)
+	}
+	options = append(options, tea.WithColorProfile(profile))
+	m.initial = s.opt.InitialPrompt
+	_, err := tea.NewProgram(m, options...).Run()
+
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.box.close()
+	s.interrupt()
+	s.turns.Wait()
+	s.printTail(m, profile)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) && !errors.Is(err, tea.ErrProgramPanic):
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("screen: %w", err)
+}
+
+// turn returns the command that runs one turn.
+func (s *Screen) turn(text string) tea.Cmd {
+	return func() tea.Msg {
+		s.mu.Lock()
+		if s.over || s.opt.Turn == nil {
+			s.mu.Unlock()
+			return turnDoneMsg{}
+		}
+		ctx, cancel := context.WithCancelCause(s.ctx)
+		s.cancel = cancel
+		s.turns.Add(1)
+		s.mu.Unlock()
+		defer s.turns.Done()
+		defer cancel(nil)
+		return turnDoneMsg{s.opt.Turn(ctx, text)}
+	}
+}
+
+// interrupt ends the running turn, if any.
+func (s *Screen) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel(ErrInterrupted)
+	}
+}
+
+// tailLines bounds what is printed on leaving: a few screens.
+const tailLines = 200
+
+// printTail leaves the end of the transcript on the normal screen.
+func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
+	if m.width == 0 || len(m.transcript.entries) == 0 {
+		return
+	}
+	m.still = true
+	m.transcript.follow = true
+	lines := m.transcript.view(m.canvas(), tailLines)
+	text := strings.Trim(strings.Join(lines, "\n"), "\n")
+	out := &colorprofile.Writer{Forward: s.opt.Out, Profile: profile}
+	if _, err := io.WriteString(out, text+"\n"); err != nil {
+		return // the terminal is gone; there is nobody to tell
+	}
+}
+
+// lookup finds a variable in an environment; the last one counts.
+func lookup(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// selection is what was dragged over with the mouse, in screen cells. It is of
+// the rows as they are drawn: what is marked is what is copied.
+type selection struct {
+	held, any          bool
+	fromX, fromY, x, y int
+}
+
+func (s *selection) start(x, y int) { *s = selection{held: true, fromX: x, fromY: y, x: x, y: y} }
+
+func (s *selection) extend(x, y int) {
+	if s.held {
+		s.x, s.y, s.any = x, y, true
+	}
+}
+
+// bounds returns the columns selected in row y: from, and to behind the last.
+func (s *selection) bounds(y int) (from, to int) {
+	const edge = 1 << 16
+	ay, ax, by, bx := s.fromY, s.fromX, s.y, s.x
+	if by < ay || by == ay && bx < ax {
+		ay, ax, by, bx = by, bx, ay, ax
+	}
+	if !s.any || y < ay || y > by {
+		return 0, 0
+	}
+	from, to = 0, edge
+	if y == ay {
+		from = ax
+	}
+	if y == by {
+		to = bx + 1
+	}
+	return max(from, gutter), to // marks in the gutter are not text
+}
+
+// mark draws the selected cells reversed.
+func (s *selection) mark(rows []string) []string {
+	if !s.any {
+		return rows
+	}
+	out := append([]string(nil), rows...)
+	for y, row := range rows {
+		from, to := s.bounds(y)
+		w := ansi.StringWidth(row)
+		if to = min(to, w); from < to {
+			out[y] = ansi.Cut(row, 0, from) + reset + reversed + ansi.Strip(ansi.Cut(row, from, to)) + reset + ansi.Cut(row, to, w)
+		}
+	}
+	return out
+}
+
+const reversed = "\x1b[7m"
+
+// text is what is selected, without colours and trailing spaces.
+func (s *selection) text(rows []string) string {
+	var out []string
+	for y, row := range rows {
+		from, to := s.bounds(y)
+		if to > from {
+			out = append(out, strings.TrimRight(ansi.Strip(ansi.Cut(row, from, min(to, ansi.StringWidth(row)))), " "))
+		}
+	}
+	return strings.Trim(strings.Join(out, "\n"), "\n")
+}
+
+// copySelection ends the drag and hands the text to the terminal's clipboard.
+// Whether the terminal takes it cannot be known, and is not claimed.
+func (m *app) copySelection() tea.Cmd {
+	m.selection.held = false
+	text := m.selection.text(m.rows)
+	if text == "" {
+		return nil
+	}
+	return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("sent %d characters to the terminal's clipboard", utf8.RuneCountInString(text))))
+}

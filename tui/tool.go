@@ -1,0 +1,304 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"codeagent/event"
+)
+
+const (
+	// liveLines is how many lines of a running command's output are shown.
+	liveLines = 5
+	// keptLive bounds what is kept of a running command's output, in bytes: what
+	// ctrl+o can show before it ends.
+	keptLive = 64 << 10
+	// openLines bounds what ctrl+o shows of one call; the rest is in its file.
+	openLines = 2000
+	// diffSummary is how many lines of a change are shown folded.
+	diffSummary = 20
+)
+
+// tool is one call of a tool: what it does, its output while it runs, and what
+// became of it. It knows kinds of calls, never names of tools.
+type tool struct {
+	kind, title, command, folder string
+	started                      time.Time
+	workspace                    string
+
+	live []byte
+	done *event.ToolFinished
+	asks []*asked
+}
+
+func (t *tool) foldable() bool { return true }
+
+// output keeps the end of what the command prints.
+func (t *tool) output(o event.ToolOutput) {
+	if o.Skipped > 0 {
+		t.live = fmt.Appendf(t.live, "\n… %s bytes not shown\n", count(int(o.Skipped)))
+	}
+	t.live = append(t.live, o.Data...)
+	if n := len(t.live) - keptLive; n > keptLive {
+		t.live = append([]byte(nil), t.live[n:]...)
+	}
+}
+
+func (t *tool) finish(f event.ToolFinished) {
+	t.done = &f
+	t.live = nil
+	if t.title == "" {
+		t.title = f.Title
+	}
+	if t.kind == "" {
+		t.kind = f.Kind
+	}
+}
+
+func (t *tool) draw(c canvas) []string {
+	out := t.head(c)
+	for _, a := range t.asks {
+		out = append(out, indent(a.lines(c))...)
+	}
+	switch {
+	case t.done == nil:
+		out = append(out, t.running(c)...)
+	default:
+		out = append(out, t.ended(c)...)
+	}
+	return out
+}
+
+// head is the line that says what the call does and how it went.
+func (t *tool) head(c canvas) []string {
+	title := t.title
+	if t.kind == "command" && t.command != "" {
+		title = "$ " + strings.TrimSpace(t.command)
+	}
+	if title == "" {
+		title = t.kind
+	}
+	mark, s := t.mark(c), text
+	if t.kind == "read" && t.done != nil && t.done.Outcome == "ok" {
+		s = dim
+	}
+	spans := []span{{strings.ReplaceAll(title, "\n", "\n  "), s}}
+	if status := t.status(c); len(status) > 0 {
+		spans = append(append(spans, span{"  ", dim}), status...)
+	}
+	if t.done == nil && t.waiting() && !c.open {
+		// The question below shows the whole of it.
+		left := []span{mark, {" ", text}, {strings.ReplaceAll(title, "\n", " "), s}}
+		return []string{c.theme.justify(c.width-1, left, append([]span{{" ", text}}, t.status(c)...))}
+	}
+	lines := c.hang(mark, spans...)
+	if !c.open && len(lines) > 4 {
+		lines = append(lines[:3:3], indent([]string{c.theme.paint(dim, fmt.Sprintf("… %d more lines", len(lines)-3))})...)
+		lines = append(lines, indent([]string{c.theme.row(c.inner(), t.status(c)...)})...)
+	}
+	if c.open && t.folder != "" && t.folder != t.workspace {
+		lines = append(lines, indent([]string{c.theme.row(c.inner(), span{"in " + tilde(t.folder, c.home), dim})})...)
+	}
+	return lines
+}
+
+func (t *tool) mark(c canvas) span {
+	if t.done == nil {
+		if t.waiting() {
+			return span{"?", warn}
+		}
+		return span{spinner(c.frame), accent}
+	}
+	switch t.done.Outcome {
+	case "ok":
+		if t.kind == "read" {
+			return span{"·", dim}
+		}
+		return span{"✓", good}
+	case "refused":
+		return span{"⊘", warn}
+	case "interrupted":
+		return span{"■", dim}
+	}
+	return span{"✗", bad}
+}
+
+// waiting reports whether a question about this call has no answer yet.
+func (t *tool) waiting() bool {
+	return len(t.asks) > 0 && t.asks[len(t.asks)-1].answer == nil
+}
+
+// status says in a few words how the call went, or how long it runs.
+func (t *tool) status(c canvas) []span {
+	if t.done == nil {
+		if t.waiting() {
+			return []span{{"waits for your answer", warn}}
+		}
+		if d := c.now.Sub(t.started); d >= time.Second {
+			return []span{{elapsed(d.Truncate(time.Second)), dim}}
+		}
+		return nil
+	}
+	f := t.done
+	var words []string
+	s := dim
+	switch f.Outcome {
+	case "ok":
+		if t.kind == "read" && f.Message != "" {
+			return []span{{f.Message, faint}}
+		}
+	case "refused":
+		words, s = append(words, "not allowed"), warn
+	case "timed_out":
+		words, s = append(words, "timed out"), bad
+	case "interrupted":
+		words = append(words, "interrupted")
+	default:
+		s = bad
+		switch {
+		case f.Signal != "":
+			words = append(words, "killed by "+f.Signal)
+		case f.Exit != 0:
+			words = append(words, fmt.Sprintf("exit %d", f.Exit))
+		default:
+			words = append(words, "failed")
+		}
+		if f.Limit != "" {
+			words = append(words, "("+string(f.Limit)+" limit)")
+		}
+	}
+	out := []span{}
+	for _, ch := range f.Changes {
+		if len(f.Changes) == 1 {
+			out = append(out, changeCount(ch)...)
+		}
+	}
+	if len(words) > 0 {
+		if len(out) > 0 {
+			out = append(out, span{" · ", faint})
+		}
+		out = append(out, span{strings.Join(words, " "), s})
+	}
+	if f.Duration >= time.Millisecond && t.kind == "command" {
+		if len(out) > 0 {
+			out = append(out, span{" · ", faint})
+		}
+		out = append(out, span{elapsed(f.Duration), dim})
+	}
+	return out
+}
+
+func (t *tool) running(c canvas) []string {
+	live := t.live
+	if n := len(live) - 8<<10; n > 0 && !c.open {
+		live = live[n:] // far more than liveLines show
+	}
+	lines := outputLines(string(live))
+	if n := len(lines) - liveLines; n > 0 && !c.open {
+		lines = lines[n:]
+	}
+	return t.quote(c, lines[max(len(lines)-openLines, 0):])
+}
+
+func (t *tool) ended(c canvas) []string {
+	f := t.done
+	var out []string
+	if t.tells() {
+		out = append(out, indent(c.theme.wrap(c.inner(), span{f.Message, dim}))...)
+	}
+	if len(f.Changes) > 0 {
+		out = append(out, t.changes(c)...)
+	} else if t.kind == "command" || f.Outcome == "failed" && f.Message == "" || c.open {
+		lines := outputLines(f.Output)
+		cutOff := len(lines) - openLines
+		lines = lines[:min(len(lines), openLines)]
+		drawn := t.quote(c, lines)
+		if !c.open && len(lines) > 4 {
+			drawn = c.fold(t.quote(c, lines), 0, 3)
+			drawn[0] = strings.Repeat(" ", gutter) + drawn[0]
+		}
+		out = append(out, drawn...)
+		if cutOff > 0 || f.Spill != "" {
+			out = append(out, t.spilled(c, cutOff)...)
+		}
+	}
+	return append(out, denialLines(c, f.Verdict, t.workspace)...)
+}
+
+// tells reports whether the call's own message has a line to itself: not where
+// the head of the call or an answered question says as much.
+func (t *tool) tells() bool {
+	f := t.done
+	switch {
+	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || len(f.Changes) > 0):
+		return false
+	case f.Outcome == "refused":
+		return len(t.asks) == 0
+	case t.kind == "command":
+		return f.Outcome == "failed" && f.Exit == 0 && f.Signal == ""
+	}
+	return true
+}
+
+func (t *tool) spilled(c canvas, cutOff int) []string {
+	switch {
+	case !c.open:
+		return nil
+	case t.done.Spill != "":
+		return indent(c.theme.wrap(c.inner(), span{"whole output: " + tilde(t.done.Spill, c.home), dim}))
+	}
+	return indent(c.theme.wrap(c.inner(), span{fmt.Sprintf("%d more lines not shown", cutOff), dim}))
+}
+
+// quote draws output: dim, one line each unless the call is open.
+func (t *tool) quote(c canvas, lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		if c.open {
+			out = append(out, indent(wrapper{theme: c.theme, width: c.inner(), hard: true}.lines(span{l, dim}))...)
+			continue
+		}
+		out = append(out, indent([]string{c.theme.row(c.inner(), span{l, dim})})...)
+	}
+	return out
+}
+
+func (t *tool) changes(c canvas) []string {
+	var out []string
+	for _, ch := range t.done.Changes {
+		if len(t.done.Changes) > 1 {
+			verb := map[string]string{"add": "new", "delete": "deleted", "move": "moved"}[ch.Kind]
+			if verb == "" {
+				verb = "edited"
+			}
+			spans := append([]span{{verb + " ", dim}, {tilde(ch.Path, c.home), text}, {"  ", dim}}, changeCount(ch)...)
+			out = append(out, indent([]string{c.theme.row(c.inner(), spans...)})...)
+		}
+		lines := c.fold(diffLines(c.theme, ch.Diff, c.inner()), diffSummary, 0)
+		out = append(out, indent(lines[:min(len(lines), openLines)])...)
+	}
+	return out
+}
+
+func changeCount(ch event.FileChange) []span {
+	return []span{{fmt.Sprintf("+%d", ch.Added), good}, {fmt.Sprintf(" −%d", ch.Removed), bad}}
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// spinner is the mark of running work; frame -1 stands still.
+func spinner(frame int) string {
+	if frame < 0 {
+		return "●"
+	}
+	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	return string(frames[frame%len(frames)])
+}

@@ -1,0 +1,192 @@
+package tui
+
+import "time"
+
+// canvas is what a body is drawn on.
+type canvas struct {
+	theme *theme
+	width int
+	// home is shortened to ~ in shown paths.
+	home string
+	// open draws all there is, not the summary.
+	open bool
+	now  time.Time
+	// frame counts the spinner's steps; -1 draws it still.
+	frame int
+	// seq numbers the drawings of the screen.
+	seq int
+}
+
+// body is one thing that was said or done. draw returns its lines with the
+// gutter, none wider than the canvas; it must not change shared lines later.
+type body interface{ draw(c canvas) []string }
+
+// entry is a body's place in the transcript, with its drawn lines.
+type entry struct {
+	body body
+	// tight entries stand together without a blank line between them.
+	tight bool
+	open  bool
+	// moving entries show the time or a spinner and are drawn anew each frame.
+	moving bool
+
+	stale bool
+	theme *theme
+	width int
+	seq   int
+	drawn []string
+}
+
+// warmEntries is how many entries keep their drawn lines: several screens of
+// one-line entries. The rest are drawn again when scrolled to.
+const warmEntries = 400
+
+// transcript is the conversation as a list of entries. Only what is visible is
+// ever drawn: a place in it is an entry and a line of it, and every movement
+// walks from the place it starts at. A frame costs the same after ten entries
+// and after ten thousand.
+type transcript struct {
+	entries []*entry
+	// follow keeps the end in view; else top is the first visible line.
+	follow bool
+	top    place
+	// width and height are those of the last View.
+	width, height int
+	// last is the last visible entry that can be opened.
+	last *entry
+	warm []*entry
+}
+
+// place is line off of entry at, counting the blank line before it.
+type place struct{ at, off int }
+
+func (t *transcript) add(b body, tight bool) *entry {
+	e := &entry{body: b, tight: tight}
+	t.entries = append(t.entries, e)
+	return e
+}
+
+// changed has e drawn anew.
+func (e *entry) changed() { e.stale = true }
+
+// drop removes the entries from index from on for which gone says so.
+func (t *transcript) drop(from int, gone func(*entry) bool) {
+	kept := t.entries[:min(from, len(t.entries))]
+	for _, e := range t.entries[len(kept):] {
+		if !gone(e) {
+			kept = append(kept, e)
+		}
+	}
+	clear(t.entries[len(kept):])
+	t.entries = kept
+	if t.top.at >= len(kept) {
+		t.follow = true
+	}
+}
+
+// lines returns the drawn lines of entry i, with the blank line before it.
+func (t *transcript) lines(i int, c canvas) []string {
+	e := t.entries[i]
+	if e.drawn == nil || e.stale || e.moving && e.seq != c.seq || e.theme != c.theme || e.width != c.width {
+		c.open = e.open
+		gap := []string{""}
+		if i == 0 || e.tight && t.entries[i-1].tight {
+			gap = nil
+		}
+		if e.drawn == nil {
+			t.keepWarm(e)
+		}
+		body := e.body.draw(c)
+		if len(body) == 0 {
+			gap = []string{}
+		}
+		e.drawn, e.theme, e.width, e.stale, e.seq = append(gap, body...), c.theme, c.width, false, c.seq
+	}
+	return e.drawn
+}
+
+func (t *transcript) keepWarm(e *entry) {
+	t.warm = append(t.warm, e)
+	if len(t.warm) > 2*warmEntries {
+		for _, cold := range t.warm[:warmEntries] {
+			cold.drawn = nil
+		}
+		t.warm = append([]*entry(nil), t.warm[warmEntries:]...)
+	}
+}
+
+// view returns exactly h lines.
+func (t *transcript) view(c canvas, h int) []string {
+	t.width, t.height = c.width, h
+	start := t.start(c)
+	out := make([]string, 0, h)
+	t.last = nil
+	for i := start.at; i < len(t.entries) && len(out) < h; i++ {
+		lines := t.lines(i, c)
+		if i == start.at {
+			lines = lines[min(start.off, len(lines)):]
+		}
+		if _, ok := t.entries[i].body.(opener); ok && len(lines) > 0 {
+			t.last = t.entries[i]
+		}
+		out = append(out, lines[:min(len(lines), h-len(out))]...)
+	}
+	for len(out) < h {
+		out = append(out, "")
+	}
+	return out
+}
+
+// opener is a body that has more to show than its summary.
+type opener interface{ foldable() bool }
+
+// start is the first visible place. When what follows it would not fill the
+// screen the transcript follows its end again.
+func (t *transcript) start(c canvas) place {
+	tail := t.tail(c, t.height)
+	if t.follow || t.top.at > tail.at || t.top.at == tail.at && t.top.off >= tail.off {
+		t.follow, t.top = true, tail
+	}
+	return t.top
+}
+
+// tail is the place h lines before the end.
+func (t *transcript) tail(c canvas, h int) place {
+	for i := len(t.entries) - 1; i >= 0; i-- {
+		n := len(t.lines(i, c))
+		if n >= h {
+			return place{i, n - h}
+		}
+		h -= n
+	}
+	return place{}
+}
+
+// scroll moves the view by n lines, up when negative.
+func (t *transcript) scroll(c canvas, n int) {
+	p := t.start(c)
+	p.off += n
+	for p.off < 0 && p.at > 0 {
+		p.at--
+		p.off += len(t.lines(p.at, c))
+	}
+	for p.at < len(t.entries)-1 && p.off >= len(t.lines(p.at, c)) {
+		p.off -= len(t.lines(p.at, c))
+		p.at++
+	}
+	p.off = max(p.off, 0)
+	t.top, t.follow = p, false
+	t.start(c)
+}
+
+// home shows the beginning, end the end.
+func (t *transcript) home(c canvas) { t.top, t.follow = place{}, false; t.start(c) }
+func (t *transcript) end()          { t.follow = true }
+
+// toggle opens or folds the last visible entry that has more to show.
+func (t *transcript) toggle() {
+	if t.last != nil {
+		t.last.open = !t.last.open
+		t.last.changed()
+	}
+}

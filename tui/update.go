@@ -1,0 +1,226 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
+)
+
+// There is no IO in this file: messages come in, state changes, and what must
+// be done outside leaves as a command.
+
+// tick is how often the spinner and the clock of running work move. Nothing
+// ticks when nothing runs.
+const tick = 160 * time.Millisecond
+
+// quitWindow is how soon a second Ctrl+C quits.
+const quitWindow = 2 * time.Second
+
+type (
+	tickMsg struct{}
+	// turnDoneMsg ends a turn; err is what Turn returned.
+	turnDoneMsg struct{ err error }
+	// hintOverMsg takes hint number at away.
+	hintOverMsg struct{ at int }
+	// submitMsg sends a message as if it had been typed.
+	submitMsg struct{ text string }
+)
+
+// Update takes one message.
+func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.fresh = false
+	return m, m.handle(msg)
+}
+
+func (m *app) handle(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.BackgroundColorMsg:
+		if dark := msg.IsDark(); dark != m.theme.dark {
+			m.theme = newTheme(dark)
+		}
+	case tea.KeyPressMsg:
+		m.selection = selection{}
+		cmd := m.key(tea.Key(msg))
+		return tea.Batch(cmd, m.stir())
+	case tea.PasteMsg:
+		m.paste(msg.Content)
+		return m.stir()
+	case tea.MouseWheelMsg:
+		m.selection = selection{}
+		m.wheel(msg)
+	case tea.MouseClickMsg:
+		m.selection = selection{}
+		if msg.Button == tea.MouseLeft {
+			m.selection.start(msg.X, msg.Y)
+		}
+	case tea.MouseMotionMsg:
+		m.selection.extend(msg.X, msg.Y)
+	case tea.MouseReleaseMsg:
+		return m.copySelection()
+	case inboxMsg:
+		cmd := m.drain()
+		return tea.Batch(cmd, m.box.wait(frame))
+	case quietMsg:
+		m.quiet(msg)
+	case tickMsg:
+		m.ticking = false
+		m.frame++
+		return m.startTicking()
+	case hintOverMsg:
+		if msg.at == m.hints {
+			m.hint = ""
+		}
+	case submitMsg:
+		return m.submit(msg.text)
+	case turnDoneMsg:
+		cmd := m.drain()
+		return tea.Batch(cmd, m.turnDone(msg.err))
+	}
+	return nil
+}
+
+// say shows a hint above the message for a while.
+func (m *app) say(hint string) tea.Cmd {
+	m.hint = hint
+	m.hints++
+	at := m.hints
+	return tea.Tick(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
+}
+
+// startTicking keeps one tick under way while something runs.
+func (m *app) startTicking() tea.Cmd {
+	if m.still || m.ticking || !m.working {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// drain applies everything the mailbox holds.
+func (m *app) drain() tea.Cmd {
+	var cmd tea.Cmd
+	for _, item := range m.box.take() {
+		switch item := item.(type) {
+		case event.Event:
+			m.apply(item)
+		case *ask:
+			first := m.questions.front() == nil
+			m.questions.add(item, m.now())
+			if first {
+				cmd = m.stir()
+			}
+		case withdrawn:
+			was := m.questions.front()
+			m.questions.withdraw(item.ask)
+			if m.questions.front() != was {
+				cmd = m.stir()
+			}
+		}
+	}
+	return cmd
+}
+
+// submit sends a message: a command runs, a message starts a turn or steers the
+// one that runs.
+func (m *app) submit(text string) tea.Cmd {
+	m.transcript.end()
+	if m.working {
+		m.box.steer(text)
+		return nil
+	}
+	return m.startTurn(text)
+}
+
+func (m *app) startTurn(text string) tea.Cmd {
+	m.working, m.since, m.echo, m.outcome = true, m.now(), text, ""
+	m.transcript.add(&said{text}, false)
+	m.transcript.end()
+	return tea.Batch(m.turn(text), m.startTicking())
+}
+
+// turnDone closes what the turn left open and goes on with what waits. After an
+// interrupted or failed turn what waits goes back to the editor: the person
+// decides.
+func (m *app) turnDone(err error) tea.Cmd {
+	m.working = false
+	for id, e := range m.tools {
+		if t := e.body.(*tool); t.done == nil {
+			t.finish(event.ToolFinished{CallID: id, Outcome: "interrupted"})
+			e.moving = false
+			e.changed()
+		}
+	}
+	clear(m.tools)
+	m.settle()
+	if m.outcome == "" {
+		m.outcome = "done"
+		if err != nil {
+			m.outcome = "failed"
+			m.note("error", err.Error())
+		}
+	}
+	waiting := m.box.unsteer()
+	if m.outcome == "done" {
+		if len(waiting) > 0 {
+			return m.startTurn(strings.Join(waiting, "\n\n"))
+		}
+		if len(m.queued) > 0 {
+			next := m.queued[0]
+			m.queued = m.queued[1:]
+			return m.startTurn(next)
+		}
+		return nil
+	}
+	waiting = append(waiting, m.queued...)
+	m.queued = nil
+	if len(waiting) > 0 {
+		if !m.composer.empty() {
+			waiting = append(waiting, m.composer.value())
+		}
+		m.composer.set(strings.Join(waiting, "\n\n"))
+	}
+	return nil
+}
+
+// paste goes to the note when one is written, else to the message; a question
+// lets go of the keys.
+func (m *app) paste(s string) {
+	q := m.questions.front()
+	switch {
+	case m.panel != nil:
+	case q != nil && q.field != nil:
+		q.field.paste(strings.Join(strings.Fields(s), " "))
+	default:
+		if q != nil {
+			q.armed = false
+		}
+		m.composer.paste(s)
+	}
+}
+
+func (m *app) wheel(msg tea.MouseWheelMsg) {
+	by := 3
+	switch msg.Button {
+	case tea.MouseWheelUp:
+		by = -3
+	case tea.MouseWheelDown:
+	default:
+		return
+	}
+	m.scroll(by)
+}
+
+func (m *app) scroll(by int) {
+	if m.panel != nil {
+		m.panel.scroll(by)
+		return
+	}
+	m.transcript.scroll(m.canvas(), by)
+}
+
+func (m *app) quit() tea.Cmd { return tea.Quit }
