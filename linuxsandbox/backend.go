@@ -27,6 +27,7 @@ type Backend struct {
 	probed    facts
 	probeErr  error
 	session   session
+	brokers   brokerSession
 	// plain is why no namespaces are tried; set only by tests.
 	plain error
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 
 	"codeagent/sandbox"
 
@@ -32,22 +33,38 @@ import (
 // broker serves one command. run ends when stop is called or, from Linux 6.11,
 // when no process of the command is left.
 type broker struct {
-	policy   sandbox.Policy
-	keep     uint64 // capabilities of the command
+	brokerOptions
 	listener int
 	wake     int // an eventfd: end
 	done     chan struct{}
 	log      denialLog // the broker thread's own until done is closed
 }
 
+// brokerOptions say what a broker goes by.
+type brokerOptions struct {
+	policy sandbox.Policy
+	keep   uint64 // capabilities of the command
+	// mounts are what the command sees otherwise than the host, nil: nothing.
+	mounts *mountPlan
+	// session is what the brokers of all commands know together.
+	session *brokerSession
+}
+
+// brokerSession is what the brokers of one Backend share.
+type brokerSession struct {
+	// mu makes a look at the file system and the change that follows one step,
+	// seen from every command: none can move what another one is judged by.
+	mu sync.Mutex
+}
+
 // startBroker serves the listener, which it owns from then on.
-func startBroker(p sandbox.Policy, keep uint64, listener int) (*broker, error) {
+func startBroker(o brokerOptions, listener int) (*broker, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		unix.Close(listener)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	b := &broker{policy: p, keep: keep, listener: listener, wake: wake, done: make(chan struct{})}
+	b := &broker{brokerOptions: o, listener: listener, wake: wake, done: make(chan struct{})}
 	ready := make(chan error)
 	go b.run(ready)
 	if err := <-ready; err != nil {

@@ -247,7 +247,8 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if listener >= 0 {
-		if p.broker, err = startBroker(p.policy, spec.keptCaps(), listener); err != nil {
+		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers}
+		if p.broker, err = startBroker(o, listener); err != nil {
 			return startError("notify", err)
 		}
 	}
