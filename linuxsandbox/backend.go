@@ -140,7 +140,7 @@ func (b *Backend) tryNamespaces() error {
 
 // tryKeeper takes a keeper up to its self-test.
 func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
-	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, AskMetadata: mounts == nil}
+	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: mounts == nil}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return facts{}, startError("probe", err)

@@ -23,7 +23,7 @@ import (
 func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	var asked, known []string
 	for _, r := range filterTable {
-		if r.do == ask && r.only == metadataAsked {
+		if r.do == ask && r.only == filesAsked {
 			asked = append(asked, r.calls...)
 		}
 	}
@@ -270,7 +270,7 @@ func TestNestedChild(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	prog, err := filterProgram(runtime.GOARCH, filterOptions{AskMetadata: true})
+	prog, err := filterProgram(runtime.GOARCH, filterOptions{Ask: true})
 	if err != nil {
 		t.Fatal(err)
 	}

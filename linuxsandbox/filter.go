@@ -26,13 +26,12 @@ type filterOptions struct {
 	// AllowUnix opens AF_UNIX stream sockets; the broker then makes every
 	// connection of theirs.
 	AllowUnix bool
-	// AskMetadata leaves changes of mode, owner, times and extended attributes
-	// to the broker.
-	AskMetadata bool
+	// Ask leaves changes of files to the broker: metadata today.
+	Ask bool
 }
 
 // brokered reports whether the filter needs a broker to answer.
-func (o filterOptions) brokered() bool { return o.AllowUnix || o.AskMetadata }
+func (o filterOptions) brokered() bool { return o.AllowUnix || o.Ask }
 
 // filterProgram is the deny filter for goarch, "amd64" or "arm64". The caller
 // must not change it.

@@ -11,7 +11,7 @@ import "golang.org/x/net/bpf"
 
 // filterPrograms are the deny filters, one for each architecture and options.
 var filterPrograms = []madeFilter{
-	{"amd64", filterOptions{AllowInet: false, AllowUnix: false, AskMetadata: false}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: false, AllowUnix: false, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -364,7 +364,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"amd64", filterOptions{AllowInet: true, AllowUnix: false, AskMetadata: false}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: true, AllowUnix: false, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -706,7 +706,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"amd64", filterOptions{AllowInet: false, AllowUnix: true, AskMetadata: false}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: false, AllowUnix: true, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -1069,7 +1069,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"amd64", filterOptions{AllowInet: false, AllowUnix: false, AskMetadata: true}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: false, AllowUnix: false, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -1467,7 +1467,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"amd64", filterOptions{AllowInet: true, AllowUnix: false, AskMetadata: true}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: true, AllowUnix: false, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -1854,7 +1854,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"amd64", filterOptions{AllowInet: false, AllowUnix: true, AskMetadata: true}, []bpf.RawInstruction{
+	{"amd64", filterOptions{AllowInet: false, AllowUnix: true, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc000003e},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -2257,7 +2257,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: false, AllowUnix: false, AskMetadata: false}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: false, AllowUnix: false, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -2588,7 +2588,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50001},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: true, AllowUnix: false, AskMetadata: false}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: true, AllowUnix: false, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -2916,7 +2916,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50001},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: false, AllowUnix: true, AskMetadata: false}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: false, AllowUnix: true, Ask: false}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -3265,7 +3265,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50001},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: false, AllowUnix: false, AskMetadata: true}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: false, AllowUnix: false, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -3625,7 +3625,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50001},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: true, AllowUnix: false, AskMetadata: true}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: true, AllowUnix: false, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},
@@ -3982,7 +3982,7 @@ var filterPrograms = []madeFilter{
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50001},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x50026},
 	}},
-	{"arm64", filterOptions{AllowInet: false, AllowUnix: true, AskMetadata: true}, []bpf.RawInstruction{
+	{"arm64", filterOptions{AllowInet: false, AllowUnix: true, Ask: true}, []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},
 		{Op: 0x15, Jt: 1, Jf: 0, K: 0xc00000b7},
 		{Op: 0x06, Jt: 0, Jf: 0, K: 0x80000000},

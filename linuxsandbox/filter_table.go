@@ -73,7 +73,7 @@ const (
 	inetAllowed
 	unixDenied
 	unixAllowed
-	metadataAsked
+	filesAsked
 	brokered // any call is asked about
 
 	noSockets = inetDenied | unixDenied
@@ -82,7 +82,7 @@ const (
 func (s scope) covers(o filterOptions) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
-		(s&metadataAsked == 0 || o.AskMetadata) && (s&brokered == 0 || o.brokered())
+		(s&filesAsked == 0 || o.Ask) && (s&brokered == 0 || o.brokered())
 }
 
 const (
@@ -222,7 +222,7 @@ var filterTable = []rule{
 		"chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat",
 		"utime", "utimes", "futimesat", "utimensat",
 		"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
-	}, only: metadataAsked, do: ask,
+	}, only: filesAsked, do: ask,
 		why: "owning a file is enough to change these, wherever it lies and however it was opened; file_setattr is newer than the table"},
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
 		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},

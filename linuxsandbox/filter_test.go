@@ -18,7 +18,7 @@ import (
 
 // everyOptions are all the ways in which a filter can be built.
 var everyOptions = []filterOptions{
-	{}, {AllowInet: true}, {AllowUnix: true}, {AskMetadata: true}, {AllowInet: true, AskMetadata: true}, {AllowUnix: true, AskMetadata: true},
+	{}, {AllowInet: true}, {AllowUnix: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true},
 }
 
 // stated is what the table says about a call, evaluated as its comment reads
@@ -37,7 +37,7 @@ func newStated(t testing.TB, goarch string, o filterOptions) stated {
 	for _, r := range filterTable {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
 			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
-			(r.only&metadataAsked == 0 || o.AskMetadata) && (r.only&brokered == 0 || o.AllowUnix || o.AskMetadata)
+			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask)
 		for _, name := range r.calls {
 			if inScope {
 				s.rules[name] = append(s.rules[name], r)

@@ -36,7 +36,7 @@ const (
 const none = -1
 
 // metadataCalls, with oldMetadataCalls, are the calls that the filter asks about
-// for AskMetadata; the tests hold the two lists together.
+// for Ask; the tests hold the two lists together.
 var metadataCalls = []metadataCall{
 	{unix.SYS_FCHMOD, "fchmod", 0, none, none, false, changeMode, 1},
 	{unix.SYS_FCHMODAT, "fchmodat", 0, 1, none, false, changeMode, 2},

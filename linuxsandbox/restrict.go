@@ -67,7 +67,7 @@ func restrict(s *Spec) (*restricted, *failure) {
 // without the listener: the kernel has one in a chain of filters, and codeagent
 // may itself be running under codeagent.
 func (r *restricted) filter(s *Spec) error {
-	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, AskMetadata: s.AskMetadata}
+	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask}
 	prog, err := filterProgram(runtime.GOARCH, o)
 	if err != nil {
 		return err

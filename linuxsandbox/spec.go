@@ -33,10 +33,10 @@ type Spec struct {
 	// Network is set when the policy grants the host's own network: no TCP rights
 	// are handled then, and the filter lets INET sockets pass.
 	Network bool `json:"network,omitempty"`
-	// AskMetadata and PathSockets put a listener on the filter, which goes to
-	// codeagent's broker with "ready": the first for changes of metadata, the
+	// Ask and PathSockets put a listener on the filter, which goes to
+	// codeagent's broker with "ready": the first for changes of files, the
 	// second for AF_UNIX sockets with a path, which are shut without it.
-	AskMetadata bool `json:"ask_metadata,omitempty"`
+	Ask         bool `json:"ask,omitempty"`
 	PathSockets bool `json:"path_sockets,omitempty"`
 	// KeepFileCaps keeps DAC_OVERRIDE, FOWNER and CHOWN: for root in a workspace
 	// that is another user's.

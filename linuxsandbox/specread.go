@@ -25,8 +25,8 @@ func readSpec(data []byte) (*Spec, error) {
 			r.array(func() { s.Unreadable = append(s.Unreadable, r.text()) })
 		case "network":
 			s.Network = r.bool()
-		case "ask_metadata":
-			s.AskMetadata = r.bool()
+		case "ask":
+			s.Ask = r.bool()
 		case "path_sockets":
 			s.PathSockets = r.bool()
 		case "keep_file_caps":
