@@ -41,6 +41,8 @@ var rooms = []room{
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
+	// Which characters must be shown by name: every face shows them alike.
+	{path: "internal/visible", pure: true},
 
 	// Floor 1: judgement and hands.
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
@@ -65,8 +67,8 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "event", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "sandbox"}},
-	{path: "headless", floor: 3, imports: []string{"approvals", "event", "sandbox"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
+	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 4, imports: []string{"*"}},

@@ -153,22 +153,6 @@ func TestReaderWentAway(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"plain é 漢字 🙂", "plain é 漢字 🙂"},
-		{"a\x1b[31mb", "a␛[31mb"},
-		{"a\u202eb\u200bc", "a<U+202E>b<U+200B>c"},
-		{"a\x07\x9b\xff", "a␇<U+FFFD><U+FFFD>"},
-		{"l1\nl2\tx", "l1⏎l2    x"},
-		{"\U000E0041", "<U+E0041>"},
-	}
-	for _, tt := range tests {
-		if got := Visible(tt.in); got != tt.want {
-			t.Errorf("Visible(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-}
-
 func validate(t *testing.T, ln string) {
 	t.Helper()
 	data, err := os.ReadFile("schema/lines.json")

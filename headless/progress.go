@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -184,7 +185,7 @@ func GrantLines(g sandbox.Grant) []string {
 // line writes one line; what it shows may come from the model or a command, so
 // control characters are made visible.
 func (p *progress) line(color, format string, args ...any) {
-	text := Visible(fmt.Sprintf(format, args...))
+	text := visible.Line(fmt.Sprintf(format, args...))
 	if p.color && color != "" {
 		text = "\x1b[" + color + "m" + text + "\x1b[0m"
 	}
@@ -197,48 +198,4 @@ func lastLines(s string, n int) []string {
 		return nil
 	}
 	return all[max(0, len(all)-n):]
-}
-
-// Visible replaces what a terminal would obey or hide (control characters,
-// bidirectional and zero-width marks, invalid bytes) by text that shows it, and
-// line breaks by a mark.
-func Visible(s string) string {
-	clean := true
-	for _, r := range s {
-		if hidden(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n':
-			b.WriteString("⏎")
-		case r == '\t':
-			b.WriteString("    ")
-		case r < 0x20:
-			b.WriteRune('␀' + r)
-		case hidden(r):
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7f && r <= 0x9f, r == '\uFFFD', r == '\uFEFF', r == '\u00AD':
-		return true
-	case r >= '\u200B' && r <= '\u200F', r >= '\u202A' && r <= '\u202E', r >= '\u2060' && r <= '\u2069':
-		return true
-	case r >= 0xE0000 && r <= 0xE007F: // tag characters: text nobody sees
-		return true
-	}
-	return false
 }

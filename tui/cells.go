@@ -1,10 +1,11 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"codeagent/internal/visible"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -38,12 +39,12 @@ func cell(s string, col int) (size int, shown string, width int) {
 	if r == utf8.RuneError && n == 1 {
 		return 1, "\uFFFD", 1
 	}
-	if name := named(r); name != "" {
+	if name := visible.Name(r); name != "" {
 		return n, name, len([]rune(name))
 	}
 	if unicode.In(r, unicode.Mn, unicode.Me) {
 		// A mark with no letter to stand on would vanish or move to a neighbour.
-		return n, codepoint(r), len(codepoint(r))
+		return n, visible.Codepoint(r), len(visible.Codepoint(r))
 	}
 	cluster, w := ansi.FirstGraphemeCluster(head(s), ansi.GraphemeWidth)
 	if len(cluster) > maxCluster || cluster == "" {
@@ -51,13 +52,13 @@ func cell(s string, col int) (size int, shown string, width int) {
 	}
 	if end := harmless(cluster); end < len(cluster) {
 		if end == 0 {
-			return n, codepoint(r), len(codepoint(r))
+			return n, visible.Codepoint(r), len(visible.Codepoint(r))
 		}
 		cluster = cluster[:end]
 		w = ansi.StringWidth(cluster)
 	}
 	if w <= 0 {
-		return n, codepoint(r), len(codepoint(r))
+		return n, visible.Codepoint(r), len(visible.Codepoint(r))
 	}
 	return len(cluster), cluster, w
 }
@@ -83,46 +84,14 @@ func harmless(cluster string) int {
 		if i == 0 {
 			continue
 		}
-		if r == '\u200d' || r == '\ufe0f' || r == '\ufe0e' || r == '\u200c' {
+		if visible.Joins(r) {
 			continue
 		}
-		if named(r) != "" || r == utf8.RuneError {
+		if visible.Name(r) != "" || r == utf8.RuneError {
 			return i
 		}
 	}
 	return len(cluster)
-}
-
-// named returns the visible name of a rune that must not be shown as itself,
-// or "".
-func named(r rune) string {
-	switch {
-	case r < 0x20:
-		return string(rune(0x2400 + r))
-	case r == 0x7f:
-		return "␡"
-	case r < 0xa0 && r >= 0x80, unicode.Is(hidden, r):
-		return codepoint(r)
-	}
-	return ""
-}
-
-func codepoint(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
-
-// hidden are the runes that change direction, join, space or tag text without
-// being seen (Unicode 17: Cf without the visible Arabic and Syriac signs, the
-// line separators, and the letters that are drawn as nothing).
-var hidden = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{0x00ad, 0x00ad, 1}, {0x034f, 0x034f, 1}, {0x061c, 0x061c, 1},
-		{0x115f, 0x1160, 1}, {0x17b4, 0x17b5, 1}, {0x180b, 0x180f, 1},
-		{0x200b, 0x200f, 1}, {0x2028, 0x202e, 1}, {0x2060, 0x206f, 1},
-		{0x2800, 0x2800, 1}, {0x3164, 0x3164, 1}, {0xfe00, 0xfe0f, 1},
-		{0xfeff, 0xfeff, 1}, {0xffa0, 0xffa0, 1}, {0xfff0, 0xfffb, 1},
-	},
-	R32: []unicode.Range32{
-		{0x13430, 0x13455, 1}, {0x1bca0, 0x1bca3, 1}, {0x1d173, 0x1d17a, 1}, {0xe0000, 0xe0fff, 1},
-	},
 }
 
 // plain reports whether s is printable ASCII: shown as it is, a column a byte.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"codeagent/exec"
-	"codeagent/headless"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -73,7 +73,7 @@ func (r sandboxReport) summarize(w io.Writer) {
 		if d.Evidence == sandbox.EvidenceOutput {
 			sure = " (likely: judged by what the command printed)"
 		}
-		fmt.Fprintf(w, "codeagent: ⊘ %s %s%s\n", d.Kind, headless.Visible(d.Target), sure)
+		fmt.Fprintf(w, "codeagent: ⊘ %s %s%s\n", d.Kind, visible.Line(d.Target), sure)
 	}
 	if r.TimedOut {
 		fmt.Fprintf(w, "codeagent: wall limit reached after %s; the command and all it started were ended\n", time.Duration(r.DurationMS)*time.Millisecond)
@@ -89,7 +89,7 @@ func (r sandboxReport) summarize(w io.Writer) {
 		if info, err := os.Stat(p); err == nil && info.IsDir() {
 			flag = "--add-dir"
 		}
-		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, headless.Visible(p))
+		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, visible.Line(p))
 	}
 }
 

@@ -1,0 +1,83 @@
+// Package visible names the characters that a terminal obeys or a reader does
+// not see: controls, bidirectional marks, invisible and tag characters. Every
+// room that shows text from a model, a command or a file asks it, so that what
+// stands there is what is read.
+package visible
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Name is the visible name of a rune that must not be shown as itself, or "".
+func Name(r rune) string {
+	switch {
+	case r < 0x20:
+		return string('␀' + r)
+	case r == 0x7f:
+		return "␡"
+	case r < 0xa0 && r >= 0x80, unicode.Is(hidden, r):
+		return Codepoint(r)
+	}
+	return ""
+}
+
+// Codepoint writes a rune as <U+202E>.
+func Codepoint(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
+
+// Joins reports a rune that is not seen and forms emoji and ligatures with the
+// runes around it: harmless behind a visible rune that is not ASCII.
+func Joins(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
+}
+
+// Line shows s in one line: hidden runes and invalid bytes by name, a line break
+// by a mark, a tab as four spaces.
+func Line(s string) string {
+	clean := true
+	for _, r := range s {
+		if Name(r) != "" || r == unicode.ReplacementChar {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	before := rune(0)
+	for _, r := range s {
+		name := Name(r)
+		switch {
+		case r == '\n':
+			b.WriteString("⏎")
+		case r == '\t':
+			b.WriteString("    ")
+		case r == unicode.ReplacementChar:
+			b.WriteString(Codepoint(r))
+		case name == "", Joins(r) && before >= 0x80 && Name(before) == "":
+			b.WriteRune(r)
+		default:
+			b.WriteString(name)
+		}
+		before = r
+	}
+	return b.String()
+}
+
+// hidden are the runes that change direction, join, space or tag text without
+// being seen (Unicode 17: Cf without the visible Arabic and Syriac signs, the
+// line separators, and the letters that are drawn as nothing).
+var hidden = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x00ad, 0x00ad, 1}, {0x034f, 0x034f, 1}, {0x061c, 0x061c, 1},
+		{0x115f, 0x1160, 1}, {0x17b4, 0x17b5, 1}, {0x180b, 0x180f, 1},
+		{0x200b, 0x200f, 1}, {0x2028, 0x202e, 1}, {0x2060, 0x206f, 1},
+		{0x2800, 0x2800, 1}, {0x3164, 0x3164, 1}, {0xfe00, 0xfe0f, 1},
+		{0xfeff, 0xfeff, 1}, {0xffa0, 0xffa0, 1}, {0xfff0, 0xfffb, 1},
+	},
+	R32: []unicode.Range32{
+		{0x13430, 0x13455, 1}, {0x1bca0, 0x1bca3, 1}, {0x1d173, 0x1d17a, 1}, {0xe0000, 0xe0fff, 1},
+	},
+}
