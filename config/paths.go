@@ -95,15 +95,3 @@ func createPrivate(dir string) error {
 	}
 	return nil
 }
-
-// NewTemp makes a session's private folder for temporary files. remove deletes
-// it with all that commands left there.
-func (p Paths) NewTemp() (dir string, remove func() error, err error) {
-	if err := createPrivate(p.Temp); err != nil {
-		return "", nil, err
-	}
-	if dir, err = os.MkdirTemp(p.Temp, "session-"); err != nil {
-		return "", nil, fmt.Errorf("folder for temporary files: %w", err)
-	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
-}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -399,6 +400,36 @@ func TestOneFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(temp); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the session's folder stays: %v", err)
+	}
+}
+
+// TestSweepTemp: the folder of a session that was killed goes, that of one that
+// lives and a new one stay.
+func TestSweepTemp(t *testing.T) {
+	paths := config.Paths{Temp: t.TempDir()}
+	alive, remove, err := paths.NewTemp()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	folder := func(name string, age time.Duration) string {
+		dir := filepath.Join(paths.Temp, name)
+		if err := os.MkdirAll(filepath.Join(dir, "below"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(dir, then, then); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	folder(filepath.Base(alive), 48*time.Hour)
+	dead, fresh, foreign := folder("session-dead", 2*time.Hour), folder("session-fresh", 0), folder("other", 48*time.Hour)
+	paths.SweepTemp()
+	for dir, want := range map[string]bool{alive: true, fresh: true, foreign: true, dead: false} {
+		if _, err := os.Stat(dir); (err == nil) != want {
+			t.Errorf("%s: there %v, want %v", filepath.Base(dir), err == nil, want)
+		}
 	}
 }
 

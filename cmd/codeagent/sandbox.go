@@ -82,6 +82,7 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		return err
 	}
 	b.closers = append(b.closers, remove)
+	go b.paths.SweepTemp() // nothing waits for it
 	b.policy, err = config.Policy(b.cfg, config.Place{
 		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver,
 	})

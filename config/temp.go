@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Each session has a folder for temporary files, locked for as long as its
+// process lives. One that nobody holds was left by a session that was killed.
+
+const tempPrefix = "session-"
+
+// tempAge is how long a folder is left alone, locked or not: a session makes its
+// folder before it can lock it.
+const tempAge = time.Hour
+
+// NewTemp makes a session's private folder for temporary files. remove deletes
+// it with all that commands left there.
+func (p Paths) NewTemp() (dir string, remove func() error, err error) {
+	if err := createPrivate(p.Temp); err != nil {
+		return "", nil, err
+	}
+	if dir, err = os.MkdirTemp(p.Temp, tempPrefix); err != nil {
+		return "", nil, fmt.Errorf("folder for temporary files: %w", err)
+	}
+	// Some network file systems know no locks: nobody can take the folder for a
+	// dead session's then either.
+	lock, _ := lockFolder(dir)
+	return dir, func() error {
+		defer lock.Close()
+		return os.RemoveAll(dir)
+	}, nil
+}
+
+// SweepTemp removes the folders of sessions that were killed. What cannot be
+// removed is left for the next sweep.
+func (p Paths) SweepTemp() {
+	entries, err := os.ReadDir(p.Temp)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || time.Since(info.ModTime()) < tempAge {
+			continue
+		}
+		dir := filepath.Join(p.Temp, e.Name())
+		if lock, err := lockFolder(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			lock.Close()
+		}
+	}
+}
+
+// lockFolder fails where another process holds the folder.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return f, nil
+}
