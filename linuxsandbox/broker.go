@@ -159,12 +159,12 @@ func canBroker(tid int) error {
 	return <-done
 }
 
-// handle answers one call: 0 is success.
-func (b *broker) handle(n *notification) unix.Errno {
+// handle answers one call.
+func (b *broker) handle(n *notification) reply {
 	if c := metadataCallOf(n.nr); c != nil {
-		return b.metadata(n, c)
+		return failed(b.metadata(n, c))
 	}
-	return unix.ENOSYS
+	return failed(unix.ENOSYS)
 }
 
 // errnoOf is what a call that failed with err answers.

@@ -45,10 +45,53 @@ func (n *notification) receive(listener int) error {
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 }
 
+// reply is what becomes of a call.
+type reply struct {
+	// value is what it returns, when there is no errno.
+	value int64
+	errno unix.Errno
+	// proceed lets the kernel do the call as if nobody had asked. It reads what
+	// the call points to anew, so it may see other names than the broker did:
+	// only for calls that the kernel's own layers confine whatever they name.
+	proceed bool
+	// given: the call has returned already.
+	given bool
+}
+
+// failed is the reply of a call that fails with errno, or 0: that succeeds.
+func failed(errno unix.Errno) reply { return reply{errno: errno} }
+
 // answer lets the call return. The error is that nobody waits for it any more.
-func (n *notification) answer(listener int, errno unix.Errno) error {
-	r := response{id: n.id, errno: -int32(errno)}
+func (n *notification) answer(listener int, a reply) error {
+	if a.given {
+		return nil
+	}
+	r := response{id: n.id, value: a.value, errno: -int32(a.errno)}
+	if a.errno != 0 {
+		r.value = 0
+	}
+	if a.proceed {
+		r = response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	}
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+}
+
+// addedFD is struct seccomp_notif_addfd.
+type addedFD struct {
+	id      uint64
+	flags   uint32
+	source  uint32
+	number  uint32
+	fdFlags uint32
+}
+
+// give makes the call return a descriptor of the caller's own for fd, which
+// stays open here (Linux 5.14). flags are O_CLOEXEC or 0. The error is the
+// caller's limit, or that nobody waits any more.
+func (n *notification) give(listener, fd int, flags uint32) reply {
+	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, source: uint32(fd), fdFlags: flags}
+	err := ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	return reply{errno: errnoOf(err), given: err == nil}
 }
 
 // valid reports whether the caller still waits: everything that was looked up
