@@ -47,10 +47,7 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 	defer box.close()
 	box.describe(w)
 
-	enforcement, err := box.runner.Enforcement(box.policy)
-	if err != nil {
-		return err
-	}
+	enforcement := box.enforcement
 	fmt.Fprintf(w, "\nsandbox  backend %s\n", enforcement.Backend)
 	for _, l := range enforcement.Layers {
 		fmt.Fprintf(w, "  %-8s %-9s %s\n", l.State, l.Name, l.Reason)

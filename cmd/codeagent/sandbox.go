@@ -26,8 +26,10 @@ type box struct {
 	policy    sandbox.Policy
 	resolver  sandbox.Resolver
 	runner    *exec.Runner
-	git       *gitrun.Git
-	s         stdio
+	// enforcement is what the runner's backend holds of policy.
+	enforcement sandbox.Enforcement
+	git         *gitrun.Git
+	s           stdio
 	// linux returns the Linux backend, which is made ready while the settings
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
@@ -107,7 +109,10 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, Environ: b.s.Environ, Resolver: b.resolver,
 	})
 	b.git = b.newGit(backend)
-	return nil
+	if b.enforcement.Backend == "" { // not the system's own backend
+		b.enforcement, err = b.runner.Enforcement(b.policy)
+	}
+	return err
 }
 
 // newGit returns what asks git for codeagent itself: always confined, also when
@@ -205,12 +210,11 @@ func (b *box) backend() (sandbox.Backend, error) {
 		// setting makes that a reason to run unconfined.
 		return nil, cannotConfine(err, false)
 	}
-	var enforcement sandbox.Enforcement
 	if err == nil {
-		enforcement, err = backend.Enforcement(b.policy)
+		b.enforcement, err = backend.Enforcement(b.policy)
 	}
 	if err == nil {
-		if missing := b.cfg.Sandbox.MissingLayers(enforcement); len(missing) > 0 {
+		if missing := b.cfg.Sandbox.MissingLayers(b.enforcement); len(missing) > 0 {
 			return nil, cannotConfine(fmt.Errorf("sandbox.required_layers: not active here: %s", strings.Join(missing, ", ")), false)
 		}
 		return backend, nil

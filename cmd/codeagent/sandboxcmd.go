@@ -60,11 +60,7 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 		return err
 	}
 	defer box.close()
-	enforcement, err := box.runner.Enforcement(box.policy)
-	if err != nil {
-		return err
-	}
-	for _, w := range enforcement.Weaknesses {
+	for _, w := range box.enforcement.Weaknesses {
 		if w.ID == "unconfined" { // the others are in the report and in doctor
 			fmt.Fprintf(s.Err, "codeagent: %s\n", w.What)
 		}
@@ -83,7 +79,7 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	}
 	outcome.Limit = exec.Reached(box.policy.Limits, outcome)
 	outcome.Verdict = exec.Classify(box.policy, outcome, box.resolver, box.workspace)
-	r := newReport(enforcement, outcome)
+	r := newReport(box.enforcement, outcome)
 	r.summarize(s.Err)
 	if report != nil {
 		if err := r.write(report); err != nil {

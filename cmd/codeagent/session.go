@@ -14,7 +14,6 @@ import (
 	"codeagent/model"
 	"codeagent/model/tour"
 	"codeagent/prompts"
-	"codeagent/sandbox"
 	"codeagent/tools"
 )
 
@@ -46,13 +45,12 @@ type sessionOptions struct {
 // session is one conversation with everything it needs, joined.
 type session struct {
 	*box
-	options     sessionOptions
-	chosen      chosen
-	gate        *approvals.Gate
-	enforcement sandbox.Enforcement
-	checkedOut  func() string // what git says; waits for it
-	agent       *agent.Agent  // set by join
-	tour        *tour.Tour    // nil with a real model
+	options    sessionOptions
+	chosen     chosen
+	gate       *approvals.Gate
+	checkedOut func() string // what git says; waits for it
+	agent      *agent.Agent  // set by join
+	tour       *tour.Tour    // nil with a real model
 }
 
 // openSession builds everything below the faces. The order matters: what may be
@@ -63,10 +61,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		return nil, err
 	}
 	ses := &session{box: box, options: o}
-	if ses.enforcement, err = box.runner.Enforcement(box.policy); err == nil {
-		ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt)
-	}
-	if err != nil {
+	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt); err != nil {
 		ses.close()
 		return nil, err
 	}
