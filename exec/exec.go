@@ -36,6 +36,8 @@ type Options struct {
 	// SpillDir is where output goes that is too long for memory; it is created
 	// with mode 0700. Empty: what does not fit is counted and lost.
 	SpillDir string
+	// Grace is what a command that is stopped gets to tidy up; zero means 200 ms.
+	Grace time.Duration
 	// Environ is codeagent's own environment, from which a policy takes.
 	Environ []string
 	// Resolver is what verdicts look at paths with, usually OS.
@@ -50,6 +52,9 @@ type Runner struct {
 
 // New returns a Runner.
 func New(o Options) *Runner {
+	if o.Grace == 0 {
+		o.Grace = termGrace
+	}
 	r := &Runner{options: o}
 	r.buffers.New = func() any { return new([copyBytes]byte) }
 	return r
@@ -221,7 +226,7 @@ const (
 )
 
 // supervise waits for proc, and ends it when the limit passes or ctx ends.
-func supervise(ctx context.Context, proc sandbox.Process, limit time.Duration, o *Outcome) error {
+func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, limit time.Duration, o *Outcome) error {
 	done := make(chan ended, 1)
 	go func() { // ends with the process, at the latest when it is killed below
 		status, err := proc.Wait()
@@ -243,18 +248,18 @@ func supervise(ctx context.Context, proc sandbox.Process, limit time.Duration, o
 		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)
 		o.Interrupted = !o.TimedOut
 	}
-	e := stop(proc, done)
+	e := r.stop(proc, done)
 	o.Status = e.status
 	return e.err
 }
 
 // stop asks the command to end, and then ends it with all it started.
-func stop(proc sandbox.Process, done <-chan ended) ended {
+func (r *Runner) stop(proc sandbox.Process, done <-chan ended) ended {
 	if proc.Signal(sigTerm) == nil {
 		select {
 		case e := <-done:
 			return e
-		case <-time.After(termGrace):
+		case <-time.After(r.options.Grace):
 		}
 	}
 	proc.Kill()

@@ -44,7 +44,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 		cap.begin()
 	}
 	o := Outcome{Argv: c.Argv}
-	err = supervise(ctx, proc, wall(p, c), &o)
+	err = r.supervise(ctx, proc, wall(p, c), &o)
 	if cap != nil {
 		o.Output = cap.finish()
 	}

@@ -15,6 +15,7 @@ type app struct {
 	turn      func(text string) tea.Cmd
 	interrupt func()
 	now       func() time.Time
+	grace     time.Duration
 	still     bool
 	mouse     bool
 	home      string
@@ -65,7 +66,7 @@ type app struct {
 
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
-		box: box, now: now, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
+		box: box, now: now, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
 		transcript: transcript{follow: true}, tools: map[string]*entry{},
 		turn: func(string) tea.Cmd { return nil }, interrupt: func() {},
 	}

@@ -297,38 +297,40 @@ func TestCtrlC(t *testing.T) {
 	}
 	r.has("Ctrl+C again quits")
 	r.clock = r.clock.Add(3 * time.Second)
-	if isQuit(r.press("ctrl+c")) {
+	if isQuit(r.press("ctrl+c"), 50*time.Millisecond) {
 		t.Error("a Ctrl+C after three seconds quits")
 	}
 	r.clock = r.clock.Add(time.Second)
-	if !isQuit(r.press("ctrl+c")) {
+	if !isQuit(r.press("ctrl+c"), time.Minute) {
 		t.Error("a second Ctrl+C within two seconds does not quit")
 	}
 }
 
-// isQuit reports whether a command, run, quits. Batches are looked into; a
-// command that takes time is none.
-func isQuit(cmd tea.Cmd) bool {
-	if cmd == nil {
-		return false
-	}
-	done := make(chan tea.Msg, 1)
-	go func() { done <- cmd() }()
-	select {
-	case msg := <-done:
-		switch msg := msg.(type) {
+// isQuit reports whether a command, run, quits. Batches are looked into; of
+// commands that all take longer than patience none does.
+func isQuit(cmd tea.Cmd, patience time.Duration) bool {
+	quits := make(chan bool, 1)
+	var look func(cmd tea.Cmd)
+	look = func(cmd tea.Cmd) {
+		if cmd == nil {
+			return
+		}
+		switch msg := cmd().(type) {
 		case tea.QuitMsg:
-			return true
+			quits <- true
 		case tea.BatchMsg:
 			for _, c := range msg {
-				if isQuit(c) {
-					return true
-				}
+				go look(c)
 			}
 		}
-	case <-time.After(50 * time.Millisecond):
 	}
-	return false
+	go look(cmd)
+	select {
+	case <-quits:
+		return true
+	case <-time.After(patience):
+		return false
+	}
 }
 
 func TestSlashCommands(t *testing.T) {
@@ -361,7 +363,7 @@ func TestSlashCommands(t *testing.T) {
 	}
 	r.press("ctrl+c")
 	r.typeText("/quit")
-	if !isQuit(r.press("enter")) {
+	if !isQuit(r.press("enter"), time.Minute) {
 		t.Error("/quit does not quit")
 	}
 }

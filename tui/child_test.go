@@ -34,11 +34,16 @@ func child() int {
 		fmt.Println("Ask codeagent")
 		return 0
 	}
+	var grace time.Duration
+	if strings.Contains(mode, "unrested") {
+		grace = time.Hour
+	}
 	var s *Screen
 	s = New(Options{
 		Environ: os.Environ(),
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
+		Grace:   grace,
 		Turn: func(ctx context.Context, text string) error {
 			return play(ctx, s, text)
 		},

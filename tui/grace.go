@@ -11,7 +11,7 @@ import (
 // for a while over an empty message, or until the person says so. With text in
 // the message only the person can say so.
 
-// grace is how long the fingers must rest.
+// grace is how long the fingers must rest where nobody says otherwise.
 const grace = 700 * time.Millisecond
 
 // quietMsg says that the time is over that began with stir number at.
@@ -26,7 +26,7 @@ func (m *app) stir() tea.Cmd {
 		return nil
 	}
 	at := m.stirs
-	return tea.Tick(grace, func(time.Time) tea.Msg { return quietMsg{at} })
+	return tea.Tick(m.grace, func(time.Time) tea.Msg { return quietMsg{at} })
 }
 
 // quiet arms the question if nothing moved since.

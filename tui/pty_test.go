@@ -118,18 +118,24 @@ func TestRealQuestion(t *testing.T) {
 	term := start(t, "still", 80, 30)
 	term.Write("ask\r")
 	term.WaitFor("npm install wants to leave the sandbox")
-	term.Write("n1s") // typed at once: text, not an answer
-	term.WaitFor("› n1s")
-	term.Write("\x15") // Ctrl+U
-	term.WaitFor("Ask codeagent")
 	// 700 ms without a key arm it.
 	term.WaitFor("Tab adds a note")
 	term.Write("n")
 	term.WaitFor("no, because:")
 	term.Write("not now\r")
 	term.WaitFor(`Answer: "" reason "not now"`)
+}
 
+// TestRealQuestionAtOnce: here the fingers never rest long enough, however slow
+// the machine is.
+func TestRealQuestionAtOnce(t *testing.T) {
+	term := start(t, "still unrested", 80, 30)
 	term.Write("ask\r")
+	term.WaitFor("npm install wants to leave the sandbox")
+	term.Write("n1s") // typed at once: text, not an answer
+	term.WaitFor("› n1s")
+	term.Write("\x15") // Ctrl+U
+	term.WaitFor("Ask codeagent")
 	term.WaitFor("Ctrl+Y to answer")
 	term.Write("\x1b") // the question is not armed: Esc ends the turn, and the question with it
 	term.WaitFor("asked in vain: interrupted")
@@ -142,14 +148,15 @@ func TestRealIdleWritesNothing(t *testing.T) {
 	term.Write("echo x\r")
 	term.WaitFor("You said")
 	term.WaitGone("Working")
-	settled := -1
+	// A slow machine may still be at the end of the turn in the first seconds.
+	settled, seconds := -1, 0
 	for settled != term.Written() {
+		if seconds == 30 {
+			t.Fatalf("%d bytes were written in the last of %d idle seconds", term.Written()-settled, seconds)
+		}
 		settled = term.Written()
-		time.Sleep(100 * time.Millisecond) // the quiet that is measured, not a guess at readiness
-	}
-	time.Sleep(time.Second)
-	if n := term.Written() - settled; n != 0 {
-		t.Errorf("%d bytes were written in an idle second", n)
+		time.Sleep(time.Second) // the quiet that is measured, not a guess at readiness
+		seconds++
 	}
 }
 

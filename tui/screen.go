@@ -42,6 +42,9 @@ type Options struct {
 	Now func() time.Time
 	// Still draws no spinner and starts no timer for one: for tests.
 	Still bool
+	// Grace is how long the fingers must rest before a question takes keys; zero
+	// means 700 ms.
+	Grace time.Duration
 	// NoColor draws without colours, as NO_COLOR in Environ does.
 	NoColor bool
 	// Mouse captures the mouse: the wheel scrolls, a drag selects and copies.
@@ -72,6 +75,9 @@ var ErrInterrupted = errors.New("interrupted")
 func New(opt Options) *Screen {
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.Grace == 0 {
+		opt.Grace = grace
 	}
 	if opt.In == nil {
 		opt.In = os.Stdin
@@ -117,7 +123,7 @@ func (s *Screen) Run(ctx context.Context) error {
 	s.mu.Unlock()
 
 	m := newApp(s.box, s.opt.Now)
-	m.still, m.mouse = s.opt.Still, s.opt.Mouse
+	m.still, m.mouse, m.grace = s.opt.Still, s.opt.Mouse, s.opt.Grace
 	m.home = lookup(s.opt.Environ, "HOME")
 	m.facts.home = m.home
 	m.turn, m.interrupt = s.turn, s.interrupt

@@ -15,7 +15,7 @@ import (
 
 // patience is how long WaitFor waits before it gives up. It is a bound for
 // broken programs on busy machines, never a pause.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Terminal is a program on a pseudo terminal with an emulator behind it: what
 // the program draws can be read as text, and its queries are answered.
