@@ -133,8 +133,8 @@ func layers(f facts) []sandbox.Layer {
 		state = sandbox.LayerDegraded
 	}
 	out := []sandbox.Layer{
-		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d", f.LandlockABI)},
-		{Name: "seccomp", State: sandbox.LayerActive},
+		{Name: "landlock", State: state, Reason: fmt.Sprintf("ABI %d; tried: a write that worked before was refused", f.LandlockABI)},
+		{Name: "seccomp", State: sandbox.LayerActive, Reason: "tried: sockets were refused, and the kernel reports the filter"},
 	}
 	out = append(out, notifyLayer(f))
 	return append(out, namespaceLayers(f)...)
@@ -149,17 +149,26 @@ func namespaceLayers(f facts) []sandbox.Layer {
 	if f.Namespaces && f.Root {
 		user.State, user.Reason = sandbox.LayerAbsent, "root needs none, and could not write the files of others in it"
 	}
+	proof := func(tried string) string {
+		if f.Namespaces {
+			return "tried: " + tried
+		}
+		return reason
+	}
+	if user.State == sandbox.LayerActive {
+		user.Reason = proof("a helper was started in one, and could mount")
+	}
 	return []sandbox.Layer{
 		user,
-		{Name: "mountns", State: state, Reason: reason},
+		{Name: "mountns", State: state, Reason: proof("mounts were made in one, and made read-only")},
 		{Name: "netns", State: sandbox.LayerAbsent, Reason: "not used yet"},
-		{Name: "pidns", State: state, Reason: reason},
+		{Name: "pidns", State: state, Reason: proof("a helper was the first process of one")},
 	}
 }
 
 // notifyLayer is the listener with the broker behind it.
 func notifyLayer(f facts) sandbox.Layer {
-	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive}
+	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive, Reason: "tried: a filter's questions arrived, and who asked could be looked at"}
 	if !f.Broker {
 		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
 	}

@@ -2,16 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"path/filepath"
 	"runtime"
-	"time"
-
-	"codeagent/exec"
 
 	"github.com/spf13/cobra"
 )
@@ -27,19 +21,9 @@ func newDoctor(s stdio, f *flags) *cobra.Command {
 	}
 }
 
-// proof is one attempt whose outcome shows whether a guarantee holds.
-type proof struct {
-	name string
-	// must says what has to happen, for the reader.
-	must string
-	// argv is run in the sandbox; "" entries are none. check looks at the world afterwards.
-	argv  []string
-	check func(exec.Outcome) error
-}
-
 func runDoctor(ctx context.Context, s stdio, f flags) error {
 	w := s.Out
-	fmt.Fprintf(w, "codeagent %s on %s\n", version, runtime.GOOS+"/"+runtime.GOARCH)
+	fmt.Fprintf(w, "codeagent %s on %s/%s, uid %d\n", version, runtime.GOOS, runtime.GOARCH, os.Getuid())
 	box, err := newBox(s, f, sandboxFlags{})
 	if err != nil {
 		return err
@@ -47,22 +31,13 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 	defer box.close()
 	box.describe(w)
 
-	enforcement := box.enforcement
-	fmt.Fprintf(w, "\nsandbox  backend %s\n", enforcement.Backend)
-	for _, l := range enforcement.Layers {
-		fmt.Fprintf(w, "  %-8s %-9s %s\n", l.State, l.Name, l.Reason)
+	fmt.Fprintln(w)
+	describeLayers(w, box.enforcement)
+	failed, err := box.tryAll(ctx, w)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(w, "\ntried just now")
-	failed := box.prove(ctx, w)
-	if len(enforcement.Weaknesses) > 0 {
-		fmt.Fprintln(w, "\nnot enforced on this machine")
-		for _, k := range enforcement.Weaknesses {
-			fmt.Fprintf(w, "  %s: %s\n    why: %s\n", k.ID, k.What, k.Why)
-			if k.Remedy != "" {
-				fmt.Fprintf(w, "    what to do: %s\n", k.Remedy)
-			}
-		}
-	}
+	describeWeaknesses(w, box.enforcement)
 	fmt.Fprintln(w)
 	box.describeModel(ctx, w)
 	describeTerminal(s, w)
@@ -72,88 +47,6 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 	return nil
 }
 
-// prove runs each proof and prints what happened. It returns how many failed.
-func (b *box) prove(ctx context.Context, w io.Writer) int {
-	scratch, err := os.MkdirTemp("", "codeagent-doctor-")
-	if err != nil {
-		fmt.Fprintf(w, "  FAILED   %v\n", err)
-		return 1
-	}
-	defer os.RemoveAll(scratch)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Fprintf(w, "  FAILED   %v\n", err)
-		return 1
-	}
-	defer listener.Close()
-	// The same connection from here shows that a refusal is the sandbox's.
-	if err := connect(listener.Addr().String()); err != nil || !accepted(listener) {
-		fmt.Fprintf(w, "  FAILED   cannot reach a server of our own: %v\n", err)
-		return 1
-	}
-	failed := 0
-	for _, p := range proofs(b, scratch, listener) {
-		outcome, err := b.runner.Run(ctx, b.policy, exec.Command{Argv: p.argv, Dir: b.workspace, Timeout: 10 * time.Second}, nil)
-		if err == nil {
-			err = p.check(outcome)
-		}
-		if err != nil {
-			failed++
-			fmt.Fprintf(w, "  FAILED   %-28s %s: %v\n", p.name, p.must, err)
-			continue
-		}
-		fmt.Fprintf(w, "  holds    %-28s %s\n", p.name, p.must)
-	}
-	return failed
-}
-
-// proofs are the attempts: two that must fail, each next to what shows that the
-// same attempt works when it is allowed.
-func proofs(b *box, scratch string, listener net.Listener) []proof {
-	outside := filepath.Join(scratch, "outside")
-	inside := filepath.Join(b.policy.Temp, "doctor")
-	sh := b.shell()
-	return []proof{
-		{"write in the temporary folder", "must work", []string{sh, "-c", `echo x > "$1"`, "sh", inside}, func(o exec.Outcome) error {
-			defer os.Remove(inside)
-			if _, err := os.Stat(inside); err != nil {
-				return fmt.Errorf("%s was not written (exit %d: %s)", inside, o.Status.Exit, o.Output.Text())
-			}
-			return nil
-		}},
-		{"write outside", "must be refused", []string{sh, "-c", `echo x > "$1"`, "sh", outside}, func(o exec.Outcome) error {
-			if _, err := os.Stat(outside); err == nil {
-				return errors.New("the file was written")
-			}
-			if o.Status.Exit == 0 {
-				return errors.New("the command reported success")
-			}
-			return nil
-		}},
-		{"connect to a local server", "must be refused", []string{selfPath(), connectArgument, listener.Addr().String()}, func(o exec.Outcome) error {
-			if accepted(listener) {
-				return errors.New("the connection arrived")
-			}
-			if o.Status.Exit == 0 {
-				return errors.New("the command reported success")
-			}
-			return nil
-		}},
-	}
-}
-
-// connectArgument makes codeagent connect to an address and do nothing else:
-// the attempt needs no program of the machine's.
-const connectArgument = "__connect"
-
-func connect(address string) error {
-	conn, err := net.DialTimeout("tcp", address, 2*time.Second)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
-}
-
 // selfPath is this program's file.
 func selfPath() string {
 	exe, err := os.Executable()
@@ -161,22 +54,6 @@ func selfPath() string {
 		return os.Args[0]
 	}
 	return exe
-}
-
-// accepted reports whether somebody connected; a completed connection waits in
-// the listener's queue, so no time has to pass.
-func accepted(l net.Listener) bool {
-	tcp, ok := l.(*net.TCPListener)
-	if !ok {
-		return true
-	}
-	_ = tcp.SetDeadline(time.Now().Add(10 * time.Millisecond))
-	conn, err := tcp.Accept()
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
 }
 
 // describe says which folders and files are used.

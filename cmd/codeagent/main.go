@@ -30,19 +30,10 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == seatbelt.FileWorkerArg {
 		os.Exit(serveFiles())
 	}
-	if len(os.Args) == 3 && os.Args[1] == connectArgument {
-		os.Exit(serveConnect(os.Args[2]))
+	if len(os.Args) == 4 && os.Args[1] == tryArgument {
+		os.Exit(serveTry(os.Args[2], os.Args[3]))
 	}
 	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}))
-}
-
-// serveConnect is doctor's attempt at a connection, run inside the sandbox.
-func serveConnect(address string) int {
-	if err := connect(address); err != nil {
-		os.Stderr.WriteString(err.Error() + "\n")
-		return 1
-	}
-	return 0
 }
 
 func serveFiles() int {

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// try is one thing a command could do against the policy. doctor does it itself,
+// where it works, and then has it done in the sandbox, by this same program: a
+// refusal is then the sandbox's.
+type try struct {
+	// name is its argument, what its words.
+	name, what string
+	// allowed tries must work in the sandbox too.
+	allowed bool
+	// weakness is the ID of the weakness that states where it works.
+	weakness string
+	do       func(target string) error
+}
+
+// tryArgument makes codeagent do one try and nothing else: no program of the
+// machine's is needed.
+const tryArgument = "__try"
+
+var tries = []try{
+	{name: "write-temp", what: "write in the temporary folder", allowed: true, do: writeFile},
+	{name: "write", what: "write a file outside the roots", do: writeFile},
+	{name: "mode", what: "change the mode of a file outside", weakness: "metadata", do: func(path string) error { return os.Chmod(path, tryMode) }},
+	{name: "tcp", what: "connect to a server of this machine", do: dial("tcp")},
+	{name: "udp", what: "send a datagram to it", do: dial("udp")},
+	{name: "unix", what: "connect to a socket file", do: dial("unix")},
+	{name: "signal", what: "signal codeagent", weakness: "signals", do: func(pid string) error {
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(n, trySignal)
+	}},
+	{name: "linger", what: "leave a process behind", do: linger},
+}
+
+// tryMode is another one than writeFile gives.
+const tryMode = 0o640
+
+// trySignal does nothing to a process that does not ask for it.
+const trySignal = syscall.SIGCONT
+
+func writeFile(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }
+
+// dial sends one byte, which a connection alone does not.
+func dial(network string) func(string) error {
+	return func(address string) error {
+		conn, err := net.DialTimeout(network, address, 2*time.Second)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte("x"))
+		return err
+	}
+}
+
+// linger starts a process that holds a lock on path and would never end.
+func linger(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	_, err = os.StartProcess(selfPath(), []string{"codeagent", tryArgument, lingering, path}, &os.ProcAttr{
+		// It reads from a pipe whose other end it holds itself.
+		Files: []*os.File{read, nil, nil, f, write}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	write.Close()
+	return err
+}
+
+// lingering is the name under which the process of linger runs.
+const lingering = "lingering"
+
+// lives reports whether a process of linger holds the lock on path still.
+func lives(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+}
+
+// What a try in the sandbox prints: one of these, and the reason after the second.
+const (
+	tryWorked  = "worked"
+	tryRefused = "refused: "
+)
+
+// serveTry is codeagent as a try, in the sandbox.
+func serveTry(name, target string) int {
+	if name == lingering {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		return 0
+	}
+	i := slices.IndexFunc(tries, func(t try) bool { return t.name == name })
+	if i < 0 {
+		return exitUsage
+	}
+	if err := tries[i].do(target); err != nil {
+		fmt.Println(tryRefused + reason(err))
+		return 1
+	}
+	fmt.Println(tryWorked)
+	return 0
+}
+
+// reason is the kernel's word for it, where there is one.
+func reason(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// ground is where the tries are made.
+type ground struct {
+	dir  string // outside every root
+	temp string // the session's temporary folder
+	// These take what arrives.
+	tcp, unix listener
+	udp       *net.UDPConn
+	signals   chan os.Signal
+}
+
+type listener interface {
+	net.Listener
+	SetDeadline(time.Time) error
+}
+
+func (b *box) newGround() (g *ground, err error) {
+	// Beside codeagent's own records if possible: /tmp may be another one inside.
+	parent := filepath.Dir(b.paths.State)
+	if b.policy.JudgeWrite(parent).Allowed {
+		parent = os.TempDir()
+	}
+	g = &ground{temp: b.policy.Temp, signals: make(chan os.Signal, 1)}
+	signal.Notify(g.signals, trySignal)
+	if g.dir, err = os.MkdirTemp(parent, "codeagent-doctor-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	if err = writeFile(g.target("mode")); err != nil {
+		return g, err
+	}
+	local := net.IPv4(127, 0, 0, 1)
+	if g.tcp, err = net.ListenTCP("tcp", &net.TCPAddr{IP: local}); err != nil {
+		return g, err
+	}
+	if g.udp, err = net.ListenUDP("udp", &net.UDPAddr{IP: local}); err != nil {
+		return g, err
+	}
+	// Without it the try finds that it cannot connect outside either.
+	if l, err := net.ListenUnix("unix", &net.UnixAddr{Name: g.target("unix")}); err == nil {
+		g.unix = l
+	}
+	return g, nil
+}
+
+func (g *ground) close() {
+	signal.Stop(g.signals)
+	for _, c := range []io.Closer{g.tcp, g.unix, g.udp} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	os.RemoveAll(g.dir)
+}
+
+// target is what the try of that name is aimed at.
+func (g *ground) target(name string) string {
+	switch name {
+	case "tcp":
+		return g.tcp.Addr().String()
+	case "udp":
+		return g.udp.LocalAddr().String()
+	case "signal":
+		return strconv.Itoa(os.Getpid())
+	case "write-temp", "linger":
+		return filepath.Join(g.temp, "codeagent-doctor-"+name)
+	}
+	return filepath.Join(g.dir, name)
+}
+
+// reached reports whether the try of that name arrived at its target: what it
+// says of itself may be about another one, in a network or among processes of
+// its own. It waits that long for what takes its time.
+func (g *ground) reached(name string, wait time.Duration) bool {
+	path := g.target(name)
+	switch name {
+	case "tcp", "unix":
+		l := map[string]listener{"tcp": g.tcp, "unix": g.unix}[name]
+		_ = l.SetDeadline(time.Now().Add(wait))
+		conn, err := l.Accept()
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	case "udp":
+		_ = g.udp.SetReadDeadline(time.Now().Add(wait))
+		_, _, err := g.udp.ReadFrom(make([]byte, 1))
+		return err == nil
+	case "signal":
+		select {
+		case <-g.signals:
+			return true
+		case <-time.After(wait):
+			return false
+		}
+	case "mode":
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().Perm() == tryMode
+	case "linger":
+		return lives(path)
+	}
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// tryAll makes the tries that the policy answers, and returns how many did not
+// go as they must without a weakness that says so.
+func (b *box) tryAll(ctx context.Context, w io.Writer) (failed int, err error) {
+	fmt.Fprintln(w, "\ntried just now, each first without the sandbox")
+	if b.policy.Unconfined || stated(b.enforcement, "unconfined") {
+		paragraph(w, "  ", "nothing: commands run without a sandbox, and may do all that the user may")
+		return 0, nil
+	}
+	g, err := b.newGround()
+	if err != nil {
+		return 0, err
+	}
+	defer g.close()
+	for _, t := range tries {
+		if b.grants(t, g) {
+			continue
+		}
+		verdict, how, ok := b.tryOne(ctx, t, g)
+		if !ok {
+			failed++
+		}
+		paragraph(w, fmt.Sprintf("  %-8s  %-36s  ", verdict, t.what), how)
+	}
+	return failed, nil
+}
+
+func stated(e sandbox.Enforcement, id string) bool {
+	return slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == id })
+}
+
+// grants reports whether the policy lets t pass, or leaves it no place.
+func (b *box) grants(t try, g *ground) bool {
+	switch t.name {
+	case "tcp", "udp":
+		return b.policy.Network.Mode == sandbox.NetworkFull
+	case "write-temp", "linger":
+		return g.temp == ""
+	}
+	return false
+}
+
+// Time for a try to arrive: one that says it went through, and another.
+const (
+	arrival = 2 * time.Second
+	glance  = 10 * time.Millisecond
+)
+
+// tryOne makes one try, outside and inside.
+func (b *box) tryOne(ctx context.Context, t try, g *ground) (verdict, how string, ok bool) {
+	target := g.target(t.name)
+	if t.name != "linger" { // outside nobody would end it
+		err := t.do(target)
+		if err == nil && !g.reached(t.name, arrival) {
+			err = errors.New("it does not arrive")
+		}
+		restore(t, target)
+		if err != nil {
+			return "unknown", "not without the sandbox either: " + reason(err), true
+		}
+	}
+	said, err := b.inside(ctx, t, target)
+	wait := glance
+	if said == tryWorked {
+		wait = arrival
+	}
+	reached := g.reached(t.name, wait)
+	restore(t, target)
+	refusal, refused := strings.CutPrefix(said, tryRefused)
+	switch {
+	case err != nil:
+		return "FAILED", err.Error(), false
+	case t.allowed && reached:
+		return "works", "as it must", true
+	case t.allowed:
+		return "FAILED", "it must work: " + refusal, false
+	case reached && stated(b.enforcement, t.weakness):
+		return "open", "see " + t.weakness + " below", true
+	case reached:
+		return "FAILED", "it went through", false
+	case refused:
+		return "refused", refusal, true
+	case t.name == "linger":
+		return "refused", "it was ended with the command", true
+	}
+	return "refused", "it did not arrive: there is another one in the sandbox", true
+}
+
+// inside has the try made in the sandbox and returns what it printed.
+func (b *box) inside(ctx context.Context, t try, target string) (string, error) {
+	p := b.policy.Clone()
+	p.Limits = sandbox.Limits{} // it is not limits that are tried, and some are too low for this program
+	if len(p.Read) > 0 {
+		// This program must be readable to start.
+		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})
+	}
+	o, err := b.runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.workspace, Timeout: 10 * time.Second}, nil)
+	if err != nil {
+		return "", err
+	}
+	said := strings.TrimSpace(o.Output.Text())
+	if said != tryWorked && !strings.HasPrefix(said, tryRefused) {
+		return "", fmt.Errorf("the try itself did not run (exit %d): %.60q", exitStatus(o), said)
+	}
+	return said, nil
+}
+
+// restore undoes a try that worked.
+func restore(t try, target string) {
+	switch t.name {
+	case "write", "write-temp", "linger":
+		_ = os.Remove(target)
+	case "mode":
+		_ = os.Chmod(target, 0o600)
+	}
+}

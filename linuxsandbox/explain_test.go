@@ -1,0 +1,75 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/json"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/sandbox"
+)
+
+// machines are what doctor may find, as the probe reports it.
+var machines = []struct {
+	name  string
+	facts facts
+}{
+	{"root", facts{LandlockABI: 7, SignalProof: true, Root: true, Namespaces: true, NoBroker: "not needed: mounts refuse changes of metadata here"}},
+	{"user", facts{LandlockABI: 7, SignalProof: true, Namespaces: true, NoBroker: "not needed: mounts refuse changes of metadata here"}},
+	{"user-no-namespaces", facts{LandlockABI: 7, SignalProof: true, Broker: true, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true, NamespacesWhy: "clone: operation not permitted"}},
+	{"inside-codeagent", facts{LandlockABI: 7, SignalProof: true, NamespacesWhy: "clone: operation not permitted", NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}},
+	{"old-kernel", facts{LandlockABI: 3, Broker: true, NamespacesWhy: "clone: no space left on device"}},
+}
+
+// TestEnforcementOfMachines keeps what is found on each kind of machine. The
+// files are what codeagent's doctor is tested with.
+func TestEnforcementOfMachines(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/work")
+	p.Protected.Names = []string{".codeagent"}
+	for _, m := range machines {
+		layers, weak, err := plan(p, m.facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := sandbox.Enforcement{Backend: "linux", LandlockABI: m.facts.LandlockABI, Layers: layers, Weaknesses: weak}
+		text, err := json.MarshalIndent(e, "", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, "machines/"+m.name+".json", string(text)+"\n")
+	}
+}
+
+// TestNothingIsLostInSilence: what a missing layer would hold is held by another
+// one or stated as a weakness, on every machine there can be.
+func TestNothingIsLostInSilence(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/work")
+	for abi := minLandlockABI; abi <= 9; abi++ {
+		for bits := range 8 {
+			f := facts{LandlockABI: abi, Root: bits&1 != 0, Namespaces: bits&2 != 0, Broker: bits&4 != 0, NamespacesWhy: "refused"}
+			layers, weak, err := plan(p, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := sandbox.Enforcement{Backend: "linux", LandlockABI: abi, Layers: layers, Weaknesses: weak}
+			for _, l := range e.Explain() {
+				if l.Holds == "" {
+					t.Errorf("layer %s: nothing says what it holds", l.Name)
+				}
+				if l.Reason == "" {
+					t.Errorf("%+v: layer %s is %s without a proof or a reason", f, l.Name, l.State)
+				}
+				if l.State == sandbox.LayerActive && len(l.Losses) > 0 {
+					t.Errorf("%+v: layer %s is active and loses %+v", f, l.Name, l.Losses)
+				}
+				for _, loss := range l.Losses {
+					if loss.How == "" && loss.Weakness == "" {
+						t.Errorf("%+v: %s: %q is lost, and nothing holds or states it", f, l.Name, loss.What)
+					}
+				}
+			}
+		}
+	}
+}

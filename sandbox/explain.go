@@ -1,0 +1,110 @@
+package sandbox
+
+// Explained is a layer and what it is worth on this machine.
+type Explained struct {
+	Layer
+	// Holds says what the layer is for.
+	Holds string
+	// Losses are what it does not hold here; none where it is active.
+	Losses []Loss
+}
+
+// Loss is one thing that a layer would hold and does not here.
+type Loss struct {
+	What string
+	// Layer is the one that holds it instead, and How says in which way. Layer
+	// is empty where the backend itself does; How is empty where nothing does.
+	Layer, How string
+	// Weakness is the ID of the Weakness that states what is left open.
+	Weakness string
+}
+
+// Explain says of each layer what it holds and, where it is missing or partial,
+// what is lost with it and what holds that still. It looks at nothing but e.
+func (e Enforcement) Explain() []Explained {
+	active, stated := map[string]bool{"": true}, map[string]bool{}
+	for _, l := range e.Layers {
+		active[l.Name] = l.State != LayerAbsent
+	}
+	for _, w := range e.Weaknesses {
+		stated[w.ID] = true
+	}
+	var out []Explained
+	for _, l := range e.Layers {
+		worth := layerWorth[l.Name]
+		x := Explained{Layer: l, Holds: worth.holds}
+		for _, d := range worth.duties {
+			partly := l.State == LayerDegraded && e.LandlockABI < d.since
+			if l.State == LayerAbsent || partly {
+				x.Losses = append(x.Losses, d.without(active, stated))
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// duty is one thing that a layer holds.
+type duty struct {
+	what string
+	// since is the Landlock ABI that brought it, 0 for other layers.
+	since int
+	// weakness is its ID where it is stated that this is not, or not wholly, held.
+	weakness string
+	// partly: what is stated is less than the duty, and others hold the rest.
+	partly bool
+	// others hold it too, the best first; the layer "" is the backend itself.
+	others []substitute
+}
+
+type substitute struct{ layer, how string }
+
+func (d duty) without(active, stated map[string]bool) Loss {
+	loss := Loss{What: d.what}
+	if stated[d.weakness] {
+		loss.Weakness = d.weakness
+		if !d.partly {
+			return loss
+		}
+	}
+	for _, s := range d.others {
+		if active[s.layer] {
+			loss.Layer, loss.How = s.layer, s.how
+			break
+		}
+	}
+	return loss
+}
+
+// layerWorth says of each layer by its name what it is for. Landlock and
+// seccomp have no substitute as a whole: without them nothing is run.
+var layerWorth = map[string]struct {
+	holds  string
+	duties []duty
+}{
+	"landlock": {"what is read and written outside the roots, TCP, devices, signals, abstract sockets", []duty{
+		{what: "TCP", since: 4, others: []substitute{{"seccomp", "no internet socket can be made"}}},
+		{what: "control of devices", since: 5, weakness: "device-ioctl"},
+		{what: "signals to other processes", since: 6, weakness: "signals", others: []substitute{{"pidns", "there is no other process to signal"}}},
+		{what: "abstract sockets", since: 6, others: []substitute{{"seccomp", "none can be made or reached"}}},
+	}},
+	"seccomp": {"the kernel's other doors: tracing, mounting, namespaces, keys, modules, foreign sockets", nil},
+	"notify": {"calls that codeagent itself answers, such as changes of mode, owner and times", []duty{
+		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
+		{what: "what was refused, told by the kernel", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
+	}},
+	"userns": {"an ordinary user's right to the other namespaces", nil},
+	"mountns": {"all outside the roots read-only, a private /tmp, protected names that exist", []duty{
+		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
+		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
+		{what: "a /tmp of the session's own", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
+	}},
+	"netns": {"a network with nothing in it but the session's own servers", []duty{
+		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "no internet socket can be made, so nothing can be reached"}}},
+	}},
+	"pidns": {"nothing outlives the command; other processes and their memory are out of sight", []duty{
+		{what: "the end of all that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends it"}}},
+		{what: "other processes out of sight", others: []substitute{{"seccomp", "they can be seen, and not traced, changed or read"}}},
+	}},
+	"seatbelt": {"the whole policy, as a profile of the system's own sandbox", nil},
+}
