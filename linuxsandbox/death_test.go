@@ -89,6 +89,7 @@ func TestCodeagentKilled(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	cmd, ws := agentIn(t, "background", "echo evil > bin/codeagent; sleep 1000 & (setsid sleep 1000 &) ; echo $PPID $$ $!; sleep 1000")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

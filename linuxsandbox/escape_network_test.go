@@ -17,7 +17,7 @@ import (
 // is whether it is heard there.
 func reaches(name, escape, protects string, do func(p place, token []byte) error) attempt {
 	return attempt{
-		name: name, escape: escape, protects: protects,
+		name: name, escape: escape, protects: protects, sends: true,
 		do: func(p place) error { return do(p, []byte(p.in)) },
 		landed: func(h *host, p place) bool {
 			defer h.forget(p.in)

@@ -20,21 +20,23 @@ import (
 func harms(name, escape string, do func(pid int) error) attempt {
 	a := onFriend(name, escape, "the user's other processes", do)
 	a.word = false
-	a.landed = func(h *host, p place) bool {
-		pid := friendOf(p)
-		var status unix.WaitStatus
-		// A signal that was delivered has been acted on, or is about to be: the
-		// first wait of a friend that lives on returns 0.
-		for range 100 {
-			if got, err := unix.Wait4(pid, &status, unix.WNOHANG|unix.WUNTRACED, nil); got != 0 || err != nil {
-				return true
-			}
-			poll := []unix.PollFd{{Fd: -1}}
-			_, _ = unix.Poll(poll, 1)
-		}
-		return false
-	}
+	a.landed = func(_ *host, p place) bool { return harmed(friendOf(p)) }
 	return a
+}
+
+// harmed reports whether a friend has ended or stopped. A signal wakes it at
+// once, so a friend that sleeps was sent none; one that runs is acting on it, or
+// has only begun.
+func harmed(pid int) bool {
+	for {
+		if got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WUNTRACED, nil); got != 0 || err != nil {
+			return true
+		}
+		if p, ok := readProc(pid); ok && p.state == 'S' {
+			return false
+		}
+		_, _ = unix.Poll(nil, 1)
+	}
 }
 
 // onFriend is a row that does something to a friend, with success for proof.

@@ -53,6 +53,8 @@ type attempt struct {
 	alone bool
 	// race rows try again and again for place.Millis.
 	race bool
+	// sends: the attempt sends the name of its folder to a listener.
+	sends bool
 	// rootOnly rows need capabilities to land without a sandbox.
 	rootOnly bool
 }

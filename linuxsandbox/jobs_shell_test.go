@@ -28,7 +28,7 @@ var systemJobs = []job{
 	{name: "sparse files and truncate", needs: "truncate dd fallocate", script: `truncate -s 5M f; dd if=/dev/zero of=f bs=1 seek=9 count=1 conv=notrunc status=none; fallocate -l 64K g || true; stat -c %s f; : > f; stat -c %s f`, says: "5242880\n0"},
 	{name: "devices that everybody uses", needs: "head", script: `echo x > /dev/null; head -c 4 /dev/urandom | wc -c; head -c 4 /dev/zero | od -An -tx1; echo x > /dev/full && exit 1; echo x > /dev/stderr; echo y > /dev/stdout`, says: "00 00 00 00"},
 	{name: "own processes", needs: "ps kill", optional: true, script: `sleep 9 & ps -o comm= -p $!; kill -0 $!; kill $!; cat /proc/self/comm; nproc; ulimit -n`, says: "cat"},
-	{name: "nice, timeout, nohup, setsid", needs: "nice timeout nohup setsid", script: `nice -n 5 true; timeout 5 echo in-time; timeout 0.1 sleep 5 || echo "status $?"; nohup true 2>/dev/null; setsid -w echo session`, says: "status 124"},
+	{name: "nice, timeout, nohup, setsid", needs: "nice timeout nohup setsid", script: `nice -n 5 true; timeout 99 echo in-time; timeout 0.1 sleep 99 || echo "status $?"; nohup true 2>/dev/null; setsid -w echo session`, says: "status 124"},
 	{name: "who am I, and where", needs: "id uname hostname", optional: true, script: `id -un || id -u; uname -sr; hostname >/dev/null; date +%Y >/dev/null; df . >/dev/null; getent passwd 0`, says: "root"},
 	{name: "terminal by script", needs: "script", layer: "mountns", why: "the machine's terminals are all in /dev/pts without a private one", script: `script -qec 'tty; test -t 1 && echo is-a-terminal' /dev/null`, says: "is-a-terminal"},
 	{name: "sudo says why not", needs: "sudo", optional: true, fails: true, unless0: true, script: `sudo -n true`, says: "no new privileges"},

@@ -153,7 +153,7 @@ func TestEscapesInSetting(t *testing.T) {
 		return a.rootOnly && !hasCapabilities() || a.race && !s.races()
 	}
 	free, boxed := first, first
-	free.Millis = 20_000 // a race ends when it is won
+	free.Millis = 600_000 // a race ends when it is won
 	free.Base, boxed.Base = h.base+"/bare", h.base+"/boxed"
 	shown := h.attemptAll(t, free, table, skip, h.bare)
 	held := h.attemptAll(t, boxed, table, skip, func(now scene, policy string) string {
