@@ -134,13 +134,12 @@ func (b *Backend) tryNamespaces() error {
 	}
 	b.probed = f
 	b.probed.Namespaces = true
-	b.probed.Broker, b.probed.NoBroker = false, "not needed: mounts refuse changes of metadata here"
 	return nil
 }
 
 // tryKeeper takes a keeper up to its self-test.
 func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
-	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: mounts == nil}
+	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: true}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return facts{}, startError("probe", err)
@@ -154,7 +153,7 @@ func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
 	if err = k.sendSpec(context.Background(), spec); err == nil {
 		var listener int
 		f, listener, err = k.confined(context.Background())
-		f.tryBroker(listener)
+		f.tryBroker(listener, k.pid)
 	}
 	k.close()
 	k.reap()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"codeagent/sandbox"
@@ -37,7 +38,9 @@ type broker struct {
 	listener int
 	wake     int // an eventfd: end
 	done     chan struct{}
-	log      denialLog // the broker thread's own until done is closed
+	// The rest is the broker thread's own until done is closed.
+	log  denialLog
+	view *view // nil until the first call is asked about
 }
 
 // brokerOptions say what a broker goes by.
@@ -64,6 +67,7 @@ func startBroker(o brokerOptions, listener int) (*broker, error) {
 		unix.Close(listener)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
+	o.policy = withOwnFolders(o.policy, o.mounts)
 	b := &broker{brokerOptions: o, listener: listener, wake: wake, done: make(chan struct{})}
 	ready := make(chan error)
 	go b.run(ready)
@@ -89,6 +93,7 @@ func (b *broker) stop() {
 func (b *broker) run(ready chan<- error) {
 	defer close(b.done)
 	defer unix.Close(b.listener)
+	defer func() { b.view.close() }()
 	err := becomeCommand(b.keep)
 	ready <- err
 	if err != nil {
@@ -123,12 +128,15 @@ func becomeCommand(keep uint64) error {
 
 // tryBroker closes the probe's listener and tries whether a broker could work:
 // some kernels let nobody look at another process.
-func (f *facts) tryBroker(listener int) {
+func (f *facts) tryBroker(listener, keeper int) {
 	if listener < 0 {
 		return
 	}
 	unix.Close(listener)
-	err := canBroker(f.Thread)
+	tid, err := threadOf(keeper, f.Thread)
+	if err == nil {
+		err = canBroker(tid)
+	}
 	if err == nil && !sameUser() {
 		err = errors.New("codeagent runs with another user's rights")
 	}
@@ -148,15 +156,53 @@ func canBroker(tid int) error {
 				err = nil
 			}
 		}
-		if err == nil {
+		for _, link := range []string{"cwd", "root"} {
 			var fd int
-			if fd, err = openProc(tid, "cwd"); err == nil {
+			if err != nil {
+				break
+			}
+			if fd, err = openProc(tid, link); err == nil {
 				unix.Close(fd)
 			}
 		}
 		done <- err
 	}()
 	return <-done
+}
+
+// threadOf is the thread of a process that is called inside in its PID namespace.
+func threadOf(process, inside int) (int, error) {
+	dir := procDir + "/" + strconv.Itoa(process) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range threads {
+		tid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if _, thread := insideNumbers(tid); thread == inside {
+			return tid, nil
+		}
+	}
+	return 0, fmt.Errorf("no thread of %d is called %d inside", process, inside)
+}
+
+// open returns a reference to what the caller means by m.
+func (b *broker) open(n *notification, m name) (int, error) {
+	if b.view == nil {
+		v, err := lookAt(b.mounts, int(n.tid))
+		if err != nil {
+			return -1, err
+		}
+		if !n.valid(b.listener) {
+			v.close() // it may be what a later owner of the number sees
+			return -1, unix.ESRCH
+		}
+		b.view = v
+	}
+	return b.view.open(int(n.tid), m)
 }
 
 // handle answers one call.

@@ -48,10 +48,9 @@ type theatre struct {
 	policy  sandbox.Policy
 }
 
-func newTheatre(t *testing.T) *theatre {
+func newTheatre(t *testing.T, b *Backend) *theatre {
 	t.Helper()
-	th := &theatre{stage: newStage(t, os.Getuid()), b: newPlainBackend(t)}
-	t.Cleanup(func() { th.b.Close() })
+	th := &theatre{stage: newStage(t, os.Getuid()), b: b}
 	outside := filepath.Join(filepath.Dir(th.dir), "away")
 	if err := os.Mkdir(outside, 0o755); err != nil {
 		t.Fatal(err)
@@ -69,6 +68,21 @@ func newTheatre(t *testing.T) *theatre {
 	return th
 }
 
+// withAndWithoutMounts runs a test of the broker over the host's own files, and
+// over mounts where there are some.
+func withAndWithoutMounts(t *testing.T, test func(t *testing.T, th *theatre)) {
+	for _, kind := range []struct {
+		name    string
+		backend func(testing.TB) *Backend
+	}{{"without mounts", newPlainBackend}, {"with mounts", newBackend}} {
+		t.Run(kind.name, func(t *testing.T) {
+			b := kind.backend(t)
+			defer b.Close()
+			test(t, newTheatre(t, b))
+		})
+	}
+}
+
 // victim runs TestBrokerVictim in the sandbox.
 func (th *theatre) victim(t *testing.T, what, target string) (string, []sandbox.Denial) {
 	t.Helper()
@@ -77,7 +91,7 @@ func (th *theatre) victim(t *testing.T, what, target string) (string, []sandbox.
 
 func (th *theatre) shell(t *testing.T, script string) (string, []sandbox.Denial) {
 	t.Helper()
-	return th.confined(t, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: th.env("", "")})
+	return th.confined(t, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: th.env("", th.out)})
 }
 
 func (th *theatre) env(what, target string) []string {
@@ -133,8 +147,9 @@ func errnos(t *testing.T, out string) map[string]syscall.Errno {
 
 // TestMetadata (E18, E22, E6): every call that changes metadata works on a file
 // of the workspace, and on one outside only without the sandbox.
-func TestMetadata(t *testing.T) {
-	th := newTheatre(t)
+func TestMetadata(t *testing.T) { withAndWithoutMounts(t, changesMetadata) }
+
+func changesMetadata(t *testing.T, th *theatre) {
 	bare := exec.Command(th.binary, brokerVictimArg)
 	bare.Env, bare.Dir = th.env("metadata", th.out), th.dir
 	text, err := bare.CombinedOutput()
@@ -174,8 +189,9 @@ func TestMetadata(t *testing.T) {
 
 // TestMetadataRace (E18): a path that changes while it is looked at never makes
 // the broker change what lies outside.
-func TestMetadataRace(t *testing.T) {
-	th := newTheatre(t)
+func TestMetadataRace(t *testing.T) { withAndWithoutMounts(t, racesForMetadata) }
+
+func racesForMetadata(t *testing.T, th *theatre) {
 	before := stat(t, th.out)
 	_, denials := th.victim(t, "race", th.out)
 	if after := stat(t, th.out); after != before {
@@ -193,8 +209,9 @@ func TestMetadataRace(t *testing.T) {
 
 // TestBrokerStandsWhatHappens: callers that are killed, interrupted, executed
 // over or many at once neither hang nor take the broker with them.
-func TestBrokerStandsWhatHappens(t *testing.T) {
-	th := newTheatre(t)
+func TestBrokerStandsWhatHappens(t *testing.T) { withAndWithoutMounts(t, standsWhatHappens) }
+
+func standsWhatHappens(t *testing.T, th *theatre) {
 	for _, row := range []struct{ name, script, want string }{
 		{"killed while asking", `exec 2>/dev/null; for i in 1 2 3 4 5 6 7 8; do (while :; do chmod 600 file; done) & done; sleep 0.05; kill -9 $(jobs -p); wait || true; chmod 640 file; echo alive`, "alive\n"},
 		{"a hundred children", `for i in $(seq 100); do chmod 600 file & done; wait; chmod 644 file; stat -c %a file`, "644\n"},
@@ -299,8 +316,9 @@ func TestNestedChild(t *testing.T) {
 }
 
 // TestBrokerLeavesNothing: no descriptor and no thread stays behind a command.
-func TestBrokerLeavesNothing(t *testing.T) {
-	th := newTheatre(t)
+func TestBrokerLeavesNothing(t *testing.T) { withAndWithoutMounts(t, leavesNothing) }
+
+func leavesNothing(t *testing.T, th *theatre) {
 	count := func(dir string) int {
 		entries, err := os.ReadDir("/proc/self/" + dir)
 		if err != nil {

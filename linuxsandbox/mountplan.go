@@ -73,6 +73,19 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	}
 }
 
+// ownFolders are writable by every command with mounts, without any right from
+// the policy: nobody else sees what is in them.
+func (m *mountPlan) ownFolders() []string {
+	var out []string
+	if m.Memory {
+		out = append(out, shmDir)
+	}
+	if m.Terminals {
+		out = append(out, ptsDir)
+	}
+	return out
+}
+
 // protect makes path read-only and pins every folder on the way to it from its
 // write root: renamed away, a folder would take the protection along and leave
 // its name free for another.

@@ -22,7 +22,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
 	if err != nil {
 		return b.unread(n, c.name, sandbox.KindMetadata, err)
 	}
-	fd, err := m.open(int(n.tid))
+	fd, err := b.open(n, m)
 	if err != nil {
 		return b.unread(n, c.name, sandbox.KindMetadata, err)
 	}
@@ -43,7 +43,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
 		return unix.EPERM
 	}
 	if do.refused(&st) {
-		b.log.add(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: c.name, Target: pathOf(fd), Errno: "EPERM"})
+		b.log.add(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: c.name, Target: b.view.policyPath(fd), Errno: "EPERM"})
 		return unix.EPERM
 	}
 	return errnoOf(do.perform(fd, &st))
@@ -63,7 +63,7 @@ func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, e
 // judge says why the policy does not let metadata of the open file change, or
 // nil. The file's name comes from the kernel.
 func (b *broker) judge(fd int, st *unix.Stat_t) *sandbox.Denial {
-	path := pathOf(fd)
+	path := b.view.policyPath(fd)
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
 		d.Moot, d.MootReason = true, "it is no file of any folder"

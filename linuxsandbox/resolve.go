@@ -13,8 +13,8 @@ import (
 // reference (O_PATH) to what the command would have reached. Everything after
 // this is about that file, so nobody gains from changing the name.
 //
-// The broker resolves names by the command's own root, working directory and
-// descriptors, with no more rights than the command has. Names below /proc are
+// The broker resolves names by the command's own root (view.go), working
+// directory and descriptors, with no more rights than the command has. Names below /proc are
 // the trap: /proc/self would be the broker, and the links there that jump
 // (fd/N, cwd, root) are followed only where they are the caller's own.
 
@@ -34,30 +34,36 @@ type name struct {
 }
 
 // open returns a reference to what the thread means by m.
-func (m name) open(tid int) (int, error) {
+func (v *view) open(tid int, m name) (int, error) {
 	if m.itself {
 		return m.base(tid)
 	}
 	if m.path == "" {
 		return -1, unix.ENOENT
 	}
-	base, err := unix.AT_FDCWD, error(nil)
+	base, scope := v.root, uint64(unix.RESOLVE_IN_ROOT)
 	if m.path[0] != '/' {
+		var err error
 		if base, err = m.base(tid); err != nil {
 			return -1, err
 		}
 		defer unix.Close(base)
+		// A link to an absolute path would lead to the broker's root.
+		if scope = 0; v.own {
+			scope = unix.RESOLVE_BENEATH
+		}
 	}
 	flags := uint64(unix.O_PATH | unix.O_CLOEXEC)
 	if m.noFollow {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := openat2(base, m.path, flags, unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := openat2(base, m.path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
 	if err == nil {
 		return fd, nil // nothing below /proc/self leads out of /proc this way
 	}
-	// It may have been the broker's own part of /proc where nothing was found.
-	w := walker{tid: tid}
+	// It led out of the scope, or nothing was found because it was looked for in
+	// the broker's own part of /proc.
+	w := walker{view: v, tid: tid}
 	return w.walk(base, m.path, !m.noFollow)
 }
 
@@ -83,7 +89,7 @@ func openProc(tid int, link string) (int, error) {
 func openat2(dir int, path string, flags, resolve uint64) (int, error) {
 	for {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
-		if err != unix.EINTR && err != unix.EAGAIN {
+		if err != unix.EINTR {
 			return fd, err
 		}
 	}
@@ -91,17 +97,14 @@ func openat2(dir int, path string, flags, resolve uint64) (int, error) {
 
 // walker goes through a path one component at a time.
 type walker struct {
+	*view
 	tid   int
 	links int
 }
 
 // walk returns the end of path, starting at base, which stays open.
 func (w *walker) walk(base int, path string, follow bool) (int, error) {
-	start := "/proc/self/fd/" + strconv.Itoa(base)
-	if path[0] == '/' || base == unix.AT_FDCWD {
-		start = "/"
-	}
-	at, err := openat2(unix.AT_FDCWD, start, unix.O_PATH|unix.O_CLOEXEC, 0)
+	at, err := unix.FcntlInt(uintptr(base), unix.F_DUPFD_CLOEXEC, lowestFD)
 	if err != nil {
 		return -1, err
 	}
@@ -124,7 +127,7 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 		default:
 			if strings.HasPrefix(target, "/") {
 				unix.Close(at)
-				if at, err = openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+				if at, err = unix.FcntlInt(uintptr(w.root), unix.F_DUPFD_CLOEXEC, lowestFD); err != nil {
 					return -1, err
 				}
 			}
@@ -139,6 +142,9 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 func (w *walker) step(at int, part string, follow bool) (next int, target string, err error) {
 	if own := w.rewritten(at, part); own != "" {
 		part = own
+	}
+	if part == ".." && w.isRoot(at) {
+		part = "."
 	}
 	fd, err := openat2(at, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil || !follow {
@@ -174,21 +180,34 @@ func (w *walker) step(at int, part string, follow bool) (next int, target string
 // rewritten is the caller's own name for what stands in /proc as "self" and
 // "thread-self", which the kernel would take for the broker.
 func (w *walker) rewritten(at int, part string) string {
-	if part != "self" && part != "thread-self" || !onProc(at) || pathOf(at) != "/proc" {
+	if part != "self" && part != "thread-self" || !onProc(at) || pathOf(at) != procDir {
 		return ""
 	}
-	process := strconv.Itoa(processOf(w.tid))
-	if part == "self" {
-		return process
+	process, thread := w.numbers(w.tid, at)
+	switch {
+	case process == 0:
+		return ""
+	case part == "self":
+		return strconv.Itoa(process)
 	}
-	return process + "/task/" + strconv.Itoa(w.tid)
+	return strconv.Itoa(process) + "/task/" + strconv.Itoa(thread)
+}
+
+// isRoot reports whether at is the command's root, above which there is nothing:
+// the kernel knows that only of the broker's own.
+func (w *walker) isRoot(at int) bool {
+	var a, root unix.Statx_t
+	const want = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
+	return unix.Statx(at, "", unix.AT_EMPTY_PATH, want, &a) == nil && unix.Statx(w.root, "", unix.AT_EMPTY_PATH, want, &root) == nil &&
+		a.Mnt_id == root.Mnt_id && a.Ino == root.Ino
 }
 
 // ours reports whether the directory at is the caller's own in /proc, or its fd.
 func (w *walker) ours(at int) bool {
 	path := pathOf(at)
-	for _, id := range []int{w.tid, processOf(w.tid)} {
-		own := "/proc/" + strconv.Itoa(id)
+	process, thread := w.numbers(w.tid, at)
+	for _, id := range []int{thread, process} {
+		own := procDir + "/" + strconv.Itoa(id)
 		if rest, ok := strings.CutPrefix(path, own); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}

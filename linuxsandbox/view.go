@@ -1,0 +1,148 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strconv"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// view is the file system as a command sees it: the host's, or that of a mount
+// namespace of its own. It is the same for every thread of the command as long
+// as it lives, since the filter refuses chroot, setns, unshare and every mount.
+type view struct {
+	// root is the command's root folder.
+	root int
+	// own: the command has mounts of its own, and a /proc with numbers of its own.
+	own bool
+	// proc is the device number of that /proc.
+	proc uint64
+	// places are what the command's own mounts show instead of the host's.
+	places []ownPlace
+}
+
+// ownPlace is a folder that shows something else than the host's of that name.
+type ownPlace struct {
+	dir string
+	// mount is what is mounted there. A file of another mount is the host's,
+	// though its path is alike: the command was handed it open.
+	mount uint64
+	// policy is what the folder is called in the policy.
+	policy string
+}
+
+// lookAt opens what a command sees. tid is a thread of it.
+func lookAt(plan *mountPlan, tid int) (*view, error) {
+	v := &view{own: plan != nil}
+	var err error
+	if plan == nil {
+		v.root, err = openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		return v, err
+	}
+	if v.root, err = openProc(tid, "root"); err != nil {
+		return nil, err
+	}
+	var st unix.Statx_t
+	if err = unix.Statx(v.root, "proc", unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS, &st); err == nil {
+		v.proc = unix.Mkdev(st.Dev_major, st.Dev_minor)
+		err = v.findPlaces(plan)
+	}
+	if err != nil {
+		v.close()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (v *view) close() {
+	if v != nil {
+		unix.Close(v.root)
+	}
+}
+
+func (v *view) findPlaces(plan *mountPlan) error {
+	for _, dir := range plan.Private {
+		v.places = append(v.places, ownPlace{dir: dir, policy: plan.Temp})
+	}
+	for _, dir := range plan.ownFolders() {
+		v.places = append(v.places, ownPlace{dir: dir, policy: dir})
+	}
+	for i, p := range v.places {
+		var st unix.Statx_t
+		err := unix.Statx(v.root, strings.TrimPrefix(p.dir, "/"), unix.AT_NO_AUTOMOUNT, unix.STATX_MNT_ID, &st)
+		if err != nil {
+			return err
+		}
+		v.places[i].mount = st.Mnt_id
+	}
+	return nil
+}
+
+// policyPath is what the open file is called in the policy. It does not begin
+// with a slash when the file has no such name: it is no file of any folder, or
+// the host's in a folder that only the command's own stand for.
+func (v *view) policyPath(fd int) string {
+	path := pathOf(fd)
+	for _, p := range v.places {
+		if !sandbox.Covers(p.dir, path) {
+			continue
+		}
+		var st unix.Statx_t
+		err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st)
+		switch {
+		case err == nil && st.Mnt_id == p.mount:
+			return p.policy + strings.TrimPrefix(path, p.dir)
+		case p.policy == p.dir:
+			return "the host's " + path
+		}
+	}
+	return path
+}
+
+// numbers are the process and the thread that tid is, as the /proc at the folder
+// at calls them; 0 when that /proc is not the command's.
+func (v *view) numbers(tid, at int) (process, thread int) {
+	if !v.own {
+		return processOf(tid), tid
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil || st.Dev != v.proc {
+		return 0, 0
+	}
+	return insideNumbers(tid)
+}
+
+// insideNumbers are what tid and its process are called in their PID namespace.
+func insideNumbers(tid int) (process, thread int) {
+	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return 0, 0
+	}
+	return innermost(statusField(status, "NStgid:")), innermost(statusField(status, "NSpid:"))
+}
+
+// innermost is the last of the numbers that a process has, one per namespace.
+func innermost(numbers string) int {
+	list := strings.Fields(numbers)
+	if len(list) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(list[len(list)-1])
+	return n
+}
+
+// withOwnFolders lets a broker's policy know what the command has for itself.
+func withOwnFolders(p sandbox.Policy, plan *mountPlan) sandbox.Policy {
+	if plan == nil {
+		return p
+	}
+	p = p.Clone()
+	for _, dir := range plan.ownFolders() {
+		p.Write = append(p.Write, sandbox.Root{Path: dir})
+	}
+	return p
+}
