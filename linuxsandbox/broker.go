@@ -35,12 +35,14 @@ import (
 // when no process of the command is left.
 type broker struct {
 	brokerOptions
-	listener int
-	wake     int // an eventfd: end
-	done     chan struct{}
+	wake  int        // an eventfd: end
+	ready chan error // whether the thread has the rights of the command
+	given chan int   // the listener, or closed when there is none
+	done  chan struct{}
 	// The rest is the broker thread's own until done is closed.
-	log  denialLog
-	view *view // nil until the first call is asked about
+	listener int
+	log      denialLog
+	view     *view // nil until the first call is asked about
 }
 
 // brokerOptions say what a broker goes by.
@@ -60,23 +62,27 @@ type brokerSession struct {
 	mu sync.Mutex
 }
 
-// startBroker serves the listener, which it owns from then on.
-func startBroker(o brokerOptions, listener int) (*broker, error) {
+// newBroker starts the broker's thread, so that it is there when the keeper is
+// confined: the two get ready at the same time.
+func newBroker(o brokerOptions) (*broker, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
-		unix.Close(listener)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{brokerOptions: o, listener: listener, wake: wake, done: make(chan struct{})}
-	ready := make(chan error)
-	go b.run(ready)
-	if err := <-ready; err != nil {
-		<-b.done
-		unix.Close(wake)
-		return nil, err
-	}
+	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{})}
+	go b.run()
 	return b, nil
+}
+
+// serve hands the listener over, once. The broker owns it from then on.
+func (b *broker) serve(listener int) error {
+	if err := <-b.ready; err != nil {
+		unix.Close(listener)
+		return err
+	}
+	b.given <- listener
+	return nil
 }
 
 // stop ends the broker and waits for it. Calls that are still asked about fail
@@ -85,20 +91,25 @@ func (b *broker) stop() {
 	if b == nil {
 		return
 	}
+	close(b.given)
 	_, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	<-b.done
 	unix.Close(b.wake)
 }
 
-func (b *broker) run(ready chan<- error) {
+func (b *broker) run() {
 	defer close(b.done)
-	defer unix.Close(b.listener)
-	defer func() { b.view.close() }()
 	err := becomeCommand(b.keep)
-	ready <- err
+	b.ready <- err
 	if err != nil {
 		return
 	}
+	var given bool
+	if b.listener, given = <-b.given; !given {
+		return
+	}
+	defer unix.Close(b.listener)
+	defer func() { b.view.close() }()
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
 	var n notification
@@ -123,7 +134,7 @@ func (b *broker) run(ready chan<- error) {
 // rights of the command.
 func becomeCommand(keep uint64) error {
 	runtime.LockOSThread()
-	return dropCaps(keep)
+	return keepCaps(keep)
 }
 
 // tryBroker closes the probe's listener and tries whether a broker could work:

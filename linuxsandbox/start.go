@@ -237,8 +237,15 @@ func aboveFiles(fd int, files []uintptr) (int, error) {
 // for the broker.
 func (p *process) handshake(ctx context.Context, spec Spec) error {
 	k := p.keeper
-	if err := k.sendSpec(ctx, spec); err != nil {
+	err := k.sendSpec(ctx, spec)
+	if err != nil {
 		return err
+	}
+	if spec.Ask {
+		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers}
+		if p.broker, err = newBroker(o); err != nil {
+			return startError("notify", err)
+		}
 	}
 	// A keeper that is gone by now has said why, which is read next.
 	_ = k.send(frameGo, nil)
@@ -247,8 +254,7 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if listener >= 0 {
-		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers}
-		if p.broker, err = startBroker(o, listener); err != nil {
+		if err := p.broker.serve(listener); err != nil {
 			return startError("notify", err)
 		}
 	}
