@@ -22,7 +22,7 @@ type sighting struct {
 func (j *judge) read() {
 	lines := splitLines(j.outcome.Output)
 	for i, line := range lines {
-		if !speaks(line) || quotes(line) || j.network(lines, i) || warns(line) {
+		if !speaks(line) || quotes(line) || j.network(lines, i) || warns(line) || j.privilege(line) {
 			continue
 		}
 		j.refusal(lines, i)
@@ -33,7 +33,7 @@ func (j *judge) read() {
 // triggers are words of which every shape of a refusal has one; most lines have
 // none, and are done with.
 var triggers = []string{"denied", "permi", "read-only", "resolv", "addrinfo", "lookup", "unreachable", "connect", "unknownhost", "listen",
-	"name resolution", "name or service", "database", "output file", "translate host", "dial "}
+	"name resolution", "name or service", "database", "output file", "translate host", "dial ", "new priv", "setuid", "effective uid"}
 
 func speaks(line string) bool {
 	lower := strings.ToLower(line)

@@ -37,6 +37,30 @@ func TestClassifyProtected(t *testing.T) {
 	}
 }
 
+// A program that becomes root elsewhere says why it did not here, and only
+// running it outside can help.
+func TestClassifyPrivilege(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/home/u/ws")
+	for words, program := range map[string]string{
+		"sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root.\nsudo: If sudo is running in a container, you may need to adjust the container configuration to disable the flag.\n": "sudo",
+		"sudo: The “no new privileges” flag is set, which prevents sudo from running as root.\n":                                                                                                                     "sudo",
+		"sudo: effective uid is not 0, is /usr/bin/sudo on a file system with the 'nosuid' option set or an NFS file system without root privileges?\n":                                                              "sudo",
+		"sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set\n":                                                                                                                                   "sudo",
+		"pkexec must be setuid root\n": "pkexec",
+		"doas: not installed setuid\n": "doas",
+	} {
+		v := classify(p, said(words))
+		if !v.Denied || len(v.Denials) != 1 || v.Denials[0].Kind != sandbox.KindCapability || v.Denials[0].Target != program || suggestion(v.Suggest) != "!" {
+			t.Errorf("%s: verdict %+v", words, v)
+		}
+	}
+	for _, words := range []string{"sudo: a password is required\n", "want \"sudo: effective uid is not 0\"\n", "sudo: apt: command not found\n"} {
+		if v := classify(p, said(words)); v.Denied || len(v.Denials) > 0 {
+			t.Errorf("%s: verdict %+v", words, v)
+		}
+	}
+}
+
 // A suggestion never opens the root, a top-level folder or somebody's home.
 func TestClassifySuggestsNothingBroad(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")

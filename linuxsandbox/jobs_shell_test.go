@@ -9,6 +9,7 @@ var shellJobs = []job{
 	{name: "pipes and subshells", needs: "bash", script: `seq 1 1000 | (while read -r n; do s=$((${s:-0}+n)); done; echo "sum $s") | tee out; grep -c sum out`, says: "sum 500500"},
 	{name: "find, xargs and sed", needs: "find xargs sed", script: `mkdir -p d/e; for i in 1 2 3; do echo "old $i" > d/e/f$i; done; find d -name 'f*' -print0 | xargs -0 -P2 sed -i s/old/new/; cat d/e/f*; find d -type f -delete; find d -empty -type d -delete`, says: "new 3"},
 	{name: "awk and sort in a locale", needs: "awk sort", script: `printf 'b 2\na 1\n\303\244 3\n' | LC_ALL=C.UTF-8 sort | awk '{s+=$2} END {print "awk", s}'; printf 'b\na\n' | LANG=de_DE.UTF-8 sort -S 1M -T "$TMPDIR"; locale charmap`, says: "awk 6\na\nb\nUTF-8"},
+	{name: "locales", needs: "locale date", script: `locale -a | grep -i utf; for l in C C.UTF-8; do LC_ALL=$l bash -c 'x=$(printf "\303\244"); echo "$LC_ALL ${#x}"'; LC_ALL=$l date +%B >/dev/null; done`, says: "C 2\nC.UTF-8 1\n"},
 	{name: "perl in place", needs: "perl", script: `echo old > f; perl -i.bak -pe 's/old/new/' f; cat f f.bak`, says: "new\nold"},
 	{name: "diff and patch", needs: "diff patch", script: `printf 'a\nb\n' > x; printf 'a\nc\n' > y; diff -u x y > p || true; patch -s x < p; cmp x y; ls`, says: "p"},
 	{name: "sqlite3", needs: "sqlite3", script: `sqlite3 x.db 'create table t(a); insert into t values(1),(2); vacuum; select sum(a) from t'`, says: "3"},
@@ -17,6 +18,7 @@ var shellJobs = []job{
 var systemJobs = []job{
 	{name: "tar", needs: "tar gzip", script: `mkdir -p d/e; echo x > d/e/f; ln -s f d/e/l; ln d/e/f d/h; tar czf a.tgz d; rm -r d; tar xzf a.tgz; cat d/e/l; tar cf - d | (mkdir o; cd o; tar xf -); cat o/d/h`, says: "x\nx"},
 	// Only root gives files away, and root has no capability to in the sandbox.
+	{name: "tar that keeps foreign owners", needs: "tar", only0: true, fails: true, script: `echo x > f; tar --owner=4711 --group=4711 -cf a.tar f; rm f; tar -xf a.tar`, says: "Cannot change ownership to uid 4711"},
 	{name: "tar of foreign owners", needs: "tar", script: `echo x > f; tar --owner=4711 --group=4711 -cf a.tar f; rm f; opt=; [ "$(id -u)" != 0 ] || opt=--no-same-owner; tar $opt -xf a.tar; cat f; stat -c %u f`, says: "x\n"},
 	{name: "zip and xz", needs: "gzip xz", script: `seq 1 999 > f; gzip -k f; xz -k f; gzip -dc f.gz | cmp - f; xz -dc f.xz | cmp - f; gzip -9 < f | zcat | wc -l`, says: "999"},
 	{name: "cp -a", needs: "cp", script: `mkdir -p d/e; echo x > d/e/f; chmod 640 d/e/f; touch -d 2001-02-03 d/e/f; ln -s f d/e/l; cp -a d c; stat -c '%a %y' c/e/f; readlink c/e/l; cp --reflink=auto -r d r`, says: "640 2001-02-03"},

@@ -58,6 +58,10 @@ const noShm = "POSIX semaphores are files in /dev/shm, which is the whole machin
 
 var pythonJobs = []job{
 	{name: "python venv", needs: "python3", script: `python3 -m venv --without-pip v; . v/bin/activate; python -c 'import sys;print("prefix", sys.prefix)'`, says: "/v"},
+	{name: "python venv with pip", needs: "python3", slow: true, script: `python3 -m venv v; mkdir mine-1.dist-info; cd mine-1.dist-info; : > RECORD
+printf 'Metadata-Version: 2.1\nName: mine\nVersion: 1\n' > METADATA; printf 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n' > WHEEL
+cd ..; echo 'x = 42' > mine.py; python3 -m zipfile -c mine-1-py3-none-any.whl mine.py mine-1.dist-info; rm mine.py
+v/bin/pip install -q --no-index --disable-pip-version-check ./mine-1-py3-none-any.whl; v/bin/python -c 'import mine; print("mine", mine.x)'`, says: "mine 42"},
 	{name: "python asyncio", needs: "python3", script: `python3 -c '
 import asyncio
 async def one(i):
@@ -72,6 +76,11 @@ import multiprocessing as m
 def f(x): return x * x
 if __name__ == "__main__":
     with m.get_context("fork").Pool(2) as p: print("squares", p.map(f, [1, 2, 3]))'`, says: "squares [1, 4, 9]"},
+	{name: "python multiprocessing over pipes", needs: "python3", script: `python3 -c '
+import multiprocessing as m
+def f(end): end.send(sum(end.recv())); end.close()
+if __name__ == "__main__":
+    c = m.get_context("fork"); a, b = c.Pipe(); p = c.Process(target=f, args=(b,)); p.start(); a.send([1, 2, 3]); print("sum", a.recv()); p.join()'`, says: "sum 6"},
 	{name: "python subprocess and threads", needs: "python3", script: `python3 -c '
 import subprocess, concurrent.futures as c
 with c.ThreadPoolExecutor(4) as e: print(list(e.map(lambda i: subprocess.run(["expr", str(i), "+", "1"], capture_output=True, text=True).stdout.strip(), range(4))))'`, says: "['1', '2', '3', '4']"},

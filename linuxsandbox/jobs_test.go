@@ -14,7 +14,8 @@ import (
 )
 
 // Ordinary jobs: what people do all day must work in the sandbox as it does
-// without. Each runs in a workspace of its own, under workspace-write.
+// without. Each runs in a workspace of its own, under workspace-write, in every
+// setting.
 
 // job is one ordinary job: a bash script that ends with status 0, under
 // `set -eu -o pipefail`.
@@ -29,29 +30,33 @@ type job struct {
 	layer, why string
 	// optional programs may be missing, also in CI.
 	optional bool
-	// slow jobs run in CI only.
+	// slow jobs run in CI only, in one setting of each user.
 	slow bool
 	// fails: the job is to end with another status than 0.
 	fails bool
-	// unless0: root has no business with it.
-	unless0 bool
+	// unless0: root has no business with it. only0: nobody else has.
+	unless0, only0 bool
 }
 
-// TestJobs runs the table as whoever runs the tests, with the layers that the
-// machine gives.
+// TestJobs runs the table in every setting, and for whoever is not root in the
+// one there is.
 func TestJobs(t *testing.T) {
-	b := newBackend(t)
-	defer b.Close()
-	ran := runJobs(t, b)
-	t.Logf("%d jobs passed", ran)
+	if os.Getuid() == 0 {
+		inSettings(t, "^TestJobsInSetting$")
+	} else {
+		runJobs(t, setting{name: "this user", slowJobs: true})
+	}
 }
 
-// TestJobsAsUser runs the table as an ordinary user.
-func TestJobsAsUser(t *testing.T) { againAsUser(t, "^TestJobs$") }
+// TestJobsInSetting is the body of TestJobs, in a process of the setting.
+func TestJobsInSetting(t *testing.T) {
+	if s, ok := currentSetting(t); ok {
+		runJobs(t, s)
+	}
+}
 
 // TestJobsAreMany: the number is promised, and no job is counted twice.
 func TestJobsAreMany(t *testing.T) {
-	const promised = 40
 	seen := map[string]bool{}
 	for _, j := range jobs {
 		if seen[j.name] || seen[j.script] {
@@ -59,30 +64,34 @@ func TestJobsAreMany(t *testing.T) {
 		}
 		seen[j.name], seen[j.script] = true, true
 	}
-	if len(jobs) < promised {
-		t.Errorf("%d jobs, want at least %d", len(jobs), promised)
+	if len(jobs) < promisedJobs {
+		t.Errorf("%d jobs, want at least %d", len(jobs), promisedJobs)
 	}
 }
 
-// runJobs runs the table through b and returns how many passed. Every other
-// setting (other layers, other users) is another b.
-func runJobs(t *testing.T, b *Backend) (passed int) {
+// promisedJobs is how many must pass in every setting.
+const promisedJobs = 40
+
+// runJobs runs the table in one setting and says what came of it.
+func runJobs(t *testing.T, s setting) {
 	t.Helper()
+	b := newBackend(t)
+	defer b.Close()
 	e, err := b.Enforcement(sandbox.WorkspaceWrite(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("uid %d, layers %s", os.Getuid(), strings.Join(e.Active(), " "))
-	inCI := os.Getenv("CI") != ""
+	passed := 0
 	for _, j := range jobs {
 		// What a row itself rules out here is no hole: it is told, not skipped.
-		if why := j.ruledOut(e, inCI); why != "" {
+		if why := j.ruledOut(e, s); why != "" {
 			t.Logf("%s: not run: %s", j.name, why)
 			continue
 		}
 		t.Run(j.name, func(t *testing.T) {
 			for _, program := range strings.Fields(j.needs) {
-				if _, err := lookIn(jobPath, program); err != nil && inCI {
+				if _, err := lookIn(jobPath, program); err != nil && underCI() {
 					t.Fatalf("needs %s", program)
 				} else if err != nil {
 					t.Skipf("needs %s", program)
@@ -93,21 +102,26 @@ func runJobs(t *testing.T, b *Backend) (passed int) {
 			}
 		})
 	}
-	return passed
+	t.Logf("%s: %d of %d jobs passed", s.name, passed, len(jobs))
+	if underCI() && passed < promisedJobs {
+		t.Errorf("%s: %d jobs passed, want at least %d", s.name, passed, promisedJobs)
+	}
 }
 
 // ruledOut is why the row itself does not want to run here, "" if it does.
-func (j job) ruledOut(e sandbox.Enforcement, inCI bool) string {
+func (j job) ruledOut(e sandbox.Enforcement, s setting) string {
 	switch {
-	case j.slow && !inCI:
-		return "takes long: in CI only"
+	case j.slow && !(underCI() && s.slowJobs):
+		return "takes long: under CI, and in one setting of each user"
 	case j.unless0 && os.Getuid() == 0:
 		return "not as root"
+	case j.only0 && os.Getuid() != 0:
+		return "only as root"
 	case j.layer != "" && !slices.Contains(e.Active(), j.layer):
 		return "needs the layer " + j.layer + ": " + j.why
 	}
 	for _, program := range strings.Fields(j.needs) {
-		if _, err := lookIn(jobPath, program); err != nil && j.optional && inCI {
+		if _, err := lookIn(jobPath, program); err != nil && j.optional && underCI() {
 			return "optional, and there is no " + program
 		}
 	}

@@ -23,15 +23,17 @@ type setting struct {
 	uid                int
 	// short settings are tried in every run of the tests, the others under CI.
 	short bool
+	// slowJobs: jobs that take long are done here.
+	slowJobs bool
 }
 
 var settings = []setting{
-	{"root", attack.SurroundPlain, 0, true},
-	{"user", attack.SurroundPlain, plainUser, true},
-	{"root, no namespaces", attack.SurroundNoNamespaces, 0, false},
-	{"user, no namespaces", attack.SurroundNoNamespaces, plainUser, false},
-	{"root in a container", attack.SurroundContainer, 0, false},
-	{"user in a container", attack.SurroundContainer, plainUser, true},
+	{"root", attack.SurroundPlain, 0, true, true},
+	{"user", attack.SurroundPlain, plainUser, true, false},
+	{"root, no namespaces", attack.SurroundNoNamespaces, 0, false, false},
+	{"user, no namespaces", attack.SurroundNoNamespaces, plainUser, false, true},
+	{"root in a container", attack.SurroundContainer, 0, false, false},
+	{"user in a container", attack.SurroundContainer, plainUser, true, false},
 }
 
 const (

@@ -111,6 +111,8 @@ func what(d sandbox.Denial) string {
 		return "change the protected " + target
 	case sandbox.KindSignal:
 		return "signal " + target
+	case sandbox.KindCapability:
+		return "use root's privileges for " + target
 	}
 	return string(d.Kind) + " " + target
 }
