@@ -82,6 +82,7 @@ func (b *Backend) Close() error {
 	}
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.session.close()
+	b.brokers.sockets.close()
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 
@@ -139,7 +140,7 @@ func (b *Backend) tryNamespaces() error {
 
 // tryKeeper takes a keeper up to its self-test.
 func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
-	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: true}
+	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return facts{}, startError("probe", err)

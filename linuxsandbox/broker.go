@@ -43,6 +43,7 @@ type broker struct {
 	listener int
 	log      denialLog
 	view     *view // nil until the first call is asked about
+	socketWork
 }
 
 // brokerOptions say what a broker goes by.
@@ -53,13 +54,16 @@ type brokerOptions struct {
 	mounts *mountPlan
 	// session is what the brokers of all commands know together.
 	session *brokerSession
+	// inet: the filter lets the command have sockets of a network.
+	inet bool
 }
 
 // brokerSession is what the brokers of one Backend share.
 type brokerSession struct {
 	// mu makes a look at the file system and the change that follows one step,
 	// seen from every command: none can move what another one is judged by.
-	mu sync.Mutex
+	mu      sync.Mutex
+	sockets socketRecords
 }
 
 // newBroker starts the broker's thread, so that it is there when the keeper is
@@ -70,7 +74,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{})}
+	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork()}
 	go b.run()
 	return b, nil
 }
@@ -92,10 +96,13 @@ func (b *broker) stop() {
 		return
 	}
 	close(b.given)
-	_, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	b.end()
 	<-b.done
 	unix.Close(b.wake)
 }
+
+// end wakes all that works for the command.
+func (b *broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 func (b *broker) run() {
 	defer close(b.done)
@@ -110,6 +117,7 @@ func (b *broker) run() {
 	}
 	defer unix.Close(b.listener)
 	defer func() { b.view.close() }()
+	defer b.endSockets()
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
 	var n notification
@@ -153,6 +161,11 @@ func (f *facts) tryBroker(listener, keeper int) {
 	}
 	if err != nil {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
+		return
+	}
+	f.Sockets = true
+	if err := canTakeSockets(tid); err != nil {
+		f.Sockets, f.NoSockets = false, err.Error()
 	}
 }
 
@@ -220,6 +233,12 @@ func (b *broker) open(n *notification, m name) (int, error) {
 func (b *broker) handle(n *notification) reply {
 	if c := metadataCallOf(n.nr); c != nil {
 		return failed(b.metadata(n, c))
+	}
+	switch n.nr {
+	case unix.SYS_CONNECT, unix.SYS_BIND:
+		return b.socketCall(n)
+	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
+		return b.socketName(n)
 	}
 	return failed(unix.ENOSYS)
 }

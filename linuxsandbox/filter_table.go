@@ -259,6 +259,8 @@ var filterTable = []rule{
 
 	{calls: []string{"connect", "bind"}, only: unixAllowed, do: ask,
 		why: "the address lies in memory: only the broker can say which socket it means, and reach it before it changes"},
+	{calls: []string{"getsockname", "getpeername"}, only: unixAllowed, do: ask,
+		why: "what the broker bound has another address in the kernel than the one the command gave"},
 
 	// A socket can come in only as file 0, 1 or 2, and only from outside.
 	{calls: []string{"connect", "bind", "listen", "accept", "accept4"}, only: noSockets, do: eperm,

@@ -18,7 +18,7 @@ import (
 
 // everyOptions are all the ways in which a filter can be built.
 var everyOptions = []filterOptions{
-	{}, {AllowInet: true}, {AllowUnix: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true},
+	{}, {AllowInet: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true}, {AllowInet: true, AllowUnix: true, Ask: true},
 }
 
 // stated is what the table says about a call, evaluated as its comment reads

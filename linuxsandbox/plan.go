@@ -28,6 +28,9 @@ func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error
 			return nil, nil, err
 		}
 	}
+	if err := checkSockets(p, f); err != nil {
+		return nil, nil, err
+	}
 	if !f.Namespaces {
 		if err := checkDenyRead(p); err != nil {
 			return nil, nil, err
@@ -65,12 +68,20 @@ func checkNetwork(p sandbox.Policy) error {
 		return fmt.Errorf("single hosts cannot be opened inside this sandbox: it has no network or all of it; "+
 			"what needs %s can only run outside the sandbox", strings.Join(names, ", "))
 	}
-	if len(p.Sockets) > 0 {
-		return fmt.Errorf("single sockets cannot be opened inside this sandbox; what needs %s can only run outside the sandbox",
-			strings.Join(p.Sockets, ", "))
-	}
 	return nil
 }
+
+// checkSockets refuses granted sockets where no broker could connect to them.
+func checkSockets(p sandbox.Policy, f facts) error {
+	if len(p.Sockets) == 0 || pathSockets(f) {
+		return nil
+	}
+	return fmt.Errorf("single sockets cannot be opened inside this sandbox (%s); what needs %s can only run outside the sandbox",
+		notifyLayer(f).Reason, strings.Join(p.Sockets, ", "))
+}
+
+// pathSockets reports whether commands can have sockets with a path.
+func pathSockets(f facts) bool { return f.Broker && f.Sockets }
 
 // writeRoots lists every root a command may write, each with its origin.
 func writeRoots(p sandbox.Policy) []sandbox.Root {
@@ -171,6 +182,9 @@ func notifyLayer(f facts) sandbox.Layer {
 	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive, Reason: "tried: a filter's questions arrived, and who asked could be looked at"}
 	if !f.Broker {
 		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
+	}
+	if f.Broker && f.NoSockets != "" {
+		l.Reason = "sockets with a path stay shut: " + f.NoSockets
 	}
 	if !f.Broker && l.Reason == "" {
 		l.Reason = "only codeagent itself has a broker"

@@ -62,7 +62,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	out.spec = Spec{
 		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: p.Limits,
-		Network: p.Network.Mode == sandbox.NetworkFull, Ask: f.Broker,
+		Network: p.Network.Mode == sandbox.NetworkFull, Ask: f.Broker, PathSockets: pathSockets(f),
 	}
 	if err := out.checkRules(); err != nil {
 		return nil, err

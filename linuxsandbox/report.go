@@ -33,6 +33,11 @@ type facts struct {
 	Namespaces bool
 	// NamespacesWhy says why not.
 	NamespacesWhy string
+
+	// Sockets: the broker can take and bind sockets. Set by codeagent.
+	Sockets bool
+	// NoSockets says why not.
+	NoSockets string
 }
 
 // failure is what the keeper reports instead of running the command.

@@ -61,7 +61,7 @@ func selfTest(s *Spec, before observed, abi int, keep uint64) (signalProof bool,
 	for _, socket := range []struct {
 		family int
 		open   bool
-	}{{unix.AF_INET, s.Network}, {unix.AF_UNIX, false}} {
+	}{{unix.AF_INET, s.Network}, {unix.AF_UNIX, s.PathSockets}} {
 		fd, err := unix.Socket(socket.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			unix.Close(fd)

@@ -125,6 +125,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		}
 		spec.Own = append(spec.Own, own)
 	}
+	spec.PathSockets = spec.PathSockets && !slices.ContainsFunc(files[:], looseSocket)
 	k, err := b.startKeeper(files, cmd.Foreground, extra, spec.Mounts != nil)
 	if err != nil {
 		return startError("helper", err)
@@ -161,6 +162,29 @@ func standardFiles(cmd sandbox.Command) (files [3]*os.File, done func(), err err
 		done = func() { before(); null.Close() }
 	}
 	return files, done, nil
+}
+
+// looseSocket reports a file that is a socket and could still be connected, or
+// accept: with the calls for sockets open, a command could make more of it than
+// what it was handed. Streams of the local machine that have their other end,
+// which shells and editors use as pipes, cannot.
+func looseSocket(f *os.File) bool {
+	loose := true
+	conn, err := f.SyscallConn()
+	if err == nil {
+		err = conn.Control(func(fd uintptr) { loose = isLoose(int(fd)) })
+	}
+	return err != nil || loose
+}
+
+func isLoose(fd int) bool {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == unix.ENOTSOCK {
+		return false
+	}
+	kind, bad := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	_, apart := unix.Getpeername(fd)
+	return err != nil || bad != nil || apart != nil || domain != unix.AF_UNIX || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET
 }
 
 // keeperEnv sets the keeper's Go runtime up for a short life. The command's
@@ -242,7 +266,7 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if spec.Ask {
-		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers}
+		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers, inet: spec.Network}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)
 		}

@@ -114,13 +114,13 @@ func plant(s *suite) {
 
 // network: no way out that works without a sandbox works inside.
 func network(s *suite) {
-	dir := s.dir()
+	dir, outside := s.dir(), s.dir()
 	listeners := listen(s, dir)
 	var attempts []string
 	for _, l := range listeners {
 		attempts = append(attempts, step("dial", l.network, l.address))
 	}
-	attempts = append(attempts, step("listen", "tcp", "127.0.0.1:0"), step("listen", "unix", dir+"/new.sock"),
+	attempts = append(attempts, step("listen", "tcp", "127.0.0.1:0"), step("listen", "unix", outside+"/new.sock"),
 		step("socket", strconv.Itoa(syscall.AF_INET), strconv.Itoa(syscall.SOCK_DGRAM)),
 		step("socket", strconv.Itoa(syscall.AF_INET6), strconv.Itoa(syscall.SOCK_STREAM)))
 	for i, line := range lines(s.bare(s.probeCommand(dir, attempts...))) {
@@ -128,7 +128,7 @@ func network(s *suite) {
 			s.Fatalf("%q does not work without a sandbox: %s", attempts[i], line)
 		}
 	}
-	os.Remove(dir + "/new.sock")
+	os.Remove(outside + "/new.sock")
 	p := sandbox.Policy{Write: []sandbox.Root{{Path: dir}}}
 	for i, line := range lines(s.run(p, s.probeCommand(dir, attempts...)).out) {
 		if !refused(line) {

@@ -1,0 +1,246 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The broker connects and binds the command's sockets itself, on a copy of the
+// socket and of the address that it took once. Neither call is ever let go on:
+// between the look and the kernel's own reading another thread could change the
+// address, or put another socket under the number.
+//
+// A path socket is reached only when a command of this session bound it, or the
+// policy names it: behind the others are key agents, container engines, message
+// buses and displays, which act for whoever connects.
+
+// maxAddress is the size of struct sockaddr_storage.
+const maxAddress = 128
+
+// socketCall answers a connect or a bind.
+func (b *broker) socketCall(n *notification) reply {
+	sock, err := takeFD(int(n.tid), int32(n.args[0]))
+	if err != nil {
+		return failed(b.unread(n, socketCallName(n), sandbox.KindSocket, err))
+	}
+	defer unix.Close(sock)
+	domain, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return failed(errnoOf(err)) // no socket
+	}
+	size := int32(n.args[2])
+	if size < 0 || size > maxAddress {
+		return failed(unix.EINVAL)
+	}
+	addr, err := readMemory(int(n.tid), n.args[1], int(size))
+	if err != nil {
+		return failed(b.unread(n, socketCallName(n), sandbox.KindSocket, err))
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH) // nobody is left to read it
+	}
+	switch {
+	case domain == unix.AF_UNIX:
+		return b.unixCall(n, sock, addr)
+	case b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6), b.inet && domain == unix.AF_NETLINK && toKernel(addr):
+		if n.nr == unix.SYS_BIND {
+			return failed(addressCall(unix.SYS_BIND, sock, addr))
+		}
+		return b.connect(n, sock, addr, domain)
+	}
+	return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+}
+
+func socketCallName(n *notification) string {
+	if n.nr == unix.SYS_BIND {
+		return "bind"
+	}
+	return "connect"
+}
+
+// refuseSocket records a refusal and answers it.
+func (b *broker) refuseSocket(n *notification, kind sandbox.DenialKind, target string) unix.Errno {
+	b.log.add(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
+	return unix.EPERM
+}
+
+// toKernel reports whether a netlink address is the kernel's, or none. Other
+// numbers belong to processes.
+func toKernel(addr []byte) bool {
+	return len(addr) >= unix.SizeofSockaddrNetlink && !slices.ContainsFunc(addr[4:8], func(c byte) bool { return c != 0 })
+}
+
+// addressCall is bind(2) or connect(2) with the address as bytes.
+func addressCall(nr uintptr, sock int, addr []byte) unix.Errno {
+	_, _, errno := unix.Syscall(nr, uintptr(sock), uintptr(unsafe.Pointer(unsafe.SliceData(append(addr, 0)))), uintptr(len(addr)))
+	return errno
+}
+
+// unixAddress is a struct sockaddr_un with that path.
+func unixAddress(path string) []byte {
+	addr := make([]byte, 2, 2+len(path)+1)
+	*(*uint16)(unsafe.Pointer(&addr[0])) = unix.AF_UNIX
+	return append(append(addr, path...), 0)
+}
+
+// unixCall answers for a socket of the AF_UNIX family.
+func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
+	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
+		// One that was handed in: each of its messages could carry an address.
+		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+	}
+	const most = unix.SizeofSockaddrUnix
+	if len(addr) < 2 || len(addr) > most || *(*uint16)(unsafe.Pointer(&addr[0])) != unix.AF_UNIX {
+		return failed(unix.EINVAL)
+	}
+	if len(addr) == 2 && n.nr == unix.SYS_CONNECT {
+		return failed(unix.EINVAL)
+	}
+	if len(addr) == 2 || addr[2] == 0 {
+		// Names without a file are the whole machine's. The kernel's own scope
+		// holds the command's calls and not the broker's.
+		return failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
+	}
+	path := cString(addr[2:])
+	if n.nr == unix.SYS_BIND {
+		return failed(b.bindPath(n, sock, path))
+	}
+	return b.connectPath(n, sock, path)
+}
+
+// bindPath makes a socket's file and remembers it.
+func (b *broker) bindPath(n *notification, sock int, path string) unix.Errno {
+	slash := strings.LastIndexByte(path, '/')
+	folder, base := path[:slash+1], path[slash+1:]
+	if base == "" {
+		return unix.ENOENT // a folder cannot be made this way
+	}
+	if base == "." || base == ".." {
+		return unix.EADDRINUSE
+	}
+	if folder == "" {
+		folder = "."
+	}
+	parent, err := b.open(n, name{dir: unix.AT_FDCWD, path: folder})
+	if err != nil {
+		return b.unread(n, "bind", sandbox.KindSocket, err)
+	}
+	defer unix.Close(parent)
+	mask, err := maskOf(int(n.tid))
+	if err != nil || !n.valid(b.listener) {
+		return unix.ESRCH
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	target := strings.TrimSuffix(b.view.policyPath(parent), "/") + "/" + base
+	if judged := b.policy.JudgeWrite(target); !judged.Allowed {
+		return b.refuseSocket(n, judged.Kind, target)
+	}
+	if b.session.sockets.full() {
+		return unix.ENOSPC
+	}
+	return b.bindAt(sock, parent, mask, path, base)
+}
+
+// bindAt binds sock to base in the folder parent. The name is one component, so
+// that nothing in it can be exchanged; the folder is the thread's own working
+// directory for the time.
+func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
+	if !b.apart {
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return errnoOf(err)
+		}
+		b.apart = true
+	}
+	if err := unix.Fchdir(parent); err != nil {
+		return errnoOf(err)
+	}
+	defer func() { _ = unix.Chdir("/") }()
+	before := unix.Umask(mask)
+	errno := addressCall(unix.SYS_BIND, sock, unixAddress(base)[:min(2+len(base)+1, unix.SizeofSockaddrUnix)])
+	unix.Umask(before)
+	if errno != 0 {
+		return errno
+	}
+	// What cannot be told for certain is not remembered, and so not reached.
+	s := boundSocket{called: path, inner: base}
+	var st unix.Stat_t
+	var err error
+	if s.cookie, err = unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE); err != nil {
+		return 0
+	}
+	if s.file, err = boundFile(sock, parent, base); err != nil {
+		return 0
+	}
+	if err = unix.Fstat(s.file, &st); err != nil {
+		unix.Close(s.file)
+		return 0
+	}
+	s.dev, s.ino = st.Dev, st.Ino
+	b.session.sockets.add(s)
+	return 0
+}
+
+// connectPath connects to the socket that path leads to, if that may be reached.
+func (b *broker) connectPath(n *notification, sock int, path string) reply {
+	file, err := b.socketFile(n, path)
+	if err != nil {
+		return failed(b.unread(n, "connect", sandbox.KindSocket, err))
+	}
+	defer unix.Close(file)
+	var st unix.Stat_t
+	if err := unix.Fstat(file, &st); err != nil {
+		return failed(errnoOf(err))
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	link := "/proc/self/fd/" + strconv.Itoa(file)
+	if unix.Access(link, unix.W_OK) == unix.EACCES {
+		return failed(unix.EACCES) // so it would be without a sandbox
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return failed(unix.ECONNREFUSED)
+	}
+	target := b.view.policyPath(file)
+	reachable := b.session.sockets.has(&st) || slices.Contains(b.policy.Sockets, target)
+	if judged := b.policy.JudgeRead(target); !reachable || !judged.Allowed {
+		kind := sandbox.KindSocket
+		if reachable {
+			kind = judged.Kind
+		}
+		return failed(b.refuseSocket(n, kind, target))
+	}
+	return b.connectTo(n, sock, file)
+}
+
+// socketFile is a reference to what path leads to. Where the command has mounts
+// of its own, a granted socket may lie below one of them: it is the host's.
+func (b *broker) socketFile(n *notification, path string) (int, error) {
+	fd, err := b.open(n, name{dir: unix.AT_FDCWD, path: path})
+	if err == unix.ENOENT && slices.Contains(b.policy.Sockets, path) {
+		return openRoot(path)
+	}
+	return fd, err
+}
+
+// connectTo connects sock to the very file, whatever name it has by now.
+func (b *broker) connectTo(n *notification, sock, file int) reply {
+	held, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, lowestFD)
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	return b.connect(n, sock, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), unix.AF_UNIX, held)
+}

@@ -1,0 +1,338 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// servePath listens on a path socket of the host and counts who comes.
+func servePath(t *testing.T, path string) (came func() int) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			count++
+			_, _ = io.WriteString(c, "from the host")
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close() })
+	return func() int {
+		l.Close()
+		<-done
+		return count
+	}
+}
+
+// python runs a script in the sandbox; what it prints comes back.
+func (th *theatre) python(t *testing.T, script string) (string, []sandbox.Denial) {
+	t.Helper()
+	return th.confined(t, sandbox.Command{Path: needPython(t), Args: []string{"python3", "-c", "import os, socket, sys\n" + script}, Env: th.env("", th.out)})
+}
+
+func needPython(t *testing.T) string {
+	t.Helper()
+	path, err := lookIn(jobPath, "python3")
+	if err != nil {
+		missing(t, "python3")
+	}
+	return path
+}
+
+// TestPathSockets: what a command of the session bound is reached, under any of
+// its names and from every other command, and looks as it does without a sandbox.
+func TestPathSockets(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		for _, row := range []struct{ name, script, want string }{
+			{"absolute", `
+os.umask(0o027); os.mkdir("d"); p = os.path.abspath("d/s")
+l = socket.socket(socket.AF_UNIX); l.bind(p); l.listen(1)
+c = socket.socket(socket.AF_UNIX); c.connect(p); s, _ = l.accept(); s.send(b"hello")
+print(c.recv(9), oct(os.stat(p).st_mode), l.getsockname() == p, s.getsockname() == p, c.getpeername() == p, c.getsockname() == "")`,
+				"b'hello' 0o140750 True True True True"},
+			{"relative", `
+l = socket.socket(socket.AF_UNIX); l.bind("r"); l.listen(1)
+for p in ["r", "./r", "d/../r", "/proc/self/cwd/r", "/proc/thread-self/cwd/r", os.path.abspath("r")]:
+    c = socket.socket(socket.AF_UNIX); c.connect(p); l.accept()[0].close()
+print(l.getsockname(), c.getpeername())`, "r r"},
+			{"in a folder", `
+l = socket.socket(socket.AF_UNIX); l.bind("d/../d/t"); l.listen(1); print(l.getsockname())`, "d/../d/t"},
+			{"seqpacket", `
+l = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); l.bind("q"); l.listen(1)
+c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); c.connect("q"); s, _ = l.accept(); c.send(b"one"); c.send(b"two"); print(s.recv(9), s.recv(9))
+try: socket.socket(socket.AF_UNIX).connect("q")
+except OSError as e: print(e.strerror)`, "b'one' b'two'\nProtocol wrong type for socket"},
+			{"renamed, linked", `
+l = socket.socket(socket.AF_UNIX); l.bind("n1"); l.listen(1); os.rename("n1", "n2"); os.symlink("n2", "n3"); os.link("n2", "n4")
+for p in ["n2", "n3", "n4"]:
+    c = socket.socket(socket.AF_UNIX); c.connect(p); l.accept()[0].close()
+print("reached")`, "reached"},
+			{"errors", `
+def say(f, *a):
+    try: f(*a); print("no error")
+    except OSError as e: print(e.errno, end=" ")
+u = lambda: socket.socket(socket.AF_UNIX)
+l = u(); l.bind("e"); say(l.bind, "e2"); say(u().bind, "e"); say(u().bind, "no/e"); say(u().bind, "e/e"); say(u().bind, "e3/"); say(u().bind, "."); say(u().bind, "d/..")
+say(u().connect, "e"); say(u().connect, "none"); say(u().connect, "file"); say(u().connect, "e/x"); say(os.stat, "e2")
+l.listen(1); l.close(); say(u().connect, "e"); os.mkdir("locked", 0o500); say(u().bind, "locked/e") if os.getuid() else print(13, end=" ")`,
+				"22 98 2 20 2 98 98 111 2 111 20 2 111 13"},
+			{"another command", `
+if os.fork() == 0:
+    os.setsid()
+    l = socket.socket(socket.AF_UNIX); l.bind("f"); l.listen(1)
+    s, _ = l.accept(); s.send(b"child"); os._exit(0)
+import time
+while not os.path.exists("f"): time.sleep(0.01)
+while True:
+    c = socket.socket(socket.AF_UNIX)
+    try: c.connect("f"); break
+    except ConnectionRefusedError: time.sleep(0.01)
+print(c.recv(9))`, "b'child'"},
+		} {
+			t.Run(row.name, func(t *testing.T) {
+				out, denials := th.python(t, row.script)
+				if strings.TrimSpace(out) != row.want || len(denials) > 0 {
+					t.Errorf("uid %d: %q, want %q; %+v", os.Getuid(), out, row.want, denials)
+				}
+			})
+		}
+	})
+}
+
+// TestPathSocketsHeld: a socket of the host is not reached by any name, and no
+// socket is made outside.
+func TestPathSocketsHeld(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		out, in := filepath.Join(filepath.Dir(th.out), "host"), filepath.Join(th.dir, "host")
+		cameOut, cameIn := servePath(t, out), servePath(t, in)
+		th.policy.Protected.Names = append(th.policy.Protected.Names, "guarded")
+		text, denials := th.python(t, `
+out, here = os.environ["TARGET"].replace("file", "host"), "host"
+os.symlink(out, "l"); os.symlink(here, "l2")
+try: os.link(here, "h")
+except OSError: pass
+fd = os.open(here, os.O_PATH)
+for p in [out, "../away/host", "l", here, "l2", "h", "/proc/self/fd/%d" % fd, "/proc/self/root" + out]:
+    try: socket.socket(socket.AF_UNIX).connect(p); print("reached", p)
+    except OSError as e: print(e.strerror)
+for p in [out + "2", "guarded", "guarded/x", "@", "", "\0name"]:
+    try: socket.socket(socket.AF_UNIX).bind(p); print("bound", p)
+    except OSError as e: print(e.strerror)
+try: socket.socket(socket.AF_UNIX).connect("\0name")
+except OSError as e: print(e.strerror)
+try: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); print("datagrams")
+except OSError as e: print(e.strerror)`)
+		const no = "Operation not permitted\n"
+		if want := strings.Repeat(no, 10) + "No such file or directory\nbound @\n" + strings.Repeat(no, 4); text != want {
+			t.Errorf("%q, want %q", text, want)
+		}
+		if n := cameOut() + cameIn(); n > 0 {
+			t.Errorf("the host's sockets were reached %d times", n)
+		}
+		if _, err := os.Lstat(out + "2"); err == nil {
+			t.Error("a socket was made outside")
+		}
+		type refusal struct {
+			kind       sandbox.DenialKind
+			op, target string
+			count      int
+		}
+		var got []refusal
+		for _, d := range denials {
+			got = append(got, refusal{d.Kind, d.Operation, d.Target, d.Count})
+			if d.Evidence != sandbox.EvidenceKernel || d.Errno != "EPERM" || d.PID == 0 || d.Program != "python3" && !strings.HasPrefix(d.Program, "python") {
+				t.Errorf("%+v", d)
+			}
+		}
+		want := []refusal{
+			{sandbox.KindSocket, "connect", out, 4}, {sandbox.KindSocket, "connect", in, 3}, {sandbox.KindSocket, "connect", th.dir + "/h", 1},
+			{sandbox.KindWrite, "bind", out + "2", 1}, {sandbox.KindProtected, "bind", th.dir + "/guarded", 1},
+			{sandbox.KindSocket, "bind", "@", 1}, {sandbox.KindSocket, "bind", "@name", 1}, {sandbox.KindSocket, "connect", "@name", 1},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("recorded\n%+v\nwant\n%+v", got, want)
+		}
+	})
+}
+
+// TestPathSocketsGranted: the policy opens just the sockets that it names.
+func TestPathSocketsGranted(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		granted, other := filepath.Join(filepath.Dir(th.out), "granted"), filepath.Join(filepath.Dir(th.out), "other")
+		came, cameOther := servePath(t, granted), servePath(t, other)
+		th.policy.Sockets = []string{granted}
+		const script = `
+for n in ["granted", "other"]:
+    c = socket.socket(socket.AF_UNIX)
+    try: c.connect(os.environ["TARGET"].replace("file", n)); print(c.recv(99))
+    except OSError as e: print(e.strerror)`
+		if text, _ := th.python(t, script); text != "b'from the host'\nOperation not permitted\n" {
+			t.Error(text)
+		}
+		th.policy.DenyRead = []string{granted}
+		text, denials := th.python(t, script)
+		if text != "Operation not permitted\nOperation not permitted\n" || denials[0].Kind != sandbox.KindRead {
+			t.Errorf("%s %+v", text, denials)
+		}
+		if came() != 1 || cameOther() != 0 {
+			t.Error("the wrong sockets were reached")
+		}
+	})
+}
+
+// TestPathSocketsOfTheSession: a server that one command started is reached by
+// the next one, and by no command of another session.
+func TestPathSocketsOfTheSession(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		from, to, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer from.Close()
+		server, err := th.b.Start(t.Context(), th.policy, sandbox.Command{
+			Path: needPython(t), Dir: th.dir, Env: th.env("", th.out), Stdout: to, Stderr: to, Args: []string{"python3", "-c", `
+import socketserver
+class H(socketserver.StreamRequestHandler):
+    def handle(self): self.wfile.write(self.rfile.readline().upper())
+s = socketserver.UnixStreamServer("server", H); print(s.server_address, flush=True); s.serve_forever()`},
+		}, nil)
+		to.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 64)
+		n, _ := from.Read(line)
+		if string(line[:n]) != "server\n" {
+			t.Fatalf("%q", line[:n])
+		}
+		const client = `
+c = socket.socket(socket.AF_UNIX)
+try: c.connect("server"); c.send(b"shout\n"); print(c.recv(99))
+except OSError as e: print(e.strerror)`
+		if text, _ := th.python(t, client); text != "b'SHOUT\\n'\n" {
+			t.Errorf("the session's own: %s", text)
+		}
+		mine := th.b
+		th.b = newBackend(t)
+		defer th.b.Close()
+		if text, _ := th.python(t, client); text != "Operation not permitted\n" {
+			t.Errorf("another session's: %s", text)
+		}
+		th.b = mine
+		server.Kill()
+		_, _ = server.Wait()
+		if text, _ := th.python(t, client); text != "Connection refused\n" {
+			t.Errorf("after its end: %s", text)
+		}
+	})
+}
+
+// TestConnectWaits: a connect that has to wait holds nobody else up, and ends
+// when it is interrupted, reached its time, or got its turn.
+func TestConnectWaits(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		text, denials := th.python(t, `
+import signal, struct, threading
+p = "s"; l = socket.socket(socket.AF_UNIX); l.bind(p); l.listen(0)
+full = []
+while True:
+    c = socket.socket(socket.AF_UNIX); c.setblocking(False)
+    try: c.connect(p); full.append(c)
+    except BlockingIOError: break
+print("full")
+c = socket.socket(socket.AF_UNIX); c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 1000))
+try: c.connect(p)
+except BlockingIOError: print("time")
+class Late(Exception): pass
+def late(*a): raise Late
+signal.signal(signal.SIGALRM, late); signal.setitimer(signal.ITIMER_REAL, 0.01)
+c = socket.socket(socket.AF_UNIX)
+try: c.connect(p)
+except Late: print("interrupted")
+clients = [socket.socket(socket.AF_UNIX) for i in range(80)]
+threads = [threading.Thread(target=c.connect, args=(p,)) for c in clients]
+for t in threads: t.start()
+os.chmod("file", 0o600); print("served")
+for i in range(len(full) + len(clients)): l.accept()[0].close()
+for t in threads: t.join()
+print("all")
+for i in range(9):
+    if os.fork() == 0:
+        l.listen(0)
+        while True: socket.socket(socket.AF_UNIX).connect(p)
+print("left")`)
+		if text != "full\ntime\ninterrupted\nserved\nall\nleft\n" || len(denials) > 0 {
+			t.Errorf("%q %+v", text, denials)
+		}
+	})
+}
+
+// TestHandedSockets: a socket that came in as file 0, 1 or 2 is no more than
+// it was.
+func TestHandedSockets(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		for _, row := range []struct {
+			name         string
+			family, kind int
+			pair, open   bool
+		}{
+			{"pair", unix.AF_UNIX, unix.SOCK_STREAM, true, true},
+			{"datagram pair", unix.AF_UNIX, unix.SOCK_DGRAM, true, false},
+			{"unconnected", unix.AF_UNIX, unix.SOCK_STREAM, false, false},
+			{"tcp", unix.AF_INET, unix.SOCK_STREAM, false, false},
+			{"udp", unix.AF_INET, unix.SOCK_DGRAM, false, false},
+		} {
+			var pair [2]int
+			var err error
+			if pair[0], err = unix.Socket(row.family, row.kind|unix.SOCK_CLOEXEC, 0); row.pair {
+				unix.Close(pair[0])
+				pair, err = unix.Socketpair(row.family, row.kind|unix.SOCK_CLOEXEC, 0)
+				defer unix.Close(pair[1])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := os.NewFile(uintptr(pair[0]), row.name)
+			text, _ := th.confined(t, sandbox.Command{Path: needPython(t), Stdin: f, Env: th.env("", th.out), Args: []string{"python3", "-c", fmt.Sprintf(`
+import socket, os
+try: os.unlink("s")
+except OSError: pass
+try: l = socket.socket(socket.AF_UNIX); l.bind("s"); l.listen(1); socket.socket(socket.AF_UNIX).connect("s"); print("open")
+except OSError as e: print("shut", e.errno)
+s = socket.socket(fileno=0)
+for f in [lambda: s.connect(%q), lambda: s.connect(("127.0.0.1", 9)), lambda: s.listen(1), lambda: s.bind(("127.0.0.1", 0))]:
+    try: f(); print("worked")
+    except (OSError, TypeError) as e: pass`, "s")}})
+			f.Close()
+			if want := map[bool]string{true: "open\n", false: "shut 1\n"}[row.open]; text != want {
+				t.Errorf("%s: %q, want %q", row.name, text, want)
+			}
+		}
+	})
+}
+
+// TestPathSocketsAsUser is all of it for a user without rights.
+func TestPathSocketsAsUser(t *testing.T) {
+	againAsUser(t, "^(TestPathSockets|TestPathSocketsHeld|TestPathSocketsGranted|TestPathSocketsOfTheSession|TestConnectWaits|TestHandedSockets)$")
+}

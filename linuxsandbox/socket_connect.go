@@ -1,0 +1,164 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A connection may take minutes, and the broker has others to answer. So it is
+// begun without waiting, and what is not ready then is finished beside.
+
+// maxConnecting bounds the connections of one command that are waited for at
+// the same time; what comes after waits for its turn.
+const maxConnecting = 64
+
+// socketWork is what a broker has to do with sockets.
+type socketWork struct {
+	// apart: the broker's thread has a working directory and a file mode creation
+	// mask of its own.
+	apart bool
+	// waits counts the connections that are being waited for, turns has a
+	// place for each that has its turn, and ending is closed when none has to be
+	// waited for any more.
+	waits  sync.WaitGroup
+	turns  chan struct{}
+	ending chan struct{}
+}
+
+func newSocketWork() socketWork {
+	return socketWork{turns: make(chan struct{}, maxConnecting), ending: make(chan struct{})}
+}
+
+// endSockets waits until nothing is left that would use the listener.
+func (b *broker) endSockets() {
+	close(b.ending)
+	b.end()
+	b.waits.Wait()
+}
+
+// connecting is a connection that is not ready.
+type connecting struct {
+	n      notification
+	sock   int
+	addr   []byte
+	domain int
+	// held are descriptors that addr names.
+	held []int
+	// until is when the socket's own time limit ends, or zero.
+	until time.Time
+}
+
+func (c *connecting) close() {
+	for _, fd := range append(c.held, c.sock) {
+		unix.Close(fd)
+	}
+}
+
+// connect connects sock, which stays the caller's, and takes held over.
+func (b *broker) connect(n *notification, sock int, addr []byte, domain int, held ...int) reply {
+	c := &connecting{n: *n, sock: -1, addr: addr, domain: domain, held: held}
+	c.sock = sock
+	errno, wait := c.try()
+	if wait {
+		var err error
+		if c.sock, err = unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, lowestFD); err == nil {
+			b.waits.Go(func() { b.finish(c) })
+			return reply{given: true}
+		}
+		errno = errnoOf(err)
+	}
+	for _, fd := range held {
+		unix.Close(fd)
+	}
+	return failed(errno)
+}
+
+// try connects without waiting. wait tells that the command wants to wait for it.
+//
+// Whether a connect waits is a mark on the socket, which the command shares: it
+// is there for the moment of the call, and a thread that looks in it sees it.
+func (c *connecting) try() (errno unix.Errno, wait bool) {
+	flags, err := unix.FcntlInt(uintptr(c.sock), unix.F_GETFL, 0)
+	if err != nil {
+		return errnoOf(err), false
+	}
+	if flags&unix.O_NONBLOCK != 0 {
+		return addressCall(unix.SYS_CONNECT, c.sock, c.addr), false
+	}
+	if _, err := unix.FcntlInt(uintptr(c.sock), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
+		return errnoOf(err), false
+	}
+	errno = addressCall(unix.SYS_CONNECT, c.sock, c.addr)
+	_, _ = unix.FcntlInt(uintptr(c.sock), unix.F_SETFL, flags)
+	if c.domain == unix.AF_UNIX {
+		return errno, errno == unix.EAGAIN // the listener's queue is full
+	}
+	return errno, errno == unix.EINPROGRESS || errno == unix.EALREADY
+}
+
+// finish waits until the connection is there, has failed, or nobody wants it
+// any more, and answers.
+func (b *broker) finish(c *connecting) {
+	defer c.close()
+	select {
+	case b.turns <- struct{}{}:
+		defer func() { <-b.turns }()
+	case <-b.ending:
+		return
+	}
+	if err := becomeCommand(b.keep); err != nil {
+		_ = c.n.answer(b.listener, failed(unix.EPERM))
+		return
+	}
+	c.limit()
+	for {
+		ended, ready := b.waitFor(c)
+		if ended || !c.n.valid(b.listener) {
+			return
+		}
+		errno, wait := unix.EAGAIN, true
+		if ready {
+			errno, wait = c.try()
+		}
+		switch {
+		case !wait:
+		case !c.until.IsZero() && time.Now().After(c.until):
+			if c.domain != unix.AF_UNIX {
+				errno = unix.EINPROGRESS
+			}
+		case signalled(int(c.n.tid)):
+			errno = unix.EINTR
+		default:
+			continue
+		}
+		_ = c.n.answer(b.listener, failed(errno))
+		return
+	}
+}
+
+// limit takes up the socket's time limit for sending, which connect keeps too.
+func (c *connecting) limit() {
+	tv, err := unix.GetsockoptTimeval(c.sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err == nil && tv.Nano() > 0 {
+		c.until = time.Now().Add(time.Duration(tv.Nano()))
+	}
+}
+
+// waitFor blocks for a moment, less when the connection is ready before. A full
+// queue cannot be waited for: it is tried again.
+func (b *broker) waitFor(c *connecting) (ended, ready bool) {
+	fds := []unix.PollFd{{Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(c.sock), Events: unix.POLLOUT}}
+	moment := 50
+	if c.domain == unix.AF_UNIX {
+		fds, moment = fds[:1], 2
+	}
+	_, err := unix.Poll(fds, moment)
+	if err != nil && err != unix.EINTR {
+		return true, false
+	}
+	return fds[0].Revents != 0, len(fds) == 1 || fds[1].Revents != 0
+}

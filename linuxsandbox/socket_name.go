@@ -1,0 +1,85 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A socket that the broker bound has the last part of its path for an address in
+// the kernel. Programs ask for the address to hand it on, and to remove the file
+// at the end, so they are told the one that they bound.
+
+// socketName answers getsockname and getpeername. Letting these go on is no
+// risk: they reach nothing, and tell only what the kernel knows of the socket.
+func (b *broker) socketName(n *notification) reply {
+	goOn := reply{proceed: true}
+	sock, err := takeFD(int(n.tid), int32(n.args[0]))
+	if err != nil {
+		return goOn
+	}
+	defer unix.Close(sock)
+	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil {
+		return goOn
+	}
+	address := unix.Getsockname
+	if n.nr == unix.SYS_GETPEERNAME {
+		// The other end's cookie is not known.
+		address, cookie = unix.Getpeername, 0
+	}
+	sa, err := address(sock)
+	if err != nil {
+		return goOn
+	}
+	un, ok := sa.(*unix.SockaddrUnix)
+	if !ok {
+		return goOn
+	}
+	called, ok := b.session.sockets.calledBy(cookie, un.Name)
+	if !ok {
+		return goOn
+	}
+	return failed(b.writeAddress(n, unixAddress(called)))
+}
+
+// writeAddress does what the kernel does with an address for the caller. Its
+// memory is opened before the caller is known to be there still: a number could
+// belong to another process by the time of writing, an open file cannot.
+func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
+	mem, err := unix.Open("/proc/"+strconv.Itoa(int(n.tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer unix.Close(mem)
+	if !n.valid(b.listener) {
+		return unix.ESRCH
+	}
+	var size [4]byte
+	if err := moveMemory(unix.Pread, mem, size[:], n.args[2]); err != nil {
+		return errnoOf(err)
+	}
+	room := int32(binary.NativeEndian.Uint32(size[:]))
+	if room < 0 {
+		return unix.EINVAL
+	}
+	if err := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.args[1]); err != nil {
+		return errnoOf(err)
+	}
+	binary.NativeEndian.PutUint32(size[:], uint32(len(addr)))
+	return errnoOf(moveMemory(unix.Pwrite, mem, size[:], n.args[2]))
+}
+
+// moveMemory reads or writes all of buf, or fails as the kernel's own copying does.
+func moveMemory(move func(fd int, buf []byte, at int64) (int, error), mem int, buf []byte, at uint64) error {
+	if len(buf) == 0 {
+		return nil
+	}
+	if n, err := move(mem, buf, int64(at)); err != nil || n < len(buf) {
+		return unix.EFAULT
+	}
+	return nil
+}

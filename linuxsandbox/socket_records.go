@@ -1,0 +1,97 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxBoundSockets bounds how many socket files of a session are remembered: a
+// descriptor each.
+const maxBoundSockets = 1024
+
+// socketRecords are the path sockets that the commands of a session have bound:
+// the only ones they reach without being granted.
+type socketRecords struct {
+	mu     sync.Mutex
+	list   []boundSocket
+	closed bool
+}
+
+// boundSocket is one of them.
+type boundSocket struct {
+	// file is a reference to the socket's file, so that no other file gets its
+	// numbers.
+	file     int
+	dev, ino uint64
+	// cookie is the socket's own number, which is never used again.
+	cookie uint64
+	// called is the address that the command bound it to, inner the one that the
+	// kernel was given.
+	called, inner string
+}
+
+// full forgets the files that have no name any more, which nobody can connect
+// to, and reports whether there is no place for another one.
+func (r *socketRecords) full() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = slices.DeleteFunc(r.list, func(s boundSocket) bool {
+		var st unix.Stat_t
+		gone := unix.Fstat(s.file, &st) != nil || st.Nlink == 0
+		if gone {
+			unix.Close(s.file)
+		}
+		return gone
+	})
+	return r.closed || len(r.list) >= maxBoundSockets
+}
+
+// add takes s over, its descriptor too.
+func (r *socketRecords) add(s boundSocket) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		unix.Close(s.file)
+		return
+	}
+	r.list = append(r.list, s)
+}
+
+// has reports whether the open file is one of them.
+func (r *socketRecords) has(st *unix.Stat_t) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.list, func(s boundSocket) bool { return s.dev == st.Dev && s.ino == st.Ino })
+}
+
+// calledBy is the address that a command knows a socket by, when the kernel
+// knows it by another one. A connection has a cookie of its own and the address
+// of the socket that took it: that one is found where only one has it.
+func (r *socketRecords) calledBy(cookie uint64, inner string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, count := "", 0
+	for _, s := range r.list {
+		if s.inner != inner {
+			continue
+		}
+		if s.cookie == cookie {
+			return s.called, s.called != inner
+		}
+		found, count = s.called, count+1
+	}
+	return found, count == 1 && found != inner
+}
+
+func (r *socketRecords) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.list {
+		unix.Close(s.file)
+	}
+	r.list, r.closed = nil, true
+}
