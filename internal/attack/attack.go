@@ -242,6 +242,7 @@ func cstring(s string) *byte {
 }
 
 var (
-	needsRoot  = Answer{unix.EPERM, "takes a capability that this user has not"}
-	notBuiltIn = Answer{unix.ENOSYS, "this kernel is built without it"}
+	needsRoot        = Answer{unix.EPERM, "takes a capability that this user has not"}
+	needsRootOutside = Answer{unix.EPERM, "takes a capability that this user has not, or a container refuses it to everybody"}
+	notBuiltIn       = Answer{unix.ENOSYS, "this kernel is built without it"}
 )

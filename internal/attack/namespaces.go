@@ -43,8 +43,8 @@ func clone3(flags uint64) error {
 }
 
 func namespaces() []Attack {
-	noUser := []Answer{{unix.EPERM, "this machine gives ordinary users no user namespace"}, {unix.ENOSPC, "this machine allows no user namespace"}}
-	root := []Answer{needsRoot}
+	noUser := []Answer{{unix.EPERM, "this machine gives ordinary users no user namespace, or a container none to anybody"}, {unix.ENOSPC, "no further user namespace is allowed here"}}
+	root := []Answer{needsRootOutside}
 	return []Attack{
 		{Name: "unshare: user namespace", Escape: "E12", Want: unix.EPERM, Bare: noUser, Do: func() error {
 			return forkAndCall(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
@@ -67,7 +67,7 @@ func namespaces() []Attack {
 		{Name: "clone: PID namespace", Escape: "-", Want: unix.EPERM, Bare: root, Do: func() error {
 			return clone(unix.CLONE_NEWPID)
 		}},
-		{Name: "clone3: user namespace", Escape: "E55", Want: unix.ENOSYS, Bare: noUser, Do: func() error {
+		{Name: "clone3: user namespace", Escape: "E55", Want: unix.ENOSYS, Bare: append(noUser, Answer{unix.ENOSYS, "a container's filter cannot see its flags, and refuses it wholly"}), Do: func() error {
 			return clone3(unix.CLONE_NEWUSER)
 		}},
 		{Name: "setns", Escape: "-", Want: unix.EPERM, Bare: root, Do: func() error {
@@ -105,7 +105,7 @@ const (
 )
 
 func mounts() []Attack {
-	root := []Answer{needsRoot}
+	root := []Answer{needsRootOutside}
 	here := ^uintptr(99) // AT_FDCWD, -100
 	tmpfs, empty, slash := uintptr(unsafe.Pointer(cstring("tmpfs"))), uintptr(unsafe.Pointer(cstring(""))), uintptr(unsafe.Pointer(cstring("/")))
 	attr := make([]uint64, 4)

@@ -106,7 +106,7 @@ func processes() []Attack {
 			return call(unix.SYS_SCHED_SETPARAM, pid, p(&zero[16]))
 		})},
 		{Name: "sched_setattr of another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
-			zero[32] = 48
+			zero[32], zero[34] = 48, 19 // struct sched_attr: its size, the ordinary policy, the nicest value
 			return call(unix.SYS_SCHED_SETATTR, pid, p(&zero[32]), 0)
 		})},
 		{Name: "prlimit64 of another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
