@@ -64,7 +64,7 @@ const (
 
 // Limits is [sandbox.limits]; zero means unset.
 type Limits struct {
-	WallSeconds, CPUSeconds, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB int64
+	WallSeconds, CPUSeconds, CPUPercent, MemoryMB, Processes, OpenFiles, FileSizeMB, OutputMB int64
 }
 
 // Env is [sandbox.env].

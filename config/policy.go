@@ -348,7 +348,7 @@ func (b *builder) limits(l *sandbox.Limits, set Limits) {
 		from int64
 		unit int64
 	}{
-		{&l.WallMillis, set.WallSeconds, 1000}, {&l.CPUSeconds, set.CPUSeconds, 1}, {&l.Memory, set.MemoryMB, 1 << 20},
+		{&l.WallMillis, set.WallSeconds, 1000}, {&l.CPUSeconds, set.CPUSeconds, 1}, {&l.CPUPercent, set.CPUPercent, 1}, {&l.Memory, set.MemoryMB, 1 << 20},
 		{&l.Processes, set.Processes, 1}, {&l.OpenFiles, set.OpenFiles, 1}, {&l.FileSize, set.FileSizeMB, 1 << 20},
 		{&l.Output, set.OutputMB, 1 << 20},
 	} {

@@ -327,10 +327,10 @@ func TestPolicyManyModules(t *testing.T) {
 
 func TestPolicyLimitsAndEnv(t *testing.T) {
 	h := newHome(t)
-	p := h.mustPolicy(t, "sandbox.network=full", "sandbox.tmp=shared", "sandbox.limits.wall_s=2", "sandbox.limits.cpu_s=3", "sandbox.limits.memory_mb=4",
+	p := h.mustPolicy(t, "sandbox.network=full", "sandbox.tmp=shared", "sandbox.limits.wall_s=2", "sandbox.limits.cpu_s=3", "sandbox.limits.cpu_percent=50", "sandbox.limits.memory_mb=4",
 		"sandbox.limits.processes=5", "sandbox.limits.open_files=6", "sandbox.limits.file_size_mb=7", "sandbox.limits.output_mb=8",
 		"sandbox.env.inherit=none", `sandbox.env.include=["A"]`, `sandbox.env.exclude=["B*"]`, `sandbox.env.set={C = "d"}`)
-	wantLimits := sandbox.Limits{WallMillis: 2000, CPUSeconds: 3, Memory: 4 << 20, Processes: 5, OpenFiles: 6, FileSize: 7 << 20, Output: 8 << 20}
+	wantLimits := sandbox.Limits{WallMillis: 2000, CPUSeconds: 3, CPUPercent: 50, Memory: 4 << 20, Processes: 5, OpenFiles: 6, FileSize: 7 << 20, Output: 8 << 20}
 	wantEnv := sandbox.Env{Inherit: sandbox.EnvNone, Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}}
 	if d := cmp.Diff(wantLimits, p.Limits) + cmp.Diff(wantEnv, p.Env); d != "" || !p.SharedTemp || p.Network.Mode != sandbox.NetworkFull {
 		t.Errorf("%+v %s", p, d)

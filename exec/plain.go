@@ -34,7 +34,7 @@ func (Plain) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 		})
 	}
 	l := p.Limits
-	if l.CPUSeconds > 0 || l.Memory > 0 || l.Processes > 0 || l.OpenFiles > 0 || l.FileSize > 0 {
+	if l.CPUSeconds > 0 || l.CPUPercent > 0 || l.Memory > 0 || l.Processes > 0 || l.OpenFiles > 0 || l.FileSize > 0 {
 		e.Weaknesses = append(e.Weaknesses, sandbox.Weakness{
 			ID:   "limits",
 			What: "A command may use more processor time, memory, processes or files than the limits say.",

@@ -27,6 +27,7 @@ type Backend struct {
 	probed    facts
 	probeErr  error
 	session   session
+	groups    groups
 	brokers   brokerSession
 	// plain is why no namespaces are tried; set only by tests.
 	plain error
@@ -83,6 +84,9 @@ func (b *Backend) Close() error {
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.session.close()
 	b.brokers.sockets.close()
+	if b.running == 0 { // else they would lose their limits
+		b.groups.close()
+	}
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 
@@ -90,7 +94,7 @@ func (b *Backend) Close() error {
 // session runs the helper once, up to its self-test: what is reported was tried.
 // The error is a *sandbox.StartError.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
-	f, err := b.probe()
+	f, err := b.factsFor(p)
 	if err != nil {
 		return sandbox.Enforcement{}, err
 	}
@@ -101,6 +105,16 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	return sandbox.Enforcement{
 		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses,
 	}, nil
+}
+
+// factsFor are those of probe, and what control groups hold if p has limits for
+// them: trying that moves codeagent into a group of its own.
+func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
+	f, err := b.probe()
+	if err == nil && wantsGroup(p.Limits) {
+		f.Groups = b.groups.open()
+	}
+	return f, err
 }
 
 // probe confines a keeper under a trivial policy, once a session: with

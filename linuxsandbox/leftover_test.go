@@ -16,6 +16,7 @@ import (
 // process has open, its children, mounts, sockets, control group and temporary
 // files are afterwards what they were.
 func TestNothingLeft(t *testing.T) {
+	realHelper(t) // built where it stays for the other tests
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	ws := t.TempDir()

@@ -148,7 +148,8 @@ func layers(f facts) []sandbox.Layer {
 		{Name: "seccomp", State: sandbox.LayerActive, Reason: "tried: sockets were refused, and the kernel reports the filter"},
 	}
 	out = append(out, notifyLayer(f))
-	return append(out, namespaceLayers(f)...)
+	out = append(out, namespaceLayers(f)...)
+	return append(out, groupLayer(f.Groups)...)
 }
 
 func namespaceLayers(f facts) []sandbox.Layer {
@@ -263,33 +264,6 @@ func kernelWeaknesses(f facts) []sandbox.Weakness {
 			ID: "signals", What: "a command can signal the user's other processes, the keeper of its own sandbox too", Remedy: remedy,
 			Why: fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI),
 		})
-	}
-	return out
-}
-
-func limitWeaknesses(l sandbox.Limits, f facts) []sandbox.Weakness {
-	var out []sandbox.Weakness
-	if l.Memory > 0 {
-		out = append(out, sandbox.Weakness{
-			ID: "memory-limit", What: "the memory limit holds for the address space of each process, not for all of them together",
-			Why: "no control group is used",
-		})
-	}
-	if l.CPUSeconds > 0 {
-		out = append(out, sandbox.Weakness{
-			ID: "cpu-limit", What: "the CPU time limit holds for each process, not for all of them together",
-			Why: "no control group is used",
-		})
-	}
-	if l.Processes > 0 {
-		w := sandbox.Weakness{
-			ID: "process-limit", What: "the process limit counts all processes of the user, not only the command's",
-			Why: "no PID namespace or control group is used",
-		}
-		if f.Root {
-			w.What, w.Why = "the process limit is not enforced", "the kernel exempts root from it"
-		}
-		out = append(out, w)
 	}
 	return out
 }

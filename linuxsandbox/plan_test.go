@@ -27,7 +27,7 @@ func TestPlan(t *testing.T) {
 	own.Protected.Own = []string{"/w/bin/helper"}
 	hosts := write("/w")
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}
-	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, Processes: 1}}
+	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, CPUPercent: 1, Processes: 1}}
 	always := []string{"metadata", "process-death"}
 	for _, row := range []struct {
 		name       string
@@ -49,7 +49,7 @@ func TestPlan(t *testing.T) {
 		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{LandlockABI: 7}, nil, "/run/x.sock"},
 		{"glob", sandbox.Policy{DenyRead: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
 		{"shared temp", sandbox.Policy{SharedTemp: true}, facts{LandlockABI: 7}, []string{"shared-temp"}, ""},
-		{"limits", limits, facts{LandlockABI: 7}, []string{"memory-limit", "cpu-limit", "process-limit"}, ""},
+		{"limits", limits, facts{LandlockABI: 7}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
 		{"write root /", write("/"), facts{LandlockABI: 7}, nil, "write root /"},
 		{"write root /proc/sys", write("/proc/sys"), facts{LandlockABI: 7}, nil, "/proc/sys"},
 		{"write root /sys", write("/sys"), facts{LandlockABI: 7}, nil, "/sys"},

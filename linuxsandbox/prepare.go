@@ -20,6 +20,8 @@ type prepared struct {
 	spec Spec
 	// absent are the granted paths that do not exist yet: a rule needs a file.
 	absent []string
+	// group asks for a control group.
+	group bool
 	// own are codeagent's own paths inside write roots, to watch and restore.
 	own []string
 
@@ -61,9 +63,10 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		return nil, err
 	}
 	out.spec = Spec{
-		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: p.Limits,
+		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: f.Groups.rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, Ask: f.Broker, PathSockets: pathSockets(f),
 	}
+	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
 	if err := out.checkRules(); err != nil {
 		return nil, err
 	}

@@ -73,6 +73,7 @@ type process struct {
 	broker  *broker // nil where the filter asks nothing
 	guards  []*guard
 	holders []*holder
+	group   *commandGroup // nil where no limit needs one
 
 	done chan struct{} // closed when everything is gone
 	// The rest is written before done is closed, and read after.
@@ -107,6 +108,7 @@ func (p *process) follow(stop func() bool) {
 	if !gone {
 		p.sweepAfter(p.keeper.contained)
 	}
+	limit := p.group.end()
 	p.broker.stop()
 	p.denials = p.broker.denials()
 	switch {
@@ -117,6 +119,9 @@ func (p *process) follow(stop func() bool) {
 		p.status = sandbox.Status{Exit: -1, Signal: int(unix.SIGKILL)}
 	}
 	p.failed = p.status.Exit != 0
+	if p.failed && p.status.Limit == "" {
+		p.status.Limit = limit
+	}
 	p.err = p.leave()
 	close(p.done)
 }

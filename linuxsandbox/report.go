@@ -38,6 +38,8 @@ type facts struct {
 	Sockets bool
 	// NoSockets says why not.
 	NoSockets string
+	// Groups are set where the policy has a limit that a control group can hold.
+	Groups groupFacts
 }
 
 // failure is what the keeper reports instead of running the command.

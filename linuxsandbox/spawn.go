@@ -34,6 +34,7 @@ type childPlan struct {
 	argv, envv []*byte // ending in nil
 	dir        *byte
 	limits     []childLimit
+	group      int // what to join its control group by, or 0
 	signals    int // ruleset of the command's own Landlock layer, or -1
 	flags      uint32
 	setsid     bool
@@ -53,6 +54,7 @@ const (
 	stepDir
 	stepLimit
 	stepFiles
+	stepGroup
 	stepDomain
 	stepSignals
 	stepExec
@@ -60,7 +62,7 @@ const (
 
 var stepNames = [...]string{
 	stepSession: "session", stepDeathSignal: "death signal", stepDir: "working directory", stepLimit: "limits",
-	stepFiles: "files", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
+	stepFiles: "files", stepGroup: "cgroup", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
 }
 
 // spawn starts the command of s on the calling thread, which must be restricted
@@ -127,7 +129,7 @@ func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failur
 }
 
 func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
-	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, keeper: os.Getpid()}
+	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, keeper: os.Getpid(), group: s.Group}
 	args := s.Command.Args
 	names := candidates(string(s.Command.Path), s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
@@ -261,6 +263,13 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 	step = stepFiles
 	if _, _, e = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC); e != 0 {
 		goto failed
+	}
+	step = stepGroup
+	if c.group > 0 {
+		itself := byte('0')
+		if _, _, e = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.group), uintptr(unsafe.Pointer(&itself)), 1); e != 0 {
+			goto failed
+		}
 	}
 	step = stepDomain
 	if c.signals >= 0 {

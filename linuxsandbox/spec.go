@@ -44,6 +44,8 @@ type Spec struct {
 	// Limits become resource limits of the command; wall time and output are the
 	// exec layer's business.
 	Limits sandbox.Limits `json:"limits,omitzero"`
+	// Group is the descriptor by which the command joins its control group, or 0.
+	Group int `json:"group,omitempty"`
 	// Own are codeagent's binaries that lie where the command may write, for the
 	// keeper to restore when codeagent is gone by the time the command ends.
 	Own []ownFile `json:"own,omitempty"`

@@ -23,7 +23,8 @@ func exampleSpec() Spec {
 		Version:    SpecVersion,
 		Rules:      []Rule{{Path: "/w", Access: AccessWrite}, {Path: "/usr", Access: AccessRead, Optional: true}, {Path: "/", Access: AccessList}, {Path: "/dev/null", Access: AccessDevice}},
 		Unreadable: []string{"/home/u/.ssh"}, Network: true, Ask: true, PathSockets: true, KeepFileCaps: true,
-		Limits: sandbox.Limits{CPUSeconds: 1, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5},
+		Limits: sandbox.Limits{CPUSeconds: 1, CPUPercent: 6, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5},
+		Group:  5,
 		Own: []ownFile{{
 			Path: "/w/bin/codeagent", Root: "/w", Dirs: []uint32{0o755, 0o750}, Source: 4,
 			State: fileState{Exists: true, Dev: 1, Ino: 2, Mode: 0o755, Size: 3, Mtime: unix.Timespec{Sec: 4}, Ctime: unix.Timespec{Sec: 5}},

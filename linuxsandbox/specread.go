@@ -33,6 +33,8 @@ func readSpec(data []byte) (*Spec, error) {
 			s.KeepFileCaps = r.bool()
 		case "limits":
 			s.Limits = r.limits()
+		case "group":
+			s.Group = int(r.int(64))
 		case "own":
 			r.array(func() { s.Own = append(s.Own, r.ownFile()) })
 		case "mounts":
@@ -93,7 +95,7 @@ func (r *jsonReader) rule() (rule Rule) {
 func (r *jsonReader) limits() (l sandbox.Limits) {
 	r.object(func(name string) bool {
 		field, ok := map[string]*int64{
-			"wall_ms": &l.WallMillis, "cpu_s": &l.CPUSeconds, "memory": &l.Memory, "processes": &l.Processes,
+			"wall_ms": &l.WallMillis, "cpu_s": &l.CPUSeconds, "cpu_percent": &l.CPUPercent, "memory": &l.Memory, "processes": &l.Processes,
 			"open_files": &l.OpenFiles, "file_size": &l.FileSize, "output": &l.Output,
 		}[name]
 		if ok {

@@ -25,7 +25,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err := ctx.Err(); err != nil {
 		return nil, startError("start", err)
 	}
-	f, err := b.probe()
+	f, err := b.factsFor(p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,16 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if spec.Mounts != nil {
 		spec.Mounts.forCommand(cmd)
 	}
-	if err := b.launch(ctx, proc, spec, cmd); err != nil {
+	if ready.group {
+		proc.group, err = b.groups.add(p.Limits)
+	}
+	if err != nil {
+		err = startError("cgroup", err)
+	} else {
+		err = b.launch(ctx, proc, spec, cmd)
+	}
+	if err != nil {
+		proc.group.end()
 		proc.failed = true
 		if e := proc.leave(); e != nil {
 			err = errors.Join(err, e)
@@ -126,6 +135,15 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		spec.Own = append(spec.Own, own)
 	}
 	spec.PathSockets = spec.PathSockets && !slices.ContainsFunc(files[:], looseSocket)
+	if proc.group != nil {
+		door, err := proc.group.door()
+		if err != nil {
+			return startError("cgroup", err)
+		}
+		defer unix.Close(door)
+		extra = append(extra, door)
+		spec.Group = controlFD + len(extra)
+	}
 	k, err := b.startKeeper(files, cmd.Foreground, extra, spec.Mounts != nil)
 	if err != nil {
 		return startError("helper", err)

@@ -115,7 +115,7 @@ const (
 )
 
 // Layer is one mechanism of a backend: "landlock", "seccomp", "notify",
-// "userns", "mountns", "netns", "pidns", "seatbelt".
+// "userns", "mountns", "netns", "pidns", "cgroup", "seatbelt".
 type Layer struct {
 	Name  string     `json:"name"`
 	State LayerState `json:"state"`

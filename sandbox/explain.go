@@ -34,7 +34,8 @@ func (e Enforcement) Explain() []Explained {
 		worth := layerWorth[l.Name]
 		x := Explained{Layer: l, Holds: worth.holds}
 		for _, d := range worth.duties {
-			partly := l.State == LayerDegraded && e.LandlockABI < d.since
+			// Of a degraded layer: what its ABI lacks, or what is stated.
+			partly := l.State == LayerDegraded && (e.LandlockABI < d.since || d.since == 0 && stated[d.weakness])
 			if l.State == LayerAbsent || partly {
 				x.Losses = append(x.Losses, d.without(active, stated))
 			}
@@ -76,6 +77,8 @@ func (d duty) without(active, stated map[string]bool) Loss {
 	return loss
 }
 
+const noLimit = "no limit that is set needs it"
+
 // layerWorth says of each layer by its name what it is for. Landlock and
 // seccomp have no substitute as a whole: without them nothing is run.
 var layerWorth = map[string]struct {
@@ -105,6 +108,11 @@ var layerWorth = map[string]struct {
 	"pidns": {"nothing outlives the command; other processes and their memory are out of sight", []duty{
 		{what: "the end of all that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends it"}}},
 		{what: "other processes out of sight", others: []substitute{{"seccomp", "they can be seen, and not traced, changed or read"}}},
+	}},
+	"cgroup": {"memory, processes and share of processor time of a command as a whole", []duty{
+		{what: "memory of all processes together", weakness: "memory-limit", others: []substitute{{"", noLimit}}},
+		{what: "number of processes", weakness: "process-limit", others: []substitute{{"", noLimit}}},
+		{what: "share of processor time", weakness: "cpu-share", others: []substitute{{"", noLimit}}},
 	}},
 	"seatbelt": {"the whole policy, as a profile of the system's own sandbox", nil},
 }

@@ -78,7 +78,11 @@ type Network struct {
 type Limits struct {
 	WallMillis int64 `json:"wall_ms,omitempty"`
 	CPUSeconds int64 `json:"cpu_s,omitempty"`
-	// Memory is the address space of each process, in bytes.
+	// CPUPercent is the share of processor time of all processes together, in
+	// hundredths of one processor: 150 is one and a half.
+	CPUPercent int64 `json:"cpu_percent,omitempty"`
+	// Memory, in bytes, is that of all processes together where the backend can
+	// hold that, else the address space of each.
 	Memory    int64 `json:"memory,omitempty"`
 	Processes int64 `json:"processes,omitempty"`
 	OpenFiles int64 `json:"open_files,omitempty"`

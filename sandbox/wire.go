@@ -95,7 +95,7 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("network mode %q: want \"\", \"allow\" or \"full\"", p.Network.Mode)
 	}
 	l := p.Limits
-	for _, n := range []int64{l.WallMillis, l.CPUSeconds, l.Memory, l.Processes, l.OpenFiles, l.FileSize, l.Output} {
+	for _, n := range []int64{l.WallMillis, l.CPUSeconds, l.CPUPercent, l.Memory, l.Processes, l.OpenFiles, l.FileSize, l.Output} {
 		if n < 0 {
 			return fmt.Errorf("limits: %d is negative", n)
 		}

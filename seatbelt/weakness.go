@@ -35,6 +35,13 @@ func Weaknesses(p sandbox.Policy) []sandbox.Weakness {
 			Why:  "macOS does not enforce a limit on address space",
 		})
 	}
+	if p.Limits.CPUPercent > 0 {
+		out = append(out, sandbox.Weakness{
+			ID:   "cpu-share",
+			What: "A command may use more than its share of processor time.",
+			Why:  "macOS has no such limit",
+		})
+	}
 	if p.SharedTemp {
 		out = append(out, sandbox.Weakness{
 			ID:     "shared-temp",

@@ -1,0 +1,392 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Control groups (version 2) hold memory, processes and the share of processor
+// time of a command together with all it starts. They can be had where
+// codeagent's own group is delegated to it, as by groupRemedy, which is found
+// out by doing: a group is made, given limits, read back and removed.
+//
+//	own group              controllers are switched on here
+//	   codeagent-PID       codeagent itself: a group that hands controllers on
+//	                       may not hold a process
+//	   codeagent-PID-N     a command, whose first process joins by itself, right
+//	                       before exec: the keeper counts for nothing in it
+//
+// Nothing of this is touched before a policy sets such a limit.
+
+const groupRemedy = "start codeagent in a control group of its own: systemd-run --user --scope -p Delegate=yes codeagent"
+
+// groupFacts say what control groups hold here.
+type groupFacts struct {
+	// Tried: some policy asked for it.
+	Tried                  bool
+	Memory, Processes, CPU bool
+	// Why says why not all three.
+	Why string
+}
+
+// wantsGroup reports whether l sets a limit that a control group can hold.
+func wantsGroup(l sandbox.Limits) bool { return l.Memory > 0 || l.Processes > 0 || l.CPUPercent > 0 }
+
+// rest is what of l is left for resource limits.
+func (f groupFacts) rest(l sandbox.Limits) sandbox.Limits {
+	if f.Memory {
+		l.Memory = 0
+	}
+	if f.Processes {
+		l.Processes = 0
+	}
+	l.CPUPercent = 0
+	return l
+}
+
+// groupFile is one limit of a group.
+type groupFile struct {
+	name, value string
+	// optional files are missing on some kernels.
+	optional bool
+}
+
+// groupLimits are the files that stand for l.
+func groupLimits(l sandbox.Limits, f groupFacts) []groupFile {
+	var out []groupFile
+	if f.Memory && l.Memory > 0 {
+		// Without swap, or the limit would only be one of speed; and when it is
+		// reached the command ends as a whole, not in some of its parts.
+		out = append(out, groupFile{name: "memory.max", value: strconv.FormatInt(l.Memory, 10)},
+			groupFile{"memory.swap.max", "0", true}, groupFile{"memory.oom.group", "1", true})
+	}
+	if f.Processes && l.Processes > 0 {
+		out = append(out, groupFile{name: "pids.max", value: strconv.FormatInt(l.Processes, 10)})
+	}
+	if f.CPU && l.CPUPercent > 0 {
+		out = append(out, groupFile{name: "cpu.max", value: strconv.FormatInt(l.CPUPercent*1000, 10) + " 100000"}) // of 100 ms
+	}
+	return out
+}
+
+// groupFiles are the files of control groups.
+type groupFiles interface {
+	read(path string) (string, error)
+	write(path, text string) error
+	mkdir(path string) error
+	rmdir(path string) error
+	list(path string) ([]string, error)
+}
+
+// groups are the control groups of a Backend. The zero value finds out at open.
+type groups struct {
+	files groupFiles // nil: the kernel's
+	once  sync.Once
+	facts groupFacts
+	// own is codeagent's group, leaf the one in it that codeagent moved to, on
+	// the controllers it switched on: "" and nil where it did not.
+	own, leaf string
+	on        []string
+
+	mu     sync.Mutex
+	number int
+}
+
+// controllers hold, in this order, groupFacts' Memory, Processes and CPU.
+var controllers = []string{"memory", "pids", "cpu"}
+
+// open finds out, once, what groups hold here.
+func (g *groups) open() groupFacts {
+	g.once.Do(func() {
+		if g.files == nil {
+			g.files = kernelGroups{}
+		}
+		if err := g.try(); err != nil {
+			g.leave()
+			g.facts = groupFacts{Why: err.Error()}
+		}
+		g.facts.Tried = true
+	})
+	return g.facts
+}
+
+// close puts codeagent back where it was.
+func (g *groups) close() {
+	g.once.Do(func() { g.facts.Why = "the backend is closed" })
+	g.leave()
+}
+
+func (g *groups) try() error {
+	own, err := g.locate()
+	if err != nil {
+		return err
+	}
+	g.own = own
+	text, err := g.files.read(own + "/cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	have := intersect(controllers, strings.Fields(text))
+	if len(have) == 0 {
+		return errors.New("the control group of codeagent has none of the controllers " + strings.Join(controllers, ", "))
+	}
+	g.sweep()
+	if err := g.switchOn(have); err != nil {
+		return err
+	}
+	g.facts = groupFacts{Memory: slices.Contains(have, "memory"), Processes: slices.Contains(have, "pids"), CPU: slices.Contains(have, "cpu")}
+	if missing := without(controllers, have); len(missing) > 0 {
+		g.facts.Why = "the control group of codeagent lacks the controllers " + strings.Join(missing, ", ")
+	}
+	// With limits that any machine has: what is read back must be what was written.
+	c, err := g.add(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50})
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	for _, file := range groupLimits(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50}, g.facts) {
+		got, err := g.files.read(c.path + "/" + file.name)
+		if !file.optional && (err != nil || strings.TrimSpace(got) != file.value) {
+			return fmt.Errorf("a control group did not take %s: %q, %v", file.name, strings.TrimSpace(got), err)
+		}
+	}
+	return nil
+}
+
+// locate finds the folder of codeagent's own group.
+func (g *groups) locate() (string, error) {
+	own, err := g.files.read("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	mounts, err := g.files.read("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	return groupFolder(own, mounts)
+}
+
+// groupFolder is the folder of a process's group, by its /proc files.
+func groupFolder(own, mounts string) (string, error) {
+	path := ""
+	for line := range strings.Lines(own) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			path = rest
+		}
+	}
+	for line := range strings.Lines(mounts) {
+		left, right, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(left)
+		if len(fields) < 5 || !strings.HasPrefix(right, "cgroup2 ") || strings.Contains(fields[4], `\`) {
+			continue
+		}
+		if root, at := fields[3], fields[4]; path != "" && sandbox.Covers(root, path) {
+			return filepath.Join(at, strings.TrimPrefix(path, root)), nil
+		}
+	}
+	return "", errors.New("codeagent is in no control group of version 2 that is mounted")
+}
+
+// switchOn hands controllers on to the groups below codeagent's own.
+func (g *groups) switchOn(want []string) error {
+	text, err := g.files.read(g.own + "/cgroup.subtree_control")
+	if err != nil {
+		return err
+	}
+	want = without(want, strings.Fields(text))
+	if len(want) == 0 {
+		return nil
+	}
+	turn := func() error { return g.files.write(g.own+"/cgroup.subtree_control", "+"+strings.Join(want, " +")) }
+	err = turn()
+	if errors.Is(err, unix.EBUSY) {
+		// It holds processes: codeagent, and if there are no others that can be changed.
+		leaf := g.own + "/" + groupName()
+		if err := g.files.mkdir(leaf); err != nil {
+			return err
+		}
+		g.leaf = leaf
+		if err := g.files.write(leaf+"/cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
+			return err
+		}
+		if err = turn(); errors.Is(err, unix.EBUSY) {
+			return errors.New("other programs are in codeagent's control group")
+		}
+	}
+	if err == nil {
+		g.on = want
+	}
+	return err
+}
+
+// leave undoes switchOn. What fails leaves an empty group behind at worst, which
+// the next codeagent here sweeps away.
+func (g *groups) leave() {
+	if len(g.on) > 0 {
+		_ = g.files.write(g.own+"/cgroup.subtree_control", "-"+strings.Join(g.on, " -"))
+	}
+	if g.leaf != "" {
+		_ = g.files.write(g.own+"/cgroup.procs", strconv.Itoa(os.Getpid()))
+		_ = g.files.rmdir(g.leaf)
+	}
+	g.on, g.leaf = nil, ""
+}
+
+const groupPrefix = "codeagent-"
+
+func groupName() string { return groupPrefix + strconv.Itoa(os.Getpid()) }
+
+// sweep removes the groups of codeagents that were killed. The kernel removes
+// none that holds a process.
+func (g *groups) sweep() {
+	names, err := g.files.list(g.own)
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		rest, ours := strings.CutPrefix(name, groupPrefix)
+		pid, err := strconv.Atoi(strings.SplitN(rest, "-", 2)[0])
+		if ours && err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+			_ = g.files.rmdir(g.own + "/" + name)
+		}
+	}
+}
+
+// commandGroup is the group of one command.
+type commandGroup struct {
+	files groupFiles
+	path  string
+}
+
+// add makes the group of a command.
+func (g *groups) add(l sandbox.Limits) (*commandGroup, error) {
+	g.mu.Lock()
+	g.number++
+	c := &commandGroup{files: g.files, path: fmt.Sprintf("%s/%s-%d", g.own, groupName(), g.number)}
+	g.mu.Unlock()
+	if err := c.files.mkdir(c.path); err != nil {
+		return nil, err
+	}
+	for _, file := range groupLimits(l, g.facts) {
+		err := c.files.write(c.path+"/"+file.name, file.value)
+		if err != nil && !(file.optional && errors.Is(err, fs.ErrNotExist)) {
+			c.end()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// door opens what a process writes "0" to, to join.
+func (c *commandGroup) door() (int, error) {
+	path := c.path + "/cgroup.procs"
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// goneRounds bounds how long a killed group is waited for: five seconds.
+const goneRounds = 250
+
+// end kills what is left in the group, removes it, and returns the limit that
+// the command ran into, "" if none.
+func (c *commandGroup) end() sandbox.Limit {
+	if c == nil {
+		return ""
+	}
+	limit := sandbox.Limit("")
+	for _, one := range []struct {
+		file, field string
+		limit       sandbox.Limit
+	}{{"pids.events", "max", sandbox.LimitProcesses}, {"memory.events", "oom_kill", sandbox.LimitMemory}} {
+		if c.count(one.file, one.field) > 0 {
+			limit = one.limit
+		}
+	}
+	for round := range goneRounds {
+		if err := c.files.rmdir(c.path); !errors.Is(err, unix.EBUSY) {
+			break
+		}
+		if round == 0 {
+			_ = c.files.write(c.path+"/cgroup.kill", "1")
+		}
+		pause()
+	}
+	return limit
+}
+
+// count reads one counter of a file of counters.
+func (c *commandGroup) count(file, field string) int {
+	text, err := c.files.read(c.path + "/" + file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, field+" "); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(rest))
+			return n
+		}
+	}
+	return 0
+}
+
+func intersect(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
+}
+
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// kernelGroups are the real files.
+type kernelGroups struct{}
+
+func (kernelGroups) read(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
+
+// write makes no file: in the kernel's file systems none can be.
+func (kernelGroups) write(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func (kernelGroups) mkdir(path string) error { return os.Mkdir(path, 0o755) }
+
+func (kernelGroups) rmdir(path string) error {
+	if err := unix.Rmdir(path); err != nil {
+		return &fs.PathError{Op: "rmdir", Path: path, Err: err}
+	}
+	return nil
+}
+
+func (kernelGroups) list(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,220 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupTree plays the kernel: files by path, and the rules of control groups
+// that matter here (cgroup-v2(7), "No Internal Process Constraint").
+type groupTree struct {
+	files map[string]string
+	// procs are the processes of each group by its path.
+	procs    map[string][]string
+	readOnly bool
+}
+
+const treeTop = "/sys/fs/cgroup"
+
+// newGroupTree has codeagent in the group /run.scope, with others beside it.
+func newGroupTree(controllers string, others ...string) *groupTree {
+	g := &groupTree{files: map[string]string{
+		"/proc/self/cgroup":    "4:memory:/elsewhere\n0::/run.scope\n",
+		"/proc/self/mountinfo": "30 1 0:26 / " + treeTop + " rw,nosuid - cgroup2 cgroup2 rw\n",
+	}, procs: map[string][]string{}}
+	g.group("/run.scope", controllers)
+	g.procs[treeTop+"/run.scope"] = slices.Sorted(slices.Values(append(others, strconv.Itoa(os.Getpid()))))
+	return g
+}
+
+func (g *groupTree) group(path, controllers string) {
+	path = treeTop + path
+	g.procs[path] = nil
+	g.files[path+"/cgroup.controllers"] = controllers + "\n"
+	g.files[path+"/cgroup.subtree_control"] = "\n"
+}
+
+func (g *groupTree) read(path string) (string, error) {
+	text, ok := g.files[path]
+	if !ok {
+		return "", &fs.PathError{Op: "open", Path: path, Err: unix.ENOENT}
+	}
+	return text, nil
+}
+
+func (g *groupTree) write(path, text string) error {
+	dir, name := filepath.Split(path)
+	dir = strings.TrimSuffix(dir, "/")
+	switch name {
+	case "cgroup.procs":
+		if strings.TrimSpace(g.files[dir+"/cgroup.subtree_control"]) != "" {
+			return unix.EBUSY
+		}
+		for other := range g.procs {
+			g.procs[other] = slices.DeleteFunc(g.procs[other], func(pid string) bool { return pid == text })
+		}
+		g.procs[dir] = slices.Sorted(slices.Values(append(g.procs[dir], text)))
+	case "cgroup.kill":
+		g.procs[dir] = nil
+	case "cgroup.subtree_control":
+		if len(g.procs[dir]) > 0 {
+			return unix.EBUSY
+		}
+		on := strings.Fields(g.files[path])
+		for _, word := range strings.Fields(text) {
+			on = slices.DeleteFunc(on, func(s string) bool { return s == word[1:] })
+			if word[0] == '+' {
+				on = append(on, word[1:])
+			}
+		}
+		g.files[path] = strings.Join(on, " ") + "\n"
+	default:
+		if _, ok := g.files[path]; !ok {
+			return &fs.PathError{Op: "open", Path: path, Err: unix.ENOENT}
+		}
+		g.files[path] = text + "\n"
+	}
+	return nil
+}
+
+func (g *groupTree) mkdir(path string) error {
+	if g.readOnly {
+		return &fs.PathError{Op: "mkdir", Path: path, Err: unix.EACCES}
+	}
+	on := g.files[filepath.Dir(path)+"/cgroup.subtree_control"]
+	g.group(strings.TrimPrefix(path, treeTop), strings.TrimSpace(on))
+	for controller, files := range map[string][]string{
+		"memory": {"memory.max", "memory.oom.group", "memory.events"}, "pids": {"pids.max", "pids.events"}, "cpu": {"cpu.max"},
+	} {
+		if slices.Contains(strings.Fields(on), controller) {
+			for _, name := range files {
+				g.files[path+"/"+name] = "max\n"
+			}
+		}
+	}
+	return nil
+}
+
+func (g *groupTree) rmdir(path string) error {
+	if len(g.procs[path]) > 0 {
+		return &fs.PathError{Op: "rmdir", Path: path, Err: unix.EBUSY}
+	}
+	delete(g.procs, path)
+	maps.DeleteFunc(g.files, func(name, _ string) bool { return strings.HasPrefix(name, path+"/") })
+	return nil
+}
+
+func (g *groupTree) list(path string) (names []string, err error) {
+	for group := range g.procs {
+		if filepath.Dir(group) == path {
+			names = append(names, filepath.Base(group))
+		}
+	}
+	return names, nil
+}
+
+// TestGroupsByDoing: what is found in a tree, and that it is afterwards what it was.
+func TestGroupsByDoing(t *testing.T) {
+	all := groupFacts{Tried: true, Memory: true, Processes: true, CPU: true}
+	for _, row := range []struct {
+		name string
+		tree *groupTree
+		want groupFacts // of Why a part
+	}{
+		{"delegated, codeagent alone", newGroupTree("cpu memory pids"), all},
+		{"some controllers", newGroupTree("io memory"), groupFacts{Tried: true, Memory: true, Why: "lacks the controllers pids, cpu"}},
+		{"other programs in it", newGroupTree("cpu memory pids", "1"), groupFacts{Tried: true, Why: "other programs"}},
+		{"no controllers", newGroupTree("hugetlb"), groupFacts{Tried: true, Why: "none of the controllers"}},
+		{"not writable", func() *groupTree { g := newGroupTree("cpu memory pids"); g.readOnly = true; return g }(), groupFacts{Tried: true, Why: "permission denied"}},
+		{"version 1 alone", func() *groupTree {
+			g := newGroupTree("memory")
+			g.files["/proc/self/mountinfo"] = "30 1 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+			return g
+		}(), groupFacts{Tried: true, Why: "no control group of version 2"}},
+		{"switched on already", func() *groupTree {
+			g := newGroupTree("memory pids cpu")
+			g.procs[treeTop+"/run.scope"] = nil // as in the root group, which may hold processes
+			g.files[treeTop+"/run.scope/cgroup.subtree_control"] = "memory pids cpu\n"
+			return g
+		}(), all},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			before := fmt.Sprint(row.tree.files, row.tree.procs)
+			g := &groups{files: row.tree}
+			got := g.open()
+			why := got.Why
+			got.Why = row.want.Why
+			if got != row.want || !strings.Contains(why, row.want.Why) || row.want.Why == "" && why != "" {
+				t.Errorf("found %+v, %q; want %+v", got, why, row.want)
+			}
+			if got.Memory {
+				c, err := g.add(sandbox.Limits{Memory: 1 << 30, CPUPercent: 150})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := row.tree.read(c.path + "/memory.max"); got != "1073741824\n" {
+					t.Errorf("memory.max is %q", got)
+				}
+				if got, _ := row.tree.read(c.path + "/cpu.max"); row.want.CPU && got != "150000 100000\n" {
+					t.Errorf("cpu.max is %q", got)
+				}
+				row.tree.procs[c.path] = []string{"4711"}
+				row.tree.files[c.path+"/memory.events"] = "low 0\noom 1\noom_kill 1\n"
+				if limit := c.end(); limit != sandbox.LimitMemory {
+					t.Errorf("the group ended by limit %q", limit)
+				}
+			}
+			g.close()
+			if after := fmt.Sprint(row.tree.files, row.tree.procs); after != before {
+				t.Errorf("left behind:\n%s\nbefore:\n%s", after, before)
+			}
+		})
+	}
+}
+
+// TestGroupsOfTheDead: what a killed codeagent left is removed by the next.
+func TestGroupsOfTheDead(t *testing.T) {
+	tree := newGroupTree("memory")
+	gone := "codeagent-999999999-3" // above every pid there can be
+	for _, name := range []string{gone, "codeagent-1-1", "another"} {
+		tree.group("/run.scope/"+name, "")
+	}
+	g := &groups{files: tree}
+	g.open()
+	g.close()
+	names, _ := tree.list(treeTop + "/run.scope")
+	if slices.Sort(names); !slices.Equal(names, []string{"another", "codeagent-1-1"}) {
+		t.Errorf("left are %v", names)
+	}
+}
+
+func TestGroupFolder(t *testing.T) {
+	const mount = "41 31 0:38 %s %s rw,relatime - cgroup2 cgroup2 rw\n"
+	for _, row := range []struct{ own, root, at, want string }{
+		{"0::/\n", "/", "/sys/fs/cgroup", "/sys/fs/cgroup"},
+		{"8:pids:/x\n0::/user.slice/a.scope\n", "/", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified/user.slice/a.scope"},
+		{"0::/docker/c/inner\n", "/docker/c", "/sys/fs/cgroup", "/sys/fs/cgroup/inner"},
+		{"0::/other\n", "/docker/c", "/sys/fs/cgroup", ""},
+		{"0::/../elsewhere\n", "/docker/c", "/sys/fs/cgroup", ""},
+		{"8:pids:/x\n", "/", "/sys/fs/cgroup", ""},
+		{"0::/x\n", "/", `/a\040folder`, ""},
+	} {
+		got, err := groupFolder(row.own, fmt.Sprintf(mount, row.root, row.at))
+		if got != row.want || (err == nil) != (row.want != "") {
+			t.Errorf("%q in %s at %s: %q, %v; want %q", row.own, row.root, row.at, got, err, row.want)
+		}
+	}
+}
