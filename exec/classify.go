@@ -102,6 +102,9 @@ const maxDenials = 50
 func (j *judge) suggest(d sandbox.Denial) {
 	switch d.Kind {
 	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
+		if d.Operation == "bind" && d.Kind == sandbox.KindWrite {
+			d.Target = path.Dir(d.Target) // a file of that name would be in the way
+		}
 		if grantable(d.Target) && !slices.ContainsFunc(j.policy.Protected.Own, func(own string) bool { return sandbox.Covers(own, d.Target) }) {
 			j.grant.Write = appendNew(j.grant.Write, j.place(d.Target))
 		}
@@ -115,7 +118,9 @@ func (j *judge) suggest(d sandbox.Denial) {
 			j.grant.Hosts = appendNew(j.grant.Hosts, h)
 		}
 	case sandbox.KindSocket:
-		j.grant.Sockets = appendNew(j.grant.Sockets, d.Target)
+		if path.IsAbs(d.Target) && d.Operation == "connect" {
+			j.grant.Sockets = appendNew(j.grant.Sockets, d.Target)
+		}
 	case sandbox.KindSyscall, sandbox.KindCapability:
 		j.grant.Unsandboxed = true
 	}

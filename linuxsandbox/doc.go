@@ -8,7 +8,7 @@
 //	              ◀── ready, listener ───    Landlock, seccomp, self-test
 //	              ─── go ──────────────▶     fork; in the child: limits, one more
 //	              ◀── started / failed ──    Landlock layer for signals, execve
-//	   broker     ◀── asked, answered ──▶    chmod, utimensat, … of the command (broker.go)
+//	   broker     ◀── asked, answered ──▶    chmod, connect, … of the command (broker.go)
 //	              ─── signal, end ─────▶     passes signals on, kills everything
 //	              ◀── exited, gone ──────  main thread: the last child is reaped
 //

@@ -89,11 +89,12 @@ var layerWorth = map[string]struct {
 		{what: "TCP", since: 4, others: []substitute{{"seccomp", "no internet socket can be made"}}},
 		{what: "control of devices", since: 5, weakness: "device-ioctl"},
 		{what: "signals to other processes", since: 6, weakness: "signals", others: []substitute{{"pidns", "there is no other process to signal"}}},
-		{what: "abstract sockets", since: 6, others: []substitute{{"seccomp", "none can be made or reached"}}},
+		{what: "abstract sockets", since: 6, others: []substitute{{"seccomp", "none can be bound or reached: the call is refused, or codeagent refuses it"}}},
 	}},
 	"seccomp": {"the kernel's other doors: tracing, mounting, namespaces, keys, modules, foreign sockets", nil},
 	"notify": {"calls that codeagent itself answers, such as changes of mode, owner and times", []duty{
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
+		{what: "sockets with a path, between the session's own commands or granted", others: []substitute{{"seccomp", "none can be made"}}},
 		{what: "what was refused, told by the kernel", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
 	}},
 	"userns": {"an ordinary user's right to the other namespaces", nil},

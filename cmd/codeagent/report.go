@@ -91,6 +91,9 @@ func (r sandboxReport) summarize(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, visible.Line(p))
 	}
+	for _, p := range r.Suggest.Sockets {
+		fmt.Fprintf(w, "  to allow it: --allow-socket %s\n", visible.Line(p))
+	}
 }
 
 // exitStatus is the shell's view of how a command ended.

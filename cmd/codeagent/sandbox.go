@@ -29,15 +29,17 @@ type box struct {
 	// enforcement is what the runner's backend holds of policy.
 	enforcement sandbox.Enforcement
 	git         *gitrun.Git
-	s           stdio
+	// grantsSockets: single sockets can be opened here.
+	grantsSockets bool
+	s             stdio
 	// linux returns the Linux backend, which is made ready while the settings
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
 	closers []func() error
 }
 
-// newBox reads the settings and builds the policy and the runner. The hosts of
-// x are the user's own words on the command line: the one grant made here.
+// newBox reads the settings and builds the policy and the runner. The hosts and
+// sockets of x are the user's own words on the command line: the one grant made here.
 func newBox(s stdio, f flags, x sandboxFlags) (*box, error) {
 	b := &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}
 	if err := b.open(f, x); err != nil {
@@ -101,6 +103,13 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		}
 		b.policy = b.policy.With(grant)
 	}
+	for _, path := range x.sockets {
+		socket, err := sandbox.Canonical(b.resolver, b.workspace, path)
+		if err != nil {
+			return &usageError{err: fmt.Errorf("--allow-socket: %w", err)}
+		}
+		b.policy = b.policy.With(sandbox.Grant{Sockets: []string{socket}})
+	}
 	backend, err := b.backend()
 	if err != nil {
 		return err
@@ -109,10 +118,20 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, Environ: b.s.Environ, Resolver: b.resolver,
 	})
 	b.git = b.newGit(backend)
+	b.grantsSockets = opensSockets(backend)
 	if b.enforcement.Backend == "" { // not the system's own backend
 		b.enforcement, err = b.runner.Enforcement(b.policy)
 	}
 	return err
+}
+
+// opensSockets reports whether the backend can open a single socket.
+func opensSockets(backend sandbox.Backend) bool {
+	if backend == nil {
+		return false
+	}
+	_, err := backend.Enforcement(sandbox.ReadOnly().With(sandbox.Grant{Sockets: []string{"/run/socket"}}))
+	return err == nil
 }
 
 // newGit returns what asks git for codeagent itself: always confined, also when

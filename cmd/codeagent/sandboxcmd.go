@@ -14,6 +14,7 @@ import (
 type sandboxFlags struct {
 	report    string
 	hosts     []string
+	sockets   []string
 	denyRead  []string
 	timeLimit time.Duration
 }
@@ -42,6 +43,7 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 	fl.SetInterspersed(false)
 	fl.StringVar(&x.report, "report", "", "write what happened to this file, as JSON")
 	fl.StringArrayVar(&x.hosts, "allow-host", nil, "a host the command may reach, as name:port")
+	fl.StringArrayVar(&x.sockets, "allow-socket", nil, "a socket with a path that the command may connect to")
 	fl.StringArrayVar(&x.denyRead, "deny-read", nil, "a path or glob the command may not read")
 	fl.DurationVar(&x.timeLimit, "timeout", 0, "end the command after this time (status 124)")
 	return cmd

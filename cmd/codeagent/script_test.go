@@ -26,6 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"codeagent":             main,
+		"socketclient":          socketClient,
 		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
 	})
 }
@@ -51,6 +52,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model":  scriptModel,
 			"listen": scriptListen,
+			"serve":  scriptServe,
 			"status": scriptStatus,
 			"lines":  scriptLines,
 		},

@@ -69,7 +69,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
-		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID,
+		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID, GrantsSockets: box.grantsSockets,
 	})
 	return ses, nil
 }
