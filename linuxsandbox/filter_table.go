@@ -128,6 +128,10 @@ var filterTable = []rule{
 		why: "stops or pins other processes; 0 is oneself. A thread that names itself by number is refused too"},
 	{calls: []string{"prlimit64"}, when: []test{{arg: 0, in: []uint32{0}, not: true}, {arg: 2, in: []uint32{0}, not: true, wide: true}}, do: eperm,
 		why: "sets limits of another process; 0 is oneself, and without new limits it only reads"},
+	{calls: []string{"setrlimit"}, when: []test{{arg: 0, in: []uint32{unix.RLIMIT_CORE}}}, do: success,
+		why: "a core limit of 1 keeps the host's handler of crashes from running, one of 0 does not; programs that set 0 mean the same"},
+	{calls: []string{"prlimit64"}, when: []test{{arg: 1, in: []uint32{unix.RLIMIT_CORE}}, {arg: 2, in: []uint32{0}, not: true, wide: true}}, do: success,
+		why: "the same by its newer name"},
 
 	// Namespaces: inside a new one, what is refused below would be one's own.
 	{calls: []string{"setns"}, do: eperm,

@@ -189,9 +189,7 @@ func candidates(name string, env []text) []string {
 // childLimits are the resource limits of the command: never above what the
 // keeper has itself.
 func childLimits(l sandbox.Limits) ([]childLimit, error) {
-	// No memory image: it is the host's handler that would get it, with the
-	// command's name and folder to work on (core(5), "Piping core dumps").
-	out := []childLimit{{unix.RLIMIT_CORE, unix.Rlimit{}}}
+	var out []childLimit
 	for _, want := range []struct {
 		resource int
 		value    int64

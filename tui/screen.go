@@ -63,6 +63,7 @@ type Screen struct {
 	ctx    context.Context         // Run's; guarded by mu
 	cancel context.CancelCauseFunc // ends the running turn, nil without one; guarded by mu
 	over   bool                    // Run is leaving: no turn may start; guarded by mu
+	broke  any                     // what a turn panicked with; written before turns is done
 }
 
 // ErrClosed answers a question when the screen is gone.
@@ -154,6 +155,8 @@ func (s *Screen) Run(ctx context.Context) error {
 		return nil
 	case ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) && !errors.Is(err, tea.ErrProgramPanic):
 		return context.Cause(ctx)
+	case s.broke != nil:
+		return fmt.Errorf("screen: %w: %v", err, s.broke)
 	}
 	return fmt.Errorf("screen: %w", err)
 }
@@ -172,7 +175,17 @@ func (s *Screen) turn(text string) tea.Cmd {
 		s.mu.Unlock()
 		defer s.turns.Done()
 		defer cancel(nil)
+		defer s.noteBreak()
 		return turnDoneMsg{s.opt.Turn(ctx, text)}
+	}
+}
+
+// noteBreak keeps what a turn that panics says: Bubble Tea ends the program
+// before it has printed it, and with the program the printing may end too.
+func (s *Screen) noteBreak() {
+	if said := recover(); said != nil {
+		s.broke = said
+		panic(said)
 	}
 }
 
