@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,6 +216,11 @@ func (s stage) attempt(t *testing.T, run func(env []string, p *props) (out strin
 	t.Helper()
 	p := newProps(t, attacks[0].Stdin)
 	defer p.done()
+	service, err := net.Listen("unix", filepath.Join(s.dir, attack.ServiceName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
 	var names []string
 	for _, a := range attacks {
 		names = append(names, a.Name)

@@ -67,6 +67,9 @@ const (
 	EnvDir = "CODEAGENT_TEST_DIR"
 )
 
+// ServiceName is what the socket of a service of the host is called in EnvDir.
+const ServiceName = "service.sock"
+
 // resultPrefix starts the line that a victim prints for each attack; the name
 // and what its call answered follow, parted by a tab.
 const resultPrefix = "attack result: "

@@ -4,6 +4,7 @@ package attack
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"unsafe"
 
@@ -14,6 +15,18 @@ const high = uint64(1) << 32
 
 func socket(domain, kind, protocol uint64) func() error {
 	return func() error { return call(unix.SYS_SOCKET, uintptr(domain), uintptr(kind), uintptr(protocol)) }
+}
+
+// service connects to the host's service, whose socket stands in the victim's folder.
+func service(domain, kind uint64) func() error {
+	return func() error {
+		fd, err := value(unix.SYS_SOCKET, uintptr(domain), uintptr(kind), 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(int(fd))
+		return unix.Connect(int(fd), &unix.SockaddrUnix{Name: filepath.Join(os.Getenv(EnvDir), ServiceName)})
+	}
 }
 
 // optional is a socket of a family that may be missing: the kernel and the
@@ -52,9 +65,9 @@ func sockets() []Attack {
 		refused("socket: MPTCP", "E49", socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), Answer{unix.EPROTONOSUPPORT, "this kernel lacks MPTCP"}),
 		refused("socket: raw", "E46", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), root...),
 		refused("socket: ping", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), Answer{unix.EACCES, "the sysctl ping_group_range leaves this user out"}),
-		refused("socket: AF_UNIX stream", "E35", socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)),
+		refused("socket: AF_UNIX stream", "E35", service(unix.AF_UNIX, unix.SOCK_STREAM)),
 		refused("socket: AF_UNIX datagram", "E38", socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)),
-		refused("socket: AF_UNIX + 2^32", "E35", socket(unix.AF_UNIX|high, unix.SOCK_STREAM, 0)),
+		refused("socket: AF_UNIX + 2^32", "E35", service(unix.AF_UNIX|high, unix.SOCK_STREAM)),
 		refused("socket: netlink route", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)),
 		refused("socket: netlink audit", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT), Answer{unix.EPROTONOSUPPORT, "this kernel lacks it"}),
 		refused("socket: packet", "E46", socket(unix.AF_PACKET, unix.SOCK_RAW, 0), root...),
