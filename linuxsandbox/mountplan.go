@@ -17,7 +17,7 @@ import (
 // planMounts turns p and its rules into a mountPlan. denied are the canonical
 // exact deny-read paths.
 func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
-	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(shmDir), Terminals: present(ptsDir) && present(ptmx)}
+	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(shmDir), Terminals: present(ptsDir) && present(ptmx), denied: denied, readsAll: len(p.Read) == 0}
 	for _, rule := range rules {
 		if rule.Access == AccessWrite {
 			m.Writable = append(m.Writable, rule.Path)
@@ -26,16 +26,16 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 	if p.Temp != "" {
 		m.Temp = p.Temp
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
-			// Where the session itself lives in /tmp, a private one would hide what
-			// lies beside it: it stays the shared one, read-only.
-			lives := slices.ContainsFunc(m.Writable, func(w string) bool { return sandbox.Covers(dir, w) })
-			if !lives && !coveredBy(m.Writable, dir) && present(dir) {
+			if !coveredBy(m.Writable, dir) && !coveredBy(denied, dir) && present(dir) {
 				m.Private = append(m.Private, dir)
 			}
 		}
 	}
 	if coveredBy(m.Writable, shmDir) {
 		m.Memory = false
+	}
+	for _, path := range m.Writable {
+		m.show(path)
 	}
 	for _, root := range p.Read {
 		m.show(root.Path)
@@ -45,18 +45,54 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 	}
 	for _, path := range denied {
 		if coveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
-			m.Hidden = append(m.Hidden, path)
+			m.hide(path)
 		}
 	}
 	return m
 }
 
-// show keeps path readable where a private folder would hide it.
+// show keeps path readable where a folder that shows something else would hide
+// it. Where everything may be read, all is shown that is with it in one folder
+// of /tmp: programs bring libraries along, and a workspace has neighbours.
 func (m *mountPlan) show(path string) {
-	inside := func(dir string) bool { return dir != path && sandbox.Covers(dir, path) }
-	hidden := slices.ContainsFunc(m.Private, inside) || m.Memory && inside(shmDir)
-	if hidden && !coveredBy(m.Writable, path) && !coveredBy(m.Readable, path) && present(path) {
-		m.Readable = append(m.Readable, path)
+	base := m.shownOtherwise(path)
+	if base == "" {
+		return
+	}
+	if m.readsAll {
+		first, _, _ := strings.Cut(path[len(base)+1:], "/")
+		path = base + "/" + first
+	}
+	if coveredBy(slices.Concat(m.Writable, m.Readable, m.denied), path) || !present(path) {
+		return
+	}
+	m.Readable = append(m.Readable, path)
+	// Landlock opens the private folder with everything that is mounted in it.
+	for _, denied := range m.denied {
+		if sandbox.Covers(path, denied) {
+			m.hide(denied)
+		}
+	}
+}
+
+// shownOtherwise is the folder around path that shows something else, or "".
+func (m *mountPlan) shownOtherwise(path string) string {
+	folders := slices.Clone(m.Private)
+	if m.Memory {
+		folders = append(folders, shmDir)
+	}
+	inside := ""
+	for _, dir := range folders {
+		if dir != path && sandbox.Covers(dir, path) && len(dir) > len(inside) {
+			inside = dir
+		}
+	}
+	return inside
+}
+
+func (m *mountPlan) hide(path string) {
+	if !slices.Contains(m.Hidden, path) {
+		m.Hidden = append(m.Hidden, path)
 	}
 }
 

@@ -4,13 +4,10 @@ package linuxsandbox
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-
-	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +46,11 @@ type mountPlan struct {
 	Memory bool `json:"memory,omitempty"`
 	// Terminals asks for terminals of its own instead of the machine's.
 	Terminals bool `json:"terminals,omitempty"`
+
+	// For codeagent's half alone: the exact deny-read paths, and whether all the
+	// rest may be read.
+	denied   []string
+	readsAll bool
 }
 
 const (
@@ -110,12 +112,8 @@ func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
 			return -1, nil, err
 		}
 	}
-	all := append(readable, writable...)
-	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
-	for _, t := range all {
-		if err := m.putBack(t); err != nil {
-			return -1, nil, err
-		}
+	if err := m.putAllBack(append(readable, writable...)); err != nil {
+		return -1, nil, err
 	}
 	for _, step := range []func() error{m.protect, m.hide} {
 		if err := step(); err != nil {
@@ -267,66 +265,6 @@ func (m *mounter) private(temps []tree) ([]Rule, error) {
 		}
 	}
 	return rules, nil
-}
-
-// putBack attaches t where it was. In a private folder a place for it is made
-// first; the way there may have been laid by a command, so no link is followed.
-func (m *mounter) putBack(t tree) error {
-	inside := ""
-	for _, dir := range m.covered() {
-		if dir != t.path && sandbox.Covers(dir, t.path) {
-			inside = dir
-		}
-	}
-	if inside == "" {
-		return t.putAt(t.path)
-	}
-	at, err := makePlace(inside, strings.TrimPrefix(t.path, inside+"/"), t.dir)
-	if err != nil {
-		unix.Close(t.fd)
-		return fmt.Errorf("make a place for %s: %w", t.path, err)
-	}
-	defer unix.Close(at)
-	return t.put(at)
-}
-
-// covered are the folders that show something else now.
-func (m *mounter) covered() []string {
-	out := slices.Clone(m.plan.Private)
-	if m.plan.Memory {
-		out = append(out, shmDir)
-	}
-	return out
-}
-
-// makePlace returns a descriptor of base/rest, making what is missing.
-func makePlace(base, rest string, dir bool) (int, error) {
-	at, err := openRoot(base)
-	if err != nil {
-		return -1, err
-	}
-	names := strings.Split(rest, "/")
-	for i, name := range names {
-		if dir || i < len(names)-1 {
-			err = unix.Mkdirat(at, name, 0o755)
-		} else {
-			var fd int
-			if fd, err = unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
-				unix.Close(fd)
-			}
-		}
-		if err != nil && err != unix.EEXIST && err != unix.EROFS {
-			unix.Close(at)
-			return -1, err
-		}
-		next, err := unix.Openat2(at, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS})
-		unix.Close(at)
-		if err != nil {
-			return -1, err
-		}
-		at = next
-	}
-	return at, nil
 }
 
 // protect pins the way to protected paths and makes them read-only.

@@ -1,0 +1,107 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// What was taken off is put back where it was. Where its folder shows something
+// else by now, a place has to be made for it first:
+//
+//	/tmp/ws      Temp/ws is made; the workspace comes over it
+//	/tmp/a/b/ws  Temp/a is made; over it comes a small read-only tmpfs with
+//	             nothing in it but b/ws, and over that the workspace
+//
+// So everything on the way is a mount and cannot be renamed: no command changes
+// the path by which a file is judged. On the host an empty entry stays behind in
+// Temp, which is the session's own and goes with it.
+
+// putAllBack attaches the trees, outer ones first.
+func (m *mounter) putAllBack(all []tree) error {
+	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
+	var there []string // what can be found below the folders that show something else
+	for _, t := range all {
+		base := m.plan.shownOtherwise(t.path)
+		if base != "" && !coveredBy(there, t.path) {
+			made, err := makeWay(base, t, all)
+			if err != nil {
+				return fmt.Errorf("make a place for %s: %w", t.path, err)
+			}
+			there = append(there, made)
+		}
+		if err := t.putAt(t.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeWay makes a place for t in base, and for all others of the trees that
+// share its way. It returns the path below which everything is there then.
+func makeWay(base string, t tree, all []tree) (string, error) {
+	first, _, deep := strings.Cut(t.path[len(base)+1:], "/")
+	way := base + "/" + first
+	at, err := openRoot(base)
+	if err != nil {
+		return "", err
+	}
+	err = makeEntry(at, first, deep || t.dir)
+	unix.Close(at)
+	if err != nil || !deep {
+		return way, err
+	}
+	hall, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=755")
+	if err != nil {
+		return "", err
+	}
+	for _, other := range all {
+		if err == nil && sandbox.Covers(way, other.path) {
+			err = makePath(hall, strings.Split(other.path[len(way)+1:], "/"), other.dir)
+		}
+	}
+	if err == nil {
+		err = setReadOnly(hall, "", unix.AT_EMPTY_PATH)
+	}
+	if err != nil {
+		unix.Close(hall)
+		return "", err
+	}
+	return way, tree{fd: hall, path: way, dir: true}.putAt(way)
+}
+
+// makePath makes a place below the folder at, which is nobody else's yet.
+func makePath(at int, names []string, dir bool) error {
+	for i := range names {
+		name := strings.Join(names[:i+1], "/")
+		if err := makeEntry(at, name, dir || i < len(names)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeEntry makes an empty folder or file unless something is there: what that
+// is shows when it is mounted over.
+func makeEntry(at int, name string, dir bool) error {
+	if dir {
+		if err := unix.Mkdirat(at, name, 0o755); err != unix.EEXIST {
+			return err
+		}
+		return nil
+	}
+	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		return unix.Close(fd)
+	}
+	if err == unix.EEXIST {
+		return nil
+	}
+	return err
+}

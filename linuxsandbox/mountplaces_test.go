@@ -1,0 +1,126 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestPlaces runs TestPlacesInSetting in every setting.
+func TestPlaces(t *testing.T) { inSettings(t, "^TestPlacesInSetting$") }
+
+// lodging is a workspace below /tmp with a neighbour, and a file of the host's
+// beside the two.
+type lodging struct {
+	base, ws, beside, temp, foreign string
+}
+
+func newLodging(t *testing.T) lodging {
+	t.Helper()
+	base, err := os.MkdirTemp("/tmp", "codeagent-lodging")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(base); removeAll(base + "-foreign") })
+	l := lodging{base, base + "/a/b/ws", base + "/beside", t.TempDir(), base + "-foreign"}
+	err = errors.Join(os.MkdirAll(l.ws, 0o755), os.MkdirAll(l.beside, 0o755), os.Mkdir(l.foreign, 0o755))
+	for _, dir := range []string{l.ws, l.beside, l.foreign} {
+		err = errors.Join(err, os.WriteFile(dir+"/file", []byte("kept\n"), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestPlacesInSetting: a workspace below /tmp does not make /tmp the shared one.
+func TestPlacesInSetting(t *testing.T) {
+	if _, ok := currentSetting(t); !ok {
+		return
+	}
+	b := newBackend(t)
+	defer b.Close()
+	f, err := b.probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Namespaces {
+		return // there is no private /tmp, which is a weakness told
+	}
+	for _, row := range placeRows {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLodging(t)
+			p := sandbox.WorkspaceWrite(l.ws)
+			if row.strict {
+				p = sandbox.Strict(l.ws, l.temp)
+				p.Limits = sandbox.Limits{}
+			}
+			p.Temp = l.temp
+			if row.denied {
+				p.DenyRead = []string{l.beside}
+			}
+			cmd := sandbox.Command{
+				Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: l.ws,
+				Env: []string{"PATH=/bin:/usr/bin", "BASE=" + l.base, "WS=" + l.ws, "BESIDE=" + l.beside, "FOREIGN=" + l.foreign},
+			}
+			for _, turn := range []string{"first", "second"} { // the place is there already
+				if _, out := run(t, b, p, cmd); strings.TrimSpace(out) != row.says {
+					t.Errorf("%s command: %q, want %q", turn, out, row.says)
+				}
+			}
+			for _, dir := range []string{l.beside, l.foreign} {
+				if text, err := os.ReadFile(dir + "/file"); err != nil || string(text) != "kept\n" {
+					t.Errorf("%s: %q %v", dir, text, err)
+				}
+			}
+			entries, err := os.ReadDir(l.base)
+			if err != nil || len(entries) != 2 {
+				t.Errorf("left behind on the host: %v %v", entries, err)
+			}
+			onlyPlaces(t, l)
+		})
+	}
+}
+
+// onlyPlaces: what the mounts leave behind are empty folders of the session's own.
+func onlyPlaces(t *testing.T, l lodging) {
+	t.Helper()
+	entries, err := os.ReadDir(l.temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == "mine" {
+			continue
+		}
+		below, err := os.ReadDir(filepath.Join(l.temp, e.Name()))
+		if e.Name() != filepath.Base(l.base) || err != nil || len(below) > 0 {
+			t.Errorf("%s is left in the session's folder: %v %v", e.Name(), below, err)
+		}
+	}
+}
+
+var placeRows = []struct {
+	name, script, says string
+	strict, denied     bool
+}{
+	{name: "the workspace", script: `echo changed > file; cat $WS/file; echo kept > file`, says: "changed"},
+	{name: "a file in /tmp is the session's own", script: `echo x > /tmp/mine; cat /var/tmp/mine`, says: "x"},
+	{name: "what the host has in /tmp is not seen", script: `ls /tmp | grep -cvx mine; cat $FOREIGN/file 2>&1 | grep -o 'No such file'`, says: "1\nNo such file"},
+	{name: "a neighbour is seen and not written", script: `cat $BESIDE/file; { echo x > $BESIDE/file; } 2>/dev/null || echo refused`, says: "kept\nrefused"},
+	{name: "a neighbour that is denied", denied: true, script: `cat $BESIDE/file >/dev/null 2>&1 || echo refused; ls $BESIDE >/dev/null 2>&1 || echo refused`, says: "refused\nrefused"},
+	{name: "strict: a neighbour", strict: true, script: `ls $BASE; test -e $BESIDE || echo none`, says: "a\nnone"},
+	{name: "strict: the workspace", strict: true, script: `cat file; cat $WS/file`, says: "kept\nkept"},
+	{name: "the way cannot be renamed", script: renames, says: "held\nheld\nheld\nkept"},
+	{name: "strict: the way cannot be renamed", strict: true, script: renames, says: "held\nheld\nheld\nkept"},
+}
+
+const renames = `
+for way in $BASE $BASE/a /var/tmp/${BASE##*/}; do mv $way $way-away 2>/dev/null && echo moved || echo held; done
+cat $WS/file`
