@@ -374,13 +374,19 @@ func attackAll(t *testing.T, in setting) {
 		maps.Copy(filtered, s.attempt(t, s.process(t, filterChild+"=attack"), batch...))
 		maps.Copy(boxed, s.attempt(t, s.command(t, b), batch...))
 	}
+	ownNet := hasNetNamespaces(t, b)
 	count := tally{alike: map[string][]string{}}
 	all := attack.All()
 	for _, a := range all {
 		how, why := bare(t, a, free[a.Name])
 		count.add(a.Name, how, why)
 		t.Logf("%-4s %-46s uid %-4d bare %v %s; filter %v, sandbox %v", a.Escape, a.Name, uid, free[a.Name], why, filtered[a.Name], boxed[a.Name])
-		if want := wanted(a); filtered[a.Name] != want || boxed[a.Name] != want {
+		want := wanted(a)
+		if got := boxed[a.Name]; got != want && a.Network && ownNet && got.signal == 0 &&
+			(got.errno == 0 || slices.ContainsFunc(a.Bare, func(b attack.Answer) bool { return b.Errno == got.errno })) {
+			boxed[a.Name] = want // the kernel answered, as it would without a sandbox
+		}
+		if filtered[a.Name] != want || boxed[a.Name] != want {
 			t.Errorf("%s (%s) as uid %d: filter %v, sandbox %v, want %v", a.Name, a.Escape, uid, filtered[a.Name], boxed[a.Name], want)
 		}
 	}

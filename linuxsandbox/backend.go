@@ -64,7 +64,7 @@ func New(o Options) (*Backend, error) {
 		unix.Close(helper.fd)
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
-	return &Backend{helper: helper, exe: exe, guards: map[string]*guard{}, holders: map[string]*holder{}, session: session{-1, -1}}, nil
+	return &Backend{helper: helper, exe: exe, guards: map[string]*guard{}, holders: map[string]*holder{}, session: noSession}, nil
 }
 
 // Name is "linux".
@@ -143,12 +143,12 @@ func (b *Backend) tryNamespaces() error {
 	b.session = s
 	f, err := b.tryKeeper(&mountPlan{Memory: true, Terminals: true})
 	if err != nil {
-		b.session = session{-1, -1}
+		b.session = noSession
 		s.close()
 		return err
 	}
 	b.probed = f
-	b.probed.Namespaces = true
+	b.probed.Namespaces, b.probed.HostNet = true, s.hostNet
 	return nil
 }
 
@@ -160,7 +160,10 @@ func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
 		return facts{}, startError("probe", err)
 	}
 	defer null.Close()
-	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, mounts != nil)
+	if mounts != nil {
+		spec.Network, spec.HostNet = true, b.session.hostNet
+	}
+	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.session.joinedBy(&spec))
 	if err != nil {
 		return facts{}, startError("helper", err)
 	}

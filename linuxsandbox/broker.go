@@ -54,8 +54,10 @@ type brokerOptions struct {
 	mounts *mountPlan
 	// session is what the brokers of all commands know together.
 	session *brokerSession
-	// inet: the filter lets the command have sockets of a network.
-	inet bool
+	// inet: the filter lets the command have sockets of a network, which must not
+	// be the one whose cookie is hostNet.
+	inet    bool
+	hostNet uint64
 }
 
 // brokerSession is what the brokers of one Backend share.

@@ -239,6 +239,7 @@ func (h *host) forget(text string) {
 // listen opens the listeners that every row may try to reach.
 func (h *host) listen(s *scene) {
 	h.t.Helper()
+	s.Net = hostNet(h.t)
 	s.TCP = h.serve("tcp", "127.0.0.1:0")
 	s.TCPAny = h.serve("tcp", "0.0.0.0:0")
 	s.TCP6 = h.serve("tcp", "[::1]:0")

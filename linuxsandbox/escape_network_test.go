@@ -133,13 +133,18 @@ func sendMany(fd int, to, text []byte) error {
 	return rawCall(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&many)), 1, 0)
 }
 
-// families are rows that make a socket of one family.
+// families are rows that make a socket of one family in the host's network.
 func families() []attempt {
 	family := func(name, escape, protects string, root bool, family, kind, proto int) attempt {
-		return attempt{name: "socket: " + name, escape: escape, protects: protects, word: true, rootOnly: root, do: func(place) error {
+		return attempt{name: "socket: " + name, escape: escape, protects: protects, word: true, rootOnly: root, do: func(p place) error {
 			fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
-			if err == nil {
-				err = unix.Close(fd)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			cookie, err := netCookie(fd)
+			if err == nil && cookie != p.Net {
+				err = errors.New("a socket, in a network of its own")
 			}
 			return err
 		}}

@@ -76,6 +76,8 @@ type scene struct {
 	Host int
 	// Ports of listeners on the loopback device, outside of the sandbox.
 	TCP, TCPAny, TCP6, UDP, UDP6 int
+	// Net is the host's network namespace, by its cookie.
+	Net uint64
 	// Abstract is the name of an abstract socket.
 	Abstract string
 	// Millis is how long races run.

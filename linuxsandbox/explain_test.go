@@ -15,8 +15,8 @@ var machines = []struct {
 	name  string
 	facts facts
 }{
-	{"root", facts{LandlockABI: 7, SignalProof: true, Root: true, Namespaces: true, NoBroker: "not needed: mounts refuse changes of metadata here"}},
-	{"user", facts{LandlockABI: 7, SignalProof: true, Namespaces: true, NoBroker: "not needed: mounts refuse changes of metadata here"}},
+	{"root", facts{LandlockABI: 7, SignalProof: true, Root: true, Namespaces: true, HostNet: 1, NoBroker: "not needed: mounts refuse changes of metadata here"}},
+	{"user", facts{LandlockABI: 7, SignalProof: true, Namespaces: true, HostNet: 1, NoBroker: "not needed: mounts refuse changes of metadata here"}},
 	{"user-no-namespaces", facts{LandlockABI: 7, SignalProof: true, Broker: true, NamespacesWhy: "clone: no space left on device"}},
 	{"root-in-container", facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true, NamespacesWhy: "clone: operation not permitted"}},
 	{"inside-codeagent", facts{LandlockABI: 7, SignalProof: true, NamespacesWhy: "clone: operation not permitted", NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}},
@@ -49,6 +49,9 @@ func TestNothingIsLostInSilence(t *testing.T) {
 	for abi := minLandlockABI; abi <= 9; abi++ {
 		for bits := range 8 {
 			f := facts{LandlockABI: abi, Root: bits&1 != 0, Namespaces: bits&2 != 0, Broker: bits&4 != 0, NamespacesWhy: "refused"}
+			if f.Namespaces {
+				f.HostNet = 1
+			}
 			layers, weak, err := plan(p, f)
 			if err != nil {
 				t.Fatal(err)

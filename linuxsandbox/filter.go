@@ -21,7 +21,8 @@ import (
 // filterOptions says what the policy opens in the deny filter. The zero value
 // opens nothing.
 type filterOptions struct {
-	// AllowInet opens the host's network (policy network "full").
+	// AllowInet opens the network that the command is in: the host's (policy network
+	// "full") or the session's own.
 	AllowInet bool
 	// AllowUnix opens AF_UNIX stream sockets; the broker then makes every
 	// connection of theirs.

@@ -242,7 +242,7 @@ var filterTable = []rule{
 		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}},
 		{arg: 2, in: []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP}},
 	}, do: allow,
-		why: "the host's network as ordinary programs use it, ping sockets included; raw packets stay refused"},
+		why: "the network as ordinary programs use it, ping sockets included: the host's, or the session's own; raw packets stay refused"},
 	{calls: []string{"socket"}, only: inetAllowed, when: []test{
 		{arg: 0, in: []uint32{unix.AF_NETLINK}},
 		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_RAW, unix.SOCK_DGRAM}},

@@ -26,7 +26,11 @@ const sessionArg = "--session"
 // session is what the commands of a Backend share.
 type session struct {
 	user, net int // descriptors, -1: none
+	// hostNet is the cookie of the network namespace that codeagent itself is in.
+	hostNet uint64
 }
+
+var noSession = session{user: -1, net: -1}
 
 func (s session) close() {
 	for _, fd := range []int{s.user, s.net} {
@@ -36,16 +40,31 @@ func (s session) close() {
 	}
 }
 
+// joinedBy is what a keeper with this Spec joins; nil: it has no namespaces.
+func (s session) joinedBy(spec *Spec) *session {
+	if spec.Mounts == nil {
+		return nil
+	}
+	if spec.HostNet == 0 {
+		s.net = -1
+	}
+	return &s
+}
+
 // newSession makes the namespaces. As root there is no user namespace: root has
 // the capabilities, and in a user namespace the files of others would be out of
 // its reach.
 func newSession(helper int, root bool) (session, error) {
-	s := session{user: -1, net: -1}
+	s := noSession
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return s, err
 	}
 	defer unix.Close(pair[0])
+	if s.hostNet, err = netCookie(pair[0]); err != nil {
+		unix.Close(pair[1])
+		return s, err
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		unix.Close(pair[1])
@@ -80,7 +99,7 @@ func newSession(helper int, root bool) (session, error) {
 	}
 	if err != nil {
 		s.close()
-		return session{-1, -1}, err
+		return noSession, err
 	}
 	return s, nil
 }

@@ -50,6 +50,9 @@ func (b *broker) socketCall(n *notification) reply {
 	switch {
 	case domain == unix.AF_UNIX:
 		return b.unixCall(n, sock, addr)
+	case inNetwork(sock, b.hostNet):
+		// A socket of the host's, which a granted service passed to the command.
+		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
 	case b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6), b.inet && domain == unix.AF_NETLINK && toKernel(addr):
 		if n.nr == unix.SYS_BIND {
 			return failed(addressCall(unix.SYS_BIND, sock, addr))

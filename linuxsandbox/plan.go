@@ -36,7 +36,7 @@ func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error
 			return nil, nil, err
 		}
 	}
-	return layers(f), weaknesses(p, f), nil
+	return layers(p, f), weaknesses(p, f), nil
 }
 
 func planLandlock(f facts) error {
@@ -138,7 +138,7 @@ func checkDenyRead(p sandbox.Policy) error {
 	return nil
 }
 
-func layers(f facts) []sandbox.Layer {
+func layers(p sandbox.Policy, f facts) []sandbox.Layer {
 	state := sandbox.LayerActive
 	if f.LandlockABI < 6 {
 		state = sandbox.LayerDegraded
@@ -148,11 +148,11 @@ func layers(f facts) []sandbox.Layer {
 		{Name: "seccomp", State: sandbox.LayerActive, Reason: "tried: sockets were refused, and the kernel reports the filter"},
 	}
 	out = append(out, notifyLayer(f))
-	out = append(out, namespaceLayers(f)...)
+	out = append(out, namespaceLayers(p, f)...)
 	return append(out, groupLayer(f.Groups)...)
 }
 
-func namespaceLayers(f facts) []sandbox.Layer {
+func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
 	state, reason := sandbox.LayerActive, ""
 	if !f.Namespaces {
 		state, reason = sandbox.LayerAbsent, f.NamespacesWhy
@@ -173,9 +173,24 @@ func namespaceLayers(f facts) []sandbox.Layer {
 	return []sandbox.Layer{
 		user,
 		{Name: "mountns", State: state, Reason: proof("mounts were made in one, and made read-only")},
-		{Name: "netns", State: sandbox.LayerAbsent, Reason: "not used yet"},
+		networkLayer(p, f),
 		{Name: "pidns", State: state, Reason: proof("a helper was the first process of one")},
 	}
+}
+
+// networkLayer is the session's own network. Without it nothing is open either:
+// the filter then refuses every INET socket.
+func networkLayer(p sandbox.Policy, f facts) sandbox.Layer {
+	l := sandbox.Layer{Name: "netns", State: sandbox.LayerAbsent}
+	switch {
+	case p.Network.Mode == sandbox.NetworkFull:
+		l.Reason = "the policy grants the host's network"
+	case notHostNet(p, f) != 0:
+		l.State, l.Reason = sandbox.LayerActive, "tried: a helper in the session's own one found no way out and no device but the loopback"
+	default:
+		l.Reason = f.NamespacesWhy
+	}
+	return l
 }
 
 // notifyLayer is the listener with the broker behind it.

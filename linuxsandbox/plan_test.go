@@ -89,6 +89,37 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestNetworkLayer: when commands get a network of their own, and why not.
+func TestNetworkLayer(t *testing.T) {
+	full := sandbox.ReadOnly()
+	full.Network.Mode = sandbox.NetworkFull
+	nobody := sandbox.ReadOnly()
+	nobody.Network.Mode = sandbox.NetworkAllow
+	with := facts{LandlockABI: 7, Namespaces: true, HostNet: 1}
+	without := facts{LandlockABI: 7, NamespacesWhy: "forbidden here"}
+	for _, row := range []struct {
+		name    string
+		policy  sandbox.Policy
+		facts   facts
+		active  bool
+		reason  string
+		hostNet uint64
+	}{
+		{"denied", sandbox.ReadOnly(), with, true, "no way out", 1},
+		{"an empty list of hosts", nobody, with, true, "no way out", 1},
+		{"full", full, with, false, "grants", 0},
+		{"no namespaces", sandbox.ReadOnly(), without, false, "forbidden here", 0},
+	} {
+		l := networkLayer(row.policy, row.facts)
+		if l.Name != "netns" || (l.State == sandbox.LayerActive) != row.active || !strings.Contains(l.Reason, row.reason) {
+			t.Errorf("%s: %+v", row.name, l)
+		}
+		if got := notHostNet(row.policy, row.facts); got != row.hostNet {
+			t.Errorf("%s: not in the network %d, want %d", row.name, got, row.hostNet)
+		}
+	}
+}
+
 // TestRules: what Landlock opens, on a small file system.
 func TestRules(t *testing.T) {
 	system := mapDir{fstest.MapFS{

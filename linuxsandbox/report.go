@@ -33,6 +33,9 @@ type facts struct {
 	Namespaces bool
 	// NamespacesWhy says why not.
 	NamespacesWhy string
+	// HostNet is the cookie of codeagent's own network namespace where commands
+	// can be given another one.
+	HostNet uint64
 
 	// Sockets: the broker can take and bind sockets. Set by codeagent.
 	Sockets bool

@@ -54,6 +54,10 @@ func restrict(s *Spec) (*restricted, *failure) {
 	if err := forbidCores(); err != nil {
 		return nil, fail("rlimits", err)
 	}
+	// Behind the filter its calls would be questions to a broker that is not there yet.
+	if err := testNetwork(s); err != nil {
+		return nil, fail("self-test", err)
+	}
 	if err := r.filter(s); err != nil {
 		return nil, fail("seccomp", err)
 	}

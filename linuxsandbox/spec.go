@@ -30,9 +30,12 @@ type Spec struct {
 	Rules []Rule `json:"rules"`
 	// Unreadable are exact deny-read paths; the self-test tries to open each.
 	Unreadable []string `json:"unreadable,omitempty"`
-	// Network is set when the policy grants the host's own network: no TCP rights
-	// are handled then, and the filter lets INET sockets pass.
+	// Network lets INET sockets pass the filter, and Landlock handles no right of
+	// theirs: the policy grants the host's own network, or the keeper is not in it.
 	Network bool `json:"network,omitempty"`
+	// HostNet is the cookie of the network namespace that codeagent itself is in,
+	// where the keeper must be in another one.
+	HostNet uint64 `json:"host_net,omitempty"`
 	// Ask and PathSockets put a listener on the filter, which goes to
 	// codeagent's broker with "ready": the first for changes of files, the
 	// second for AF_UNIX sockets with a path, which are shut without it.

@@ -25,6 +25,8 @@ func readSpec(data []byte) (*Spec, error) {
 			r.array(func() { s.Unreadable = append(s.Unreadable, r.text()) })
 		case "network":
 			s.Network = r.bool()
+		case "host_net":
+			s.HostNet = r.uint(64)
 		case "ask":
 			s.Ask = r.bool()
 		case "path_sockets":

@@ -134,7 +134,11 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		}
 		spec.Own = append(spec.Own, own)
 	}
-	spec.PathSockets = spec.PathSockets && !slices.ContainsFunc(files[:], looseSocket)
+	loose := slices.ContainsFunc(files[:], looseSocket)
+	spec.PathSockets = spec.PathSockets && !loose
+	if spec.HostNet != 0 && !loose {
+		spec.Network = true
+	}
 	if proc.group != nil {
 		door, err := proc.group.door()
 		if err != nil {
@@ -144,7 +148,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		extra = append(extra, door)
 		spec.Group = controlFD + len(extra)
 	}
-	k, err := b.startKeeper(files, cmd.Foreground, extra, spec.Mounts != nil)
+	k, err := b.startKeeper(files, cmd.Foreground, extra, b.session.joinedBy(&spec))
 	if err != nil {
 		return startError("helper", err)
 	}
@@ -210,8 +214,8 @@ func isLoose(fd int) bool {
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
 // startKeeper forks the helper from its sealed copy, as the first process of new
-// namespaces if wanted.
-func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, namespaces bool) (*keeperProcess, error) {
+// namespaces inside of those that it is to join, if any.
+func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *session) (*keeperProcess, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
@@ -243,12 +247,12 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, n
 		return nil, err
 	}
 	defer unix.Close(helper)
-	if namespaces {
+	if join != nil {
 		fds := make([]int, len(attr.Files))
 		for i, fd := range attr.Files {
 			fds[i] = int(fd)
 		}
-		pid, err := forkInNamespaces(helper, b.session.user, -1, fds, !foreground)
+		pid, err := forkInNamespaces(helper, join.user, join.net, fds, !foreground)
 		if err != nil {
 			unix.Close(pair[0])
 			return nil, err
@@ -284,7 +288,7 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if spec.Ask {
-		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers, inet: spec.Network}
+		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)
 		}

@@ -104,7 +104,7 @@ var layerWorth = map[string]struct {
 		{what: "a /tmp of the session's own", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
 	}},
 	"netns": {"a network with nothing in it but the session's own servers", []duty{
-		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "no internet socket can be made, so nothing can be reached"}}},
+		{what: "a loopback that the session's commands share", others: []substitute{{"seccomp", "where the network is denied no internet socket can be made, so that no command serves another one"}}},
 	}},
 	"pidns": {"nothing outlives the command; other processes and their memory are out of sight", []duty{
 		{what: "the end of all that a command leaves behind", weakness: "process-death", partly: true, others: []substitute{{"", "the keeper finds and ends it"}}},

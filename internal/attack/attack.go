@@ -35,6 +35,8 @@ type Attack struct {
 	// without a sandbox, each with the reason why the attempt cannot be shown
 	// to work there.
 	Bare []Answer
+	// Network: in a network of the command's own it may be made, and harms nobody.
+	Network bool
 }
 
 // Answer is an errno and why the kernel gives it.

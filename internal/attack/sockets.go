@@ -53,22 +53,25 @@ func sockets() []Attack {
 	refused := func(name, escape string, do func() error, bare ...Answer) Attack {
 		return Attack{Name: name, Escape: escape, Want: unix.EPERM, Do: do, Bare: bare}
 	}
+	inet := func(name, escape string, do func() error, bare ...Answer) Attack {
+		return Attack{Name: name, Escape: escape, Want: unix.EPERM, Do: do, Bare: bare, Network: true}
+	}
 	unknown := func(name, escape string, do func() error) Attack {
 		return Attack{Name: name, Escape: escape, Want: unix.EAFNOSUPPORT, Do: do, Bare: family}
 	}
 	return []Attack{
-		refused("socket: TCP", "E46", socket(unix.AF_INET, unix.SOCK_STREAM, 0)),
-		refused("socket: TCP over IPv6", "E46", socket(unix.AF_INET6, unix.SOCK_STREAM, 0), Answer{unix.EAFNOSUPPORT, "this machine has no IPv6"}),
-		refused("socket: UDP", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)),
-		refused("socket: AF_INET + 2^32", "E46", socket(unix.AF_INET|high, unix.SOCK_STREAM, 0)),
-		refused("socket: AF_INET, type + 2^32", "E46", socket(unix.AF_INET, unix.SOCK_STREAM|high, 0)),
-		refused("socket: MPTCP", "E49", socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), Answer{unix.EPROTONOSUPPORT, "this kernel lacks MPTCP"}),
+		inet("socket: TCP", "E46", socket(unix.AF_INET, unix.SOCK_STREAM, 0)),
+		inet("socket: TCP over IPv6", "E46", socket(unix.AF_INET6, unix.SOCK_STREAM, 0), Answer{unix.EAFNOSUPPORT, "this machine has no IPv6"}),
+		inet("socket: UDP", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)),
+		inet("socket: AF_INET + 2^32", "E46", socket(unix.AF_INET|high, unix.SOCK_STREAM, 0)),
+		inet("socket: AF_INET, type + 2^32", "E46", socket(unix.AF_INET, unix.SOCK_STREAM|high, 0)),
+		inet("socket: MPTCP", "E49", socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP), Answer{unix.EPROTONOSUPPORT, "this kernel lacks MPTCP"}),
 		refused("socket: raw", "E46", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP), root...),
-		refused("socket: ping", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), Answer{unix.EACCES, "the sysctl ping_group_range leaves this user out"}),
+		inet("socket: ping", "E42", socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), Answer{unix.EACCES, "the sysctl ping_group_range leaves this user out"}),
 		refused("socket: AF_UNIX stream", "E35", service(unix.AF_UNIX, unix.SOCK_STREAM)),
 		refused("socket: AF_UNIX datagram", "E38", socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)),
 		refused("socket: AF_UNIX + 2^32", "E35", service(unix.AF_UNIX|high, unix.SOCK_STREAM)),
-		refused("socket: netlink route", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)),
+		inet("socket: netlink route", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)),
 		refused("socket: netlink audit", "E46", socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT), Answer{unix.EPROTONOSUPPORT, "this kernel lacks it"}),
 		refused("socket: packet", "E46", socket(unix.AF_PACKET, unix.SOCK_RAW, 0), root...),
 		unknown("socket: AF_VSOCK", "E36", optional(unix.AF_VSOCK, unix.SOCK_STREAM, 0)),

@@ -12,6 +12,28 @@ import (
 type listener struct {
 	network, address string
 	port             uint16
+	// packets is set where a sender is told nothing: what counts is what arrives.
+	packets net.PacketConn
+}
+
+// arrived reports whether anything came in since it was last asked: what it
+// sends itself arrives last.
+func (l listener) arrived(s *suite) bool {
+	s.Helper()
+	const last = "last"
+	if _, err := l.packets.WriteTo([]byte(last), l.packets.LocalAddr()); err != nil {
+		s.Fatal(err)
+	}
+	buf := make([]byte, 64)
+	for came := false; ; came = true {
+		n, _, err := l.packets.ReadFrom(buf)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if string(buf[:n]) == last {
+			return came
+		}
+	}
 }
 
 // listen opens one listener of each kind, TCP first.
@@ -28,8 +50,8 @@ func listen(s *suite, dir string) []listener {
 	}
 	s.Cleanup(func() { udp.Close() })
 	out := []listener{
-		{"tcp", tcp.Addr().String(), uint16(tcp.Addr().(*net.TCPAddr).Port)},
-		{"udp", udp.LocalAddr().String(), 0},
+		{"tcp", tcp.Addr().String(), uint16(tcp.Addr().(*net.TCPAddr).Port), nil},
+		{"udp", udp.LocalAddr().String(), 0, udp},
 	}
 	paths := []string{dir + "/s.sock"}
 	if runtime.GOOS == "linux" {
@@ -41,14 +63,14 @@ func listen(s *suite, dir string) []listener {
 			s.Fatal(err)
 		}
 		s.Cleanup(func() { l.Close() })
-		out = append(out, listener{"unix", path, 0})
+		out = append(out, listener{"unix", path, 0, nil})
 	}
 	d, err := net.ListenPacket("unixgram", dir+"/d.sock")
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { d.Close() })
-	return append(out, listener{"unixgram", dir + "/d.sock", 0})
+	return append(out, listener{"unixgram", dir + "/d.sock", 0, nil})
 }
 
 // dupTo makes fd a copy of old that children inherit.

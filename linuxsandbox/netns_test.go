@@ -1,0 +1,405 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostNet is the cookie of the tests' own network namespace.
+func hostNet(t testing.TB) uint64 {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	cookie, err := netCookie(pair[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cookie
+}
+
+// hasNetNamespaces reports whether commands of b get a network of their own.
+func hasNetNamespaces(t *testing.T, b *Backend) bool {
+	t.Helper()
+	e, err := b.Enforcement(sandbox.ReadOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Contains(e.Active(), "netns")
+}
+
+// netVictim, in the environment, says what TestNetVictim does, and where.
+const netVictim = "CODEAGENT_TEST_NET"
+
+// TestNetVictim runs in the sandbox, and without it.
+func TestNetVictim(t *testing.T) {
+	verb, at, _ := strings.Cut(os.Getenv(netVictim), " ")
+	switch verb {
+	case "":
+		return
+	case "serve":
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		fmt.Println("serving")
+		greet(l, "inside")
+	case "dial":
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		text, err := io.ReadAll(c)
+		fmt.Println(string(text), err)
+	case "stdin":
+		fmt.Println(useStdin(at))
+	case "configure":
+		for _, a := range netChanges {
+			fmt.Println(a.name + ": " + wordOf(a.do()))
+		}
+	}
+	os.Exit(0)
+}
+
+// netVictimCommand is this test binary as a victim.
+func netVictimCommand(order string) sandbox.Command {
+	return sandbox.Command{Path: os.Args[0], Args: []string{"tests", "-test.run=^TestNetVictim$"}, Dir: "/",
+		Env: []string{netVictim + "=" + order, "GORACE=atexit_sleep_ms=0"}}
+}
+
+// greet says a word to whoever connects, until l is closed.
+func greet(l net.Listener, word string) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, word)
+		c.Close()
+	}
+}
+
+// TestSessionNetwork: what one command serves the next one reaches, and nobody
+// else; and no command reaches the host. The host serves on the same port, which
+// by itself shows that there are two networks.
+func TestSessionNetwork(t *testing.T) {
+	b, other := newBackend(t), newBackend(t)
+	defer b.Close()
+	defer other.Close()
+	if !hasNetNamespaces(t, b) {
+		t.Skip("no network namespaces here")
+	}
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", address)
+		if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
+			t.Logf("%s: %v", address, err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		go greet(l, "host")
+		at := l.Addr().String()
+		full := sandbox.ReadOnly()
+		full.Network.Mode = sandbox.NetworkFull
+		dial := func(b *Backend, p sandbox.Policy) string {
+			_, out := run(t, b, p, netVictimCommand("dial "+at))
+			return strings.TrimSpace(out)
+		}
+		if got := dial(b, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
+			t.Errorf("%s: before anything is served: %q", at, got)
+		}
+		stop := startServer(t, b, at)
+		if got := dial(b, sandbox.WorkspaceWrite(t.TempDir())); got != "inside <nil>" {
+			t.Errorf("%s: the next command: %q", at, got)
+		}
+		if got := dial(b, full); got != "host <nil>" {
+			t.Errorf("%s: a command with the host's network: %q", at, got)
+		}
+		if got := dial(other, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
+			t.Errorf("%s: a command of another session: %q", at, got)
+		}
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(c); string(text) != "host" || err != nil {
+			t.Errorf("%s: the host: %q, %v", at, text, err)
+		}
+		c.Close()
+		stop()
+		if got := dial(b, sandbox.ReadOnly()); !strings.Contains(got, "connection refused") {
+			t.Errorf("%s: after the server's end: %q", at, got)
+		}
+		l.Close()
+	}
+}
+
+// startServer runs a server in b's session, and returns when it serves.
+func startServer(t *testing.T, b *Backend, at string) (stop func()) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := netVictimCommand("serve " + at)
+	cmd.Stdout, cmd.Stderr = w, w
+	server, err := b.Start(t.Context(), sandbox.ReadOnly(), cmd, nil)
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(r).ReadString('\n'); line != "serving\n" {
+		t.Fatalf("the server: %q, %v", line, err)
+	}
+	return func() {
+		server.Kill()
+		if _, err := server.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSessionNetworkAsUser(t *testing.T) {
+	againAsUser(t, "^(TestSessionNetwork|TestNobodyConfiguresTheNetwork|TestSocketAsStdin)$")
+}
+
+// netChanges are ways to configure a network namespace, or to get below it. With
+// the capabilities for it none of them fails for want of permission.
+var netChanges = []struct {
+	name string
+	do   func() error
+}{
+	{"flags of the loopback", loopbackUp},
+	{"a device", func() error {
+		body := make([]byte, unix.SizeofIfInfomsg)
+		return routeRequest(unix.RTM_NEWLINK, append(body, 7, 0, unix.IFLA_IFNAME, 0, 'l', 'o', 0, 0))
+	}},
+	{"an address", func() error {
+		body := []byte{unix.AF_INET, 32, 0, 0, 1, 0, 0, 0}
+		return routeRequest(unix.RTM_NEWADDR, append(body, 8, 0, unix.IFA_LOCAL, 0, 127, 9, 9, 9))
+	}},
+	{"a route", newRoute},
+	{"a setting", func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_default_ttl", []byte("65"), 0) }},
+	{"a raw socket", func() error { return newSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) }},
+	{"a packet socket", func() error { return newSocket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
+	{"a socket of the packet filter", func() error { return newSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER) }},
+}
+
+// newRoute leads everything to the loopback.
+func newRoute() error {
+	body := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
+	return routeRequest(unix.RTM_NEWROUTE, append(body, 8, 0, unix.RTA_OIF, 0, 1, 0, 0, 0))
+}
+
+func newSocket(family, kind, proto int) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// routeRequest asks the kernel to make something new (rtnetlink(7)). All numbers
+// are of machines with the low byte first, which those that are tested are.
+func routeRequest(kind uint16, body []byte) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	const flags = unix.NLM_F_REQUEST | unix.NLM_F_ACK | unix.NLM_F_CREATE | unix.NLM_F_EXCL
+	head := []byte{byte(unix.SizeofNlMsghdr + len(body)), 0, 0, 0, byte(kind), 0, byte(flags & 0xff), byte(flags >> 8), 1, 0, 0, 0, 0, 0, 0, 0}
+	if err := unix.Sendto(fd, append(head, body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	answer := make([]byte, 4096)
+	n, _, err := unix.Recvfrom(fd, answer, 0)
+	if err != nil {
+		return err
+	}
+	messages, err := syscall.ParseNetlinkMessage(answer[:n])
+	if err != nil || len(messages) == 0 || messages[0].Header.Type != unix.NLMSG_ERROR {
+		return fmt.Errorf("no answer: %v, %v", messages, err)
+	}
+	if code := -int32(uint32(messages[0].Data[0]) | uint32(messages[0].Data[1])<<8 | uint32(messages[0].Data[2])<<16 | uint32(messages[0].Data[3])<<24); code != 0 {
+		return unix.Errno(code)
+	}
+	return nil
+}
+
+// TestNobodyConfiguresTheNetwork: the session's network is its own, and not the
+// commands' to change. Without a sandbox each attempt is made in a network
+// namespace of its own, by somebody who may.
+func TestNobodyConfiguresTheNetwork(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	if !hasNetNamespaces(t, b) {
+		t.Skip("no network namespaces here")
+	}
+	bare := exec.Command(os.Args[0], "-test.run=^TestNetVictim$")
+	bare.Env = netVictimCommand("configure").Env
+	bare.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	if os.Getuid() != 0 {
+		bare.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		bare.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		bare.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}
+	}
+	free, err := bare.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, boxed := run(t, b, sandbox.ReadOnly(), netVictimCommand("configure"))
+	const denied = "not permitted"
+	t.Logf("free:\n%sboxed:\n%s", free, boxed)
+	for i, line := range strings.Split(strings.TrimSpace(string(free)), "\n") {
+		within := strings.Split(boxed, "\n")[i]
+		switch {
+		case strings.Contains(line, denied) || strings.Contains(line, "denied"):
+			t.Errorf("without a sandbox: %s", line)
+		case !strings.Contains(within, denied) && !strings.Contains(within, "denied") && !strings.Contains(within, "read-only"):
+			t.Errorf("in the sandbox: %s", within)
+		}
+	}
+}
+
+// useStdin connects the socket that is its standard input to somewhere else,
+// and then makes a new one.
+func useStdin(at string) (said string) {
+	to, err := net.ResolveUDPAddr("udp", at)
+	if err == nil {
+		err = unix.Connect(0, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())})
+	}
+	if err == nil {
+		_, err = unix.Write(0, []byte("out"))
+	}
+	return fmt.Sprintf("connect: %v; socket: %v", err, newSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
+}
+
+// TestSocketAsStdin: a socket belongs to the network it was made in. A command
+// that is started with one of the host's may connect it to nothing.
+func TestSocketAsStdin(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	if !hasNetNamespaces(t, b) {
+		t.Skip("no network namespaces here")
+	}
+	listener, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for _, row := range []struct {
+		name         string
+		family, kind int
+		pair, open   bool
+	}{
+		{"UDP", unix.AF_INET, unix.SOCK_DGRAM, false, false},
+		{"TCP", unix.AF_INET, unix.SOCK_STREAM, false, false},
+		{"AF_UNIX, not connected", unix.AF_UNIX, unix.SOCK_STREAM, false, false},
+		{"a pair of datagrams", unix.AF_UNIX, unix.SOCK_DGRAM, true, false},
+		{"a pair of streams", unix.AF_UNIX, unix.SOCK_STREAM, true, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var fd int
+			if row.pair {
+				pair, err := unix.Socketpair(row.family, row.kind|unix.SOCK_CLOEXEC, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer unix.Close(pair[1])
+				fd = pair[0]
+			} else if fd, err = unix.Socket(row.family, row.kind|unix.SOCK_CLOEXEC, 0); err != nil {
+				t.Fatal(err)
+			}
+			stdin := os.NewFile(uintptr(fd), "stdin")
+			defer stdin.Close()
+			cmd := netVictimCommand("stdin " + listener.LocalAddr().String())
+			if row.name == "UDP" {
+				bare := exec.Command(cmd.Path, cmd.Args[1:]...)
+				bare.Env, bare.Stdin = cmd.Env, stdin
+				if out, err := bare.Output(); err != nil || string(out) != "connect: <nil>; socket: <nil>\n" {
+					t.Fatalf("without a sandbox: %q, %v", out, err)
+				}
+			}
+			cmd.Stdin = stdin
+			_, out := run(t, b, sandbox.ReadOnly(), cmd)
+			connected, made := strings.Contains(out, "connect: <nil>"), strings.Contains(out, "socket: <nil>")
+			if connected || made != row.open {
+				t.Errorf("%q, want no connection, and new sockets: %v", out, row.open)
+			}
+		})
+	}
+}
+
+// TestNetworkSelfTest: a keeper that finds itself in codeagent's network, or in
+// one with a way out, starts nothing.
+func TestNetworkSelfTest(t *testing.T) {
+	for _, row := range []struct {
+		name, want string
+		spoil      func(b *Backend) error
+	}{
+		{"codeagent's own network", "codeagent's own", func(b *Backend) error {
+			unix.Close(b.session.net)
+			b.session.net = -1
+			return nil
+		}},
+		{"a way out", "way out", func(b *Backend) error { return doIn(b.session.net, newRoute) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBackend(t)
+			defer b.Close()
+			if !hasNetNamespaces(t, b) {
+				t.Skip("no network namespaces here")
+			}
+			if err := row.spoil(b); errors.Is(err, unix.EPERM) {
+				t.Skip("needs root")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.Start(context.Background(), sandbox.ReadOnly(), netVictimCommand(""), nil)
+			var start *sandbox.StartError
+			if !errors.As(err, &start) || start.Code != sandbox.ExitCannotConfine || start.Stage != "self-test" || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%v, want a failure of the self-test that says %q", err, row.want)
+			}
+		})
+	}
+}
+
+// doIn does something in another network namespace, on a thread that ends
+// with it.
+func doIn(fd int, do func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Setns(fd, unix.CLONE_NEWNET)
+		if err == nil {
+			err = do()
+		}
+		done <- err
+	}()
+	return <-done
+}
