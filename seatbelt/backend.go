@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -73,16 +74,65 @@ func (b *Backend) prepare(p sandbox.Policy) ([]string, error) {
 	if b.system != "darwin" {
 		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
 	}
-	text, params, err := Profile(p)
+	text, params, err := Profile(withTargets(p))
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range append(append([]sandbox.Root{}, p.Read...), p.Write...) {
-		if _, err := os.Lstat(r.Path); err != nil && !r.Optional {
-			return nil, fmt.Errorf("root: %w", err)
-		}
+	if err := checkRoots(p); err != nil {
+		return nil, err
 	}
 	return Argv(b.tool, text, params), nil
+}
+
+// withTargets also denies what a denied link leads to: the kernel asks about
+// files, not about the links on the way to them.
+func withTargets(p sandbox.Policy) sandbox.Policy {
+	q := p.Clone()
+	for _, name := range p.DenyRead {
+		if sandbox.IsGlob(name) {
+			continue
+		}
+		if leads, err := filepath.EvalSymlinks(name); err == nil && leads != name {
+			q.DenyRead = append(q.DenyRead, leads)
+		}
+	}
+	return q
+}
+
+// checkRoots refuses roots that are missing or lead elsewhere, and write roots
+// that no policy may have: the whole system, and what is codeagent's own.
+func checkRoots(p sandbox.Policy) error {
+	for _, r := range slices.Concat(p.Read, p.Write) {
+		leads, err := filepath.EvalSymlinks(r.Path)
+		if errors.Is(err, fs.ErrNotExist) && r.Optional {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("root %s: %w", r.Path, err)
+		}
+		if r.Optional {
+			continue // the kernel asks by what a link leads to, which the profile then does not open
+		}
+		// Some names differ on every Mac: /tmp leads to /private/tmp.
+		want, err := exact(r.Path)
+		if err != nil {
+			return err
+		}
+		if is, err := exact(leads); err != nil || is != want {
+			return fmt.Errorf("root %s: a symbolic link stands in the way, which it did not when the policy was made", r.Path)
+		}
+	}
+	for _, r := range p.Write {
+		if r.Path == "/" {
+			return errors.New("write root /: the whole system cannot be a write root")
+		}
+		for _, own := range p.Protected.Own {
+			if sandbox.Covers(own, r.Path) {
+				return fmt.Errorf("write root %s is or lies inside %s, which belongs to codeagent itself and is never writable", r.Path, own)
+			}
+		}
+	}
+	return nil
 }
 
 // Argv is the command line up to and with "--".
@@ -155,6 +205,9 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 	cannot := func(code int, stage string, err error) error {
 		return &sandbox.StartError{Code: code, Stage: stage, Err: err}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, cannot(sandbox.ExitCannotConfine, "start", err)
+	}
 	program, args, err := b.program(c)
 	if err != nil {
 		return nil, err
@@ -175,10 +228,10 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 		if err == nil {
 			err = fmt.Errorf("%q is not a folder", c.Dir)
 		}
-		return nil, cannot(sandbox.ExitCannotExec, "chdir", err)
+		return nil, cannot(sandbox.ExitCannotConfine, "chdir", err)
 	}
 	shield()
-	argv = append(argv, wrap(p.Limits, program, args)...)
+	argv = append(argv, wrap(p.Limits, program, args, c.Env)...)
 	process, err := start(ctx, argv, c)
 	if err != nil {
 		return nil, cannot(sandbox.ExitCannotConfine, "sandbox-exec", err)
@@ -217,7 +270,7 @@ func (b *Backend) program(c sandbox.Command) (string, []string, error) {
 func lookUp(c sandbox.Command) (string, error) {
 	if strings.Contains(c.Path, "/") {
 		if !filepath.IsAbs(c.Path) {
-			return "", &sandbox.StartError{Code: sandbox.ExitCannotExec, Stage: "exec", Err: fmt.Errorf("%q is not absolute", c.Path)}
+			return "", &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "exec", Err: fmt.Errorf("%q is not absolute", c.Path)}
 		}
 		return c.Path, executable(c.Path)
 	}

@@ -250,8 +250,8 @@ func TestStartErrors(t *testing.T) {
 		"not executable":    {sandbox.Command{Path: plain, Args: []string{"x"}, Dir: "/"}, sandbox.ReadOnly(), sandbox.ExitCannotExec},
 		"in PATH, not exec": {sandbox.Command{Path: "plain", Args: []string{"x"}, Dir: "/", Env: []string{"PATH=" + dir}}, sandbox.ReadOnly(), sandbox.ExitCannotExec},
 		"a folder":          {sandbox.Command{Path: dir, Args: []string{"x"}, Dir: "/"}, sandbox.ReadOnly(), sandbox.ExitCannotExec},
-		"relative":          {sandbox.Command{Path: "./x", Args: []string{"x"}, Dir: "/"}, sandbox.ReadOnly(), sandbox.ExitCannotExec},
-		"no such workdir":   {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/nowhere"}, sandbox.ReadOnly(), sandbox.ExitCannotExec},
+		"relative":          {sandbox.Command{Path: "./x", Args: []string{"x"}, Dir: "/"}, sandbox.ReadOnly(), sandbox.ExitCannotConfine},
+		"no such workdir":   {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/nowhere"}, sandbox.ReadOnly(), sandbox.ExitCannotConfine},
 		"missing root":      {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/"}, sandbox.WorkspaceWrite("/nowhere/at/all"), sandbox.ExitCannotConfine},
 		"impossible policy": {sandbox.Command{Path: "/bin/sh", Args: []string{"sh"}, Dir: "/"}, sandbox.FullAccess(), sandbox.ExitCannotConfine},
 	} {

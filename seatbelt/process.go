@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -174,7 +175,7 @@ func shield() {
 // wrap puts bash in front of a command that needs limits or another name than
 // its path: sandbox-exec gives neither. The shell becomes the command. It reads
 // no startup file (-p), and its text contains numbers alone.
-func wrap(l sandbox.Limits, program string, args []string) []string {
+func wrap(l sandbox.Limits, program string, args, env []string) []string {
 	script := ""
 	for _, one := range []struct {
 		option string
@@ -189,6 +190,12 @@ func wrap(l sandbox.Limits, program string, args []string) []string {
 	}
 	if script == "" && (args[0] == program || args[0] == filepath.Base(program)) {
 		return append([]string{program}, args[1:]...)
+	}
+	// The shell sets these where nobody did. (It also leaves SHLVL=0.)
+	for _, name := range []string{"PWD", "OLDPWD"} {
+		if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
+			script += "unset " + name + "\n"
+		}
 	}
 	script += `program=$1; shift; exec -a "$0" "$program" "$@"`
 	return append([]string{"/bin/bash", "-p", "-c", script, args[0], program}, args[1:]...)

@@ -25,6 +25,20 @@ const separator = "\x1f"
 
 func step(parts ...string) string { return strings.Join(parts, separator) }
 
+// Step is the argument of a probe that makes it take a step.
+func Step(parts ...string) string { return step(parts...) }
+
+// Steps are those of a command that is a probe, for a backend that plays one.
+func Steps(c sandbox.Command) (steps [][]string, ok bool) {
+	if len(c.Args) == 0 || c.Args[0] != probeName {
+		return nil, false
+	}
+	for _, s := range c.Args[1:] {
+		steps = append(steps, strings.Split(s, separator))
+	}
+	return steps, true
+}
+
 // Main turns the process into a probe when it was started as one: it carries
 // out each step and prints "ok" or what went wrong, one line a step. It must be
 // called first in TestMain.
@@ -65,6 +79,7 @@ func refused(line string) bool { return strings.HasPrefix(line, "refused:") }
 // is about, with no retry and no fallback.
 var verbs = map[string]func(args []string) (string, error){
 	"create":    func(a []string) (string, error) { return "", writeWith(a[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY) },
+	"put":       func(a []string) (string, error) { return "", writeWith(a[0], os.O_CREATE|os.O_WRONLY) },
 	"overwrite": func(a []string) (string, error) { return "", writeWith(a[0], os.O_WRONLY) },
 	"append":    func(a []string) (string, error) { return "", writeWith(a[0], os.O_WRONLY|os.O_APPEND) },
 	"empty":     func(a []string) (string, error) { return "", openClose(a[0], os.O_WRONLY|os.O_TRUNC) },

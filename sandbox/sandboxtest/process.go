@@ -55,6 +55,13 @@ func inheritance(s *suite) {
 		s.Fatalf("the planted descriptors did not reach a plain child: %s", bare[0])
 	}
 	got := lines(s.run(sandbox.ReadOnly(), cmd).out)
+	// In whatever order.
+	variables := slices.Sorted(slices.Values(strings.Split(strings.TrimPrefix(got[2], "ok: "), separator)))
+	if s.excuse("no variable is added") {
+		variables = slices.DeleteFunc(variables, func(kv string) bool { return !slices.Contains(cmd.Env, kv) })
+	}
+	got[2] = "ok: " + strings.Join(variables, separator)
+	slices.Sort(cmd.Env)
 	for i, want := range map[int]string{
 		0: "ok: 0 1 2", 1: "ok: " + dir, 2: "ok: " + strings.Join(cmd.Env, separator),
 		3: "ok: " + strconv.Quote(strings.Join(cmd.Args, " ")), 6: "ok", 7: "ok: with space", 8: "ok: \xff",
@@ -146,7 +153,7 @@ func network(s *suite) {
 		if own && i < len(listeners) && listeners[i].packets != nil {
 			passed = listeners[i].arrived(s)
 		}
-		if passed != (own && i >= outward) {
+		if passed != (own && i >= outward) && !(strings.HasPrefix(attempts[i], "socket") && s.excuse("make a socket")) {
 			s.Errorf("with a network of its own: %v: %q: %s", own, attempts[i], line)
 		}
 	}
@@ -298,10 +305,11 @@ func nothingLeft(s *suite) {
 // they may be those of another PID namespace.
 func (s *suite) atEnd(what string, r *os.File) {
 	s.Helper()
-	if err := syscall.SetNonblock(int(r.Fd()), true); err != nil {
+	fd := int(r.Fd()) // once: Fd makes reading block
+	if err := syscall.SetNonblock(fd, true); err != nil {
 		s.Fatal(err)
 	}
-	if n, err := syscall.Read(int(r.Fd()), make([]byte, 1)); n != 0 || err != nil {
+	if n, err := syscall.Read(fd, make([]byte, 1)); n != 0 || err != nil {
 		s.Errorf("%s: after Wait somebody still holds the output: %d, %v", what, n, err)
 	}
 }
