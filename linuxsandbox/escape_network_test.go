@@ -165,9 +165,10 @@ func shellDials(p place, token []byte) error {
 	return runQuiet("/bin/bash", "-c", fmt.Sprintf("printf %%s '%s' > /dev/tcp/127.0.0.1/%d", token, p.TCP))
 }
 
+const services = "services behind path sockets: container engines, key agents, message buses, displays"
+
 // socketEscapes reach services by the names of their sockets.
 func socketEscapes() []attempt {
-	const services = "services behind path sockets: container engines, key agents, message buses, displays"
 	const (
 		stream   = unix.SOCK_STREAM
 		datagram = unix.SOCK_DGRAM
@@ -183,6 +184,22 @@ func socketEscapes() []attempt {
 		}
 	}
 	to := func(path string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: path} }
+	// The host looks for its service under the old name in the end.
+	inside := func(name, at string, move func(service, path string) error) attempt {
+		a := reaches("socket path: "+name, "E35", services, func(p place, t []byte) error {
+			service, path := p.in+"/service", p.in+"/"+at
+			if err := move(service, path); err != nil {
+				return err
+			}
+			err := sends(unix.AF_UNIX, stream, 0, to(path), t)
+			if path != service {
+				err = errors.Join(err, os.Rename(path, service))
+			}
+			return err
+		})
+		a.before = func(h *host, p place) { h.serve("unix", p.in+"/service") }
+		return a
+	}
 	return []attempt{
 		named("stream, like docker.sock", "E35", "unix", "docker.sock", connects(stream)),
 		named("stream, like a key agent's", "E35", "unix", "agent.1", connects(stream)),
@@ -232,6 +249,16 @@ func socketEscapes() []attempt {
 		}),
 		reaches("abstract datagram", "E35", services, func(p place, t []byte) error {
 			return sends(unix.AF_UNIX, datagram, 0, to(p.Abstract+"-d"), t)
+		}),
+		inside("a service's in the workspace", "service", func(service, path string) error { return nil }),
+		inside("a service's in the workspace, renamed", "renamed", os.Rename),
+		inside("a service's in the workspace, linked", "linked", os.Link),
+		inside("a service's in the workspace, in place of an own one", "own", func(service, path string) error {
+			own, err := ownServer(path)
+			if err != nil {
+				return err
+			}
+			return errors.Join(unix.Close(own), exchange(path, service))
 		}),
 		{name: "a socket bound outside", escape: "E35", protects: "files outside the write roots", do: func(p place) error {
 			return onSocket(unix.AF_UNIX, stream, func(fd int) error { return unix.Bind(fd, to(p.out+"/bound")) })

@@ -92,7 +92,7 @@ func (s *scene) place(i int) place {
 // escapes is the whole table.
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
-		networkEscapes(), socketEscapes(), processEscapes(), leftEscapes(), raceEscapes(), duringEscapes())
+		networkEscapes(), socketEscapes(), processEscapes(), leftEscapes(), raceEscapes(), socketRaces(), duringEscapes())
 }
 
 // Environment and argv[0] of a victim.
