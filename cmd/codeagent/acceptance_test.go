@@ -166,12 +166,18 @@ func (u user) sandboxedArgv(t testing.TB, argv []string, flags ...string) result
 	report := filepath.Join(u.out, "report.json")
 	args := append([]string{"sandbox", "--report", report}, flags...)
 	r := run1(t, u.codeagent(append(append(args, "--"), argv...)...))
+	r.read(t, report)
+	return r
+}
+
+// read takes the report in, if there is one.
+func (r *result) read(t testing.TB, report string) {
+	t.Helper()
 	if data, err := os.ReadFile(report); err == nil && len(data) > 0 {
 		if err := json.Unmarshal(data, &r.report); err != nil {
 			t.Fatalf("report: %v\n%s", err, data)
 		}
 	}
-	return r
 }
 
 func run1(t testing.TB, cmd *exec.Cmd) result {

@@ -32,6 +32,8 @@ const (
 	// SurroundContainer is what container runtimes leave: a filter against
 	// namespaces and mounts, and their default capabilities.
 	SurroundContainer = "container"
+	// SurroundNoLandlock is a kernel without Landlock.
+	SurroundNoLandlock = "no-landlock"
 )
 
 // envUserNamespace names the user namespace of the launcher's caller.
@@ -75,7 +77,9 @@ func launch(args []string) error {
 		err, keep = forbidNamespaces(), 0
 	case SurroundContainer:
 		// Before the capabilities go: a filter without no_new_privs needs one.
-		err, keep = installContainerFilter(), containerCapabilities
+		err, keep = installFilter(containerFilter()), containerCapabilities
+	case SurroundNoLandlock:
+		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
 	default:
 		err = fmt.Errorf("unknown surroundings %q", args[0])
 	}
@@ -170,8 +174,16 @@ func containerFilter() []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
-func installContainerFilter() error {
-	prog := containerFilter()
+// refusing is a filter that answers one call with errno.
+func refusing(errno unix.Errno, number uint32) []bpf.RawInstruction {
+	return []bpf.RawInstruction{
+		{Op: opLoadWord, K: 0},
+		{Op: opJumpEqual, Jf: 1, K: number}, {Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Op: opReturn, K: unix.SECCOMP_RET_ALLOW},
+	}
+}
+
+func installFilter(prog []bpf.RawInstruction) error {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
 	const setModeFilter = 1
 	err := call(unix.SYS_SECCOMP, setModeFilter, 0, uintptr(unsafe.Pointer(&fprog)))
