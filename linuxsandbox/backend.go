@@ -87,6 +87,7 @@ func (b *Backend) Close() error {
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
 	}
+	b.brokers.close()
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 

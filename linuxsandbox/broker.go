@@ -43,6 +43,8 @@ type broker struct {
 	listener int
 	log      denialLog
 	view     *view // nil until the first call is asked about
+	pipes    []waitingPipe
+	umask    int // codeagent's own, -1 until it is needed
 	socketWork
 }
 
@@ -52,6 +54,8 @@ type brokerOptions struct {
 	keep   uint64 // capabilities of the command
 	// mounts are what the command sees otherwise than the host, nil: nothing.
 	mounts *mountPlan
+	// protection is what of the policy the broker holds.
+	protection protection
 	// session is what the brokers of all commands know together.
 	session *brokerSession
 	// inet: the filter lets the command have sockets of a network, which must not
@@ -66,6 +70,8 @@ type brokerSession struct {
 	// seen from every command: none can move what another one is judged by.
 	mu      sync.Mutex
 	sockets socketRecords
+	// own are the git directories that the session's commands made; guarded by mu.
+	own ownGit
 }
 
 // newBroker starts the broker's thread, so that it is there when the keeper is
@@ -76,7 +82,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork()}
+	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), umask: -1, socketWork: newSocketWork()}
 	go b.run()
 	return b, nil
 }
@@ -120,11 +126,13 @@ func (b *broker) run() {
 	defer unix.Close(b.listener)
 	defer func() { b.view.close() }()
 	defer b.endSockets()
+	defer b.closePipes()
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
 	var n notification
 	for {
-		_, err := unix.Poll(fds, -1)
+		_, err := unix.Poll(fds, b.patience())
+		b.tryPipes()
 		switch {
 		case err == unix.EINTR:
 		case err != nil, fds[1].Revents != 0:
@@ -235,6 +243,9 @@ func (b *broker) open(n *notification, m name) (int, error) {
 func (b *broker) handle(n *notification) reply {
 	if c := metadataCallOf(n.nr); c != nil {
 		return failed(b.metadata(n, c))
+	}
+	if c := fileCallOf(n.nr); c != nil {
+		return b.file(n, c)
 	}
 	switch n.nr {
 	case unix.SYS_CONNECT, unix.SYS_BIND:

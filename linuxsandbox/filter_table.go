@@ -228,6 +228,20 @@ var filterTable = []rule{
 		"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
 	}, only: filesAsked, do: ask,
 		why: "owning a file is enough to change these, wherever it lies and however it was opened; file_setattr is newer than the table"},
+
+	// Changes of files by name. Landlock grants none where protected names may lie.
+	{calls: []string{"open"}, only: filesAsked, when: []test{{arg: 1, mask: unix.O_ACCMODE | writeIntent, in: []uint32{0}, not: true}}, do: ask,
+		why: "may make or change a file; an open for reading is Landlock's alone"},
+	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | writeIntent, in: []uint32{0}, not: true}}, do: ask,
+		why: "the same"},
+	{calls: []string{"openat2"}, only: filesAsked, do: ask,
+		why: "the same; its flags lie in memory"},
+	{calls: []string{
+		"creat", "truncate", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2",
+		"link", "linkat", "symlink", "symlinkat", "mknod", "mknodat",
+	}, only: filesAsked, do: ask,
+		why: "make, remove, replace and move names, which can be protected ones"},
+
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
 		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},
 

@@ -64,7 +64,7 @@ func (a Access) rights() uint64 {
 	switch a {
 	case AccessList:
 		return ll.AccessFSReadDir
-	case AccessRead:
+	case AccessRead, AccessBrokered:
 		return fsRead
 	case AccessWrite:
 		return fsRead | fsWrite
@@ -116,7 +116,7 @@ func addRule(ruleset int, rule Rule, handledFS uint64) error {
 	fd, err := openRoot(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
-		if rule.Optional && (gone || rule.Access != AccessWrite && errors.Is(err, unix.ELOOP)) {
+		if rule.Optional && (gone || rule.Access != AccessWrite && rule.Access != AccessBrokered && errors.Is(err, unix.ELOOP)) {
 			return nil // left shut
 		}
 		return rootError(rule, err)

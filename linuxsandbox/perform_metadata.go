@@ -34,7 +34,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
 	if !n.valid(b.listener) {
 		return unix.ESRCH // nobody is left to read it
 	}
-	if d := b.judge(fd, &st); d != nil {
+	if d := b.judge(n, fd, &st); d != nil {
 		d.Operation, d.Errno = c.name, "EPERM"
 		if b.keep == 0 && int(st.Uid) != unix.Geteuid() {
 			d.Moot, d.MootReason = true, "the file is another user's"
@@ -62,7 +62,7 @@ func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, e
 
 // judge says why the policy does not let metadata of the open file change, or
 // nil. The file's name comes from the kernel.
-func (b *broker) judge(fd int, st *unix.Stat_t) *sandbox.Denial {
+func (b *broker) judge(n *notification, fd int, st *unix.Stat_t) *sandbox.Denial {
 	path := b.view.policyPath(fd)
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
@@ -77,13 +77,18 @@ func (b *broker) judge(fd int, st *unix.Stat_t) *sandbox.Denial {
 		path = strings.TrimSuffix(path, " (deleted)")
 	}
 	judged := b.policy.JudgeWrite(path)
-	if judged.Allowed {
-		return nil
-	}
 	if judged.Kind == sandbox.KindProtected {
 		d.Kind = judged.Kind
 	}
-	return d
+	if !judged.Allowed {
+		return d
+	}
+	if !b.protection.brokered(path) {
+		return nil
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	return b.refusesFile(n, path, st)
 }
 
 // fileOf reads which file a call is about.

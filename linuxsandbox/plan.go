@@ -218,7 +218,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 				"), and the broker is not there: " + notifyLayer(f).Reason,
 		})
 	}
-	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 {
+	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker {
 		w := sandbox.Weakness{
 			ID:   "protected",
 			What: "a command can change these protected names inside the write roots: " + list(names),
@@ -238,7 +238,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 			Remedy: "name the files or folders as absolute paths",
 		})
 	}
-	if own := ownInside(p); len(own) > 0 {
+	if own := ownInside(p); len(own) > 0 && !f.Broker {
 		out = append(out, sandbox.Weakness{
 			ID:   "own-binaries",
 			What: "a command can change codeagent's own files while it runs: " + list(own) + "; they are put back when it ends",

@@ -24,6 +24,10 @@ type prepared struct {
 	group bool
 	// own are codeagent's own paths inside write roots, to watch and restore.
 	own []string
+	// folders are the write roots that are folders.
+	folders []string
+	// protection is what the broker holds; nothing where there is none.
+	protection protection
 
 	layers     []sandbox.Layer
 	weaknesses []sandbox.Weakness
@@ -73,7 +77,20 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if f.Namespaces {
 		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
 	}
+	if f.Broker {
+		out.leaveToBroker(p)
+	}
 	return out, nil
+}
+
+// leaveToBroker takes the rights to write off the roots that the broker holds.
+func (p *prepared) leaveToBroker(policy sandbox.Policy) {
+	p.protection = planProtection(policy, p.folders)
+	for i, rule := range p.spec.Rules {
+		if rule.Access == AccessWrite && slices.Contains(p.protection.guarded, rule.Path) {
+			p.spec.Rules[i].Access = AccessBrokered
+		}
+	}
 }
 
 // checkOwn refuses a write root that holds one of codeagent's own directories:
@@ -115,8 +132,11 @@ func (p *prepared) checkRules() error {
 		switch {
 		case err == nil:
 			if rule.Access == AccessWrite {
-				if mode := st.Mode & unix.S_IFMT; mode == unix.S_IFCHR || mode == unix.S_IFBLK {
+				switch st.Mode & unix.S_IFMT {
+				case unix.S_IFCHR, unix.S_IFBLK:
 					rule.Access = AccessDevice
+				case unix.S_IFDIR:
+					p.folders = append(p.folders, rule.Path)
 				}
 				p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
 			}
@@ -150,7 +170,7 @@ func parentExists(path string) bool {
 
 func rootError(rule Rule, err error) error {
 	what := "read root"
-	if rule.Access == AccessWrite {
+	if rule.Access == AccessWrite || rule.Access == AccessBrokered {
 		what = "write root"
 	}
 	if errors.Is(err, unix.ELOOP) {

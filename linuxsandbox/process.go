@@ -70,10 +70,12 @@ type process struct {
 	backend *Backend
 	keeper  *keeperProcess
 	policy  sandbox.Policy
-	broker  *broker // nil where the filter asks nothing
-	guards  []*guard
-	holders []*holder
-	group   *commandGroup // nil where no limit needs one
+	// protection is what the broker holds of policy.
+	protection protection
+	broker     *broker // nil where the filter asks nothing
+	guards     []*guard
+	holders    []*holder
+	group      *commandGroup // nil where no limit needs one
 
 	done chan struct{} // closed when everything is gone
 	// The rest is written before done is closed, and read after.

@@ -54,8 +54,8 @@ func restrict(s *Spec) (*restricted, *failure) {
 	if err := forbidCores(); err != nil {
 		return nil, fail("rlimits", err)
 	}
-	// Behind the filter its calls would be questions to a broker that is not there yet.
-	if err := testNetwork(s); err != nil {
+	// Behind the filter these calls would be questions to a broker that is not there yet.
+	if err := errors.Join(testNetwork(s), testLandlock(s)); err != nil {
 		return nil, fail("self-test", err)
 	}
 	if err := r.filter(s); err != nil {

@@ -84,6 +84,9 @@ const (
 	AccessRead Access = "read"
 	// AccessWrite is AccessRead and every change but making device nodes.
 	AccessWrite Access = "write"
+	// AccessBrokered is AccessRead for a write root in which the broker makes
+	// every change.
+	AccessBrokered Access = "brokered"
 	// AccessDevice reads, writes and controls one device node.
 	AccessDevice Access = "device"
 	// accessTerminals is AccessDevice for a whole folder, of terminals that the
@@ -153,7 +156,7 @@ func (s *Spec) validate() error {
 	for _, r := range s.Rules {
 		switch r.Access {
 		case AccessList, AccessRead, AccessDevice:
-		case AccessWrite:
+		case AccessWrite, AccessBrokered:
 			if why := neverWritable(r.Path); why != "" {
 				return fmt.Errorf("write rule for %q: %s", r.Path, why)
 			}

@@ -43,7 +43,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	}
 	spec := ready.spec
 	spec.Command = command
-	proc.policy = p
+	proc.policy, proc.protection = p, ready.protection
 	if spec.Mounts != nil {
 		spec.Mounts.forCommand(cmd)
 	}
@@ -288,7 +288,10 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		return err
 	}
 	if spec.Ask {
-		o := brokerOptions{policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet}
+		o := brokerOptions{
+			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
+			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet,
+		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)
 		}

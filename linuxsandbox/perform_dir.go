@@ -1,0 +1,123 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls about one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
+
+// entry answers them.
+func (b *broker) entry(n *notification, c *fileCall) reply {
+	m, err := c.first(n)
+	text := ""
+	if c.kind == kindSymlink && err == nil {
+		text = m.path
+		m, err = c.second(n)
+	}
+	if err != nil {
+		return unresolved(err)
+	}
+	s, err := b.spot(n, m)
+	if err != nil {
+		return unresolved(err)
+	}
+	defer s.close()
+	folder := c.kind == kindMkdir || c.kind == kindRmdir || c.kind == kindUnlink && c.flags(n)&unix.AT_REMOVEDIR != 0
+	if s.odd() || s.slash && !folder || !b.protection.brokered(s.full()) {
+		return proceed
+	}
+	switch c.kind {
+	case kindRmdir, kindUnlink:
+		return b.remove(n, c, s)
+	}
+	return b.add(n, c, s, text)
+}
+
+// remove takes an entry away.
+func (b *broker) remove(n *notification, c *fileCall, s spot) reply {
+	flags := 0
+	if c.kind == kindRmdir {
+		flags = unix.AT_REMOVEDIR
+	} else if f := c.flags(n); f == unix.AT_REMOVEDIR {
+		flags = unix.AT_REMOVEDIR
+	} else if f != 0 {
+		return failed(unix.EINVAL)
+	}
+	st, err := s.stat()
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	if d := b.refusesEntry(n, s, &st, false); d != nil {
+		return b.refuse(n, d, c.name, unix.EPERM)
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	if err = unix.Unlinkat(s.dir, s.last, flags); err == nil {
+		b.session.own.removed(&st)
+	}
+	return failed(errnoOf(err))
+}
+
+// add makes an entry. What is there already is told before what is protected, as
+// mkdir -p needs it.
+func (b *broker) add(n *notification, c *fileCall, s spot, text string) reply {
+	if _, err := s.stat(); err == nil {
+		return failed(unix.EEXIST)
+	}
+	d := b.refusesPath(n, s.full())
+	if d == nil && c.kind == kindSymlink && b.protection.leads(s.full()) {
+		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.full()}
+	}
+	if d != nil {
+		return b.refuse(n, d, c.name, unix.EPERM)
+	}
+	err := b.make(n, c, s, text)
+	if err == nil {
+		b.made(s)
+	}
+	return failed(errnoOf(err))
+}
+
+func (b *broker) make(n *notification, c *fileCall, s spot, text string) error {
+	if c.kind == kindSymlink {
+		if !n.valid(b.listener) {
+			return unix.ESRCH
+		}
+		return unix.Symlinkat(text, s.dir, s.last)
+	}
+	m, err := b.modeFor(n, c.flags(n))
+	if err != nil {
+		return err
+	}
+	if c.kind == kindMkdir {
+		err = unix.Mkdirat(s.dir, s.last, m.mode)
+	} else {
+		err = makeNode(s, c.flags(n)&unix.S_IFMT, m.mode)
+	}
+	if err != nil {
+		return err
+	}
+	return m.complete(s)
+}
+
+// makeNode makes what is no folder and no link.
+func makeNode(s spot, kind, mode uint32) error {
+	switch kind {
+	case 0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK:
+		return unix.Mknodat(s.dir, s.last, kind|mode, 0)
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return unix.EPERM // nothing needs device nodes
+	}
+	return unix.EINVAL
+}
+
+// stat looks at the entry itself.
+func (s spot) stat() (st unix.Stat_t, err error) {
+	err = unix.Fstatat(s.dir, s.last, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return st, err
+}

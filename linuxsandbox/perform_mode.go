@@ -1,0 +1,87 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file that is made has the mode that the umask of its maker leaves. The
+// broker's umask is that of all threads of codeagent, and giving a thread its own
+// is refused in containers. Mostly it is the caller's too. Where it is not, the
+// file is made with no more than the caller would leave, and then given the rest.
+
+// newMode is the mode of a file to be made.
+type newMode struct {
+	mode uint32
+	// rest: the broker's umask takes away what the caller's does not.
+	rest bool
+}
+
+// modeFor is what the caller of n, which still waits, makes of mode.
+func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
+	mask, err := umaskOf(strconv.Itoa(int(n.tid)))
+	if err != nil || !n.valid(b.listener) {
+		return newMode{}, unix.ESRCH
+	}
+	if b.umask < 0 {
+		own, err := umaskOf("self")
+		if err != nil {
+			return newMode{}, err
+		}
+		b.umask = int(own)
+	}
+	// What would make a program run with other rights is left out.
+	mode &= 0o1777
+	if int(mask) == b.umask {
+		return newMode{mode: mode}, nil
+	}
+	mode &^= mask
+	return newMode{mode: mode, rest: mode&uint32(b.umask) != 0}, nil
+}
+
+// umaskOf reads a umask out of /proc.
+func umaskOf(thread string) (uint32, error) {
+	status, err := readSmall("/proc/" + thread + "/status")
+	if err != nil {
+		return 0, err
+	}
+	mask, err := strconv.ParseUint(statusField(status, "Umask:"), 8, 32)
+	return uint32(mask), err
+}
+
+// create makes a file and opens it.
+func (b *broker) create(n *notification, dir int, last string, flags int, mode uint32) (int, error) {
+	m, err := b.modeFor(n, mode)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Openat(dir, last, flags, m.mode)
+	if err == nil && m.rest {
+		err = unix.Fchmod(fd, m.mode)
+		if err != nil {
+			unix.Close(fd)
+		}
+	}
+	return fd, err
+}
+
+// complete gives an entry that was just made its whole mode. A folder may have
+// inherited the bit that hands its group on.
+func (m newMode) complete(s spot) error {
+	if !m.rest {
+		return nil
+	}
+	fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), m.mode|st.Mode&unix.S_ISGID)
+}

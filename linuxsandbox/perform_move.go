@@ -1,0 +1,261 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strconv"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls about two names: rename and link.
+
+// moving is a rename or link whose names were found.
+type moving struct {
+	from, to spot
+	// old is what stands at from, over what stands at to, if something does.
+	old, over    unix.Stat_t
+	there        bool
+	flags        uint32
+	fromIn, toIn bool // brokered
+}
+
+// rename answers rename, renameat and renameat2.
+func (b *broker) rename(n *notification, c *fileCall) reply {
+	m := &moving{flags: c.flags(n)}
+	one, err := c.first(n)
+	if err != nil {
+		return unresolved(err)
+	}
+	two, err := c.second(n)
+	if err != nil {
+		return unresolved(err)
+	}
+	if m.from, err = b.spot(n, one); err != nil {
+		return unresolved(err)
+	}
+	defer m.from.close()
+	if m.to, err = b.spot(n, two); err != nil {
+		return unresolved(err)
+	}
+	defer m.to.close()
+	m.fromIn, m.toIn = b.protection.brokered(m.from.full()), b.protection.brokered(m.to.full())
+	switch {
+	case m.from.odd() || m.to.odd() || !m.fromIn && !m.toIn || m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
+		return proceed
+	case !b.protection.writable(m.from.path) || !b.protection.writable(m.to.path):
+		return proceed // Landlock wants a right at both ends
+	}
+	if m.old, err = m.from.stat(); err != nil {
+		return failed(errnoOf(err))
+	}
+	m.over, err = m.to.stat()
+	if m.there = err == nil; !m.there && err != unix.ENOENT {
+		return failed(errnoOf(err))
+	}
+	return b.renameJudged(n, c, m)
+}
+
+func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
+	exchange := m.flags&unix.RENAME_EXCHANGE != 0
+	folder := isFolder(&m.old) || exchange && m.there && isFolder(&m.over)
+	switch {
+	case exchange && !m.there:
+		return failed(unix.ENOENT)
+	case m.flags == unix.RENAME_NOREPLACE && m.there:
+		return failed(unix.EEXIST)
+	case (m.from.slash || m.to.slash) && !isFolder(&m.old):
+		return failed(unix.ENOTDIR)
+	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !folder && !exchange:
+		return reply{} // two names of one file: nothing is to be done
+	case folder && m.fromIn != m.toIn && (m.toIn || exchange):
+		// What a folder holds that was filled outside of a brokered root nobody
+		// has judged: mv copies then, one file after the other.
+		return failed(unix.EXDEV)
+	}
+	if d := b.refusesRename(n, m, exchange); d != nil {
+		return b.refuse(n, d, c.name, unix.EPERM)
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	err := unix.Renameat2(m.from.dir, m.from.last, m.to.dir, m.to.last, uint(m.flags))
+	if err == unix.EXDEV {
+		err = b.onHost(m, func(from, to int) error {
+			return unix.Renameat2(from, m.from.last, to, m.to.last, uint(m.flags))
+		})
+	}
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	if m.there && !exchange {
+		b.session.own.removed(&m.over)
+	}
+	// A folder that is called .git now is no repository of the session's making,
+	// unless it was one before.
+	if !m.there && !(isFolder(&m.old) && m.to.last == gitDir) {
+		b.made(m.to)
+	}
+	return reply{}
+}
+
+// refusesRename says why m may not be done, or nil.
+func (b *broker) refusesRename(n *notification, m *moving, exchange bool) *sandbox.Denial {
+	if d := b.refusesEntry(n, m.from, &m.old, exchange); d != nil {
+		return d
+	}
+	if m.there {
+		if d := b.refusesEntry(n, m.to, &m.over, true); d != nil {
+			return d
+		}
+	} else if d := b.refusesPath(n, m.to.full()); d != nil {
+		return d
+	}
+	if d := b.refusesArrival(m.from, &m.old, m.to.full()); d != nil || !exchange {
+		return d
+	}
+	return b.refusesArrival(m.to, &m.over, m.from.full())
+}
+
+// refusesArrival says why what stands at s may not get the name to, or nil.
+func (b *broker) refusesArrival(s spot, st *unix.Stat_t, to string) *sandbox.Denial {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return b.refusesMove(s, to)
+	case unix.S_IFLNK:
+		if b.protection.leads(to) {
+			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: to}
+		}
+	}
+	return nil
+}
+
+// link answers link and linkat. A second name is a second way to change a file,
+// so what has one made must itself be open to change.
+func (b *broker) link(n *notification, c *fileCall) reply {
+	flags := c.flags(n)
+	one, err := c.first(n)
+	if err != nil {
+		return unresolved(err)
+	}
+	two, err := c.second(n)
+	if err != nil {
+		return unresolved(err)
+	}
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return failed(unix.EINVAL)
+	}
+	one.itself = one.path == "" && flags&unix.AT_EMPTY_PATH != 0
+	t, err := b.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	if err != nil {
+		return unresolved(err)
+	}
+	defer t.close()
+	to, err := b.spot(n, two)
+	if err != nil {
+		return unresolved(err)
+	}
+	defer to.close()
+	if to.odd() || to.slash || !b.protection.brokered(t.path) && !b.protection.brokered(to.full()) || t.spot.slash {
+		return proceed
+	}
+	if t.fd < 0 {
+		return failed(unix.ENOENT)
+	}
+	if isFolder(&t.st) {
+		return failed(unix.EPERM)
+	}
+	if kernelFile(t.fd) || b.protection.outside(t.path) || !b.protection.writable(to.path) {
+		return proceed // Landlock wants a right at both ends
+	}
+	if _, err := to.stat(); err == nil {
+		return failed(unix.EEXIST)
+	}
+	if d := b.refusesLink(n, t, to); d != nil {
+		return b.refuse(n, d, c.name, unix.EPERM)
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	if err := b.linkTo(t, to); err != nil {
+		return failed(errnoOf(err))
+	}
+	b.made(to)
+	return reply{}
+}
+
+// source finds the file that gets another name.
+func (b *broker) source(n *notification, m name, follow bool) (*target, error) {
+	if !m.itself {
+		return b.target(n, m, follow)
+	}
+	t := &target{spot: spot{dir: -1}}
+	var err error
+	if t.fd, err = b.open(n, m); err != nil {
+		return nil, err
+	}
+	if err = unix.Fstat(t.fd, &t.st); err != nil {
+		t.close()
+		return nil, err
+	}
+	t.path = b.view.policyPath(t.fd)
+	return t, nil
+}
+
+func (b *broker) refusesLink(n *notification, t *target, to spot) *sandbox.Denial {
+	if d := b.refusesFile(n, t.path, &t.st); d != nil {
+		return d
+	}
+	if d := b.refusesPath(n, to.full()); d != nil {
+		return d
+	}
+	return b.refusesArrival(t.spot, &t.st, to.full())
+}
+
+// linkTo gives the open file t the name to.
+func (b *broker) linkTo(t *target, to spot) error {
+	if t.st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if t.spot.dir < 0 {
+			return unix.EPERM
+		}
+		return unix.Linkat(t.spot.dir, t.spot.last, to.dir, to.last, 0)
+	}
+	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.fd), to.dir, to.last, unix.AT_SYMLINK_FOLLOW)
+}
+
+// onHost does what failed because two folders are on different mounts for the
+// command, where each is a folder of the same name on the host too.
+func (b *broker) onHost(m *moving, do func(from, to int) error) error {
+	if b.mounts == nil {
+		return unix.EXDEV
+	}
+	from, err := hostFolder(m.from)
+	if err != nil {
+		return unix.EXDEV
+	}
+	defer unix.Close(from)
+	to, err := hostFolder(m.to)
+	if err != nil {
+		return unix.EXDEV
+	}
+	defer unix.Close(to)
+	return do(from, to)
+}
+
+// hostFolder opens the host's folder of the name of s, if it is the very same.
+func hostFolder(s spot) (int, error) {
+	fd, err := openRoot(s.path)
+	if err != nil {
+		return -1, err
+	}
+	var a, b unix.Stat_t
+	if unix.Fstat(fd, &a) == nil && unix.Fstat(s.dir, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {
+		return fd, nil
+	}
+	unix.Close(fd)
+	return -1, unix.EXDEV
+}
+
+func isFolder(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }

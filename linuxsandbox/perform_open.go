@@ -1,0 +1,305 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter asks about every open that may change something, and about every
+// openat2, whose flags lie in memory. What lies in a brokered write root
+// (protect.go) is judged, opened by the broker and handed in. Everything else
+// proceeds: the path may name another file by the time the kernel reads it, but
+// none that Landlock would let it write, since Landlock grants no such right in
+// a brokered root or outside of all roots.
+
+// opening is an open whose arguments were read.
+type opening struct {
+	call  string
+	name  name
+	flags uint64
+	mode  uint32
+	// resolve are openat2's limits on where the name may lead.
+	resolve uint64
+}
+
+// writeIntent are the flags of an open that may change something, beside those
+// of the access mode. O_TMPFILE is more than one bit; this is the one of its own.
+const (
+	openTmpfile = 0o20000000
+	writeIntent = unix.O_CREAT | unix.O_TRUNC | openTmpfile
+)
+
+// Flags of an open that are its file's own, and so the broker's to pass on.
+const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC |
+	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
+
+// openFile answers open, openat, openat2 and creat.
+func (b *broker) openFile(n *notification, c *fileCall) reply {
+	o, err := openingOf(n, c)
+	if err != nil {
+		return unresolved(err)
+	}
+	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&writeIntent == 0 {
+		return proceed // it changes nothing, and what may be read Landlock knows
+	}
+	return b.openJudged(n, o)
+}
+
+// proceed is the reply of a call that only reaches what it may.
+var proceed = reply{proceed: true}
+
+// unresolved answers a call whose file was not found. What the caller would be
+// told by itself it is told here: letting it proceed, it could find the file
+// made meanwhile, and be refused it by Landlock.
+func unresolved(err error) reply {
+	switch errno := errnoOf(err); errno {
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG, unix.EBADF, unix.EFAULT, unix.EXDEV, unix.EAGAIN:
+		return failed(errno)
+	}
+	return proceed
+}
+
+// openingOf reads the arguments of an open.
+func openingOf(n *notification, c *fileCall) (*opening, error) {
+	o := &opening{call: c.name}
+	switch c.kind {
+	case kindCreat:
+		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.args[c.arg])
+	case kindOpenat2:
+		// A later kernel's struct open_how is longer; what it adds is unknown here.
+		const size = 24
+		if n.args[c.arg+1] < size {
+			return nil, unix.EINVAL
+		}
+		raw, err := readMemory(int(n.tid), n.args[c.arg], size)
+		if err != nil {
+			return nil, err
+		}
+		o.flags, o.mode = binary.NativeEndian.Uint64(raw), uint32(binary.NativeEndian.Uint64(raw[8:]))
+		o.resolve = binary.NativeEndian.Uint64(raw[16:])
+	default:
+		o.flags, o.mode = uint64(uint32(n.args[c.arg])), uint32(n.args[c.arg+1])
+	}
+	var err error
+	o.name, err = c.first(n)
+	return o, err
+}
+
+// openJudged opens what o means, or says what becomes of the call.
+func (b *broker) openJudged(n *notification, o *opening) reply {
+	if o.flags&openTmpfile != 0 {
+		return b.openTemporary(n, o)
+	}
+	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
+	// The host may make the file between the look and the creation.
+	for range 16 {
+		t, err := b.openTarget(n, o, follow)
+		if err != nil {
+			return unresolved(err)
+		}
+		a, again := b.openThis(n, o, t, exclusive)
+		t.close()
+		if !again {
+			return a
+		}
+	}
+	return failed(unix.EAGAIN)
+}
+
+func (b *broker) openTarget(n *notification, o *opening, follow bool) (*target, error) {
+	if o.resolve != 0 {
+		return b.scopedTarget(n, o.name, follow, o.resolve)
+	}
+	return b.target(n, o.name, follow)
+}
+
+// openThis opens the target. again: it is not what it was any more.
+func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
+	if !b.protection.brokered(t.path) {
+		return proceed, false
+	}
+	// The kernel refuses these before any look at rights.
+	if t.spot.slash || t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+		return proceed, false
+	}
+	if t.fd < 0 {
+		if o.flags&unix.O_CREAT == 0 {
+			return failed(unix.ENOENT), false
+		}
+		return b.openNew(n, o, t, exclusive)
+	}
+	if exclusive {
+		return failed(unix.EEXIST), false
+	}
+	kind := t.st.Mode & unix.S_IFMT
+	switch {
+	case kind == unix.S_IFLNK:
+		return failed(unix.ELOOP), false
+	case kind == unix.S_IFDIR:
+		return failed(unix.EISDIR), false
+	case o.flags&unix.O_DIRECTORY != 0:
+		return failed(unix.ENOTDIR), false
+	case kind == unix.S_IFSOCK:
+		return failed(unix.ENXIO), false
+	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
+		return proceed, false // a device: Landlock refuses it
+	case kernelFile(t.fd):
+		return proceed, false
+	}
+	if d := b.refusesFile(n, t.path, &t.st); d != nil {
+		return b.refuse(n, d, o.call, unix.EACCES), false
+	}
+	return b.openOld(n, o, t), false
+}
+
+// openOld opens a file that is there. It never waits: a file may be held up by a
+// lease, a pipe by the lack of a reader.
+func (b *broker) openOld(n *notification, o *opening, t *target) reply {
+	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), flags, 0)
+	waits := o.flags&unix.O_NONBLOCK == 0
+	if err == unix.ENXIO && waits && t.st.Mode&unix.S_IFMT == unix.S_IFIFO {
+		pipe := waitingPipe{call: *n, fd: t.fd, flags: flags, cloexec: o.cloexec()}
+		t.fd = -1
+		return b.wait(pipe)
+	}
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	defer unix.Close(fd)
+	if waits {
+		if err := setBlocking(fd); err != nil {
+			return failed(errnoOf(err))
+		}
+	}
+	return n.give(b.listener, fd, o.cloexec())
+}
+
+// openNew makes the file.
+func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
+	if d := b.refusesPath(n, t.path); d != nil {
+		return b.refuse(n, d, o.call, unix.EACCES), false
+	}
+	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := b.create(n, t.spot.dir, t.spot.last, flags, o.mode)
+	if err == unix.EEXIST && !exclusive {
+		return reply{}, true
+	}
+	if err != nil {
+		return failed(errnoOf(err)), false
+	}
+	defer unix.Close(fd)
+	b.made(t.spot)
+	return n.give(b.listener, fd, o.cloexec()), false
+}
+
+// openTemporary makes a file without a name (O_TMPFILE).
+func (b *broker) openTemporary(n *notification, o *opening) reply {
+	if o.resolve != 0 {
+		return failed(unix.EOPNOTSUPP) // as on a file system that has none
+	}
+	o.name.noFollow = o.flags&unix.O_NOFOLLOW != 0
+	dir, err := b.open(n, o.name)
+	if err != nil {
+		return unresolved(err)
+	}
+	defer unix.Close(dir)
+	path := b.view.policyPath(dir)
+	if !b.protection.brokered(path + "/-") {
+		return proceed
+	}
+	if d := b.refusesPath(n, path); d != nil {
+		return b.refuse(n, d, o.call, unix.EACCES)
+	}
+	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
+	fd, err := b.create(n, dir, ".", flags, o.mode)
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	defer unix.Close(fd)
+	return n.give(b.listener, fd, o.cloexec())
+}
+
+// truncate answers truncate.
+func (b *broker) truncate(n *notification, c *fileCall) reply {
+	m, err := c.first(n)
+	if err != nil {
+		return unresolved(err)
+	}
+	size := int64(n.args[c.arg])
+	t, err := b.target(n, m, true)
+	if err != nil {
+		return unresolved(err)
+	}
+	defer t.close()
+	switch {
+	case !b.protection.brokered(t.path), t.spot.slash, t.spot.odd():
+		return proceed
+	case t.fd < 0:
+		return failed(unix.ENOENT)
+	case t.st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return failed(unix.EISDIR)
+	case t.st.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
+		return failed(unix.EINVAL)
+	case kernelFile(t.fd):
+		return proceed
+	}
+	if d := b.refusesFile(n, t.path, &t.st); d != nil {
+		return b.refuse(n, d, c.name, unix.EACCES)
+	}
+	if most := b.policy.Limits.FileSize; most > 0 && size > most {
+		return failed(unix.EFBIG)
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	defer unix.Close(fd)
+	return failed(errnoOf(unix.Ftruncate(fd, size)))
+}
+
+func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
+
+// setBlocking undoes O_NONBLOCK.
+func setBlocking(fd int) error {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_NONBLOCK)
+	}
+	return err
+}
+
+// kernelFile reports whether an open file is the kernel's own and only looks
+// like one: what it does depends on who opens it.
+func kernelFile(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil {
+		return true
+	}
+	switch fs.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEVPTS_SUPER_MAGIC,
+		unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.SELINUX_MAGIC:
+		return true
+	}
+	return false
+}
+
+// refuse writes a refusal down and answers it.
+func (b *broker) refuse(n *notification, d *sandbox.Denial, call string, errno unix.Errno) reply {
+	d.Operation, d.Errno = call, unix.ErrnoName(errno)
+	b.log.add(n, *d)
+	return failed(errno)
+}

@@ -1,0 +1,151 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls that make, remove or replace a name are about the folder it stands in;
+// an open may be about a file that is there or about one to be made. Here a name
+// becomes an open folder with the last part of the name left over.
+
+// spot is where a name stands.
+type spot struct {
+	dir  int // a reference to the folder
+	last string
+	// slash: one follows the name, which can then only be a folder's.
+	slash bool
+	// path is what the folder is called in the policy. It does not begin with a
+	// slash when it has no name there.
+	path string
+}
+
+// odd reports a name that is no entry of the folder: "/", ".", "..". Whatever is
+// asked of one fails in the kernel before any look at rights, or is about a
+// folder, which can be neither opened for writing nor made again.
+func (s spot) odd() bool { return s.last == "" || s.last == "." || s.last == ".." }
+
+// full is what the name itself is called in the policy.
+func (s spot) full() string {
+	if s.path == "/" {
+		return "/" + s.last
+	}
+	return s.path + "/" + s.last
+}
+
+func (s spot) close() { unix.Close(s.dir) }
+
+// spot finds where m stands. The folder must be there, the name need not.
+func (b *broker) spot(n *notification, m name) (spot, error) {
+	head, last, slash := cutName(m.path)
+	if m.path == "" {
+		return spot{}, unix.ENOENT
+	}
+	dir, err := b.open(n, name{dir: m.dir, path: head})
+	if err != nil {
+		return spot{}, err
+	}
+	return spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}, nil
+}
+
+// cutName takes the last part off a path. What is left ends in a slash, so that
+// only a folder answers to it, and is never empty.
+func cutName(path string) (head, last string, slash bool) {
+	trimmed := strings.TrimRight(path, "/")
+	slash = trimmed != path
+	if trimmed == "" {
+		return "/", "", slash
+	}
+	i := strings.LastIndexByte(trimmed, '/')
+	if i < 0 {
+		return "./", trimmed, slash
+	}
+	return trimmed[:i+1], trimmed[i+1:], slash
+}
+
+// target is what a call that follows links is about.
+type target struct {
+	// fd refers to what is there, -1: nothing is. Then it is to be made at spot.
+	fd int
+	st unix.Stat_t
+	// path is what it is called in the policy.
+	path string
+	spot spot
+}
+
+func (t *target) close() {
+	if t.fd >= 0 {
+		unix.Close(t.fd)
+	}
+	if t.spot.dir >= 0 {
+		t.spot.close()
+	}
+}
+
+// target finds what m means, through links in the last place if follow is set.
+// A link that leads to nothing is followed too.
+func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
+	for range maxLinks + 1 {
+		s, err := b.spot(n, m)
+		if err != nil {
+			return nil, err
+		}
+		t := &target{fd: -1, spot: s}
+		err = b.lookup(n, t, m, follow)
+		if err == unix.ENOENT && !s.odd() {
+			t.path = s.full()
+			return t, nil
+		}
+		if err != nil {
+			t.close()
+			return nil, err
+		}
+		if !follow || t.st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			t.path = b.view.policyPath(t.fd)
+			return t, nil
+		}
+		link, err := readLink(t.fd)
+		t.close()
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(link, "/") {
+			head, _, _ := cutName(m.path)
+			link = head + link
+		}
+		m.path = link
+	}
+	return nil, unix.ELOOP
+}
+
+// lookup opens what stands at t.spot: the link itself where one does. Only links
+// of /proc are followed here, since they have no text that leads anywhere.
+func (b *broker) lookup(n *notification, t *target, m name, follow bool) (err error) {
+	switch {
+	case t.spot.odd():
+		t.fd, err = b.open(n, m)
+	case !strings.HasPrefix(t.spot.path, procDir):
+		t.fd, err = openat2(t.spot.dir, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	default:
+		// What is called self there is the caller, not the broker.
+		t.fd, err = b.open(n, name{dir: m.dir, path: m.path, noFollow: !follow})
+	}
+	if err != nil {
+		t.fd = -1
+		return err
+	}
+	return unix.Fstat(t.fd, &t.st)
+}
+
+// readLink is where an open link leads.
+func readLink(fd int) (string, error) {
+	buf := make([]byte, maxPath)
+	n, err := unix.Readlinkat(fd, "", buf)
+	if err == nil && n == 0 {
+		err = unix.ENOENT
+	}
+	return string(buf[:max(n, 0)]), err
+}
