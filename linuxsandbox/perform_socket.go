@@ -112,15 +112,27 @@ func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
 		return failed(unix.EINVAL)
 	}
 	if len(addr) == 2 || addr[2] == 0 {
-		// Names without a file are the whole machine's. The kernel's own scope
-		// holds the command's calls and not the broker's.
-		return failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
+		return b.abstractCall(n, sock, addr)
 	}
 	path := cString(addr[2:])
 	if n.nr == unix.SYS_BIND {
 		return failed(b.bindPath(n, sock, path))
 	}
 	return b.connectPath(n, sock, path)
+}
+
+// abstractCall answers for a name without a file. It belongs to the socket's
+// network namespace: where that is not the host's, all who have names there are
+// commands of this session. Elsewhere displays and message buses have some, and
+// the kernel's own scope (Landlock) holds the command's calls, not the broker's.
+func (b *broker) abstractCall(n *notification, sock int, addr []byte) reply {
+	if b.hostNet == 0 || inNetwork(sock, b.hostNet) {
+		return failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
+	}
+	if n.nr == unix.SYS_BIND {
+		return failed(addressCall(unix.SYS_BIND, sock, addr))
+	}
+	return b.connect(n, sock, addr, unix.AF_UNIX)
 }
 
 // bindPath makes a socket's file and remembers it.

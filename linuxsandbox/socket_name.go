@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +37,7 @@ func (b *broker) socketName(n *notification) reply {
 		return goOn
 	}
 	un, ok := sa.(*unix.SockaddrUnix)
-	if !ok {
+	if !ok || strings.HasPrefix(un.Name, "@") { // a name without a file is its own
 		return goOn
 	}
 	called, ok := b.session.sockets.calledBy(cookie, un.Name)
