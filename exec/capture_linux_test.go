@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,8 +36,8 @@ func capture(t *testing.T) {
 	}
 	defer backend.Close()
 	all := readCaptures(t)
-	for _, c := range outputCases {
-		if c.asRoot != (os.Geteuid() == 0) || !strings.Contains(c.name, *onlyCases) {
+	for _, c := range slices.Concat(outputCases, ownNetCases) {
+		if c.kept || c.asRoot != (os.Geteuid() == 0) || !strings.Contains(c.name, *onlyCases) {
 			continue
 		}
 		in := captureOne(t, backend, c, false)

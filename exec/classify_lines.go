@@ -124,7 +124,9 @@ func warns(line string) bool {
 type table struct {
 	phrase, verb, call, ruby, logMatch, syscalls, special *regexp.Regexp
 	hosts                                                 []hostShape
-	url                                                   *regexp.Regexp
+	url, peer, loopback                                   *regexp.Regexp
+	// Whose words a line has; some programs have neither.
+	bySystem, byPeer *regexp.Regexp
 }
 
 var shapes = sync.OnceValue(func() *table {
@@ -139,6 +141,10 @@ var shapes = sync.OnceValue(func() *table {
 		syscalls: regexp.MustCompile(`(?i)\b(ptrace|unshare|setns|keyctl|io_uring_setup|userfaultfd|process_vm_readv|pidfd_getfd|add_key|kcmp)\b.*operation not permitted`),
 		special:  regexp.MustCompile(`unable to open database(?: file)? "([^"]+)"|Could not create output file \(([^)]+)\)|AccessDeniedException: (.+)$`),
 		hosts:    hostShapes(),
+		bySystem: regexp.MustCompile(refusedWords + `|\b(?:EPERM|EACCES|ENETUNREACH|EHOSTUNREACH)\b`),
+		byPeer:   regexp.MustCompile(`(?i:connection refused|ECONNREFUSED)`),
+		peer:     regexp.MustCompile(`(?:\bConnectionRefusedError: |<urlopen error |\bjava\.net\.ConnectException: |\bIO::Socket\S*: connect: |^failed: )(?:\[Errno \d+\] )?Connection refused`),
+		loopback: regexp.MustCompile(`(?:^|[^\w.:])\[?(127(?:\.\d{1,3}){3}|localhost|::1)\]?["']?\s*[:,/]\s*(\d{1,5})\b`),
 		url:      regexp.MustCompile(`\b(https?|ssh|git|ftp)://(?:[^/\s@'"]*@)?(\[[0-9a-fA-F:]+\]|[\w.-]+)(?::(\d+))?`),
 	}
 })

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -85,6 +86,11 @@ func (p paper) Access(name string, write bool) error {
 	return nil
 }
 
+// Listens: the host of the cases serves version 4.
+func (p paper) Listens(at netip.AddrPort) bool {
+	return at.Addr().Is4() && slices.Contains(listening, at.Port())
+}
+
 func newPaper(root bool) paper {
 	p := paper{modes: map[string]fs.FileMode{}, links: map[string]string{"/home/u/ws/link": "../out"}, root: root}
 	for _, dir := range []string{"/", "/home", "/home/u", "/home/u/ws", "/home/u/ws/sub", "/home/u/out", "/home/u/out/dir", "/home/u/out/empty",
@@ -154,7 +160,7 @@ func TestClassifyTable(t *testing.T) {
 	}
 	all := readCaptures(t)
 	var right, missed, wrong int
-	for _, c := range outputCases {
+	for _, c := range slices.Concat(outputCases, ownNetCases) {
 		o, ok := all[c.name]
 		if !ok {
 			t.Errorf("%s: no output is recorded", c.name)
@@ -185,7 +191,7 @@ func TestClassifyTable(t *testing.T) {
 			t.Errorf("%s: %s\n%.2000s%.2000s", c.name, problem, o.Stdout, o.Stderr)
 		}
 	}
-	t.Logf("%d cases; precision %d/%d, recall %d/%d", len(outputCases), right, right+wrong, right, right+missed)
+	t.Logf("%d cases; precision %d/%d, recall %d/%d", len(outputCases)+len(ownNetCases), right, right+wrong, right, right+missed)
 }
 
 // check says what is wrong with a verdict.
