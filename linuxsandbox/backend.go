@@ -142,7 +142,7 @@ func (b *Backend) tryNamespaces() error {
 		return err
 	}
 	b.session = s
-	f, err := b.tryKeeper(&mountPlan{Memory: true, Terminals: true})
+	f, err := b.tryKeeper(&mountPlan{Memory: true, Devices: true, Terminals: true})
 	if err != nil {
 		b.session = noSession
 		s.close()

@@ -213,7 +213,7 @@ func TestForeground(t *testing.T) {
 
 func foreground(t *testing.T, role string) {
 	master, slave := openTerminal(t)
-	cmd, _ := agentIn(t, role, `read x; echo "got $x"; echo ready; exec sleep 1000`)
+	cmd, _ := agentIn(t, role, `tty; read x; echo "got $x"; echo ready; exec sleep 1000`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -236,6 +236,7 @@ func foreground(t *testing.T, role string) {
 			}
 		}
 	}
+	expect(slave.Name()) // its own terminal is there under its name
 	expect("got a line")
 	expect("ready")
 	if _, err := master.WriteString("\x03"); err != nil {

@@ -34,6 +34,7 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 	if coveredBy(m.Writable, shmDir) {
 		m.Memory = false
 	}
+	m.planDevices(rules)
 	for _, path := range m.Writable {
 		m.show(path)
 	}
@@ -81,6 +82,9 @@ func (m *mountPlan) shownOtherwise(path string) string {
 	if m.Memory {
 		folders = append(folders, shmDir)
 	}
+	if m.Devices {
+		folders = append(folders, devDir)
+	}
 	inside := ""
 	for _, dir := range folders {
 		if dir != path && sandbox.Covers(dir, path) && len(dir) > len(inside) {
@@ -100,6 +104,7 @@ func (m *mountPlan) hide(path string) {
 func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	if cmd.Foreground {
 		m.Terminals = false // its terminal is one of the machine's
+		m.showTerminals(cmd.Stdin, cmd.Stdout, cmd.Stderr)
 	}
 	m.show(cmd.Dir)
 	if filepath.IsAbs(cmd.Path) {

@@ -18,7 +18,7 @@ import (
 //	copies of what stays writable are taken off (open_tree)
 //	everything becomes read-only (mount_setattr, recursive)
 //	the session's private folder is put over /tmp and /var/tmp,
-//	    a new tmpfs over /dev/shm, new terminals over /dev/pts, a new /proc
+//	    a new /dev with a new tmpfs as /dev/shm and new terminals, a new /proc
 //	the copies are put back, each where it was
 //	protected paths and the folders on the way to them are bound to themselves
 //	denied paths get an empty thing put over them
@@ -44,6 +44,8 @@ type mountPlan struct {
 	Hidden []string `json:"hidden,omitempty"`
 	// Memory asks for a writable /dev/shm.
 	Memory bool `json:"memory,omitempty"`
+	// Devices asks for a /dev with nothing of the machine's but what is Readable.
+	Devices bool `json:"devices,omitempty"`
 	// Terminals asks for terminals of its own instead of the machine's.
 	Terminals bool `json:"terminals,omitempty"`
 
@@ -104,6 +106,9 @@ func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
 	if err := setReadOnly(unix.AT_FDCWD, "/", 0); err != nil {
 		return -1, nil, err
 	}
+	if err := m.newDev(); err != nil {
+		return -1, nil, err
+	}
 	if rules, err = m.private(temps); err != nil {
 		return -1, nil, err
 	}
@@ -115,7 +120,7 @@ func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
 	if err := m.putAllBack(append(readable, writable...)); err != nil {
 		return -1, nil, err
 	}
-	for _, step := range []func() error{m.protect, m.hide} {
+	for _, step := range []func() error{m.closeDev, m.protect, m.hide} {
 		if err := step(); err != nil {
 			return -1, nil, err
 		}
@@ -250,12 +255,14 @@ func (m *mounter) private(temps []tree) ([]Rule, error) {
 		if err := (tree{fd: fd, path: ptsDir}).putAt(ptsDir); err != nil {
 			return nil, err
 		}
-		master, err := take(ptsDir + "/ptmx")
-		if err == nil {
-			err = master.putAt(ptmx)
-		}
-		if err != nil && !errors.Is(err, unix.ELOOP) { // /dev/ptmx may be a link to it
-			return nil, err
+		if !m.plan.Devices { // else it is a link
+			master, err := take(ptsDir + "/ptmx")
+			if err == nil {
+				err = master.putAt(ptmx)
+			}
+			if err != nil && !errors.Is(err, unix.ELOOP) { // as on most machines
+				return nil, err
+			}
 		}
 		rules = append(rules, Rule{Path: ptsDir, Access: accessTerminals}, Rule{Path: ptmx, Access: AccessDevice, Optional: true})
 	}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command with mounts gets a /dev with nothing in it but what its policy opens:
+// disks, other people's terminals and the sockets of system services are not even
+// there to be tried.
+
+const devDir = "/dev"
+
+// devLinks stand in every /dev.
+var devLinks = map[string]string{
+	"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
+	"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+}
+
+// planDevices asks for a /dev of its own, with what the rules open.
+func (m *mountPlan) planDevices(rules []Rule) {
+	if !present(devDir) || coveredBy(m.denied, devDir) {
+		return
+	}
+	m.Devices = true
+	for _, rule := range rules {
+		opens := rule.Access == AccessDevice || rule.Access == AccessRead && !sandbox.Covers(shmDir, rule.Path)
+		if opens && sandbox.Covers(devDir, rule.Path) {
+			m.show(rule.Path)
+		}
+	}
+}
+
+// showTerminals keeps the terminals among files in sight: a program asks for
+// the name of its own.
+func (m *mountPlan) showTerminals(files ...*os.File) {
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
+			m.show(pathOf(int(f.Fd())))
+		}
+	}
+}
+
+// newDev puts the new /dev over the machine's. It is writable until what belongs
+// into it is there.
+func (m *mounter) newDev() error {
+	if !m.plan.Devices {
+		return nil
+	}
+	const attrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
+	fd, err := newFilesystem("tmpfs", attrs, "mode=755")
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{shmDir, ptsDir} {
+		if err == nil {
+			err = makeEntry(fd, strings.TrimPrefix(dir, devDir+"/"), true)
+		}
+	}
+	for name, target := range devLinks {
+		if err == nil {
+			err = unix.Symlinkat(target, fd, name)
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return &os.PathError{Op: "furnish", Path: devDir, Err: err}
+	}
+	return tree{fd: fd, path: devDir, dir: true}.putAt(devDir)
+}
+
+// closeDev makes the new /dev itself read-only; what is mounted in it stays as
+// it is.
+func (m *mounter) closeDev() error {
+	if !m.plan.Devices {
+		return nil
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	return os.NewSyscallError("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, devDir, 0, &attr))
+}

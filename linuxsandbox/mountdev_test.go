@@ -1,0 +1,82 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestDevices runs TestDevicesInSetting in every setting.
+func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
+
+// TestDevicesInSetting: with mounts /dev holds what a command needs, what its
+// policy names, and nothing else.
+func TestDevicesInSetting(t *testing.T) {
+	if _, ok := currentSetting(t); !ok {
+		return
+	}
+	b := newBackend(t)
+	defer b.Close()
+	f, err := b.probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Namespaces {
+		return // Landlock alone keeps the devices shut there
+	}
+	const always = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
+	other := otherDevice(t)
+	unnamed := "none"
+	if other == ptmx {
+		unnamed = ""
+	}
+	named := sandbox.WorkspaceWrite(t.TempDir())
+	named.Write = append(named.Write, sandbox.Root{Path: other, Optional: true})
+	for _, row := range []struct {
+		name, script, want string
+		policy             sandbox.Policy
+	}{
+		{"what there is", `cd /dev; echo *`, always, sandbox.WorkspaceWrite(t.TempDir())},
+		{"read-only", `cd /dev; echo *`, always, sandbox.ReadOnly()},
+		{"a device that nobody named", `test ` + other + ` = /dev/ptmx || test -e ` + other + ` || echo none`, unnamed, sandbox.WorkspaceWrite(t.TempDir())},
+		{"a device by name", `test -c ` + other + ` && echo there`, "there", named},
+		{"use", `echo x >/dev/null; head -c1 /dev/zero | wc -c; head -c 3 /dev/urandom | wc -c; echo y >/dev/stdout; cat /dev/fd/0 </dev/null; echo z 2>/dev/null >/dev/full || echo full`,
+			"1\n3\ny\nfull", sandbox.WorkspaceWrite(t.TempDir())},
+		{"changes", `for do in 'rm /dev/null' 'mv /dev/zero /dev/z' 'touch /dev/new' 'ln -sf x /dev/fd' 'mkdir /dev/d'; do $do 2>/dev/null && echo "$do"; done; echo done`,
+			"done", sandbox.WorkspaceWrite(t.TempDir())},
+		{"shared memory", `echo x >/dev/shm/x && cat /dev/shm/x`, "x", sandbox.WorkspaceWrite(t.TempDir())},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, out := run(t, b, row.policy, sandbox.Command{
+				Path: "/bin/bash", Args: []string{"bash", "-c", row.script}, Dir: "/", Env: []string{"PATH=/bin:/usr/bin"},
+			})
+			if strings.TrimSpace(out) != strings.TrimSpace(row.want) {
+				t.Errorf("%q, want %q", out, row.want)
+			}
+		})
+	}
+}
+
+// otherDevice is a device of this machine that no command gets unasked.
+func otherDevice(t *testing.T) string {
+	t.Helper()
+	entries, err := os.ReadDir(devDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(devDir, e.Name())
+		always := slices.ContainsFunc(devices, func(d struct{ path, reason string }) bool { return d.path == path })
+		if e.Type()&fs.ModeCharDevice != 0 && !always && path != ptmx {
+			return path
+		}
+	}
+	return ptmx // a container's /dev holds no more than this: it is there
+}
