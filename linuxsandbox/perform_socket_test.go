@@ -360,5 +360,5 @@ for f in [lambda: s.connect(%q), lambda: s.connect(("127.0.0.1", 9)), lambda: s.
 
 // TestPathSocketsAsUser is all of it for a user without rights.
 func TestPathSocketsAsUser(t *testing.T) {
-	againAsUser(t, "^(TestPathSockets|TestPathSocketsHeld|TestAbstractSockets|TestPathSocketsGranted|TestPathSocketsOfTheSession|TestConnectWaits|TestHandedSockets)$")
+	againAsUser(t, "^(TestPathSockets|TestPathSocketsHeld|TestAbstractSockets|TestPathSocketsGranted|TestPathSocketsOfTheSession|TestConnectWaits|TestHandedSockets|TestInetSockets)$")
 }

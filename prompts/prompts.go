@@ -170,7 +170,7 @@ func allowed(p sandbox.Policy) string {
 }
 
 func network(p sandbox.Policy) string {
-	line := "- Network: refused, servers on this machine and local sockets included.\n"
+	line := "- Network: refused, other programs' servers and local sockets on this machine included.\n"
 	switch {
 	case p.Network.Mode == sandbox.NetworkFull:
 		line = "- Network: open.\n"
