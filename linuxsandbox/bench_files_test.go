@@ -90,7 +90,7 @@ func compared(b *testing.B, furnish func(dir string), script string) {
 			b.Fatal(err)
 		}
 		if st, err := proc.Wait(); err != nil || st.Exit != 0 {
-			b.Fatalf("%+v %v %+v", st, err, proc.Denials())
+			b.Fatalf("%+v %v, refused: %+v", st, err, proc.Denials()[:min(3, len(proc.Denials()))])
 		}
 		plain, confined = append(plain, middle.Sub(start)), append(confined, time.Since(again))
 		benchRun(b, dir, "rm -r out")

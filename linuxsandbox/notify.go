@@ -90,7 +90,12 @@ type addedFD struct {
 // caller's limit, or that nobody waits any more.
 func (n *notification) give(listener, fd int, flags uint32) reply {
 	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, source: uint32(fd), fdFlags: flags}
+	// A signal while the kernel waits for the caller to take the descriptor makes
+	// the call return 0 without one, and the Go runtime sends signals to threads.
+	all, old := ^uint64(0), uint64(0)
+	sigprocmask(&all, &old)
 	err := ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	sigprocmask(&old, nil)
 	return reply{errno: errnoOf(err), given: err == nil}
 }
 

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,8 +22,10 @@ type view struct {
 	own bool
 	// proc is the device number of that /proc.
 	proc uint64
-	// places are what the command's own mounts show instead of the host's.
+	// places are what the command's own mounts show instead of the host's, shown
+	// the roots of the policy that lie inside of them: the host's again.
 	places []ownPlace
+	shown  []string
 }
 
 // ownPlace is a folder that shows something else than the host's of that name.
@@ -65,6 +68,7 @@ func (v *view) close() {
 }
 
 func (v *view) findPlaces(plan *mountPlan) error {
+	v.shown = slices.Concat(plan.Writable, plan.Readable)
 	for _, dir := range plan.Private {
 		v.places = append(v.places, ownPlace{dir: dir, policy: plan.Temp})
 	}
@@ -88,7 +92,7 @@ func (v *view) findPlaces(plan *mountPlan) error {
 func (v *view) policyPath(fd int) string {
 	path := pathOf(fd)
 	for _, p := range v.places {
-		if !sandbox.Covers(p.dir, path) {
+		if !sandbox.Covers(p.dir, path) || coveredBy(v.shown, path) {
 			continue
 		}
 		var st unix.Statx_t
