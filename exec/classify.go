@@ -76,8 +76,12 @@ type judge struct {
 	matters bool
 }
 
-// add takes a denial up, counting one that is already there.
+// add takes a denial up, counting one that is already there. What the backend
+// itself recorded is known better than any words tell it.
 func (j *judge) add(d sandbox.Denial) {
+	if slices.ContainsFunc(j.outcome.Denials, func(known sandbox.Denial) bool { return known.Target == d.Target }) {
+		return
+	}
 	d.Evidence, d.Count = sandbox.EvidenceOutput, 1
 	for i, f := range j.found {
 		if f.Kind == d.Kind && f.Target == d.Target {
