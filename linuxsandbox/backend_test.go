@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	sandboxtest.Main()
 	attack.Launcher()
 	escapeVictim()
+	chainVictim()
 	playRole()
 	code := m.Run()
 	if built.path != "" {

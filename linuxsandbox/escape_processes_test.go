@@ -50,6 +50,13 @@ func onFriend(name, escape, protects string, do func(pid int) error) attempt {
 func befriend(h *host, p place) {
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.Env = []string{"SECRET=" + hostSecret}
+	h.start(cmd)
+	h.put(p.in+"/friend", strconv.Itoa(cmd.Process.Pid), 0o644)
+}
+
+// start starts a process that ends with the test.
+func (h *host) start(cmd *exec.Cmd) {
+	h.t.Helper()
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)
 	}
@@ -57,7 +64,6 @@ func befriend(h *host, p place) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	h.put(p.in+"/friend", strconv.Itoa(cmd.Process.Pid), 0o644)
 }
 
 func friendOf(p place) int {
@@ -210,6 +216,8 @@ func leftEscapes() []attempt {
 		left("forked twice", `(setsid sh -c 'sleep 1000 & echo $! > left' &)`),
 		left("deaf to signals", `setsid sh -c 'trap "" HUP INT TERM QUIT; echo $$ > left; while :; do sleep 1000; done' &`),
 		left("stopped", `sh -c 'echo $$ > left; kill -STOP $$; exec sleep 1000' &`),
+		left("a tree that still grows to some hundreds",
+			`b() { [ $1 -le 0 ] && exec sleep 1000; setsid sleep 1000 & b $(($1-1)) & b $(($1-1)) & wait; }; b 7 & echo x > left`),
 		left("under a parent of its own that stays", `setsid sh -c 'sh -c "echo \$\$ > left; exec sleep 1000"; exec sleep 1000' &`),
 	}
 }
@@ -224,20 +232,25 @@ func leave(p place, script string) error {
 // outlives reports whether a process of the row lives on, and ends it. Its pid
 // may be another here: it is known by its working folder.
 func outlives(h *host, p place) bool {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	found := false
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
+	for {
+		entries, err := os.ReadDir("/proc")
 		if err != nil {
-			continue
+			h.t.Fatal(err)
 		}
-		if cwd, err := os.Readlink(procOf(pid, "cwd")); err == nil && cwd == p.in {
-			found = true
-			_ = unix.Kill(pid, unix.SIGKILL)
+		more := false
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil {
+				continue
+			}
+			if cwd, err := os.Readlink(procOf(pid, "cwd")); err == nil && cwd == p.in {
+				found = true
+				more = unix.Kill(pid, unix.SIGKILL) == nil || more
+			}
+		}
+		if !more {
+			return found
 		}
 	}
-	return found
 }

@@ -55,6 +55,9 @@ type attempt struct {
 	race bool
 	// sends: the attempt sends the name of its folder to a listener.
 	sends bool
+	// cannot says why it cannot land without a sandbox either, "" where it can;
+	// nil: it always can.
+	cannot func(s setting) string
 	// rootOnly rows need capabilities to land without a sandbox.
 	rootOnly bool
 }
@@ -80,6 +83,9 @@ type scene struct {
 	Net uint64
 	// Abstract is the name of an abstract socket.
 	Abstract string
+	// SetUID is a program that belongs to strangerUID, with the set-user-id bit,
+	// and does what id(1) does.
+	SetUID string
 	// Millis is how long races run.
 	Millis int
 }
@@ -92,7 +98,8 @@ func (s *scene) place(i int) place {
 // escapes is the whole table.
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
-		networkEscapes(), socketEscapes(), processEscapes(), leftEscapes(), raceEscapes(), socketRaces(), duringEscapes())
+		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
+		leftEscapes(), raceEscapes(), socketRaces(), duringEscapes())
 }
 
 // Environment and argv[0] of a victim.
@@ -173,7 +180,7 @@ func runs(table []attempt) [][]int {
 			together[a.policy] = append(together[a.policy], i)
 		}
 	}
-	for _, name := range []string{"", "reads", "roots", "own"} {
+	for _, name := range policyNames {
 		if len(together[name]) > 0 {
 			out = append(out, together[name])
 		}
@@ -230,6 +237,9 @@ func (h *host) judge(a attempt, p place, word, before string) bool {
 	return picture(p, a.watch) != before
 }
 
+// policyNames are the policies that escapePolicy knows.
+var policyNames = []string{"", "reads", "roots", "own", "foreign"}
+
 // policies under which attempts are made; base holds ws, out and secret.
 func escapePolicy(name, base string, table []attempt) sandbox.Policy {
 	ws := filepath.Join(base, "ws")
@@ -240,11 +250,15 @@ func escapePolicy(name, base string, table []attempt) sandbox.Policy {
 	case "roots":
 		p = sandbox.Strict(os.Args[0], ws) // no workspace, but the victim's program
 		p.Limits = sandbox.Limits{}
+	case "foreign":
+		p.Write, p.DenyRead = nil, []string{filepath.Join(base, "secret")}
 	}
 	s := scene{Base: base}
 	for i, a := range table {
 		dir := s.place(i).in
 		switch {
+		case a.policy == "foreign" && name == "foreign":
+			p.Write = append(p.Write, sandbox.Root{Path: dir, Optional: true})
 		case a.policy == "own" && name == "own":
 			p.Protected.Own = append(p.Protected.Own, dir+"/bin/tool", dir+"/absent-settings")
 		case a.weakness == "protected" && name == "":
