@@ -82,51 +82,116 @@ func alive(pid int) bool {
 	return ok && p.state != 'Z' && p.state != 'X'
 }
 
-// TestCodeagentKilled: kill -9 of codeagent ends the command and all it started,
-// and the keeper puts codeagent's own files back.
-func TestCodeagentKilled(t *testing.T) {
-	// The keeper becomes this process's child, so that its end can be waited for.
+// TestEachOfOursKilled: whichever process of ours gets a SIGKILL while a command
+// runs, nothing of the command is left, nothing outside was changed meanwhile,
+// and codeagent's own file in the workspace is what it was. The namespaces of a
+// session have no process that could be killed: descriptors of codeagent hold
+// them.
+func TestEachOfOursKilled(t *testing.T) {
+	// Whoever loses its parent becomes this process's child and can be waited for.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
-	cmd, ws := agentIn(t, "background", "echo evil > bin/codeagent; sleep 1000 & (setsid sleep 1000 &) ; echo $PPID $$ $!; sleep 1000")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	for role, b := range map[string]*Backend{"background": newPlainBackend(t), "contained": newBackend(t)} {
+		e, err := b.Enforcement(sandbox.WorkspaceWrite(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; ; n++ {
+			name, more := killOneOfOurs(t, role, n)
+			t.Logf("%-20s killed: uid %d %s", name, os.Getuid(), strings.Join(e.Active(), "+"))
+			if !more {
+				break
+			}
+		}
+		b.Close()
 	}
-	if err := cmd.Start(); err != nil {
+}
+
+// killOneOfOurs starts a command, kills the n-th of its tree and looks. It tells
+// which process that was, and whether there is another one.
+func killOneOfOurs(t *testing.T, role string, n int) (name string, more bool) {
+	t.Helper()
+	outside := t.TempDir()
+	for _, file := range []string{"file", "other"} {
+		if err := os.WriteFile(filepath.Join(outside, file), []byte("data"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() string {
+		var b strings.Builder
+		describe(&b, outside)
+		return b.String()
+	}
+	before := look()
+	// One process goes on trying, in a session of its own.
+	cmd, ws := agentIn(t, role, `echo evil > bin/codeagent; sleep 1000 &
+(cd `+outside+`; setsid sh -c 'while :; do chmod 777 file; echo evil > new; mv other taken; done' 2>/dev/null &)
+exec sh -c 'echo started; sleep 1000; :'`)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	r := bufio.NewReader(out)
-	line, err := r.ReadString('\n')
-	if err != nil {
+	if line, err := r.ReadString('\n'); line != "started\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	pids := strings.Fields(line)
-	if data, err := os.ReadFile(filepath.Join(ws, "bin", "codeagent")); err != nil || string(data) != "evil\n" {
-		t.Fatalf("the command did not change the file: %q, %v", data, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
+	ours, names := oursBelow(t, cmd.Process.Pid)
+	if err := unix.Kill(ours[n], unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	// Every process of the command holds the pipe.
-	if rest, err := io.ReadAll(r); err != nil || len(rest) != 0 {
-		t.Errorf("after the kill: %q, %v", rest, err)
+	if rest, err := io.ReadAll(r); err != nil {
+		t.Errorf("%s killed: %q, %v", names[n], rest, err)
 	}
 	_ = cmd.Wait()
-	keeper, _ := strconv.Atoi(pids[0])
-	if _, err := unix.Wait4(keeper, nil, 0, nil); err != nil {
-		t.Errorf("wait for the keeper: %v", err)
-	}
-	for _, text := range pids[1:] {
-		if pid, _ := strconv.Atoi(text); alive(pid) {
-			t.Errorf("process %d outlives codeagent", pid)
+	for i, pid := range ours {
+		// Those that became children of this process are waited for, the others
+		// were by their parents.
+		if _, err := unix.Wait4(pid, nil, 0, nil); err == nil {
+			continue
+		}
+		if alive(pid) {
+			t.Errorf("%s killed: %s outlives it", names[n], names[i])
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(ws, "bin", "codeagent")); err != nil || string(data) != programText {
-		t.Errorf("codeagent's own file after its death: %q, %v", data, err)
+	if after := look(); after != before {
+		t.Errorf("%s killed: outside there is\n%s\nbefore\n%s", names[n], after, before)
 	}
+	if data, err := os.ReadFile(filepath.Join(ws, "bin", "codeagent")); err != nil || string(data) != programText {
+		t.Errorf("%s killed: codeagent's own file is %q, %v", names[n], data, err)
+	}
+	return names[n], n+1 < len(ours)
+}
+
+// oursBelow are the processes that a running command of this codeagent has:
+// codeagent itself, its helpers, and the command.
+func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
+	t.Helper()
+	table := processes()
+	pids, names = []int{agent}, []string{"codeagent"}
+	helpers := map[int]bool{}
+	for _, p := range below(table, map[int]bool{agent: true}) {
+		if line, err := os.ReadFile(procOf(p.pid, "cmdline")); err == nil && strings.HasPrefix(string(line), HelperName+"\x00") {
+			helpers[p.pid] = true
+			pids, names = append(pids, p.pid), append(names, "its keeper")
+		}
+	}
+	for _, p := range table {
+		if helpers[p.ppid] && !helpers[p.pid] {
+			if line, err := os.ReadFile(procOf(p.pid, "cmdline")); err == nil && strings.HasPrefix(string(line), "sh\x00-c\x00echo started;") {
+				pids, names = append(pids, p.pid), append(names, "the command")
+			}
+		}
+	}
+	if len(pids) != 3 {
+		t.Fatalf("want codeagent, a keeper and a command, got %v", names)
+	}
+	return pids, names
 }
 
 // TestKeeperKilled: when the keeper itself is killed, Wait returns and nothing

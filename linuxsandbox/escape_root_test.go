@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"syscall"
+
+	"codeagent/internal/attack"
 
 	"golang.org/x/sys/unix"
 )
@@ -94,9 +95,18 @@ func killStranger() attempt {
 	owned := a.before
 	a.before = func(h *host, p place) {
 		owned(h, p)
-		cmd := exec.Command("/bin/sleep", "1000")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerUID, Gid: strangerUID}}
+		// Not by SysProcAttr.Credential: the child changes its user while it still
+		// has the memory of this process, which the kernel then lets nobody read.
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = []string{attack.LauncherName, attack.SurroundPlain, strconv.Itoa(strangerUID), "/bin/sleep", "1000"}
 		h.start(cmd)
+		for comm := ""; comm != "sleep\n"; {
+			text, err := os.ReadFile(procOf(cmd.Process.Pid, "comm"))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			comm = string(text)
+		}
 		h.put(p.in+"/friend", strconv.Itoa(cmd.Process.Pid), 0o644)
 	}
 	a.landed = func(_ *host, p place) bool { return harmed(friendOf(p)) }

@@ -139,6 +139,23 @@ func stageDir(t *testing.T, uid int) string {
 	return dir
 }
 
+// TestEscapesAreMany: the number is promised, before it is multiplied by users
+// and settings, and no attempt is counted twice.
+func TestEscapesAreMany(t *testing.T) {
+	const promised = 120
+	names := map[string]bool{}
+	for _, a := range escapes() {
+		if names[a.name] || a.escape == "" || a.protects == "" {
+			t.Errorf("row %q: want a name of its own, an escape and what it protects", a.name)
+		}
+		names[a.name] = true
+	}
+	t.Logf("%d distinct attempts at files, processes and the network, %d at the kernel", len(names), len(attack.All()))
+	if len(names) < promised {
+		t.Errorf("%d distinct attempts, want at least %d", len(names), promised)
+	}
+}
+
 // TestEscapesInSetting is the body of TestEscapes, in a process of the setting.
 func TestEscapesInSetting(t *testing.T) {
 	s, ok := currentSetting(t)
@@ -147,18 +164,11 @@ func TestEscapesInSetting(t *testing.T) {
 	}
 	h := newHost(t)
 	table := escapes()
-	names := map[string]bool{}
-	for _, a := range table {
-		if names[a.name] || a.escape == "" || a.protects == "" {
-			t.Errorf("row %q: want a name of its own, an escape and what it protects", a.name)
-		}
-		names[a.name] = true
-	}
 	var first scene
 	h.listen(&first)
 	first.Host, first.Millis, first.SetUID = os.Getpid(), 100, setUIDProgram()
 	if underCI() {
-		first.Millis = 3000
+		first.Millis = 2000
 	}
 	skip := func(a attempt) bool {
 		return a.race && !s.races() || a.impossible(s) != ""
@@ -264,10 +274,10 @@ func verdict(t *testing.T, h *host, s setting, table []attempt, base string, sho
 	}
 }
 
-// TestDeathsInSettings kills codeagent and its keeper in every setting.
+// TestDeathsInSettings kills processes of ours in every setting.
 func TestDeathsInSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
 	}
-	inSettings(t, "^(TestCodeagentKilled|TestKeeperKilled)$")
+	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps)$")
 }
