@@ -17,16 +17,27 @@ import (
 // askedCalls is how many calls the program of BenchmarkAsked makes.
 const askedCalls = 20000
 
-// TestAskedVictim is that program: it prints the nanoseconds that one fchmodat
-// took it.
+// TestAskedVictim is that program: it prints the nanoseconds that one call took
+// it.
 func TestAskedVictim(t *testing.T) {
 	path := os.Getenv("CODEAGENT_TEST_ASKED")
 	if path == "" {
 		return
 	}
+	call := func() error { return unix.Fchmodat(unix.AT_FDCWD, path, 0o600, 0) }
+	if os.Getenv("CODEAGENT_TEST_CONNECT") != "" {
+		path += ".sock"
+		_ = os.Remove(path)
+		server, err := ownServer(path)
+		if err != nil {
+			os.Exit(1)
+		}
+		defer unix.Close(server)
+		call = func() error { return connectOnce(path) }
+	}
 	start := time.Now()
 	for range askedCalls {
-		if err := unix.Fchmodat(unix.AT_FDCWD, path, 0o600, 0); err != nil {
+		if call() != nil {
 			os.Exit(1)
 		}
 	}
@@ -36,9 +47,24 @@ func TestAskedVictim(t *testing.T) {
 	os.Exit(0)
 }
 
+func connectOnce(path string) error {
+	sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(sock)
+	return unix.Connect(sock, &unix.SockaddrUnix{Name: path})
+}
+
 // BenchmarkAsked is what a call costs that the broker performs: the whole of
 // reading the path, opening it, judging it and changing the mode.
-func BenchmarkAsked(b *testing.B) {
+func BenchmarkAsked(b *testing.B) { benchmarkAsked(b, "") }
+
+// BenchmarkAskedConnect is what a connection to a socket with a path costs, with
+// making and closing the socket.
+func BenchmarkAskedConnect(b *testing.B) { benchmarkAsked(b, "CODEAGENT_TEST_CONNECT=1") }
+
+func benchmarkAsked(b *testing.B, env string) {
 	backend := newBackend(b)
 	defer backend.Close()
 	ws := b.TempDir()
@@ -58,7 +84,7 @@ func BenchmarkAsked(b *testing.B) {
 		}
 		defer out.Close()
 		proc, err := backend.Start(b.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
-			Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file}, Stdout: out,
+			Path: exe, Args: []string{"victim", "-test.run=^TestAskedVictim$"}, Dir: ws, Env: []string{"CODEAGENT_TEST_ASKED=" + file, env}, Stdout: out,
 		}, nil)
 		if err != nil {
 			b.Fatal(err)
