@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +23,12 @@ import (
 // policy names it: behind the others are key agents, container engines, message
 // buses and displays, which act for whoever connects.
 
-// maxAddress is the size of struct sockaddr_storage.
-const maxAddress = 128
+const (
+	// maxAddress is the size of struct sockaddr_storage.
+	maxAddress = 128
+	// maxSocketPath leaves the NUL out.
+	maxSocketPath = unix.SizeofSockaddrUnix - 3
+)
 
 // socketCall answers a connect or a bind.
 func (b *broker) socketCall(n *notification) reply {
@@ -169,42 +174,36 @@ func (b *broker) bindPath(n *notification, sock int, path string) unix.Errno {
 	return b.bindAt(sock, parent, mask, path, base)
 }
 
-// bindAt binds sock to base in the folder parent. The name is one component, so
-// that nothing in it can be exchanged; the folder is the thread's own working
-// directory for the time.
+// bindAt binds sock to base in the folder parent. The name is one component below
+// an open folder, so that nothing in it can be exchanged.
+//
+// The file's mode comes from the socket's own and from the mask of codeagent, which
+// no thread of it can change for itself everywhere (containers refuse unshare). So
+// the socket's mode is narrowed for the time, and the file's put right after.
 func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
-	if !b.apart {
-		if err := unix.Unshare(unix.CLONE_FS); err != nil {
-			return errnoOf(err)
-		}
-		b.apart = true
+	inner := "/proc/self/fd/" + strconv.Itoa(parent) + "/" + base
+	if len(inner) > maxSocketPath {
+		return unix.ENAMETOOLONG
 	}
-	if err := unix.Fchdir(parent); err != nil {
+	var st unix.Stat_t
+	if err := unix.Fstat(sock, &st); err != nil {
 		return errnoOf(err)
 	}
-	defer func() { _ = unix.Chdir("/") }()
-	before := unix.Umask(mask)
-	errno := addressCall(unix.SYS_BIND, sock, unixAddress(base)[:min(2+len(base)+1, unix.SizeofSockaddrUnix)])
-	unix.Umask(before)
+	mode := st.Mode & 0o777 &^ uint32(mask)
+	_ = unix.Fchmod(sock, mode)
+	errno := addressCall(unix.SYS_BIND, sock, unixAddress(inner))
+	_ = unix.Fchmod(sock, st.Mode&0o7777)
 	if errno != 0 {
 		return errno
 	}
-	// What cannot be told for certain is not remembered, and so not reached.
-	s := boundSocket{called: path, inner: base}
-	var st unix.Stat_t
-	var err error
-	if s.cookie, err = unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE); err != nil {
-		return 0
+	file, err := boundFile(sock, parent, base)
+	if err != nil {
+		return 0 // what cannot be told for certain is not remembered, and so not reached
 	}
-	if s.file, err = boundFile(sock, parent, base); err != nil {
-		return 0
+	if own, err := maskOf(os.Getpid()); err == nil && mode&uint32(own) != 0 {
+		_ = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(file), mode, 0)
 	}
-	if err = unix.Fstat(s.file, &st); err != nil {
-		unix.Close(s.file)
-		return 0
-	}
-	s.dev, s.ino = st.Dev, st.Ino
-	b.session.sockets.add(s)
+	b.session.sockets.remember(file, sock, path, inner)
 	return 0
 }
 

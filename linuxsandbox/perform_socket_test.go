@@ -83,6 +83,15 @@ l = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); l.bind("q"); l.listen(
 c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); c.connect("q"); s, _ = l.accept(); c.send(b"one"); c.send(b"two"); print(s.recv(9), s.recv(9))
 try: socket.socket(socket.AF_UNIX).connect("q")
 except OSError as e: print(e.strerror)`, "b'one' b'two'\nProtocol wrong type for socket"},
+			{"modes", `
+m = []
+for mask in [0, 0o22, 0o77, 0o777]:
+    os.umask(mask); socket.socket(socket.AF_UNIX).bind("m%o" % mask); m.append("%o" % os.stat("m%o" % mask).st_mode)
+s = socket.socket(socket.AF_UNIX); os.umask(0o77); s.bind("ms"); print(*m, "%o" % os.fstat(s.fileno()).st_mode)`, "140777 140755 140700 140000 140777"},
+			{"long names", `
+for n in [60, 85, 107]:
+    try: l = socket.socket(socket.AF_UNIX); l.bind(n * "x"); l.listen(1); socket.socket(socket.AF_UNIX).connect(n * "x"); print(len(l.getsockname()), end=" ")
+    except OSError as e: print(e.strerror)`, "60 85 File name too long"},
 			{"renamed, linked", `
 l = socket.socket(socket.AF_UNIX); l.bind("n1"); l.listen(1); os.rename("n1", "n2"); os.symlink("n2", "n3"); os.link("n2", "n4")
 for p in ["n2", "n3", "n4"]:

@@ -176,9 +176,6 @@ func trySockets(tid int) error {
 		return err
 	}
 	defer unix.Close(sock)
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return err
-	}
 	own, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

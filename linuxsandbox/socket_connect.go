@@ -18,9 +18,6 @@ const maxConnecting = 64
 
 // socketWork is what a broker has to do with sockets.
 type socketWork struct {
-	// apart: the broker's thread has a working directory and a file mode creation
-	// mask of its own.
-	apart bool
 	// waits counts the connections that are being waited for, turns has a
 	// place for each that has its turn, and ending is closed when none has to be
 	// waited for any more.

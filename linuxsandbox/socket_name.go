@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket that the broker bound has the last part of its path for an address in
-// the kernel. Programs ask for the address to hand it on, and to remove the file
-// at the end, so they are told the one that they bound.
+// A socket that the broker bound has another address in the kernel, by way of the
+// broker's own descriptors. Programs ask for the address to hand it on, and to
+// remove the file at the end, so they are told the one that they bound.
 
 // socketName answers getsockname and getpeername. Letting these go on is no
 // risk: they reach nothing, and tell only what the kernel knows of the socket.

@@ -50,12 +50,19 @@ func (r *socketRecords) full() bool {
 	return r.closed || len(r.list) >= maxBoundSockets
 }
 
-// add takes s over, its descriptor too.
-func (r *socketRecords) add(s boundSocket) {
+// remember takes file over, which is what sock was bound to.
+func (r *socketRecords) remember(file, sock int, called, inner string) {
+	s := boundSocket{file: file, called: called, inner: inner}
+	var st unix.Stat_t
+	err := unix.Fstat(file, &st)
+	if err == nil {
+		s.dev, s.ino = st.Dev, st.Ino
+		s.cookie, err = unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		unix.Close(s.file)
+	if err != nil || r.closed {
+		unix.Close(file)
 		return
 	}
 	r.list = append(r.list, s)
