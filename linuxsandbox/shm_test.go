@@ -1,0 +1,29 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestWorkspaceInSharedMemory: a write root below a folder that commands have
+// for themselves is the host's, and all can be changed in it.
+func TestWorkspaceInSharedMemory(t *testing.T) {
+	ws, err := os.MkdirTemp(shmDir, "codeagent-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(ws)
+	b := newBackend(t)
+	defer b.Close()
+	st, out := run(t, b, sandbox.WorkspaceWrite(ws), sandbox.Command{
+		Path: "bash", Args: []string{"bash", "-c", "echo x > f && chmod 600 f && touch -d 2001-01-01 f && mkdir d && mv f d/g && chmod 644 d/g"},
+		Dir: ws, Env: []string{"PATH=/usr/bin:/bin"},
+	})
+	if info, err := os.Stat(ws + "/d/g"); st.Exit != 0 || err != nil || info.Mode().Perm() != 0o644 || info.ModTime().Year() != 2001 {
+		t.Errorf("%+v, %v\n%s", st, err, out)
+	}
+}
