@@ -4,51 +4,174 @@ package linuxsandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
+
+// layered are backends with some of their layers, to see what each one costs.
+var layered = []struct {
+	name               string
+	namespaces, broker bool
+}{
+	{"landlock+seccomp", false, false},
+	{"with broker", false, true},
+	{"with namespaces", true, false},
+	{"all", true, true},
+}
+
+// newLayered leaves layers out. Where this machine lacks one that is wanted, the
+// benchmark has nothing to measure.
+func newLayered(b *testing.B, namespaces, broker bool) *Backend {
+	b.Helper()
+	backend := newBackend(b)
+	if !namespaces {
+		backend.plain = errors.New("left out of this benchmark")
+	}
+	f, err := backend.probe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if f.Namespaces != namespaces || broker && !f.Broker {
+		backend.Close()
+		b.Skipf("not on this machine: %s%s", f.NamespacesWhy, f.NoBroker)
+	}
+	if !broker {
+		backend.probed.Broker, backend.probed.NoBroker = false, "left out of this benchmark"
+		backend.probed.Sockets, backend.probed.NoSockets = false, "left out of this benchmark"
+	}
+	return backend
+}
 
 // BenchmarkTrue measures what confinement costs: the same program started in
 // turn plainly and in the sandbox, with the real helper binary. The figure is
 // the difference of the two medians, which a busy machine moves less than means.
 func BenchmarkTrue(b *testing.B) {
-	backend, err := New(Options{Helper: realHelper(b)})
-	if err != nil {
-		b.Fatal(err)
+	for _, l := range layered {
+		b.Run(l.name, func(b *testing.B) {
+			backend := newLayered(b, l.namespaces, l.broker)
+			defer backend.Close()
+			ws := b.TempDir()
+			cmd := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}}
+			plain, confined := inTurns(b, backend, sandbox.WorkspaceWrite(ws), cmd, func() {})
+			for _, at := range []struct {
+				name string
+				part int
+			}{{"best", 50}, {"median", 2}} {
+				p, c := plain[len(plain)/at.part], confined[len(confined)/at.part]
+				b.ReportMetric(float64(p.Microseconds())/1000, at.name+"-plain-ms")
+				b.ReportMetric(float64((c-p).Microseconds())/1000, at.name+"-above-ms")
+			}
+		})
 	}
-	defer backend.Close()
-	ws := b.TempDir()
-	cmd := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}}
-	policy := sandbox.WorkspaceWrite(ws)
-	var plain, confined []time.Duration
+}
+
+// inTurns runs cmd plainly and in the sandbox, again and again, and returns how
+// long each took, sorted. clear comes before each run and is not counted.
+func inTurns(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Command, clear func()) (plain, confined []time.Duration) {
+	b.Helper()
 	for b.Loop() {
+		clear()
 		start := time.Now()
-		if err := exec.Command("/bin/true").Run(); err != nil {
+		bare := exec.Cmd{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env}
+		if err := bare.Run(); err != nil {
 			b.Fatal(err)
 		}
-		middle := time.Now()
-		proc, err := backend.Start(context.Background(), policy, cmd, nil)
+		plain = append(plain, time.Since(start))
+		clear()
+		start = time.Now()
+		proc, err := backend.Start(context.Background(), p, cmd, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		if st, err := proc.Wait(); err != nil || st.Exit != 0 {
 			b.Fatalf("%+v %v", st, err)
 		}
-		plain = append(plain, middle.Sub(start))
-		confined = append(confined, time.Since(middle))
+		confined = append(confined, time.Since(start))
 	}
 	slices.Sort(plain)
 	slices.Sort(confined)
-	for _, at := range []struct {
-		name string
-		part int
-	}{{"best", 50}, {"median", 2}} {
-		p, c := plain[len(plain)/at.part], confined[len(confined)/at.part]
-		b.ReportMetric(float64(p.Microseconds())/1000, at.name+"-plain-ms")
-		b.ReportMetric(float64((c-p).Microseconds())/1000, at.name+"-above-ms")
+	return plain, confined
+}
+
+// Sizes of the jobs of BenchmarkJobs.
+const (
+	clonedFiles    = 5_000
+	extractedFiles = 20_000
+)
+
+// jobs are what people wait for. script runs in a workspace that prepare has
+// filled; what it makes lies in out.
+var benchJobs = []struct {
+	name, prepare, script string
+}{
+	{"go build", `mkdir app && cd app && printf 'module app\n\ngo 1.26\n' > go.mod && printf 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("hello") }\n' > main.go`,
+		`cd app && GOCACHE=$PWD/../out/cache go build -o ../out/app .`},
+	{"git clone", fmt.Sprintf(`git init -q src && cd src && for i in $(seq %d); do d=d$((i%%100)); [ -d $d ] || mkdir $d; echo $i > $d/f$i; done &&
+		git add . && git -c user.name=n -c user.email=e commit -qm files`, clonedFiles), `git clone -q src out/copy`},
+	{"tar", fmt.Sprintf(`for i in $(seq %d); do d=d$((i%%200)); [ -d $d ] || mkdir $d; echo $i > $d/f$i; done && tar cf all.tar d*`, extractedFiles), `tar xf all.tar -C out`},
+	{"grep -r", fmt.Sprintf(`for i in $(seq %d); do d=d$((i%%200)); [ -d $d ] || mkdir $d; echo $i > $d/f$i; done`, extractedFiles), `grep -rq 'no such line' . || true`},
+}
+
+// BenchmarkJobs runs ordinary jobs on tmpfs and on the disk of TMPDIR, with all
+// layers and without namespaces: x-of-plain is the ratio of the medians.
+func BenchmarkJobs(b *testing.B) {
+	for _, job := range benchJobs {
+		for _, place := range []string{os.TempDir(), shmDir} {
+			for _, namespaces := range []bool{true, false} {
+				layers := map[bool]string{true: "all", false: "no namespaces"}[namespaces]
+				b.Run(fmt.Sprintf("%s/%s/%s", job.name, filesystemOf(place), layers), func(b *testing.B) {
+					ws, err := os.MkdirTemp(place, "codeagent-bench-")
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer os.RemoveAll(ws)
+					temp := filepath.Join(ws, "temp")
+					if err := os.Mkdir(temp, 0o700); err != nil {
+						b.Fatal(err)
+					}
+					env := append(os.Environ(), "HOME="+ws, "TMPDIR="+temp, "GIT_CONFIG_NOSYSTEM=1", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local")
+					prepare := exec.Command("bash", "-c", job.prepare)
+					prepare.Dir, prepare.Env = ws, env
+					if out, err := prepare.CombinedOutput(); err != nil {
+						b.Fatalf("%v\n%s", err, out)
+					}
+					backend := newLayered(b, namespaces, true)
+					defer backend.Close()
+					bash, err := exec.LookPath("bash")
+					if err != nil {
+						b.Fatal(err)
+					}
+					cmd := sandbox.Command{Path: bash, Args: []string{"bash", "-c", job.script}, Dir: ws, Env: env}
+					out := filepath.Join(ws, "out")
+					plain, confined := inTurns(b, backend, sandbox.WorkspaceWrite(ws), cmd, func() {
+						if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o755)); err != nil {
+							b.Fatal(err)
+						}
+					})
+					p, c := plain[len(plain)/2], confined[len(confined)/2]
+					b.ReportMetric(float64(p.Microseconds())/1000, "plain-ms")
+					b.ReportMetric(float64(c)/float64(p), "x-of-plain")
+				})
+			}
+		}
 	}
+}
+
+// filesystemOf is "tmpfs" or "disk".
+func filesystemOf(path string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err == nil && st.Type == unix.TMPFS_MAGIC {
+		return "tmpfs"
+	}
+	return "disk"
 }
