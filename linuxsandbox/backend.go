@@ -29,6 +29,7 @@ type Backend struct {
 	session   session
 	groups    groups
 	brokers   brokerSession
+	globs     globIndex
 	// plain is why no namespaces are tried; set only by tests.
 	plain error
 
@@ -88,6 +89,7 @@ func (b *Backend) Close() error {
 		b.groups.close()
 	}
 	b.brokers.close()
+	b.globs.close()
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 
@@ -108,12 +110,16 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	}, nil
 }
 
-// factsFor are those of probe, and what control groups hold if p has limits for
-// them: trying that moves codeagent into a group of its own.
+// factsFor are those of probe, what control groups hold if p has limits for
+// them (trying that moves codeagent into a group of its own), and what matches
+// its globs.
 func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
 	f, err := b.probe()
 	if err == nil && wantsGroup(p.Limits) {
 		f.Groups = b.groups.open()
+	}
+	if err == nil && f.Namespaces {
+		f.Globs = b.globs.find(p)
 	}
 	return f, err
 }

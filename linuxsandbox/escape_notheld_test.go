@@ -17,8 +17,8 @@ var wantRows = map[string]int{
 // row that is held fails until it is taken out here, and that is all it takes:
 // where a setting holds what others do not, write its own list.
 var notHeld = map[string][]string{
-	"root":                globRows,
-	"user":                globRows,
+	"root":                nil,
+	"user":                nil,
 	"root, no namespaces": globRows,
 	"user, no namespaces": globRows,
 	"root in a container": globRows,

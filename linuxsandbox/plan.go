@@ -231,12 +231,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 		out = append(out, w)
 	}
 	if globs := denyGlobs(p); len(globs) > 0 {
-		out = append(out, sandbox.Weakness{
-			ID:     "deny-read-glob",
-			What:   "a command can read files that match " + list(globs),
-			Why:    "Landlock knows files, not patterns",
-			Remedy: "name the files or folders as absolute paths",
-		})
+		out = append(out, globWeakness(list(globs), f))
 	}
 	if own := ownInside(p); len(own) > 0 && !f.Broker {
 		out = append(out, sandbox.Weakness{
@@ -263,6 +258,25 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 		What: "a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
 		Why:  "commands have no PID namespace of their own: " + f.NamespacesWhy,
 	})
+}
+
+// globWeakness is what a command can read though globs deny it.
+func globWeakness(globs string, f facts) sandbox.Weakness {
+	w := sandbox.Weakness{
+		ID:     "deny-read-glob",
+		What:   "a command can read files that match " + globs,
+		Why:    "Landlock knows files, not patterns",
+		Remedy: "name the files or folders as absolute paths",
+	}
+	switch {
+	case !f.Namespaces:
+	case f.Globs.Why != "":
+		w.Why = "not all of them are known and kept shut: " + f.Globs.Why
+	default:
+		w.What = "a command can read files that match " + globs + " where they lie outside of the write roots and the read roots that are named, or appear after its start"
+		w.Why = "what is there is kept shut by mounts, and no layer knows patterns"
+	}
+	return w
 }
 
 func kernelWeaknesses(f facts) []sandbox.Weakness {

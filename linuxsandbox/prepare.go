@@ -76,6 +76,10 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	if f.Namespaces {
 		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
+		for _, path := range f.Globs.Paths {
+			out.spec.Mounts.hide(path)
+		}
+		out.spec.Unreadable = slices.Concat(denied, f.Globs.Paths)
 	}
 	if f.Broker {
 		out.leaveToBroker(p)

@@ -43,6 +43,9 @@ type facts struct {
 	NoSockets string
 	// Groups are set where the policy has a limit that a control group can hold.
 	Groups groupFacts
+	// Globs is what matches the policy's deny-read globs, where it can be
+	// mounted over.
+	Globs globMatches
 }
 
 // failure is what the keeper reports instead of running the command.

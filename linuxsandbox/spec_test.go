@@ -188,7 +188,7 @@ func TestSpecText(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	for _, f := range []facts{{}, {LandlockABI: 7, SignalProof: true, Root: true}} {
-		if got, err := decodeFacts(f.encode()); err != nil || got != f {
+		if got, err := decodeFacts(f.encode()); err != nil || !reflect.DeepEqual(got, f) {
 			t.Errorf("facts %+v: %+v, %v", f, got, err)
 		}
 	}

@@ -114,7 +114,7 @@ func FullAccess() Policy { return Policy{Unconfined: true} }
 // 64 MiB of memory.
 func Strict(workspace, scratch string) Policy {
 	var p Policy
-	for _, dir := range systemFolders {
+	for _, dir := range SystemFolders {
 		p.Read = append(p.Read, Root{Path: dir, Optional: true})
 	}
 	p.Read = append(p.Read, Root{Path: workspace})
@@ -123,8 +123,8 @@ func Strict(workspace, scratch string) Policy {
 	return p
 }
 
-// systemFolders is what a dynamically linked program needs to start.
-var systemFolders = []string{
+// SystemFolders is what a dynamically linked program needs to start.
+var SystemFolders = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt",
 	"/etc", "/dev", "/proc", "/sys", "/nix", "/System", "/Library", "/private/etc",
 }
