@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -27,6 +28,9 @@ func TestMain(m *testing.M) {
 }
 
 const gitProgram = "/usr/bin/git"
+
+// patience is what git gets where its time is not what is tested.
+const patience = 2 * time.Minute
 
 // confined asks git as codeagent does.
 func confined(t *testing.T) *run.Runner {
@@ -127,7 +131,7 @@ func TestStatus(t *testing.T) {
 	write(t, 0o644, "n", dir, "new file")
 	write(t, 0o644, "n", dir, "b2")
 	git(t, dir, "add", "b2")
-	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir)})
+	g := gitrun.New(gitrun.Options{Runner: confined(t), Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
 	index := modified(t, dir)
 	s, err := g.Status(t.Context(), dir)
 	if want := (gitrun.Status{Branch: "main", Changed: 2, Untracked: 1}); err != nil || s != want {
@@ -333,7 +337,7 @@ func TestTraps(t *testing.T) {
 				}
 			}
 			for name, runner := range map[string]gitrun.Runner{"in the sandbox": r, "by options alone": plain} {
-				g := gitrun.New(gitrun.Options{Runner: runner, Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir)})
+				g := gitrun.New(gitrun.Options{Runner: runner, Program: gitProgram, Policy: sandbox.WorkspaceWrite(dir), Timeout: patience})
 				for _, folder := range folders {
 					s, err := g.Status(t.Context(), folder)
 					_, _, derr := g.Diff(t.Context(), folder)

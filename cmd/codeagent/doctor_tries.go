@@ -292,10 +292,12 @@ func (b *box) grants(t try, g *ground) bool {
 	return false
 }
 
-// Time for a try to arrive: one that says it went through, and another.
+// Time for a try to arrive: outside, where nothing is between; inside one that
+// says it went through, and another.
 const (
-	arrival = 2 * time.Second
-	glance  = 10 * time.Millisecond
+	arrivalOutside = 10 * time.Second
+	arrival        = 2 * time.Second
+	glance         = 10 * time.Millisecond
 )
 
 // tryOne makes one try, outside and inside.
@@ -303,7 +305,7 @@ func (b *box) tryOne(ctx context.Context, t try, g *ground) (verdict, how string
 	target := g.target(t.name)
 	if t.name != "linger" { // outside nobody would end it
 		err := t.do(target)
-		if err == nil && !g.reached(t.name, arrival) {
+		if err == nil && !g.reached(t.name, arrivalOutside) {
 			err = errors.New("it does not arrive")
 		}
 		restore(t, target)
@@ -346,7 +348,7 @@ func (b *box) inside(ctx context.Context, t try, target string) (string, error) 
 		// This program must be readable to start.
 		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})
 	}
-	o, err := b.runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.workspace, Timeout: 10 * time.Second}, nil)
+	o, err := b.runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.workspace, Timeout: time.Minute}, nil)
 	if err != nil {
 		return "", err
 	}
