@@ -92,7 +92,8 @@ var layerWorth = map[string]struct {
 		{what: "abstract sockets", since: 6, others: []substitute{{"seccomp", "none can be bound or reached: the call is refused, or codeagent refuses it"}}},
 	}},
 	"seccomp": {"the kernel's other doors: tracing, mounting, namespaces, keys, modules, foreign sockets", nil},
-	"notify": {"calls that codeagent itself answers, such as changes of mode, owner and times", []duty{
+	"notify": {"calls that codeagent itself answers: protected names, mode, owner and times, sockets with a path", []duty{
+		{what: "protected names that do not exist yet", weakness: "protected"},
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
 		{what: "sockets with a path, between the session's own commands or granted", others: []substitute{{"seccomp", "none can be made"}}},
 		{what: "what was refused, told by the kernel", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
@@ -100,7 +101,7 @@ var layerWorth = map[string]struct {
 	"userns": {"an ordinary user's right to the other namespaces", nil},
 	"mountns": {"all outside the roots read-only, a private /tmp, protected names that exist", []duty{
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
-		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
+		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes each change near them itself, or refuses it"}}},
 		{what: "a /tmp of the session's own", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},
 	}},
 	"netns": {"a network with nothing in it but the session's own servers", []duty{
