@@ -239,6 +239,18 @@ func (b *broker) open(n *notification, m name) (int, error) {
 	return b.view.open(int(n.tid), m)
 }
 
+// tellHidden writes down that a call failed because the host's file is not in the
+// command's sight. It would be refused as well.
+func (b *broker) tellHidden(n *notification, call string, kind sandbox.DenialKind, m name, err error) {
+	if err != unix.ENOENT || b.view == nil {
+		return
+	}
+	path := b.view.hidden(int(n.tid), m)
+	if path != "" && !b.policy.JudgeWrite(path).Allowed {
+		b.log.add(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
+	}
+}
+
 // handle answers one call.
 func (b *broker) handle(n *notification) reply {
 	if c := metadataCallOf(n.nr); c != nil {

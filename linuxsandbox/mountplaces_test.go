@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestPlaces runs TestPlacesInSetting in every setting.
-func TestPlaces(t *testing.T) { inSettings(t, "^TestPlacesInSetting$") }
+// TestPlaces runs TestPlacesInSetting and TestHiddenInSetting in every setting.
+func TestPlaces(t *testing.T) { inSettings(t, "^(TestPlacesInSetting|TestHiddenInSetting)$") }
 
 // lodging is a workspace below /tmp with a neighbour, and a file of the host's
 // beside the two.
@@ -84,6 +84,57 @@ func TestPlacesInSetting(t *testing.T) {
 				t.Errorf("left behind on the host: %v %v", entries, err)
 			}
 			onlyPlaces(t, l)
+		})
+	}
+}
+
+// TestHiddenInSetting: what a command would have changed is told as refused where
+// it is not in sight.
+func TestHiddenInSetting(t *testing.T) {
+	if _, ok := currentSetting(t); !ok {
+		return
+	}
+	b := newBackend(t)
+	defer b.Close()
+	f, err := b.probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Namespaces {
+		return // it is in sight
+	}
+	for _, row := range []struct {
+		script, file string
+		kind         sandbox.DenialKind
+	}{
+		{`echo x > $FOREIGN/file`, "/file", sandbox.KindWrite},
+		{`echo x > $FOREIGN/new`, "/new", sandbox.KindWrite},
+		{`cd /tmp; echo x > ${FOREIGN##*/}/new`, "/new", sandbox.KindWrite},
+		{`mkdir $FOREIGN/dir`, "/dir", sandbox.KindWrite},
+		{`touch -c $FOREIGN/file`, "/file", sandbox.KindMetadata},
+		{`touch -c $FOREIGN`, "", sandbox.KindMetadata},
+		{`echo x > $FOREIGN/none/new; touch -c /tmp/none-such; cat $FOREIGN/file`, "", ""},
+	} {
+		t.Run(row.script, func(t *testing.T) {
+			l := newLodging(t)
+			p := sandbox.WorkspaceWrite(l.ws)
+			p.Temp = l.temp
+			proc, err := b.Start(t.Context(), p, sandbox.Command{
+				Path: "bash", Args: []string{"bash", "-c", row.script}, Dir: l.ws, Env: []string{"PATH=/bin:/usr/bin", "FOREIGN=" + l.foreign},
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := proc.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			told := proc.Denials()
+			if row.kind == "" && len(told) > 0 {
+				t.Errorf("%+v", told)
+			}
+			if row.kind != "" && (len(told) != 1 || told[0].Kind != row.kind || told[0].Target != l.foreign+row.file) {
+				t.Errorf("%+v, want one of %s", told, l.foreign+row.file)
+			}
 		})
 	}
 }

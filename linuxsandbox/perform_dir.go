@@ -23,6 +23,7 @@ func (b *broker) entry(n *notification, c *fileCall) reply {
 	}
 	s, err := b.spot(n, m)
 	if err != nil {
+		b.tellHidden(n, c.name, sandbox.KindWrite, m, err)
 		return unresolved(err)
 	}
 	defer s.close()

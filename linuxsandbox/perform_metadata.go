@@ -24,6 +24,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
 	}
 	fd, err := b.open(n, m)
 	if err != nil {
+		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
 		return b.unread(n, c.name, sandbox.KindMetadata, err)
 	}
 	defer unix.Close(fd)

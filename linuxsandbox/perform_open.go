@@ -102,6 +102,7 @@ func (b *broker) openJudged(n *notification, o *opening) reply {
 	for range 16 {
 		t, err := b.openTarget(n, o, follow)
 		if err != nil {
+			b.tellHidden(n, o.call, sandbox.KindWrite, o.name, err)
 			return unresolved(err)
 		}
 		a, again := b.openThis(n, o, t, exclusive)

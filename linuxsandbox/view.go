@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,39 @@ func (v *view) policyPath(fd int) string {
 		}
 	}
 	return path
+}
+
+// hidden is the host's file that m would be, were it not that the command sees a
+// folder of its own in that place; "" when there is none. It is for telling what
+// was missed, not for deciding: the path is taken word by word.
+func (v *view) hidden(tid int, m name) string {
+	path := m.path
+	if m.itself || path == "" {
+		return ""
+	}
+	if path[0] != '/' {
+		base, err := m.base(tid)
+		if err != nil {
+			return ""
+		}
+		path = pathOf(base) + "/" + path
+		unix.Close(base)
+	}
+	path = filepath.Clean(path)
+	for _, p := range v.places {
+		if p.policy == p.dir || path == p.dir || !sandbox.Covers(p.dir, path) {
+			continue
+		}
+		looked := filepath.Dir(path) // a file may be about to be made there
+		if looked == p.dir {
+			looked = path
+		}
+		if st, err := statRoot(looked); err != nil || looked != path && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return ""
+		}
+		return path
+	}
+	return ""
 }
 
 // numbers are the process and the thread that tid is, as the /proc at the folder
