@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -75,8 +74,9 @@ func TestNoCoreDumps(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &have); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("core file size %d %d bytes", min(1, have.Max), min(1, have.Max))
-	if st.Exit != 0 || strings.Join(strings.Fields(out), " ") != want {
-		t.Errorf("%+v: %q, want %q", st, out, want)
+	got := strings.Join(strings.Fields(out), " ")
+	// Who has no capability for it cannot leave a hard limit of 0.
+	if st.Exit != 0 || got != "core file size 1 1 bytes" && !(have.Max == 0 && got == "core file size 0 0 bytes") {
+		t.Errorf("%+v: %q", st, out)
 	}
 }

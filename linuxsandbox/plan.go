@@ -294,6 +294,13 @@ func kernelWeaknesses(f facts) []sandbox.Weakness {
 			Why: fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI),
 		})
 	}
+	if f.CoreHandler {
+		out = append(out, sandbox.Weakness{
+			ID: "core-handler", What: "the memory of a program that crashes is handed to the host's handler of crashes, which runs outside of the sandbox",
+			Why:    "only a core limit of 1 keeps such a handler from running, and the limit was 0 for good before codeagent started",
+			Remedy: "start codeagent under a hard core limit above 0 (ulimit -Hc)",
+		})
+	}
 	return out
 }
 

@@ -40,6 +40,7 @@ func TestPlan(t *testing.T) {
 		{"no Landlock", sandbox.ReadOnly(), facts{}, nil, "cannot confine writes"},
 		{"no truncation", sandbox.ReadOnly(), facts{LandlockABI: 2}, nil, "cannot confine writes"},
 		{"ABI 3", sandbox.ReadOnly(), facts{LandlockABI: 3}, []string{"device-ioctl", "signals"}, ""},
+		{"a handler of crashes", sandbox.ReadOnly(), facts{LandlockABI: 7, CoreHandler: true}, []string{"core-handler"}, ""},
 		{"ABI 5", sandbox.ReadOnly(), facts{LandlockABI: 5}, []string{"signals"}, ""},
 		{"a kernel of the future", sandbox.ReadOnly(), facts{LandlockABI: 99}, nil, ""},
 		{"unconfined", sandbox.FullAccess(), facts{LandlockABI: 7}, nil, "unconfined"},

@@ -27,6 +27,8 @@ type facts struct {
 	NoBroker string
 	// Thread is the confined thread, in a probe.
 	Thread int
+	// CoreHandler: a program that crashes is handed to a handler of the host.
+	CoreHandler bool
 
 	// Namespaces: keepers get mount, PID and IPC namespaces, and as an ordinary
 	// user a user namespace. Set by codeagent, which tried it.
@@ -67,7 +69,7 @@ type ended struct {
 
 func (f facts) encode() []byte {
 	return joinWords(strconv.Itoa(f.LandlockABI), strconv.FormatBool(f.SignalProof), strconv.FormatBool(f.Root),
-		strconv.FormatBool(f.Broker), f.NoBroker, strconv.Itoa(f.Thread))
+		strconv.FormatBool(f.Broker), f.NoBroker, strconv.Itoa(f.Thread), strconv.FormatBool(f.CoreHandler))
 }
 
 func (f failure) encode() []byte {
@@ -125,9 +127,9 @@ func (r *reader) bool() bool {
 }
 
 func decodeFacts(body []byte) (facts, error) {
-	r := readWords(body, 6)
+	r := readWords(body, 7)
 	return facts{
-		LandlockABI: r.number(), SignalProof: r.bool(), Root: r.bool(), Broker: r.bool(), NoBroker: r.word(), Thread: r.number(),
+		LandlockABI: r.number(), SignalProof: r.bool(), Root: r.bool(), Broker: r.bool(), NoBroker: r.word(), Thread: r.number(), CoreHandler: r.bool(),
 	}, r.err
 }
 

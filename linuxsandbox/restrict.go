@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"errors"
+	"os"
 	"runtime"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -41,6 +42,9 @@ func restrict(s *Spec) (*restricted, *failure) {
 	if err != nil {
 		return nil, fail("self-test", err)
 	}
+	if r.facts.CoreHandler, err = forbidCores(); err != nil {
+		return nil, fail("rlimits", err)
+	}
 	keep := s.keptCaps()
 	if err := dropCaps(keep); err != nil {
 		return nil, fail("capabilities", err)
@@ -50,9 +54,6 @@ func restrict(s *Spec) (*restricted, *failure) {
 	}
 	if err := ll.LandlockRestrictSelf(ruleset, restrictFlags(abi)); err != nil {
 		return nil, fail("landlock", err)
-	}
-	if err := forbidCores(); err != nil {
-		return nil, fail("rlimits", err)
 	}
 	// Behind the filter these calls would be questions to a broker that is not there yet.
 	if err := errors.Join(testNetwork(s), testLandlock(s)); err != nil {
@@ -74,14 +75,18 @@ func restrict(s *Spec) (*restricted, *failure) {
 // the host pipes them to a handler of its own, which runs outside of every
 // sandbox on whatever it is handed, the limit 0 does not keep it from running,
 // but 1 does (core(5); fs/coredump.c). The filter leaves the command no way to
-// change it. One that is 0 for good stays 0.
-func forbidCores() error {
-	var have unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &have); err != nil {
-		return err
+// change it. One that is 0 for good stays 0: then handled tells whether there is
+// such a handler.
+func forbidCores() (handled bool, err error) {
+	err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
+	if err != unix.EPERM {
+		return false, err
 	}
-	one := min(1, have.Max)
-	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: one, Max: one})
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	if err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	}
+	return len(pattern) > 0 && (pattern[0] == '|' || pattern[0] == '@'), err
 }
 
 // filter puts the deny filter on the calling thread. In a probe it may do
