@@ -5,7 +5,7 @@ package linuxsandbox
 import "slices"
 
 // jobs is the whole table.
-var jobs = slices.Concat(gitJobs, buildJobs, nodeJobs, pythonJobs, shellJobs, systemJobs, socketJobs)
+var jobs = slices.Concat(gitJobs, buildJobs, nodeJobs, pythonJobs, shellJobs, systemJobs, socketJobs, networkJobs)
 
 // repo makes a repository with one commit.
 const repo = "git init -q .; echo one > a; git add a; git commit -qm one; "

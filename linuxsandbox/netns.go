@@ -20,8 +20,9 @@ import (
 // used for (MPTCP, Fast Open, datagrams) stays inside. What a command lacks to
 // change that is a capability over the namespace, which it is not left with.
 //
-// A socket belongs to the namespace it was made in. The one way to have one of
-// the host's is to be started with it (looseSocket).
+// A socket belongs to the namespace it was made in. A command that is started
+// with one of the host's therefore gets no socket calls (looseSocket); another
+// way to come by one is a service that the user granted, which acts outside.
 
 // notHostNet is the network namespace that commands under p must not be in, 0
 // when they are to be in codeagent's own: because p says so, or because there
@@ -94,7 +95,10 @@ func testNetwork(s *Spec) error {
 			return fmt.Errorf("the network namespace has a way out, by a socket of family %d", family)
 		}
 	}
-	return onlyLoopback()
+	if s.Probe {
+		return onlyLoopback() // once a session: no command can make a device
+	}
+	return nil
 }
 
 // onlyLoopback: no device but the loopback is up. Where tunnels are built into

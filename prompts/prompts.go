@@ -83,7 +83,7 @@ func System(f Facts) string {
 		b.WriteString(unconfined)
 	} else {
 		b.WriteString(fill(sandboxed, "preset", word(f.Preset)))
-		b.WriteString(allowed(f.Policy))
+		b.WriteString(allowed(f.Policy, f.Enforcement))
 		b.WriteString(weaknesses(f.Enforcement))
 	}
 	b.WriteString(approval(f))
@@ -135,8 +135,8 @@ func approval(f Facts) string {
 // canAsk reports whether a question would reach anybody.
 func canAsk(attended bool, mode string) bool { return attended && mode != modeNever }
 
-// allowed renders what p allows.
-func allowed(p sandbox.Policy) string {
+// allowed renders what p allows, enforced as e says.
+func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	var b strings.Builder
 	var write []string
 	for _, r := range p.Write {
@@ -165,11 +165,11 @@ func allowed(p sandbox.Policy) string {
 		fmt.Fprintf(&b, ", but not %s", list(p.DenyRead))
 	}
 	b.WriteString(".\n")
-	b.WriteString(network(p))
+	b.WriteString(network(p, e))
 	return b.String()
 }
 
-func network(p sandbox.Policy) string {
+func network(p sandbox.Policy, e sandbox.Enforcement) string {
 	line := "- Network: refused, other programs' servers and local sockets on this machine included.\n"
 	switch {
 	case p.Network.Mode == sandbox.NetworkFull:
@@ -180,6 +180,9 @@ func network(p sandbox.Policy) string {
 			hosts = append(hosts, h.String())
 		}
 		line = fmt.Sprintf("- Network: only %s.\n", list(hosts))
+	}
+	if p.Network.Mode != sandbox.NetworkFull && slices.Contains(e.Active(), "netns") {
+		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"
 	}
 	if len(p.Sockets) > 0 {
 		line += fmt.Sprintf("- Local sockets: %s.\n", list(p.Sockets))

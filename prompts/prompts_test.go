@@ -68,6 +68,9 @@ func TestSystemPrompts(t *testing.T) {
 		{"strict", func(f *Facts) {
 			f.Policy, f.Preset = sandbox.Strict("/home/u/src/app", "/home/u/scratch"), "strict"
 		}},
+		{"own-network", func(f *Facts) {
+			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}}
+		}},
 		{"hosts", func(f *Facts) { f.Policy = hosts; f.Instructions = "Use tabs.\n{{workspace}} stays as it is.\n" }},
 		{"full", func(f *Facts) { f.Policy, f.Preset = sandbox.FullAccess(), "danger-full-access" }},
 		{"full-untrusted", func(f *Facts) {
