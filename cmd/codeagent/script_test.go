@@ -46,6 +46,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("LANG", "C.UTF-8")
 			env.Setenv("WORKSPACE", workspace)
+			// In the sandbox /tmp is another one: what lies there is shown only to a
+			// command that names it.
+			bin, err := filepath.Abs(filepath.SplitList(env.Getenv("PATH"))[0])
+			if err != nil {
+				return err
+			}
+			env.Setenv("BIN", bin)
 			env.Cd = workspace
 			return nil
 		},
