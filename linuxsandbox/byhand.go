@@ -20,7 +20,7 @@ func byHand(args []string) int {
 	if len(args) < 5 || args[3] != "--" {
 		return say(sandbox.ExitCannotConfine, "usage: "+HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 	}
-	policy, err := sandbox.DecodePolicy([]byte(args[2]))
+	policy, err := readPolicy([]byte(args[2]))
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, err.Error())
 	}
