@@ -42,13 +42,19 @@ func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
 	return newMode{mode: mode, rest: mode&uint32(b.umask) != 0}, nil
 }
 
-// umaskOf reads a umask out of /proc.
+// umaskOf reads a umask out of /proc. It stands in the second line of the file.
 func umaskOf(thread string) (uint32, error) {
-	status, err := readSmall("/proc/" + thread + "/status")
+	fd, err := unix.Open("/proc/"+thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	mask, err := strconv.ParseUint(statusField(status, "Umask:"), 8, 32)
+	defer unix.Close(fd)
+	var head [256]byte
+	n, err := unix.Read(fd, head[:])
+	if err != nil {
+		return 0, err
+	}
+	mask, err := strconv.ParseUint(statusField(head[:n], "Umask:"), 8, 32)
 	return uint32(mask), err
 }
 

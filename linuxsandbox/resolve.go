@@ -233,10 +233,16 @@ func onProc(fd int) bool {
 // pathOf is the kernel's own name for an open file: no links, no "..". For what
 // is no file of any directory it does not begin with a slash.
 func pathOf(fd int) string {
-	buf := make([]byte, 2*maxPath)
-	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), buf)
-	if err != nil || n == len(buf) {
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	var short [512]byte // most are, and this one is on the stack
+	n, err := unix.Readlink(link, short[:])
+	if err == nil && n < len(short) {
+		return string(short[:n])
+	}
+	long := make([]byte, 2*maxPath)
+	n, err = unix.Readlink(link, long)
+	if err != nil || n == len(long) {
 		return ""
 	}
-	return string(buf[:n])
+	return string(long[:n])
 }

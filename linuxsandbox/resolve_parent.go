@@ -142,8 +142,8 @@ func (b *broker) lookup(n *notification, t *target, m name, follow bool) (err er
 
 // readLink is where an open link leads.
 func readLink(fd int) (string, error) {
-	buf := make([]byte, maxPath)
-	n, err := unix.Readlinkat(fd, "", buf)
+	var buf [maxPath]byte
+	n, err := unix.Readlinkat(fd, "", buf[:])
 	if err == nil && n == 0 {
 		err = unix.ENOENT
 	}

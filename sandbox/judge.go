@@ -119,7 +119,17 @@ func (p Policy) protectedName(root, target string) (string, bool) {
 // containsPath reports whether the components of name stand, in a row, among
 // those of p.
 func containsPath(p, name string) bool {
-	return strings.Contains("/"+p+"/", "/"+name+"/")
+	for at := 0; ; at++ {
+		i := strings.Index(p[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		if (at == 0 || p[at-1] == '/') && (end == len(p) || p[end] == '/') {
+			return true
+		}
+	}
 }
 
 func (p Policy) deniesRead(target string) (string, bool) {
