@@ -25,6 +25,9 @@ type moving struct {
 // rename answers rename, renameat and renameat2.
 func (b *broker) rename(n *notification, c *fileCall) reply {
 	m := &moving{flags: c.flags(n)}
+	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
+		return proceed // an overlay's white-out, which takes a right that nobody has
+	}
 	one, err := c.first(n)
 	if err != nil {
 		return unresolved(err)
@@ -43,7 +46,7 @@ func (b *broker) rename(n *notification, c *fileCall) reply {
 	defer m.to.close()
 	m.fromIn, m.toIn = b.protection.brokered(m.from.full()), b.protection.brokered(m.to.full())
 	switch {
-	case m.from.odd() || m.to.odd() || !m.fromIn && !m.toIn || m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0:
+	case m.from.odd() || m.to.odd() || !m.fromIn && !m.toIn:
 		return proceed
 	case !b.protection.writable(m.from.path) || !b.protection.writable(m.to.path):
 		return proceed // Landlock wants a right at both ends
@@ -66,7 +69,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		return failed(unix.ENOENT)
 	case m.flags == unix.RENAME_NOREPLACE && m.there:
 		return failed(unix.EEXIST)
-	case (m.from.slash || m.to.slash) && !isFolder(&m.old):
+	case !isFolder(&m.old) && (m.from.slash || m.to.slash && !exchange), exchange && m.to.slash && !isFolder(&m.over):
 		return failed(unix.ENOTDIR)
 	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !folder && !exchange:
 		return reply{} // two names of one file: nothing is to be done
@@ -153,25 +156,28 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 		return unresolved(err)
 	}
 	defer t.close()
+	if t.spot.slash && !(t.fd >= 0 && isFolder(&t.st)) {
+		return proceed // not found, or no folder: the kernel tells before it looks at rights
+	}
 	to, err := b.spot(n, two)
 	if err != nil {
 		return unresolved(err)
 	}
 	defer to.close()
-	if to.odd() || to.slash || !b.protection.brokered(t.path) && !b.protection.brokered(to.full()) || t.spot.slash {
+	if to.odd() || to.slash || !b.protection.brokered(t.path) && !b.protection.brokered(to.full()) {
 		return proceed
 	}
 	if t.fd < 0 {
 		return failed(unix.ENOENT)
-	}
-	if isFolder(&t.st) {
-		return failed(unix.EPERM)
 	}
 	if kernelFile(t.fd) || b.protection.outside(t.path) || !b.protection.writable(to.path) {
 		return proceed // Landlock wants a right at both ends
 	}
 	if _, err := to.stat(); err == nil {
 		return failed(unix.EEXIST)
+	}
+	if isFolder(&t.st) {
+		return failed(unix.EPERM)
 	}
 	if d := b.refusesLink(n, t, to); d != nil {
 		return b.refuse(n, d, c.name, unix.EPERM)

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
 
 	"codeagent/sandbox"
 
@@ -94,7 +95,13 @@ func openingOf(n *notification, c *fileCall) (*opening, error) {
 // openJudged opens what o means, or says what becomes of the call.
 func (b *broker) openJudged(n *notification, o *opening) reply {
 	if o.flags&openTmpfile != 0 {
+		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
+			return proceed // no such open: EINVAL
+		}
 		return b.openTemporary(n, o)
+	}
+	if strings.HasSuffix(o.name.path, "/") {
+		return proceed // a folder's name: the kernel opens none for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
@@ -127,7 +134,7 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return proceed, false
 	}
 	// The kernel refuses these before any look at rights.
-	if t.spot.slash || t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+	if t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return proceed, false
 	}
 	if t.fd < 0 {
@@ -191,7 +198,7 @@ func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool)
 	if d := b.refusesPath(n, t.path); d != nil {
 		return b.refuse(n, d, o.call, unix.EACCES), false
 	}
-	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
+	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := b.create(n, t.spot.dir, t.spot.last, flags, o.mode)
 	if err == unix.EEXIST && !exclusive {
 		return reply{}, true

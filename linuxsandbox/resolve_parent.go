@@ -116,6 +116,9 @@ func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
 			head, _, _ := cutName(m.path)
 			link = head + link
 		}
+		if s.slash {
+			link += "/"
+		}
 		m.path = link
 	}
 	return nil, unix.ELOOP

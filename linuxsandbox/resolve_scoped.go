@@ -47,7 +47,7 @@ func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint
 	// Jumping links are the broker's own, not the caller's. And where the command
 	// has a root of its own, a link to an absolute path would lead to another.
 	resolve |= unix.RESOLVE_NO_MAGICLINKS
-	if b.view.own && resolve&scopes == 0 {
+	if b.view.own && resolve&(scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
 	return b.scopedWalk(base, m.path, follow, resolve)
@@ -83,6 +83,9 @@ func (b *broker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 		}
 		link, err := readLink(t.fd)
 		t.close()
+		if slash {
+			link += "/"
+		}
 		switch {
 		case err != nil:
 			return nil, err
