@@ -149,6 +149,11 @@ func (b *Backend) tryNamespaces() error {
 	}
 	b.session = s
 	f, err := b.tryKeeper(&mountPlan{Memory: true, Devices: true, Terminals: true})
+	if noPIDs := err; noPIDs != nil {
+		// In a container with parts of /proc covered no other one can be mounted.
+		f, err = b.tryKeeper(&mountPlan{HostProc: true, Memory: true, Devices: true, Terminals: true})
+		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
+	}
 	if err != nil {
 		b.session = noSession
 		s.close()
@@ -157,6 +162,14 @@ func (b *Backend) tryNamespaces() error {
 	b.probed = f
 	b.probed.Namespaces, b.probed.HostNet = true, s.hostNet
 	return nil
+}
+
+// innerError is what went wrong at a start, without what it came to.
+func innerError(err error) string {
+	if refused := (*sandbox.StartError)(nil); errors.As(err, &refused) {
+		return refused.Err.Error()
+	}
+	return err.Error()
 }
 
 // tryKeeper takes a keeper up to its self-test.

@@ -239,7 +239,7 @@ func (k *keeper) watch(r *restricted, pidfd int) {
 			_ = unix.PidfdSendSignal(pidfd, o.signal, nil, 0)
 		}
 	}
-	if r.facts.SignalProof || k.spec.Mounts != nil {
+	if r.facts.SignalProof || unix.Getpid() == 1 {
 		for {
 			// This reaches every process that this thread may signal. It was
 			// shown that these are those of its Landlock domain, which are the

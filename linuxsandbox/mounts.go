@@ -44,6 +44,8 @@ type mountPlan struct {
 	Hidden []string `json:"hidden,omitempty"`
 	// Memory asks for a writable /dev/shm.
 	Memory bool `json:"memory,omitempty"`
+	// HostProc keeps the /proc there is: the keeper has no PID namespace.
+	HostProc bool `json:"host_proc,omitempty"`
 	// Devices asks for a /dev with nothing of the machine's but what is Readable.
 	Devices bool `json:"devices,omitempty"`
 	// Terminals asks for terminals of its own instead of the machine's.
@@ -193,6 +195,11 @@ func setReadOnly(at int, path string, flags uint) error {
 // sees it. It comes before all else: the kernel allows it only while the old one
 // can be seen whole.
 func (m *mounter) newProc() error {
+	if m.plan.HostProc {
+		old, err := take(procDir)
+		m.proc = old.fd
+		return err
+	}
 	const attrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
 	var err error
 	if m.proc, err = newFilesystem("proc", attrs); err != nil {

@@ -25,8 +25,9 @@ import (
 //
 // Copying no memory and writing no map, it also takes half the time.
 
-// keeperNamespaces are made anew for every command.
-const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+// keeperNamespaces are made anew for every command, and with them a PID
+// namespace where a /proc can be mounted for it.
+const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // keeperCaps are what an ordinary user's keeper keeps across its exec, in its
 // own user namespace: to mount, and to empty its bounding set afterwards.
@@ -39,6 +40,7 @@ type nsPlan struct {
 	root        *byte
 	setsid      bool
 	user, net   int // namespaces to join, or -1
+	namespaces  uintptr
 	files, high []int
 	capHead     unix.CapUserHeader
 	caps        [2]unix.CapUserData
@@ -65,10 +67,12 @@ var nsSteps = [...]string{
 }
 
 // forkInNamespaces starts the helper at the descriptor image as the first
-// process of new namespaces, with files as its descriptors from 0 on. user and
-// net are descriptors of namespaces to join first, or -1.
-func forkInNamespaces(image, user, net int, files []int, setsid bool) (int, error) {
-	c := &nsPlan{setsid: setsid, user: user, net: net, files: files, high: make([]int, len(files))}
+// process of new namespaces, with files as its descriptors from 0 on.
+func forkInNamespaces(image int, join *session, files []int, setsid bool) (int, error) {
+	c := &nsPlan{setsid: setsid, user: join.user, net: join.net, namespaces: keeperNamespaces, files: files, high: make([]int, len(files))}
+	if !join.hostPIDs {
+		c.namespaces |= unix.CLONE_NEWPID
+	}
 	var err error
 	if c.path, err = unix.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(image)); err != nil {
 		return 0, err
@@ -160,7 +164,7 @@ func forkJoiner(c *nsPlan) (pid int, errno syscall.Errno) {
 		}
 	}
 	step = nsClone
-	r, failed = vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|keeperNamespaces|uintptr(unix.SIGCHLD),
+	r, failed = vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.namespaces|uintptr(unix.SIGCHLD),
 		0, uintptr(unsafe.Pointer(&c.keeper)))
 	if failed == 0 && r != 0 {
 		for {

@@ -28,6 +28,8 @@ type session struct {
 	user, net int // descriptors, -1: none
 	// hostNet is the cookie of the network namespace that codeagent itself is in.
 	hostNet uint64
+	// hostPIDs: its keepers get no PID namespace.
+	hostPIDs bool
 }
 
 var noSession = session{user: -1, net: -1}
@@ -48,6 +50,7 @@ func (s session) joinedBy(spec *Spec) *session {
 	if spec.HostNet == 0 {
 		s.net = -1
 	}
+	s.hostPIDs = spec.Mounts.HostProc
 	return &s
 }
 

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -152,6 +153,9 @@ func layers(p sandbox.Policy, f facts) []sandbox.Layer {
 	return append(out, groupLayer(f.Groups)...)
 }
 
+// ownPIDs reports whether a command has a PID namespace of its own.
+func (f facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
+
 func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
 	state, reason := sandbox.LayerActive, ""
 	if !f.Namespaces {
@@ -170,11 +174,15 @@ func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
 	if user.State == sandbox.LayerActive {
 		user.Reason = proof("a helper was started in one, and could mount")
 	}
+	pids := sandbox.Layer{Name: "pidns", State: state, Reason: proof("a helper was the first process of one")}
+	if f.Namespaces && f.NoPIDs != "" {
+		pids.State, pids.Reason = sandbox.LayerAbsent, f.NoPIDs
+	}
 	return []sandbox.Layer{
 		user,
 		{Name: "mountns", State: state, Reason: proof("mounts were made in one, and made read-only")},
 		networkLayer(p, f),
-		{Name: "pidns", State: state, Reason: proof("a helper was the first process of one")},
+		pids,
 	}
 }
 
@@ -250,13 +258,13 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 	}
 	out = append(out, kernelWeaknesses(f)...)
 	out = append(out, limitWeaknesses(p.Limits, f)...)
-	if f.Namespaces {
+	if f.ownPIDs() {
 		return out
 	}
 	return append(out, sandbox.Weakness{
 		ID:   "process-death",
 		What: "a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
-		Why:  "commands have no PID namespace of their own: " + f.NamespacesWhy,
+		Why:  "commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy),
 	})
 }
 
@@ -288,7 +296,7 @@ func kernelWeaknesses(f facts) []sandbox.Weakness {
 			Why: fmt.Sprintf("Landlock ABI %d does not handle device ioctls (ABI 5, Linux 6.10)", f.LandlockABI),
 		})
 	}
-	if f.LandlockABI < 6 && !f.Namespaces {
+	if f.LandlockABI < 6 && !f.ownPIDs() {
 		out = append(out, sandbox.Weakness{
 			ID: "signals", What: "a command can signal the user's other processes, the keeper of its own sandbox too", Remedy: remedy,
 			Why: fmt.Sprintf("Landlock ABI %d does not scope signals (ABI 6, Linux 6.12)", f.LandlockABI),

@@ -121,6 +121,48 @@ func TestNetworkLayer(t *testing.T) {
 	}
 }
 
+// TestPlanWithNamespaces: what mounts hold, with a PID namespace and without.
+func TestPlanWithNamespaces(t *testing.T) {
+	globs := sandbox.Policy{DenyRead: []string{"**/.env"}}
+	for _, row := range []struct {
+		name       string
+		policy     sandbox.Policy
+		facts      facts
+		weaknesses []string // id, and words of what it says
+		pids       sandbox.LayerState
+	}{
+		{"all", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, Broker: true}, nil, sandbox.LayerActive},
+		{"no broker", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true}, nil, sandbox.LayerActive},
+		{"no PID namespace", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, NoPIDs: "covered /proc"},
+			[]string{"process-death", "covered /proc"}, sandbox.LayerAbsent},
+		{"no PID namespace, old Landlock", sandbox.ReadOnly(), facts{LandlockABI: 5, Namespaces: true, NoPIDs: "covered /proc"},
+			[]string{"signals", "ABI 5", "process-death", "covered /proc"}, sandbox.LayerAbsent},
+		{"globs", globs, facts{LandlockABI: 7, Namespaces: true},
+			[]string{"deny-read-glob", "appear after its start"}, sandbox.LayerActive},
+		{"globs that are searched for", globs, facts{LandlockABI: 7, Namespaces: true, Globs: globMatches{Why: "not ended"}},
+			[]string{"deny-read-glob", "not ended"}, sandbox.LayerActive},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			layers, weak, err := plan(row.policy, row.facts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, w := range weak {
+				if 2*i >= len(row.weaknesses) || w.ID != row.weaknesses[2*i] || !strings.Contains(w.What+w.Why, row.weaknesses[2*i+1]) {
+					t.Errorf("weakness %+v", w)
+				}
+			}
+			if 2*len(weak) != len(row.weaknesses) {
+				t.Errorf("%d weaknesses, want %q", len(weak), row.weaknesses)
+			}
+			i := slices.IndexFunc(layers, func(l sandbox.Layer) bool { return l.Name == "pidns" })
+			if layers[i].State != row.pids {
+				t.Errorf("%+v", layers[i])
+			}
+		})
+	}
+}
+
 // TestRules: what Landlock opens, on a small file system.
 func TestRules(t *testing.T) {
 	system := mapDir{fstest.MapFS{

@@ -76,6 +76,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	if f.Namespaces {
 		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
+		out.spec.Mounts.HostProc = f.NoPIDs != ""
 		for _, path := range f.Globs.Paths {
 			out.spec.Mounts.hide(path)
 		}

@@ -30,9 +30,11 @@ type facts struct {
 	// CoreHandler: a program that crashes is handed to a handler of the host.
 	CoreHandler bool
 
-	// Namespaces: keepers get mount, PID and IPC namespaces, and as an ordinary
-	// user a user namespace. Set by codeagent, which tried it.
+	// Namespaces: keepers get mount and IPC namespaces, and as an ordinary user a
+	// user namespace. Set by codeagent, which tried it.
 	Namespaces bool
+	// NoPIDs says why they get no PID namespace besides, "" when they do.
+	NoPIDs string
 	// NamespacesWhy says why not.
 	NamespacesWhy string
 	// HostNet is the cookie of codeagent's own network namespace where commands

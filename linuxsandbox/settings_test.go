@@ -35,6 +35,7 @@ var settings = []setting{
 	{"user, no namespaces", attack.SurroundNoNamespaces, plainUser, false, true},
 	{"root in a container", attack.SurroundContainer, 0, false, false},
 	{"user in a container", attack.SurroundContainer, plainUser, true, false},
+	{"user, covered /proc", attack.SurroundMaskedProc, plainUser, false, false},
 }
 
 const (

@@ -52,7 +52,8 @@ type Spec struct {
 	// Own are codeagent's binaries that lie where the command may write, for the
 	// keeper to restore when codeagent is gone by the time the command ends.
 	Own []ownFile `json:"own,omitempty"`
-	// Mounts are set where the keeper has mount, PID and IPC namespaces of its own.
+	// Mounts are set where the keeper has mount and IPC namespaces of its own, and
+	// a PID namespace unless it keeps the host's /proc.
 	Mounts *mountPlan `json:"mounts,omitempty"`
 	// Probe asks for everything up to the self-test and no command.
 	Probe bool `json:"probe,omitempty"`

@@ -67,6 +67,8 @@ func (r *jsonReader) mounts() *mountPlan {
 			m.Temp = r.text()
 		case name == "memory":
 			m.Memory = r.bool()
+		case name == "host_proc":
+			m.HostProc = r.bool()
 		case name == "devices":
 			m.Devices = r.bool()
 		case name == "terminals":

@@ -252,12 +252,12 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 		for i, fd := range attr.Files {
 			fds[i] = int(fd)
 		}
-		pid, err := forkInNamespaces(helper, join.user, join.net, fds, !foreground)
+		pid, err := forkInNamespaces(helper, join, fds, !foreground)
 		if err != nil {
 			unix.Close(pair[0])
 			return nil, err
 		}
-		return &keeperProcess{pid: pid, sock: pair[0], contained: true}, nil
+		return &keeperProcess{pid: pid, sock: pair[0], contained: !join.hostPIDs}, nil
 	}
 	// In the child /proc/self is the child: this works whoever may look at
 	// codeagent's own /proc entry.

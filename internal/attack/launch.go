@@ -32,6 +32,9 @@ const (
 	// SurroundContainer is what container runtimes leave: a filter against
 	// namespaces and mounts, and their default capabilities.
 	SurroundContainer = "container"
+	// SurroundMaskedProc is a container that allows namespaces and mounts, and
+	// covers a part of /proc.
+	SurroundMaskedProc = "masked-proc"
 	// SurroundNoLandlock is a kernel without Landlock.
 	SurroundNoLandlock = "no-landlock"
 )
@@ -80,6 +83,8 @@ func launch(args []string) error {
 		err, keep = installFilter(containerFilter()), containerCapabilities
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
+	case SurroundMaskedProc:
+		err = maskProc()
 	default:
 		err = fmt.Errorf("unknown surroundings %q", args[0])
 	}
@@ -93,6 +98,29 @@ func launch(args []string) error {
 		return err
 	}
 	return os.NewSyscallError("execve", unix.Exec(args[2], args[2:], os.Environ()))
+}
+
+// maskProc covers a part of /proc, in a mount namespace of this process's own:
+// in a user namespace made there the kernel lets nobody mount another /proc.
+func maskProc() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return os.NewSyscallError("unshare", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return os.NewSyscallError("make mounts private", err)
+	}
+	return os.NewSyscallError("mount", unix.Mount(maskedPart, maskedPart, "", unix.MS_BIND, ""))
+}
+
+const maskedPart = "/proc/sys"
+
+// masked reports whether maskProc was here.
+func masked() error {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil && !strings.Contains(string(mounts), " "+maskedPart+" ") {
+		err = errors.New(maskedPart + " is not covered")
+	}
+	return err
 }
 
 // forbidNamespaces sets the limit of this process's own user namespace, which
@@ -193,6 +221,9 @@ func installFilter(prog []bpf.RawInstruction) error {
 // Surrounded reports whether what the surroundings promise can be seen from
 // inside: no namespace can be made.
 func Surrounded(surroundings string) error {
+	if surroundings == SurroundMaskedProc {
+		return masked()
+	}
 	err := forkAndCall(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
 	switch {
 	case surroundings == SurroundPlain:
