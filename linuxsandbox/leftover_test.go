@@ -22,7 +22,9 @@ func TestNothingLeft(t *testing.T) {
 	ws := t.TempDir()
 	b := newBackend(t)
 	defer b.Close()
+	b.groups = groups{files: &withoutControllers{}} // each in a control group, where one can be made
 	p := sandbox.WorkspaceWrite(ws)
+	p.Limits.Processes = 1 << 20
 	one := func() {
 		st, out := run(t, b, p, sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin"}})
 		if st != (sandbox.Status{}) || out != "" {
@@ -81,6 +83,19 @@ func inventory(t *testing.T, dirs ...string) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintln(&b, file, string(text))
+	}
+	var own groups
+	own.files = kernelGroups{}
+	if dir, err := own.locate(); err == nil {
+		names, err := own.files.list(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, groupName()) {
+				fmt.Fprintln(&b, "control group", name)
+			}
+		}
 	}
 	for _, dir := range dirs {
 		names, err := os.ReadDir(dir)
