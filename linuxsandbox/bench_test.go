@@ -47,7 +47,7 @@ func newLayered(b *testing.B, namespaces, broker bool) *Backend {
 	}
 	if !broker {
 		backend.probed.Broker, backend.probed.NoBroker = false, "left out of this benchmark"
-		backend.probed.Sockets, backend.probed.NoSockets = false, "left out of this benchmark"
+		backend.probed.Sockets, backend.probed.NoSockets = takesNone, "left out of this benchmark"
 	}
 	return backend
 }

@@ -62,6 +62,8 @@ type brokerOptions struct {
 	// be the one whose cookie is hostNet.
 	inet    bool
 	hostNet uint64
+	// takes is how the broker gets at the command's sockets.
+	takes socketTaking
 }
 
 // brokerSession is what the brokers of one Backend share.
@@ -173,9 +175,8 @@ func (f *facts) tryBroker(listener, keeper int) {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
 		return
 	}
-	f.Sockets = true
-	if err := canTakeSockets(tid); err != nil {
-		f.Sockets, f.NoSockets = false, err.Error()
+	if f.Sockets, err = howToTake(tid); err != nil {
+		f.NoSockets = err.Error()
 	}
 }
 

@@ -99,6 +99,12 @@ func (n *notification) give(listener, fd int, flags uint32) reply {
 	return reply{errno: errnoOf(err), given: err == nil}
 }
 
+// place makes fd, which stays open here, the caller's under that number.
+func (n *notification) place(listener, fd int, number, flags uint32) unix.Errno {
+	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), number: number, fdFlags: flags}
+	return errnoOf(ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
+}
+
 // valid reports whether the caller still waits: everything that was looked up
 // under its number until now was its own and not a later owner's.
 func (n *notification) valid(listener int) bool {

@@ -32,11 +32,21 @@ const (
 
 // socketCall answers a connect or a bind.
 func (b *broker) socketCall(n *notification) reply {
-	sock, err := takeFD(int(n.tid), int32(n.args[0]))
+	sock, stand, err := b.take(n)
 	if err != nil {
 		return failed(b.unread(n, socketCallName(n), sandbox.KindSocket, err))
 	}
 	defer unix.Close(sock)
+	b.stand = stand
+	r := b.perform(n, sock)
+	if stand != nil && !r.given && r.errno == 0 {
+		r.errno = stand.put(b.listener, n, sock)
+	}
+	return r
+}
+
+// perform does the call on the broker's socket.
+func (b *broker) perform(n *notification, sock int) reply {
 	domain, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
 		return failed(errnoOf(err)) // no socket

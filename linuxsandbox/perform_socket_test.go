@@ -45,6 +45,19 @@ func servePath(t *testing.T, path string) (came func() int) {
 	}
 }
 
+// eachTaking runs a test where the broker takes copies of the command's sockets,
+// and where it puts its own in their place.
+func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
+	withAndWithoutMounts(t, test)
+	t.Run("without pidfd_getfd", func(t *testing.T) {
+		b := newPlainBackend(t)
+		defer b.Close()
+		th := newTheatre(t, b)
+		b.probed.Sockets = takesStandIns
+		test(t, th)
+	})
+}
+
 // python runs a script in the sandbox; what it prints comes back.
 func (th *theatre) python(t *testing.T, script string) (string, []sandbox.Denial) {
 	t.Helper()
@@ -63,7 +76,7 @@ func needPython(t *testing.T) string {
 // TestPathSockets: what a command of the session bound is reached, under any of
 // its names and from every other command, and looks as it does without a sandbox.
 func TestPathSockets(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
 		for _, row := range []struct{ name, script, want string }{
 			{"absolute", `
 os.umask(0o027); os.mkdir("d"); p = os.path.abspath("d/s")
@@ -74,7 +87,7 @@ print(c.recv(9), oct(os.stat(p).st_mode), l.getsockname() == p, s.getsockname() 
 			{"relative", `
 l = socket.socket(socket.AF_UNIX); l.bind("r"); l.listen(1)
 for p in ["r", "./r", "d/../r", "/proc/self/cwd/r", "/proc/thread-self/cwd/r", os.path.abspath("r")]:
-    c = socket.socket(socket.AF_UNIX); c.connect(p); l.accept()[0].close()
+    c = socket.socket(socket.AF_UNIX); c.connect(p); s = l.accept()[0]
 print(l.getsockname(), c.getpeername())`, "r r"},
 			{"in a folder", `
 l = socket.socket(socket.AF_UNIX); l.bind("d/../d/t"); l.listen(1); print(l.getsockname())`, "d/../d/t"},
@@ -132,7 +145,7 @@ print(c.recv(9))`, "b'child'"},
 // TestPathSocketsHeld: a socket of the host is not reached by any name, and no
 // socket is made outside.
 func TestPathSocketsHeld(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
 		out, in := filepath.Join(filepath.Dir(th.out), "host"), filepath.Join(th.dir, "host")
 		cameOut, cameIn := servePath(t, out), servePath(t, in)
 		th.policy.Protected.Names = append(th.policy.Protected.Names, "guarded")
@@ -185,7 +198,7 @@ except OSError as e: print(e.strerror)`)
 // TestAbstractSockets: names without a file work where they are the session's own,
 // and nobody of the host has one of them; elsewhere there are none.
 func TestAbstractSockets(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
 		host := "@" + th.out
 		came := servePath(t, host)
 		text, denials := th.python(t, `
@@ -213,7 +226,7 @@ say(lambda: c.connect("\0name")); say(lambda: l.getsockname()); say(lambda: len(
 
 // TestPathSocketsGranted: the policy opens just the sockets that it names.
 func TestPathSocketsGranted(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
 		granted, other := filepath.Join(filepath.Dir(th.out), "granted"), filepath.Join(filepath.Dir(th.out), "other")
 		came, cameOther := servePath(t, granted), servePath(t, other)
 		th.policy.Sockets = []string{granted}
@@ -239,7 +252,7 @@ for n in ["granted", "other"]:
 // TestPathSocketsOfTheSession: a server that one command started is reached by
 // the next one, and by no command of another session.
 func TestPathSocketsOfTheSession(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
 		from, to, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -286,7 +299,11 @@ except OSError as e: print(e.strerror)`
 // TestConnectWaits: a connect that has to wait holds nobody else up, and ends
 // when it is interrupted, reached its time, or got its turn.
 func TestConnectWaits(t *testing.T) {
-	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
+		limit := `c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 1000))`
+		if th.b.probed.Sockets == takesStandIns {
+			limit = "c.setblocking(False)" // options are lost there
+		}
 		text, denials := th.python(t, `
 import signal, struct, threading
 p = "s"; l = socket.socket(socket.AF_UNIX); l.bind(p); l.listen(0)
@@ -296,7 +313,7 @@ while True:
     try: c.connect(p); full.append(c)
     except BlockingIOError: break
 print("full")
-c = socket.socket(socket.AF_UNIX); c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 1000))
+c = socket.socket(socket.AF_UNIX); `+limit+`
 try: c.connect(p)
 except BlockingIOError: print("time")
 class Late(Exception): pass

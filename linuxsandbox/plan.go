@@ -74,15 +74,18 @@ func checkNetwork(p sandbox.Policy) error {
 
 // checkSockets refuses granted sockets where no broker could connect to them.
 func checkSockets(p sandbox.Policy, f facts) error {
-	if len(p.Sockets) == 0 || pathSockets(f) {
+	if len(p.Sockets) == 0 || pathSockets(p, f) {
 		return nil
 	}
 	return fmt.Errorf("single sockets cannot be opened inside this sandbox (%s); what needs %s can only run outside the sandbox",
 		notifyLayer(f).Reason, strings.Join(p.Sockets, ", "))
 }
 
-// pathSockets reports whether commands can have sockets with a path.
-func pathSockets(f facts) bool { return f.Broker && f.Sockets }
+// pathSockets reports whether commands under p can have sockets with a path.
+func pathSockets(p sandbox.Policy, f facts) bool {
+	network := p.Network.Mode == sandbox.NetworkFull || f.HostNet != 0
+	return f.Broker && f.Sockets != takesNone && (f.Sockets == takesCopies || !network)
+}
 
 // writeRoots lists every root a command may write, each with its origin.
 func writeRoots(p sandbox.Policy) []sandbox.Root {
@@ -207,7 +210,7 @@ func notifyLayer(f facts) sandbox.Layer {
 	if !f.Broker {
 		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
 	}
-	if f.Broker && f.NoSockets != "" {
+	if f.Broker && f.NoSockets != "" && f.Sockets == takesNone {
 		l.Reason = "sockets with a path stay shut: " + f.NoSockets
 	}
 	if !f.Broker && l.Reason == "" {

@@ -41,8 +41,8 @@ type facts struct {
 	// can be given another one.
 	HostNet uint64
 
-	// Sockets: the broker can take and bind sockets. Set by codeagent.
-	Sockets bool
+	// Sockets is how the broker gets at sockets. Set by codeagent.
+	Sockets socketTaking
 	// NoSockets says why not.
 	NoSockets string
 	// Groups are set where the policy has a limit that a control group can hold.

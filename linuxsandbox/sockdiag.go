@@ -17,9 +17,13 @@ import (
 
 // What x/sys does not name (linux/un.h, linux/unix_diag.h).
 const (
-	siocUnixFile    = 0x89e0
-	unixDiagShowVFS = 0x2
-	unixDiagVFS     = 1
+	siocUnixFile     = 0x89e0
+	unixDiagShowName = 0x1
+	unixDiagShowVFS  = 0x2
+	unixDiagShowPeer = 0x4
+	unixDiagName     = 0
+	unixDiagVFS      = 1
+	unixDiagPeer     = 2
 )
 
 // boundFile returns a reference to the file of sock, which the calling thread
@@ -101,8 +105,76 @@ type diagRequest struct {
 	cookie   [2]uint32
 }
 
-// boundInode is the number of the file that sock is bound to, by sock_diag(7). It
-// knows the sockets of the calling thread's own network namespace only.
+// diagAnswer is what the kernel tells of a socket.
+type diagAnswer struct {
+	kind, state uint8
+	// bound: it has an address, name, and a file with that number where the
+	// address is one of the file system.
+	bound bool
+	name  string
+	file  uint32
+	// peer is the inode of the socket at the other end, or 0.
+	peer uint32
+}
+
+// anySocket as a cookie is that of every socket.
+const anySocket = ^uint64(0)
+
+// diagnose asks for a socket by its inode and cookie, with sock_diag(7). It knows
+// those of the calling thread's own network namespace only: ENOENT.
+func diagnose(inode, cookie uint64) (a diagAnswer, err error) {
+	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return a, err
+	}
+	defer unix.Close(diag)
+	r := diagRequest{
+		head:   unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST},
+		family: unix.AF_UNIX, states: ^uint32(0), inode: uint32(inode), show: unixDiagShowName | unixDiagShowVFS | unixDiagShowPeer,
+		cookie: [2]uint32{uint32(cookie), uint32(cookie >> 32)},
+	}
+	r.head.Len = uint32(unsafe.Sizeof(r))
+	if err := unix.Send(diag, unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)), 0); err != nil {
+		return a, err
+	}
+	buf := make([]byte, 4096)
+	n, err := unix.Read(diag, buf)
+	if err != nil {
+		return a, err
+	}
+	return parseDiag(buf[:n])
+}
+
+// parseDiag reads the kernel's answer.
+func parseDiag(m []byte) (a diagAnswer, err error) {
+	const head, body = unix.SizeofNlMsghdr, 16 // struct unix_diag_msg
+	if len(m) < head+4 {
+		return a, unix.EBADMSG
+	}
+	if binary.NativeEndian.Uint16(m[4:]) == unix.NLMSG_ERROR {
+		return a, unix.Errno(-int32(binary.NativeEndian.Uint32(m[head:])))
+	}
+	a.kind, a.state = m[head+1], m[head+2]
+	for at := head + body; at+unix.SizeofRtAttr <= len(m); {
+		size, kind := int(binary.NativeEndian.Uint16(m[at:])), binary.NativeEndian.Uint16(m[at+2:])
+		if size < unix.SizeofRtAttr || at+size > len(m) {
+			break
+		}
+		value := m[at+unix.SizeofRtAttr : at+size]
+		switch {
+		case kind == unixDiagName:
+			a.bound, a.name = true, cString(value)
+		case kind == unixDiagVFS && len(value) >= 8:
+			a.file = binary.NativeEndian.Uint32(value)
+		case kind == unixDiagPeer && len(value) >= 4:
+			a.peer = binary.NativeEndian.Uint32(value)
+		}
+		at += (size + 3) &^ 3
+	}
+	return a, nil
+}
+
+// boundInode is the number of the file that sock is bound to.
 func boundInode(sock int) (uint32, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(sock, &st); err != nil {
@@ -112,99 +184,14 @@ func boundInode(sock int) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		return 0, err
+	a, err := diagnose(st.Ino, cookie)
+	if err == nil && a.file == 0 {
+		err = errNoFile
 	}
-	defer unix.Close(diag)
-	r := diagRequest{
-		head:   unix.NlMsghdr{Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST},
-		family: unix.AF_UNIX, states: ^uint32(0), inode: uint32(st.Ino), show: unixDiagShowVFS,
-		cookie: [2]uint32{uint32(cookie), uint32(cookie >> 32)},
-	}
-	r.head.Len = uint32(unsafe.Sizeof(r))
-	if err := unix.Send(diag, unsafe.Slice((*byte)(unsafe.Pointer(&r)), unsafe.Sizeof(r)), 0); err != nil {
-		return 0, err
-	}
-	buf := make([]byte, 4096)
-	n, err := unix.Read(diag, buf)
-	if err != nil {
-		return 0, err
-	}
-	return parseDiag(buf[:n])
+	return a.file, err
 }
 
-// parseDiag finds the file's number in the kernel's answer.
-func parseDiag(m []byte) (uint32, error) {
-	const head, body = unix.SizeofNlMsghdr, 16 // struct unix_diag_msg
-	if len(m) < head+4 {
-		return 0, unix.EBADMSG
-	}
-	if binary.NativeEndian.Uint16(m[4:]) == unix.NLMSG_ERROR {
-		return 0, unix.Errno(-int32(binary.NativeEndian.Uint32(m[head:])))
-	}
-	for at := head + body; at+unix.SizeofRtAttr <= len(m); {
-		size, kind := int(binary.NativeEndian.Uint16(m[at:])), binary.NativeEndian.Uint16(m[at+2:])
-		if size < unix.SizeofRtAttr || at+size > len(m) {
-			break
-		}
-		if kind == unixDiagVFS && size >= unix.SizeofRtAttr+8 {
-			return binary.NativeEndian.Uint32(m[at+unix.SizeofRtAttr:]), nil
-		}
-		at += (size + 3) &^ 3
-	}
-	return 0, unix.ENOENT // not bound to a file
-}
-
-// canTakeSockets tries what path sockets need of a thread that is confined, on
-// one with the rights of a broker's.
-func canTakeSockets(tid int) error {
-	done := make(chan error)
-	go func() {
-		err := becomeCommand(0)
-		if err == nil {
-			err = trySockets(tid)
-		}
-		done <- err
-	}()
-	return <-done
-}
-
-func trySockets(tid int) error {
-	sock, err := takeFD(tid, controlFD)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(sock)
-	own, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(own)
-	// Unbound, the kernel finds it and tells of no file.
-	if _, err := boundInode(own); err != unix.ENOENT {
-		return errors.Join(errNoDiag, err)
-	}
-	_, err = inodeNumber(own)
-	return err
-}
-
-var errNoDiag = errors.New("the kernel does not tell which file a socket has")
-
-// takeFD is the broker's own copy of a descriptor of the thread: what it does
-// with it is done to that very file, whatever the thread puts under its number.
-func takeFD(tid int, fd int32) (int, error) {
-	const pidfdThread = unix.O_EXCL // Linux 6.9; threads mostly share their process's files
-	pidfd, err := unix.PidfdOpen(tid, pidfdThread)
-	if err == unix.EINVAL {
-		pidfd, err = unix.PidfdOpen(processOf(tid), 0)
-	}
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(pidfd)
-	return unix.PidfdGetfd(pidfd, int(fd), 0)
-}
+var errNoFile = errors.New("it is bound to no file")
 
 // maskOf is the file mode creation mask of a thread.
 func maskOf(tid int) (int, error) {

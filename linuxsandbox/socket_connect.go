@@ -24,6 +24,8 @@ type socketWork struct {
 	waits  sync.WaitGroup
 	turns  chan struct{}
 	ending chan struct{}
+	// stand is where the socket of the call that is being answered goes, or nil.
+	stand *standIn
 }
 
 func newSocketWork() socketWork {
@@ -43,6 +45,7 @@ type connecting struct {
 	sock   int
 	addr   []byte
 	domain int
+	stand  *standIn
 	// held are descriptors that addr names.
 	held []int
 	// until is when the socket's own time limit ends, or zero.
@@ -57,7 +60,7 @@ func (c *connecting) close() {
 
 // connect connects sock, which stays the caller's, and takes held over.
 func (b *broker) connect(n *notification, sock int, addr []byte, domain int, held ...int) reply {
-	c := &connecting{n: *n, sock: -1, addr: addr, domain: domain, held: held}
+	c := &connecting{n: *n, sock: -1, addr: addr, domain: domain, held: held, stand: b.stand}
 	c.sock = sock
 	errno, wait := c.try()
 	if wait {
@@ -131,6 +134,9 @@ func (b *broker) finish(c *connecting) {
 			errno = unix.EINTR
 		default:
 			continue
+		}
+		if errno == 0 && c.stand != nil {
+			errno = c.stand.put(b.listener, &c.n, c.sock)
 		}
 		_ = c.n.answer(b.listener, failed(errno))
 		return

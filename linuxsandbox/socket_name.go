@@ -18,6 +18,9 @@ import (
 // risk: they reach nothing, and tell only what the kernel knows of the socket.
 func (b *broker) socketName(n *notification) reply {
 	goOn := reply{proceed: true}
+	if b.takes == takesStandIns {
+		return b.standInName(n)
+	}
 	sock, err := takeFD(int(n.tid), int32(n.args[0]))
 	if err != nil {
 		return goOn
@@ -41,6 +44,27 @@ func (b *broker) socketName(n *notification) reply {
 		return goOn
 	}
 	called, ok := b.session.sockets.calledBy(cookie, un.Name)
+	if !ok {
+		return goOn
+	}
+	return failed(b.writeAddress(n, unixAddress(called)))
+}
+
+// standInName is socketName where no copy of the socket can be had.
+func (b *broker) standInName(n *notification) reply {
+	goOn := reply{proceed: true}
+	inode, err := socketInode(int(n.tid), int32(n.args[0]))
+	if err != nil {
+		return goOn
+	}
+	a, err := diagnose(inode, anySocket)
+	if err == nil && n.nr == unix.SYS_GETPEERNAME {
+		a, err = diagnose(uint64(a.peer), anySocket)
+	}
+	if err != nil {
+		return goOn
+	}
+	called, ok := b.session.sockets.calledBy(0, a.name)
 	if !ok {
 		return goOn
 	}

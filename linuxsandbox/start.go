@@ -290,7 +290,7 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 	if spec.Ask {
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
-			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet,
+			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
 		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)
