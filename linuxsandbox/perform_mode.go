@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -22,40 +23,42 @@ type newMode struct {
 
 // modeFor is what the caller of n, which still waits, makes of mode.
 func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
-	mask, err := umaskOf(strconv.Itoa(int(n.tid)))
+	mask, err := maskOf(int(n.tid))
 	if err != nil || !n.valid(b.listener) {
 		return newMode{}, unix.ESRCH
 	}
 	if b.umask < 0 {
-		own, err := umaskOf("self")
-		if err != nil {
-			return newMode{}, err
+		if b.umask, err = maskOf(os.Getpid()); err != nil {
+			return newMode{}, unix.ESRCH
 		}
-		b.umask = int(own)
 	}
 	// What would make a program run with other rights is left out.
 	mode &= 0o1777
-	if int(mask) == b.umask {
+	if mask == b.umask {
 		return newMode{mode: mode}, nil
 	}
-	mode &^= mask
+	mode &^= uint32(mask)
 	return newMode{mode: mode, rest: mode&uint32(b.umask) != 0}, nil
 }
 
-// umaskOf reads a umask out of /proc. It stands in the second line of the file.
-func umaskOf(thread string) (uint32, error) {
-	fd, err := unix.Open("/proc/"+thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// maskOf is the file mode creation mask of a thread. It stands in the second line
+// of the file, so no more of it is read.
+func maskOf(tid int) (int, error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, err
+		return -1, err
 	}
 	defer unix.Close(fd)
 	var head [256]byte
 	n, err := unix.Read(fd, head[:])
 	if err != nil {
-		return 0, err
+		return -1, err
 	}
-	mask, err := strconv.ParseUint(statusField(head[:n], "Umask:"), 8, 32)
-	return uint32(mask), err
+	mask, err := strconv.ParseInt(statusField(head[:n], "Umask:"), 8, 32)
+	if err != nil {
+		return -1, err
+	}
+	return int(mask), nil
 }
 
 // create makes a file and opens it.

@@ -178,6 +178,11 @@ func (b *broker) bindPath(n *notification, sock int, path string) unix.Errno {
 	if judged := b.policy.JudgeWrite(target); !judged.Allowed {
 		return b.refuseSocket(n, judged.Kind, target)
 	}
+	if b.protection.brokered(target) {
+		if d := b.refusesPath(n, target); d != nil {
+			return b.refuseSocket(n, d.Kind, target)
+		}
+	}
 	if b.session.sockets.full() {
 		return unix.ENOSPC
 	}

@@ -193,16 +193,6 @@ func boundInode(sock int) (uint32, error) {
 
 var errNoFile = errors.New("it is bound to no file")
 
-// maskOf is the file mode creation mask of a thread.
-func maskOf(tid int) (int, error) {
-	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
-	if err != nil {
-		return 0, err
-	}
-	mask, err := strconv.ParseUint(statusField(status, "Umask:"), 8, 12)
-	return int(mask), err
-}
-
 // signalled reports whether a signal waits that the thread has a handler for.
 func signalled(tid int) bool {
 	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
