@@ -30,7 +30,7 @@ test: build
 	@CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) ./... | $(GO) run ./internal/testsummary
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -timeout 60m -run '^$$' -bench . -benchmem ./...
 
 # The pictures of the README, drawn by the screen's own tests.
 recording:
