@@ -48,6 +48,8 @@ type connecting struct {
 	stand  *standIn
 	// held are descriptors that addr names.
 	held []int
+	// pause is how long to wait for the next try, in milliseconds.
+	pause int
 	// until is when the socket's own time limit ends, or zero.
 	until time.Time
 }
@@ -60,8 +62,7 @@ func (c *connecting) close() {
 
 // connect connects sock, which stays the caller's, and takes held over.
 func (b *broker) connect(n *notification, sock int, addr []byte, domain int, held ...int) reply {
-	c := &connecting{n: *n, sock: -1, addr: addr, domain: domain, held: held, stand: b.stand}
-	c.sock = sock
+	c := &connecting{n: *n, sock: sock, addr: addr, domain: domain, held: held, stand: b.stand}
 	errno, wait := c.try()
 	if wait {
 		var err error
@@ -157,7 +158,8 @@ func (b *broker) waitFor(c *connecting) (ended, ready bool) {
 	fds := []unix.PollFd{{Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(c.sock), Events: unix.POLLOUT}}
 	moment := 50
 	if c.domain == unix.AF_UNIX {
-		fds, moment = fds[:1], 2
+		c.pause = min(2*c.pause+1, moment/2)
+		fds, moment = fds[:1], c.pause
 	}
 	_, err := unix.Poll(fds, moment)
 	if err != nil && err != unix.EINTR {
