@@ -85,7 +85,8 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		return failed(unix.ESRCH)
 	}
 	err := unix.Renameat2(m.from.dir, m.from.last, m.to.dir, m.to.last, uint(m.flags))
-	if err == unix.EXDEV {
+	// A single file that was granted is a mount of its own, which holds its name.
+	if err == unix.EXDEV || err == unix.EBUSY && b.granted(m.to.full()) {
 		err = b.onHost(m, func(from, to int) error {
 			return unix.Renameat2(from, m.from.last, to, m.to.last, uint(m.flags))
 		})
@@ -239,22 +240,28 @@ func (b *broker) onHost(m *moving, do func(from, to int) error) error {
 	}
 	from, err := hostFolder(m.from)
 	if err != nil {
-		return unix.EXDEV
+		return err
 	}
 	defer unix.Close(from)
 	to, err := hostFolder(m.to)
 	if err != nil {
-		return unix.EXDEV
+		return err
 	}
 	defer unix.Close(to)
 	return do(from, to)
+}
+
+// granted reports whether path is a write root itself.
+func (b *broker) granted(path string) bool {
+	root, _ := b.protection.judge(path)
+	return root == path
 }
 
 // hostFolder opens the host's folder of the name of s, if it is the very same.
 func hostFolder(s spot) (int, error) {
 	fd, err := openRoot(s.path)
 	if err != nil {
-		return -1, err
+		return -1, unix.EXDEV
 	}
 	var a, b unix.Stat_t
 	if unix.Fstat(fd, &a) == nil && unix.Fstat(s.dir, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {

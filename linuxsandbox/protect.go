@@ -84,13 +84,14 @@ func (p *protection) brokered(path string) bool {
 	return true
 }
 
-// judge says why the policy keeps path as it is, or nil.
-func (p *protection) judge(path string) *sandbox.Denial {
+// judge says why the policy keeps path as it is, or nil; then root is the write
+// root that opens it.
+func (p *protection) judge(path string) (root string, d *sandbox.Denial) {
 	judged := p.policy.JudgeWrite(path)
 	if judged.Allowed {
-		return nil
+		return judged.Rule, nil
 	}
-	return &sandbox.Denial{Kind: judged.Kind, Target: path}
+	return "", &sandbox.Denial{Kind: judged.Kind, Target: path}
 }
 
 // outside reports whether path lies in no write root.
@@ -131,12 +132,12 @@ func (p *protection) leads(path string) bool {
 var gitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir"}
 
 // gitFolders are the folders of path that, if they are git directories, make it
-// one of gitNames or what lies below one. No root's own ancestors are among them.
-func (p *protection) gitFolders(path string) []string {
+// one of gitNames or what lies below one. None is above root, which was granted.
+func gitFolders(root, path string) []string {
 	var out []string
 	for at := path; ; {
 		dir := filepath.Dir(at)
-		if dir == at || !coveredBy(p.guarded, dir) {
+		if dir == at || !sandbox.Covers(root, dir) {
 			return out
 		}
 		if slices.Contains(gitNames, filepath.Base(at)) {

@@ -83,7 +83,11 @@ func (b *broker) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 		var st unix.Stat_t
 		return unix.Fstatat(fd, gitDir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !b.session.own.has(&st)
 	}
-	return b.protection.mayJudge(e.Name()) && b.protection.judge(path) != nil
+	if !b.protection.mayJudge(e.Name()) {
+		return false
+	}
+	_, d := b.protection.judge(path)
+	return d != nil
 }
 
 // looksLikeGit is marked, for a folder that was read, and false for the

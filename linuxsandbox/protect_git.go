@@ -27,10 +27,11 @@ var gitMarks = []string{"HEAD", "objects", "commondir"}
 
 // refusesPath says why nothing may be made or changed at path, or nil.
 func (b *broker) refusesPath(n *notification, path string) *sandbox.Denial {
-	if d := b.protection.judge(path); d != nil {
+	root, d := b.protection.judge(path)
+	if d != nil {
 		return d
 	}
-	for _, dir := range b.protection.gitFolders(path) {
+	for _, dir := range gitFolders(root, path) {
 		if b.foreignGit(n, dir) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 		}
@@ -48,6 +49,9 @@ func (b *broker) refusesFile(n *notification, path string, st *unix.Stat_t) *san
 		if d := b.refusesPath(n, gone); d != nil {
 			return d
 		}
+	}
+	if b.granted(path) {
+		return nil
 	}
 	if filepath.Base(path) == gitDir && st.Mode&unix.S_IFMT != unix.S_IFDIR && !b.session.own.has(st) {
 		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}

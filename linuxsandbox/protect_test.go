@@ -56,9 +56,12 @@ func TestProtectionByName(t *testing.T) {
 		"/ws/.git/worktrees/w/commondir": {"/ws/.git/worktrees/w"},
 		"/etc/config":                    nil,
 	} {
-		if got := g.gitFolders(path); !slices.Equal(got, want) {
+		if got := gitFolders("/ws", path); !slices.Equal(got, want) {
 			t.Errorf("%s: in %v, want %v", path, got, want)
 		}
+	}
+	if got := gitFolders("/ws/sub/.git/config", "/ws/sub/.git/config"); got != nil {
+		t.Errorf("what was granted lies in %v", got)
 	}
 	plain := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}}, []string{"/ws"})
 	if plain.any() {
@@ -76,43 +79,46 @@ func TestProtectedInSession(t *testing.T) { inSettings(t, "^TestProtectedInSessi
 type sessionRow struct {
 	name, script string
 	ok           bool
+	// grant is a file that is a write root of its own.
+	grant string
 }
 
 var sessionRows = []sessionRow{
-	{"a hook of an old repository", `echo x > deep/old/.git/hooks/pre-commit`, false},
-	{"config of an old repository", `git -C deep/old config core.fsmonitor evil`, false},
-	{"its folder of hooks removed", `rm -r deep/old/.git/hooks`, false},
-	{"its folder moved away", `mv deep/old/.git deep/old/gone`, false},
-	{"an ancestor moved away", `mv deep elsewhere`, false},
-	{"an ancestor exchanged", `python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep", -100, b"empty", 2); sys.exit(r != 0)'`, false},
-	{"a link in place of .git", `ln -s ../../empty deep/l && python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep/l", -100, b"deep/old/.git", 2); sys.exit(r != 0)'`, false},
-	{"what marks it taken away", `rm bare.git/HEAD`, false},
-	{"what marks it moved away", `mv bare.git/objects bare.git/o`, false},
-	{"a hook of a bare repository", `echo x > bare.git/hooks/post-update`, false},
-	{"a bare repository moved away", `mv bare.git b.git`, false},
-	{"a .git that is a file", `echo "gitdir: $PWD/empty" > linked/.git`, false},
-	{"a .git that is a file, removed", `rm linked/.git`, false},
-	{"a .git that is a file, moved with its folder", `mv linked linked2`, false},
-	{"config through a second name", `ln deep/old/.git/config c && echo evil >> c`, false},
+	{"a hook of an old repository", `echo x > deep/old/.git/hooks/pre-commit`, false, ""},
+	{"config of an old repository", `git -C deep/old config core.fsmonitor evil`, false, ""},
+	{"its folder of hooks removed", `rm -r deep/old/.git/hooks`, false, ""},
+	{"its folder moved away", `mv deep/old/.git deep/old/gone`, false, ""},
+	{"an ancestor moved away", `mv deep elsewhere`, false, ""},
+	{"an ancestor exchanged", `python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep", -100, b"empty", 2); sys.exit(r != 0)'`, false, ""},
+	{"a link in place of .git", `ln -s ../../empty deep/l && python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep/l", -100, b"deep/old/.git", 2); sys.exit(r != 0)'`, false, ""},
+	{"what marks it taken away", `rm bare.git/HEAD`, false, ""},
+	{"what marks it moved away", `mv bare.git/objects bare.git/o`, false, ""},
+	{"a hook of a bare repository", `echo x > bare.git/hooks/post-update`, false, ""},
+	{"a bare repository moved away", `mv bare.git b.git`, false, ""},
+	{"a .git that is a file", `echo "gitdir: $PWD/empty" > linked/.git`, false, ""},
+	{"a .git that is a file, removed", `rm linked/.git`, false, ""},
+	{"a .git that is a file, moved with its folder", `mv linked linked2`, false, ""},
+	{"config through a second name", `ln deep/old/.git/config c && echo evil >> c`, false, ""},
 	{"a temporary file as a hook", `python3 -c '
 import ctypes, os, sys
 fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o777)
-sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/old/.git/hooks/pre-push", 0x400) != 0)'`, false},
-	{"a folder with a protected name, from the temporary files", `mkdir -p "$TMPDIR/d/.claude" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/d", "d")'`, false},
-	{"the same by mv", `mkdir -p "$TMPDIR/e/.claude" && echo x > "$TMPDIR/e/.claude/settings.json" && mv "$TMPDIR/e" e`, false},
-	{"a link to where tasks are", `mkdir v && echo x > v/tasks.json && ln -s v .vscode`, false},
-	{"a folder renamed to where tasks are", `mkdir w && echo x > w/tasks.json && mv w .vscode`, false},
-	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" .envrc`, false},
-	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && git log --oneline | grep -q a`, true},
-	{"a branch and a worktree of it", `cd deep/old && git branch b && git worktree add -q ../tree b && cd ../tree && echo 2 > b && git add b && git commit -qm b`, true},
-	{"a new repository", `git init -q new && cd new && git config user.name x && echo '#!/bin/sh' > .git/hooks/pre-commit && git commit -q --allow-empty -m n`, true},
-	{"a new repository moved", `git init -q n1 && mv n1 n2 && git -C n2 config a.b c && mv n2/.git n2/git && mv n2/git n2/.git && git -C n2 config a.b d`, true},
-	{"a new bare repository", `git init -q --bare nb.git && git -C nb.git config a.b c && echo > nb.git/hooks/update && rm -r nb.git`, true},
-	{"a clone", `git clone -q deep/old copy && git -C copy config a.b c && git -C copy remote add o2 /nowhere && rm -rf copy`, true},
-	{"a submodule of a new repository", `git init -q sup && cd sup && git -c protocol.file.allow=always submodule add -q "$PWD/../deep/old" sub && git commit -qm s && git -C sub config a.b c`, true},
-	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true},
-	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true},
-	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true},
+sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/old/.git/hooks/pre-push", 0x400) != 0)'`, false, ""},
+	{"a folder with a protected name, from the temporary files", `mkdir -p "$TMPDIR/d/.claude" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/d", "d")'`, false, ""},
+	{"the same by mv", `mkdir -p "$TMPDIR/e/.claude" && echo x > "$TMPDIR/e/.claude/settings.json" && mv "$TMPDIR/e" e`, false, ""},
+	{"a link to where tasks are", `mkdir v && echo x > v/tasks.json && ln -s v .vscode`, false, ""},
+	{"a folder renamed to where tasks are", `mkdir w && echo x > w/tasks.json && mv w .vscode`, false, ""},
+	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" .envrc`, false, ""},
+	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && git log --oneline | grep -q a`, true, ""},
+	{"a branch and a worktree of it", `cd deep/old && git branch b && git worktree add -q ../tree b && cd ../tree && echo 2 > b && git add b && git commit -qm b`, true, ""},
+	{"a new repository", `git init -q new && cd new && git config user.name x && echo '#!/bin/sh' > .git/hooks/pre-commit && git commit -q --allow-empty -m n`, true, ""},
+	{"a new repository moved", `git init -q n1 && mv n1 n2 && git -C n2 config a.b c && mv n2/.git n2/git && mv n2/git n2/.git && git -C n2 config a.b d`, true, ""},
+	{"a new bare repository", `git init -q --bare nb.git && git -C nb.git config a.b c && echo > nb.git/hooks/update && rm -r nb.git`, true, ""},
+	{"a clone", `git clone -q deep/old copy && git -C copy config a.b c && git -C copy remote add o2 /nowhere && rm -rf copy`, true, ""},
+	{"a submodule of a new repository", `git init -q sup && cd sup && git -c protocol.file.allow=always submodule add -q "$PWD/../deep/old" sub && git commit -qm s && git -C sub config a.b c`, true, ""},
+	{"config that was granted", `git -C deep/old config a.b c && git -C deep/old config a.d e && ! git -C deep/old config --file .git/config.worktree a.b c`, true, "deep/old/.git/config"},
+	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true, ""},
+	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true, ""},
+	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true, ""},
 }
 
 func TestProtectedInSessionInSetting(t *testing.T) {
@@ -133,6 +139,9 @@ func TestProtectedInSessionInSetting(t *testing.T) {
 			furnishSession(t, ws, temp)
 			p := sandbox.WorkspaceWrite(ws)
 			p.Temp = temp
+			if row.grant != "" {
+				p.Write = append(p.Write, sandbox.Root{Path: filepath.Join(ws, row.grant)})
+			}
 			command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
 			if !row.ok {
 				bare := exec.Command("/bin/bash", command[1:]...)
