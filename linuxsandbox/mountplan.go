@@ -3,6 +3,9 @@
 package linuxsandbox
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,8 +73,12 @@ func (m *mountPlan) show(path string) {
 	m.Readable = append(m.Readable, path)
 	// Landlock opens the private folder with everything that is mounted in it.
 	for _, denied := range m.denied {
-		if sandbox.Covers(path, denied) {
-			m.hide(denied)
+		if !sandbox.Covers(path, denied) {
+			continue
+		}
+		m.hide(denied)
+		if _, err := os.Lstat(denied); errors.Is(err, fs.ErrNotExist) {
+			m.unheld = append(m.unheld, denied)
 		}
 	}
 }
@@ -94,8 +101,12 @@ func (m *mountPlan) shownOtherwise(path string) string {
 	return inside
 }
 
+// hide keeps path shut. What a denied link leads to is in the list beside it, and
+// nothing can be mounted over the link.
 func (m *mountPlan) hide(path string) {
-	if !slices.Contains(m.Hidden, path) {
+	info, err := os.Lstat(path)
+	isLink := err == nil && info.Mode()&fs.ModeSymlink != 0
+	if !isLink && !slices.Contains(m.Hidden, path) {
 		m.Hidden = append(m.Hidden, path)
 	}
 }

@@ -55,6 +55,9 @@ type mountPlan struct {
 	// rest may be read.
 	denied   []string
 	readsAll bool
+	// unheld are denied paths that are absent from what is shown in a private
+	// folder: there is nothing to mount over.
+	unheld []string
 }
 
 const (

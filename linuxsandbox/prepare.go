@@ -77,6 +77,9 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if f.Namespaces {
 		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
 		out.spec.Mounts.HostProc = f.NoPIDs != ""
+		if unheld := out.spec.Mounts.unheld; len(unheld) > 0 {
+			out.weaknesses = append(out.weaknesses, laterFiles(unheld))
+		}
 		for _, path := range f.Globs.Paths {
 			out.spec.Mounts.hide(path)
 		}
@@ -122,6 +125,15 @@ func secondNames(denied []string) (sandbox.Weakness, bool) {
 		ID: "deny-read-link", What: "a command can read these denied files by the other names (hard links) they have: " + list(linked),
 		Why: "Landlock judges the name by which a file is opened", Remedy: "find them with find -samefile and deny or remove them",
 	}, len(linked) > 0
+}
+
+// laterFiles tells of denied paths that nothing holds once they exist.
+func laterFiles(unheld []string) sandbox.Weakness {
+	return sandbox.Weakness{
+		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + list(unheld),
+		Why:    "they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
+		Remedy: "keep workspaces out of /tmp",
+	}
 }
 
 // checkRules looks at each root that the policy names: missing ones, links in
