@@ -23,8 +23,10 @@ import (
 //	   the broker does the call on what it opened, or it is refused
 //	command: chmod returns ◀─ the broker's answer
 //
-// No call is let go on in the command: another of its threads could change the
-// path between the look at it and the kernel's own reading of it.
+// What the broker alone confines is never let go on in the command: another of
+// its threads could change the path between the look at it and the kernel's own
+// reading of it. Where Landlock confines a call whatever it names, it may go on
+// (protect.go).
 //
 // The thread that does all this has the capabilities of the command, which
 // means none, or root's three for files. Its user and groups are codeagent's,

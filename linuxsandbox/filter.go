@@ -27,7 +27,7 @@ type filterOptions struct {
 	// AllowUnix opens AF_UNIX stream sockets; the broker then makes every
 	// connection of theirs.
 	AllowUnix bool
-	// Ask leaves changes of files to the broker: metadata today.
+	// Ask leaves changes of files to the broker: by name, and of metadata.
 	Ask bool
 }
 
