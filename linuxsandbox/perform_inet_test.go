@@ -38,9 +38,9 @@ def backlogged(f):
         except InterruptedError: print("interrupted"); return
 c = tcp(); c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 20000)); backlogged(lambda: c.connect(full.getsockname()))
 class Late(Exception): pass
-def late(*a): raise Late
-signal.signal(signal.SIGALRM, late); signal.setitimer(signal.ITIMER_REAL, 0.02)
-try: tcp().connect(full.getsockname())
+def late(*a): signal.setitimer(signal.ITIMER_REAL, 0); raise Late
+signal.signal(signal.SIGALRM, late) # again and again: the first may come before the call
+try: signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02); tcp().connect(full.getsockname())
 except Late: print("interrupted")
 done = []
 def wait(): c = tcp(); c.connect(full.getsockname()); done.append(c)

@@ -317,10 +317,10 @@ c = socket.socket(socket.AF_UNIX); `+limit+`
 try: c.connect(p)
 except BlockingIOError: print("time")
 class Late(Exception): pass
-def late(*a): raise Late
-signal.signal(signal.SIGALRM, late); signal.setitimer(signal.ITIMER_REAL, 0.01)
+def late(*a): signal.setitimer(signal.ITIMER_REAL, 0); raise Late
+signal.signal(signal.SIGALRM, late) # again and again: the first may come before the call
 c = socket.socket(socket.AF_UNIX)
-try: c.connect(p)
+try: signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01); c.connect(p)
 except Late: print("interrupted")
 clients = [socket.socket(socket.AF_UNIX) for i in range(80)]
 threads = [threading.Thread(target=c.connect, args=(p,)) for c in clients]
