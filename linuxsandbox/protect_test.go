@@ -108,7 +108,7 @@ sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/o
 	{"a link to where tasks are", `mkdir v && echo x > v/tasks.json && ln -s v .vscode`, false, ""},
 	{"a folder renamed to where tasks are", `mkdir w && echo x > w/tasks.json && mv w .vscode`, false, ""},
 	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" .envrc`, false, ""},
-	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && git log --oneline | grep -q a`, true, ""},
+	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && test "$(git log --oneline | wc -l)" = 2`, true, ""},
 	{"a branch and a worktree of it", `cd deep/old && git branch b && git worktree add -q ../tree b && cd ../tree && echo 2 > b && git add b && git commit -qm b`, true, ""},
 	{"a new repository", `git init -q new && cd new && git config user.name x && echo '#!/bin/sh' > .git/hooks/pre-commit && git commit -q --allow-empty -m n`, true, ""},
 	{"a new repository moved", `git init -q n1 && mv n1 n2 && git -C n2 config a.b c && mv n2/.git n2/git && mv n2/git n2/.git && git -C n2 config a.b d`, true, ""},
