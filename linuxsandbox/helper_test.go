@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -190,6 +191,7 @@ func TestSweep(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -221,21 +223,26 @@ func playSweeper() {
 	}
 	for range 4 {
 		// The suite's probe: each process starts the next one and ends.
-		c := &exec.Cmd{Path: exe, Args: []string{"sandboxtest-probe", "hydra\x1fnext"}, Stdout: w, Stderr: w}
+		c := &exec.Cmd{Path: exe, Args: []string{"sandboxtest-probe", fmt.Sprintf("hydra\x1f%d", sandboxtest.HydraLives)}, Stdout: w, Stderr: w}
 		if err := c.Run(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 	}
 	w.Close()
+	// As in the keeper another thread reaps meanwhile. Without it the process
+	// table fills with the dead, each look at it takes longer, and in the end the
+	// machine has no process left.
+	go func() {
+		for {
+			if _, err := unix.Wait4(-1, nil, 0, nil); err == unix.ECHILD {
+				return
+			}
+		}
+	}()
 	swept := 0
 	for n := 1; n > 0; swept += n {
 		n = sweep(descendants(os.Getpid()))
-		for {
-			if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != nil || pid <= 0 {
-				break
-			}
-		}
 	}
 	// The pipe that all of them held is at its end.
 	_ = unix.SetNonblock(int(r.Fd()), true)
