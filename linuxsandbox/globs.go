@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ const (
 	// globWait is how long a start waits for a first search, and how long one
 	// before may have taken for a start to search anew.
 	globWait  = time.Second
-	globAnew  = 5 * time.Millisecond
+	globAnew  = 50 * time.Millisecond
 	globPause = 20 // a search rests this many times as long as it took
 	// maxMasks bounds the mounts of one command: each takes 15 µs of its start.
 	maxMasks = 500
@@ -47,6 +48,9 @@ type globIndex struct {
 	mu       sync.Mutex
 	searches map[string]*globSearch
 	closed   bool
+	// patient: every start waits for a search of its own, however long it takes;
+	// set only by tests.
+	patient bool
 }
 
 // globSearch is one folder's. Its fields are guarded by the index's mu.
@@ -67,13 +71,18 @@ func (x *globIndex) find(p sandbox.Policy) globMatches {
 	if len(globs) == 0 {
 		return out
 	}
-	late := time.After(globWait)
+	patience := globWait
+	if x.patient {
+		patience = time.Hour
+	}
+	late, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for _, root := range searched(p) {
 		s, wait := x.search(root, globs)
 		if wait != nil {
 			select {
 			case <-wait:
-			case <-late:
+			case <-late.Done():
 				out.Why = "the search for them has not ended: " + root
 				continue
 			}
@@ -118,12 +127,12 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 		}
 		x.searches[key] = s
 	}
-	first := s.ended.IsZero()
-	if s.running == nil && !x.closed && (first || s.took < globAnew || time.Since(s.ended) > globPause*s.took) {
+	waits := s.ended.IsZero() || s.took < globAnew || x.patient
+	if s.running == nil && !x.closed && (waits || time.Since(s.ended) > globPause*s.took) {
 		s.running = make(chan struct{})
 		go x.run(s)
 	}
-	if first || s.took < globAnew {
+	if waits {
 		return s, s.running
 	}
 	return s, nil

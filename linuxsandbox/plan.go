@@ -284,7 +284,7 @@ func globWeakness(globs string, f facts) sandbox.Weakness {
 	case f.Globs.Why != "":
 		w.Why = "not all of them are known and kept shut: " + f.Globs.Why
 	default:
-		w.What = "a command can read files that match " + globs + " where they lie outside of the write roots and the read roots that are named, or appear after its start"
+		w.What = "a command can read files that match " + globs + " where they lie outside of the write roots and the read roots that are named, or appear after its start, in large trees also shortly before it"
 		w.Why = "what is there is kept shut by mounts, and no layer knows patterns"
 	}
 	return w
