@@ -21,8 +21,12 @@ func (p *process) sweepAfter(clean bool) {
 	}
 	for {
 		own := confinement(os.Getpid())
-		found := sweep(func(table []proc) []proc { return orphans(table, os.Getpid(), own) })
-		reapOrphans(own)
+		found := sweep(func(table []proc) []proc {
+			// A tree that forks on would fill the process table with its dead.
+			reapOrphans(table, own)
+			return orphans(table, os.Getpid(), own)
+		})
+		reapOrphans(processes(), own)
 		if found == 0 {
 			return
 		}
@@ -45,8 +49,8 @@ func orphans(table []proc, self int, own marks) []proc {
 
 // reapOrphans collects the ones that have ended. Only pids that are known to be
 // orphans are waited for: any other child is somebody else's to collect.
-func reapOrphans(own marks) {
-	for _, p := range processes() {
+func reapOrphans(table []proc, own marks) {
+	for _, p := range table {
 		if p.ppid == os.Getpid() && p.state == 'Z' && confinement(p.pid).orphanOf(own) {
 			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
 		}
