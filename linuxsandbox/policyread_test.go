@@ -45,6 +45,7 @@ func TestPolicyRead(t *testing.T) {
 func FuzzPolicy(f *testing.F) {
 	f.Add(examplePolicy(f))
 	f.Add([]byte(`{"version":1,"env":{"set":{}},"read":null}`))
+	f.Add([]byte(`{"version":1,"protected":{"paths":[]},"network":{"hosts":[]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := readPolicy(data)
 		if err != nil {
@@ -58,6 +59,17 @@ func FuzzPolicy(f *testing.F) {
 
 // withoutEmpty makes empty lists equal to missing ones.
 func withoutEmpty(p sandbox.Policy) string {
+	for _, l := range []*[]string{&p.Protected.Paths, &p.Protected.Names, &p.Protected.Own, &p.Env.Include, &p.Env.Exclude} {
+		if len(*l) == 0 {
+			*l = nil
+		}
+	}
+	if len(p.Network.Hosts) == 0 {
+		p.Network.Hosts = nil
+	}
+	if len(p.Env.Set) == 0 {
+		p.Env.Set = nil
+	}
 	data, err := sandbox.EncodePolicy(p)
 	if err != nil {
 		return err.Error()
