@@ -29,20 +29,20 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence,
 		Evidence:   sandbox.EvidenceOutputOnly,
-		Denials:    append([]sandbox.Denial{}, o.Denials...),
+		Denials:    append([]sandbox.Denial{}, o.Trace.Denials...),
 	}
 	if p.Unconfined || r == nil {
 		v.Evidence = sandbox.EvidenceNothing
 		return v
 	}
-	if len(o.Denials) > 0 {
+	if len(o.Trace.Denials) > 0 {
 		v.Evidence = sandbox.EvidencePartial
 	}
 	if !o.Failed() || o.Interrupted {
 		return v
 	}
 	j := judge{policy: p, resolver: r, dir: dir, outcome: &o}
-	for _, d := range o.Denials {
+	for _, d := range o.Trace.Denials {
 		// What was put back afterwards did not stop the command.
 		if !d.Moot && d.Operation != "restored" && d.Operation != "not restored" {
 			j.matters = true
@@ -79,7 +79,7 @@ type judge struct {
 // add takes a denial up, counting one that is already there. What the backend
 // itself recorded is known better than any words tell it.
 func (j *judge) add(d sandbox.Denial) {
-	if slices.ContainsFunc(j.outcome.Denials, func(known sandbox.Denial) bool { return known.Target == d.Target }) {
+	if slices.ContainsFunc(j.outcome.Trace.Denials, func(known sandbox.Denial) bool { return known.Target == d.Target }) {
 		return
 	}
 	d.Evidence, d.Count = sandbox.EvidenceOutput, 1

@@ -83,10 +83,10 @@ func TestClassifyIsSilentWhenNothingFailed(t *testing.T) {
 	words := "touch: cannot touch '/home/u/out/x': Permission denied\n"
 	record := sandbox.Denial{Kind: sandbox.KindProtected, Operation: "restored", Target: "/home/u/ws/bin/x", Evidence: sandbox.EvidenceBackend, Count: 1}
 	passed, interrupted := said(words), said(words)
-	passed.Status.Exit, passed.Denials = 0, []sandbox.Denial{record}
+	passed.Status.Exit, passed.Trace.Denials = 0, []sandbox.Denial{record}
 	interrupted.Interrupted = true
 	for name, o := range map[string]exec.Outcome{"exit 0": passed, "interrupted": interrupted} {
-		if v := classify(p, o); v.Denied || v.Confidence != sandbox.NoConfidence || !v.Suggest.Empty() || len(v.Denials) != len(o.Denials) {
+		if v := classify(p, o); v.Denied || v.Confidence != sandbox.NoConfidence || !v.Suggest.Empty() || len(v.Denials) != len(o.Trace.Denials) {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
@@ -103,15 +103,15 @@ func TestClassifyIsSilentWhenNothingFailed(t *testing.T) {
 func TestClassifyBackendRecords(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	o := said("something went wrong\n")
-	o.Denials = []sandbox.Denial{{Kind: sandbox.KindProtected, Operation: "restored", Target: "/home/u/ws/bin/x", Evidence: sandbox.EvidenceBackend, Count: 1}}
+	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindProtected, Operation: "restored", Target: "/home/u/ws/bin/x", Evidence: sandbox.EvidenceBackend, Count: 1}}
 	if v := classify(p, o); v.Denied || len(v.Denials) != 1 || v.Evidence != sandbox.EvidencePartial {
 		t.Errorf("put back, which the command did not notice: %+v", v)
 	}
-	o.Denials = []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Evidence: sandbox.EvidenceKernel, Count: 2}}
+	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Evidence: sandbox.EvidenceKernel, Count: 2}}
 	if v := classify(p, o); !v.Denied || v.Confidence != sandbox.Likely || suggestion(v.Suggest) != "w:/home/u/out/x" {
 		t.Errorf("told by the kernel: %+v", v)
 	}
-	o.Denials[0].Moot = true
+	o.Trace.Denials[0].Moot = true
 	if v := classify(p, o); v.Denied {
 		t.Errorf("moot: %+v", v)
 	}

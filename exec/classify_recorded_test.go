@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"reflect"
 	"testing"
 
 	"codeagent/exec"
@@ -15,11 +16,11 @@ func TestClassifyRecorded(t *testing.T) {
 		Errno: "EACCES", Evidence: sandbox.EvidenceKernel, Count: 1,
 	}
 	o := exec.Outcome{
-		Status: sandbox.Status{Exit: 1}, Denials: []sandbox.Denial{recorded},
+		Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{Denials: []sandbox.Denial{recorded}},
 		Output: cut("bash: .envrc: Permission denied\nbash: /etc/hosts: Permission denied\n"),
 	}
 	v := classify(sandbox.WorkspaceWrite("/home/u/ws"), o)
-	if len(v.Denials) != 2 || v.Denials[0] != recorded || v.Denials[1].Target != "/etc/hosts" || v.Denials[1].Evidence != sandbox.EvidenceOutput {
+	if len(v.Denials) != 2 || !reflect.DeepEqual(v.Denials[0], recorded) || v.Denials[1].Target != "/etc/hosts" || v.Denials[1].Evidence != sandbox.EvidenceOutput {
 		t.Errorf("denials %+v, want the recorded one and the guess about /etc/hosts", v.Denials)
 	}
 }

@@ -23,7 +23,7 @@ func TestClassifySockets(t *testing.T) {
 		{sandbox.Denial{Kind: sandbox.KindProtected, Operation: "bind", Target: "/home/u/ws/.envrc"}, "w:/home/u/ws/.envrc"},
 	} {
 		row.d.Evidence, row.d.Errno, row.d.Count = sandbox.EvidenceKernel, "EPERM", 1
-		o := exec.Outcome{Status: sandbox.Status{Exit: 1}, Denials: []sandbox.Denial{row.d}}
+		o := exec.Outcome{Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{Denials: []sandbox.Denial{row.d}}}
 		v := classify(p, o)
 		if !v.Denied || suggestion(v.Suggest) != row.want {
 			t.Errorf("%+v: suggested %q, want %q", row.d, suggestion(v.Suggest), row.want)

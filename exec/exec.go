@@ -70,6 +70,10 @@ type Command struct {
 	// Timeout is the wall limit: 0 is DefaultTimeout, MaxTimeout the most. A
 	// shorter one in the policy's limits holds as well.
 	Timeout time.Duration
+	// Holder answers for refused calls while they wait; nil: nothing is held.
+	Holder sandbox.Holder
+	// Evidence is as in sandbox.Command.
+	Evidence sandbox.EvidenceLevel
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
@@ -96,8 +100,8 @@ type Outcome struct {
 	// Argv is what was run.
 	Argv   []string
 	Output Output
-	// Denials are the backend's own records.
-	Denials []sandbox.Denial
+	// Trace is what the backend itself saw.
+	Trace   sandbox.Trace
 	Verdict sandbox.Verdict
 }
 
@@ -150,7 +154,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	}
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c.Dir),
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: c.Evidence,
 	}, nil
 }
 

@@ -56,8 +56,8 @@ func TestEveryLimitHasWords(t *testing.T) {
 func TestLimitIsNoDenial(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/ws")
 	o := Outcome{
-		Status:  sandbox.Status{Exit: 1},
-		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/etc/hosts", Evidence: sandbox.EvidenceKernel}},
+		Status: sandbox.Status{Exit: 1},
+		Trace:  sandbox.Trace{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/etc/hosts", Evidence: sandbox.EvidenceKernel}}},
 	}
 	if v := Classify(p, o, OS{}, "/ws"); !v.Denied {
 		t.Errorf("without a limit: %+v", v)

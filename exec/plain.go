@@ -185,7 +185,7 @@ func (p *plainProcess) Signal(number int) error {
 	return p.process.Signal(syscall.Signal(number))
 }
 
-func (p *plainProcess) Denials() []sandbox.Denial { return nil }
+func (p *plainProcess) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // startInside serves the file worker in this very process: without a sandbox a
 // process of its own would hold nothing.
@@ -233,5 +233,5 @@ func (w *insideWorker) Kill() {
 	w.out.Close()
 }
 
-func (w *insideWorker) Signal(int) error          { return errors.New("the file worker takes no signals") }
-func (w *insideWorker) Denials() []sandbox.Denial { return nil }
+func (w *insideWorker) Signal(int) error     { return errors.New("the file worker takes no signals") }
+func (w *insideWorker) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }

@@ -36,7 +36,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	// The backend's context only ends after the grace of stop, so it is not ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	proc, err := backend.Start(life, p, cmd, nil)
+	proc, err := backend.Start(life, p, cmd, c.Holder)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -53,7 +53,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	if errors.As(err, &unstarted) {
 		return o, err
 	}
-	o.Denials = proc.Denials()
+	o.Trace = proc.Trace()
 	o.Limit = Reached(p.Limits, o)
 	o.Verdict = Classify(p, o, r.options.Resolver, c.Dir)
 	return o, err

@@ -53,11 +53,12 @@ func programOf(tid int) string {
 	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
 }
 
-// denials are what was refused; complete once the broker has ended.
-func (b *broker) denials() []sandbox.Denial {
+// trace is what was seen; complete once the broker has ended. The broker is not
+// told of what Landlock alone refuses.
+func (b *broker) trace() sandbox.Trace {
 	if b == nil {
-		return nil
+		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
 	}
 	<-b.done
-	return slices.Clone(b.log.list)
+	return sandbox.Trace{Evidence: sandbox.EvidencePartial, Denials: slices.Clone(b.log.list)}
 }

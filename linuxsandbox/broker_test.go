@@ -126,7 +126,7 @@ func (th *theatre) confined(t *testing.T, cmd sandbox.Command) (string, []sandbo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text), proc.Denials()
+	return string(text), proc.Trace().Denials
 }
 
 func stat(t *testing.T, path string) (st unix.Stat_t) {

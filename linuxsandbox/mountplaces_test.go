@@ -134,7 +134,7 @@ func TestHiddenInSetting(t *testing.T) {
 			if _, err := proc.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			told := proc.Denials()
+			told := proc.Trace().Denials
 			if row.kind == "" && len(told) > 0 {
 				t.Errorf("%+v", told)
 			}

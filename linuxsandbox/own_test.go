@@ -95,7 +95,7 @@ func (c *checkout) run(t *testing.T, script string) ([]sandbox.Denial, sandbox.S
 	if err != nil {
 		t.Error(err)
 	}
-	return proc.Denials(), st
+	return proc.Trace().Denials, st
 }
 
 func (c *checkout) command(script string) sandbox.Command {
@@ -203,7 +203,7 @@ func TestOwnFileCannotBeRestored(t *testing.T) {
 	if _, err := proc.Wait(); err == nil || !strings.Contains(err.Error(), c.program) {
 		t.Errorf("wait: %v, want an error that names %s", err, c.program)
 	}
-	if d := proc.Denials(); len(d) != 1 || d[0].Operation != "not restored" {
+	if d := proc.Trace().Denials; len(d) != 1 || d[0].Operation != "not restored" {
 		t.Errorf("denials: %+v", d)
 	}
 }

@@ -79,10 +79,10 @@ type process struct {
 
 	done chan struct{} // closed when everything is gone
 	// The rest is written before done is closed, and read after.
-	status  sandbox.Status
-	failed  bool
-	denials []sandbox.Denial
-	err     error
+	status sandbox.Status
+	failed bool
+	trace  sandbox.Trace
+	err    error
 }
 
 // follow listens to the keeper until every process is gone. stop releases the
@@ -112,7 +112,7 @@ func (p *process) follow(stop func() bool) {
 	}
 	limit := p.group.end()
 	p.broker.stop()
-	p.denials = p.broker.denials()
+	p.trace = p.broker.trace()
 	switch {
 	case got != nil:
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
@@ -147,7 +147,7 @@ func (p *process) leave() error {
 	for _, g := range p.guards {
 		d, err := g.settle()
 		if d != nil {
-			p.denials = append(p.denials, *d)
+			p.trace.Denials = append(p.trace.Denials, *d)
 		}
 		all = append(all, err)
 	}
@@ -175,8 +175,8 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
-// Denials are what the broker refused and what was put back after the command.
-func (p *process) Denials() []sandbox.Denial {
+// Trace is what the broker saw and what was put back after the command.
+func (p *process) Trace() sandbox.Trace {
 	<-p.done
-	return p.denials
+	return p.trace
 }

@@ -29,8 +29,8 @@ type Process interface {
 	Kill()
 	// Signal passes an os signal number (1 to 64) to the command.
 	Signal(number int) error
-	// Denials are what the backend saw refused; complete after Wait.
-	Denials() []Denial
+	// Trace is what the backend saw; complete after Wait.
+	Trace() Trace
 }
 
 // Holder answers a denial while the refused call waits. The only one that can
@@ -56,6 +56,10 @@ type Command struct {
 	Dir string
 	// Env is the complete environment, "K=V".
 	Env []string
+	// Evidence is how much of what is refused the backend is to see and record:
+	// EvidenceFull, EvidenceNetworkOnly or EvidenceNothing; empty is full. What is
+	// enforced does not depend on it.
+	Evidence EvidenceLevel
 	// Stdin, Stdout and Stderr are handed to the command as 0, 1 and 2. A nil
 	// file is /dev/null.
 	Stdin, Stdout, Stderr *os.File

@@ -36,9 +36,18 @@ type Denial struct {
 	Operation string `json:"operation"`
 	// Target is an absolute resolved path, "host:port", a bare name (a lookup),
 	// a socket path, or a system call's name.
-	Target  string `json:"target"`
-	Program string `json:"program"`
-	PID     int    `json:"pid"`
+	Target string `json:"target"`
+	// Requested is what the program itself named, where that differs: a path as it
+	// was written, the address that a name was looked up for.
+	Requested string `json:"requested,omitempty"`
+	Program   string `json:"program"`
+	PID       int    `json:"pid"`
+	// Chain is who started the program, from its parent to the command's first
+	// process.
+	Chain []Ancestor `json:"chain,omitempty"`
+	// Order counts denials and exits of one command together, from 1, by their
+	// first occurrence; 0 when unknown.
+	Order int `json:"order,omitempty"`
 	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
 	Errno    string   `json:"errno,omitempty"`
 	Evidence Evidence `json:"evidence"`
@@ -47,6 +56,34 @@ type Denial struct {
 	Moot       bool   `json:"moot"`
 	MootReason string `json:"moot_reason,omitempty"`
 	Count      int    `json:"count"`
+}
+
+// Ancestor is a process on the way from the command's first one to another.
+type Ancestor struct {
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+}
+
+// Exit is how one process of a command ended by itself. One that a signal killed
+// has none.
+type Exit struct {
+	PID, Parent int
+	Program     string
+	// Status is 0 to 255.
+	Status int
+	// Order is counted together with that of denials.
+	Order int
+}
+
+// Trace is what a backend saw of one command.
+type Trace struct {
+	// Evidence is how much it could see: EvidenceFull, EvidenceNetworkOnly,
+	// EvidencePartial or EvidenceNothing.
+	Evidence EvidenceLevel
+	Denials  []Denial
+	// Exits are in order, and told from the first denial on: before it they cannot
+	// have been its doing.
+	Exits []Exit
 }
 
 // Confidence is how sure a verdict is.

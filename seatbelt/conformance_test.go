@@ -123,7 +123,7 @@ type over struct{}
 func (over) Wait() (sandbox.Status, error) { return sandbox.Status{}, nil }
 func (over) Kill()                         {}
 func (over) Signal(int) error              { return os.ErrProcessDone }
-func (over) Denials() []sandbox.Denial     { return nil }
+func (over) Trace() sandbox.Trace          { return sandbox.Trace{} }
 
 // asks is what Seatbelt asks the profile when a program takes a step: an
 // operation on the place of its first argument, or of its second.

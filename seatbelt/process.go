@@ -128,7 +128,7 @@ func (p *process) Signal(number int) error {
 }
 
 // Denials are none: sandbox-exec does not tell what it refused.
-func (p *process) Denials() []sandbox.Denial { return nil }
+func (p *process) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // descendants lists the processes below pid, as ps sees them now.
 func descendants(pid int) []int {

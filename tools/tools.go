@@ -47,6 +47,9 @@ type Stage struct {
 	Exec *exec.Runner
 	// Output receives a command's output as it comes; may be nil.
 	Output exec.Sink
+	// Holder answers for refused calls of a command while they wait; nil: they
+	// fail at once.
+	Holder sandbox.Holder
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
 	Asking bool

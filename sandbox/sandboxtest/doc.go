@@ -167,7 +167,7 @@ func (s *suite) run(p sandbox.Policy, cmd sandbox.Command) result {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return result{st, string(text), proc.Denials()}
+	return result{st, string(text), proc.Trace().Denials}
 }
 
 // bare runs cmd without a sandbox.
