@@ -257,7 +257,7 @@ func (b *broker) tellHidden(n *notification, call string, kind sandbox.DenialKin
 // handle answers one call.
 func (b *broker) handle(n *notification) reply {
 	if c := metadataCallOf(n.nr); c != nil {
-		return failed(b.metadata(n, c))
+		return b.metadata(n, c)
 	}
 	if c := fileCallOf(n.nr); c != nil {
 		return b.file(n, c)

@@ -53,7 +53,7 @@ func (b *broker) remove(n *notification, c *fileCall, s spot) reply {
 		return failed(errnoOf(err))
 	}
 	if d := b.refusesEntry(n, s, &st, false); d != nil {
-		return b.refuse(n, d, c.name, unix.EPERM)
+		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
@@ -75,7 +75,7 @@ func (b *broker) add(n *notification, c *fileCall, s spot, text string) reply {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.full()}
 	}
 	if d != nil {
-		return b.refuse(n, d, c.name, unix.EPERM)
+		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
 	err := b.make(n, c, s, text)
 	if err == nil {

@@ -13,41 +13,40 @@ import (
 )
 
 // metadata answers a call that changes mode, owner, times or attributes.
-func (b *broker) metadata(n *notification, c *metadataCall) unix.Errno {
+func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	m, err := fileOf(n, c)
 	if err != nil {
-		return b.unread(n, c.name, sandbox.KindMetadata, err)
+		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	do, err := changeOf(n, c)
 	if err != nil {
-		return b.unread(n, c.name, sandbox.KindMetadata, err)
+		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	fd, err := b.open(n, m)
 	if err != nil {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
-		return b.unread(n, c.name, sandbox.KindMetadata, err)
+		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return errnoOf(err)
+		return failed(errnoOf(err))
 	}
 	if !n.valid(b.listener) {
-		return unix.ESRCH // nobody is left to read it
+		return failed(unix.ESRCH) // nobody is left to read it
 	}
-	if d := b.judge(n, fd, &st); d != nil {
-		d.Operation, d.Errno = c.name, "EPERM"
+	d := b.judge(n, fd, &st)
+	switch {
+	case d != nil:
 		if b.keep == 0 && int(st.Uid) != unix.Geteuid() {
 			d.Moot, d.MootReason = true, "the file is another user's"
 		}
-		b.log.add(n, *d)
-		return unix.EPERM
+	case do.refused(&st):
+		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: b.view.policyPath(fd)}
+	default:
+		return failed(errnoOf(do.perform(fd, &st)))
 	}
-	if do.refused(&st) {
-		b.log.add(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: c.name, Target: b.view.policyPath(fd), Errno: "EPERM"})
-		return unix.EPERM
-	}
-	return errnoOf(do.perform(fd, &st))
+	return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{{fd: fd}}})
 }
 
 // unread answers a call whose file could not be found or read. That is mostly

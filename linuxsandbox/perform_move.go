@@ -79,7 +79,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		return failed(unix.EXDEV)
 	}
 	if d := b.refusesRename(n, m, exchange); d != nil {
-		return b.refuse(n, d, c.name, unix.EPERM)
+		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{m.from.pin(), m.to.pin()}})
 	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
@@ -181,7 +181,7 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 		return failed(unix.EPERM)
 	}
 	if d := b.refusesLink(n, t, to); d != nil {
-		return b.refuse(n, d, c.name, unix.EPERM)
+		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{t.pin(), to.pin()}})
 	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)

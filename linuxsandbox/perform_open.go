@@ -162,7 +162,7 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return proceed, false
 	}
 	if d := b.refusesFile(n, t.path, &t.st); d != nil {
-		return b.refuse(n, d, o.call, unix.EACCES), false
+		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
 	}
 	return b.openOld(n, o, t), false
 }
@@ -196,7 +196,7 @@ func (b *broker) openOld(n *notification, o *opening, t *target) reply {
 // openNew makes the file.
 func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
 	if d := b.refusesPath(n, t.path); d != nil {
-		return b.refuse(n, d, o.call, unix.EACCES), false
+		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := b.create(n, t.spot.dir, t.spot.last, flags, o.mode)
@@ -227,7 +227,7 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 		return proceed
 	}
 	if d := b.refusesPath(n, path); d != nil {
-		return b.refuse(n, d, o.call, unix.EACCES)
+		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir}}})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
 	fd, err := b.create(n, dir, ".", flags, o.mode)
@@ -263,7 +263,7 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 		return proceed
 	}
 	if d := b.refusesFile(n, t.path, &t.st); d != nil {
-		return b.refuse(n, d, c.name, unix.EACCES)
+		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{t.pin()}})
 	}
 	if most := b.policy.Limits.FileSize; most > 0 && size > most {
 		return failed(unix.EFBIG)
@@ -303,11 +303,4 @@ func kernelFile(fd int) bool {
 		return true
 	}
 	return false
-}
-
-// refuse writes a refusal down and answers it.
-func (b *broker) refuse(n *notification, d *sandbox.Denial, call string, errno unix.Errno) reply {
-	d.Operation, d.Errno = call, unix.ErrnoName(errno)
-	b.log.add(n, *d)
-	return failed(errno)
 }

@@ -1,0 +1,51 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// refusal is a call about files that the policy does not let happen.
+type refusal struct {
+	denial *sandbox.Denial
+	// also is the other end of a rename or link, where that is refused too.
+	also  *sandbox.Denial
+	call  string
+	errno unix.Errno
+	// pins are what the call is about, denial's first. They are open only until
+	// refuse returns.
+	pins []pin
+}
+
+// pin is a file that is there, or with a name an entry of the folder that fd is,
+// which may not be there.
+type pin struct {
+	fd   int
+	name string
+}
+
+// refuse writes a refusal down and answers it. Every refusal of a call about
+// files comes by here.
+func (b *broker) refuse(n *notification, r refusal) reply {
+	for _, d := range []*sandbox.Denial{r.denial, r.also} {
+		if d != nil {
+			d.Operation, d.Errno = r.call, unix.ErrnoName(r.errno)
+			b.log.add(n, *d)
+		}
+	}
+	return failed(r.errno)
+}
+
+// pin is what s stands for.
+func (s spot) pin() pin { return pin{fd: s.dir, name: s.last} }
+
+// pin is the file that is there, or the entry to be made.
+func (t *target) pin() pin {
+	if t.fd >= 0 {
+		return pin{fd: t.fd}
+	}
+	return t.spot.pin()
+}
