@@ -54,7 +54,7 @@ type Config struct {
 	ModelName, Effort string
 	Tools             Tools
 	Gate              *approvals.Gate
-	// Stage is what calls run on; Output, Asking and Mode are set for each call.
+	// Stage is what calls run on; Output, Holder, Asking and Mode are set for each call.
 	Stage    tools.Stage
 	Frontend Frontend
 	Log      Log
@@ -62,6 +62,9 @@ type Config struct {
 	Instructions func() string
 	// Attended: somebody can answer a question.
 	Attended bool
+	// Hold: a call that the sandbox refuses a running command may wait for an
+	// answer, where somebody can give one.
+	Hold bool
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
 	// History is the conversation so far, as a session kept it. Calls in it
@@ -90,6 +93,7 @@ var (
 type Agent struct {
 	cfg     Config
 	turning sync.Mutex
+	held    heldQuestions
 
 	mu      sync.Mutex
 	items   []model.Item    // append-only: a prefix handed out stays as it was

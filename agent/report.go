@@ -56,16 +56,7 @@ func yesWords(ans approvals.Answer) string {
 	var b strings.Builder
 	if g := ans.Grant; g != nil && (ans.Decision == approvals.Once || ans.Decision == approvals.Session) {
 		// A face may hand back all that was asked; then this says no less than that.
-		things := append(append([]string{}, g.Write...), g.Read...)
-		for _, h := range g.Hosts {
-			things = append(things, h.String())
-		}
-		things = append(things, g.Sockets...)
-		what := "nothing beyond the sandbox"
-		if len(things) > 0 {
-			what = strings.Join(things, ", ")
-		}
-		b.WriteString("\n[approval] The user opened " + what + ".")
+		b.WriteString("\n[approval] The user opened " + things(*g) + ".")
 	}
 	if reason := strings.TrimSpace(ans.Reason); reason != "" {
 		b.WriteString("\n[approval] The user allowed it and says: " + reason)
@@ -73,11 +64,26 @@ func yesWords(ans approvals.Answer) string {
 	return b.String()
 }
 
+// things lists what a grant names.
+func things(g sandbox.Grant) string {
+	list := append(append([]string{}, g.Write...), g.Read...)
+	for _, h := range g.Hosts {
+		list = append(list, h.String())
+	}
+	list = append(list, g.Sockets...)
+	if len(list) == 0 {
+		return "nothing beyond the sandbox"
+	}
+	return strings.Join(list, ", ")
+}
+
 // endedBy says in words why ctx is done.
 func endedBy(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
 		return "the user stopped the turn"
+	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting):
+		return cause.Error()
 	case errors.Is(cause, context.DeadlineExceeded):
 		return "the time limit was reached"
 	}
@@ -93,6 +99,15 @@ func (c *toolCall) denialWords(v sandbox.Verdict) string {
 	}
 	words := prompts.Denial(v, cfg.Attended, string(cfg.Gate.Mode()))
 	if words == "" {
+		return ""
+	}
+	return "\n" + words
+}
+
+// toldWords is denialWords without the way to ask.
+func (c *toolCall) toldWords(v sandbox.Verdict) string {
+	words := prompts.Denied(v)
+	if words == "" || c.action.Kind != approvals.KindCommand {
 		return ""
 	}
 	return "\n" + words

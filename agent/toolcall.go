@@ -14,7 +14,7 @@ package agent
 //	  v          v permit
 //	run     Call.Run(permit)         refuses a permit for anything else
 //	  | output -> ToolOutput, thinned
-//	  | a refused system call that waits -> Hold: decide, ask, settle -> grant or no
+//	  | a refused system call that waits -> held.go: decide, ask, settle -> grant or no
 //	  v
 //	Verdict -> on-failure and denied: ask, settle, run once more
 //	  v
@@ -28,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,16 +35,11 @@ import (
 	"codeagent/event"
 	"codeagent/model"
 	"codeagent/prompts"
-	"codeagent/sandbox"
 	"codeagent/tools"
 )
 
-const (
-	// maxParallel is how many calls of a message run at once; the rest waits.
-	maxParallel = 8
-	// heldPatience is how long a held call waits for its answer: then it is a no.
-	heldPatience = 5 * time.Minute
-)
+// maxParallel is how many calls of a message run at once; the rest waits.
+const maxParallel = 8
 
 // batch is the calls of one answer.
 type batch struct {
@@ -163,30 +157,38 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 		return tools.Result{}, whyNot(ctx, err)
 	}
 	out := newOutput(c.turn.agent.emit, c.model.ID)
-	res, err := c.run(ctx, permit, out)
+	held := c.holder(ctx)
+	res, err := c.run(ctx, permit, out, held)
 	switch {
 	case err != nil:
 		return res, err
 	case ctx.Err() != nil:
-		res.Text += endedEarly(ctx, res)
+		res.Text += endedEarly(ctx, res) + held.words()
+	case held.saidNo():
+		// The person has decided: nothing asks for the same again.
+		res.Text += c.toldWords(res.Verdict) + held.words()
 	default:
 		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
 			res = c.again(ctx, question, res, out)
 		} else {
 			res.Text += c.denialWords(res.Verdict)
 		}
+		res.Text += held.words()
 	}
 	res.Text += said
 	return res, err
 }
 
 // run runs the planned call under permit, telling its output as it comes. The
-// teller ends when the run does, after the last piece was told.
-func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output) (res tools.Result, err error) {
+// teller ends when the run does, after the last piece was told. held may be nil.
+func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output, held *holder) (res tools.Result, err error) {
 	cfg := c.turn.agent.cfg
 	stage := cfg.Stage
 	stage.Output, stage.Mode = out.sink, cfg.Gate.Mode()
 	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
+	if held != nil {
+		stage.Holder = held
+	}
 	var teller errgroup.Group
 	out.open()
 	teller.Go(func() error { out.tell(); return nil })
@@ -205,18 +207,22 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] Whether to run it again with more was asked: " + sentence(err.Error())
 		return first
 	}
-	second, err := c.run(ctx, permit, out)
+	held := c.holder(ctx)
+	second, err := c.run(ctx, permit, out, held)
 	if err != nil {
 		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(notRunWords(ctx, err))
 		return first
 	}
 	second.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The second run:\n" + second.Text
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		second.Text += endedEarly(ctx, second)
-	} else {
+	case held.saidNo():
+		second.Text += c.toldWords(second.Verdict)
+	default:
 		second.Text += c.denialWords(second.Verdict)
 	}
-	second.Text += said
+	second.Text += held.words() + said
 	return second
 }
 
@@ -279,28 +285,6 @@ func (c *toolCall) refusedAtOnce(err error) {
 	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Decision: "refused", Reason: refusal.Reason, Hint: refusal.Hint})
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
-
-// Hold answers for a system call of this tool call that the sandbox refused and
-// that waits. It implements sandbox.Holder: the same way, for one denial.
-func (c *toolCall) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
-	gate := c.turn.agent.cfg.Gate
-	grant, question, err := gate.DecideHeld(c.action, d)
-	if err != nil {
-		c.refusedAtOnce(err)
-		return sandbox.Grant{}, false
-	}
-	if question == nil {
-		return grant, true
-	}
-	ctx, cancel := context.WithTimeout(ctx, heldPatience)
-	defer cancel()
-	ans := c.put(ctx, question)
-	grant, err = gate.SettleHeld(question, ans)
-	c.answered(ctx, question, ans, err)
-	return grant, err == nil
-}
-
-var _ sandbox.Holder = (*toolCall)(nil)
 
 // finish makes the result that the model gets, and tells it.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {

@@ -313,14 +313,14 @@ func TestHeldDenialIsAskedAndAnswered(t *testing.T) {
 		{"nobody", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Unattended), false, "refused"},
 		{"stop", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Stop), false, "stopped"},
 		{"outside is not for a running command", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Outside), false, "denied"},
-		{"never", approvals.Never, "/home/u/.npm/x", yes(approvals.Once), false, "refused"},
 		{"impossible", approvals.OnRequest, "/", yes(approvals.Once), false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(c.mode, nil)
 			r.face.ask = c.ask
 			ctx, stop := context.WithCancelCause(t.Context())
-			held := &toolCall{turn: &turn{agent: r.Agent, stop: stop}, action: approvals.Action{CallID: "1", Tool: "shell", Kind: approvals.KindCommand, Command: "npm i", Folder: "/w"}}
+			call := &toolCall{turn: &turn{agent: r.Agent, stop: stop}, action: approvals.Action{CallID: "1", Tool: "shell", Kind: approvals.KindCommand, Command: "npm i", Folder: "/w"}}
+			held := &holder{call: call, turn: ctx}
 			grant, ok := held.Hold(ctx, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: c.target, Evidence: sandbox.EvidenceKernel})
 			if ok != c.ok || ok != !grant.Empty() {
 				t.Errorf("%v %+v", ok, grant)

@@ -4,7 +4,11 @@
 // no IO but through the sandbox.Resolver it is handed.
 package approvals
 
-import "codeagent/sandbox"
+import (
+	"time"
+
+	"codeagent/sandbox"
+)
 
 // Mode is the approval policy: when a person is asked.
 type Mode string
@@ -81,8 +85,9 @@ type Request struct {
 	Justification string
 	// Widest: running outside the sandbox is offered.
 	Widest bool
-	// Held: the refused call waits for the answer.
-	Held bool
+	// Held: the refused call waits for the answer, Patience long; then it is a no.
+	Held     bool
+	Patience time.Duration
 	// AfterFailure: the command ran, was refused and would be run again.
 	AfterFailure bool
 	// Options are the answers offered, least first.

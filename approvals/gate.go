@@ -220,45 +220,6 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	return g.put(r)
 }
 
-// DecideHeld judges a refused call of a that waits: exactly one of a grant
-// under which it may go on, a question, or a *Refusal.
-func (g *Gate) DecideHeld(a Action, d sandbox.Denial) (sandbox.Grant, *Request, error) {
-	var wish Wish
-	switch d.Kind {
-	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
-		wish.Write = []string{d.Target}
-	case sandbox.KindRead:
-		wish.Read = []string{d.Target}
-	case sandbox.KindNetwork:
-		wish.Hosts = []string{d.Target}
-	case sandbox.KindSocket:
-		wish.Sockets = []string{d.Target}
-	default:
-		return sandbox.Grant{}, nil, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
-	}
-	// The wish is judged against the policy alone, and then against what the
-	// session granted meanwhile: the running command knows only the former.
-	w, refusal := g.want(g.opts.Base, "/", wish, true)
-	switch {
-	case refusal != nil:
-		return sandbox.Grant{}, nil, refusal
-	case w.empty():
-		return sandbox.Grant{}, nil, refuse("%s %s is allowed by the policy and was refused for another reason", d.Operation, show(d.Target))
-	case w.blocked != "":
-		return sandbox.Grant{}, nil, refuse("%s", w.blocked)
-	}
-	if now, r := g.want(g.Base(), "/", wish, true); r == nil && now.empty() {
-		return w.grant, nil, nil
-	}
-	r := g.request(a, w)
-	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
-	r.Options = heldOptions(r.Options)
-	if g.opts.Mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(w.grant), Request: &r}
-	}
-	return sandbox.Grant{}, g.put(r), nil
-}
-
 // put remembers r as asked, and returns a copy that shares nothing with it.
 func (g *Gate) put(r Request) *Request {
 	g.mu.Lock()

@@ -74,11 +74,6 @@ func options(a Action, grant sandbox.Grant, w want) []Option {
 		Option{Key: "s", Decision: Stop, Label: "stop"})
 }
 
-// heldOptions leaves out what a command that already runs cannot do.
-func heldOptions(all []Option) []Option {
-	return slices.DeleteFunc(all, func(o Option) bool { return o.Decision == Outside || o.Decision == OutsideSession })
-}
-
 // Settle turns the answer to r into a permit, or into a *Refusal. A question is
 // settled once. Of r only the ID is used.
 func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
@@ -87,13 +82,6 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 		return Permit{}, err
 	}
 	return mint(asked.Action, g.Base().With(grant)), nil
-}
-
-// SettleHeld is Settle for a question of DecideHeld: it returns the grant under
-// which the waiting call goes on.
-func (g *Gate) SettleHeld(r *Request, ans Answer) (sandbox.Grant, error) {
-	_, grant, err := g.answer(r, ans)
-	return grant, err
 }
 
 // answer checks ans against what was asked and remembers what holds for the session.

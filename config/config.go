@@ -50,8 +50,12 @@ type Sandbox struct {
 	AllowHome bool
 	// FullNetwork is network = "full".
 	FullNetwork bool
-	Limits      Limits
-	Env         Env
+	// Evidence is "full", "network" or "off".
+	Evidence string
+	// Hold lets a refused call of a running command wait for an answer.
+	Hold   bool
+	Limits Limits
+	Env    Env
 }
 
 // The values of sandbox.mode.

@@ -66,6 +66,8 @@ protected = ["Makefile"]
 network = "full"
 tmp = "shared"
 fallback = "warn"
+evidence = "network"
+hold = false
 required_layers = ["landlock", "seccomp"]
 limits = { wall_s = 1, cpu_s = 2, memory_mb = 3 }
 
@@ -94,7 +96,7 @@ func TestFile(t *testing.T) {
 	}
 	want := config.Sandbox{
 		Mode: config.Strict, AddDirs: []string{"/a", "~/b"}, DenyRead: []string{"/k", "**/.env"}, Protected: []string{"Makefile"},
-		DenySecrets: true, SharedTemp: true, Warn: true, RequiredLayers: []string{"landlock", "seccomp"}, FullNetwork: true,
+		DenySecrets: true, SharedTemp: true, Warn: true, RequiredLayers: []string{"landlock", "seccomp"}, FullNetwork: true, Evidence: "network",
 		Limits: config.Limits{WallSeconds: 1, CPUSeconds: 2, MemoryMB: 3},
 		Env:    config.Env{Inherit: "none", Include: []string{"A"}, Exclude: []string{"B*"}, Set: map[string]string{"C": "d"}},
 	}
@@ -107,7 +109,7 @@ func TestFile(t *testing.T) {
 	if d := cmp.Diff(map[string]bool{"search": true}, c.DisabledTools()); d != "" {
 		t.Error(d)
 	}
-	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 19, "sandbox.env.set": 25, "tools.search.enabled": 28, "providers.local.headers": 36} {
+	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 21, "sandbox.env.set": 27, "tools.search.enabled": 30, "providers.local.headers": 38} {
 		if o := c.Origin(key); o.Kind != "file" || o.Line != line || o.Column < 1 {
 			t.Errorf("%s comes from %v, want line %d", key, o, line)
 		}

@@ -358,6 +358,17 @@ func (b *builder) limits(l *sandbox.Limits, set Limits) {
 	}
 }
 
+// EvidenceLevel is the setting in the backends' words.
+func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
+	switch s.Evidence {
+	case "network":
+		return sandbox.EvidenceNetworkOnly
+	case "off":
+		return sandbox.EvidenceNothing
+	}
+	return sandbox.EvidenceFull
+}
+
 func environmentPolicy(e Env) sandbox.Env {
 	inherit := map[string]sandbox.EnvInherit{"core": sandbox.EnvCore, "all": sandbox.EnvAll, "none": sandbox.EnvNone}
 	return sandbox.Env{Inherit: inherit[e.Inherit], Include: e.Include, Exclude: e.Exclude, Set: e.Set}

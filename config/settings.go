@@ -106,6 +106,16 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.Sandbox.FullNetwork = v.text == "full" },
 	},
 	{
+		key: "sandbox.evidence", kind: choice, choices: []string{"full", "network", "off"}, def: `"full"`,
+		doc:   "How much of what commands are refused is recorded: everything, what concerns the network alone, nothing. What is enforced is the same. Less is faster, and the model and you are told less; what is not recorded cannot be held either.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Evidence = v.text },
+	},
+	{
+		key: "sandbox.hold", kind: flag, def: "true",
+		doc:   "While you are there to answer (`on-request` and `on-failure`, on a screen): what a running command is refused waits, you are asked, and on yes the same command goes on. `false`: it fails at once.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.Hold = v.on },
+	},
+	{
 		key: "sandbox.tmp", kind: choice, choices: []string{"private", "shared"}, def: `"private"`,
 		doc:   "`private`: each session has its own folder for temporary files, named by TMPDIR. `shared` also opens `/tmp` and `/var/tmp`, which other programs trust.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.SharedTemp = v.text == "shared" },

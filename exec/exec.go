@@ -5,6 +5,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Options struct {
 	Environ []string
 	// Resolver is what verdicts look at paths with, usually OS.
 	Resolver sandbox.Resolver
+	// Evidence is the level of commands that name none.
+	Evidence sandbox.EvidenceLevel
 }
 
 // Runner runs commands. It may be used from several goroutines.
@@ -154,7 +157,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	}
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c.Dir),
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: c.Evidence,
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: cmp.Or(c.Evidence, r.options.Evidence),
 	}, nil
 }
 
@@ -229,24 +232,18 @@ const (
 	killWait = 10 * time.Second
 )
 
-// supervise waits for proc, and ends it when the limit passes or ctx ends.
-func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, limit time.Duration, o *Outcome) error {
+// supervise waits for proc, and ends it when the clock runs out or ctx ends.
+func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, clock *wallClock, o *Outcome) error {
 	done := make(chan ended, 1)
 	go func() { // ends with the process, at the latest when it is killed below
 		status, err := proc.Wait()
 		done <- ended{status, err}
 	}()
-	var expired <-chan time.Time
-	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		expired = timer.C
-	}
 	select {
 	case e := <-done:
 		o.Status = e.status
 		return e.err
-	case <-expired:
+	case <-clock.expired():
 		o.TimedOut = true
 	case <-ctx.Done():
 		o.TimedOut = errors.Is(ctx.Err(), context.DeadlineExceeded)

@@ -36,7 +36,13 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	// The backend's context only ends after the grace of stop, so it is not ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	proc, err := backend.Start(life, p, cmd, c.Holder)
+	clock := newWallClock(wall(p, c))
+	defer clock.end()
+	holder := c.Holder
+	if holder != nil {
+		holder = patientHolder{holder, clock}
+	}
+	proc, err := backend.Start(life, p, cmd, holder)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -44,7 +50,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 		cap.begin()
 	}
 	o := Outcome{Argv: c.Argv}
-	err = r.supervise(ctx, proc, wall(p, c), &o)
+	err = r.supervise(ctx, proc, clock, &o)
 	if cap != nil {
 		o.Output = cap.finish()
 	}

@@ -34,7 +34,7 @@ type Process interface {
 }
 
 // Holder answers a denial while the refused call waits. The only one that can
-// say yes stands in agent/toolcall.go.
+// say yes for a model's command stands in agent/held.go.
 type Holder interface {
 	// Hold reports the grant under which the call may go on, or false.
 	Hold(ctx context.Context, d Denial) (Grant, bool)

@@ -29,9 +29,9 @@ type box struct {
 	// enforcement is what the runner's backend holds of policy.
 	enforcement sandbox.Enforcement
 	git         *gitrun.Git
-	// grantsSockets: single sockets can be opened here.
-	grantsSockets bool
-	s             stdio
+	// grantsHosts and grantsSockets: single ones can be opened here.
+	grantsHosts, grantsSockets bool
+	s                          stdio
 	// linux returns the Linux backend, which is made ready while the settings
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
@@ -116,21 +116,23 @@ func (b *box) open(f flags, x sandboxFlags) error {
 	}
 	b.runner = exec.New(exec.Options{
 		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, Environ: b.s.Environ, Resolver: b.resolver,
+		Evidence: b.cfg.Sandbox.EvidenceLevel(),
 	})
 	b.git = b.newGit(backend)
-	b.grantsSockets = opensSockets(backend)
+	b.grantsHosts = opens(backend, sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "localhost", Port: 1}}})
+	b.grantsSockets = opens(backend, sandbox.Grant{Sockets: []string{"/run/socket"}})
 	if b.enforcement.Backend == "" { // not the system's own backend
 		b.enforcement, err = b.runner.Enforcement(b.policy)
 	}
 	return err
 }
 
-// opensSockets reports whether the backend can open a single socket.
-func opensSockets(backend sandbox.Backend) bool {
+// opens reports whether the backend can open what g names, and nothing else.
+func opens(backend sandbox.Backend, g sandbox.Grant) bool {
 	if backend == nil {
 		return false
 	}
-	_, err := backend.Enforcement(sandbox.ReadOnly().With(sandbox.Grant{Sockets: []string{"/run/socket"}}))
+	_, err := backend.Enforcement(sandbox.ReadOnly().With(g))
 	return err == nil
 }
 

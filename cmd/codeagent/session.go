@@ -69,7 +69,8 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
-		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID, GrantsSockets: box.grantsSockets,
+		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID,
+		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets,
 	})
 	return ses, nil
 }
@@ -92,7 +93,7 @@ func (ses *session) join(screen face) {
 	ses.agent = agent.New(agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort, Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
-		Frontend: frontend{screen}, Log: noLog{}, Attended: ses.options.attended, MaxRequests: ses.options.maxRequests,
+		Frontend: frontend{screen}, Log: noLog{}, Attended: ses.options.attended, Hold: ses.cfg.Sandbox.Hold, MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()

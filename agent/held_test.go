@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// holding is a command that has refused calls held, all at once, and ends when
+// they are answered: with what was granted for its output.
+func holding(denials ...sandbox.Denial) deed {
+	d := npm(approvals.Wish{})
+	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
+		if s.Holder == nil {
+			return tools.Result{Text: "no holder", Failed: true, Outcome: tools.Failed}, nil
+		}
+		said := make([]string, len(denials))
+		done := make(chan struct{})
+		for i, one := range denials {
+			go func() {
+				said[i] = "no"
+				if g, ok := s.Holder.Hold(ctx, one); ok {
+					said[i] = things(g)
+				}
+				done <- struct{}{}
+			}()
+		}
+		for range denials {
+			<-done
+		}
+		return tools.Result{Text: "answers: " + strings.Join(said, "; "), Outcome: tools.OK}, nil
+	}
+	return d
+}
+
+func waitingWrite(path string) sandbox.Denial {
+	return sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: path, Program: "npm", Evidence: sandbox.EvidenceKernel}
+}
+
+// TestWhoIsHeld: a call waits only where a person is there to be asked in
+// between, and the settings let it.
+func TestWhoIsHeld(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		mode           approvals.Mode
+		attended, hold bool
+		want           bool
+	}{
+		{"on-request", approvals.OnRequest, true, true, true},
+		{"on-failure", approvals.OnFailure, true, true, true},
+		{"untrusted", approvals.Untrusted, true, true, false},
+		{"never", approvals.Never, true, true, false},
+		{"nobody", approvals.OnRequest, false, true, false},
+		{"switched off", approvals.OnRequest, true, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(c.mode, toolbox{"npm": holding(waitingWrite("/home/u/.npm"))}, play(call("1", "npm")))
+			r.cfg.Attended, r.cfg.Hold = c.attended, c.hold
+			r.face.ask = yes(approvals.Once)
+			if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+				t.Fatal(err)
+			}
+			if text := r.check(t)[2].Text; strings.Contains(text, "no holder") == c.want {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+// TestOneAnswerOpensWhatOthersWaitFor: a folder that is granted opens the paths
+// below it that are asked for already, and only those.
+func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
+	for name, decision := range map[string]approvals.Decision{"once": approvals.Once, "session": approvals.Session} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(approvals.OnRequest, toolbox{"npm": holding(waitingWrite("/home/u/.npm"), waitingWrite("/home/u/.npm/a"), waitingWrite("/etc/b"))}, play(call("1", "npm")))
+				r.cfg.Hold = true
+				r.face.ask = func(ctx context.Context, q approvals.Request) (approvals.Answer, error) {
+					switch q.Grant.Write[0] {
+					case "/home/u/.npm":
+						time.Sleep(time.Second) // by then all three ask
+						return approvals.Answer{Decision: decision}, nil
+					case "/etc/b":
+						time.Sleep(time.Minute)
+						return approvals.Answer{Reason: "not there"}, nil
+					}
+					<-ctx.Done()
+					return approvals.Answer{}, ctx.Err()
+				}
+				if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+					t.Fatal(err)
+				}
+				text := r.check(t)[2].Text
+				for _, want := range []string{"answers: /home/u/.npm; /home/u/.npm/a; no", "the user opened for it: /home/u/.npm", "did not open: /etc/b (the user said no: not there)"} {
+					if !strings.Contains(text, want) {
+						t.Errorf("%q is not in %q", want, text)
+					}
+				}
+				decided := map[string]int{}
+				for _, e := range told[event.PermissionAnswered](r.face) {
+					decided[e.Decision+": "+e.Reason]++
+				}
+				if decided["denied: the user said no: not there"] != 1 || len(decided) != 3 {
+					t.Errorf("told %v", decided)
+				}
+			})
+		})
+	}
+}
+
+// TestNoAnswerIsNo: after five minutes, when the command ends, and when the turn
+// does.
+func TestNoAnswerIsNo(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends, wantAfter time.Duration
+		whose           string
+		reason          string
+	}{
+		"late":        {time.Hour, 5 * time.Minute, "turn", "nobody answered within five minutes"},
+		"command":     {time.Minute, time.Minute, "command", "the command did not wait for the answer"},
+		"interrupted": {time.Minute, time.Minute, "turn", "interrupted by the user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(approvals.OnRequest, nil)
+				r.face.ask = func(ctx context.Context, q approvals.Request) (approvals.Answer, error) {
+					if q.Patience != heldPatience {
+						t.Errorf("patience %v", q.Patience)
+					}
+					<-ctx.Done()
+					return approvals.Answer{}, context.Cause(ctx)
+				}
+				ends := map[string]context.Context{}
+				for _, who := range []string{"turn", "command"} {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if ends[who] = ctx; who == c.whose {
+						defer time.AfterFunc(c.ends, cancel).Stop()
+					}
+				}
+				h := &holder{turn: ends["turn"], call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: approvals.KindCommand, Command: "npm i", Folder: "/w"}}}
+				start := time.Now()
+				if _, ok := h.Hold(ends["command"], waitingWrite("/home/u/.npm")); ok || time.Since(start) != c.wantAfter {
+					t.Errorf("%v after %v", ok, time.Since(start))
+				}
+				if got := told[event.PermissionAnswered](r.face); len(got) != 1 || !strings.Contains(got[0].Reason, c.reason) {
+					t.Errorf("told %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestAfterANoNothingAsksAgain: neither the on-failure question nor the words for
+// the model.
+func TestAfterANoNothingAsksAgain(t *testing.T) {
+	d := npm(approvals.Wish{})
+	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
+		s.Holder.Hold(ctx, waitingWrite("/home/u/.npm"))
+		return tools.Result{Text: "EACCES", Failed: true, Outcome: tools.Failed, Exit: 1, Verdict: sandbox.Verdict{
+			Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
+			Denials: []sandbox.Denial{waitingWrite("/home/u/.npm")}, Suggest: sandbox.Grant{Write: []string{"/home/u/.npm"}},
+		}}, nil
+	}
+	r := newRig(approvals.OnFailure, toolbox{"npm": d}, play(call("1", "npm")))
+	r.cfg.Hold = true
+	r.face.ask = yes(approvals.Deny)
+	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+		t.Fatal(err)
+	}
+	text := r.check(t)[2].Text
+	if len(r.face.asked) != 1 || strings.Contains(text, "sandbox_permissions") || !strings.Contains(text, "did not open: /home/u/.npm") {
+		t.Errorf("asked %d times: %s", len(r.face.asked), text)
+	}
+}

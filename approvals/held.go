@@ -1,0 +1,90 @@
+package approvals
+
+import (
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// What a held call may ask: the sandbox refused one system call of a command
+// that runs already, and the call waits for the answer.
+
+// DecideHeld judges a refused call of a that waits: exactly one of a grant under
+// which it may go on, a question, or a *Refusal. given is what the running
+// command was granted since it started.
+func (g *Gate) DecideHeld(a Action, d sandbox.Denial, given ...sandbox.Grant) (sandbox.Grant, *Request, error) {
+	if grant, ok := g.Granted(d, given...); ok {
+		return grant, nil, nil
+	}
+	w, refusal := g.heldWant(g.opts.Base, d)
+	switch {
+	case refusal != nil:
+		return sandbox.Grant{}, nil, refusal
+	case w.empty():
+		return sandbox.Grant{}, nil, refuse("%s %s is allowed by the policy and was refused for another reason", d.Operation, show(d.Target))
+	case w.blocked != "":
+		return sandbox.Grant{}, nil, refuse("%s", w.blocked)
+	}
+	r := g.request(a, w)
+	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
+	r.Options = heldOptions(r.Options)
+	if g.opts.Mode == Never {
+		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(w.grant), Request: &r}
+	}
+	return sandbox.Grant{}, g.put(r), nil
+}
+
+// Granted returns the grant under which a refused call of a running command may
+// go on without a question: given, or what was granted for the session after
+// the command started, opens it.
+func (g *Gate) Granted(d sandbox.Denial, given ...sandbox.Grant) (sandbox.Grant, bool) {
+	// The wish is judged against the policy alone first: the running command
+	// knows no more than that.
+	w, refusal := g.heldWant(g.opts.Base, d)
+	if refusal != nil || w.empty() || w.blocked != "" {
+		return sandbox.Grant{}, false
+	}
+	now := g.Base()
+	for _, gr := range given {
+		now = now.With(g.standing(gr))
+	}
+	left, refusal := g.heldWant(now, d)
+	return w.grant, refusal == nil && left.empty()
+}
+
+// heldWant is what d needs beyond base.
+func (g *Gate) heldWant(base sandbox.Policy, d sandbox.Denial) (want, *Refusal) {
+	var wish Wish
+	switch d.Kind {
+	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
+		wish.Write = []string{d.Target}
+	case sandbox.KindRead:
+		wish.Read = []string{d.Target}
+	case sandbox.KindNetwork:
+		wish.Hosts = []string{d.Target}
+	case sandbox.KindSocket:
+		wish.Sockets = []string{d.Target}
+	default:
+		return want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
+	}
+	return g.want(base, "/", wish, true)
+}
+
+// heldOptions are the answers to a question about a command that runs already:
+// it cannot leave the sandbox, and what it is given ends with it.
+func heldOptions(all []Option) []Option {
+	all = slices.DeleteFunc(all, func(o Option) bool { return o.Decision == Outside || o.Decision == OutsideSession })
+	for i := range all {
+		if all[i].Decision == Once {
+			all[i].Label = "once, for this command"
+		}
+	}
+	return all
+}
+
+// SettleHeld is Settle for a question of DecideHeld: it returns the grant under
+// which the waiting call goes on.
+func (g *Gate) SettleHeld(r *Request, ans Answer) (sandbox.Grant, error) {
+	_, grant, err := g.answer(r, ans)
+	return grant, err
+}
