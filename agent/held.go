@@ -43,8 +43,9 @@ type holder struct {
 	turn context.Context // its end answers every question
 
 	mu      sync.Mutex
-	granted []sandbox.Grant // to this run; guarded by mu
-	denied  []string        // in words, with the reason; guarded by mu
+	answers approvals.HeldAnswers // guarded by mu
+	denied  []string              // in words, with the reason; guarded by mu
+	away    bool                  // a question had no answer; guarded by mu
 }
 
 var _ sandbox.Holder = (*holder)(nil)
@@ -64,16 +65,38 @@ func (c *toolCall) holder(turn context.Context) *holder {
 // Hold asks whether the refused call d may go on. It returns when there is an
 // answer, after heldPatience, or when ctx or the turn ends.
 func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
-	c, gate, held := h.call, h.call.turn.agent.cfg.Gate, &h.call.turn.agent.held
-	grant, question, err := gate.DecideHeld(c.action, d, h.grants()...)
+	c, gate := h.call, h.call.turn.agent.cfg.Gate
+	so, away := h.soFar()
+	if away {
+		// Who did not answer once is not there: a program that goes on trying would
+		// else wait as often.
+		return sandbox.Grant{}, false
+	}
+	grant, question, err := gate.DecideHeld(c.action, d, so)
 	switch {
 	case err != nil:
 		return sandbox.Grant{}, false
 	case question == nil:
-		h.note(grant, d, nil)
+		h.allowed(grant)
 		return grant, true
 	}
-	question.Patience = heldPatience
+	ans, why := h.wait(ctx, question, d)
+	grant, err = gate.SettleHeld(question, ans)
+	c.answered(h.turn, question, ans, err)
+	if err != nil {
+		h.refused(question.Grant, d, err, errors.Is(why, errNoAnswer))
+		return sandbox.Grant{}, false
+	}
+	h.allowed(grant)
+	c.turn.agent.held.opened(gate)
+	return grant, true
+}
+
+// wait puts the question about d and waits for its answer. why says what ended
+// the wait otherwise.
+func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denial) (ans approvals.Answer, why error) {
+	gate, held := h.call.turn.agent.cfg.Gate, &h.call.turn.agent.held
+	q.Patience = heldPatience
 	asking, end := context.WithCancelCause(h.turn)
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(errNotWaiting) })()
@@ -81,37 +104,38 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	defer stop()
 	w := &heldQuestion{holder: h, denial: d, open: func() { end(errOpened) }}
 	held.add(w)
-	ans := c.put(asking, question)
+	held.opened(gate) // by an answer that came just now
+	ans = h.call.put(asking, q)
 	held.remove(w)
-	if opened, ok := gate.Granted(d, h.grants()...); ok && errors.Is(context.Cause(asking), errOpened) {
-		ans = approvals.Answer{Decision: approvals.Once, Grant: &opened, Reason: errOpened.Error()}
+	why = context.Cause(asking)
+	if errors.Is(why, errOpened) {
+		so, _ := h.soFar()
+		if opened, ok := gate.Granted(d, so.Given); ok {
+			ans = approvals.Answer{Decision: approvals.Once, Grant: &opened}
+		}
 	}
-	grant, err = gate.SettleHeld(question, ans)
-	c.answered(h.turn, question, ans, err)
-	h.note(grant, d, err)
-	if err != nil {
-		return sandbox.Grant{}, false
-	}
-	held.opened(gate)
-	return grant, true
+	return ans, why
 }
 
-// grants is what this run was given so far.
-func (h *holder) grants() []sandbox.Grant {
+// soFar is what was answered in this run, and whether nobody did.
+func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.granted)
+	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused)}, h.away
 }
 
-// note keeps an answer for the model.
-func (h *holder) note(g sandbox.Grant, d sandbox.Denial, err error) {
+func (h *holder) allowed(g sandbox.Grant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err == nil {
-		h.granted = append(h.granted, g)
-		return
-	}
-	h.denied = append(h.denied, d.Target+" ("+strings.TrimRight(err.Error(), ". ")+")")
+	h.answers.Given = append(h.answers.Given, g)
+}
+
+func (h *holder) refused(g sandbox.Grant, d sandbox.Denial, why error, away bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers.Refused = append(h.answers.Refused, g)
+	h.denied = append(h.denied, d.Target+" ("+strings.TrimRight(why.Error(), ". ")+")")
+	h.away = h.away || away
 }
 
 // saidNo reports whether a question of the run was answered with no.
@@ -132,7 +156,7 @@ func (h *holder) words() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var opened []string
-	for _, g := range h.granted {
+	for _, g := range h.answers.Given {
 		opened = appendNew(opened, things(g))
 	}
 	var denied []string
@@ -187,7 +211,8 @@ func (q *heldQuestions) opened(gate *approvals.Gate) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, w := range q.list {
-		if _, ok := gate.Granted(w.denial, w.holder.grants()...); ok {
+		so, _ := w.holder.soFar()
+		if _, ok := gate.Granted(w.denial, so.Given); ok {
 			w.open()
 		}
 	}

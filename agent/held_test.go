@@ -107,7 +107,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 				for _, e := range told[event.PermissionAnswered](r.face) {
 					decided[e.Decision+": "+e.Reason]++
 				}
-				if decided["denied: the user said no: not there"] != 1 || len(decided) != 3 {
+				if decided["denied: the user said no: not there"] != 1 || decided[string(decision)+": "] == 0 || decided["once: "] == 0 || len(told[event.PermissionAnswered](r.face)) != 3 {
 					t.Errorf("told %v", decided)
 				}
 			})
@@ -178,5 +178,47 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 	text := r.check(t)[2].Text
 	if len(r.face.asked) != 1 || strings.Contains(text, "sandbox_permissions") || !strings.Contains(text, "did not open: /home/u/.npm") {
 		t.Errorf("asked %d times: %s", len(r.face.asked), text)
+	}
+}
+
+// TestTryingAgainIsNoNewQuestion: after a no, and when nobody answers, a program
+// that goes on trying gets its error at once.
+func TestTryingAgainIsNoNewQuestion(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers bool
+		asks    int
+		took    time.Duration
+	}{
+		"no":     {true, 2, 0},
+		"nobody": {false, 1, heldPatience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := npm(approvals.Wish{})
+				d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
+					for _, path := range []string{"/home/u/.npm", "/home/u/.npm", "/home/u/.npm/a", "/etc/b"} {
+						if _, ok := s.Holder.Hold(ctx, waitingWrite(path)); ok {
+							t.Errorf("%s was granted", path)
+						}
+					}
+					return tools.Result{Text: "done", Outcome: tools.OK}, nil
+				}
+				r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
+				r.cfg.Hold = true
+				r.face.ask = func(ctx context.Context, _ approvals.Request) (approvals.Answer, error) {
+					if !c.answers {
+						<-ctx.Done()
+					}
+					return approvals.Answer{}, context.Cause(ctx)
+				}
+				start := time.Now()
+				if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); len(r.face.asked) != c.asks || took != c.took {
+					t.Errorf("asked %d times in %v; want %d in %v", len(r.face.asked), took, c.asks, c.took)
+				}
+			})
+		})
 	}
 }

@@ -82,7 +82,7 @@ func endedBy(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
 		return "the user stopped the turn"
-	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting):
+	case errors.Is(cause, errNoAnswer), errors.Is(cause, errNotWaiting), errors.Is(cause, errOpened):
 		return cause.Error()
 	case errors.Is(cause, context.DeadlineExceeded):
 		return "the time limit was reached"

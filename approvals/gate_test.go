@@ -380,7 +380,7 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 	a := command("npm i", Wish{})
 	held := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x"}
 	g := newGate(OnRequest, confined())
-	_, r, err := g.DecideHeld(a, held)
+	_, r, err := g.DecideHeld(a, held, HeldAnswers{})
 	if r == nil || !r.Held || keys(r) != "1 2 n s" {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -389,7 +389,7 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 		t.Fatalf("%+v %v", grant, err)
 	}
 	// Granted for the session: the next one waits for nobody.
-	grant, r, err = g.DecideHeld(a, held)
+	grant, r, err = g.DecideHeld(a, held, HeldAnswers{})
 	if err != nil || r != nil || len(grant.Write) != 1 {
 		t.Errorf("%+v %v %v", grant, r, err)
 	}
@@ -399,12 +399,12 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 		"host":    {Kind: sandbox.KindNetwork, Target: "example.org:443"},
 		"allowed": {Kind: sandbox.KindWrite, Target: workspace + "/x"},
 	} {
-		if grant, r, err := g.DecideHeld(a, d); err == nil || r != nil || !grant.Empty() {
+		if grant, r, err := g.DecideHeld(a, d, HeldAnswers{}); err == nil || r != nil || !grant.Empty() {
 			t.Errorf("%s: %+v %v %v", name, grant, r, err)
 		}
 	}
 	never := newGate(Never, confined())
-	if _, r, err := never.DecideHeld(a, held); r != nil || err == nil {
+	if _, r, err := never.DecideHeld(a, held, HeldAnswers{}); r != nil || err == nil {
 		t.Errorf("never: %v %v", r, err)
 	}
 }

@@ -9,11 +9,16 @@ import (
 // What a held call may ask: the sandbox refused one system call of a command
 // that runs already, and the call waits for the answer.
 
+// HeldAnswers are a person's answers about one running command so far.
+type HeldAnswers struct {
+	// Given is what it was granted since it started, Refused what it was not.
+	Given, Refused []sandbox.Grant
+}
+
 // DecideHeld judges a refused call of a that waits: exactly one of a grant under
-// which it may go on, a question, or a *Refusal. given is what the running
-// command was granted since it started.
-func (g *Gate) DecideHeld(a Action, d sandbox.Denial, given ...sandbox.Grant) (sandbox.Grant, *Request, error) {
-	if grant, ok := g.Granted(d, given...); ok {
+// which it may go on, a question, or a *Refusal.
+func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
+	if grant, ok := g.Granted(d, so.Given); ok {
 		return grant, nil, nil
 	}
 	w, refusal := g.heldWant(g.opts.Base, d)
@@ -24,6 +29,9 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, given ...sandbox.Grant) (s
 		return sandbox.Grant{}, nil, refuse("%s %s is allowed by the policy and was refused for another reason", d.Operation, show(d.Target))
 	case w.blocked != "":
 		return sandbox.Grant{}, nil, refuse("%s", w.blocked)
+	case slices.ContainsFunc(so.Refused, func(no sandbox.Grant) bool { return opens(no, w.grant) }):
+		// A program that tries again is not a new question.
+		return sandbox.Grant{}, nil, refuse("the user said no to this while the command ran")
 	}
 	r := g.request(a, w)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
@@ -37,7 +45,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, given ...sandbox.Grant) (s
 // Granted returns the grant under which a refused call of a running command may
 // go on without a question: given, or what was granted for the session after
 // the command started, opens it.
-func (g *Gate) Granted(d sandbox.Denial, given ...sandbox.Grant) (sandbox.Grant, bool) {
+func (g *Gate) Granted(d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// The wish is judged against the policy alone first: the running command
 	// knows no more than that.
 	w, refusal := g.heldWant(g.opts.Base, d)
@@ -50,6 +58,17 @@ func (g *Gate) Granted(d sandbox.Denial, given ...sandbox.Grant) (sandbox.Grant,
 	}
 	left, refusal := g.heldWant(now, d)
 	return w.grant, refusal == nil && left.empty()
+}
+
+// opens reports whether wide names all that gr does, or folders around it.
+func opens(wide, gr sandbox.Grant) bool {
+	covered := func(roots, paths []string) bool {
+		return !slices.ContainsFunc(paths, func(p string) bool {
+			return !slices.ContainsFunc(roots, func(root string) bool { return sandbox.Covers(root, p) })
+		})
+	}
+	return covered(wide.Write, gr.Write) && covered(wide.Read, gr.Read) && covered(wide.Sockets, gr.Sockets) &&
+		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
 }
 
 // heldWant is what d needs beyond base.

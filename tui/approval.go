@@ -15,7 +15,6 @@ import (
 type question struct {
 	request approvals.Request
 	asks    []*ask
-	since   time.Time
 	// armed questions take keys; barred ones are armed by ctrl+y only, because
 	// the person disarmed them.
 	armed, barred bool
@@ -38,6 +37,7 @@ func (q *questions) front() *question {
 
 // add queues a, or joins it to an identical question.
 func (q *questions) add(a *ask, now time.Time) {
+	a.since = now
 	key := identity(a.request)
 	for _, other := range q.queue {
 		if identity(other.request) == key {
@@ -45,13 +45,20 @@ func (q *questions) add(a *ask, now time.Time) {
 			return
 		}
 	}
-	q.queue = append(q.queue, &question{request: a.request, asks: []*ask{a}, since: now})
+	q.queue = append(q.queue, &question{request: a.request, asks: []*ask{a}})
 }
 
 // identity is everything the person sees and decides on: two requests with the
 // same identity get the same answer.
 func identity(r approvals.Request) string {
 	r.ID, r.CallID, r.Action.CallID = "", "", ""
+	denials := r.Denials
+	r.Denials = nil
+	for _, d := range denials {
+		// Which of a program's processes tried, and when, is not shown.
+		d.PID, d.Chain, d.Order, d.Count = 0, nil, 0, 0
+		r.Denials = append(r.Denials, d)
+	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Sprintf("%p", &r)
@@ -141,7 +148,7 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 	var out []string
 	field := func(name string, spans ...span) {
 		first, rest := label(name, dim)
-		out = append(out, wrapper{theme: t, width: w - 1, first: first, rest: rest}.lines(spans...)...)
+		out = append(out, wrapper{theme: t, width: w - 1, first: first, rest: rest}.lines(flat(spans)...)...)
 	}
 	switch {
 	case r.Action.Command != "" && r.Action.Kind == approvals.KindEdit:
@@ -177,6 +184,11 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 		}
 		verb, _ := denialWords(d)
 		field(name, span{verb + " ", text}, span{tilde(d.Target, home), text}, span{"  " + witness(d), dim})
+		if full {
+			for _, l := range records(d, home) {
+				field("", span{l, dim})
+			}
+		}
 	}
 	if r.Justification != "" {
 		field("reason", span{"“" + r.Justification + "”", style{inkText, italic}}, span{"  the model's words", dim})
@@ -199,18 +211,11 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 
 // witness says who tried and how that is known.
 func witness(d sandbox.Denial) string {
-	how := map[sandbox.Evidence]string{
-		sandbox.EvidenceKernel:  "seen by the kernel",
-		sandbox.EvidenceBackend: "refused by the sandbox",
-		sandbox.EvidenceOutput:  "guessed from its output",
-	}[d.Evidence]
+	how := seenBy(d.Evidence)
 	if d.Program == "" {
 		return how
 	}
-	if how == "" {
-		return d.Program
-	}
-	return d.Program + ", " + how
+	return strings.TrimSuffix(d.Program+", "+how, ", ")
 }
 
 // options draws the answers; they look ready only when the question is armed.
@@ -259,7 +264,11 @@ func (q *question) view(t *theme, w, h int, home string, now time.Time, more int
 		foot = append(foot, t.paint(accent, prompt)+line)
 		x, y = width(prompt)+cx, len(foot)-1
 	} else {
-		foot = append(foot, t.row(w-1, q.hint()...))
+		line := t.row(w-1, q.hint()...)
+		if until := q.deadline(w, now); until != nil {
+			line = t.justify(w-1, q.hint(), until)
+		}
+		foot = append(foot, line)
 	}
 	head := []string{q.title(t, w, now, more)}
 	body := q.body(t, w, home, false)
@@ -301,11 +310,37 @@ func (q *question) title(t *theme, w int, now time.Time, more int) string {
 		right += fmt.Sprintf(" · %d more", more)
 	}
 	if q.request.Held {
-		right += " · the command waits " + elapsed(now.Sub(q.since).Truncate(time.Second))
+		waits := " · waits "
+		if w >= roomy {
+			waits = " · the command waits "
+		}
+		right += waits + clock(now.Sub(q.asks[0].since))
 	}
 	shown := cut(title, max(w-6-width(right), 10))
 	rule := max(w-4-width(shown)-width(right), 0)
 	return t.paint(s, "─⊘ "+shown) + t.paint(dim, show(right)) + " " + t.paint(style{ink: s.ink}, strings.Repeat("─", rule))
+}
+
+// roomy is from which width on the clocks of a held call are told in sentences.
+const roomy = 60
+
+// deadline says when no answer becomes a no.
+func (q *question) deadline(w int, now time.Time) []span {
+	r := q.request
+	if !r.Held || r.Patience == 0 {
+		return nil
+	}
+	left := clock(max(r.Patience-now.Sub(q.asks[0].since), 0))
+	if w < roomy {
+		return []span{{"no in " + left, dim}}
+	}
+	return []span{{"unanswered it is a no in " + left, dim}}
+}
+
+// clock writes a time as minutes and seconds: it changes its width seldom.
+func clock(d time.Duration) string {
+	seconds := int(d.Seconds())
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
 // hint is the line below the options.

@@ -33,6 +33,7 @@ type mailbox struct {
 type ask struct {
 	request approvals.Request
 	reply   chan approvals.Answer
+	since   time.Time // set by the screen
 }
 
 // withdrawn says that nobody waits for the answer any more.

@@ -18,43 +18,116 @@ type asked struct {
 	chosen approvals.Decision
 }
 
-// denialLines says what the sandbox refused, one line each.
-func denialLines(c canvas, v sandbox.Verdict, workspace string) []string {
-	const most = 3
+// Of what was refused, folded lines show the first few that mattered, an open
+// call everything up to a bound that no screen shows at once.
+const (
+	fewDenials  = 3
+	mostDenials = 200
+	// mostName bounds a name in a folded line: a program chooses it.
+	mostName = 160
+)
+
+// denialLines says what the sandbox refused: a line each, and in an open call
+// who tried it and how that is known.
+func denialLines(c canvas, v sandbox.Verdict) []string {
 	var shown []sandbox.Denial
 	for _, d := range v.Denials {
 		if !d.Moot || c.open {
 			shown = append(shown, d)
 		}
 	}
+	most := mostDenials
+	if !c.open {
+		most = fewDenials
+	}
 	var out []string
 	for i, d := range shown {
-		if i == most && len(shown) > most+1 && !c.open {
+		if i == most && len(shown) > most+1 {
 			out = append(out, c.theme.row(c.inner(), span{fmt.Sprintf("… and %d more", len(shown)-most), dim}))
 			break
 		}
-		out = append(out, c.theme.wrap(c.inner(), refused(d, c.home)...)...)
+		out = append(out, c.theme.wrap(c.inner(), refused(d, c.home, c.open)...)...)
+		if c.open {
+			for _, l := range records(d, c.home) {
+				out = append(out, wrapper{theme: c.theme, width: c.inner(), first: []span{{"    ", dim}}, rest: []span{{"      ", dim}}}.lines(flat([]span{{l, dim}})...)...)
+			}
+		}
 	}
 	return indent(out)
 }
 
 // refused writes a denial as "⊘ write ~/x (outside the workspace)".
-func refused(d sandbox.Denial, home string) []span {
+func refused(d sandbox.Denial, home string, whole bool) []span {
 	verb, why := denialWords(d)
-	out := []span{{"⊘ ", warn}, {verb + " ", text}, {tilde(d.Target, home), strong}}
+	name := tilde(d.Target, home)
+	if !whole {
+		name = middle(name, mostName)
+	}
+	out := []span{{"⊘ ", warn}, {verb + " ", text}, {name, strong}}
 	if d.Count > 1 {
 		out = append(out, span{fmt.Sprintf(" ×%d", d.Count), dim})
 	}
 	if d.Moot {
-		why = "would have failed anyway"
-		if d.MootReason != "" {
-			why = d.MootReason
-		}
+		why = firstOf(d.MootReason, "would have failed anyway")
 	}
 	if why != "" {
 		out = append(out, span{" (" + why + ")", dim})
 	}
+	return flat(out)
+}
+
+// middle leaves out the middle of a name longer than most letters.
+func middle(name string, most int) string {
+	if letters := []rune(name); len(letters) > most {
+		return string(letters[:most/2]) + "…" + string(letters[len(letters)-most/2:])
+	}
+	return name
+}
+
+// records says of a denial what its line does not: who tried, through whom, what
+// it was told, what it had named.
+func records(d sandbox.Denial, home string) []string {
+	var out []string
+	if who := process(d.Program, d.PID); who != "" {
+		for _, a := range d.Chain {
+			who += " ← " + process(a.Program, a.PID)
+		}
+		out = append(out, "by "+who)
+	}
+	how := d.Operation
+	if d.Errno != "" {
+		how += " was told " + d.Errno
+	}
+	if seen := seenBy(d.Evidence); seen != "" {
+		how += " · " + seen
+	}
+	if how != "" {
+		out = append(out, how)
+	}
+	if d.Requested != "" && d.Requested != d.Target {
+		out = append(out, "it named "+tilde(d.Requested, home))
+	}
 	return out
+}
+
+func process(program string, pid int) string {
+	if program = middle(program, mostName); pid == 0 {
+		return program
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (%d)", program, pid))
+}
+
+// seenBy says how a denial is known.
+func seenBy(e sandbox.Evidence) string {
+	switch e {
+	case sandbox.EvidenceKernel:
+		return "seen by the kernel"
+	case sandbox.EvidenceBackend:
+		return "refused by the sandbox"
+	case sandbox.EvidenceOutput:
+		return "guessed from its output"
+	}
+	return ""
 }
 
 // denialWords says what was tried and which border it met.
@@ -65,6 +138,9 @@ func denialWords(d sandbox.Denial) (verb, why string) {
 	case sandbox.KindRead:
 		return "read", "kept from reading"
 	case sandbox.KindNetwork:
+		if !strings.Contains(d.Target, ":") {
+			return "look up", "no network"
+		}
 		return "connect", "no network"
 	case sandbox.KindSocket:
 		return "connect", "socket not granted"
@@ -125,6 +201,13 @@ func (a *asked) lines(c canvas) []string {
 		word = "denied, and stopped"
 	case "refused":
 		word = "refused, nobody could answer"
+	}
+	if a.request.Held {
+		word = map[string]string{
+			"once": "granted while it ran", "session": "granted while it ran, and for this session",
+			"stopped": "not granted while it ran, and stopped",
+		}[a.answer.Decision]
+		word = firstOf(word, "not granted while it ran")
 	}
 	switch a.chosen {
 	case approvals.Outside, approvals.OutsideSession:

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,9 +59,7 @@ func (t *tool) finish(f event.ToolFinished) {
 
 func (t *tool) draw(c canvas) []string {
 	out := t.head(c)
-	for _, a := range t.asks {
-		out = append(out, indent(a.lines(c))...)
-	}
+	out = append(out, t.answers(c)...)
 	switch {
 	case t.done == nil:
 		out = append(out, t.running(c)...)
@@ -68,6 +67,27 @@ func (t *tool) draw(c canvas) []string {
 		out = append(out, t.ended(c)...)
 	}
 	return out
+}
+
+// answers are what became of the questions about the call: the last few of them,
+// all in an open call.
+func (t *tool) answers(c canvas) []string {
+	const few = 4
+	var out []string
+	var answered []*asked
+	for _, a := range t.asks {
+		if a.answer != nil {
+			answered = append(answered, a)
+		}
+	}
+	if extra := len(answered) - few; extra > 1 && !c.open {
+		out = append(out, c.theme.row(c.inner(), span{fmt.Sprintf("… %d earlier answers", extra), dim}))
+		answered = answered[extra:]
+	}
+	for _, a := range answered {
+		out = append(out, a.lines(c)...)
+	}
+	return indent(out)
 }
 
 // head is the line that says what the call does and how it went.
@@ -126,7 +146,7 @@ func (t *tool) mark(c canvas) span {
 
 // waiting reports whether a question about this call has no answer yet.
 func (t *tool) waiting() bool {
-	return len(t.asks) > 0 && t.asks[len(t.asks)-1].answer == nil
+	return slices.ContainsFunc(t.asks, func(a *asked) bool { return a.answer == nil })
 }
 
 // status says in a few words how the call went, or how long it runs.
@@ -223,7 +243,7 @@ func (t *tool) ended(c canvas) []string {
 			out = append(out, t.spilled(c, cutOff)...)
 		}
 	}
-	return append(out, denialLines(c, f.Verdict, t.workspace)...)
+	return append(out, denialLines(c, f.Verdict)...)
 }
 
 // tells reports whether the call's own message has a line to itself: not where

@@ -1,0 +1,136 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/internal/golden"
+	"codeagent/sandbox"
+)
+
+// heldRequest is a question about a call of curl that waits, from one process.
+func heldRequest(id string, pid int) approvals.Request {
+	return approvals.Request{
+		ID: id, CallID: "c", Title: "curl wants to reach example.org:443", Held: true, Patience: 5 * time.Minute,
+		Action: approvals.Action{Kind: "command", Title: "$ curl https://example.org", Command: "curl https://example.org", Folder: "/home/ada/src/app"},
+		Denials: []sandbox.Denial{{
+			Kind: sandbox.KindNetwork, Operation: "connect", Target: "example.org:443", Requested: "93.184.215.14:443", Program: "curl", PID: pid,
+			Chain: []sandbox.Ancestor{{Program: "bash", PID: 7}}, Errno: "ECONNREFUSED", Evidence: sandbox.EvidenceKernel, Order: pid, Count: 1,
+		}},
+		Grant: sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "example.org", Port: 443}}},
+		Options: []approvals.Option{
+			{Key: "1", Decision: approvals.Once, Label: "once, for this command"},
+			{Key: "2", Decision: approvals.Session, Label: "this session"},
+			{Key: "n", Decision: approvals.Deny, Label: "no, because …"},
+			{Key: "s", Decision: approvals.Stop, Label: "stop"},
+		},
+	}
+}
+
+// hold tells of a running command and puts the question about its held call.
+func (r *rig) hold(q approvals.Request) *ask {
+	r.emit(event.PermissionRequested{ID: q.ID, CallID: q.CallID, Title: q.Title, Denials: q.Denials, Wanted: q.Grant, Held: true})
+	return r.put(q)
+}
+
+func curlRuns(r *rig) {
+	r.app.working, r.app.since = true, r.clock
+	r.emit(session(), event.ToolStarted{CallID: "c", Tool: "shell", Kind: "command", Title: "$ curl https://example.org", Command: "curl https://example.org", Folder: "/home/ada/src/app"})
+}
+
+// TestHeldQuestion shows a command that waits, and what became of it.
+func TestHeldQuestion(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r := newRig(t, w, 26)
+		curlRuns(r)
+		a := r.hold(heldRequest("q", 41))
+		r.clock = r.clock.Add(72 * time.Second)
+		r.press("ctrl+y")
+		golden.Check(t, map[int]string{40: "held-40.txt", 80: "held-80.txt"}[w], r.screen())
+		r.press("1")
+		r.wantAnswer(a, approvals.Once, "")
+		r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Decision: "once"},
+			event.ToolFinished{CallID: "c", Kind: "command", Title: "$ curl https://example.org", Outcome: "ok", Output: "hello\n", Duration: time.Second})
+		golden.Check(t, map[int]string{40: "held-done-40.txt", 80: "held-done-80.txt"}[w], r.screen())
+	}
+}
+
+// TestHeldClock: the person sees how long the command waits and when no answer
+// becomes a no; an ask that ran out of time leaves the clock of the next one.
+func TestHeldClock(t *testing.T) {
+	r := newRig(t, 80, 26)
+	curlRuns(r)
+	first := r.hold(heldRequest("q1", 41))
+	r.has("the command waits 0:00", "it is a no in 5:00", "waits for your answer")
+	r.clock = r.clock.Add(90 * time.Second)
+	r.hold(heldRequest("q2", 42))
+	r.has("×2", "the command waits 1:30", "it is a no in 3:30")
+	r.app.box.post(withdrawn{first})
+	r.send(inboxMsg{})
+	r.lacks("×2")
+	r.has("the command waits 0:00", "it is a no in 5:00")
+	r.clock = r.clock.Add(10 * time.Minute)
+	r.send(tickMsg{})
+	r.has("the command waits 10:00", "it is a no in 0:00")
+}
+
+// TestHeldQuestionsOfOneCommandQueueUp, identical ones but for the process are
+// one.
+func TestHeldQuestionsOfOneCommandQueueUp(t *testing.T) {
+	r := newRig(t, 80, 30)
+	curlRuns(r)
+	a, b := r.hold(heldRequest("q1", 41)), r.hold(heldRequest("q2", 42))
+	other := heldRequest("q3", 43)
+	other.Grant.Hosts[0].Port, other.Denials[0].Target = 80, "example.org:80"
+	c := r.hold(other)
+	r.has("×2", "1 more")
+	r.press("ctrl+y", "2")
+	r.wantAnswer(a, approvals.Session, "")
+	r.wantAnswer(b, approvals.Session, "")
+	r.emit(event.PermissionAnswered{ID: "q1", CallID: "c", Decision: "session"}, event.PermissionAnswered{ID: "q2", CallID: "c", Decision: "session"})
+	// The command waits still, for the third answer.
+	r.has("waits for your answer", "example.org:80", "granted while it ran, and for this session: network example.org:443")
+	r.press("ctrl+y", "n", "enter")
+	r.wantAnswer(c, approvals.Deny, "")
+	r.emit(event.PermissionAnswered{ID: "q3", CallID: "c", Decision: "denied", Reason: "the user said no"})
+	r.lacks("waits for your answer")
+	r.has("not granted while it ran: network example.org:80")
+}
+
+// TestRecordsInTheDetails: an open call says who was refused what, and how that
+// is known; a program's name does what any hostile text does, nothing.
+func TestRecordsInTheDetails(t *testing.T) {
+	r := newRig(t, 100, 30)
+	curlRuns(r)
+	r.emit(event.ToolFinished{CallID: "c", Kind: "command", Title: "$ curl https://example.org", Outcome: "failed", Exit: 7, Verdict: sandbox.Verdict{
+		Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{
+			{Kind: sandbox.KindNetwork, Operation: "connect", Target: "example.org:443", Requested: "93.184.215.14:443", Program: "cu\x1b[2Jrl\nx", PID: 41,
+				Chain: []sandbox.Ancestor{{Program: "make", PID: 9}, {Program: "bash", PID: 7}}, Errno: "ECONNREFUSED", Evidence: sandbox.EvidenceKernel, Count: 3},
+			{Kind: sandbox.KindWrite, Operation: "unlink", Target: "/home/ada/.curlrc", Program: "curl", PID: 42, Evidence: sandbox.EvidenceKernel, Moot: true, MootReason: "it does not exist", Count: 1},
+		}}})
+	r.has("⊘ connect example.org:443 ×3 (no network)")
+	r.lacks("does not exist")
+	r.press("ctrl+o")
+	r.has("⊘ connect example.org:443 ×3 (no network)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect was told ECONNREFUSED · seen by the kernel",
+		"it named 93.184.215.14:443", "⊘ write ~/.curlrc (it does not exist)", "by curl (42)")
+}
+
+// TestManyRecordsStayBounded, folded and open.
+func TestManyRecordsStayBounded(t *testing.T) {
+	v := sandbox.Verdict{Denied: true}
+	for range 5000 {
+		v.Denials = append(v.Denials, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/" + strings.Repeat("x", 4000), Program: strings.Repeat("p", 4000), PID: 1})
+	}
+	c := canvas{theme: newTheme(true), width: 80}
+	if n := len(denialLines(c, v)); n > 16 {
+		t.Errorf("%d lines folded", n)
+	}
+	c.open = true
+	v.Denials = v.Denials[:1000]
+	if n := len(denialLines(c, v)); n > mostDenials*60 {
+		t.Errorf("%d lines open", n)
+	}
+}
