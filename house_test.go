@@ -123,6 +123,7 @@ type permitted struct{ pattern, reason string }
 var wideners = []permitted{
 	{"approvals", "it mints permits: the only way a policy gets wider"},
 	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
+	{"linuxsandbox/hold_grant.go", "takes up what a Holder granted to a command that runs; it builds no grant"},
 	{"sandbox", "defines it"},
 }
 

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -48,6 +49,8 @@ type broker struct {
 	pipes    []waitingPipe
 	umask    int // codeagent's own, -1 until it is needed
 	socketWork
+	// held are the calls that wait for a person.
+	held *holding
 }
 
 // brokerOptions say what a broker goes by.
@@ -66,6 +69,10 @@ type brokerOptions struct {
 	hostNet uint64
 	// takes is how the broker gets at the command's sockets.
 	takes socketTaking
+	// holder answers for refused calls while they wait, for as long as life does;
+	// nil: they fail at once.
+	holder sandbox.Holder
+	life   context.Context
 }
 
 // brokerSession is what the brokers of one Backend share.
@@ -85,8 +92,13 @@ func newBroker(o brokerOptions) (*broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
+	held, err := newHolding(o.life, o.holder)
+	if err != nil {
+		unix.Close(wake)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), umask: -1, socketWork: newSocketWork()}
+	b := &broker{held: held, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), umask: -1, socketWork: newSocketWork()}
 	go b.run()
 	return b, nil
 }
@@ -118,6 +130,7 @@ func (b *broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0
 
 func (b *broker) run() {
 	defer close(b.done)
+	defer b.held.close()
 	err := becomeCommand(b.keep)
 	b.ready <- err
 	if err != nil {
@@ -132,15 +145,17 @@ func (b *broker) run() {
 	defer b.endSockets()
 	defer b.closePipes()
 	wakeTogether(b.listener)
-	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN}}
 	var n notification
 	for {
 		_, err := unix.Poll(fds, b.patience())
-		b.tryPipes()
-		switch {
-		case err == unix.EINTR:
-		case err != nil, fds[1].Revents != 0:
+		if err != nil && err != unix.EINTR || err == nil && fds[1].Revents != 0 {
 			return
+		}
+		b.tryPipes()
+		b.tendHeld()
+		switch {
+		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
 			if n.receive(b.listener) == nil {
 				// The error is that the caller was killed meanwhile.

@@ -27,6 +27,9 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
 		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
+	if path := b.view.policyPath(fd); b.held.opens(path) {
+		fd = b.asHost(fd, path)
+	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

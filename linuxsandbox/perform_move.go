@@ -48,7 +48,7 @@ func (b *broker) rename(n *notification, c *fileCall) reply {
 	switch {
 	case m.from.odd() || m.to.odd() || !m.fromIn && !m.toIn:
 		return proceed
-	case !b.protection.writable(m.from.path) || !b.protection.writable(m.to.path):
+	case !b.protection.writable(m.from.full()) || !b.protection.writable(m.to.full()):
 		return proceed // Landlock wants a right at both ends
 	}
 	if m.old, err = m.from.stat(); err != nil {
@@ -171,7 +171,7 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	if t.fd < 0 {
 		return failed(unix.ENOENT)
 	}
-	if kernelFile(t.fd) || b.protection.outside(t.path) || !b.protection.writable(to.path) {
+	if kernelFile(t.fd) || b.protection.outside(t.path) || !b.protection.writable(to.full()) {
 		return proceed // Landlock wants a right at both ends
 	}
 	if _, err := to.stat(); err == nil {
@@ -186,7 +186,13 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
 	}
-	if err := b.linkTo(t, to); err != nil {
+	err = b.linkTo(t, to)
+	if err == unix.EXDEV && t.spot.dir >= 0 {
+		err = b.onHost(&moving{from: t.spot, to: to}, func(from, dir int) error {
+			return b.linkHost(t, from, spot{dir: dir, last: to.last})
+		})
+	}
+	if err != nil {
 		return failed(errnoOf(err))
 	}
 	b.made(to)
@@ -232,6 +238,21 @@ func (b *broker) linkTo(t *target, to spot) error {
 	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.fd), to.dir, to.last, unix.AT_SYMLINK_FOLLOW)
 }
 
+// linkHost gives the file t, which the host has in the folder from, the name to.
+func (b *broker) linkHost(t *target, from int, to spot) error {
+	fd, err := openat2(from, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if !sameFile(fd, t.fd) {
+		return unix.EXDEV
+	}
+	host := *t
+	host.fd, host.spot.dir = fd, from
+	return b.linkTo(&host, to)
+}
+
 // onHost does what failed because two folders are on different mounts for the
 // command, where each is a folder of the same name on the host too.
 func (b *broker) onHost(m *moving, do func(from, to int) error) error {
@@ -263,8 +284,7 @@ func hostFolder(s spot) (int, error) {
 	if err != nil {
 		return -1, unix.EXDEV
 	}
-	var a, b unix.Stat_t
-	if unix.Fstat(fd, &a) == nil && unix.Fstat(s.dir, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino {
+	if sameFile(fd, s.dir) {
 		return fd, nil
 	}
 	unix.Close(fd)

@@ -156,6 +156,8 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
 		return failed(unix.ENXIO), false
+	case kind == unix.S_IFIFO && b.held.opens(t.path):
+		return failed(unix.EACCES), false // a program of the host may listen to it
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return proceed, false // a device: Landlock refuses it
 	case kernelFile(t.fd):
@@ -221,8 +223,11 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 	if err != nil {
 		return unresolved(err)
 	}
-	defer unix.Close(dir)
 	path := b.view.policyPath(dir)
+	if b.held.opens(path) {
+		dir = b.asHost(dir, path)
+	}
+	defer unix.Close(dir)
 	if !b.protection.brokered(path + "/-") {
 		return proceed
 	}

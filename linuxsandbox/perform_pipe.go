@@ -39,8 +39,11 @@ func (b *broker) wait(p waitingPipe) reply {
 
 // patience is how long the broker may wait for the next call, in milliseconds.
 func (b *broker) patience() int {
-	if len(b.pipes) > 0 {
+	switch {
+	case len(b.pipes) > 0:
 		return pipeMillis
+	case len(b.held.questions) > 0:
+		return heldMillis
 	}
 	return -1
 }

@@ -167,6 +167,9 @@ func (b *broker) bindPath(n *notification, sock int, path string) unix.Errno {
 	if err != nil {
 		return b.unread(n, "bind", sandbox.KindSocket, err)
 	}
+	if path := b.view.policyPath(parent); b.held.opens(path + "/" + base) {
+		parent = b.asHost(parent, path)
+	}
 	defer unix.Close(parent)
 	mask, err := maskOf(int(n.tid))
 	if err != nil || !n.valid(b.listener) {

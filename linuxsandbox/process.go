@@ -72,7 +72,8 @@ type process struct {
 	policy  sandbox.Policy
 	// protection is what the broker holds of policy.
 	protection protection
-	broker     *broker // nil where the filter asks nothing
+	broker     *broker        // nil where the filter asks nothing
+	holder     sandbox.Holder // nil: refused calls fail at once
 	guards     []*guard
 	holders    []*holder
 	group      *commandGroup // nil where no limit needs one

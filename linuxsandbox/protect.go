@@ -33,6 +33,9 @@ type protection struct {
 	guarded, free []string
 	// fixed are places that no folder on the way to them may be moved from.
 	fixed []string
+	// granted are paths that were opened since the command runs: the broker makes
+	// the changes there, of what stands at the path itself too.
+	granted []string
 }
 
 // planProtection says which of the write roots that are folders are brokered:
@@ -42,6 +45,7 @@ func planProtection(p sandbox.Policy, folders []string) protection {
 	out := protection{policy: p}
 	paths := slices.Concat(p.Protected.Paths, p.Protected.Own)
 	if len(paths)+len(p.Protected.Names) == 0 {
+		out.free = folders
 		return out
 	}
 	for _, dir := range folders {
@@ -62,14 +66,20 @@ func planProtection(p sandbox.Policy, folders []string) protection {
 }
 
 // any reports whether anything is brokered at all.
-func (p *protection) any() bool { return len(p.guarded) > 0 }
+func (p *protection) any() bool { return len(p.guarded)+len(p.granted) > 0 }
 
 // brokered reports whether the broker makes the changes of what stands at path:
-// it lies in a brokered root, and in no other folder inside of that.
+// it lies in a brokered root or was granted, and lies in no other folder inside
+// of that.
 func (p *protection) brokered(path string) bool {
 	deepest, brokered := 0, false
 	for _, dir := range p.guarded {
 		if len(dir) > deepest && path != dir && sandbox.Covers(dir, path) {
+			deepest, brokered = len(dir), true
+		}
+	}
+	for _, dir := range p.granted {
+		if len(dir) > deepest && sandbox.Covers(dir, path) {
 			deepest, brokered = len(dir), true
 		}
 	}
@@ -105,10 +115,11 @@ func (p *protection) holds(path string) bool {
 	return slices.ContainsFunc(p.fixed, func(f string) bool { return sandbox.Covers(path, f) })
 }
 
-// writable reports whether entries of the folder at path may be changed at all,
-// by the broker or by the command itself.
-func (p *protection) writable(folder string) bool {
-	return coveredBy(p.guarded, folder) || coveredBy(p.free, folder)
+// writable reports whether the entry at path may be changed at all, by the broker
+// or by the command itself.
+func (p *protection) writable(path string) bool {
+	folder := filepath.Dir(path)
+	return coveredBy(p.guarded, folder) || coveredBy(p.free, folder) || coveredBy(p.granted, path)
 }
 
 // leads reports whether a protected name has its first parts at path: what a

@@ -31,6 +31,9 @@ func (b *broker) refusesPath(n *notification, path string) *sandbox.Denial {
 	if d != nil {
 		return d
 	}
+	if !b.held.stands(root) {
+		return &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
+	}
 	for _, dir := range gitFolders(root, path) {
 		if b.foreignGit(n, dir) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}

@@ -33,7 +33,7 @@ func TestProtectionByName(t *testing.T) {
 		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a"},
 		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x"},
 		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/.envrc"},
-		{"writable", g.writable, "/ws /ws/temp /tmp /extra/a", "/ /etc /home"},
+		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x", "/ws /etc /etc/x /home/x"},
 		{"mayJudge", g.mayJudge, ".envrc tasks.json .claude", ".git x .vscode"},
 	} {
 		for _, path := range strings.Fields(row.yes) {

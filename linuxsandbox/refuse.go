@@ -27,14 +27,22 @@ type pin struct {
 	name string
 }
 
-// refuse writes a refusal down and answers it. Every refusal of a call about
-// files comes by here.
+// refuse answers a refusal, after whoever may grant it was asked (hold.go), or
+// else at once, and writes it down. Every refusal of a call about files comes by
+// here.
 func (b *broker) refuse(n *notification, r refusal) reply {
+	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
 		if d != nil {
 			d.Operation, d.Errno = r.call, unix.ErrnoName(r.errno)
-			b.log.add(n, *d)
+			denials = append(denials, *d)
 		}
+	}
+	if b.hold(n, r.errno, r.pins, denials...) {
+		return reply{given: true}
+	}
+	for _, d := range denials {
+		b.log.add(n, d)
 	}
 	return failed(r.errno)
 }

@@ -48,7 +48,16 @@ func (b *broker) spot(n *notification, m name) (spot, error) {
 	if err != nil {
 		return spot{}, err
 	}
-	return spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}, nil
+	return b.spotIn(dir, last, slash), nil
+}
+
+// spotIn is the name last in the open folder dir.
+func (b *broker) spotIn(dir int, last string, slash bool) spot {
+	s := spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}
+	if b.held.opens(s.full()) {
+		s.dir = b.asHost(s.dir, s.path)
+	}
+	return s
 }
 
 // cutName takes the last part off a path. What is left ends in a slash, so that
@@ -105,6 +114,9 @@ func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
 		}
 		if !follow || t.st.Mode&unix.S_IFMT != unix.S_IFLNK {
 			t.path = b.view.policyPath(t.fd)
+			if t.path != s.full() && b.held.opens(t.path) {
+				t.fd = b.asHost(t.fd, t.path) // a link of /proc led to it
+			}
 			return t, nil
 		}
 		link, err := readLink(t.fd)

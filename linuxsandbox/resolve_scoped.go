@@ -60,7 +60,8 @@ func (b *broker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 		if err != nil {
 			return nil, err
 		}
-		t := &target{spot: spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}}
+		t := &target{spot: b.spotIn(dir, last, slash)}
+		dir = t.spot.dir
 		if t.spot.odd() {
 			t.fd, err = openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
 		} else {

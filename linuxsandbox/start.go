@@ -20,8 +20,8 @@ import (
 )
 
 // Start runs cmd under p in a keeper of its own. It returns once the command was
-// executed, or a *sandbox.StartError. Nothing is held at this step: h is unused.
-func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
+// executed, or a *sandbox.StartError.
+func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, startError("start", err)
 	}
@@ -43,7 +43,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	}
 	spec := ready.spec
 	spec.Command = command
-	proc.policy, proc.protection = p, ready.protection
+	proc.policy, proc.protection, proc.holder = p, ready.protection, h
 	if spec.Mounts != nil {
 		spec.Mounts.forCommand(cmd)
 	}
@@ -291,6 +291,7 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
 			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
+			holder: p.holder, life: ctx,
 		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)

@@ -1,0 +1,220 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A call that is refused can wait while somebody is asked (sandbox.Holder):
+//
+//	refuse ─▶ the call is kept unanswered ─▶ goroutine: Holder.Hold
+//	                                              │ the answer, and a wake-up
+//	   no:  the errno of the refusal, recorded ◀──┤  on the broker's thread
+//	   yes: the policy is widened by the grant ◀──┘  (hold_answer.go)
+//	        and the same call is handled again from its start
+//
+// The second look reads and resolves everything anew under the wider policy, so
+// what was changed while the question stood is judged like anything else. The
+// broker's thread answers other calls meanwhile and holds no lock.
+
+const (
+	// maxQuestions bounds the questions of one command that are open at once.
+	// Calls that would need one more wait in line until one is answered: a yes may
+	// well cover them.
+	maxQuestions = 64
+	// maxWaiting bounds the calls that wait, those with the same question and
+	// those in line included. Further ones are refused at once.
+	maxWaiting = 1024
+	// maxNoes is after how many noes a command is not asked about any more: who
+	// makes up names could keep a person busy for ever.
+	maxNoes = 16
+	// heldMillis is the time between two looks at whether the callers still wait.
+	heldMillis = 100
+)
+
+// holding is what a broker has of calls that wait for a person. It is the
+// broker's thread's own but for what mu guards.
+type holding struct {
+	holder sandbox.Holder // nil: every refusal is answered at once
+	ctx    context.Context
+	cancel context.CancelFunc
+	// answers has a place for each open question; wake, an eventfd, is written to
+	// after each answer.
+	answers chan heldAnswer
+	wake    int
+
+	calls     []*heldCall
+	questions []*question
+	// told are the questions that were answered: none is asked twice.
+	told   map[heldKey]bool
+	noes   int
+	looked time.Time // at the callers, last
+	// roots are what was granted.
+	roots []*grantedRoot
+
+	mu     sync.Mutex
+	closed bool // wake is; guarded by mu
+}
+
+// heldKey is what two refusals with the same question have in common.
+type heldKey struct {
+	kind   sandbox.DenialKind
+	target string
+}
+
+// heldCall is a call that waits.
+type heldCall struct {
+	n   notification
+	key heldKey
+	// about is what the call is about, where that is files.
+	about []identity
+	// denials are written down, and errno is answered, if the answer is no.
+	denials []sandbox.Denial
+	errno   unix.Errno
+	// interrupted: a signal waited for its process at the last look.
+	interrupted bool
+}
+
+// question is one that is open.
+type question struct {
+	key heldKey
+	// shown is the file that it is about, nil for none.
+	shown  *shownFile
+	cancel context.CancelFunc
+	// left: no call waited for its answer at the last look.
+	left bool
+}
+
+type heldAnswer struct {
+	question *question
+	grant    sandbox.Grant
+	yes      bool
+}
+
+// newHolding serves a command that ends with ctx.
+func newHolding(ctx context.Context, h sandbox.Holder) (*holding, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, maxQuestions), told: map[heldKey]bool{}}
+	out.ctx, out.cancel = context.WithCancel(ctx)
+	return out, nil
+}
+
+// close ends all questions. It does not wait for a Holder that takes no notice.
+func (h *holding) close() {
+	h.cancel()
+	h.mu.Lock()
+	h.closed = true
+	unix.Close(h.wake)
+	h.mu.Unlock()
+	for _, q := range h.questions {
+		q.shown.close()
+	}
+	for _, r := range h.roots {
+		r.close()
+	}
+}
+
+// hold keeps a call that is about to be refused, if it may wait for an answer.
+// pins are what the call is about; the first denial is what is asked.
+func (b *broker) hold(n *notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
+	h, d := b.held, denials[0]
+	key := heldKey{d.Kind, d.Target}
+	if h.holder == nil || h.told[key] || h.noes >= maxNoes || len(h.calls) >= maxWaiting || !b.askable(&d) {
+		return false
+	}
+	c := &heldCall{n: *n, key: key, errno: errno, denials: denials}
+	for _, p := range pins {
+		if is, err := p.identity(); err == nil {
+			c.about = append(c.about, is)
+		}
+	}
+	h.calls = append(h.calls, c)
+	b.ask()
+	return true
+}
+
+// askable reports whether some answer could let the refused call go on.
+func (b *broker) askable(d *sandbox.Denial) bool {
+	switch {
+	case d.Moot:
+		return false // it would fail all the same
+	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
+		return true
+	case aboutFile(d.Kind):
+		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !coveredBy(b.policy.Protected.Own, d.Target)
+	}
+	return false
+}
+
+// aboutFile reports a kind whose target is granted by letting it be written.
+func aboutFile(k sandbox.DenialKind) bool {
+	return k == sandbox.KindWrite || k == sandbox.KindMetadata || k == sandbox.KindProtected
+}
+
+// ask puts the questions of the calls that have none, as far as there is room. A
+// call that is about another file than its question shows is refused.
+func (b *broker) ask() {
+	h := b.held
+	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
+		i := slices.IndexFunc(h.questions, func(q *question) bool { return q.key == c.key })
+		if i < 0 && len(h.questions) >= maxQuestions {
+			return false // it waits in line
+		}
+		var shown *shownFile
+		switch {
+		case i >= 0:
+			shown = h.questions[i].shown
+		case aboutFile(c.key.kind):
+			shown = showFile(c.key.target)
+		}
+		if aboutFile(c.key.kind) && (shown == nil || !slices.Contains(c.about, shown.is)) {
+			if i < 0 {
+				shown.close()
+			}
+			b.deny(c)
+			return true
+		}
+		if i >= 0 {
+			h.questions[i].left = false
+		} else {
+			d := c.denials[0]
+			d.Evidence, d.Count = sandbox.EvidenceKernel, 1
+			d.Program, d.PID = programOf(int(c.n.tid)), processOf(int(c.n.tid))
+			h.put(&question{key: c.key, shown: shown}, d)
+		}
+		return false
+	})
+}
+
+// put asks, beside the broker's thread: the goroutine ends with its question.
+func (h *holding) put(q *question, d sandbox.Denial) {
+	ctx, cancel := context.WithCancel(h.ctx)
+	q.cancel = cancel
+	h.questions = append(h.questions, q)
+	go func() {
+		defer cancel()
+		grant, yes := h.holder.Hold(ctx, d)
+		select {
+		case h.answers <- heldAnswer{q, grant, yes}:
+		case <-h.ctx.Done():
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.closed {
+			_, _ = unix.Write(h.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		}
+	}()
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What becomes of calls that wait: they are answered, their callers are gone, or
+// a signal calls them away.
+
+// tendHeld answers the calls whose question was answered, and lets go of those
+// that nobody waits for any more.
+func (b *broker) tendHeld() {
+	h := b.held
+	if len(h.questions) == 0 {
+		return
+	}
+	var count [8]byte
+	_, _ = unix.Read(h.wake, count[:])
+	for more := true; more; {
+		select {
+		case a := <-h.answers:
+			b.settle(a)
+		default:
+			more = false
+		}
+	}
+	if time.Since(h.looked) >= heldMillis*time.Millisecond {
+		b.lookAtCallers()
+		h.looked = time.Now()
+	}
+}
+
+// settle does what an answer says.
+func (b *broker) settle(a heldAnswer) {
+	h, q := b.held, a.question
+	if !h.drop(q) {
+		return // nobody waits for it
+	}
+	defer q.shown.close()
+	h.told[q.key] = true
+	// The grant is for what the question showed. Another file may have come to
+	// stand in its place since, and a narrower grant may not reach it.
+	if !a.yes || !q.shown.stands() || !b.widen(q.key, a.grant) {
+		if !a.yes {
+			h.noes++
+		}
+		for _, c := range h.take(func(c *heldCall) bool { return c.key == q.key }) {
+			b.deny(c)
+		}
+		b.ask()
+		return
+	}
+	// It may open what others wait for, too.
+	opened := h.take(func(c *heldCall) bool { return c.key == q.key || b.allows(c.key) })
+	for _, other := range slices.Clone(h.questions) {
+		if b.allows(other.key) {
+			h.drop(other)
+			other.cancel()
+			other.shown.close()
+		}
+	}
+	for _, c := range opened {
+		b.resume(c)
+	}
+	b.ask()
+}
+
+// take removes calls from those that wait.
+func (h *holding) take(which func(*heldCall) bool) (taken []*heldCall) {
+	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
+		if which(c) {
+			taken = append(taken, c)
+			return true
+		}
+		return false
+	})
+	return taken
+}
+
+// drop forgets an open question, and reports whether it was one.
+func (h *holding) drop(q *question) bool {
+	i := slices.Index(h.questions, q)
+	if i >= 0 {
+		h.questions = slices.Delete(h.questions, i, i+1)
+	}
+	return i >= 0
+}
+
+// deny lets a call that waited fail, and writes that down.
+func (b *broker) deny(c *heldCall) {
+	if !c.n.valid(b.listener) {
+		return // the caller is gone: nothing was refused
+	}
+	for _, d := range c.denials {
+		b.log.add(&c.n, d)
+	}
+	_ = c.n.answer(b.listener, failed(c.errno))
+}
+
+// resume handles a call again that was granted. It is never let go on by itself:
+// what it names by now may not be what the person was shown, and the kernel would
+// read it once more.
+func (b *broker) resume(c *heldCall) {
+	if !c.n.valid(b.listener) {
+		return
+	}
+	a := b.handle(&c.n)
+	if a.proceed {
+		b.deny(c)
+		return
+	}
+	_ = c.n.answer(b.listener, a)
+}
+
+// lookAtCallers lets go of the calls that nobody waits for any more, and of the
+// questions that then no call waits for. One look is skipped: a call that a
+// signal interrupted comes again.
+func (b *broker) lookAtCallers() {
+	h := b.held
+	h.take(func(c *heldCall) bool {
+		if !c.n.valid(b.listener) {
+			return true
+		}
+		errno := c.calledAway()
+		return errno != 0 && c.n.answer(b.listener, failed(errno)) == nil
+	})
+	for _, q := range slices.Clone(h.questions) {
+		waits := slices.ContainsFunc(h.calls, func(c *heldCall) bool { return c.key == q.key })
+		if !waits && q.left {
+			h.drop(q)
+			q.cancel()
+			q.shown.close()
+		}
+		q.left = !waits
+	}
+	b.ask() // there may be room for those in line
+}

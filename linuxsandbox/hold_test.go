@@ -1,0 +1,143 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// asker is a person who answers: what, by the denial.
+type asker struct {
+	answer func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool)
+
+	mu    sync.Mutex
+	asked []sandbox.Denial
+}
+
+func (a *asker) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+	a.mu.Lock()
+	a.asked = append(a.asked, d)
+	a.mu.Unlock()
+	return a.answer(ctx, d)
+}
+
+// targets are what was asked for, each once, in order.
+func (a *asker) targets() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for _, d := range a.asked {
+		out = append(out, d.Target)
+	}
+	return out
+}
+
+// yes grants just what is asked for.
+func yes(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+	return sandbox.Grant{Write: []string{d.Target}}, true
+}
+
+func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.Grant{}, false }
+
+// held runs a script whose refused calls wait for a.
+func (th *theatre) held(t *testing.T, a *asker, script string) (sandbox.Status, string, []sandbox.Denial) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	proc, err := th.b.Start(t.Context(), th.policy, sandbox.Command{
+		Path: "bash", Args: []string{"bash", "-ec", script}, Dir: th.dir, Env: th.env("", th.out), Stdout: f, Stderr: f,
+	}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := proc.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, string(text), proc.Trace().Denials
+}
+
+// TestHeldAsUser is all of it for a user without rights.
+func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig)$") }
+
+// TestHeldProtected: a protected name inside of the workspace is opened while the
+// command waits, that one alone.
+func TestHeldProtected(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+			if strings.HasSuffix(d.Target, ".envrc") {
+				return yes(ctx, d)
+			}
+			return no(ctx, d)
+		}}
+		st, out, denials := th.held(t, a, `echo one > .envrc; echo two >> .envrc; cat .envrc; echo three > .mcp.json || echo refused; echo again > .mcp.json || echo refused`)
+		if st.Exit != 0 || !strings.HasPrefix(out, "one\ntwo\n") || strings.Count(out, "refused\n") != 2 {
+			t.Errorf("%+v %q", st, out)
+		}
+		if want := []string{th.dir + "/.envrc", th.dir + "/.mcp.json"}; !slices.Equal(a.targets(), want) {
+			t.Errorf("asked for %q, want %q", a.targets(), want)
+		}
+		if len(denials) != 1 || denials[0].Target != th.dir+"/.mcp.json" || denials[0].Count != 2 {
+			t.Errorf("recorded %+v", denials)
+		}
+	})
+}
+
+// TestHeldMetadata: what lies outside is changed on the host's own file, though
+// the command sees it read-only.
+func TestHeldMetadata(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+			if d.Target == th.out {
+				return yes(ctx, d)
+			}
+			return no(ctx, d)
+		}}
+		st, out, denials := th.held(t, a, `chmod 640 "$TARGET"; touch -d 2001-02-03 "$TARGET"; stat -c '%a %y' "$TARGET" | cut -c1-14; chmod 700 "${TARGET%/*}" || echo refused`)
+		if st.Exit != 0 || !strings.HasPrefix(out, "640 2001-02-03\n") || !strings.HasSuffix(out, "refused\n") {
+			t.Errorf("%+v %q", st, out)
+		}
+		if want := []string{th.out, filepath.Dir(th.out)}; !slices.Equal(a.targets(), want) || len(denials) != 1 {
+			t.Errorf("asked for %q, want %q; %+v", a.targets(), want, denials)
+		}
+	})
+}
+
+// TestHeldGitConfig: git writes a lock file and renames it over what is protected
+// and, with mounts, a mount point.
+func TestHeldGitConfig(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		missing(t, "git")
+	}
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		if out, err := exec.Command("git", "init", "-q", th.dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		th.policy.Protected.Paths = sandbox.GitProtected(th.dir + "/.git")
+		st, out, denials := th.held(t, &asker{answer: yes}, `git config user.name one; git config user.name; git config user.name two; git config user.name`)
+		if st.Exit != 0 || out != "one\ntwo\n" || len(denials) > 0 {
+			t.Errorf("%+v %q %+v", st, out, denials)
+		}
+		st, out, denials = th.held(t, &asker{answer: no}, `git config user.name three || git config user.name`)
+		if !strings.HasSuffix(out, "two\n") || len(denials) != 1 || denials[0].Kind != sandbox.KindProtected {
+			t.Errorf("%+v %q %+v", st, out, denials)
+		}
+	})
+}
