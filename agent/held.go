@@ -110,7 +110,7 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	why = context.Cause(asking)
 	if errors.Is(why, errOpened) {
 		so, _ := h.soFar()
-		if opened, ok := gate.Granted(d, so.Given); ok {
+		if opened, ok := gate.Granted(h.call.action, d, so.Given); ok {
 			ans = approvals.Answer{Decision: approvals.Once, Grant: &opened}
 		}
 	}
@@ -212,7 +212,7 @@ func (q *heldQuestions) opened(gate *approvals.Gate) {
 	defer q.mu.Unlock()
 	for _, w := range q.list {
 		so, _ := w.holder.soFar()
-		if _, ok := gate.Granted(w.denial, so.Given); ok {
+		if _, ok := gate.Granted(w.holder.call.action, w.denial, so.Given); ok {
 			w.open()
 		}
 	}

@@ -173,12 +173,12 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
 			return want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 		}
-		w, r := g.want(base, a.Folder, a.Wish, false)
+		w, r := g.want(base, a.Folder, a.Wish)
 		return w, nil, r
 	case KindEdit:
 		wish := a.Wish
 		wish.Write = append(append([]string(nil), wish.Write...), a.Paths...)
-		w, r := g.want(base, a.Folder, wish, false)
+		w, r := g.want(base, a.Folder, wish)
 		if r != nil {
 			return want{}, nil, r
 		}
@@ -207,10 +207,10 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	if v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() {
 		wish := Wish{Write: v.Suggest.Write, Read: v.Suggest.Read, Sockets: v.Suggest.Sockets, Unsandboxed: v.Suggest.Unsandboxed}
 		for _, h := range v.Suggest.Hosts {
-			wish.Hosts = append(wish.Hosts, h.String())
+			wish.Hosts = append(wish.Hosts, withPort(a.Command, h.String()))
 		}
 		var refusal *Refusal
-		if w, refusal = g.want(base, a.Folder, wish, true); refusal != nil || w.empty() {
+		if w, refusal = g.want(base, a.Folder, wish); refusal != nil || w.empty() {
 			return nil
 		}
 	}

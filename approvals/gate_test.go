@@ -342,7 +342,7 @@ func TestAfterDenial(t *testing.T) {
 		{"a guess fills nothing in", OnFailure, likely, "(1) (2) 4 5 n s", "leave the sandbox"},
 		{"not denied", OnFailure, passed, "", ""},
 		{"codeagent's own", OnFailure, own, "", ""},
-		{"a lookup", OnFailure, lookup, "(1) (2) 4 5 n s", "reach example.org"},
+		{"a lookup", OnFailure, lookup, "(1) (2) 4 5 n s", "reach example.org:443"},
 		{"on-request", OnRequest, certain, "", ""},
 		{"never", Never, certain, "", ""},
 		{"untrusted", Untrusted, certain, "", ""},

@@ -18,10 +18,10 @@ type HeldAnswers struct {
 // DecideHeld judges a refused call of a that waits: exactly one of a grant under
 // which it may go on, a question, or a *Refusal.
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
-	if grant, ok := g.Granted(d, so.Given); ok {
+	if grant, ok := g.Granted(a, d, so.Given); ok {
 		return grant, nil, nil
 	}
-	w, refusal := g.heldWant(g.opts.Base, d)
+	w, refusal := g.heldWant(g.opts.Base, a, d)
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refusal
@@ -45,10 +45,10 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 // Granted returns the grant under which a refused call of a running command may
 // go on without a question: given, or what was granted for the session after
 // the command started, opens it.
-func (g *Gate) Granted(d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
+func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// The wish is judged against the policy alone first: the running command
 	// knows no more than that.
-	w, refusal := g.heldWant(g.opts.Base, d)
+	w, refusal := g.heldWant(g.opts.Base, a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
 	}
@@ -56,7 +56,7 @@ func (g *Gate) Granted(d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, 
 	for _, gr := range given {
 		now = now.With(g.standing(gr))
 	}
-	left, refusal := g.heldWant(now, d)
+	left, refusal := g.heldWant(now, a, d)
 	return w.grant, refusal == nil && left.empty()
 }
 
@@ -71,8 +71,8 @@ func opens(wide, gr sandbox.Grant) bool {
 		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
 }
 
-// heldWant is what d needs beyond base.
-func (g *Gate) heldWant(base sandbox.Policy, d sandbox.Denial) (want, *Refusal) {
+// heldWant is what d, refused to a, needs beyond base.
+func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {
 	var wish Wish
 	switch d.Kind {
 	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
@@ -80,13 +80,13 @@ func (g *Gate) heldWant(base sandbox.Policy, d sandbox.Denial) (want, *Refusal) 
 	case sandbox.KindRead:
 		wish.Read = []string{d.Target}
 	case sandbox.KindNetwork:
-		wish.Hosts = []string{d.Target}
+		wish.Hosts = []string{withPort(a.Command, d.Target)}
 	case sandbox.KindSocket:
 		wish.Sockets = []string{d.Target}
 	default:
 		return want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
 	}
-	return g.want(base, "/", wish, true)
+	return g.want(base, "/", wish)
 }
 
 // heldOptions are the answers to a question about a command that runs already:

@@ -41,10 +41,8 @@ func refuse(format string, args ...any) *Refusal {
 	return &Refusal{Reason: fmt.Sprintf(format, args...)}
 }
 
-// want makes w exact under base. Paths are taken relative to folder. A
-// bareHosts wish may name hosts without a port: such a lookup comes from a
-// denial, never from the model.
-func (g *Gate) want(base sandbox.Policy, folder string, w Wish, bareHosts bool) (want, *Refusal) {
+// want makes w exact under base. Paths are taken relative to folder.
+func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal) {
 	if base.Unconfined {
 		return want{}, nil
 	}
@@ -77,7 +75,7 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish, bareHosts bool) 
 		out.grant.Read = append(out.grant.Read, p)
 		out.warnings = append(out.warnings, readWarnings(base, p)...)
 	}
-	if r := out.addHosts(base, w.Hosts, bareHosts); r != nil {
+	if r := out.addHosts(base, w.Hosts); r != nil {
 		return want{}, r
 	}
 	if r := g.addSockets(&out, base, folder, w.Sockets); r != nil {
@@ -91,7 +89,7 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish, bareHosts bool) 
 	return out, nil
 }
 
-func (w *want) addHosts(base sandbox.Policy, hosts []string, bare bool) *Refusal {
+func (w *want) addHosts(base sandbox.Policy, hosts []string) *Refusal {
 	for _, raw := range hosts {
 		if r := plainText(raw); r != nil {
 			return r
@@ -100,7 +98,7 @@ func (w *want) addHosts(base sandbox.Policy, hosts []string, bare bool) *Refusal
 		if err != nil {
 			return refuse("%v", err)
 		}
-		if h.Port == 0 && !bare {
+		if h.Port == 0 {
 			return refuse("host %q: name the port too, for example %q", raw, h.Host+":443")
 		}
 		if base.JudgeHost(h).Allowed || slices.Contains(w.grant.Hosts, h) {

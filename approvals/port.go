@@ -1,0 +1,115 @@
+package approvals
+
+import (
+	"strconv"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// A lookup names a host and no port, and a grant needs one: it is read from the
+// command's own words. A wrong guess opens too little: the connection itself is
+// then asked about, with the port it has.
+
+// usualPort is what most connections of today are for.
+const usualPort = 443
+
+// schemePorts are the ports of the schemes that command lines hold (IANA).
+var schemePorts = map[string]uint16{
+	"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21, "ssh": 22, "git+ssh": 22, "sftp": 22, "rsync": 873, "git": 9418,
+	"redis": 6379, "postgres": 5432, "postgresql": 5432, "mysql": 3306, "mongodb": 27017, "amqp": 5672, "ldap": 389, "smtp": 25,
+}
+
+// remoteShells are programs that take a host where they mean port 22.
+var remoteShells = []string{"ssh", "scp", "sftp", "rsync"}
+
+// withPort gives a host that was looked up for command its port; what has one
+// stays as it is.
+func withPort(command, host string) string {
+	h, err := sandbox.ParseHostPort(host)
+	if err != nil || h.Port != 0 {
+		return host
+	}
+	h.Port = portFor(command, h.Host)
+	return h.String()
+}
+
+// portFor is the port at which command means to reach host.
+func portFor(command, host string) uint16 {
+	text := strings.ToLower(command)
+	for at := 0; ; {
+		i := strings.Index(text[at:], host)
+		if i < 0 {
+			break
+		}
+		start := at + i
+		at = start + len(host)
+		before, after := text[:start], text[at:]
+		if nameLetter(before, -1) || nameLetter(after, 1) {
+			continue // a part of another name
+		}
+		if port, ok := portBeside(before[max(len(before)-beside, 0):], after[:min(len(after), beside)]); ok {
+			return port
+		}
+	}
+	for _, program := range remoteShells {
+		if starts(strings.Fields(text)) == program {
+			return 22
+		}
+	}
+	return usualPort
+}
+
+// beside is how much around a name is looked at: a URL's user, at most.
+const beside = 256
+
+// nameLetter reports whether the text beside a name goes on with it.
+func nameLetter(text string, side int) bool {
+	if text == "" {
+		return false
+	}
+	c := text[0]
+	if side < 0 {
+		c = text[len(text)-1]
+	}
+	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' }
+	// A dot behind a name may end a sentence; before one it never stands alone.
+	return letter(c) || c == '.' && (side < 0 || len(text) > 1 && letter(text[1]))
+}
+
+// portBeside reads the port from what stands around a host's name: "name:8080",
+// "http://name", "user@name:path" (scp's form) or "name 8080" (nc's).
+func portBeside(before, after string) (uint16, bool) {
+	scheme := ""
+	if i := strings.LastIndex(before, "://"); i >= 0 && !strings.ContainsAny(before[i+3:], "/ \t\n'\"") {
+		scheme = before[strings.LastIndexFunc(before[:i], func(r rune) bool { return !(r >= 'a' && r <= 'z' || r == '+') })+1 : i]
+	}
+	if rest, ok := strings.CutPrefix(after, ":"); ok {
+		if port, ok := number(rest); ok {
+			return port, true
+		}
+		if scheme == "" && strings.HasSuffix(before, "@") {
+			return 22, true
+		}
+	}
+	if port, ok := schemePorts[scheme]; ok {
+		return port, true
+	}
+	if rest := strings.TrimLeft(after, " \t"); scheme == "" && rest != after {
+		return number(rest)
+	}
+	return 0, false
+}
+
+// number reads a port that s begins with, as a word of its own.
+func number(s string) (uint16, bool) {
+	end := 0
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	if end < len(s) && !strings.ContainsRune(" \t\n/'\"`?#;&|)<>,", rune(s[end])) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:end], 10, 16)
+	return uint16(n), err == nil && n > 0
+}
