@@ -19,9 +19,16 @@ import (
 
 // aRun is one whole run: a denied command, the refused question, an edit, a plan.
 func aRun() []event.Event {
-	denied := sandbox.Verdict{Denied: true, Confidence: sandbox.Likely, Evidence: sandbox.EvidenceOutputOnly,
-		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "open", Target: "/etc/hosts", Program: "touch", PID: 7, Evidence: sandbox.EvidenceOutput, Count: 1}}}
 	wanted := sandbox.Grant{Write: []string{"/etc/hosts"}}
+	denied := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Suggest: wanted,
+		Denials: []sandbox.Denial{
+			{Kind: sandbox.KindWrite, Operation: "openat", Target: "/etc/hosts", Requested: "../etc/hosts", Program: "touch", PID: 7,
+				Chain: []sandbox.Ancestor{{Program: "make\u202e", PID: 6}, {Program: "bash", PID: 5}}, Order: 2, Errno: "EACCES", Evidence: sandbox.EvidenceKernel, Count: 2},
+			{Kind: sandbox.KindMetadata, Operation: "chmod", Target: "/etc/passwd", Program: "touch", PID: 7, Order: 1, Errno: "EPERM", Evidence: sandbox.EvidenceKernel,
+				Moot: true, MootReason: "the user's own permissions refuse it too", Count: 1},
+		}}
+	guessed := sandbox.Verdict{Denied: true, Confidence: sandbox.Likely, Evidence: sandbox.EvidenceOutputOnly,
+		Denials: []sandbox.Denial{{Kind: sandbox.KindRead, Operation: "open", Target: "/w/\x1b[2J.env", Program: "cat", Evidence: sandbox.EvidenceOutput, Count: 1}}}
 	return []event.Event{
 		event.SessionStarted{ID: "s1", Model: "m", Folder: "/w", Policy: "workspace-write", Approval: "on-request",
 			Enforcement: sandbox.Enforcement{Backend: "linux", LandlockABI: 7, Layers: []sandbox.Layer{{Name: "landlock", State: sandbox.LayerActive, Reason: "ABI 7"}},
@@ -38,6 +45,8 @@ func aRun() []event.Event {
 		event.PermissionRequested{ID: "p1", CallID: "c2", Title: "touch wants to write outside", Command: "touch /etc/hosts", Justification: "need\u202eit", Wanted: wanted},
 		event.PermissionAnswered{ID: "p1", CallID: "c2", Decision: "refused", Reason: "nobody is there", Hint: "--add-dir /etc/hosts"},
 		event.ToolFinished{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "refused", Message: "nobody is there"},
+		event.ToolStarted{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Command: "cat .env", Folder: "/w"},
+		event.ToolFinished{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Outcome: "failed", Exit: 1, Verdict: guessed},
 		event.ToolStarted{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt"},
 		event.ToolFinished{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt", Outcome: "ok", Duration: time.Millisecond,
 			Changes: []event.FileChange{{Path: "/w/a.txt", Kind: "add", Diff: "+x", Added: 1}}},

@@ -111,18 +111,44 @@ func (p *progress) tool(e event.ToolFinished) {
 	for _, c := range e.Changes {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
-	for _, d := range e.Verdict.Denials {
-		if !d.Moot {
-			p.line("31", "  ⊘ %s %s%s", d.Kind, d.Target, sure(e.Verdict))
-		}
+	for _, l := range DenialLines(e.Verdict) {
+		p.line("31", "  ⊘ %s", l)
 	}
 }
 
-func sure(v sandbox.Verdict) string {
-	if v.Confidence == sandbox.Likely {
-		return " (likely, judged by the output)"
+// denialsShown bounds what is told of one command: a program chooses how much it
+// is refused.
+const denialsShown = 12
+
+// DenialLines says what the sandbox refused and what mattered of it, one a line:
+// "write /etc/hosts, by touch". What is named in them is not made harmless.
+func DenialLines(v sandbox.Verdict) []string {
+	var out []string
+	more := 0
+	for _, d := range v.Denials {
+		switch {
+		case d.Moot:
+			continue
+		case len(out) == denialsShown:
+			more++
+			continue
+		}
+		line := string(d.Kind) + " " + d.Target
+		if d.Program != "" {
+			line += ", by " + d.Program
+		}
+		if d.Count > 1 {
+			line += fmt.Sprintf(", %d times", d.Count)
+		}
+		if d.Evidence == sandbox.EvidenceOutput {
+			line += " (likely: judged by what the command printed)"
+		}
+		out = append(out, line)
 	}
-	return ""
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return out
 }
 
 func (p *progress) answered(e event.PermissionAnswered) {

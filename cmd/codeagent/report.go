@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/headless"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
@@ -65,15 +66,8 @@ func (r sandboxReport) write(w io.Writer) error {
 // summarize says on stderr, for a person, what the sandbox refused and how to
 // let it pass. It says nothing about a command that was not refused anything.
 func (r sandboxReport) summarize(w io.Writer) {
-	for _, d := range r.Denials {
-		if d.Moot {
-			continue
-		}
-		sure := ""
-		if d.Evidence == sandbox.EvidenceOutput {
-			sure = " (likely: judged by what the command printed)"
-		}
-		fmt.Fprintf(w, "codeagent: ⊘ %s %s%s\n", d.Kind, visible.Line(d.Target), sure)
+	for _, l := range headless.DenialLines(sandbox.Verdict{Denials: r.Denials}) {
+		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
 	}
 	if r.TimedOut {
 		fmt.Fprintf(w, "codeagent: wall limit reached after %s; the command and all it started were ended\n", time.Duration(r.DurationMS)*time.Millisecond)
@@ -90,6 +84,11 @@ func (r sandboxReport) summarize(w io.Writer) {
 			flag = "--add-dir"
 		}
 		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, visible.Line(p))
+	}
+	for _, h := range r.Suggest.Hosts {
+		if h.Port != 0 {
+			fmt.Fprintf(w, "  to allow it: --allow-host %s\n", h)
+		}
 	}
 	for _, p := range r.Suggest.Sockets {
 		fmt.Fprintf(w, "  to allow it: --allow-socket %s\n", visible.Line(p))
