@@ -39,7 +39,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	clock := newWallClock(wall(p, c))
 	defer clock.end()
 	holder := c.Holder
-	if holder != nil {
+	if _, quick := holder.(sandbox.Learner); holder != nil && !quick {
 		holder = patientHolder{holder, clock}
 	}
 	proc, err := backend.Start(life, p, cmd, holder)

@@ -159,7 +159,7 @@ func (b *broker) run() {
 		case fds[0].Revents&unix.POLLIN != 0:
 			if n.receive(b.listener) == nil {
 				// The error is that the caller was killed meanwhile.
-				_ = n.answer(b.listener, b.handle(&n))
+				_ = n.answer(b.listener, b.reply(&n))
 			}
 		case fds[0].Revents != 0:
 			return

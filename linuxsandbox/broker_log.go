@@ -27,8 +27,7 @@ type denialKey struct {
 
 // add takes up a refusal of the thread that n is from.
 func (l *denialLog) add(n *notification, d sandbox.Denial) {
-	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
-	d.Program, d.PID = programOf(int(n.tid)), processOf(int(n.tid))
+	d = described(n, d)
 	key := denialKey{d.Kind, d.Operation, d.Target, d.Program}
 	if i, ok := l.at[key]; ok {
 		l.list[i].Count++
@@ -42,6 +41,13 @@ func (l *denialLog) add(n *notification, d sandbox.Denial) {
 	}
 	l.at[key] = len(l.list)
 	l.list = append(l.list, d)
+}
+
+// described is d with what is known of the thread that n is from.
+func described(n *notification, d sandbox.Denial) sandbox.Denial {
+	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
+	d.Program, d.PID = programOf(int(n.tid)), processOf(int(n.tid))
+	return d
 }
 
 // programOf is a thread's name, which its program may have chosen.

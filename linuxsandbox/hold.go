@@ -59,7 +59,8 @@ type holding struct {
 	noes   int
 	looked time.Time // at the callers, last
 	// roots are what was granted.
-	roots []*grantedRoot
+	roots    []*grantedRoot
+	learning learning
 
 	mu     sync.Mutex
 	closed bool // wake is; guarded by mu
@@ -108,6 +109,9 @@ func newHolding(ctx context.Context, h sandbox.Holder) (*holding, error) {
 	}
 	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, maxQuestions), told: map[heldKey]bool{}}
 	out.ctx, out.cancel = context.WithCancel(ctx)
+	if l, ok := h.(sandbox.Learner); ok {
+		out.holder, out.learning.learner = nil, l
+	}
 	return out, nil
 }
 
@@ -153,7 +157,8 @@ func (b *broker) askable(d *sandbox.Denial) bool {
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
 		return true
 	case aboutFile(d.Kind):
-		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !coveredBy(b.policy.Protected.Own, d.Target)
+		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !coveredBy(b.policy.Protected.Own, d.Target) &&
+			b.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a grant to write does not open what is closed to reading
 	}
 	return false
 }
@@ -189,10 +194,7 @@ func (b *broker) ask() {
 		if i >= 0 {
 			h.questions[i].left = false
 		} else {
-			d := c.denials[0]
-			d.Evidence, d.Count = sandbox.EvidenceKernel, 1
-			d.Program, d.PID = programOf(int(c.n.tid)), processOf(int(c.n.tid))
-			h.put(&question{key: c.key, shown: shown}, d)
+			h.put(&question{key: c.key, shown: shown}, described(&c.n, c.denials[0]))
 		}
 		return false
 	})

@@ -49,7 +49,7 @@ func yes(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.Grant{}, false }
 
 // held runs a script whose refused calls wait for a.
-func (th *theatre) held(t *testing.T, a *asker, script string) (sandbox.Status, string, []sandbox.Denial) {
+func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	f, err := os.Create(out)
@@ -75,7 +75,7 @@ func (th *theatre) held(t *testing.T, a *asker, script string) (sandbox.Status, 
 }
 
 // TestHeldAsUser is all of it for a user without rights.
-func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig)$") }
+func TestHeldAsUser(t *testing.T) { againAsUser(t, "^Test(Held(Protected|Metadata|GitConfig)|Learn)$") }
 
 // TestHeldProtected: a protected name inside of the workspace is opened while the
 // command waits, that one alone.

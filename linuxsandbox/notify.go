@@ -54,8 +54,10 @@ type reply struct {
 	// the call points to anew, so it may see other names than the broker did:
 	// only for calls that the kernel's own layers confine whatever they name.
 	proceed bool
-	// given: the call has returned already.
+	// given: the call has returned already, or waits.
 	given bool
+	// again: what the call wants was granted, so it is handled once more.
+	again bool
 }
 
 // failed is the reply of a call that fails with errno, or 0: that succeeds.

@@ -49,6 +49,8 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	default:
 		return failed(errnoOf(do.perform(fd, &st)))
 	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
 	return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{{fd: fd}}})
 }
 

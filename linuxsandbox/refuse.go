@@ -29,7 +29,7 @@ type pin struct {
 
 // refuse answers a refusal, after whoever may grant it was asked (hold.go), or
 // else at once, and writes it down. Every refusal of a call about files comes by
-// here.
+// here, with session.mu held.
 func (b *broker) refuse(n *notification, r refusal) reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
@@ -37,6 +37,9 @@ func (b *broker) refuse(n *notification, r refusal) reply {
 			d.Operation, d.Errno = r.call, unix.ErrnoName(r.errno)
 			denials = append(denials, *d)
 		}
+	}
+	if b.learn(n, r.pins, denials[0]) {
+		return reply{again: true}
 	}
 	if b.hold(n, r.errno, r.pins, denials...) {
 		return reply{given: true}

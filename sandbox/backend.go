@@ -40,6 +40,19 @@ type Holder interface {
 	Hold(ctx context.Context, d Denial) (Grant, bool)
 }
 
+// Learner is a Holder that says at once what a refused call may do, so that the
+// needs of a command are learned in one run: every refusal that a grant could lift
+// is told to it, and what it grants is granted to that one call. What is protected
+// or closed to reading (Policy.Protected, DenyRead) stays refused, whatever it
+// says, and is not told to it. A backend asks it instead of Hold.
+type Learner interface {
+	Holder
+	// Learn answers for the refused call d, which waits meanwhile, as do all others
+	// of the command: it must neither block nor take long. Its calls come one at a
+	// time. A grant that does not reach d.Target is a no.
+	Learn(d Denial) (Grant, bool)
+}
+
 // FileWorker as a Command's Path starts the backend's own file worker (package
 // internal/fileworker) instead of a program: it serves on stdin and stdout
 // until end of file.

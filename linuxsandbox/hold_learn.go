@@ -1,0 +1,76 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// A Learner is asked on the broker's own thread, which waits for it, and the call
+// is handled again at once. What it grants holds for that call alone: thousands
+// of grants would make every judgement slower, and one that stands would hide
+// what the command does with it later.
+
+// learning is the call that a Learner is asked about.
+type learning struct {
+	learner sandbox.Learner // nil: none is
+	// asked is what was granted to the call already: a rename has two ends.
+	asked []heldKey
+	// policy and protection are what they were before.
+	policy     sandbox.Policy
+	protection protection
+}
+
+// learn reports whether a call that is about to be refused is to be handled again.
+func (b *broker) learn(n *notification, pins []pin, d sandbox.Denial) bool {
+	l, key := &b.held.learning, heldKey{d.Kind, d.Target}
+	if l.learner == nil || slices.Contains(l.asked, key) || !b.askable(&d) || aboutFile(d.Kind) && !b.learnable(n, d.Target, pins) {
+		return false
+	}
+	grant, yes := l.learner.Learn(described(n, d))
+	if !yes {
+		return false
+	}
+	if len(l.asked) == 0 {
+		l.policy, l.protection = b.policy, b.protection
+	}
+	l.asked = append(l.asked, key)
+	return b.widen(key, grant)
+}
+
+// learnable reports whether path is nothing that is protected, wherever it lies:
+// what a person may grant by name after reading it is not granted unread.
+func (b *broker) learnable(n *notification, path string, pins []pin) bool {
+	all := b.policy
+	all.Write = []sandbox.Root{{Path: "/"}}
+	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return b.foreignGit(n, dir) }) {
+		return false
+	}
+	shown := showFile(path)
+	defer shown.close()
+	return shown != nil && slices.ContainsFunc(pins, func(p pin) bool { is, err := p.identity(); return err == nil && is == shown.is })
+}
+
+// forget takes back what was granted to a call that is answered now.
+func (l *learning) forget(b *broker) {
+	if len(l.asked) == 0 {
+		return
+	}
+	b.policy, b.protection, l.asked = l.policy, l.protection, nil
+	for _, r := range b.held.roots {
+		r.close()
+	}
+	b.held.roots = nil
+}
+
+// reply answers a call that was just received.
+func (b *broker) reply(n *notification) reply {
+	a := b.handle(n)
+	for a.again {
+		a = b.handle(n) // at most once for each thing that it is about (asked)
+	}
+	b.held.learning.forget(b)
+	return a
+}

@@ -1,0 +1,56 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// pupil grants everything that it is told, and remembers it.
+type pupil struct{ told []string }
+
+func (*pupil) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
+	panic("a Learner is not asked to wait")
+}
+
+func (p *pupil) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
+	if !slices.Contains(p.told, d.Target) {
+		p.told = append(p.told, d.Target)
+	}
+	return sandbox.Grant{Write: []string{d.Target}}, true
+}
+
+// TestLearn: everything outside is done and told of, but for what is protected,
+// denied to reading or codeagent's own.
+func TestLearn(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		away := filepath.Dir(th.out)
+		for _, dir := range []string{"own", "secret", "repo/.git/objects", "repo/.git/hooks"} {
+			if err := os.MkdirAll(filepath.Join(away, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(away+"/repo/.git/HEAD", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		th.policy.Protected.Own = []string{away + "/own"}
+		th.policy.DenyRead = []string{away + "/secret"}
+		p := &pupil{}
+		st, out, denials := th.held(t, p, `cd "${TARGET%/*}"
+chmod 640 file; touch -d 2001-02-03 file; stat -c '%a %y' file | cut -c1-14
+for f in own secret repo/.git/hooks; do chmod 700 $f || echo refused; done
+chmod 711 "$WS"/../away/repo; for i in $(seq 100); do chmod 600 file; done`)
+		if st.Exit != 0 || len(denials) != 3 {
+			t.Errorf("%+v %q %+v", st, out, denials)
+		}
+		if want := []string{th.out, away + "/repo"}; !slices.Equal(p.told, want) {
+			t.Errorf("told %q, want %q", p.told, want)
+		}
+	})
+}
