@@ -1,0 +1,339 @@
+package exec_test
+
+import (
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+)
+
+// The corpus: commands whose right verdict is found by running them. Each is run
+// twice by a shell, in fresh folders:
+//
+//	bare   by the same user without a sandbox
+//	boxed  under workspace-write by the real backend, which also judges it
+//
+// It was denied when it passes bare and fails boxed. That label is made anew by
+// every run and stands nowhere; what stands in the tables is which target a
+// verdict must then name.
+
+// corpusRow is one command.
+type corpusRow struct {
+	// script is what `bash -c` runs in the workspace $WS. $OUT is a folder beside
+	// it that may not be written, $HOME another one; $PORT and the like see
+	// corpusServers.
+	script string
+	// want are the targets that must be named if it is denied: each a pattern of
+	// path.Match over what $OUT and the like stand for.
+	want []string
+	// setup is run before each run, without a sandbox.
+	setup string
+	// needs are programs without which the row says nothing.
+	needs string
+	// policy is "" for workspace-write, "ro" for read-only.
+	policy string
+	// user rows are no question for root, who may do anything, or the other way
+	// round.
+	user, root bool
+	// unfit: no grant is expected to make it pass; it says why.
+	unfit string
+}
+
+// corpusTables is the whole corpus, by what its rows are there for.
+func corpusTables() map[string][]corpusRow {
+	return map[string][]corpusRow{
+		"denied": slices.Concat(corpusFiles, corpusQuiet, corpusTools, corpusNetwork), "ignored": corpusIgnored,
+		"alike": corpusAlike, "plain": corpusPlain,
+	}
+}
+
+// What the corpus must hold, for each user.
+const (
+	corpusRows    = 50
+	corpusDenied  = 20
+	corpusSilent  = 5
+	corpusHandled = 5
+	corpusPosing  = 5
+)
+
+// What the verdicts must reach.
+const (
+	corpusF1     = 0.50
+	corpusNamed  = 0.50
+	corpusGrants = 0.40
+)
+
+// corpusUser is who the corpus is run as besides root.
+const corpusUser = 1001
+
+// TestCorpusAsRoot and TestCorpusAsUser run a sample, and with CI=true all of it.
+func TestCorpusAsRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	runCorpus(t, corpusStage(t, 0))
+}
+
+func TestCorpusAsUser(t *testing.T) {
+	if stage := os.Getenv(corpusStageVariable); stage != "" {
+		runCorpus(t, stage)
+		return
+	}
+	if os.Getuid() != 0 {
+		runCorpus(t, corpusStage(t, os.Getuid()))
+		return
+	}
+	stage := corpusStage(t, corpusUser)
+	binary := filepath.Join(stage, "tests")
+	if err := copyProgram("/proc/self/exe", binary); err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.Command(binary, "-test.run", "^TestCorpusAsUser$", "-test.v")
+	cmd.Dir, cmd.Env = stage, append(os.Environ(), corpusStageVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: corpusUser, Gid: corpusUser}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+		t.Errorf("as uid %d: %v\n%s", corpusUser, err, out)
+	} else {
+		t.Logf("as uid %d:\n%s", corpusUser, out)
+	}
+}
+
+// corpusStageVariable names the folder of a test process that became the user.
+const corpusStageVariable = "CODEAGENT_TEST_CORPUS"
+
+// corpusStage is a folder of the user's own. It is not below /tmp where there is
+// another place: a sandbox that gives commands a /tmp of their own hides it.
+func corpusStage(t *testing.T, uid int) string {
+	t.Helper()
+	home, _ := os.UserHomeDir()
+	var dir string
+	var err error
+	for _, parent := range []string{"/srv", "/var/lib", home, ""} {
+		if dir, err = os.MkdirTemp(parent, "codeagent-corpus"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeCorpus(dir) })
+	if os.Getuid() == 0 {
+		err = os.Chown(dir, uid, uid)
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// removeCorpus removes a folder whose folders may be closed.
+func removeCorpus(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+func copyProgram(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}
+
+// corpusResult is what came of one row.
+type corpusResult struct {
+	corpusRow
+	table string
+	// broken: the row could not be run as it should.
+	broken string
+	bare   exec.Outcome
+	boxed  exec.Outcome
+	// label is whether it was denied.
+	label bool
+	// touched: the bare run changed or reached what the boxed run could not.
+	touched bool
+	// named: every wanted target was. granted: the suggested grant lets it pass.
+	// least: and the same with one item less does not.
+	named, granted, least bool
+	missing               []string
+	notes                 []string
+	took                  time.Duration
+}
+
+// runCorpus runs the rows, two at a time, and says what came of it.
+func runCorpus(t *testing.T, stage string) {
+	t.Helper()
+	backend, err := linuxsandbox.New(linuxsandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	rows := pickRows(t)
+	const workers = 2
+	work, results := make(chan *corpusResult), make([]*corpusResult, 0, len(rows))
+	var group sync.WaitGroup
+	for n := range workers {
+		place := newCorpusPlace(t, backend, filepath.Join(stage, fmt.Sprint("place", n)), filepath.Join(stage, "gocache"))
+		group.Go(func() {
+			for r := range work {
+				start := time.Now()
+				place.judge(r)
+				r.took = time.Since(start)
+			}
+		})
+	}
+	for _, r := range rows {
+		work <- r
+		results = append(results, r)
+	}
+	close(work)
+	group.Wait()
+	tellCorpus(t, results)
+}
+
+// pickRows is the corpus for this user; without CI=true every ninth row of it.
+func pickRows(t *testing.T) []*corpusResult {
+	t.Helper()
+	root, all := os.Getuid() == 0, os.Getenv("CI") != "" || *onlyRows != ""
+	seen := map[string]bool{}
+	var rows []*corpusResult
+	tables := corpusTables()
+	for _, name := range []string{"denied", "ignored", "alike", "plain"} {
+		for n, row := range tables[name] {
+			if seen[row.script] {
+				t.Errorf("the command is there twice: %s", row.script)
+			}
+			seen[row.script] = true
+			if row.user && root || row.root && !root || !all && n%9 != 0 || !strings.Contains(row.script, *onlyRows) {
+				continue
+			}
+			rows = append(rows, &corpusResult{corpusRow: row, table: name})
+		}
+	}
+	return rows
+}
+
+// corpusWords are what a look-alike says.
+var corpusWords = []string{"permission denied", "not permitted", "sandbox", "seccomp", "read-only file system", "eacces", "eperm", "landlock",
+	"network is unreachable", "connection refused", "erlaubnis", "permiso", "permission non", "refus", "verweigert"}
+
+func poses(o exec.Outcome) bool {
+	text := strings.ToLower(o.Output.Text())
+	return slices.ContainsFunc(corpusWords, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// tellCorpus counts, and says which verdicts are wrong.
+func tellCorpus(t *testing.T, results []*corpusResult) {
+	t.Helper()
+	var c struct{ denied, silent, handled, posing, right, wrong, missed, named, granted int }
+	for _, r := range results {
+		said := r.boxed.Verdict.Denied
+		switch {
+		case r.broken != "":
+			t.Errorf("%s\n  cannot be judged: %s", r.script, r.broken)
+			continue
+		case r.label && said:
+			c.right++
+		case said:
+			c.wrong++
+			r.notes = append(r.notes, "FALSE ALARM")
+		case r.label:
+			c.missed++
+			r.notes = append(r.notes, "MISSED")
+		}
+		if r.label {
+			c.denied++
+			count(&c.silent, len(r.boxed.Output.Text()) == 0)
+			count(&c.named, r.named)
+			count(&c.granted, r.named && r.granted && r.least)
+			if !r.named && said {
+				r.notes = append(r.notes, fmt.Sprintf("does not name %q", r.missing))
+			}
+			if r.named && said && !(r.granted && r.least) {
+				r.notes = append(r.notes, fmt.Sprintf("suggests %q: passes=%v least=%v", suggestion(r.boxed.Verdict.Suggest), r.granted, r.least))
+			}
+		} else if r.boxed.Failed() {
+			count(&c.handled, r.touched)
+			count(&c.posing, !r.touched && poses(r.boxed))
+		}
+		if r.label != (r.table == "denied") || r.table == "ignored" && !r.touched || r.table == "alike" && (r.touched || !poses(r.boxed)) {
+			r.notes = append(r.notes, fmt.Sprintf("stands under %q: label=%v touched=%v bare %s boxed %s", r.table, r.label, r.touched, ending(r.bare), ending(r.boxed)))
+		}
+		if len(r.notes) > 0 {
+			t.Logf("%s\n  %s\n  trace %s\n  output %.600q", r.script, strings.Join(r.notes, "\n  "), traceWords(r.boxed.Trace), r.boxed.Output.Text())
+		}
+		if r.took > 3*time.Second {
+			t.Logf("%s\n  took %s", r.script, r.took)
+		}
+	}
+	f1 := 2 * float64(c.right) / float64(max(1, 2*c.right+c.wrong+c.missed))
+	t.Logf("uid %d: %d commands: %d denied, %d of them without output; %d went on and failed for another reason; %d only look like it",
+		os.Getuid(), len(results), c.denied, c.silent, c.handled, c.posing)
+	t.Logf("precision %d/%d, recall %d/%d, F1 %.3f; target named %d/%d, least grant %d/%d",
+		c.right, c.right+c.wrong, c.right, c.denied, f1, c.named, c.denied, c.granted, c.named)
+	if f1 < corpusF1 || share(c.named, c.denied) < corpusNamed || share(c.granted, c.named) < corpusGrants {
+		t.Errorf("want F1 %.2f, targets named %.2f, least grants %.2f", corpusF1, corpusNamed, corpusGrants)
+	}
+	if os.Getenv("CI") == "" {
+		return
+	}
+	for _, n := range []struct {
+		what       string
+		have, want int
+	}{{"commands", len(results), corpusRows}, {"denied", c.denied, corpusDenied}, {"denied without output", c.silent, corpusSilent},
+		{"failed for another reason", c.handled, corpusHandled}, {"only looking like it", c.posing, corpusPosing}} {
+		if n.have < n.want {
+			t.Errorf("%d %s, want at least %d", n.have, n.what, n.want)
+		}
+	}
+}
+
+func count(n *int, yes bool) {
+	if yes {
+		*n++
+	}
+}
+
+func share(n, of int) float64 { return float64(n) / float64(max(1, of)) }
+
+func ending(o exec.Outcome) string {
+	if o.TimedOut {
+		return "timed out"
+	}
+	return fmt.Sprintf("%d/%d", o.Status.Exit, o.Status.Signal)
+}
+
+// traceWords is a trace for a person who looks for what is wrong with it.
+func traceWords(tr sandbox.Trace) string {
+	words := []string{string(tr.Evidence)}
+	for _, d := range tr.Denials {
+		w := fmt.Sprintf("%d:%s %s(%s)=%s by %s %d", d.Order, d.Kind, d.Operation, d.Target, d.Errno, d.Program, d.PID)
+		if d.Moot {
+			w += " moot: " + d.MootReason
+		}
+		words = append(words, w)
+	}
+	for _, e := range tr.Exits {
+		words = append(words, fmt.Sprintf("%d:%s %d<%d exits %d", e.Order, e.Program, e.PID, e.Parent, e.Status))
+	}
+	return strings.Join(words, "\n    ")
+}
