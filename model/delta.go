@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// Delta is one piece of a streamed answer: TextDelta, ReasoningDelta,
+// Delta is one piece of a streamed answer: TextDelta, ReasoningDelta, Sealed,
 // CallStarted, CallDelta, CallDone, Retrying or Finished.
 type Delta interface{ delta() }
 
@@ -12,6 +12,14 @@ type TextDelta struct{ Text string }
 // ReasoningDelta is more of the model's thinking.
 type ReasoningDelta struct{ Text string }
 
+// Sealed ends the run of text (Assistant) or thinking (Reasoning) before it;
+// where there was none and Opaque is set it is a run without text. Opaque is
+// kept with the item. Wires that do not tell where a run ends do not send it.
+type Sealed struct {
+	Kind   Kind
+	Opaque *Opaque
+}
+
 // CallStarted says that a tool call has begun; its arguments follow. ID is
 // unique within the conversation also where the provider sends none.
 type CallStarted struct{ ID, Name string }
@@ -19,8 +27,12 @@ type CallStarted struct{ ID, Name string }
 // CallDelta is more of the raw arguments of the call ID.
 type CallDelta struct{ ID, Arguments string }
 
-// CallDone is a complete call; empty arguments have become "{}".
-type CallDone struct{ Call ToolCall }
+// CallDone is a complete call; empty arguments have become "{}". Opaque is kept
+// with its item; nil without.
+type CallDone struct {
+	Call   ToolCall
+	Opaque *Opaque
+}
 
 // Retrying says that the request failed, is sent again after Delay, and that
 // everything yielded for it before is void.
@@ -53,6 +65,7 @@ const (
 
 func (TextDelta) delta()      {}
 func (ReasoningDelta) delta() {}
+func (Sealed) delta()         {}
 func (CallStarted) delta()    {}
 func (CallDelta) delta()      {}
 func (CallDone) delta()       {}

@@ -34,8 +34,19 @@ type Item struct {
 	CallID string `json:"call_id,omitempty"`
 	// Failed marks a Result that reports an error.
 	Failed bool `json:"failed,omitempty"`
-	// Raw is what a wire must get back unchanged (reasoning items).
-	Raw json.RawMessage `json:"raw,omitempty"`
+	// Opaque is what the provider wants back with this item; nil without. A
+	// Reasoning may be nothing but that.
+	Opaque *Opaque `json:"opaque,omitempty"`
+}
+
+// Opaque is what a provider sent beside the text and wants back unchanged:
+// encrypted thinking, signatures. It means nothing to anybody else, so an adapter
+// sends it only where Source is its own: a conversation may change its model or
+// its wire and stays valid.
+type Opaque struct {
+	// Source names the wire, the host and the model that it came from.
+	Source string          `json:"source"`
+	Data   json.RawMessage `json:"data"`
 }
 
 // ToolCall is one call as the model wrote it. Arguments is the raw text, which
@@ -64,6 +75,9 @@ type Request struct {
 	MaxOutputTokens int
 	// Effort is the reasoning effort ("low", "medium", "high"); empty: unset.
 	Effort string
+	// CacheKey is the same for all requests of a conversation: a provider then
+	// finds what it has read already. Empty: unset.
+	CacheKey string
 }
 
 // Usage counts the tokens of one answer, as the provider reported them.

@@ -2,16 +2,10 @@ package chat
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"codeagent/model"
-)
-
-const (
-	// maxCalls and maxArguments bound the calls of one answer.
-	maxCalls     = 128
-	maxArguments = 32 << 20
+	"codeagent/model/wire"
 )
 
 // assembler puts tool calls together from their fragments. The rules are for
@@ -25,7 +19,7 @@ const (
 //     conversation before gets another.
 type assembler struct {
 	yield func(model.Delta) bool
-	used  map[string]bool
+	used  wire.CallIDs
 	calls []*call
 	size  int // bytes of all arguments
 }
@@ -40,13 +34,7 @@ type call struct {
 }
 
 func newAssembler(items []model.Item, yield func(model.Delta) bool) assembler {
-	a := assembler{yield: yield, used: map[string]bool{}}
-	for _, it := range items {
-		if it.Call != nil {
-			a.used[it.Call.ID] = true
-		}
-	}
-	return a
+	return assembler{yield: yield, used: wire.NewCallIDs(items)}
 }
 
 func (a *assembler) any() bool { return len(a.calls) > 0 }
@@ -55,8 +43,8 @@ func (a *assembler) any() bool { return len(a.calls) > 0 }
 func (a *assembler) add(f *fragment) error {
 	c := a.find(f)
 	if c == nil {
-		if len(a.calls) == maxCalls {
-			return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", maxCalls)}
+		if len(a.calls) == wire.MaxCalls {
+			return wire.TooManyCalls()
 		}
 		c = &call{index: -1, theirs: f.ID}
 		if f.Index != nil {
@@ -75,8 +63,8 @@ func (a *assembler) add(f *fragment) error {
 	if args == "" {
 		return nil
 	}
-	if a.size += len(args); a.size > maxArguments {
-		return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", maxArguments>>20)}
+	if a.size += len(args); a.size > wire.MaxArguments {
+		return wire.TooLargeCalls()
 	}
 	fresh := !c.started
 	c.arguments.WriteString(args)
@@ -87,7 +75,7 @@ func (a *assembler) add(f *fragment) error {
 		return a.start(c)
 	}
 	if !a.yield(model.CallDelta{ID: c.id, Arguments: args}) {
-		return errStopped
+		return wire.ErrStopped
 	}
 	return nil
 }
@@ -143,16 +131,12 @@ func opens(f *fragment) bool {
 // start yields the call's beginning and the arguments that are there already.
 func (a *assembler) start(c *call) error {
 	c.started = true
-	c.id = c.theirs
-	for n := len(a.used) + 1; c.id == "" || a.used[c.id]; n++ {
-		c.id = fmt.Sprintf("call_%d", n)
-	}
-	a.used[c.id] = true
+	c.id = a.used.Unique(c.theirs)
 	if !a.yield(model.CallStarted{ID: c.id, Name: c.name}) {
-		return errStopped
+		return wire.ErrStopped
 	}
 	if c.arguments.Len() > 0 && !a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.String()}) {
-		return errStopped
+		return wire.ErrStopped
 	}
 	return nil
 }

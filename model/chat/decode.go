@@ -1,12 +1,11 @@
 package chat
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"codeagent/model"
+	"codeagent/model/wire"
 )
 
 // chunk is what is read of a streamed chunk, or of a whole answer that a server
@@ -27,10 +26,10 @@ type choice struct {
 }
 
 type message struct {
-	Content   text       `json:"content"`
-	Reasoning text       `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
-	Thinking  text       `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
-	Refusal   text       `json:"refusal"`
+	Content   wire.Text  `json:"content"`
+	Reasoning wire.Text  `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
+	Thinking  wire.Text  `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
+	Refusal   wire.Text  `json:"refusal"`
 	Calls     []fragment `json:"tool_calls"`
 	Call      *function  `json:"function_call"` // the older form
 }
@@ -43,8 +42,8 @@ type fragment struct {
 }
 
 type function struct {
-	Name      string `json:"name"`
-	Arguments raw    `json:"arguments"`
+	Name      string        `json:"name"`
+	Arguments wire.JSONText `json:"arguments"`
 }
 
 type usage struct {
@@ -58,54 +57,6 @@ type usage struct {
 		Reasoning float64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
-
-// text is a string, null, or a list of parts that hold text.
-type text string
-
-func (t *text) UnmarshalJSON(data []byte) error {
-	switch data[0] {
-	case '"':
-		return json.Unmarshal(data, (*string)(t))
-	case '[':
-		var parts []struct {
-			Text text `json:"text"`
-		}
-		if err := parse(data, &parts); err != nil {
-			return err
-		}
-		var b strings.Builder
-		for _, p := range parts {
-			b.WriteString(string(p.Text))
-		}
-		*t = text(b.String())
-	}
-	return nil
-}
-
-// raw is arguments: a string, or a JSON value where a string should be.
-type raw string
-
-func (r *raw) UnmarshalJSON(data []byte) error {
-	switch {
-	case data[0] == '"':
-		return json.Unmarshal(data, (*string)(r))
-	case string(data) != "null":
-		*r = raw(data)
-	}
-	return nil
-}
-
-// parse decodes what fits: members of another type than expected stay unset.
-func parse(data []byte, v any) error {
-	err := json.Unmarshal(data, v)
-	if odd := new(json.UnmarshalTypeError); errors.As(err, &odd) {
-		return nil
-	}
-	return err
-}
-
-// errStopped ends an attempt whose consumer has enough.
-var errStopped = errors.New("the consumer stopped")
 
 // decoder turns chunks into deltas.
 type decoder struct {
@@ -127,17 +78,17 @@ func newDecoder(req model.Request, yield func(model.Delta) bool) *decoder {
 	return d
 }
 
-// chunk decodes one chunk and yields what it brings.
-func (d *decoder) chunk(data []byte) error {
+// Event decodes one chunk and yields what it brings.
+func (d *decoder) Event(data []byte) error {
 	if t, ok := d.known.match(data); ok {
 		if !d.yield(model.TextDelta{Text: t}) {
-			return errStopped
+			return wire.ErrStopped
 		}
 		return nil
 	}
 	var c chunk
-	if err := parse(data, &c); err != nil {
-		return &model.Error{Kind: model.ServerFault, Message: "the provider sent a chunk that is not JSON", Err: err}
+	if err := wire.Parse(data, &c); err != nil {
+		return wire.NotJSON(err)
 	}
 	for _, u := range []*usage{c.Usage, c.Groq.Usage} {
 		if u != nil {
@@ -182,11 +133,11 @@ func (d *decoder) choice(c *choice) error {
 		thought = m.Thinking
 	}
 	if thought != "" && !d.yield(model.ReasoningDelta{Text: string(thought)}) {
-		return errStopped
+		return wire.ErrStopped
 	}
-	for _, t := range [...]text{m.Content, m.Refusal} {
+	for _, t := range [...]wire.Text{m.Content, m.Refusal} {
 		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
-			return errStopped
+			return wire.ErrStopped
 		}
 	}
 	for i := range m.Calls {
@@ -224,27 +175,32 @@ func stopReason(finish string) (model.StopReason, error) {
 	return model.StopEnd, nil
 }
 
-// end yields what ends an answer, or says why this was none. A stream that ends
+// State reports how much of the answer is there.
+func (d *decoder) State() (complete, all bool) {
+	return d.reason != "", d.usage != (model.Usage{})
+}
+
+// End yields what ends an answer, or says why this was none. A stream that ends
 // without a reason and without [DONE] was cut off.
-func (d *decoder) end(err error) error {
-	ended, said := eof(err)
+func (d *decoder) End(err error) error {
+	ended, said := wire.Ended(err)
 	switch {
 	case d.reason != "":
 	case said && d.spoke:
 		d.reason = model.StopEnd
 	case ended:
-		return &model.Error{Kind: model.Transport, Message: "the stream ended before the answer was complete", Err: err}
+		return wire.CutOff(err)
 	default:
 		return err
 	}
 	if !d.calls.finish() {
-		return errStopped
+		return wire.ErrStopped
 	}
 	if d.calls.any() && d.reason == model.StopEnd {
 		d.reason = model.StopCalls // many providers say "stop"
 	}
 	if !d.yield(model.Finished{Reason: d.reason, Usage: d.usage}) {
-		return errStopped
+		return wire.ErrStopped
 	}
 	return nil
 }

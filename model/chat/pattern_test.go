@@ -22,7 +22,7 @@ func decoded(t *testing.T, plain bool, chunks ...string) (string, int) {
 		if plain {
 			d.known = pattern{}
 		}
-		if d.chunk([]byte(c)) != nil {
+		if d.Event([]byte(c)) != nil {
 			failed++
 		}
 	}

@@ -8,11 +8,8 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"codeagent/model"
+	"codeagent/model/wire"
 )
-
-// noOutput stands for an empty result: go-openai leaves empty fields out, and
-// providers refuse a tool message without content.
-const noOutput = "(no output)"
 
 // quirks is what a provider has refused.
 type quirks struct {
@@ -58,8 +55,8 @@ func (q quirks) after(err error) (quirks, bool) {
 
 // request is req in go-openai's words.
 func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionRequest {
-	reasons := reasonsByName(req.Model)
-	own := c.host == "api.openai.com"
+	reasons := wire.ReasonsByName(req.Model)
+	own := c.at.Host == "api.openai.com"
 	out := openai.ChatCompletionRequest{Model: req.Model}
 	if req.Instructions != "" {
 		role := openai.ChatMessageRoleSystem
@@ -102,31 +99,20 @@ func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionReque
 	return out
 }
 
-// reasonsByName tells the names that go-openai, and OpenAI, treat as reasoning
-// models: max_tokens and a temperature are refused for them.
-func reasonsByName(name string) bool {
-	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // messages turns items into messages that every provider accepts: what one
 // answer said and called is one assistant message, each call is followed at
 // once by its one result, nothing is empty, and the person's words that follow
 // each other are one message (strict chat templates want turns to alternate).
 func messages(items []model.Item, withReasoning bool) []openai.ChatCompletionMessage {
-	m := &messenger{items: items, taken: make([]bool, len(items))}
+	m := &messenger{items: items, results: wire.NewResults(items)}
 	turn := lastUser(items)
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
 		case model.User, model.Note:
 			m.user(it.Text)
 		case model.Result:
-			if !m.taken[i] {
-				m.user("The result of a tool call that is no longer part of this conversation:\n" + it.Text)
+			if !m.results.Taken(i) {
+				m.user(wire.LostResult + it.Text)
 			}
 		case model.Assistant, model.Call, model.Reasoning:
 			end := i
@@ -152,9 +138,9 @@ func lastUser(items []model.Item) int {
 }
 
 type messenger struct {
-	items []model.Item
-	taken []bool // results that are already in out
-	out   []openai.ChatCompletionMessage
+	items   []model.Item
+	results *wire.Results
+	out     []openai.ChatCompletionMessage
 }
 
 func (m *messenger) user(text string) {
@@ -181,7 +167,7 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 		case it.Kind == model.Call && it.Call != nil:
 			msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
 				ID: it.Call.ID, Type: openai.ToolTypeFunction,
-				Function: openai.FunctionCall{Name: callName(it.Call.Name), Arguments: arguments(it.Call.Arguments)},
+				Function: openai.FunctionCall{Name: wire.CallName(it.Call.Name), Arguments: wire.Arguments(it.Call.Arguments)},
 			})
 		}
 	}
@@ -195,53 +181,7 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 	m.out = append(m.out, msg)
 	for _, c := range msg.ToolCalls {
 		m.out = append(m.out, openai.ChatCompletionMessage{
-			Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: m.result(to, c.ID),
+			Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: m.results.Take(to, c.ID),
 		})
 	}
-}
-
-// result takes the first result for id from position from on.
-func (m *messenger) result(from int, id string) string {
-	for i := from; i < len(m.items); i++ {
-		if it := m.items[i]; it.Kind == model.Result && it.CallID == id && !m.taken[i] {
-			m.taken[i] = true
-			if strings.TrimSpace(it.Text) == "" {
-				return noOutput
-			}
-			return it.Text
-		}
-	}
-	return "(the call was interrupted, there is no result)"
-}
-
-// callName is never empty and holds only what providers allow in a name, so
-// that a name the model made up does not spoil every later request.
-func callName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "unknown"
-	}
-	return name[:min(len(name), 64)]
-}
-
-// arguments is always a JSON object: servers that render a chat template parse
-// it and answer a malformed one with a fault.
-func arguments(raw string) string {
-	if strings.TrimSpace(raw) == "" {
-		return "{}"
-	}
-	if b := []byte(raw); json.Valid(b) && strings.HasPrefix(strings.TrimSpace(raw), "{") {
-		return raw
-	}
-	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": raw})
-	if err != nil {
-		return "{}"
-	}
-	return string(wrapped)
 }

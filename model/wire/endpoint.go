@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"codeagent/model"
+)
+
+const (
+	// minSecret is the length from which a key is cut out of error texts; a
+	// local server's key may be "x".
+	minSecret = 6
+	// listTime is how long a provider may take to list its models.
+	listTime = 5 * time.Second
+)
+
+// Options say where a provider is.
+type Options struct {
+	// BaseURL ends where "/chat/completions" or "/responses" follows, such as
+	// https://api.openai.com/v1. A query in it is kept.
+	BaseURL string
+	// Key is sent as a bearer token; empty: nothing is sent.
+	Key string
+	// Header is sent with every request.
+	Header http.Header
+	// HTTP, when set, gives the transport to use; its other fields are not used.
+	HTTP *http.Client
+	// Retry is the retry policy; the zero value is the default one.
+	Retry Retry
+	// IdleTimeout is how long the provider may say nothing; 0: 5 minutes.
+	IdleTimeout time.Duration
+}
+
+// Endpoint is a provider that an adapter speaks to, through go-openai and a
+// Transport. It is safe for concurrent use.
+type Endpoint struct {
+	// API makes the requests.
+	API *openai.Client
+	// Host is the provider's name in the network, without a port.
+	Host string
+	// Source begins the Source of every Opaque that comes from here; the
+	// model's name follows.
+	Source string
+
+	retry   Retry
+	base    http.RoundTripper
+	invalid error // why BaseURL cannot be used
+}
+
+// NewEndpoint makes the Endpoint of an adapter whose requests go to path, which
+// BaseURL may end in; a base URL that cannot be used is reported by Stream.
+func NewEndpoint(o Options, path string) *Endpoint {
+	e := &Endpoint{retry: o.Retry, base: NewBase()}
+	if o.HTTP != nil && o.HTTP.Transport != nil {
+		e.base = o.HTTP.Transport
+	}
+	base, err := url.Parse(strings.TrimSpace(o.BaseURL))
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		e.invalid = &model.Error{Kind: model.BadRequest, Message: "the base URL must look like https://host/v1"}
+		return e
+	}
+	e.Host = base.Hostname()
+	e.Source = strings.TrimPrefix(path, "/") + " " + base.Host + " "
+	d := &doer{header: o.Header, query: base.RawQuery}
+	d.http.Transport = &Transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), Batch: true}
+	base.RawQuery, base.Fragment = "", ""
+	config := openai.DefaultConfig(o.Key)
+	config.BaseURL = strings.TrimSuffix(strings.TrimRight(base.String(), "/"), path)
+	config.HTTPClient = d
+	e.API = openai.NewClientWithConfig(config)
+	return e
+}
+
+// Close closes the connections that are kept for later requests.
+func (e *Endpoint) Close() {
+	if t, ok := e.base.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Stream is Retry.Stream with the endpoint's policy.
+func (e *Endpoint) Stream(ctx context.Context, attempt Attempt) func(func(model.Delta, error) bool) {
+	return e.retry.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
+		if e.invalid != nil {
+			return e.invalid
+		}
+		return attempt(ctx, yield)
+	})
+}
+
+// Models asks the provider which models it serves, in its own order. The error
+// is a *model.Error.
+func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
+	if e.invalid != nil {
+		return nil, e.invalid
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	list, err := e.API.ListModels(ctx)
+	if err != nil {
+		return nil, AsError(ctx, err)
+	}
+	names := make([]string, 0, len(list.Models))
+	for _, m := range list.Models {
+		names = append(names, m.ID)
+	}
+	return names, nil
+}
+
+// doer adds what go-openai has no option for, and follows no redirect: a POST
+// that becomes a GET elsewhere helps nobody, and the key is not for elsewhere.
+type doer struct {
+	http   http.Client
+	header http.Header
+	query  string
+}
+
+func (d *doer) Do(req *http.Request) (*http.Response, error) {
+	req.URL.RawQuery = d.query
+	for k, v := range d.header {
+		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	return d.http.Do(req)
+}
+
+// secrets are the texts that no error may show.
+func secrets(o Options, base *url.URL) []string {
+	var all []string
+	add := func(s string) {
+		if len(s) >= minSecret {
+			all = append(all, s)
+		}
+	}
+	add(o.Key)
+	for k, values := range o.Header {
+		if k = strings.ToLower(k); strings.Contains(k, "key") || strings.Contains(k, "auth") || strings.Contains(k, "token") || strings.Contains(k, "secret") || k == "cookie" {
+			for _, v := range values {
+				add(v)
+				if _, token, ok := strings.Cut(v, " "); ok {
+					add(token)
+				}
+			}
+		}
+	}
+	if p, ok := base.User.Password(); ok {
+		add(p)
+	}
+	for _, values := range base.Query() {
+		for _, v := range values {
+			add(v)
+		}
+	}
+	return all
+}
+
+// Learned holds what a provider has refused so far. It is safe for concurrent
+// use; the zero value has learned nothing.
+type Learned[Q any] struct {
+	mu sync.Mutex
+	q  Q // guarded by mu
+}
+
+// Get returns what is known.
+func (l *Learned[Q]) Get() Q {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.q
+}
+
+// Set replaces what is known.
+func (l *Learned[Q]) Set(q Q) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.q = q
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"codeagent/model"
+)
+
+// What is said in the place of what is not there: fields that are empty are
+// left out by go-openai, and a call without a result is refused by providers.
+const (
+	NoOutput   = "(no output)"
+	NoResult   = "(the call was interrupted, there is no result)"
+	LostResult = "The result of a tool call that is no longer part of this conversation:\n"
+)
+
+// MaxCalls and MaxArguments bound the calls of one answer.
+const (
+	MaxCalls     = 128
+	MaxArguments = 32 << 20
+)
+
+// TooManyCalls and TooLargeCalls end an answer beyond those bounds.
+func TooManyCalls() error {
+	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", MaxCalls)}
+}
+
+// TooLargeCalls is TooManyCalls for the size of all arguments.
+func TooLargeCalls() error {
+	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", MaxArguments>>20)}
+}
+
+// CutOff is the error of a stream that ended too early.
+func CutOff(err error) error {
+	return &model.Error{Kind: model.Transport, Message: "the stream ended before the answer was complete", Err: err}
+}
+
+// NotJSON is the error of an event that cannot be decoded.
+func NotJSON(err error) error {
+	return &model.Error{Kind: model.ServerFault, Message: "the provider sent a chunk that is not JSON", Err: err}
+}
+
+// ReasonsByName tells the names that go-openai, and OpenAI, treat as reasoning
+// models.
+func ReasonsByName(name string) bool {
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// CallName is never empty and holds only what providers allow in a name, so
+// that a name the model made up does not spoil every later request.
+func CallName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), 64)]
+}
+
+// Arguments is always a JSON object: servers that render a chat template parse
+// it and answer a malformed one with a fault.
+func Arguments(raw string) string {
+	if strings.TrimSpace(raw) == "" {
+		return "{}"
+	}
+	if b := []byte(raw); json.Valid(b) && strings.HasPrefix(strings.TrimSpace(raw), "{") {
+		return raw
+	}
+	wrapped, err := json.Marshal(map[string]string{"malformed_arguments": raw})
+	if err != nil {
+		return "{}"
+	}
+	return string(wrapped)
+}
+
+// Results hands out the results of a conversation, each once.
+type Results struct {
+	items []model.Item
+	taken []bool
+}
+
+// NewResults looks for results in items.
+func NewResults(items []model.Item) *Results {
+	return &Results{items: items, taken: make([]bool, len(items))}
+}
+
+// Take returns the text of the first result for id from position from on.
+func (r *Results) Take(from int, id string) string {
+	for i := from; i < len(r.items); i++ {
+		if it := r.items[i]; it.Kind == model.Result && it.CallID == id && !r.taken[i] {
+			r.taken[i] = true
+			if strings.TrimSpace(it.Text) == "" {
+				return NoOutput
+			}
+			return it.Text
+		}
+	}
+	return NoResult
+}
+
+// Taken reports whether the result at position i was handed out.
+func (r *Results) Taken(i int) bool { return r.taken[i] }
+
+// CallIDs gives each call of a conversation an id of its own.
+type CallIDs map[string]bool
+
+// NewCallIDs knows the ids in items.
+func NewCallIDs(items []model.Item) CallIDs {
+	used := CallIDs{}
+	for _, it := range items {
+		if it.Call != nil {
+			used[it.Call.ID] = true
+		}
+	}
+	return used
+}
+
+// Unique is theirs, or a new id where that is empty or was used before.
+func (used CallIDs) Unique(theirs string) string {
+	id := theirs
+	for n := len(used) + 1; id == "" || used[id]; n++ {
+		id = fmt.Sprintf("call_%d", n)
+	}
+	used[id] = true
+	return id
+}
