@@ -45,7 +45,8 @@ type broker struct {
 	// The rest is the broker thread's own until done is closed.
 	listener int
 	log      denialLog
-	view     *view // nil until the first call is asked about
+	dropped  uint64 // capabilities that codeagent has and the command has not
+	view     *view  // nil until the first call is asked about
 	pipes    []waitingPipe
 	umask    int // codeagent's own, -1 until it is needed
 	socketWork
@@ -61,6 +62,7 @@ type brokerOptions struct {
 	mounts *mountPlan
 	// protection is what of the policy the broker holds.
 	protection protection
+	evidence   evidenceOptions
 	// session is what the brokers of all commands know together.
 	session *brokerSession
 	// inet: the filter lets the command have sockets of a network, which must not
@@ -131,6 +133,7 @@ func (b *broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0
 func (b *broker) run() {
 	defer close(b.done)
 	defer b.held.close()
+	b.dropped = heldCaps() &^ b.keep
 	err := becomeCommand(b.keep)
 	b.ready <- err
 	if err != nil {
@@ -265,7 +268,7 @@ func (b *broker) tellHidden(n *notification, call string, kind sandbox.DenialKin
 	}
 	path := b.view.hidden(int(n.tid), m)
 	if path != "" && !b.policy.JudgeWrite(path).Allowed {
-		b.log.add(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
+		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}
 }
 

@@ -3,68 +3,114 @@
 package linuxsandbox
 
 import (
-	"bytes"
 	"slices"
-	"strconv"
 
 	"codeagent/sandbox"
 )
 
-// maxDenials bounds how many different refusals of one command are kept; what
-// comes after is counted with none.
-const maxDenials = 1000
+// evidenceOptions say what a broker is to see beside what it does itself.
+type evidenceOptions struct {
+	level sandbox.EvidenceLevel
+	reach reach
+	// keeper is the process that the command's first one is a child of.
+	keeper int
+}
+
+// How much of one command is looked at. Beyond, less is known of it, and its
+// trace says so; what is enforced is the same.
+const (
+	// maxDenials bounds how many different refusals are kept.
+	maxDenials = 1000
+	// maxLooked bounds the refusals of which it is found out whether they
+	// mattered, and whose they were.
+	maxLooked = 20000
+	// maxSeen bounds the refusals that are answered here and not by Landlock.
+	maxSeen = 200000
+)
 
 // denialLog gathers what the broker refused, counting what is alike.
 type denialLog struct {
 	list []sandbox.Denial
+	tids []uint32 // of each one's thread
 	at   map[denialKey]int
+	seen int
+	lost bool
+	// order is the number of the latest denial or exit.
+	order int
 }
 
+// denialKey is what is alike in refusals that are counted together. One that
+// mattered is no more of one that did not.
 type denialKey struct {
 	kind                       sandbox.DenialKind
 	operation, target, program string
+	moot                       bool
 }
 
-// add takes up a refusal of the thread that n is from.
-func (l *denialLog) add(n *notification, d sandbox.Denial) {
-	d = described(n, d)
-	key := denialKey{d.Kind, d.Operation, d.Target, d.Program}
-	if i, ok := l.at[key]; ok {
-		l.list[i].Count++
+// sees reports whether calls are looked at that the kernel's layers refuse by
+// themselves.
+func (b *broker) sees() bool {
+	return (b.evidence.level == sandbox.EvidenceFull || b.evidence.level == "") && b.log.seen < maxSeen
+}
+
+// tired reports whether it is no longer found out whether refusals mattered.
+func (b *broker) tired() bool { return !b.sees() || b.log.seen >= maxLooked }
+
+// record takes up a refusal of the thread that n is from. A further one of
+// another process counts as that one's: what a program did about the latest
+// refusal says most about how it ended.
+func (b *broker) record(n *notification, d sandbox.Denial) {
+	l := &b.log
+	if l.seen++; l.seen > maxLooked {
+		l.lost = true
 		return
 	}
-	if len(l.list) == maxDenials {
+	key := denialKey{d.Kind, d.Operation, d.Target, programOf(int(n.tid)), d.Moot}
+	i, known := l.at[key]
+	switch {
+	case known && l.tids[i] == n.tid:
+		l.list[i].Count++
+		return
+	case !known && len(l.list) == maxDenials:
+		l.lost = true
+		return
+	}
+	l.order++
+	d = b.described(n, d)
+	d.Order = l.order
+	if known {
+		d.Count += l.list[i].Count
+		l.list[i], l.tids[i] = d, n.tid
 		return
 	}
 	if l.at == nil {
 		l.at = map[denialKey]int{}
 	}
 	l.at[key] = len(l.list)
-	l.list = append(l.list, d)
+	l.list, l.tids = append(l.list, d), append(l.tids, n.tid)
 }
 
 // described is d with what is known of the thread that n is from.
-func described(n *notification, d sandbox.Denial) sandbox.Denial {
+func (b *broker) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
 	d.Program, d.PID = programOf(int(n.tid)), processOf(int(n.tid))
+	d.Chain = chainOf(d.PID, b.evidence.keeper)
 	return d
 }
 
-// programOf is a thread's name, which its program may have chosen.
-func programOf(tid int) string {
-	comm, err := readSmall("/proc/" + strconv.Itoa(tid) + "/comm")
-	if err != nil {
-		return ""
-	}
-	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
-}
-
-// trace is what was seen; complete once the broker has ended. The broker is not
-// told of what Landlock alone refuses.
+// trace is what was seen; complete once the broker has ended.
 func (b *broker) trace() sandbox.Trace {
 	if b == nil {
 		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
 	}
 	<-b.done
-	return sandbox.Trace{Evidence: sandbox.EvidencePartial, Denials: slices.Clone(b.log.list)}
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(b.log.list)}
+	if b.log.lost {
+		t.Evidence = sandbox.EvidencePartial
+	}
+	switch level := b.evidence.level; {
+	case level == sandbox.EvidenceNothing, level == sandbox.EvidenceNetworkOnly && !b.log.lost:
+		t.Evidence = level
+	}
+	return t
 }

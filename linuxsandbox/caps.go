@@ -34,6 +34,16 @@ func dropCaps(keep uint64) error {
 	return keepCaps(keep)
 }
 
+// heldCaps are the capabilities of this thread, none where it cannot tell.
+func heldCaps() uint64 {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if unix.Capget(&head, &have[0]) != nil {
+		return 0
+	}
+	return uint64(have[0].Effective) | uint64(have[1].Effective)<<32
+}
+
 // keepCaps is dropCaps for a thread that will never execute a program, which is
 // all that the bounding set is about. It saves forty calls.
 func keepCaps(keep uint64) error {

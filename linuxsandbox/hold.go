@@ -194,7 +194,7 @@ func (b *broker) ask() {
 		if i >= 0 {
 			h.questions[i].left = false
 		} else {
-			h.put(&question{key: c.key, shown: shown}, described(&c.n, c.denials[0]))
+			h.put(&question{key: c.key, shown: shown}, b.described(&c.n, c.denials[0]))
 		}
 		return false
 	})

@@ -97,7 +97,7 @@ func (b *broker) deny(c *heldCall) {
 		return // the caller is gone: nothing was refused
 	}
 	for _, d := range c.denials {
-		b.log.add(&c.n, d)
+		b.record(&c.n, d)
 	}
 	_ = c.n.answer(b.listener, failed(c.errno))
 }

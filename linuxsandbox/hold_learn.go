@@ -29,7 +29,7 @@ func (b *broker) learn(n *notification, pins []pin, d sandbox.Denial) bool {
 	if l.learner == nil || slices.Contains(l.asked, key) || !b.askable(&d) || aboutFile(d.Kind) && !b.learnable(n, d.Target, pins) {
 		return false
 	}
-	grant, yes := l.learner.Learn(described(n, d))
+	grant, yes := l.learner.Learn(b.described(n, d))
 	if !yes {
 		return false
 	}

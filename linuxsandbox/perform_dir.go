@@ -24,22 +24,23 @@ func (b *broker) entry(n *notification, c *fileCall) reply {
 	s, err := b.spot(n, m)
 	if err != nil {
 		b.tellHidden(n, c.name, sandbox.KindWrite, m, err)
-		return unresolved(err)
+		return b.unfound(n, c.name, m, err)
 	}
 	defer s.close()
 	folder := c.kind == kindMkdir || c.kind == kindRmdir || c.kind == kindUnlink && c.flags(n)&unix.AT_REMOVEDIR != 0
-	if s.odd() || s.slash && !folder || !b.protection.brokered(s.full()) {
+	who := b.whoseEntry(s)
+	if s.odd() || s.slash && !folder || who == kernels {
 		return proceed
 	}
 	switch c.kind {
 	case kindRmdir, kindUnlink:
-		return b.remove(n, c, s)
+		return b.remove(n, c, s, who)
 	}
-	return b.add(n, c, s, text)
+	return b.add(n, c, s, text, who)
 }
 
 // remove takes an entry away.
-func (b *broker) remove(n *notification, c *fileCall, s spot) reply {
+func (b *broker) remove(n *notification, c *fileCall, s spot, who whose) reply {
 	flags := 0
 	if c.kind == kindRmdir {
 		flags = unix.AT_REMOVEDIR
@@ -52,6 +53,9 @@ func (b *broker) remove(n *notification, c *fileCall, s spot) reply {
 	if err != nil {
 		return failed(errnoOf(err))
 	}
+	if who == nobodys {
+		return b.refuseRemoval(n, c.name, s, &st, flags)
+	}
 	if d := b.refusesEntry(n, s, &st, false); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
@@ -61,14 +65,17 @@ func (b *broker) remove(n *notification, c *fileCall, s spot) reply {
 	if err = unix.Unlinkat(s.dir, s.last, flags); err == nil {
 		b.session.own.removed(&st)
 	}
-	return failed(errnoOf(err))
+	return b.performed(n, c.name, s.full(), err)
 }
 
 // add makes an entry. What is there already is told before what is protected, as
 // mkdir -p needs it.
-func (b *broker) add(n *notification, c *fileCall, s spot, text string) reply {
+func (b *broker) add(n *notification, c *fileCall, s spot, text string, who whose) reply {
 	if _, err := s.stat(); err == nil {
 		return failed(unix.EEXIST)
+	}
+	if who == nobodys {
+		return b.refuseNew(n, c.name, s, b.lacksNode(n, c))
 	}
 	d := b.refusesPath(n, s.full())
 	if d == nil && c.kind == kindSymlink && b.protection.leads(s.full()) {
@@ -81,7 +88,7 @@ func (b *broker) add(n *notification, c *fileCall, s spot, text string) reply {
 	if err == nil {
 		b.made(s)
 	}
-	return failed(errnoOf(err))
+	return b.performed(n, c.name, s.full(), err)
 }
 
 func (b *broker) make(n *notification, c *fileCall, s spot, text string) error {
@@ -115,6 +122,14 @@ func makeNode(s spot, kind, mode uint32) error {
 		return unix.EPERM // nothing needs device nodes
 	}
 	return unix.EINVAL
+}
+
+// lacksNode asks for what making a device takes.
+func (b *broker) lacksNode(n *notification, c *fileCall) lack {
+	if kind := c.flags(n) & unix.S_IFMT; c.kind == kindMknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
+		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
+	}
+	return lack{}
 }
 
 // stat looks at the entry itself.

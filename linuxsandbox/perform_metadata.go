@@ -38,20 +38,20 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH) // nobody is left to read it
 	}
-	d := b.judge(n, fd, &st)
-	switch {
-	case d != nil:
-		if b.keep == 0 && int(st.Uid) != unix.Geteuid() {
-			d.Moot, d.MootReason = true, "the file is another user's"
-		}
-	case do.refused(&st):
-		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: b.view.policyPath(fd)}
-	default:
-		return failed(errnoOf(do.perform(fd, &st)))
+	path, d := b.view.policyPath(fd), b.judge(n, fd, &st)
+	if d == nil && do.refused(&st) {
+		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
+	}
+	if d == nil {
+		return b.performed(n, c.name, path, do.perform(fd, &st))
+	}
+	errno := unix.EPERM
+	if !d.Moot {
+		errno = b.weigh(d, b.lacksChange(do, fd, path, &st), errno)
 	}
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
-	return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{{fd: fd}}})
+	return b.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.path}}})
 }
 
 // unread answers a call whose file could not be found or read. That is mostly
@@ -59,7 +59,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := errnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
-		b.log.add(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: "EPERM"})
+		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: "EPERM"})
 		return unix.EPERM
 	}
 	return errno
@@ -248,6 +248,12 @@ func (do *changing) refused(st *unix.Stat_t) bool {
 // accessList is a change of a POSIX access list. It is answered as on a file
 // system that has none: cp and tar then fall back to the mode.
 func (do *changing) accessList() bool { return strings.HasPrefix(do.attr, "system.posix_acl_") }
+
+// touches reports a change of times to now, or of none.
+func (do *changing) touches() bool {
+	now := func(t unix.Timespec) bool { return t.Nsec == unix.UTIME_NOW || t.Nsec == unix.UTIME_OMIT }
+	return now(do.times[0]) && now(do.times[1])
+}
 
 // perform does the change to the broker's own reference.
 func (do *changing) perform(fd int, st *unix.Stat_t) error {

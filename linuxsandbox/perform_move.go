@@ -20,6 +20,8 @@ type moving struct {
 	there        bool
 	flags        uint32
 	fromIn, toIn bool // brokered
+	// fromWhose and toWhose are who decides about each end.
+	fromWhose, toWhose whose
 }
 
 // rename answers rename, renameat and renameat2.
@@ -37,43 +39,72 @@ func (b *broker) rename(n *notification, c *fileCall) reply {
 		return unresolved(err)
 	}
 	if m.from, err = b.spot(n, one); err != nil {
-		return unresolved(err)
+		return b.unfound(n, c.name, one, err)
 	}
 	defer m.from.close()
 	if m.to, err = b.spot(n, two); err != nil {
-		return unresolved(err)
+		return b.unfound(n, c.name, two, err)
 	}
 	defer m.to.close()
-	m.fromIn, m.toIn = b.protection.brokered(m.from.full()), b.protection.brokered(m.to.full())
+	m.fromWhose, m.toWhose = b.whoseEntry(m.from), b.whoseEntry(m.to)
+	m.fromIn, m.toIn = m.fromWhose == brokers, m.toWhose == brokers
 	switch {
-	case m.from.odd() || m.to.odd() || !m.fromIn && !m.toIn:
+	case m.from.odd() || m.to.odd():
+		return proceed
+	case m.fromWhose == nobodys || m.toWhose == nobodys:
+		return b.refuseMove(n, c, m)
+	case !m.fromIn && !m.toIn:
 		return proceed
 	case !b.protection.writable(m.from.full()) || !b.protection.writable(m.to.full()):
 		return proceed // Landlock wants a right at both ends
 	}
-	if m.old, err = m.from.stat(); err != nil {
-		return failed(errnoOf(err))
-	}
-	m.over, err = m.to.stat()
-	if m.there = err == nil; !m.there && err != unix.ENOENT {
-		return failed(errnoOf(err))
+	if errno := m.look(); errno != 0 {
+		return failed(errno)
 	}
 	return b.renameJudged(n, c, m)
 }
 
-func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
-	exchange := m.flags&unix.RENAME_EXCHANGE != 0
-	folder := isFolder(&m.old) || exchange && m.there && isFolder(&m.over)
-	switch {
+// look finds out what stands at both ends.
+func (m *moving) look() unix.Errno {
+	var err error
+	if m.old, err = m.from.stat(); err != nil {
+		return errnoOf(err)
+	}
+	m.over, err = m.to.stat()
+	if m.there = err == nil; !m.there && err != unix.ENOENT {
+		return errnoOf(err)
+	}
+	return 0
+}
+
+func (m *moving) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
+
+// folder reports whether a folder gets another name.
+func (m *moving) folder() bool {
+	return isFolder(&m.old) || m.exchange() && m.there && isFolder(&m.over)
+}
+
+// settled reports what a rename comes to that depends on what is there alone.
+func (m *moving) settled() (errno unix.Errno, is bool) {
+	switch exchange := m.exchange(); {
 	case exchange && !m.there:
-		return failed(unix.ENOENT)
+		return unix.ENOENT, true
 	case m.flags == unix.RENAME_NOREPLACE && m.there:
-		return failed(unix.EEXIST)
+		return unix.EEXIST, true
 	case !isFolder(&m.old) && (m.from.slash || m.to.slash && !exchange), exchange && m.to.slash && !isFolder(&m.over):
-		return failed(unix.ENOTDIR)
-	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !folder && !exchange:
-		return reply{} // two names of one file: nothing is to be done
-	case folder && m.fromIn != m.toIn && (m.toIn || exchange):
+		return unix.ENOTDIR, true
+	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !m.folder() && !exchange:
+		return 0, true // two names of one file: nothing is to be done
+	}
+	return 0, false
+}
+
+func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
+	exchange := m.exchange()
+	if errno, is := m.settled(); is {
+		return failed(errno)
+	}
+	if m.folder() && m.fromIn != m.toIn && (m.toIn || exchange) {
 		// What a folder holds that was filled outside of a brokered root nobody
 		// has judged: mv copies then, one file after the other.
 		return failed(unix.EXDEV)
@@ -92,7 +123,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		})
 	}
 	if err != nil {
-		return failed(errnoOf(err))
+		return b.performed(n, c.name, m.to.full(), err)
 	}
 	if m.there && !exchange {
 		b.session.own.removed(&m.over)
@@ -154,7 +185,7 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	one.itself = one.path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := b.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if err != nil {
-		return unresolved(err)
+		return b.unfound(n, c.name, one, err)
 	}
 	defer t.close()
 	if t.spot.slash && !(t.fd >= 0 && isFolder(&t.st)) {
@@ -162,10 +193,16 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	}
 	to, err := b.spot(n, two)
 	if err != nil {
-		return unresolved(err)
+		return b.unfound(n, c.name, two, err)
 	}
 	defer to.close()
-	if to.odd() || to.slash || !b.protection.brokered(t.path) && !b.protection.brokered(to.full()) {
+	from, into := b.whoseFile(t), b.whoseEntry(to)
+	switch {
+	case to.odd() || to.slash:
+		return proceed
+	case from == nobodys || into == nobodys:
+		return b.refuseLink(n, c, t, to, from, into)
+	case from != brokers && into != brokers:
 		return proceed
 	}
 	if t.fd < 0 {
@@ -193,7 +230,7 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 		})
 	}
 	if err != nil {
-		return failed(errnoOf(err))
+		return b.performed(n, c.name, to.full(), err)
 	}
 	b.made(to)
 	return reply{}

@@ -110,7 +110,7 @@ func (b *broker) openJudged(n *notification, o *opening) reply {
 		t, err := b.openTarget(n, o, follow)
 		if err != nil {
 			b.tellHidden(n, o.call, sandbox.KindWrite, o.name, err)
-			return unresolved(err)
+			return b.unfound(n, o.call, o.name, err)
 		}
 		a, again := b.openThis(n, o, t, exclusive)
 		t.close()
@@ -130,16 +130,17 @@ func (b *broker) openTarget(n *notification, o *opening, follow bool) (*target, 
 
 // openThis opens the target. again: it is not what it was any more.
 func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
-	if !b.protection.brokered(t.path) {
-		return proceed, false
-	}
+	who := b.whoseFile(t)
 	// The kernel refuses these before any look at rights.
-	if t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+	if who == kernels || t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return proceed, false
 	}
 	if t.fd < 0 {
-		if o.flags&unix.O_CREAT == 0 {
+		switch {
+		case o.flags&unix.O_CREAT == 0:
 			return failed(unix.ENOENT), false
+		case who == nobodys:
+			return b.refuseNew(n, o.call, t.spot, lack{}), false
 		}
 		return b.openNew(n, o, t, exclusive)
 	}
@@ -158,6 +159,10 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return failed(unix.ENXIO), false
 	case kind == unix.S_IFIFO && b.held.opens(t.path):
 		return failed(unix.EACCES), false // a program of the host may listen to it
+	case who == nobodys && o.access()&unix.W_OK == 0:
+		return proceed, false // it is there, and only to be read
+	case who == nobodys:
+		return b.refuseFile(n, o.call, t, o.access()), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return proceed, false // a device: Landlock refuses it
 	case kernelFile(t.fd):
@@ -184,7 +189,7 @@ func (b *broker) openOld(n *notification, o *opening, t *target) reply {
 		return b.wait(pipe)
 	}
 	if err != nil {
-		return failed(errnoOf(err))
+		return b.performed(n, o.call, t.path, err)
 	}
 	defer unix.Close(fd)
 	if waits {
@@ -206,7 +211,7 @@ func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool)
 		return reply{}, true
 	}
 	if err != nil {
-		return failed(errnoOf(err)), false
+		return b.performed(n, o.call, t.path, err), false
 	}
 	defer unix.Close(fd)
 	b.made(t.spot)
@@ -221,23 +226,26 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 	o.name.noFollow = o.flags&unix.O_NOFOLLOW != 0
 	dir, err := b.open(n, o.name)
 	if err != nil {
-		return unresolved(err)
+		return b.unfound(n, o.call, o.name, err)
 	}
 	path := b.view.policyPath(dir)
 	if b.held.opens(path) {
 		dir = b.asHost(dir, path)
 	}
 	defer unix.Close(dir)
-	if !b.protection.brokered(path + "/-") {
+	switch b.whoseEntry(spot{dir: dir, last: "-", path: path}) {
+	case kernels:
 		return proceed
+	case nobodys:
+		return b.refuseTemporary(n, o, dir, path)
 	}
 	if d := b.refusesPath(n, path); d != nil {
-		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir}}})
+		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.path}}})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
 	fd, err := b.create(n, dir, ".", flags, o.mode)
 	if err != nil {
-		return failed(errnoOf(err))
+		return b.performed(n, o.call, path, err)
 	}
 	defer unix.Close(fd)
 	return n.give(b.listener, fd, o.cloexec())
@@ -252,18 +260,23 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	size := int64(n.args[c.arg])
 	t, err := b.target(n, m, true)
 	if err != nil {
-		return unresolved(err)
+		return b.unfound(n, c.name, m, err)
 	}
 	defer t.close()
+	who := b.whoseFile(t)
 	switch {
-	case !b.protection.brokered(t.path), t.spot.slash, t.spot.odd():
+	case t.spot.slash, t.spot.odd():
 		return proceed
 	case t.fd < 0:
 		return failed(unix.ENOENT)
+	case who == kernels:
+		return proceed
 	case t.st.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return failed(unix.EISDIR)
 	case t.st.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return failed(unix.EINVAL)
+	case who == nobodys:
+		return b.refuseFile(n, c.name, t, unix.W_OK)
 	case kernelFile(t.fd):
 		return proceed
 	}
@@ -278,10 +291,26 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return failed(errnoOf(err))
+		return b.performed(n, c.name, t.path, err)
 	}
 	defer unix.Close(fd)
 	return failed(errnoOf(unix.Ftruncate(fd, size)))
+}
+
+// access is what access(2) would be asked for before the open of a file that is
+// there.
+func (o *opening) access() uint32 {
+	mode := uint32(unix.R_OK | unix.W_OK)
+	switch o.flags & unix.O_ACCMODE {
+	case unix.O_RDONLY:
+		mode = unix.R_OK
+	case unix.O_WRONLY:
+		mode = unix.W_OK
+	}
+	if o.flags&unix.O_TRUNC != 0 {
+		mode |= unix.W_OK
+	}
+	return mode
 }
 
 func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }

@@ -86,7 +86,7 @@ func socketCallName(n *notification) string {
 
 // refuseSocket records a refusal and answers it.
 func (b *broker) refuseSocket(n *notification, kind sandbox.DenialKind, target string) unix.Errno {
-	b.log.add(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
+	b.record(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
 	return unix.EPERM
 }
 

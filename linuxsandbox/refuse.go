@@ -15,8 +15,7 @@ type refusal struct {
 	also  *sandbox.Denial
 	call  string
 	errno unix.Errno
-	// pins are what the call is about, denial's first. They are open only until
-	// refuse returns.
+	// pins are what the call is about. They are open only until refuse returns.
 	pins []pin
 }
 
@@ -25,6 +24,8 @@ type refusal struct {
 type pin struct {
 	fd   int
 	name string
+	// path is what it is called in the policy, asked what the call names it.
+	path, asked string
 }
 
 // refuse answers a refusal, after whoever may grant it was asked (hold.go), or
@@ -34,7 +35,7 @@ func (b *broker) refuse(n *notification, r refusal) reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
 		if d != nil {
-			d.Operation, d.Errno = r.call, unix.ErrnoName(r.errno)
+			d.Operation, d.Errno, d.Requested = r.call, unix.ErrnoName(r.errno), r.asked(d.Target)
 			denials = append(denials, *d)
 		}
 	}
@@ -45,18 +46,28 @@ func (b *broker) refuse(n *notification, r refusal) reply {
 		return reply{given: true}
 	}
 	for _, d := range denials {
-		b.log.add(n, d)
+		b.record(n, d)
 	}
 	return failed(r.errno)
 }
 
+// asked is how the call names target, where it does so otherwise.
+func (r *refusal) asked(target string) string {
+	for _, p := range r.pins {
+		if p.path == target && p.asked != target {
+			return p.asked
+		}
+	}
+	return ""
+}
+
 // pin is what s stands for.
-func (s spot) pin() pin { return pin{fd: s.dir, name: s.last} }
+func (s spot) pin() pin { return pin{fd: s.dir, name: s.last, path: s.full(), asked: s.asked} }
 
 // pin is the file that is there, or the entry to be made.
 func (t *target) pin() pin {
 	if t.fd >= 0 {
-		return pin{fd: t.fd}
+		return pin{fd: t.fd, path: t.path, asked: t.spot.asked}
 	}
 	return t.spot.pin()
 }

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -79,6 +80,24 @@ func (m name) base(tid int) (int, error) {
 		err = unix.EBADF
 	}
 	return fd, err
+}
+
+// written is the path that m has word by word, "" when it has none. It is for
+// telling of what was not found, never for deciding.
+func (m name) written(tid int) string {
+	path := m.path
+	if m.itself || path == "" {
+		return ""
+	}
+	if path[0] != '/' {
+		base, err := m.base(tid)
+		if err != nil {
+			return ""
+		}
+		path = pathOf(base) + "/" + path
+		unix.Close(base)
+	}
+	return filepath.Clean(path)
 }
 
 // openProc opens what one of a thread's links in /proc leads to.

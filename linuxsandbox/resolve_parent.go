@@ -21,6 +21,8 @@ type spot struct {
 	// path is what the folder is called in the policy. It does not begin with a
 	// slash when it has no name there.
 	path string
+	// asked is the name as the call has it.
+	asked string
 }
 
 // odd reports a name that is no entry of the folder: "/", ".", "..". Whatever is
@@ -48,7 +50,9 @@ func (b *broker) spot(n *notification, m name) (spot, error) {
 	if err != nil {
 		return spot{}, err
 	}
-	return b.spotIn(dir, last, slash), nil
+	s := b.spotIn(dir, last, slash)
+	s.asked = m.path
+	return s, nil
 }
 
 // spotIn is the name last in the open folder dir.
@@ -97,11 +101,13 @@ func (t *target) close() {
 // target finds what m means, through links in the last place if follow is set.
 // A link that leads to nothing is followed too.
 func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
+	asked := m.path
 	for range maxLinks + 1 {
 		s, err := b.spot(n, m)
 		if err != nil {
 			return nil, err
 		}
+		s.asked = asked
 		t := &target{fd: -1, spot: s}
 		err = b.lookup(n, t, m, follow)
 		if err == unix.ENOENT && !s.odd() {

@@ -30,7 +30,7 @@ func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint
 	case m.path == "":
 		return nil, unix.ENOENT
 	}
-	absolute := strings.HasPrefix(m.path, "/")
+	asked, absolute := m.path, strings.HasPrefix(m.path, "/")
 	start := name{dir: m.dir, itself: true}
 	if absolute && resolve&unix.RESOLVE_BENEATH != 0 {
 		return nil, unix.EXDEV
@@ -50,7 +50,11 @@ func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint
 	if b.view.own && resolve&(scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
-	return b.scopedWalk(base, m.path, follow, resolve)
+	t, err := b.scopedWalk(base, m.path, follow, resolve)
+	if err == nil {
+		t.spot.asked = asked
+	}
+	return t, err
 }
 
 func (b *broker) scopedWalk(base int, path string, follow bool, resolve uint64) (*target, error) {

@@ -154,7 +154,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 	}
 	proc.keeper = k
 	stop := context.AfterFunc(ctx, proc.Kill)
-	err = proc.handshake(ctx, spec)
+	err = proc.handshake(ctx, spec, cmd)
 	if err != nil {
 		stop()
 		k.close()
@@ -281,7 +281,7 @@ func aboveFiles(fd int, files []uintptr) (int, error) {
 // is sent ahead, right behind the Spec: the keeper reads it only after its
 // self-test, and codeagent need not be ready by then: what the filter asks waits
 // for the broker.
-func (p *process) handshake(ctx context.Context, spec Spec) error {
+func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command) error {
 	k := p.keeper
 	err := k.sendSpec(ctx, spec)
 	if err != nil {
@@ -290,7 +290,8 @@ func (p *process) handshake(ctx context.Context, spec Spec) error {
 	if spec.Ask {
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
-			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
+			evidence: evidenceOptions{level: cmd.Evidence, reach: planReach(spec.Rules, spec.Mounts), keeper: k.pid},
+			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx,
 		}
 		if p.broker, err = newBroker(o); err != nil {

@@ -112,19 +112,7 @@ func (v *view) policyPath(fd int) string {
 // folder of its own in that place; "" when there is none. It is for telling what
 // was missed, not for deciding: the path is taken word by word.
 func (v *view) hidden(tid int, m name) string {
-	path := m.path
-	if m.itself || path == "" {
-		return ""
-	}
-	if path[0] != '/' {
-		base, err := m.base(tid)
-		if err != nil {
-			return ""
-		}
-		path = pathOf(base) + "/" + path
-		unix.Close(base)
-	}
-	path = filepath.Clean(path)
+	path := m.written(tid)
 	for _, p := range v.places {
 		if p.policy == p.dir || path == p.dir || !sandbox.Covers(p.dir, path) {
 			continue

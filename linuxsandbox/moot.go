@@ -1,0 +1,182 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A refusal did not matter when the user could not have done the same without a
+// sandbox. The broker's thread has the user and the rights of the command, so it
+// can ask the kernel.
+//
+// Root outside of the sandbox has capabilities that its commands have not. What
+// fails for want of one would have passed there, so that is no matter of the
+// user's own permissions.
+
+// lack is a right that the user of a command does not have by themselves: what a
+// call is told for it, and the capabilities of which one makes up for it.
+type lack struct {
+	errno unix.Errno
+	caps  uint64
+	// owner is whose file it is.
+	owner uint32
+}
+
+// firstLack is the one that the kernel would tell.
+func firstLack(list ...lack) lack {
+	for _, l := range list {
+		if l.errno != 0 {
+			return l
+		}
+	}
+	return lack{}
+}
+
+const (
+	capsAccess = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	capsOwner  = 1 << unix.CAP_FOWNER
+)
+
+// lacksAccess asks for rights as access(2) does, to the open file that is called
+// path in the policy.
+func (b *broker) lacksAccess(fd int, path string, mode uint32) lack {
+	if b.tired() {
+		return lack{}
+	}
+	// The command's own mounts are read-only, or show something else. How it would
+	// be without them the host's file tells; in /proc the host's is another process.
+	if b.mounts != nil && !sandbox.Covers(procDir, path) {
+		if host, err := openRoot(path); err == nil {
+			defer unix.Close(host)
+			fd = host
+		}
+	}
+	err := unix.Faccessat2(fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == nil {
+		return lack{}
+	}
+	l := lack{errno: errnoOf(err)}
+	var st unix.Stat_t
+	if l.errno == unix.EACCES && unix.Fstat(fd, &st) == nil {
+		l.caps, l.owner = capsAccess, st.Uid
+	}
+	return l
+}
+
+// wants is l, unless a capability that the command has makes up for it.
+func (b *broker) wants(l lack) lack {
+	if l.caps&b.keep != 0 {
+		return lack{}
+	}
+	return l
+}
+
+// lacksOwner asks for what only the owner of a file may.
+func (b *broker) lacksOwner(st *unix.Stat_t) lack {
+	if int(st.Uid) == unix.Geteuid() {
+		return lack{}
+	}
+	return b.wants(lack{errno: unix.EPERM, caps: capsOwner, owner: st.Uid})
+}
+
+// lacksEntry asks for the right to make, and where old is set to remove, the
+// entry s.
+func (b *broker) lacksEntry(s spot, old *unix.Stat_t) lack {
+	if l := b.lacksAccess(s.dir, s.path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
+		return l
+	}
+	var dir unix.Stat_t
+	if unix.Fstat(s.dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
+		return lack{}
+	}
+	return b.lacksOwner(old) // as in /tmp
+}
+
+// lacksSource asks for the right to give a file another name, as kernels do that
+// protect hard links (sysctl fs.protected_hardlinks, set nearly everywhere).
+func (b *broker) lacksSource(t *target) lack {
+	l := b.lacksOwner(&t.st)
+	if l.errno != 0 && t.st.Mode&unix.S_IFMT == unix.S_IFREG && b.lacksAccess(t.fd, t.path, unix.R_OK|unix.W_OK).errno == 0 {
+		return lack{}
+	}
+	return l
+}
+
+// lacksChange asks for what changing metadata takes of the user.
+func (b *broker) lacksChange(do *changing, fd int, path string, st *unix.Stat_t) lack {
+	switch do.change {
+	case changeMode:
+		return b.lacksOwner(st)
+	case changeOwner:
+		return b.lacksGiving(do, st)
+	case changeTimes, changeTimeval, changeUtime:
+		l := b.lacksOwner(st)
+		if l.errno != 0 && do.touches() {
+			l = b.lacksAccess(fd, path, unix.W_OK)
+		}
+		return l
+	}
+	if do.refused(st) {
+		return lack{errno: unix.EPERM, caps: 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETFCAP}
+	}
+	return b.lacksAccess(fd, path, unix.W_OK)
+}
+
+// lacksGiving asks for what giving a file to another user or group takes.
+func (b *broker) lacksGiving(do *changing, st *unix.Stat_t) lack {
+	if do.uid >= 0 && do.uid != int(st.Uid) || do.gid >= 0 && do.gid != int(st.Gid) && !ownGroup(do.gid) {
+		return b.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
+	}
+	return b.lacksOwner(st)
+}
+
+func ownGroup(gid int) bool {
+	if gid == unix.Getegid() {
+		return true
+	}
+	groups, err := unix.Getgroups()
+	for _, g := range groups {
+		if err == nil && g == gid {
+			return true
+		}
+	}
+	return false
+}
+
+// weigh notes on d what the user lacks besides, and returns the errno to answer.
+func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
+	switch {
+	case l.errno == 0:
+		return errno
+	case l.caps&b.dropped == 0:
+		d.Moot, d.MootReason = true, "the user's own permissions refuse it too"
+		if l.errno == unix.EROFS {
+			d.MootReason = "the file system is read-only"
+		}
+	// A write root that is another user's keeps these capabilities (fileCaps).
+	case l.owner == 0 || l.caps&fileCaps == 0:
+		if d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata {
+			d.Kind = sandbox.KindCapability
+		}
+	}
+	return l.errno
+}
+
+// performed answers a call that the broker has done, or tried to. Where root would
+// have been let, the capability that was dropped is the reason.
+func (b *broker) performed(n *notification, call, path string, err error) reply {
+	errno := errnoOf(err)
+	if errno != unix.EPERM && errno != unix.EACCES || b.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
+		return failed(errno)
+	}
+	b.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
+	return failed(errno)
+}
+
+// rootsCaps are those that let root do with files what others cannot.
+const rootsCaps = capsAccess | capsOwner | 1<<unix.CAP_CHOWN | 1<<unix.CAP_MKNOD | 1<<unix.CAP_FSETID

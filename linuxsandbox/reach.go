@@ -1,0 +1,94 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Whatever the policy and the kernel's layers both refuse, the broker answers
+// itself, although the call could proceed into that refusal: so it is known what
+// was refused, to whom, and whether it mattered. What is enforced is the same
+// either way; TestReplicaOfLandlock holds the two answers together.
+
+// reach is the pure replica of the ruleset that confines a command: what it may
+// change by itself.
+type reach struct {
+	// roots are written with all that is below, files only themselves.
+	roots, files []string
+}
+
+// planReach reads the replica off the rules that a keeper enforces.
+func planReach(rules []Rule, mounts *mountPlan) reach {
+	var r reach
+	for _, rule := range rules {
+		switch rule.Access {
+		case AccessWrite:
+			r.roots = append(r.roots, rule.Path)
+		case AccessDevice:
+			r.files = append(r.files, rule.Path)
+		}
+	}
+	if mounts != nil && mounts.Memory {
+		r.roots = append(r.roots, shmDir)
+	}
+	if mounts != nil && mounts.Terminals {
+		r.files = append(r.files, ptsDir, ptmx)
+	}
+	return r
+}
+
+// file reports whether Landlock lets the file at path be written.
+func (r *reach) file(path string) bool { return coveredBy(r.roots, path) || coveredBy(r.files, path) }
+
+// entries reports whether Landlock lets entries of the folder change.
+func (r *reach) entries(folder string) bool { return coveredBy(r.roots, folder) }
+
+// whose says who decides about a change of files.
+type whose int
+
+const (
+	// kernels: the call may proceed. It is let by Landlock, or refused unseen.
+	kernels whose = iota
+	// brokers: it lies in a brokered root (protect.go).
+	brokers
+	// nobodys: nothing lets it happen. The broker refuses it.
+	nobodys
+)
+
+// whoseFile says who decides about the content of what t has found.
+func (b *broker) whoseFile(t *target) whose {
+	switch {
+	case t.fd < 0:
+		return b.whoseEntry(t.spot)
+	case b.protection.brokered(t.path):
+		return brokers
+	// A file without a name may be one that no folder ever held (memfd), which
+	// Landlock leaves alone.
+	case !strings.HasPrefix(t.path, "/"), t.st.Nlink == 0, b.evidence.reach.file(t.path), !b.sees():
+		return kernels
+	}
+	return nobodys
+}
+
+// whoseEntry says who decides about making, removing or replacing an entry.
+func (b *broker) whoseEntry(s spot) whose {
+	switch {
+	case b.protection.brokered(s.full()):
+		return brokers
+	case !strings.HasPrefix(s.path, "/"), b.evidence.reach.entries(s.path), !b.sees():
+		return kernels
+	}
+	return nobodys
+}
+
+// denial is the refusal of a change at path, which nothing lets happen.
+func (b *broker) denial(path string) *sandbox.Denial {
+	kind := sandbox.KindWrite
+	if judged := b.policy.JudgeWrite(path); !judged.Allowed {
+		kind = judged.Kind
+	}
+	return &sandbox.Denial{Kind: kind, Target: path}
+}
