@@ -33,6 +33,7 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 
 	fmt.Fprintln(w)
 	describeLayers(w, box.enforcement)
+	box.describeEvidence(w)
 	failed, err := box.tryAll(ctx, w)
 	if err != nil {
 		return err

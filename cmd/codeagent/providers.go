@@ -140,5 +140,10 @@ func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) 
 	if home := b.s.env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
 		outside = filepath.Join(home, outsideName)
 	}
-	return tour.Start(ctx, tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended})
+	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended}
+	if attended {
+		o.NotHeld = b.networkNotHeld()
+		o.Held = o.NotHeld == ""
+	}
+	return tour.Start(ctx, o)
 }

@@ -142,12 +142,15 @@ func (s *scene) next() scripted.Reply {
 	if _, ok := s.results[stepEdit]; !ok {
 		return s.edit(look)
 	}
-	write := s.outcome(stepWrite, writeDone)
-	if write == notYet {
+	write, ask := s.outcome(stepWrite, writeDone), s.outcome(stepAsk, writeDone)
+	switch {
+	case s.options.Held && ask == notYet:
+		return s.askFirst()
+	case s.options.Held:
+		// It was asked for before it was tried.
+	case write == notYet:
 		return s.write()
-	}
-	ask := s.outcome(stepAsk, writeDone)
-	if ask == notYet && write == refused {
+	case write == refused && ask == notYet:
 		return s.ask()
 	}
 	if _, ok := s.results[stepReach]; !ok && s.Tour.reach != "" {
@@ -195,13 +198,17 @@ func (s *scene) writeCommand() string {
 	return `echo "` + outsideText + `" > ` + out + ` && echo "written: $(wc -c < ` + out + `) bytes"`
 }
 
-func (s *scene) write() scripted.Reply {
-	text := "The file is there: this folder may be written.\n\n"
+// edited says in words how the edit ended.
+func (s *scene) edited() string {
 	if !exists(s.file) {
-		text = "The file was not made, and I go on without it.\n\n"
+		return "The file was not made, and I go on without it.\n\n"
 	}
+	return "The file is there: this folder may be written.\n\n"
+}
+
+func (s *scene) write() scripted.Reply {
 	return s.call(stepWrite, "shell",
-		text+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
+		s.edited()+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
 		map[string]any{"command": s.writeCommand()})
 }
 
@@ -216,23 +223,45 @@ func (s *scene) ask() scripted.Reply {
 	} else {
 		text += " Nobody is here to answer, so this will stay refused."
 	}
+	return s.asking(text, "The tour shows how one refused path is granted: this writes one line to one new file, and nothing else.")
+}
+
+// askFirst asks for the write before it is tried.
+func (s *scene) askFirst() scripted.Reply {
+	return s.asking(s.edited()+"Next I need what I may not do: write to `"+s.outside+"`, which lies outside of this folder. So I ask before I try, for that one path and nothing else, and say why. The answer is yours: allow it, or say no; both are fine.",
+		"The tour shows how one path is granted: this writes one line to one new file, and nothing else.")
+}
+
+// asking is the write with the request for the one path that it needs.
+func (s *scene) asking(text, why string) scripted.Reply {
 	return s.call(stepAsk, "shell", text, map[string]any{
 		"command":                s.writeCommand(),
 		"sandbox_permissions":    "with_additional_permissions",
 		"additional_permissions": map[string]any{"write": []string{s.outside}},
-		"justification":          "The tour shows how one refused path is granted: this writes one line to one new file, and nothing else.",
+		"justification":          why,
 	})
 }
 
 func (s *scene) knock(write, ask outcome) scripted.Reply {
-	return s.call(stepReach, "shell",
-		written(write, ask)+"\n\nLast, the network. At "+s.door.Addr+" waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it.",
-		map[string]any{"command": s.Tour.reach})
+	text := written(write, ask) + "\n\nLast, the network. At " + s.door.Addr + " waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
+	switch {
+	case s.options.Held:
+		text += "\n\nThis time I do not ask first. The sandbox refuses the connection, but you are here, so the command need not fail: it stands still in the middle and waits for your answer. With a yes that one address opens and the same command goes on; with a no it gets the refusal."
+	case s.options.Attended && s.options.NotHeld != "":
+		text += "\n\nWhere it can be done, a refused call waits while you are asked. Not here: " + s.options.NotHeld + ". So it fails at once."
+	}
+	return s.call(stepReach, "shell", text, map[string]any{"command": s.Tour.reach})
 }
 
 // written says in words how the write outside ended.
 func written(write, ask outcome) string {
 	switch {
+	case write == notYet && ask == passed:
+		return "It succeeded: for this command that one path was open, and nothing else."
+	case write == notYet && ask == declined:
+		return "The answer was no, so the command did not run and the file stays unwritten. I carry on without it."
+	case write == notYet:
+		return "It did not succeed, so I carry on without it."
 	case write == passed:
 		return "That was not refused: the policy in force allows it, or nothing is enforced here. `codeagent doctor` tells which."
 	case write == declined:
@@ -250,9 +279,16 @@ func written(write, ask outcome) string {
 // reached says in words how the network call ended.
 func (s *scene) reached() (string, string) {
 	result, tried := s.results[stepReach]
+	opened, closed := strings.Contains(result, "the user opened for it"), strings.Contains(result, "did not open")
 	switch {
 	case !tried:
 		return "The network call I skip: none of the programs that could make it is installed here.", "skipped"
+	case opened && strings.Contains(result, strings.TrimSpace(greeting)):
+		return "The connection was refused, and the command waited. By your yes the very same command went on, read the greeting and ended with 0. Only that address was opened, and only for it.", "granted while the command waited"
+	case opened:
+		return "You opened the address, but the connection did not come about.", "granted, and failed all the same"
+	case closed:
+		return "The connection was refused, the command waited, and got no yes: so it failed as a program fails without a network. Nobody knocked at the listener.", "refused, without a yes"
 	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
 		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
 	}
@@ -278,9 +314,13 @@ func (s *scene) end(write, ask outcome) scripted.Reply {
 		edit = "done, as a diff"
 	}
 	fmt.Fprintf(&b, "- a new file in this folder: %s\n", edit)
-	fmt.Fprintf(&b, "- a write outside of it: %s\n", words(write))
-	if ask != notYet {
-		fmt.Fprintf(&b, "- the same after asking for that path: %s\n", words(ask))
+	if s.options.Held {
+		fmt.Fprintf(&b, "- a write outside of it, asked for: %s\n", words(ask))
+	} else {
+		fmt.Fprintf(&b, "- a write outside of it: %s\n", words(write))
+		if ask != notYet {
+			fmt.Fprintf(&b, "- the same after asking for that path: %s\n", words(ask))
+		}
 	}
 	fmt.Fprintf(&b, "- a network connection: %s\n\n", short)
 	b.WriteString(howToSet)

@@ -7,6 +7,12 @@
 //	  -> ask for that one path -> the same command again -> network (refused)
 //	  -> what happened, and how to set a real model
 //
+// Where a refused call can wait for a person's answer the write is asked for
+// before it is tried, and the network call waits:
+//
+//	look -> edit -> ask for one path outside -> write -> network (held, answered,
+//	the same command goes on) -> what happened
+//
 // The script reacts to what it is told (script.go) and claims nothing that it
 // has not seen: where a policy allows what it expects to be refused, it says so.
 package tour
@@ -70,6 +76,10 @@ type Options struct {
 	// Attended: somebody reads along and can answer; the text then comes at a
 	// speed that can be read.
 	Attended bool
+	// Held: a call that the sandbox refuses waits while who attends is asked. Where
+	// it cannot, NotHeld says why.
+	Held    bool
+	NotHeld string
 }
 
 // Tour is a running tour.

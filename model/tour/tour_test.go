@@ -194,6 +194,62 @@ func TestNobodyGrants(t *testing.T) {
 	}
 }
 
+// TestHeld: where a refused call can wait, the write is asked for first, and the
+// tour tells what it sees of the connection that waits.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	const (
+		opened = "exit status 0 after 3.1 s\noutput:\nhello from outside the sandbox\n[approval] While the command ran, the user opened for it: 127.0.0.1:1.\n"
+		closed = "exit status 1 after 3.1 s\noutput:\nbash: connect: Connection refused\n[approval] While the command ran, the user was asked and did not open: 127.0.0.1:1 (the user said no).\n"
+		failed = "exit status 1\n[approval] While the command ran, the user opened for it: 127.0.0.1:1.\n"
+	)
+	for name, c := range map[string]struct {
+		replies map[string]string
+		words   []string
+		made    int
+	}{
+		"yes twice": {map[string]string{"tour1_reach": opened}, []string{"asked for: allowed", "network connection: granted while the command waited"}, 2},
+		"no twice":  {map[string]string{"tour1_ask": userNo, "tour1_reach": closed}, []string{"asked for: not allowed by the approval", "network connection: refused, without a yes"}, 1},
+		"in vain":   {map[string]string{"tour1_ask": userNo, "tour1_reach": failed}, []string{"network connection: granted, and failed all the same"}, 1},
+		"not held":  {map[string]string{"tour1_ask": sandboxed, "tour1_reach": sandboxed}, []string{"asked for: refused by the sandbox", "network connection: refused by the sandbox"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, p := begin(t, tour.Options{Held: true})
+			var items []model.Item
+			ids, last, calls := turn(t, tr.BaseURL, hands{t, p.workspace, c.replies}, &items, tr.Prompt)
+			if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_ask", "tour1_reach"}, ids); d != "" {
+				t.Error(d)
+			}
+			wantWords(t, calls["tour1_ask"].Arguments, "with_additional_permissions", p.outside)
+			wantWords(t, last, c.words...)
+			if made := tr.Made(); len(made) != c.made {
+				t.Errorf("made %q", made)
+			}
+		})
+	}
+}
+
+// Where nothing can wait the tour says why, and is the one of the script.
+func TestNotHeldSaysWhy(t *testing.T) {
+	t.Parallel()
+	needBash(t)
+	tr, p := begin(t, tour.Options{Attended: true, NotHeld: "codeagent's broker cannot listen here"})
+	items := []model.Item{{Kind: model.User, Text: tr.Prompt}}
+	for _, step := range []string{"look", "edit", "write"} {
+		id := "tour1_" + step
+		items = append(items, model.Item{Kind: model.Call, Call: &model.ToolCall{ID: id, Name: "shell", Arguments: "{}"}},
+			model.Item{Kind: model.Result, CallID: id, Text: userNo})
+	}
+	_, _, _ = turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{"tour1_reach": sandboxed}}, &items, "go on")
+	for _, item := range items {
+		if item.Kind == model.Assistant {
+			wantWords(t, item.Text, "Not here: codeagent's broker cannot listen here.")
+			return
+		}
+	}
+}
+
 // Where nothing is enforced the tour says so: it claims no refusal that did
 // not happen.
 func TestNothingIsEnforced(t *testing.T) {
