@@ -27,7 +27,8 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
 		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
-	if path := b.view.policyPath(fd); b.held.opens(path) {
+	path := b.view.policyPath(fd)
+	if b.held.opens(path) {
 		fd = b.asHost(fd, path)
 	}
 	defer unix.Close(fd)
@@ -38,7 +39,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH) // nobody is left to read it
 	}
-	path, d := b.view.policyPath(fd), b.judge(n, fd, &st)
+	d := b.judge(n, fd, path, &st)
 	if d == nil && do.refused(&st) {
 		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
 	}
@@ -66,9 +67,8 @@ func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, e
 }
 
 // judge says why the policy does not let metadata of the open file change, or
-// nil. The file's name comes from the kernel.
-func (b *broker) judge(n *notification, fd int, st *unix.Stat_t) *sandbox.Denial {
-	path := b.view.policyPath(fd)
+// nil. path is what the kernel calls it.
+func (b *broker) judge(n *notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
 		d.Moot, d.MootReason = true, "it is no file of any folder"
@@ -81,6 +81,12 @@ func (b *broker) judge(n *notification, fd int, st *unix.Stat_t) *sandbox.Denial
 		// A file without a name is judged by the last one it had.
 		path = strings.TrimSuffix(path, " (deleted)")
 	}
+	// The policy of the protection allows no more than the whole one, and most files
+	// are the broker's: that one look is then enough.
+	brokered := b.protection.brokered(path)
+	if brokered && b.refusesFileNow(n, path, st) == nil {
+		return nil
+	}
 	judged := b.policy.JudgeWrite(path)
 	if judged.Kind == sandbox.KindProtected {
 		d.Kind = judged.Kind
@@ -88,9 +94,13 @@ func (b *broker) judge(n *notification, fd int, st *unix.Stat_t) *sandbox.Denial
 	if !judged.Allowed {
 		return d
 	}
-	if !b.protection.brokered(path) {
+	if !brokered {
 		return nil
 	}
+	return b.refusesFileNow(n, path, st)
+}
+
+func (b *broker) refusesFileNow(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
 	return b.refusesFile(n, path, st)
@@ -257,19 +267,19 @@ func (do *changing) touches() bool {
 
 // perform does the change to the broker's own reference.
 func (do *changing) perform(fd int, st *unix.Stat_t) error {
-	link := "/proc/self/fd/" + strconv.Itoa(fd)
 	isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
 	switch do.change {
 	case changeMode:
 		if isLink {
 			return unix.EOPNOTSUPP
 		}
-		return unix.Fchmodat(unix.AT_FDCWD, link, do.mode, 0)
+		return chmodOpen(fd, do.mode)
 	case changeOwner:
 		return unix.Fchownat(fd, "", do.uid, do.gid, unix.AT_EMPTY_PATH)
 	case changeTimes, changeTimeval, changeUtime:
 		return unix.UtimesNanoAt(fd, "", do.times[:], unix.AT_EMPTY_PATH)
 	}
+	link := "/proc/self/fd/" + strconv.Itoa(fd)
 	switch {
 	case do.accessList():
 		return unix.EOPNOTSUPP
@@ -279,4 +289,13 @@ func (do *changing) perform(fd int, st *unix.Stat_t) error {
 		return unix.Removexattr(link, do.attr)
 	}
 	return unix.Setxattr(link, do.attr, do.value, do.flags)
+}
+
+// chmodOpen changes the mode of what a reference (O_PATH) is to, which is no link.
+func chmodOpen(fd int, mode uint32) error {
+	err := unix.Fchmodat(fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == unix.EOPNOTSUPP || err == unix.EPERM { // before Linux 6.6, in a container that does not know the call
+		err = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), mode, 0)
+	}
+	return err
 }

@@ -92,5 +92,5 @@ func (m newMode) complete(s spot) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), m.mode|st.Mode&unix.S_ISGID)
+	return chmodOpen(fd, m.mode|st.Mode&unix.S_ISGID)
 }

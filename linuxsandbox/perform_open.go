@@ -105,6 +105,11 @@ func (b *broker) openJudged(n *notification, o *opening) reply {
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
+	if exclusive && o.resolve == 0 {
+		if a, done := b.openExclusive(n, o); done {
+			return a
+		}
+	}
 	// The host may make the file between the look and the creation.
 	for range 16 {
 		t, err := b.openTarget(n, o, follow)
@@ -205,17 +210,34 @@ func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool)
 	if d := b.refusesPath(n, t.path); d != nil {
 		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
 	}
-	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := b.create(n, t.spot.dir, t.spot.last, flags, o.mode)
-	if err == unix.EEXIST && !exclusive {
-		return reply{}, true
-	}
+	a = b.makeAndGive(n, o, t.spot)
+	return a, a.errno == unix.EEXIST && !exclusive
+}
+
+// openExclusive makes a file that must not be there, if nothing is to be said
+// about that but by the kernel: then nobody need look for the file first.
+func (b *broker) openExclusive(n *notification, o *opening) (a reply, done bool) {
+	s, err := b.spot(n, o.name)
 	if err != nil {
-		return b.performed(n, o.call, t.path, err), false
+		return reply{}, false
+	}
+	defer s.close()
+	if path := s.full(); s.odd() || o.flags&unix.O_DIRECTORY != 0 || !b.protection.brokered(path) || b.refusesPath(n, path) != nil {
+		return reply{}, false
+	}
+	return b.makeAndGive(n, o, s), true
+}
+
+// makeAndGive makes a file at s, where none is, and opens it for the caller.
+func (b *broker) makeAndGive(n *notification, o *opening, s spot) reply {
+	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := b.create(n, s.dir, s.last, flags, o.mode)
+	if err != nil {
+		return b.performed(n, o.call, s.full(), err)
 	}
 	defer unix.Close(fd)
-	b.made(t.spot)
-	return n.give(b.listener, fd, o.cloexec()), false
+	b.made(s)
+	return n.give(b.listener, fd, o.cloexec())
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).

@@ -53,13 +53,10 @@ func (b *broker) refusesFile(n *notification, path string, st *unix.Stat_t) *san
 			return d
 		}
 	}
-	if b.granted(path) {
+	if filepath.Base(path) != gitDir || isFolder(st) || b.session.own.has(st) || b.granted(path) {
 		return nil
 	}
-	if filepath.Base(path) == gitDir && st.Mode&unix.S_IFMT != unix.S_IFDIR && !b.session.own.has(st) {
-		return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
-	}
-	return nil
+	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 }
 
 // refusesEntry says why the entry that stands at s may not be removed, replaced
