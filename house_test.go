@@ -47,7 +47,8 @@ var rooms = []room{
 	// Floor 1: judgement and hands.
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
 	{path: "config", floor: 1, imports: []string{"sandbox"}},
-	{path: "session", floor: 1, imports: []string{"event", "model"}},
+	// It exports pages to be read: the same characters are shown by name there.
+	{path: "session", floor: 1, imports: []string{"event", "model", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},

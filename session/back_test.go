@@ -1,0 +1,205 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The reader from the end finds the lines that a reader from the start finds,
+// whatever their lengths and wherever the pieces that are read end.
+func TestBackward(t *testing.T) {
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var b strings.Builder
+		for range r.IntN(60) {
+			n := []int{0, 1, 100, firstChunk - 1, firstChunk, chunk - 1, chunk, chunk + 1, 3 * chunk}[r.IntN(9)]
+			b.WriteString(strings.Repeat(string(rune('a'+r.IntN(26))), n) + "\n")
+		}
+		text := b.String()
+		start := 0
+		if r.IntN(2) == 0 {
+			start = strings.IndexByte(text, '\n') + 1
+		}
+		var got []string
+		back := &backward{r: strings.NewReader(text), start: int64(start), pos: int64(len(text))}
+		for back.next() {
+			if text[back.offset:back.offset+int64(len(back.line))] != string(back.line) {
+				t.Fatalf("seed %d: offset %d is wrong", seed, back.offset)
+			}
+			got = append(got, string(back.line)+"\n")
+		}
+		slices.Reverse(got)
+		if want := slices.Collect(strings.Lines(text[start:])); back.err != nil || !slices.Equal(got, want) {
+			t.Errorf("seed %d: %d lines, want %d; %v", seed, len(got), len(want), back.err)
+		}
+	}
+}
+
+func TestLineLongerThanAnyRecord(t *testing.T) {
+	s, ses := begun(t, user("one"))
+	closed(t, ses)
+	add(t, s, ses.ID(), strings.Repeat("x", maxLine+3*chunk)+"\n")
+	again := opened(t, s, ses.ID())
+	put(t, again, answer("two"))
+	want := []model.Item{user("one"), answer("two")}
+	if diff := cmp.Diff(History{Items: want, Damaged: 1}, history(t, again)); diff != "" {
+		t.Error(diff)
+	}
+	if m, err := s.Messages(ses.ID()); err != nil || len(m) != 1 {
+		t.Errorf("%v %v", m, err)
+	}
+}
+
+// life is what a session should hold, by the simplest means.
+type life []model.Item
+
+// back takes message n and what follows it away.
+func (l life) back(n int) life {
+	for i, item := range l {
+		if item.Kind == model.User {
+			if n--; n == 0 {
+				return l[:i:i]
+			}
+		}
+	}
+	return l
+}
+
+func (l life) messages() []string {
+	var out []string
+	for _, item := range l {
+		if item.Kind == model.User {
+			out = append(out, item.Text)
+		}
+	}
+	return out
+}
+
+func check(t *testing.T, what string, s *Store, ses *Session, want life) {
+	t.Helper()
+	h := history(t, ses)
+	if !cmp.Equal(life(h.Items), want) && len(h.Items)+len(want) > 0 || h.Damaged > 0 || h.Omitted {
+		t.Fatalf("%s: %s", what, cmp.Diff(want, life(h.Items)))
+	}
+	m, err := s.Messages(ses.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for i, msg := range m {
+		texts = append(texts, msg.Text)
+		if msg.N != i+1 {
+			t.Fatalf("%s: message %d is numbered %d", what, i+1, msg.N)
+		}
+	}
+	if !slices.Equal(texts, want.messages()) {
+		t.Fatalf("%s: messages %q, want %q", what, texts, want.messages())
+	}
+}
+
+// Any sequence of writing, going back, closing and forking leaves what it says.
+func TestBackAndFork(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s, ses := begun(t, user("first"))
+		want := life{user("first")}
+		for step := range 60 {
+			n := len(want.messages())
+			switch r.IntN(8) {
+			case 0:
+				closed(t, ses)
+				ses = opened(t, s, ses.ID())
+			case 1:
+				if n == 0 {
+					continue
+				}
+				k := 1 + r.IntN(n)
+				if err := ses.Back(k); err != nil {
+					t.Fatal(err)
+				}
+				want = want.back(k)
+			case 2:
+				k := 0
+				if n > 0 {
+					k = r.IntN(n + 1)
+				}
+				id, err := s.Fork(ses.ID(), k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := bytesOf(t, s, ses.ID())
+				check(t, "the original", s, ses, want)
+				old := ses
+				ses, want = opened(t, s, id), want.back(k)
+				put(t, ses, answer("in the fork"))
+				want = append(want, answer("in the fork"))
+				if !bytes.Equal(before, bytesOf(t, s, old.ID())) {
+					t.Fatal("the original changed with its fork")
+				}
+				closed(t, old)
+			default:
+				item := []model.Item{user(fmt.Sprintf("message %d", step)), answer(fmt.Sprintf("answer %d", step))}[r.IntN(2)]
+				put(t, ses, item)
+				want = append(want, item)
+			}
+			check(t, fmt.Sprintf("seed %d, step %d", seed, step), s, ses, want)
+		}
+		for _, n := range []int{-1, 0, len(want.messages()) + 1} {
+			if err := ses.Back(n); err == nil || !strings.Contains(err.Error(), "there is no message") {
+				t.Errorf("back to %d: %v", n, err)
+			}
+		}
+		if _, err := s.Fork(ses.ID(), len(want.messages())+1); err == nil {
+			t.Error("forked before a message that is not there")
+		}
+	}
+}
+
+// Whatever stands in a file, it is read without end or harm, and what is added
+// then is there.
+func FuzzFile(f *testing.F) {
+	s, ses := begun(f, conversation...)
+	if err := ses.Back(1); err != nil {
+		f.Fatal(err)
+	}
+	closed(f, ses)
+	whole := bytesOf(f, s, ses.ID())
+	top, rest, _ := bytes.Cut(whole, []byte("\n"))
+	f.Add(rest)
+	f.Add([]byte("{\"kind\":\"back\",\"bytes\":1}\n{\"kind\":\"back\",\"bytes\":27}\n\n{}\ntorn"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := New(t.TempDir())
+		if err := writeFile(s.file(ses.ID()), append(append(bytes.Clone(top), '\n'), body...)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.Open(Info{ID: ses.ID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		before := history(t, again)
+		put(t, again, answer("added"))
+		after := history(t, again)
+		if want := append(before.Items, answer("added")); !cmp.Equal(want, after.Items) {
+			t.Fatal(cmp.Diff(want, after.Items))
+		}
+		for _, format := range []Format{Markdown, HTML} {
+			if err := s.Export(&bytes.Buffer{}, ses.ID(), format); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for sum := range s.List() {
+			if sum.ID != ses.ID() {
+				t.Fatal(sum)
+			}
+		}
+	})
+}

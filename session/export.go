@@ -1,0 +1,193 @@
+package session
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"codeagent/internal/visible"
+	"codeagent/model"
+)
+
+// Format is what a session is exported as.
+type Format string
+
+const (
+	Markdown Format = "markdown"
+	HTML     Format = "html"
+)
+
+// Export writes the conversation that counts as a page to read. What was said
+// and done stands in it as it was, and can neither look like a part of the page
+// nor be obeyed by what shows it: a model and a web page that it read have a say
+// in it.
+func (s *Store) Export(w io.Writer, id string, format Format) error {
+	f, v, err := s.read(id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	title, err := v.title()
+	if err != nil {
+		return failed(id, err)
+	}
+	out := bufio.NewWriter(w)
+	var p page = markdownPage{out}
+	if format == HTML {
+		p = htmlPage{out}
+	}
+	name := Summary{Title: title, First: v.head.First}.Name()
+	p.begin(shown(name), []string{"session " + v.head.ID, "begun " + v.head.At.Format(time.RFC3339), "in " + shown(v.head.Folder)})
+	messages := 0
+	for r, err := range v.items() {
+		if err != nil {
+			return failed(id, err)
+		}
+		if r.Item.Kind == model.User {
+			messages++
+		}
+		p.part(partOf(*r.Item, messages))
+	}
+	p.end()
+	return out.Flush()
+}
+
+// page writes one format. What it is handed is shown already, and not escaped.
+type page interface {
+	begin(title string, facts []string)
+	part(part)
+	end()
+}
+
+// part is one item on a page.
+type part struct {
+	// class is the item's kind.
+	class, heading, text string
+	// folded parts are not what a reader looks for first.
+	folded bool
+}
+
+// partOf says how an item stands on a page; n counts the messages so far.
+func partOf(i model.Item, n int) part {
+	p := part{class: string(i.Kind), text: shown(i.Text)}
+	switch i.Kind {
+	case model.User:
+		p.heading = fmt.Sprintf("Message %d", n)
+	case model.Assistant:
+		p.heading = "Answer"
+	case model.Reasoning:
+		p.heading, p.folded = "Thinking", true
+	case model.Call:
+		p.heading = "Call"
+		if i.Call != nil {
+			p.heading, p.text = "Call of "+shown(i.Call.Name), shown(arguments(i.Call.Arguments))
+		}
+	case model.Result:
+		p.heading, p.folded = "Result", true
+		if i.Failed {
+			p.heading = "Result, failed"
+		}
+	case model.Note:
+		p.heading, p.folded = "Note to the model", true
+	}
+	return p
+}
+
+// arguments writes a call's JSON object a name and a value at a time, so that
+// texts of several lines can be read; anything else as it is.
+func arguments(raw string) string {
+	d := json.NewDecoder(strings.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return raw
+	}
+	var b strings.Builder
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return raw
+		}
+		var text string
+		switch {
+		case json.Unmarshal(value, &text) != nil:
+			text = string(value)
+		case strings.Contains(text, "\n"):
+			text = "\n" + text
+		}
+		fmt.Fprintf(&b, "%v: %s\n", name, text)
+	}
+	if _, err := d.Token(); err != nil {
+		return raw
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return raw
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// shown is text with its lines and tabs, and with everything else that would be
+// obeyed or not be seen by its name.
+func shown(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		for i, piece := range strings.Split(strings.TrimSuffix(line, "\r"), "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(visible.Line(piece))
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// markdownPage puts every text into a fence: Markdown has no other way to quote
+// that a text cannot end.
+type markdownPage struct{ w *bufio.Writer }
+
+func (p markdownPage) begin(title string, facts []string) {
+	fmt.Fprintf(p.w, "# Session\n\n%s\n", fenced(title))
+	for _, f := range facts {
+		fmt.Fprintf(p.w, "\n%s\n", fenced(f))
+	}
+}
+
+func (p markdownPage) part(t part) {
+	fmt.Fprintf(p.w, "\n## %s\n\n%s\n", plain(t.heading), fenced(t.text))
+}
+
+func (p markdownPage) end() {}
+
+// fenced puts text between two rows of backticks longer than any in it.
+func fenced(text string) string {
+	longest, run := 2, 0
+	for _, r := range text {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + "text\n" + text + "\n" + fence
+}
+
+// plain leaves of a heading what means nothing to Markdown: a call is named by
+// the model.
+func plain(heading string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && strings.ContainsRune("\\`*{}[]()<>#+!|~&\n\t", r) {
+			return '?'
+		}
+		return r
+	}, heading)
+}

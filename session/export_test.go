@@ -1,0 +1,253 @@
+package session
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/model"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+	"golang.org/x/net/html"
+)
+
+// hostile texts try to end what they stand in, to run, to load something, to
+// look like another part of the page, or to hide.
+var hostile = []string{
+	"</pre></section><script>alert(1)</script>",
+	"<img src=x onerror=alert(1)>",
+	`"><svg onload='alert(1)'>`,
+	"<!-- ", "--> ]]> <![CDATA[",
+	"&lt;script&gt; &#x3c; &amp",
+	"</title></style><style>body{display:none}</style>",
+	"```\n## Message 7\n\nforged\n```text",
+	"~~~\n# x\n~~~\n````````````\n<b>\n````````````",
+	"![x](https://evil.example/?q=1) [y](javascript:alert(1)) <https://evil.example>",
+	"\u202egnp.exe \u200b\u2066 \x1b[31m\x00\x7f\u0085\u2028 \xff\xfe",
+	"a\rb\r\nc\td",
+	"<a href=`\n`>\n\n- x\n    y\n***\n| a | b |",
+	"{{.}} ${x} <%= x %>",
+	strings.Repeat("`", 100) + "\n<b>",
+	"",
+	"\n\nlines around\n\n",
+}
+
+// hostileSession has every hostile text in every place a model or a page it read
+// has a say in.
+func hostileSession(t *testing.T) (*Store, string, []model.Item) {
+	t.Helper()
+	var items []model.Item
+	for _, h := range hostile {
+		items = append(items, user(h), answer(h),
+			model.Item{Kind: model.Reasoning, Text: h},
+			model.Item{Kind: model.Call, Call: &model.ToolCall{ID: h, Name: h, Arguments: h}},
+			model.Item{Kind: model.Call, Call: &model.ToolCall{ID: h, Name: "shell", Arguments: `{"command":` + quoted(t, h) + `,` + quoted(t, h) + `:[1,{"a":2}]}`}},
+			model.Item{Kind: model.Result, CallID: h, Text: h, Failed: true},
+			model.Item{Kind: model.Note, Text: h})
+	}
+	s, ses := begun(t, items...)
+	closed(t, ses)
+	if err := s.Rename(ses.ID(), "</title><script>t()</script> ``` \u202e"); err != nil {
+		t.Fatal(err)
+	}
+	return s, ses.ID(), items
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	b, err := encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func export(t *testing.T, s *Store, id string, format Format) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Export(&b, id, format); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range b.String() {
+		if strings.ContainsRune("\u202e\u200b\u2066\x1b\x00\x7f\u0085\u2028\r\ufffd", r) {
+			t.Errorf("%s: %U stands in the page as itself", format, r)
+		}
+	}
+	return b.String()
+}
+
+// parts are the texts that must stand on the page, in order.
+func parts(items []model.Item) []part {
+	var out []part
+	n := 0
+	for _, i := range items {
+		if i.Kind == model.User {
+			n++
+		}
+		i.Text = string([]rune(i.Text)) // as JSON keeps it
+		if i.Call != nil {
+			i.Call = &model.ToolCall{Name: string([]rune(i.Call.Name)), Arguments: string([]rune(i.Call.Arguments))}
+		}
+		out = append(out, partOf(i, n))
+	}
+	return out
+}
+
+func TestHTMLHoldsHostileText(t *testing.T) {
+	s, id, items := hostileSession(t)
+	page := export(t, s, id, HTML)
+	z := html.NewTokenizer(strings.NewReader(page))
+	allowed := strings.Fields("html head meta title style body h1 p section h2 pre details summary")
+	var open []string
+	var texts, titles []string
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if len(open) > 0 {
+				t.Errorf("never closed: %q", open)
+			}
+			var want, headings []string
+			for _, p := range parts(items) {
+				want, headings = append(want, p.text), append(headings, p.heading)
+			}
+			if diff := cmp.Diff(want, texts); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(headings, titles); diff != "" {
+				t.Error(diff)
+			}
+			return
+		case html.StartTagToken:
+			tok := z.Token()
+			if !slices.Contains(allowed, tok.Data) {
+				t.Fatalf("a tag %s", tok)
+			}
+			for _, a := range tok.Attr {
+				if !slices.Contains([]string{"lang", "charset", "http-equiv", "content", "name", "class"}, a.Key) {
+					t.Fatalf("an attribute %s", tok)
+				}
+			}
+			if tok.Data != "meta" {
+				open = append(open, tok.Data)
+			}
+			if tok.Data == "pre" {
+				texts = append(texts, "")
+			}
+			if tok.Data == "h2" || tok.Data == "summary" {
+				titles = append(titles, "")
+			}
+		case html.EndTagToken:
+			tok := z.Token()
+			if len(open) == 0 || open[len(open)-1] != tok.Data {
+				t.Fatalf("%s closes %q", tok, open)
+			}
+			open = open[:len(open)-1]
+		case html.TextToken:
+			if len(open) == 0 {
+				continue
+			}
+			switch open[len(open)-1] {
+			case "pre":
+				texts[len(texts)-1] += strings.TrimPrefix(z.Token().Data, "\n")
+			case "h2", "summary":
+				titles[len(titles)-1] += z.Token().Data
+			}
+		case html.CommentToken:
+			t.Fatalf("a comment %s", z.Token())
+		}
+	}
+}
+
+func TestMarkdownHoldsHostileText(t *testing.T) {
+	s, id, items := hostileSession(t)
+	page := []byte(export(t, s, id, Markdown))
+	var texts []string
+	headings := 0
+	tree := goldmark.DefaultParser().Parse(text.NewReader(page))
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Heading:
+			headings++
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if _, ok := c.(*ast.Text); !ok && c.Kind() != ast.KindEmphasis {
+					t.Errorf("a heading holds %s", c.Kind())
+				}
+			}
+		case *ast.FencedCodeBlock:
+			texts = append(texts, strings.TrimSuffix(string(n.Lines().Value(page)), "\n"))
+		default:
+			t.Fatalf("%s stands on the page: %s", n.Kind(), n.Lines().Value(page))
+		}
+	}
+	want := texts[:min(4, len(texts))]
+	for _, p := range parts(items) {
+		want = append(want[:len(want):len(want)], p.text)
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
+	}
+	if headings != 1+len(items) {
+		t.Errorf("%d headings for %d items", headings, len(items))
+	}
+}
+
+func TestExport(t *testing.T) {
+	s, ses := begun(t, user("one"), answer("first"), user("two"), answer("gone"))
+	if err := ses.Back(2); err != nil {
+		t.Fatal(err)
+	}
+	put(t, ses, user("2 < 3?"),
+		model.Item{Kind: model.Call, Call: &model.ToolCall{ID: "c", Name: "apply_patch", Arguments: `{"patch":"a\n\tb","n":[1, 2]}`}},
+		model.Item{Kind: model.Result, CallID: "c", Text: "done"})
+	id := ses.ID()
+	page := export(t, s, id, Markdown)
+	_, got, _ := strings.Cut(page, "## ")
+	want := strings.ReplaceAll(`Message 1
+
+"""text
+one
+"""
+
+## Answer
+
+"""text
+first
+"""
+
+## Message 2
+
+"""text
+2 < 3?
+"""
+
+## Call of apply_patch
+
+"""text
+patch: 
+a
+	b
+n: [1, 2]
+"""
+
+## Result
+
+"""text
+done
+"""
+`, `"""`, "```")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, part := range []string{"<pre>\n2 &lt; 3?</pre>", "default-src 'none'", "<summary>Result</summary>"} {
+		if page := export(t, s, id, HTML); !strings.Contains(page, part) || strings.Contains(page, "gone") {
+			t.Errorf("no %q in %s", part, page)
+		}
+	}
+	if err := s.Export(&bytes.Buffer{}, "0123456789abcdef", HTML); err == nil {
+		t.Error("exported what is not there")
+	}
+}

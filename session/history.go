@@ -1,0 +1,61 @@
+package session
+
+import (
+	"errors"
+	"slices"
+
+	"codeagent/model"
+)
+
+const userKind = string(model.User)
+
+// HistoryLimit is how much of a session is read back to go on with, in bytes of
+// records: more than any model takes in, and little enough for memory.
+const HistoryLimit = 8 << 20
+
+// History is a conversation as it was kept.
+type History struct {
+	// Items are in order. A call without a result is the agent's to repair.
+	Items []model.Item
+	// Omitted: there is more before Items, which were over the limit.
+	Omitted bool
+	// Damaged counts the lines that could not be read.
+	Damaged int
+}
+
+// history reads the end of the conversation, at most limit bytes of it. What it
+// leaves out ends before a message of the person's, where there is one.
+func (v view) history(limit int64) (History, error) {
+	var h History
+	size := int64(0)
+	for r, err := range v.live() {
+		switch {
+		case errors.Is(err, errDamaged):
+			h.Damaged++
+			continue
+		case err != nil:
+			return History{}, err
+		case !isItem(r.kind):
+			continue
+		}
+		if size += r.size; size > limit && len(h.Items) > 0 {
+			h.Omitted = true
+			break
+		}
+		item := decodeItem(r.line)
+		if item == nil {
+			h.Damaged++
+			continue
+		}
+		h.Items = append(h.Items, *item)
+	}
+	slices.Reverse(h.Items)
+	if h.Omitted {
+		if i := slices.IndexFunc(h.Items, func(i model.Item) bool { return i.Kind == model.User }); i > 0 {
+			h.Items = h.Items[i:]
+		}
+		h.Items = slices.Insert(h.Items, 0, model.Item{Kind: model.Note,
+			Text: "[The conversation began earlier; that part is too long to be given here.]"})
+	}
+	return h, nil
+}

@@ -1,0 +1,54 @@
+package session
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+)
+
+// htmlPage writes one file without a script or anything to load; its policy
+// forbids both as well.
+type htmlPage struct{ w *bufio.Writer }
+
+const htmlTop = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; font: inherit; }
+.tool_call pre, .tool_result pre, .reasoning pre, .note pre { font: 13px/1.4 ui-monospace, monospace; }
+section { border-left: 3px solid #8886; padding-left: 1rem; margin: 1rem 0; }
+.user { border-color: #27c; }
+h1 { font-size: 1.3rem; } h2, summary { font-size: .8rem; color: #888; margin: 0; font-weight: 600; }
+</style>
+</head>
+<body>
+`
+
+func (p htmlPage) begin(title string, facts []string) {
+	fmt.Fprintf(p.w, htmlTop, escape(title))
+	fmt.Fprintf(p.w, "<h1>%s</h1>\n", escape(title))
+	for _, f := range facts {
+		fmt.Fprintf(p.w, "<p>%s</p>\n", escape(f))
+	}
+}
+
+func (p htmlPage) part(t part) {
+	if t.folded {
+		fmt.Fprintf(p.w, "<section class=\"%s\"><details><summary>%s</summary><pre>\n%s</pre></details></section>\n", escape(t.class), escape(t.heading), escape(t.text))
+		return
+	}
+	fmt.Fprintf(p.w, "<section class=\"%s\"><h2>%s</h2><pre>\n%s</pre></section>\n", escape(t.class), escape(t.heading), escape(t.text))
+}
+
+func (p htmlPage) end() { fmt.Fprint(p.w, "</body>\n</html>\n") }
+
+// escape makes text what it is between tags and in a quoted attribute.
+func escape(text string) string { return htmlEscapes.Replace(text) }
+
+var htmlEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")

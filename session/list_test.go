@@ -1,0 +1,220 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func writeFile(name string, data []byte) error { return os.WriteFile(name, data, 0o600) }
+
+func listed(t testing.TB, s *Store) []Summary {
+	t.Helper()
+	var out []Summary
+	for sum, err := range s.List() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, sum)
+	}
+	return out
+}
+
+// used sets when a session was last used.
+func used(t testing.TB, s *Store, id string, day int) {
+	t.Helper()
+	at := time.Date(2030, 1, day, 0, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(s.file(id), at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestList(t *testing.T) {
+	s := New(t.TempDir())
+	at := time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC)
+	s.now = func() time.Time { return at }
+	ids := []string{"aaaa000000000001", "aaaa000000000002", "bbbb000000000003"}
+	for i, id := range ids {
+		ses := s.Create(Info{ID: id, Folder: fmt.Sprintf("/work/%d", i)})
+		put(t, ses, user(fmt.Sprintf("  the first\n\nmessage of %d %s", i, strings.Repeat("long ", 100))))
+		closed(t, ses)
+		used(t, s, id, i+1)
+	}
+	// What is no session is passed over.
+	for name, text := range map[string]string{"x.jsonl": "{}", "cccc000000000004.jsonl": "", "cccc000000000005.jsonl": `{"codeagent_session":1`, "aaaa000000000001.new": "x"} {
+		if err := writeFile(filepath.Join(s.dir, name), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(s.file("dddd000000000006"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Rename(ids[0], "  a  title\nof mine "); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, sum := range listed(t, s) {
+		name := []rune(sum.Name())
+		got = append(got, fmt.Sprintf("%s %s %d %s %.30s", sum.ID, sum.Folder, sum.Used.Day(), sum.Created.Format(time.DateOnly), string(name)))
+		if len(name) > maxFirst {
+			t.Errorf("%d runes", len(name))
+		}
+	}
+	want := []string{
+		"bbbb000000000003 /work/2 3 2029-01-01 the first message of 2 long lo",
+		"aaaa000000000002 /work/1 2 2029-01-01 the first message of 1 long lo",
+		"aaaa000000000001 /work/0 1 2029-01-01 a title of mine",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	if sum, err := s.Find("bbbb"); err != nil || sum.ID != ids[2] {
+		t.Errorf("%v %v", sum, err)
+	}
+	if _, err := s.Find("bbb"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Find("aaaa"); err == nil || !strings.Contains(err.Error(), "2 sessions begin with aaaa") {
+		t.Errorf("%v", err)
+	}
+	if err := s.Delete(ids[2]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Find("bbbb"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Delete("cccc000000000004"); err != nil {
+		t.Errorf("a damaged session cannot be deleted: %v", err)
+	}
+}
+
+// A title stays through later turns, a fork and a turn that broke off, and can
+// be taken away.
+func TestTitleStays(t *testing.T) {
+	s, ses := begun(t, user("one"))
+	closed(t, ses)
+	if err := s.Rename(ses.ID(), "mine"); err != nil {
+		t.Fatal(err)
+	}
+	again := opened(t, s, ses.ID())
+	put(t, again, user("two"), answer(strings.Repeat("x", 2*near)))
+	if err := again.EndTurn("done", model.Usage{}); err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.Fork(ses.ID(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, again, user("three"), answer(strings.Repeat("x", 2*near)))
+	closed(t, again)
+	closed(t, opened(t, s, ses.ID())) // says it anew
+	for _, sum := range listed(t, s) {
+		if sum.Title != "mine" || sum.ID == id && sum.Origin != ses.ID() {
+			t.Errorf("%+v", sum)
+		}
+	}
+	if err := s.Rename(ses.ID(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := s.Find(ses.ID()); err != nil || sum.Title != "" || sum.Name() != "one" {
+		t.Errorf("%+v %v", sum, err)
+	}
+}
+
+// large makes a session of about size bytes and returns its name.
+func large(t testing.TB, s *Store, size int64) string {
+	t.Helper()
+	ses := s.Create(Info{ID: NewID(), Folder: "/work"})
+	text := strings.Repeat("some words of an answer, and more of it; ", 50)
+	for ses.view.end < size {
+		put(t, ses, user("go on"), answer(text))
+		if err := ses.record(record{Kind: kindTurn}); err != nil { // as EndTurn does, which also waits for the disk
+			t.Fatal(err)
+		}
+	}
+	closed(t, ses)
+	return ses.ID()
+}
+
+// counting says how much of a file was read.
+type counting struct {
+	io.ReaderAt
+	n int64
+}
+
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.n += int64(n)
+	return n, err
+}
+
+// What is read of a session does not grow with it.
+func TestOpeningReadsTheEndAlone(t *testing.T) {
+	s := New(t.TempDir())
+	f, v, err := s.read(large(t, s, 20<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := &counting{ReaderAt: f}
+	v.f = c
+	h, err := v.history(1 << 20)
+	if err != nil || !h.Omitted {
+		t.Fatal(err, h.Omitted)
+	}
+	if _, err := v.title(); err != nil {
+		t.Fatal(err)
+	}
+	if c.n > 3<<20 {
+		t.Errorf("%d bytes were read", c.n)
+	}
+}
+
+// BenchmarkOpen goes on with a session of 200 MB: the lock, the mending, the
+// history. The bar is a second.
+func BenchmarkOpen(b *testing.B) {
+	s := New(b.TempDir())
+	id := large(b, s, 200<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		ses := opened(b, s, id)
+		if h := history(b, ses); len(h.Items) < 1000 {
+			b.Fatal(len(h.Items))
+		}
+		closed(b, ses)
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/(1<<20), "MB/op")
+}
+
+// BenchmarkList lists 5,000 sessions.
+func BenchmarkList(b *testing.B) {
+	s := New(b.TempDir())
+	text := strings.Repeat("x", 40<<10)
+	for range 5000 {
+		ses := s.Create(Info{ID: NewID(), Folder: "/work"})
+		put(b, ses, user("hello"), answer(text))
+		if err := ses.record(record{Kind: kindTurn, Title: "t"}); err != nil {
+			b.Fatal(err)
+		}
+		ses.f.Close()
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		if n := len(listed(b, s)); n != 5000 {
+			b.Fatal(n)
+		}
+	}
+}

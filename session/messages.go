@@ -1,0 +1,35 @@
+package session
+
+import (
+	"time"
+
+	"codeagent/model"
+)
+
+// Message is one of the person's messages.
+type Message struct {
+	// N counts the messages that count, from 1.
+	N    int
+	At   time.Time
+	Text string
+}
+
+// Messages lists the person's messages that count, first to last, each by its
+// beginning: the places to which a session can go back.
+func (s *Store) Messages(id string) ([]Message, error) {
+	f, v, err := s.read(id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []Message
+	for r, err := range v.items() {
+		if err != nil {
+			return nil, failed(id, err)
+		}
+		if r.Item.Kind == model.User {
+			out = append(out, Message{N: len(out) + 1, At: r.At, Text: firstWords(r.Item.Text)})
+		}
+	}
+	return out, nil
+}

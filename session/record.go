@@ -1,0 +1,154 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"codeagent/model"
+)
+
+// The format, version 1. A file is JSON, one record a line, and only ever grows:
+//
+//	{"codeagent_session":1,"id":…,"at":…,"folder":…,"first":…}   the head, once
+//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write
+//	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
+//	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on the disk
+//	{"kind":"title","at":…,"title":…}                            the session was renamed
+//	{"kind":"back","at":…,"bytes":…}                             the conversation goes on from that many bytes before this record
+//
+// A reader passes over kinds that it does not know: a newer codeagent may add
+// some without a new version. What would change the meaning of the kinds above is
+// a new version, and a file of a higher version is not opened.
+const version = 1
+
+// Kinds of records that are no items.
+const (
+	kindOpen  = "open"
+	kindTurn  = "turn"
+	kindTitle = "title"
+	kindBack  = "back"
+)
+
+// maxLine bounds a record, in bytes: far above what a tool returns, and little
+// enough to be read into memory.
+const maxLine = 16 << 20
+
+// head is the first line of a file.
+type head struct {
+	Version int       `json:"codeagent_session"`
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	Folder  string    `json:"folder"`
+	// First is the beginning of the first message: a session without a title is
+	// listed by it.
+	First string `json:"first,omitempty"`
+	// Origin is the session that this one is a fork of.
+	Origin string `json:"origin,omitempty"`
+}
+
+// record is every other line; Kind says which fields are set.
+type record struct {
+	Kind string      `json:"kind"`
+	At   time.Time   `json:"at"`
+	Item *model.Item `json:"item,omitempty"`
+	// Title stands in every open, turn and title record: the last of them says
+	// what the session is called, so that it is found near the end.
+	Title   string       `json:"title,omitempty"`
+	PID     int          `json:"pid,omitempty"`
+	Program string       `json:"program,omitempty"`
+	Model   string       `json:"model,omitempty"`
+	Outcome string       `json:"outcome,omitempty"`
+	Usage   *model.Usage `json:"usage,omitempty"`
+	Bytes   int64        `json:"bytes,omitempty"`
+}
+
+// isItem reports whether records of kind are entries of the conversation.
+func isItem(kind string) bool {
+	switch model.Kind(kind) {
+	case model.User, model.Assistant, model.Reasoning, model.Call, model.Result, model.Note:
+		return true
+	}
+	return false
+}
+
+// hasTitle reports whether records of kind say what the session is called.
+func hasTitle(kind string) bool { return kind == kindOpen || kind == kindTurn || kind == kindTitle }
+
+// encode writes v as one line.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what a wire must get back unchanged stays as it is
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// errTooLong: an item has more than a record holds.
+var errTooLong = errors.New("it is too long to be kept")
+
+// encodeItem writes item as a record. A text that is too long is cut, with a
+// word about it: a record that could not be read back would cost all of it.
+func encodeItem(item model.Item, at time.Time) ([]byte, error) {
+	line, err := encode(record{Kind: string(item.Kind), At: at, Item: &item})
+	if err != nil || len(line) <= maxLine {
+		return line, err
+	}
+	// A byte of text has at most six in JSON.
+	const most = maxLine / 8
+	if len(item.Text) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(item.Text[cut]) {
+			cut--
+		}
+		item.Text = item.Text[:cut] + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
+		line, err = encode(record{Kind: string(item.Kind), At: at, Item: &item})
+	}
+	if err == nil && len(line) > maxLine {
+		err = errTooLong
+	}
+	return line, err
+}
+
+// kindOf reads the kind of a record without reading all of it: of two hundred
+// megabytes only what is wanted is decoded. It is "" for what is no record.
+func kindOf(line []byte) string {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`)); ok {
+		if i := bytes.IndexAny(rest[:min(len(rest), 32)], `"\`); i >= 0 && rest[i] == '"' {
+			return string(rest[:i])
+		}
+	}
+	var r struct {
+		Kind string `json:"kind"`
+	}
+	if json.Unmarshal(line, &r) != nil {
+		return ""
+	}
+	return r.Kind
+}
+
+// decodeHead reads the first line of a file.
+func decodeHead(line []byte) (head, error) {
+	var h head
+	if err := json.Unmarshal(line, &h); err != nil || h.Version < 1 {
+		return head{}, errors.New("it does not begin like a session")
+	}
+	if h.Version > version {
+		return head{}, fmt.Errorf("it was written by a newer codeagent (format %d; this one reads %d)", h.Version, version)
+	}
+	return h, nil
+}
+
+// decodeItem reads the item of a record; nil if it holds none of its kind.
+func decodeItem(line []byte) *model.Item {
+	var r record
+	if json.Unmarshal(line, &r) != nil || r.Item == nil || string(r.Item.Kind) != r.Kind {
+		return nil
+	}
+	return r.Item
+}

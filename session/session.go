@@ -1,0 +1,233 @@
+// Package session keeps conversations on disk, one file each, so that they can
+// be gone on with. A file is only ever appended to, by one process at a time; a
+// program or a machine that dies costs at most what was being written. The
+// format stands in record.go.
+//
+// Nothing here is read as a whole: the way back from the end finds what is
+// needed (view.go), whatever the size.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"codeagent/model"
+)
+
+// Info is what a new session, or a process that goes on with one, says of itself.
+type Info struct {
+	// ID names a new session; see NewID.
+	ID string
+	// Folder is the workspace, absolute.
+	Folder string
+	// Program and Model say who wrote; Model may be empty.
+	Program, Model string
+}
+
+// Session is a conversation that is being written. It is safe for concurrent use.
+type Session struct {
+	store *Store
+	info  Info
+
+	mu sync.Mutex
+	// f is open and locked; nil before the first item of a new session.
+	f    *os.File
+	view view // end is where the next record goes
+	// title is repeated in every turn record.
+	title string
+	// broken: what a failed write left could not be taken away.
+	broken error
+	// unlisted: the folder's entry is not known to be on the disk.
+	unlisted bool
+}
+
+// ID is the session's name.
+func (s *Session) ID() string { return s.info.ID }
+
+// Kept reports whether there is a file: a session without a word has none.
+func (s *Session) Kept() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.f != nil
+}
+
+// Append adds an item to the conversation. The kernel has it when Append
+// returns, and the disk after EndTurn.
+func (s *Session) Append(item model.Item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line, err := encodeItem(item, s.now())
+	if err != nil {
+		return err
+	}
+	if s.f == nil && s.broken == nil {
+		// Without its beginning a conversation is worth little: there is no second try.
+		s.broken = s.create(item, line)
+		return s.broken
+	}
+	return s.write(line)
+}
+
+// EndTurn says that a turn is over and puts everything on the disk.
+func (s *Session) EndTurn(outcome string, usage model.Usage) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return s.broken
+	}
+	if err := s.record(record{Kind: kindTurn, Title: s.title, Outcome: outcome, Usage: &usage}); err != nil {
+		return err
+	}
+	return s.sync()
+}
+
+// Back takes back message n, counted from 1 among those that count, and all that
+// came after it. It stays in the file.
+func (s *Session) Back(n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return fmt.Errorf("there is no message %d: the session is empty", n)
+	}
+	at, err := s.view.before(n)
+	if err != nil {
+		return err
+	}
+	if err := s.record(record{Kind: kindBack, Bytes: s.view.end - at}); err != nil {
+		return err
+	}
+	return s.sync()
+}
+
+// History is the conversation that counts, at most limit bytes of its end.
+func (s *Session) History(limit int64) (History, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return History{}, nil
+	}
+	return s.view.history(limit)
+}
+
+// Close lets another process go on with the session.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return nil
+	}
+	err := s.sync()
+	if cerr := s.f.Close(); err == nil {
+		err = cerr
+	}
+	s.f, s.broken = nil, errors.New("the session is closed")
+	return err
+}
+
+func (s *Session) now() time.Time { return s.store.now().UTC().Truncate(time.Millisecond) }
+
+// create makes the file with its first lines, in one write. Called with mu held.
+func (s *Session) create(item model.Item, line []byte) error {
+	h := head{Version: version, ID: s.info.ID, At: s.now(), Folder: s.info.Folder, First: firstWords(item.Text)}
+	top, err := encode(h)
+	if err != nil {
+		return err
+	}
+	if len(top) > maxHead {
+		return fmt.Errorf("the folder's name has %d bytes, too much for a session", len(h.Folder))
+	}
+	opened, err := encode(s.opened())
+	if err != nil {
+		return err
+	}
+	f, err := s.store.openFile(s.info.ID, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return err
+	}
+	s.f, s.unlisted = f, true
+	s.view = view{f: f, head: h}
+	if err := s.write(append(append(top, opened...), line...)); err != nil {
+		s.f = nil
+		f.Close()
+		os.Remove(f.Name())
+		return err
+	}
+	s.view.start = int64(len(top))
+	return nil
+}
+
+// opened is the record of a process that begins to write.
+func (s *Session) opened() record {
+	return record{Kind: kindOpen, At: s.now(), Title: s.title, PID: os.Getpid(), Program: s.info.Program, Model: s.info.Model}
+}
+
+// record writes r with the time. Called with mu held.
+func (s *Session) record(r record) error {
+	r.At = s.now()
+	line, err := encode(r)
+	if err != nil {
+		return err
+	}
+	return s.write(line)
+}
+
+// write appends whole lines or nothing. Called with mu held.
+func (s *Session) write(lines []byte) error {
+	if s.broken != nil {
+		return s.broken
+	}
+	n, err := s.f.Write(lines)
+	if err == nil {
+		s.view.end += int64(n)
+		return nil
+	}
+	// A full disk takes a part of a line; the next one must not be glued to it.
+	if terr := s.f.Truncate(s.view.end); terr != nil {
+		s.broken = fmt.Errorf("%w (and what it left cannot be taken away: %w)", err, terr)
+	}
+	return err
+}
+
+// sync puts the file on the disk, a new one with its name. Called with mu held.
+func (s *Session) sync() error {
+	if err := s.f.Sync(); err != nil {
+		return err
+	}
+	if s.unlisted {
+		if err := s.store.sync(); err != nil {
+			return err
+		}
+		s.unlisted = false
+	}
+	return nil
+}
+
+// holder finds the process that wrote last.
+func (v view) holder() int {
+	r, err := v.last(func(kind string) bool { return kind == kindOpen }, v.start)
+	if err != nil {
+		return 0
+	}
+	return r.PID
+}
+
+// maxFirst is how much of the first message the head holds, in runes.
+const maxFirst = 200
+
+// firstWords is the beginning of a message, in one line.
+func firstWords(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), 8*maxFirst)], "")
+	words := []rune(strings.Join(strings.Fields(text), " "))
+	if len(words) > maxFirst {
+		words = append(words[:maxFirst-1], '…')
+	}
+	return string(words)
+}

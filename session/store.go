@@ -1,0 +1,297 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Store is the folder of all sessions.
+type Store struct {
+	dir string
+	now func() time.Time
+}
+
+// New returns the store in dir, a folder of the user's alone. It must exist once
+// something is written.
+func New(dir string) *Store { return &Store{dir: dir, now: time.Now} }
+
+// ErrNotFound: no session has that name.
+var ErrNotFound = errors.New("no such session")
+
+// InUseError says that another process writes the session.
+type InUseError struct {
+	ID string
+	// PID is that process, 0 if it is not known.
+	PID int
+}
+
+func (e *InUseError) Error() string {
+	by := "another process"
+	if e.PID > 0 {
+		by = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("session %s is in use by %s", e.ID, by)
+}
+
+// NewID is 64 random bits in hex: the name of a new session.
+func NewID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+// ids are all names that a session has: nothing else becomes a file name.
+var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+const suffix = ".jsonl"
+
+// Create begins a session. It gets its file with the first item.
+func (s *Store) Create(i Info) *Session { return &Session{store: s, info: i} }
+
+// Open goes on with the session that i names. A last line that was not wholly
+// written is cut off. The error may be an *InUseError or wrap ErrNotFound.
+func (s *Store) Open(i Info) (*Session, error) {
+	f, v, err := s.openLocked(i.ID)
+	if err != nil {
+		return nil, err
+	}
+	ses := &Session{store: s, info: i, f: f, view: v}
+	if ses.title, err = v.title(); err == nil {
+		err = ses.record(ses.opened())
+	}
+	if err != nil {
+		f.Close()
+		return nil, failed(i.ID, err)
+	}
+	return ses, nil
+}
+
+// openLocked opens a session for writing and mends its end.
+func (s *Store) openLocked(id string) (*os.File, view, error) {
+	f, err := s.openFile(id, os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		return nil, view{}, err
+	}
+	v, err := s.claim(f, id)
+	if err != nil {
+		f.Close()
+		return nil, view{}, err
+	}
+	return f, v, nil
+}
+
+// claim locks f and takes a torn last line away.
+func (s *Store) claim(f *os.File, id string) (view, error) {
+	held := lock(f)
+	if held != nil && !errors.Is(held, syscall.EWOULDBLOCK) {
+		return view{}, failed(id, fmt.Errorf("lock: %w", held))
+	}
+	v, err := look(f)
+	if held != nil {
+		inUse := &InUseError{ID: id}
+		if err == nil {
+			inUse.PID = v.holder()
+		}
+		return view{}, inUse
+	}
+	if err != nil {
+		return view{}, failed(id, err)
+	}
+	// Between the opening and the lock it may have been deleted.
+	mine, err := f.Stat()
+	if err == nil {
+		var there os.FileInfo
+		if there, err = os.Lstat(f.Name()); err == nil && !os.SameFile(mine, there) {
+			err = fs.ErrNotExist
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return view{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if err == nil && mine.Size() > v.end {
+		err = f.Truncate(v.end)
+	}
+	if err != nil {
+		return view{}, failed(id, err)
+	}
+	return v, nil
+}
+
+// lockTries and lockPause: the lock of a process that has just been killed is
+// gone when all its descriptors are, a moment later.
+const (
+	lockTries = 20
+	lockPause = 10 * time.Millisecond
+)
+
+func lock(f *os.File) error {
+	var err error
+	for range lockTries {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		time.Sleep(lockPause)
+	}
+	return err
+}
+
+// Rename gives a session a title; empty takes it away. It does not count as use.
+func (s *Store) Rename(id, title string) error {
+	f, v, err := s.openLocked(id)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return failed(id, err)
+	}
+	ses := &Session{store: s, f: f, view: v}
+	if err = ses.record(record{Kind: kindTitle, Title: firstWords(title)}); err == nil {
+		err = ses.sync()
+	}
+	if err == nil {
+		err = os.Chtimes(f.Name(), time.Time{}, info.ModTime()) // the list stands in the order of use
+	}
+	if err != nil {
+		return failed(id, err)
+	}
+	return nil
+}
+
+// Delete removes a session that nobody writes. A damaged one goes too.
+func (s *Store) Delete(id string) error {
+	f, err := s.openFile(id, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := lock(f); err != nil {
+		_, err = s.claim(f, id)
+		return err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return failed(id, err)
+	}
+	return nil
+}
+
+// Fork makes a new session of all that stands in another before message n; 0 for
+// all of it. It returns the new one's name. The other may be in use.
+func (s *Store) Fork(id string, n int) (string, error) {
+	f, v, err := s.read(id)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	title, err := v.title()
+	if err == nil && n != 0 {
+		v.end, err = v.before(n)
+	}
+	if err != nil {
+		return "", failed(id, err)
+	}
+	made := NewID()
+	if err := s.copy(v, made, title); err != nil {
+		return "", fmt.Errorf("fork session %s: %w", id, err)
+	}
+	return made, nil
+}
+
+// copy writes the records of v, which tell distances and no places, behind a
+// head of their own. The file gets its name when it is whole.
+func (s *Store) copy(v view, id, title string) error {
+	now := s.now().UTC().Truncate(time.Millisecond)
+	top, err := encode(head{Version: version, ID: id, At: now, Folder: v.head.Folder, First: v.head.First, Origin: v.head.ID})
+	if err != nil {
+		return err
+	}
+	named, err := encode(record{Kind: kindTitle, At: now, Title: title})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, id+".new"), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(top)
+	if err == nil {
+		_, err = io.Copy(f, io.NewSectionReader(v.f, v.start, v.end-v.start))
+	}
+	if err == nil {
+		_, err = f.Write(named)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), s.file(id))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return s.sync()
+}
+
+// read opens a session to be read. It may be written meanwhile.
+func (s *Store) read(id string) (*os.File, view, error) {
+	f, err := s.openFile(id, os.O_RDONLY)
+	if err != nil {
+		return nil, view{}, err
+	}
+	v, err := look(f)
+	if err != nil {
+		f.Close()
+		return nil, view{}, failed(id, err)
+	}
+	return f, v, nil
+}
+
+func (s *Store) file(id string) string { return filepath.Join(s.dir, id+suffix) }
+
+// openFile opens the file of a session, for the user alone and through no link.
+func (s *Store) openFile(id string, flag int) (*os.File, error) {
+	if !ids.MatchString(id) {
+		return nil, fmt.Errorf("%w: %.64q", ErrNotFound, id)
+	}
+	f, err := os.OpenFile(s.file(id), flag|syscall.O_NOFOLLOW, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return f, err
+}
+
+// sync puts the folder on the disk: with it the names of new files.
+func (s *Store) sync() error {
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func failed(id string, err error) error { return fmt.Errorf("session %s: %w", id, err) }
+
+// idOf is the session that a file holds, "" for another file.
+func idOf(name string) string {
+	id, ok := strings.CutSuffix(name, suffix)
+	if !ok || !ids.MatchString(id) {
+		return ""
+	}
+	return id
+}

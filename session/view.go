@@ -1,0 +1,249 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+)
+
+// view is a file to read: its head, and its records in [start, end). A last line
+// without its newline was never wholly written and lies behind end.
+type view struct {
+	f          io.ReaderAt
+	head       head
+	start, end int64
+}
+
+// maxHead is the longest first line: a path and the beginning of a message.
+const maxHead = 16 << 10
+
+// look reads the head and finds the end.
+func look(f *os.File) (view, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return view{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return view{}, errors.New("it is not a regular file")
+	}
+	v := view{f: f}
+	if v.head, v.start, err = readHead(f); err != nil {
+		return view{}, err
+	}
+	v.end, err = lastNewline(f, v.start, info.Size())
+	return v, err
+}
+
+// readHead reads the first line and says where the second begins.
+func readHead(f io.ReaderAt) (head, int64, error) {
+	buf := make([]byte, 4<<10)
+	n, err := f.ReadAt(buf, 0)
+	i := bytes.IndexByte(buf[:n], '\n')
+	if i < 0 && err == nil {
+		buf = make([]byte, maxHead)
+		n, err = f.ReadAt(buf, 0)
+		i = bytes.IndexByte(buf[:n], '\n')
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head{}, 0, err
+	}
+	if i < 0 {
+		return head{}, 0, errors.New("it does not begin like a session")
+	}
+	h, err := decodeHead(buf[:i])
+	return h, int64(i) + 1, err
+}
+
+// lastNewline returns the place behind the last newline of [start, size).
+func lastNewline(f io.ReaderAt, start, size int64) (int64, error) {
+	for at, n := size, int64(firstChunk); at > start; n = chunk {
+		from := max(start, at-n)
+		b := make([]byte, at-from)
+		if _, err := f.ReadAt(b, from); err != nil {
+			return 0, fmt.Errorf("read the session: %w", err)
+		}
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return from + int64(i) + 1, nil
+		}
+		at = from
+	}
+	return start, nil
+}
+
+// found is a record on the way back.
+type found struct {
+	offset, size int64
+	kind         string
+	line         []byte // valid until the next one
+}
+
+// live yields the records that the conversation consists of, last first: what a
+// "back" record takes back is left out. The second value is set for a line that
+// cannot be read, and last for the file's own error.
+func (v view) live() iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		b := &backward{r: v.f, start: v.start, pos: v.end}
+		for b.next() {
+			r := found{offset: b.offset, size: int64(len(b.line)) + 1, kind: kindOf(b.line), line: b.line}
+			if r.kind == kindBack {
+				to, err := v.target(r)
+				if err == nil {
+					b.pos = to
+					continue
+				}
+				r.kind = ""
+			}
+			var err error
+			if r.kind == "" {
+				err = errDamaged
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+		if b.err != nil {
+			yield(found{}, b.err)
+		}
+	}
+}
+
+// errDamaged marks a line that is no record.
+var errDamaged = errors.New("a record is damaged")
+
+// target is the place that a back record leads to. It lies before the record, so
+// that the way always ends, and at the beginning of a line.
+func (v view) target(r found) (int64, error) {
+	var back record
+	if err := json.Unmarshal(r.line, &back); err != nil {
+		return 0, errDamaged
+	}
+	to := r.offset - back.Bytes
+	if back.Bytes <= 0 || to < v.start {
+		return 0, errDamaged
+	}
+	var before [1]byte
+	if _, err := v.f.ReadAt(before[:], to-1); err != nil || before[0] != '\n' {
+		return 0, errDamaged
+	}
+	return to, nil
+}
+
+// title finds what the session was last called.
+func (v view) title() (string, error) {
+	r, err := v.last(hasTitle, v.start)
+	return r.Title, err
+}
+
+// last decodes the last record of a kind, taken back or not, that begins at or
+// behind from; the zero record if there is none.
+func (v view) last(kind func(string) bool, from int64) (record, error) {
+	b := &backward{r: v.f, start: v.start, pos: v.end}
+	for b.pos > from && b.next() {
+		if !kind(kindOf(b.line)) {
+			continue
+		}
+		var r record
+		if json.Unmarshal(b.line, &r) == nil {
+			return r, nil
+		}
+	}
+	return record{}, b.err
+}
+
+// before is the place of message n among those that count, from 1.
+func (v view) before(n int) (int64, error) {
+	var at []int64
+	for r, err := range v.live() {
+		if err != nil && !errors.Is(err, errDamaged) {
+			return 0, err
+		}
+		if r.kind == userKind {
+			at = append(at, r.offset)
+		}
+	}
+	if n < 1 || n > len(at) {
+		return 0, fmt.Errorf("there is no message %d: the session has %d", n, len(at))
+	}
+	return at[len(at)-n], nil
+}
+
+// spans are the parts of the file that the conversation consists of, first to last.
+func (v view) spans() ([]span, error) {
+	var out []span
+	end := v.end
+	b := &backward{r: v.f, start: v.start, pos: v.end}
+	for b.next() {
+		if kindOf(b.line) != kindBack {
+			continue
+		}
+		behind := b.offset + int64(len(b.line)) + 1
+		if to, err := v.target(found{offset: b.offset, line: b.line}); err == nil {
+			out = append(out, span{behind, end})
+			b.pos, end = to, to
+		}
+	}
+	out = append(out, span{v.start, end})
+	slices.Reverse(out)
+	return out, b.err
+}
+
+// span is [from, to) of a file, whole lines.
+type span struct{ from, to int64 }
+
+// items yields the items of the conversation, first to last, with their times.
+// What cannot be read is passed over.
+func (v view) items() iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		spans, err := v.spans()
+		if err != nil {
+			yield(record{}, err)
+			return
+		}
+		for _, s := range spans {
+			lines := bufio.NewReaderSize(io.NewSectionReader(v.f, s.from, s.to-s.from), chunk)
+			for {
+				line, err := readLine(lines)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					yield(record{}, fmt.Errorf("read the session: %w", err))
+					return
+				}
+				var r record
+				if !isItem(kindOf(line)) || json.Unmarshal(line, &r) != nil || r.Item == nil {
+					continue
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readLine reads a line; one that is longer than any record becomes an empty one.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case err == nil && long:
+			return nil, nil
+		case err == nil:
+			return line[:len(line)-1], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
