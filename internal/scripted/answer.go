@@ -80,7 +80,7 @@ func (a *answer) play() {
 
 // finish ends the stream after its sent events as the script wants it.
 func (a *answer) finish(sent int) {
-	if a.reply.Fault == NoFault && a.reply.Framing != Unended {
+	if a.reply.Fault == NoFault && a.reply.Framing != Unended && a.req.Wire == Chat {
 		a.send(a.frame("[DONE]", sent))
 	}
 	if !a.flush() {
@@ -163,6 +163,9 @@ func (a *answer) flush() bool {
 // frame puts the data of event number n on the wire's lines.
 func (a *answer) frame(data string, n int) string {
 	comments := strings.Repeat(": keep-alive\n\n", a.reply.KeepAlives)
+	if name := eventName(data); a.reply.Framing == LF && name != "" {
+		return comments + "event: " + name + "\ndata: " + data + "\n\n"
+	}
 	switch a.reply.Framing {
 	case CRLF:
 		return strings.ReplaceAll(comments, "\n", "\r\n") + "data: " + data + "\r\n\r\n"
@@ -186,6 +189,17 @@ func (a *answer) frame(data string, n int) string {
 	return comments + "data: " + data + "\n\n"
 }
 
+// eventName is the type of an event that says it first; the chunks of Chat have
+// none.
+func eventName(data string) string {
+	rest, ok := strings.CutPrefix(data, `{"type":"`)
+	name, _, closed := strings.Cut(rest, `"`)
+	if !ok || !closed {
+		return ""
+	}
+	return name
+}
+
 // events yields the JSON of each event, and whether the pace applies to it.
 func (a *answer) events() iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
@@ -195,6 +209,10 @@ func (a *answer) events() iter.Seq2[string, bool] {
 					return
 				}
 			}
+			return
+		}
+		if a.req.Wire == Responses {
+			a.respond(yield)
 			return
 		}
 		if !yield(a.chunk(`{"role":"assistant","content":""}`, "null"), false) {
@@ -280,17 +298,22 @@ func (a *answer) chunk(delta, finish string) string {
 
 // usage is the chunk that stream_options.include_usage asks for.
 func (a *answer) usage() string {
-	u := a.reply.Usage
-	if u == (Usage{}) {
-		out := len(a.reply.Text) + len(a.reply.Reasoning) + len(a.reply.Refusal)
-		for _, c := range a.reply.Calls {
-			out += len(c.Name) + len(c.Arguments)
-		}
-		u = Usage{Input: (len(a.req.Body) + 3) / 4, Output: (out + 3) / 4, Reasoning: (len(a.reply.Reasoning) + 3) / 4}
-	}
+	u := a.counted()
 	return fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%s,"choices":[],`+
 		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}}`,
 		a.req.N, quote(a.req.Model), u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
+}
+
+// counted is the reply's usage, else one counted from lengths.
+func (a *answer) counted() Usage {
+	if a.reply.Usage != (Usage{}) {
+		return a.reply.Usage
+	}
+	out := len(a.reply.Text) + len(a.reply.Reasoning) + len(a.reply.Refusal)
+	for _, c := range a.reply.Calls {
+		out += len(c.Name) + len(c.Arguments)
+	}
+	return Usage{Input: (len(a.req.Body) + 3) / 4, Output: (out + 3) / 4, Reasoning: (len(a.reply.Reasoning) + 3) / 4}
 }
 
 // pieces cuts s into pieces of about n bytes at rune borders.

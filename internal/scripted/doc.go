@@ -1,5 +1,5 @@
 // Package scripted is a model server that plays a script: it speaks Chat
-// Completions over real HTTP and server-sent events on a loopback listener.
+// Completions and Responses over real HTTP and server-sent events on a loopback listener.
 // The built-in tour stands on it, and so do the tests of everything that talks
 // to a model: what they prove is proved over the real wire.
 //

@@ -13,8 +13,13 @@ type Handler func(Request) Reply
 // Reply is one answer. The zero Reply is an empty answer that ends with
 // finish_reason "stop".
 type Reply struct {
-	// Reasoning is streamed before Text, as reasoning_content.
+	// Reasoning is streamed before Text, as reasoning_content, or as the summary
+	// of a reasoning item, which is Encrypted where that is asked for.
 	Reasoning string
+	// Encrypted is that item's encrypted_content; empty: "sealed-N" of request N.
+	Encrypted string
+	// Phase is the phase of the message with Text (Responses).
+	Phase string
 	// Text is streamed in pieces.
 	Text string
 	// Refusal is streamed after Text.
@@ -26,9 +31,11 @@ type Reply struct {
 	Interleave bool
 	// Chunks, when set, are the JSON objects to stream instead of all of the
 	// above: for shapes that no well-behaved server sends. No finish_reason
-	// and no usage is added; [DONE] is.
+	// and no usage is added; [DONE] is, on the wire that has it.
 	Chunks []string
 	// Stop is the finish_reason; empty: "tool_calls" with Calls, else "stop".
+	// Over Responses "length" and "content_filter" are an incomplete response,
+	// "error" a failed one, all else a completed one.
 	Stop string
 	// Usage is reported where the request asks for it; the zero value is
 	// counted from the lengths of request and answer.
@@ -82,7 +89,7 @@ const (
 	// NoFault: it does not.
 	NoFault Fault = iota
 	// Truncate ends the stream in good order, but with no finish_reason and
-	// no [DONE].
+	// no [DONE], or no response.completed.
 	Truncate
 	// Drop closes the connection in the middle of the stream.
 	Drop

@@ -10,7 +10,9 @@ import (
 // Request is what a client asked, parsed as far as a script cares.
 type Request struct {
 	// N counts the requests of the server from 0.
-	N      int
+	N int
+	// Wire is Chat or Responses.
+	Wire   string
 	Header http.Header
 	// Body is the JSON as it came.
 	Body  []byte
@@ -21,10 +23,22 @@ type Request struct {
 	Instructions string
 	// Tools are the names of the tools offered.
 	Tools []string
+	// Thinking are the reasoning items that were sent back (Responses).
+	Thinking []json.RawMessage
 	// WantsUsage reports stream_options.include_usage.
 	WantsUsage bool
-	Streaming  bool
+	// WantsEncrypted reports that encrypted thinking is asked for (Responses).
+	WantsEncrypted bool
+	// CacheKey is prompt_cache_key.
+	CacheKey  string
+	Streaming bool
 }
+
+// The wires that a server speaks.
+const (
+	Chat      = "chat"
+	Responses = "responses"
+)
 
 // Message is one message of the conversation.
 type Message struct {
@@ -62,7 +76,7 @@ func (r Request) Result(id string) (string, bool) {
 	return "", false
 }
 
-// text is a message's content: a string, null, or a list of parts.
+// text is a message's content or a result: a string, null, or a list of parts.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -83,7 +97,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func parseRequest(body []byte) (Request, error) {
+func parseChat(body []byte) (Request, error) {
 	var in struct {
 		Model    string `json:"model"`
 		Stream   bool   `json:"stream"`
@@ -104,6 +118,7 @@ func parseRequest(body []byte) (Request, error) {
 				Name string `json:"name"`
 			} `json:"function"`
 		} `json:"tools"`
+		CacheKey      string `json:"prompt_cache_key"`
 		StreamOptions struct {
 			IncludeUsage bool `json:"include_usage"`
 		} `json:"stream_options"`
@@ -111,7 +126,7 @@ func parseRequest(body []byte) (Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Request{}, fmt.Errorf("scripted: parse request: %w", err)
 	}
-	r := Request{Body: body, Model: in.Model, Streaming: in.Stream, WantsUsage: in.StreamOptions.IncludeUsage}
+	r := Request{Wire: Chat, Body: body, Model: in.Model, CacheKey: in.CacheKey, Streaming: in.Stream, WantsUsage: in.StreamOptions.IncludeUsage}
 	for _, m := range in.Messages {
 		if m.Role == "system" || m.Role == "developer" {
 			r.Instructions += string(m.Content)

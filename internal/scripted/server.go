@@ -55,7 +55,8 @@ func Start(ctx context.Context, h Handler) (*Server, error) {
 		conns:   make(chan struct{}, maxConns),
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	mux.HandleFunc("POST /v1/chat/completions", s.serve(parseChat))
+	mux.HandleFunc("POST /v1/responses", s.serve(parseResponses))
 	mux.HandleFunc("GET /v1/models", s.models)
 	s.http = &http.Server{
 		Handler:           mux,
@@ -123,28 +124,31 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"codeagent"}]}`)
 }
 
-func (s *Server) chat(w http.ResponseWriter, req *http.Request) {
-	if !s.enter() {
-		return
-	}
-	defer s.serving.Done()
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
-		status := http.StatusBadRequest
-		if big := new(http.MaxBytesError); errors.As(err, &big) {
-			status = http.StatusRequestEntityTooLarge
+// serve answers the requests of one wire.
+func (s *Server) serve(parse func([]byte) (Request, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if !s.enter() {
+			return
 		}
-		http.Error(w, `{"error":{"message":"the request body cannot be read"}}`, status)
-		return
+		defer s.serving.Done()
+		body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+		if err != nil {
+			status := http.StatusBadRequest
+			if big := new(http.MaxBytesError); errors.As(err, &big) {
+				status = http.StatusRequestEntityTooLarge
+			}
+			http.Error(w, `{"error":{"message":"the request body cannot be read"}}`, status)
+			return
+		}
+		r, err := parse(body)
+		if err != nil {
+			http.Error(w, `{"error":{"message":"the request is not JSON that can be understood"}}`, http.StatusBadRequest)
+			return
+		}
+		r.Header = req.Header.Clone()
+		r = s.remember(r)
+		newAnswer(w, req.Context(), r, s.handler(r)).play()
 	}
-	r, err := parseRequest(body)
-	if err != nil {
-		http.Error(w, `{"error":{"message":"the request is not JSON that can be understood"}}`, http.StatusBadRequest)
-		return
-	}
-	r.Header = req.Header.Clone()
-	r = s.remember(r)
-	newAnswer(w, req.Context(), r, s.handler(r)).play()
 }
 
 // limited is a listener that serves at most cap(slots) connections at a time.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	modeltest.Run(t, func(t *testing.T, baseURL string, idle time.Duration) modeltest.Model {
+	modeltest.Run(t, modeltest.Chat, func(t *testing.T, baseURL string, idle time.Duration) modeltest.Model {
 		retry := impatient(nil)
 		retry.Attempts = modeltest.Attempts
 		return client(t, chat.Options{BaseURL: baseURL, Key: "sk-conformance", Retry: retry, IdleTimeout: idle})

@@ -27,7 +27,7 @@ func cancels() []cancelcase {
 	call := func(d model.Delta) bool { _, ok := d.(model.CallStarted); return ok }
 	return []cancelcase{
 		{"before the answer", scripted.Reply{Fault: scripted.NeverAnswer}, nil},
-		{"in a silent stream", scripted.Reply{Text: "some text", Fault: scripted.Stall, After: 2}, text},
+		{"in a silent stream", scripted.Reply{Text: "some text", Piece: 1, Fault: scripted.Stall, After: 8}, text},
 		{"in a busy stream", scripted.Reply{Text: strings.Repeat("x", 1<<20)}, text},
 		{"in a call", scripted.Reply{Calls: []scripted.Call{{Name: "shell", Arguments: strings.Repeat(" ", 1<<16) + "{}"}}}, call},
 		{"at a retry", scripted.Reply{Status: 503}, retrying},

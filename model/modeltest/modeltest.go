@@ -46,6 +46,8 @@ type Answer struct {
 	Reason          model.StopReason
 	Usage           model.Usage
 	Retries         int
+	// Items is all of it as items of the conversation, in order.
+	Items []model.Item
 }
 
 // Collect reads a stream to its end, as a consumer would, and checks the law of
@@ -75,6 +77,7 @@ func Collect(t *testing.T, seq iter.Seq2[model.Delta, error]) (Answer, error) {
 		t.Error("the stream ended with neither Finished nor an error")
 	}
 	c.answer.Text = c.text.String()
+	c.closeRun(nil)
 	return c.answer, c.err
 }
 
@@ -87,6 +90,8 @@ type collector struct {
 	t        *testing.T
 	answer   Answer
 	text     strings.Builder
+	run      strings.Builder // the run of text or thinking that is open
+	kind     model.Kind      // of that run; "" without
 	calls    map[string]*progress
 	finished bool
 	err      error
@@ -105,8 +110,13 @@ func (c *collector) take(d model.Delta) {
 	switch d := d.(type) {
 	case model.TextDelta:
 		c.text.WriteString(d.Text)
+		c.openRun(model.Assistant, d.Text)
 	case model.ReasoningDelta:
 		c.answer.Reasoning += d.Text
+		c.openRun(model.Reasoning, d.Text)
+	case model.Sealed:
+		c.openRun(d.Kind, "")
+		c.closeRun(d.Opaque)
 	case model.CallStarted:
 		if c.calls[d.ID] != nil || d.ID == "" {
 			c.t.Errorf("the call id %q is used twice or empty", d.ID)
@@ -120,10 +130,14 @@ func (c *collector) take(d model.Delta) {
 		}
 		p.arguments.WriteString(d.Arguments)
 	case model.CallDone:
+		c.closeRun(nil)
 		c.done(d.Call)
+		c.answer.Items = append(c.answer.Items, model.Item{Kind: model.Call, Call: &d.Call, Opaque: d.Opaque})
 	case model.Retrying:
 		c.answer = Answer{Retries: c.answer.Retries + 1}
 		c.text.Reset()
+		c.run.Reset()
+		c.kind = ""
 		c.calls = map[string]*progress{}
 		if d.Attempt != c.answer.Retries+1 || d.Most != Attempts || d.Err == nil {
 			c.t.Errorf("retry number %d reports %+v", c.answer.Retries, d)
@@ -139,6 +153,22 @@ func (c *collector) take(d model.Delta) {
 	default:
 		c.t.Errorf("unknown delta %T", d)
 	}
+}
+
+func (c *collector) openRun(kind model.Kind, text string) {
+	if c.kind != kind {
+		c.closeRun(nil)
+		c.kind = kind
+	}
+	c.run.WriteString(text)
+}
+
+func (c *collector) closeRun(opaque *model.Opaque) {
+	if c.run.Len() > 0 || opaque != nil {
+		c.answer.Items = append(c.answer.Items, model.Item{Kind: c.kind, Text: c.run.String(), Opaque: opaque})
+	}
+	c.run.Reset()
+	c.kind = ""
 }
 
 func (c *collector) done(call model.ToolCall) {
@@ -168,11 +198,11 @@ func question() model.Request {
 	}
 }
 
-// Run holds the adapter to the law. It counts goroutines, so the test that
-// calls it must not be parallel.
-func Run(t *testing.T, build Build) {
-	for _, c := range cases() {
-		t.Run(c.name, func(t *testing.T) { c.run(t, build) })
+// Run holds the adapter of a wire to the law. It counts goroutines, so the test
+// that calls it must not be parallel.
+func Run(t *testing.T, w Wire, build Build) {
+	for _, c := range cases(w) {
+		t.Run(c.name, func(t *testing.T) { c.run(t, w, build) })
 	}
 	t.Run("nobody listens", func(t *testing.T) { nobodyListens(t, build) })
 	for _, c := range cancels() {

@@ -7,8 +7,8 @@ import (
 	"codeagent/model"
 )
 
-// shapes are chunks that real servers send and no document shows.
-func shapes() []testcase {
+// chatShapes are chunks that real servers send and no document shows.
+func chatShapes() []testcase {
 	chunks := func(name string, want Answer, deltas ...string) testcase {
 		var all []string
 		for _, d := range deltas {
@@ -24,7 +24,7 @@ func shapes() []testcase {
 	thought.Reasoning = "hm"
 	cut, filtered := end("ab"), end("ab")
 	cut.Reason, filtered.Reason = model.StopLength, model.StopFilter
-	return []testcase{
+	all := []testcase{
 		chunks("null everywhere", end("ab"), `{"content":"a","tool_calls":null,"refusal":null,"function_call":null}`, `{"role":null,"content":null}`, `{"content":"b"}`, stop),
 		chunks("reasoning under its other name", thought, `{"reasoning":"hm","content":null}`, `{"content":"ab"}`, stop),
 		chunks("reasoning under both names", thought, `{"reasoning":"hm","reasoning_content":"hm"}`, `{"content":"ab"}`, stop),
@@ -48,13 +48,11 @@ func shapes() []testcase {
 			want: end("ab"),
 		},
 	}
+	return append(all, chatCalls()...)
 }
 
-// calls are tool calls in the shapes that servers give them.
-func calls() []testcase {
-	one := model.ToolCall{ID: "a", Name: "shell", Arguments: `{"x":1}`}
-	two := model.ToolCall{ID: "b", Name: "read_file", Arguments: `{"y":2}`}
-	made := func(calls ...model.ToolCall) Answer { return Answer{Calls: calls, Reason: model.StopCalls} }
+// chatCalls are tool calls in the shapes that servers give them.
+func chatCalls() []testcase {
 	chunks := func(name string, want Answer, deltas ...string) testcase {
 		var all []string
 		for _, d := range deltas {
@@ -62,13 +60,7 @@ func calls() []testcase {
 		}
 		return testcase{name: "call: " + name, replies: []scripted.Reply{{Chunks: append(all, finish("tool_calls"))}}, want: want}
 	}
-	unnamed := func(c model.ToolCall, id string) model.ToolCall { c.ID = id; return c }
 	return []testcase{
-		{name: "call: parallel, in turns", replies: []scripted.Reply{{Piece: 2, Interleave: true, Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}, {ID: "b", Name: "read_file", Arguments: `{"y":2}`}}}}, want: made(one, two)},
-		{name: "call: an unknown tool", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "no_such", Arguments: "{}"}}}}, want: made(model.ToolCall{ID: "a", Name: "no_such", Arguments: "{}"})},
-		{name: "call: malformed arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"command": "ls`}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command": "ls`})},
-		{name: "call: empty arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell"}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"})},
-		{name: "call: ended with stop", replies: []scripted.Reply{{Stop: "stop", Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}}}}, want: made(one)},
 		chunks("arguments as an object", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":{"x":1}}}`, `{"index":1,"id":"b","function":{"name":"read_file","arguments":{"y":2}}}`),
 		chunks("arguments null at first", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":null}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`),
 		chunks("no index, whole", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
@@ -95,4 +87,12 @@ func calls() []testcase {
 			want: made(one, two),
 		},
 	}
+}
+
+func delta(d string) string {
+	return `{"choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}`
+}
+
+func finish(reason string) string {
+	return `{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
 }

@@ -17,6 +17,7 @@ type fault struct {
 	codes   []string      // type, code and status fields, lower case
 	status  int           // a code that is an HTTP status; 0 without
 	retry   time.Duration // a wait named in the text; 0 without
+	failed  bool          // a response.failed, which is nothing but an error
 }
 
 // readFault understands the error bodies of the servers that speak this wire:
@@ -28,6 +29,7 @@ type fault struct {
 //	{"error":{…,"metadata":{"raw":"…"}}}     OpenRouter
 //	{"message","type","code"}                vLLM, Mistral
 //	{"detail":"text"}, {"detail":[{"msg"}]}  FastAPI
+//	{"type":"response.failed","response":{"error":{…}}}  Responses
 //	<html>…<title>…                          proxies
 //	text
 //
@@ -75,9 +77,23 @@ func objectFault(fields map[string]json.RawMessage) (fault, bool) {
 	if _, ok := fields["choices"]; ok {
 		return fault{}, false
 	}
+	if words(fields["type"], 0) == "response.failed" {
+		return failedFault(fields["response"])
+	}
 	f := fault{}
 	f.read(fields)
 	return f, f.message != ""
+}
+
+// failedFault reads the error of an answer that failed; false without one.
+func failedFault(response json.RawMessage) (fault, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(response, &fields) != nil || falsy(fields["error"]) {
+		return fault{}, false
+	}
+	f, bad := objectFault(map[string]json.RawMessage{"error": fields["error"]})
+	f.failed = bad
+	return f, bad
 }
 
 // read takes what an error object says; what is known already stays.

@@ -304,7 +304,7 @@ func (r *repaired) one() error {
 // pass emits one event's JSON, or returns the error that it reports. Only an
 // event that could be an error is parsed here.
 func (r *repaired) pass(name string, data []byte) error {
-	if name == "error" || bytes.Contains(data, []byte(`"error"`)) || !bytes.Contains(data, []byte(`"choices"`)) {
+	if name == "error" || bytes.Contains(data, []byte(`"error"`)) || !(bytes.Contains(data, []byte(`"choices"`)) || bytes.Contains(data, []byte(`"type":"response.`))) {
 		if e := r.reported(name, data); e != nil {
 			return e
 		}
@@ -320,6 +320,9 @@ func (r *repaired) pass(name string, data []byte) error {
 // reported is the error that an event reports; nil without one.
 func (r *repaired) reported(name string, data []byte) error {
 	f, bad := readFault(data)
+	if bad && f.failed {
+		return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+	}
 	if name != "error" && (!bad || (data[0] != '{' && data[0] != '[')) {
 		return nil
 	}

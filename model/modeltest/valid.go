@@ -1,0 +1,206 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// name is what providers allow as the name of a tool.
+var name = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// strict decodes data into v and refuses what v does not know: providers that
+// validate their input refuse fields of others.
+func strict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// object reports whether s is a JSON object.
+func object(s string) bool {
+	return strings.HasPrefix(s, "{") && json.Valid([]byte(s))
+}
+
+func filled(what, s string) error {
+	if strings.TrimSpace(s) == "" {
+		return fmt.Errorf("%s is empty", what)
+	}
+	return nil
+}
+
+// chatMessage is all that a message may hold.
+type chatMessage struct {
+	Role      string  `json:"role"`
+	Content   *string `json:"content"`
+	Reasoning string  `json:"reasoning_content"`
+	Calls     []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+	CallID string `json:"tool_call_id"`
+}
+
+// ValidChat judges a Chat Completions request: what the documents ask for, and
+// what strict servers add to it (Mistral, DeepSeek, chat templates): turns
+// alternate, the results follow their calls at once and completely, arguments
+// are an object, nothing is empty.
+func ValidChat(body []byte) error {
+	var r struct {
+		Model         string          `json:"model"`
+		Stream        bool            `json:"stream"`
+		Messages      []chatMessage   `json:"messages"`
+		Tools         json.RawMessage `json:"tools"`
+		Effort        string          `json:"reasoning_effort"`
+		MaxTokens     int             `json:"max_tokens"`
+		MaxCompletion int             `json:"max_completion_tokens"`
+		CacheKey      string          `json:"prompt_cache_key"`
+		StreamOptions json.RawMessage `json:"stream_options"`
+	}
+	if err := wellFormed(body, &r); err != nil {
+		return err
+	}
+	if r.Model == "" || !r.Stream || len(r.Messages) == 0 {
+		return errors.New("model, stream or messages are missing")
+	}
+	var tools []struct {
+		Type     string       `json:"type"`
+		Function functionSpec `json:"function"`
+	}
+	if len(r.Tools) > 0 {
+		if err := strict(r.Tools, &tools); err != nil {
+			return err
+		}
+	}
+	var specs []functionSpec
+	for _, t := range tools {
+		if t.Type != "function" {
+			return fmt.Errorf("a tool of type %q", t.Type)
+		}
+		specs = append(specs, t.Function)
+	}
+	if err := validSpecs(specs); err != nil {
+		return err
+	}
+	return validMessages(r.Messages)
+}
+
+func validMessages(messages []chatMessage) error {
+	seen := map[string]bool{}
+	var due []string // calls that wait for their results
+	before := ""
+	for i, m := range messages {
+		if len(due) > 0 && m.Role != "tool" {
+			return fmt.Errorf("message %d: the calls %q have no result", i, due)
+		}
+		var err error
+		switch m.Role {
+		case "system", "developer":
+			if i > 0 {
+				err = errors.New("is not the first")
+			}
+		case "user":
+			if before == "user" {
+				err = errors.New("a user's message after a user's")
+			}
+		case "assistant":
+			if before == "" || before == "system" || before == "developer" || before == "assistant" {
+				err = fmt.Errorf("the assistant speaks after %q", before)
+			}
+			due, err = m.validCalls(seen, err)
+		case "tool":
+			at := slices.Index(due, m.CallID)
+			if at < 0 {
+				return fmt.Errorf("message %d: a result for %q, which is not due", i, m.CallID)
+			}
+			due = slices.Delete(due, at, at+1)
+		default:
+			err = errors.New("unknown role")
+		}
+		if err == nil && (m.Content != nil || len(m.Calls) == 0) {
+			text := ""
+			if m.Content != nil {
+				text = *m.Content
+			}
+			err = filled("content", text)
+		}
+		if err != nil {
+			return fmt.Errorf("message %d (%s): %w", i, m.Role, err)
+		}
+		before = m.Role
+	}
+	if before != "user" && before != "tool" {
+		return fmt.Errorf("the last message is the %s's", before)
+	}
+	if len(due) > 0 {
+		return fmt.Errorf("the calls %q have no result", due)
+	}
+	return nil
+}
+
+func (m chatMessage) validCalls(seen map[string]bool, err error) ([]string, error) {
+	var due []string
+	for _, c := range m.Calls {
+		if c.Type != "function" {
+			return nil, fmt.Errorf("a call of type %q", c.Type)
+		}
+		if err := validCall(c.ID, c.Function.Name, c.Function.Arguments, seen); err != nil {
+			return nil, err
+		}
+		due = append(due, c.ID)
+	}
+	return due, err
+}
+
+func validCall(id, called, arguments string, seen map[string]bool) error {
+	switch {
+	case id == "" || seen[id]:
+		return fmt.Errorf("the call id %q is empty or not unique", id)
+	case !name.MatchString(called):
+		return fmt.Errorf("the name %q of a call", called)
+	case !object(arguments):
+		return fmt.Errorf("the arguments %.200q are not an object", arguments)
+	}
+	seen[id] = true
+	return nil
+}
+
+type functionSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+func validSpecs(specs []functionSpec) error {
+	seen := map[string]bool{}
+	for _, s := range specs {
+		var schema struct {
+			Type string `json:"type"`
+		}
+		if !name.MatchString(s.Name) || seen[s.Name] {
+			return fmt.Errorf("the tool name %q", s.Name)
+		}
+		if json.Unmarshal(s.Parameters, &schema) != nil || schema.Type != "object" {
+			return fmt.Errorf("the parameters of %s are no object: %s", s.Name, s.Parameters)
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
+
+// wellFormed decodes a request strictly.
+func wellFormed(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return errors.New("not UTF-8")
+	}
+	return strict(body, v)
+}

@@ -1,0 +1,70 @@
+// Package responses speaks the Responses API, streamed, with any provider that
+// offers it. Nothing is stored at the provider: the whole conversation goes
+// along with each request, and with it the encrypted thinking that came before.
+//
+//	model.Request -> request.go -> go-openai -> wire.Transport -> provider
+//	model.Delta   <- decode.go  <- RecvRaw   <- (repaired stream)
+//
+// go-openai builds and sends the request. The answer is decoded here, from its
+// raw events, because go-openai's types end a stream at the first event that
+// they do not know.
+package responses
+
+import (
+	"context"
+	"iter"
+
+	"codeagent/model"
+	"codeagent/model/wire"
+)
+
+// Options say where the provider is.
+type Options = wire.Options
+
+// Client asks one provider. It is safe for concurrent use.
+type Client struct {
+	at     *wire.Endpoint
+	quirks wire.Learned[quirks]
+}
+
+// New makes a Client; a base URL that cannot be used is reported by Stream.
+func New(o Options) *Client {
+	return &Client{at: wire.NewEndpoint(o, "/responses")}
+}
+
+// Close closes the connections that are kept for later requests.
+func (c *Client) Close() { c.at.Close() }
+
+// Models asks the provider which models it serves, in its own order. The error
+// is a *model.Error.
+func (c *Client) Models(ctx context.Context) ([]string, error) { return c.at.Models(ctx) }
+
+// Stream asks the model and yields its answer, as chat.Client does.
+func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Delta, error] {
+	return c.at.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
+		return c.attempt(ctx, req, yield)
+	})
+}
+
+// attempt asks once, but for refusals that name a field the provider does not
+// know or an item that it does not take: then it asks again without it.
+func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for {
+		q := c.quirks.Get()
+		stream, err := c.at.API.CreateResponseStream(ctx, c.request(req, q))
+		if err != nil {
+			if next, ok := q.after(err); ok {
+				c.quirks.Set(next)
+				continue
+			}
+			return err
+		}
+		defer stream.Close()
+		return wire.Read(stream, newDecoder(req, c.source(req), yield), cancel)
+	}
+}
+
+// source is the Source of what this provider wants back for req's model.
+func (c *Client) source(req model.Request) string { return c.at.Source + req.Model }

@@ -1,0 +1,371 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"codeagent/model"
+	"codeagent/model/wire"
+)
+
+// The kinds of output items that are read.
+const (
+	kindMessage   = "message"
+	kindReasoning = "reasoning"
+	kindCall      = "function_call"
+)
+
+// output is what is read of an output item.
+type output struct {
+	Type      string        `json:"type"`
+	ID        string        `json:"id"`
+	CallID    string        `json:"call_id"`
+	Name      string        `json:"name"`
+	Arguments wire.JSONText `json:"arguments"`
+	Phase     string        `json:"phase"`
+	Encrypted string        `json:"encrypted_content"`
+	Content   []struct {
+		Text    wire.Text `json:"text"`
+		Refusal wire.Text `json:"refusal"`
+	} `json:"content"`
+	Summary []struct {
+		Text wire.Text `json:"text"`
+	} `json:"summary"`
+}
+
+// item is one output item while it is streamed.
+type item struct {
+	kind   string
+	index  int    // output_index; -1 without
+	id     string // as the provider names it; may be empty
+	said   bool   // some of its text came
+	part   int    // the summary part that came last
+	closed bool
+
+	// Of a call:
+	callID    string // the provider's
+	ours      string // unique; set when started
+	name      string
+	arguments strings.Builder
+}
+
+// items are the output items of one answer. Events name theirs by item_id and
+// by output_index, and servers get either wrong: ids that change with every
+// event, indexes that are all 0, neither. The id leads where it is known, then
+// the index among items of the right kind, then what came last.
+type items struct {
+	used wire.CallIDs
+	all  []*item
+	size int // bytes of all arguments
+}
+
+func (s *items) none() bool { return len(s.all) == 0 }
+
+func (s *items) open() bool {
+	for _, it := range s.all {
+		if !it.closed {
+			return true
+		}
+	}
+	return false
+}
+
+// find is the item of that kind which is meant; nil without one.
+func (s *items) find(kind, id string, index *float64) *item {
+	var last *item
+	for _, it := range s.all {
+		if it.kind == kind && id != "" && it.id == id {
+			return it
+		}
+	}
+	for i := len(s.all) - 1; i >= 0; i-- {
+		it := s.all[i]
+		if it.kind != kind || it.closed {
+			continue
+		}
+		if index != nil && it.index == int(*index) {
+			return it
+		}
+		if last == nil && index == nil {
+			last = it
+		}
+	}
+	return last
+}
+
+// at is the item that an event belongs to, made where none was announced.
+func (s *items) at(e *event, kind string) *item {
+	if it := s.find(kind, e.ItemID, e.Index); it != nil {
+		return it
+	}
+	return s.add(kind, e.ItemID, e.Index)
+}
+
+func (s *items) add(kind, id string, index *float64) *item {
+	it := &item{kind: kind, id: id, index: -1}
+	if index != nil {
+		it.index = int(*index)
+	}
+	s.all = append(s.all, it)
+	return it
+}
+
+// added takes the beginning of an item.
+func (d *decoder) added(e *event) error {
+	var o output
+	if wire.Parse(e.Item, &o) != nil {
+		return nil
+	}
+	switch o.Type {
+	case kindMessage, kindReasoning, kindCall:
+	default:
+		return nil
+	}
+	for _, it := range d.items.all {
+		if it.kind == o.Type && o.ID != "" && it.id == o.ID {
+			return nil // announced twice
+		}
+	}
+	it := d.items.add(o.Type, o.ID, e.Index)
+	it.callID, it.name = o.CallID, o.Name
+	if it.kind == kindCall {
+		return d.begin(it)
+	}
+	return nil
+}
+
+// done takes an item that is complete.
+func (d *decoder) done(e *event) error {
+	var o output
+	if err := wire.Parse(e.Item, &o); err != nil {
+		return wire.NotJSON(err)
+	}
+	it := d.items.find(o.Type, o.ID, e.Index)
+	if it != nil && o.CallID != "" && it.callID != "" && it.callID != o.CallID {
+		it = nil
+	}
+	if it != nil && it.closed {
+		return nil // told twice
+	}
+	switch o.Type {
+	case kindMessage, kindReasoning, kindCall:
+		if it == nil {
+			it = d.items.add(o.Type, o.ID, e.Index)
+		}
+	}
+	switch o.Type {
+	case kindMessage:
+		var text strings.Builder
+		for _, p := range o.Content {
+			text.WriteString(string(p.Text + p.Refusal))
+		}
+		if err := d.sayWhole(it, text.String()); err != nil {
+			return err
+		}
+		return d.close(it, d.phase(&o))
+	case kindReasoning:
+		if err := d.thinkWhole(it, &o); err != nil {
+			return err
+		}
+		return d.close(it, d.thinking(&o, e.Item))
+	case kindCall:
+		if it.ours == "" {
+			it.callID, it.name = o.CallID, o.Name
+		}
+		if err := d.whole(it, string(o.Arguments)); err != nil {
+			return err
+		}
+		return d.close(it, nil)
+	}
+	return nil
+}
+
+// say yields more of a message.
+func (d *decoder) say(it *item, text string) error {
+	if text == "" || it.closed {
+		return nil
+	}
+	it.said = true
+	if !d.yield(model.TextDelta{Text: text}) {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+// sayWhole yields a text that a server sends whole, unless it was streamed.
+func (d *decoder) sayWhole(it *item, text string) error {
+	if it.said {
+		return nil
+	}
+	return d.say(it, text)
+}
+
+// think yields more of the thinking; parts of a summary are paragraphs.
+func (d *decoder) think(it *item, part *float64, text string) error {
+	if text == "" || it.closed {
+		return nil
+	}
+	if part != nil && int(*part) != it.part {
+		it.part = int(*part)
+		if it.said {
+			text = "\n\n" + text
+		}
+	}
+	it.said = true
+	if !d.yield(model.ReasoningDelta{Text: text}) {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+// thinkWhole yields the thinking of an item of which nothing was streamed.
+func (d *decoder) thinkWhole(it *item, o *output) error {
+	if it.said {
+		return nil
+	}
+	var parts []string
+	for _, p := range o.Summary {
+		parts = append(parts, string(p.Text))
+	}
+	if len(parts) == 0 {
+		for _, p := range o.Content {
+			parts = append(parts, string(p.Text))
+		}
+	}
+	return d.think(it, nil, strings.Join(parts, "\n\n"))
+}
+
+// begin yields the beginning of a call whose name is known.
+func (d *decoder) begin(it *item) error {
+	if it.ours != "" || it.name == "" {
+		return nil
+	}
+	it.ours = d.items.used.Unique(it.callID)
+	if n := d.items.calls(); n > wire.MaxCalls {
+		return wire.TooManyCalls()
+	}
+	if !d.yield(model.CallStarted{ID: it.ours, Name: it.name}) {
+		return wire.ErrStopped
+	}
+	if it.arguments.Len() > 0 && !d.yield(model.CallDelta{ID: it.ours, Arguments: it.arguments.String()}) {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+func (s *items) calls() int {
+	n := 0
+	for _, it := range s.all {
+		if it.kind == kindCall {
+			n++
+		}
+	}
+	return n
+}
+
+// fragment takes more of a call's arguments.
+func (d *decoder) fragment(it *item, text string) error {
+	if text == "" || it.closed {
+		return nil
+	}
+	if d.items.size += len(text); d.items.size > wire.MaxArguments {
+		return wire.TooLargeCalls()
+	}
+	it.arguments.WriteString(text)
+	if it.ours == "" {
+		return nil // kept until the name is known
+	}
+	if !d.yield(model.CallDelta{ID: it.ours, Arguments: text}) {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+// whole takes a call's arguments as a server repeats them at the end. What was
+// streamed stays, where it is JSON; what is missing of it is added.
+func (d *decoder) whole(it *item, text string) error {
+	if it.closed {
+		return nil
+	}
+	if err := d.begin(it); err != nil {
+		return err
+	}
+	have := it.arguments.String()
+	switch rest, ok := strings.CutPrefix(text, have); {
+	case ok:
+		return d.fragment(it, rest)
+	case json.Valid([]byte(have)) || !json.Valid([]byte(text)):
+		return nil
+	}
+	return brokenOff("the arguments of a tool call are not what was streamed of them")
+}
+
+// close ends an item. What closes without the provider's word has no opaque.
+func (d *decoder) close(it *item, opaque *model.Opaque) error {
+	if it.closed {
+		return nil
+	}
+	it.closed = true
+	ok := true
+	switch it.kind {
+	case kindMessage:
+		if it.said {
+			ok = d.yield(model.Sealed{Kind: model.Assistant, Opaque: opaque})
+		}
+	case kindReasoning:
+		if it.said || opaque != nil {
+			ok = d.yield(model.Sealed{Kind: model.Reasoning, Opaque: opaque})
+		}
+	case kindCall:
+		if it.ours == "" {
+			if it.name == "" {
+				it.name = "unknown" // answered with words, like any name that no tool has
+			}
+			if err := d.begin(it); err != nil {
+				return err
+			}
+		}
+		args := strings.TrimSpace(it.arguments.String())
+		if args == "" {
+			args = "{}"
+		}
+		ok = d.yield(model.CallDone{Call: model.ToolCall{ID: it.ours, Name: it.name, Arguments: args}})
+	}
+	if !ok {
+		return wire.ErrStopped
+	}
+	return nil
+}
+
+// phase is what a message wants back.
+func (d *decoder) phase(o *output) *model.Opaque {
+	if o.Phase == "" || len(o.Phase) > 64 {
+		return nil
+	}
+	data, err := json.Marshal(phase{o.Phase})
+	if err != nil {
+		return nil
+	}
+	return &model.Opaque{Source: d.source, Data: data}
+}
+
+// thinking is what a reasoning item wants back: itself, where it holds what the
+// provider cannot look up.
+func (d *decoder) thinking(o *output, raw json.RawMessage) *model.Opaque {
+	if o.Encrypted == "" && len(o.Content) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	delete(fields, "status") // "status":null comes back as an error
+	if _, ok := fields["summary"]; !ok {
+		fields["summary"] = json.RawMessage("[]")
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return &model.Opaque{Source: d.source, Data: data}
+}

@@ -1,0 +1,209 @@
+package responses
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"codeagent/model"
+	"codeagent/model/wire"
+)
+
+// quirks is what a provider has refused.
+type quirks struct {
+	noInclude  bool // encrypted thinking, for models that have none
+	noSummary  bool // reasoning.summary: OpenAI wants a verified organization
+	noEffort   bool // reasoning.effort
+	noThinking bool // earlier thinking: another key's, or too old to decrypt
+	noCacheKey bool
+	noStore    bool
+	noLimit    bool // max_output_tokens
+}
+
+// after learns from a refusal: the quirks without what it names; false when it
+// names nothing that was not yet known.
+func (q quirks) after(err error) (quirks, bool) {
+	e := new(model.Error)
+	if !errors.As(err, &e) || e.Kind != model.BadRequest || (e.Status != 400 && e.Status != 404 && e.Status != 422) {
+		return q, false
+	}
+	text, old := strings.ToLower(e.Message), q
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("encrypted content is not supported", "reasoning.encrypted_content", "'include'"):
+		q.noInclude = true
+	case has("encrypted content", "encrypted_content", "items are not persisted", "required following item", "required 'reasoning' item"):
+		q.noThinking = true
+	case has("reasoning.summary", "reasoning summar"):
+		q.noSummary = true
+	case has("reasoning.effort", "reasoning_effort"):
+		q.noEffort = true
+	case has("'reasoning'"):
+		q.noSummary, q.noEffort = true, true
+	case has("prompt_cache_key"):
+		q.noCacheKey = true
+	case has("'store'"):
+		q.noStore = true
+	case has("max_output_tokens"):
+		q.noLimit = true
+	}
+	return q, q != old
+}
+
+// request is req in go-openai's words.
+func (c *Client) request(req model.Request, q quirks) openai.CreateResponseRequest {
+	out := openai.CreateResponseRequest{Model: req.Model, Instructions: req.Instructions}
+	out.Input = input(req.Items, c.source(req), q)
+	for _, t := range req.Tools {
+		out.Tools = append(out.Tools, tool(t))
+	}
+	if !q.noStore {
+		store := false
+		out.Store = &store
+	}
+	if !q.noInclude {
+		out.Include = []openai.ResponseInclude{openai.ResponseIncludeReasoningEncryptedContent}
+	}
+	if !q.noCacheKey {
+		out.PromptCacheKey = req.CacheKey
+	}
+	if !q.noLimit {
+		out.MaxOutputTokens = req.MaxOutputTokens
+	}
+	var r openai.ResponseReasoning
+	if !q.noEffort {
+		r.Effort = req.Effort
+	}
+	if !q.noSummary && (wire.ReasonsByName(req.Model) || req.Effort != "") {
+		r.Summary = "auto"
+	}
+	if r != (openai.ResponseReasoning{}) {
+		out.Reasoning = &r
+	}
+	return out
+}
+
+// tool says strict: false, because here it is true by default, and a strict
+// schema may have no optional field.
+func tool(t model.ToolSpec) openai.ResponseTool {
+	schema := t.Schema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return openai.ResponseTool{Type: openai.ToolTypeFunction, Parameters: map[string]any{
+		"name": t.Name, "description": t.Description, "parameters": schema, "strict": false,
+	}}
+}
+
+// The items of a request. Ids are left out: they would be looked up at the
+// provider, where nothing is stored.
+type (
+	message struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Content []part `json:"content"`
+		Phase   string `json:"phase,omitempty"`
+	}
+	part struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	functionCall struct {
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	functionOutput struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output string `json:"output"`
+	}
+)
+
+// phase is the Opaque of an assistant message: whether it was commentary or the
+// final answer. Newer models want it back.
+type phase struct {
+	Phase string `json:"phase"`
+}
+
+// input turns items into input items that every provider accepts: each call is
+// followed by its one result after the calls of its answer, nothing is empty,
+// and thinking goes back only to where it came from and only with what it led
+// to.
+func input(items []model.Item, source string, q quirks) []any {
+	in := &inputter{items: items, results: wire.NewResults(items), source: source, quirks: q, out: []any{}}
+	for i := 0; i < len(items); i++ {
+		switch it := items[i]; it.Kind {
+		case model.User, model.Note:
+			in.user(it.Text)
+		case model.Result:
+			if !in.results.Taken(i) {
+				in.user(wire.LostResult + it.Text)
+			}
+		case model.Assistant, model.Call, model.Reasoning:
+			end := i
+			for end < len(items) && (items[end].Kind == model.Assistant || items[end].Kind == model.Call || items[end].Kind == model.Reasoning) {
+				end++
+			}
+			in.answer(i, end)
+			i = end - 1
+		}
+	}
+	return in.out
+}
+
+type inputter struct {
+	items   []model.Item
+	results *wire.Results
+	source  string
+	quirks  quirks
+	out     []any
+}
+
+func (in *inputter) user(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	in.out = append(in.out, message{Type: "message", Role: "user", Content: []part{{"input_text", text}}})
+}
+
+// answer is items[from:to], and the results of its calls.
+func (in *inputter) answer(from, to int) {
+	var calls []string
+	var thought []any // what waits for the item that it led to
+	add := func(item any) {
+		in.out = append(append(in.out, thought...), item)
+		thought = nil
+	}
+	for _, it := range in.items[from:to] {
+		switch {
+		case it.Kind == model.Reasoning && it.Opaque != nil && it.Opaque.Source == in.source && !in.quirks.noThinking:
+			thought = append(thought, it.Opaque.Data)
+		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
+			m := message{Type: "message", Role: "assistant", Content: []part{{"output_text", it.Text}}}
+			if it.Opaque != nil && it.Opaque.Source == in.source {
+				var p phase
+				if json.Unmarshal(it.Opaque.Data, &p) == nil {
+					m.Phase = p.Phase
+				}
+			}
+			add(m)
+		case it.Kind == model.Call && it.Call != nil:
+			add(functionCall{"function_call", it.Call.ID, wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
+			calls = append(calls, it.Call.ID)
+		}
+	}
+	for _, id := range calls {
+		in.out = append(in.out, functionOutput{"function_call_output", id, in.results.Take(to, id)})
+	}
+}
