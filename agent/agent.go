@@ -52,8 +52,10 @@ type Log interface{ Append(model.Item) error }
 type Config struct {
 	Model             Model
 	ModelName, Effort string
-	Tools             Tools
-	Gate              *approvals.Gate
+	// CacheKey is the conversation's own, see model.Request.
+	CacheKey string
+	Tools    Tools
+	Gate     *approvals.Gate
 	// Stage is what calls run on; Output, Holder, Asking and Mode are set for each call.
 	Stage    tools.Stage
 	Frontend Frontend
@@ -195,9 +197,6 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 		a.append(item)
 	}
 	calls := batch.calls
-	for _, c := range calls {
-		a.append(model.Item{Kind: model.Call, Call: &c.model})
-	}
 	for _, result := range batch.wait() {
 		a.append(result)
 	}
@@ -249,7 +248,7 @@ func (t *turn) ask() model.Request {
 	a.mu.Lock()
 	items := a.items[:len(a.items):len(a.items)]
 	a.mu.Unlock()
-	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, Items: items, Tools: a.cfg.Tools.Specs()}
+	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, Items: items, Tools: a.cfg.Tools.Specs()}
 	if a.cfg.Instructions != nil {
 		r.Instructions = a.cfg.Instructions()
 	}

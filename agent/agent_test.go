@@ -380,6 +380,7 @@ func TestRepair(t *testing.T) {
 		mc := call(id, "shell")
 		return model.Item{Kind: model.Call, Call: &mc}
 	}
+	hm := model.Item{Kind: model.Reasoning, Opaque: &model.Opaque{Source: "s", Data: json.RawMessage("{}")}}
 	res := func(id string) model.Item { return model.Item{Kind: model.Result, CallID: id, Text: "r"} }
 	for _, tc := range []struct {
 		name string
@@ -393,6 +394,8 @@ func TestRepair(t *testing.T) {
 		{"foreign and second results", []model.Item{res("9"), user, c("1"), res("1"), res("1"), res("8")}, "user call result"},
 		{"one call twice", []model.Item{user, c("1"), res("1"), c("1"), res("1")}, "user call result"},
 		{"out of order", []model.Item{c("1"), c("2"), res("2"), res("1")}, "call call result result"},
+		{"thinking between calls", []model.Item{user, c("1"), hm, c("2"), res("1"), res("2"), hm, c("3"), res("3")}, "user call reasoning call result result reasoning call result"},
+		{"thinking after a lost result", []model.Item{user, c("1"), hm, c("2"), res("2")}, "user call lost reasoning call result"},
 		{"nothing", nil, ""},
 	} {
 		got := Repair(tc.in)

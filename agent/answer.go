@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 type answer struct {
 	turn  *turn
 	batch *batch
-	// items are the runs of text and reasoning, in order.
+	// items are the runs of text and reasoning and the calls, see keep.
 	items []model.Item
 	// run is the one that is open; kind is its Kind.
 	run    strings.Builder
@@ -44,8 +45,12 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 			a.open(model.Reasoning)
 			a.run.WriteString(d.Text)
 			a.turn.agent.emit(event.ReasoningDelta{Text: d.Text})
+		case model.Sealed:
+			a.open(d.Kind)
+			a.seal(d.Opaque)
 		case model.CallDone:
 			a.close()
+			a.keep(model.Item{Kind: model.Call, Call: &d.Call, Opaque: d.Opaque})
 			a.batch.start(d.Call)
 		case model.Retrying:
 			if !a.retry(ctx, d) {
@@ -86,20 +91,39 @@ func (a *answer) open(kind model.Kind) {
 }
 
 // close ends the open run.
-func (a *answer) close() {
+func (a *answer) close() { a.seal(nil) }
+
+// seal ends the open run and keeps with it what the provider wants back.
+func (a *answer) seal(opaque *model.Opaque) {
 	text := a.run.String()
 	kind := a.kind
 	a.run.Reset()
 	a.kind = ""
-	if strings.TrimSpace(text) == "" {
+	blank := strings.TrimSpace(text) == ""
+	if blank && (opaque == nil || kind != model.Reasoning) {
 		return
 	}
-	a.items = append(a.items, model.Item{Kind: kind, Text: text})
+	a.keep(model.Item{Kind: kind, Text: text, Opaque: opaque})
+	if blank {
+		return
+	}
 	if kind == model.Reasoning {
 		a.turn.agent.emit(event.ReasoningFinished{Text: text})
 	} else {
 		a.turn.agent.emit(event.MessageFinished{Text: text})
 	}
+}
+
+// keep adds an item in its order, but text before the calls: their results
+// follow them. Thinking stays before the call that it led to.
+func (a *answer) keep(item model.Item) {
+	at := len(a.items)
+	if item.Kind == model.Assistant {
+		if first := slices.IndexFunc(a.items, func(i model.Item) bool { return i.Kind == model.Call }); first >= 0 {
+			at = first
+		}
+	}
+	a.items = slices.Insert(a.items, at, item)
 }
 
 // text is all that was said, without the reasoning.

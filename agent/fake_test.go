@@ -248,10 +248,12 @@ func valid(items []model.Item) string {
 			}
 			open = open[1:]
 		default:
-			if len(open) > 0 {
+			// Thinking may stand between the calls of a message.
+			between := item.Kind == model.Reasoning && items[max(i-1, 0)].Kind != model.Result
+			if len(open) > 0 && !between {
 				return fmt.Sprintf("item %d (%s): the calls %v have no result", i, item.Kind, open)
 			}
-			if strings.TrimSpace(item.Text) == "" {
+			if strings.TrimSpace(item.Text) == "" && item.Opaque == nil {
 				return fmt.Sprintf("item %d (%s): empty", i, item.Kind)
 			}
 		}

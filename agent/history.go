@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"codeagent/event"
 	"codeagent/model"
@@ -30,14 +31,16 @@ func (a *Agent) append(item model.Item) {
 }
 
 // Repair returns items as a valid history: every call has exactly one result,
-// directly after the calls of its message and in their order. A result that is
+// directly after the calls of its message and in their order; thinking may stand
+// between those calls. A result that is
 // missing, because the program ended first, is said to be lost; results without
 // a call, and second ones, are dropped.
 func Repair(items []model.Item) []model.Item {
-	results := map[string]model.Item{}
-	for _, item := range items {
+	results, places := map[string]model.Item{}, map[string]int{}
+	for i, item := range items {
 		if _, seen := results[item.CallID]; item.Kind == model.Result && !seen {
 			results[item.CallID] = item
+			places[item.CallID] = i
 		}
 	}
 	var out []model.Item
@@ -52,9 +55,16 @@ func Repair(items []model.Item) []model.Item {
 		}
 		open = nil
 	}
+	// between reports that the item at i stands before the results of all open
+	// calls, as part of their message.
+	between := func(i int) bool {
+		return !slices.ContainsFunc(open, func(id string) bool { return places[id] < i })
+	}
 	known := map[string]bool{}
-	for _, item := range items {
+	for i, item := range items {
 		switch {
+		case item.Kind == model.Reasoning && between(i):
+			out = append(out, item)
 		case item.Kind == model.Result:
 		case item.Kind == model.Call && (item.Call == nil || known[item.Call.ID]):
 		case item.Kind == model.Call:

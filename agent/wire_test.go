@@ -20,6 +20,7 @@ import (
 	"codeagent/internal/scripted"
 	"codeagent/model"
 	"codeagent/model/chat"
+	"codeagent/model/responses"
 	"codeagent/model/wire"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -56,6 +57,15 @@ type bench struct {
 
 func newBench(t *testing.T, mode approvals.Mode, handler scripted.Handler) bench {
 	t.Helper()
+	return newBenchOver(t, mode, handler, func(o wire.Options) agent.Model {
+		client := chat.New(o)
+		t.Cleanup(client.Close)
+		return client
+	})
+}
+
+func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, connect func(wire.Options) agent.Model) bench {
+	t.Helper()
 	shell, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is missing: commands cannot run")
@@ -65,10 +75,9 @@ func newBench(t *testing.T, mode approvals.Mode, handler scripted.Handler) bench
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	client := chat.New(chat.Options{BaseURL: server.URL, Key: "k", IdleTimeout: 10 * time.Second, Retry: wire.Retry{
+	client := connect(wire.Options{BaseURL: server.URL, Key: "k", IdleTimeout: 10 * time.Second, Retry: wire.Retry{
 		Attempts: 3, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}})
-	t.Cleanup(func() { client.Close() })
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +91,7 @@ func newBench(t *testing.T, mode approvals.Mode, handler scripted.Handler) bench
 	})
 	b := bench{person: &person{}, server: server, workspace: workspace}
 	b.Agent = agent.New(agent.Config{
-		Model: client, ModelName: "m", Gate: gate, Frontend: b.person, Attended: true,
+		Model: client, ModelName: "m", CacheKey: "this conversation", Gate: gate, Frontend: b.person, Attended: true,
 		Tools: tools.All(tools.Options{Workspace: workspace, Resolver: codeexec.OS{}, Shell: shell}),
 		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{None: codeexec.Plain{}, Environ: os.Environ(), Resolver: codeexec.OS{}})},
 	})
@@ -185,6 +194,44 @@ func TestServersThatMisbehave(t *testing.T) {
 				t.Errorf("history of %d items is not whole", n)
 			}
 		})
+	}
+}
+
+// Over Responses calls run while the answer goes on, thinking goes back as it
+// came, in its place, and an answer that breaks off after a call has run is not
+// asked for again.
+func TestLoopOverResponses(t *testing.T) {
+	marker := `{"command":"echo ran >> marker.txt"}`
+	b := newBenchOver(t, approvals.OnRequest, scripted.Steps(
+		scripted.Reply{Reasoning: "first", Text: "I look.", Phase: "commentary", Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: marker}}, Fault: scripted.Drop, After: 21},
+		scripted.Reply{Reasoning: "then", Text: "All done.", Phase: "final_answer"},
+	), func(o wire.Options) agent.Model {
+		client := responses.New(o)
+		t.Cleanup(client.Close)
+		return client
+	})
+	if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(b.workspace, "marker.txt")); err != nil || string(data) != "ran\n" {
+		t.Errorf("the call ran %q, %v", data, err)
+	}
+	asked := b.server.Requests()
+	if len(asked) != 2 {
+		t.Fatalf("%d requests", len(asked))
+	}
+	if r := asked[1]; len(r.Thinking) != 1 || !strings.Contains(string(r.Thinking[0]), "sealed-0") || r.CacheKey != "this conversation" {
+		t.Errorf("thinking %s, cache key %q", r.Thinking, r.CacheKey)
+	}
+	var kinds []string
+	for _, i := range b.History() {
+		kinds = append(kinds, strings.TrimPrefix(string(i.Kind), "tool_"))
+	}
+	if got := strings.Join(kinds, " "); got != "user reasoning assistant call result reasoning assistant" {
+		t.Errorf("history: %s", got)
+	}
+	if got := b.end(t).Answer; got != "All done." {
+		t.Errorf("%q", got)
 	}
 }
 
