@@ -48,7 +48,7 @@ type broker struct {
 	dropped  uint64 // capabilities that codeagent has and the command has not
 	view     *view  // nil until the first call is asked about
 	pipes    []waitingPipe
-	umask    int // codeagent's own, -1 until it is needed
+	masks    masks
 	socketWork
 	// held are the calls that wait for a person.
 	held *holding
@@ -100,7 +100,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{held: held, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), umask: -1, socketWork: newSocketWork()}
+	b := &broker{held: held, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork()}
 	go b.run()
 	return b, nil
 }
@@ -281,6 +281,8 @@ func (b *broker) handle(n *notification) reply {
 		return b.file(n, c)
 	}
 	switch n.nr {
+	case unix.SYS_UMASK:
+		return b.umask(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return b.socketCall(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:

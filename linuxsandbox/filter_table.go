@@ -241,6 +241,8 @@ var filterTable = []rule{
 		"link", "linkat", "symlink", "symlinkat", "mknod", "mknodat",
 	}, only: filesAsked, do: ask,
 		why: "make, remove, replace and move names, which can be protected ones"},
+	{calls: []string{"umask"}, only: filesAsked, do: ask,
+		why: "always goes on; the broker makes files for the command and has to know what their modes may be"},
 
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
 		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},

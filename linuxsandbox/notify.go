@@ -91,14 +91,11 @@ type addedFD struct {
 // stays open here (Linux 5.14). flags are O_CLOEXEC or 0. The error is the
 // caller's limit, or that nobody waits any more.
 func (n *notification) give(listener, fd int, flags uint32) reply {
-	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, source: uint32(fd), fdFlags: flags}
-	// A signal while the kernel waits for the caller to take the descriptor makes
-	// the call return 0 without one, and the Go runtime sends signals to threads.
-	all, old := ^uint64(0), uint64(0)
-	sigprocmask(&all, &old)
-	err := ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
-	sigprocmask(&old, nil)
-	return reply{errno: errnoOf(err), given: err == nil}
+	here := n.keepHere(listener)
+	a := addedFD{id: n.id, source: uint32(fd), fdFlags: flags}
+	number, err := ioctlValue(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	here.release()
+	return reply{value: int64(number), errno: errnoOf(err)}
 }
 
 // place makes fd, which stays open here, the caller's under that number.
@@ -120,13 +117,18 @@ func wakeTogether(listener int) {
 }
 
 func ioctlPointer(fd int, request uintptr, p unsafe.Pointer) error {
+	_, err := ioctlValue(fd, request, p)
+	return err
+}
+
+func ioctlValue(fd int, request uintptr, p unsafe.Pointer) (int, error) {
 	for {
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(p))
+		value, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(p))
 		if errno == 0 {
-			return nil
+			return int(value), nil
 		}
 		if errno != unix.EINTR {
-			return errno
+			return 0, errno
 		}
 	}
 }

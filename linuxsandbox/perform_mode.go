@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,19 @@ import (
 // is refused in containers. Mostly it is the caller's too. Where it is not, the
 // file is made with no more than the caller would leave, and then given the rest.
 
+//
+// Whose umask is which stands in /proc, and to read it there takes longer than to
+// make the file. But a umask is inherited or comes from umask(2), about which the
+// broker is asked before it happens. So all that threads of the command can have
+// are the first one and those that were asked for; and where each of them leaves
+// the same of a mode, nobody need know which is the caller's.
+
+// masks are those umasks.
+type masks struct {
+	own uint32   // codeagent's
+	all []uint32 // of the command, nil: not known yet
+}
+
 // newMode is the mode of a file to be made.
 type newMode struct {
 	mode uint32
@@ -23,22 +37,65 @@ type newMode struct {
 
 // modeFor is what the caller of n, which still waits, makes of mode.
 func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
-	mask, err := maskOf(int(n.tid))
+	// What would make a program run with other rights is left out.
+	mode &= 0o1777
+	err := b.knowMasks(n)
+	left, same := b.masks.leave(mode)
+	if err == nil && !same {
+		var mask int
+		mask, err = maskOf(int(n.tid))
+		left = mode &^ uint32(mask)
+	}
 	if err != nil || !n.valid(b.listener) {
 		return newMode{}, unix.ESRCH
 	}
-	if b.umask < 0 {
-		if b.umask, err = maskOf(os.Getpid()); err != nil {
-			return newMode{}, unix.ESRCH
-		}
-	}
-	// What would make a program run with other rights is left out.
-	mode &= 0o1777
-	if mask == b.umask {
+	if left == mode&^b.masks.own {
 		return newMode{mode: mode}, nil
 	}
-	mode &^= uint32(mask)
-	return newMode{mode: mode, rest: mode&uint32(b.umask) != 0}, nil
+	return newMode{mode: left, rest: left&b.masks.own != 0}, nil
+}
+
+// umask answers umask(2): what it will set counts from now on.
+func (b *broker) umask(n *notification) reply {
+	if b.knowMasks(n) != nil {
+		return failed(unix.ESRCH)
+	}
+	if mask := uint32(n.args[0]) & 0o777; !slices.Contains(b.masks.all, mask) {
+		b.masks.all = append(b.masks.all, mask)
+	}
+	return proceed
+}
+
+// knowMasks reads the first umask of the command, which every thread of it has as
+// long as nobody was asked for another one.
+func (b *broker) knowMasks(n *notification) error {
+	if b.masks.all != nil {
+		return nil
+	}
+	own, err := maskOf(os.Getpid())
+	if err != nil {
+		return err
+	}
+	first, err := maskOf(int(n.tid))
+	if err == nil && !n.valid(b.listener) {
+		err = unix.ESRCH // it may be that of a later owner of the number
+	}
+	if err == nil {
+		b.masks = masks{own: uint32(own), all: []uint32{uint32(first)}}
+	}
+	return err
+}
+
+// leave is what is left of mode under every umask of the command, if it is the
+// same.
+func (m *masks) leave(mode uint32) (left uint32, same bool) {
+	for i, mask := range m.all {
+		if i > 0 && mode&^mask != left {
+			return 0, false
+		}
+		left = mode &^ mask
+	}
+	return left, len(m.all) > 0
 }
 
 // maskOf is the file mode creation mask of a thread. It stands in the second line
@@ -46,19 +103,16 @@ func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
 func maskOf(tid int) (int, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	defer unix.Close(fd)
 	var head [256]byte
 	n, err := unix.Read(fd, head[:])
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	mask, err := strconv.ParseInt(statusField(head[:n], "Umask:"), 8, 32)
-	if err != nil {
-		return -1, err
-	}
-	return int(mask), nil
+	return int(mask), err
 }
 
 // create makes a file and opens it.
