@@ -50,6 +50,8 @@ type Sandbox struct {
 	AllowHome bool
 	// FullNetwork is network = "full".
 	FullNetwork bool
+	// AllowHosts are "name:port", AllowSockets paths, as written.
+	AllowHosts, AllowSockets []string
 	// Evidence is "full", "network" or "off".
 	Evidence string
 	// Hold lets a refused call of a running command wait for an answer.

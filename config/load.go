@@ -181,6 +181,10 @@ func (c *Config) list(key string) []string {
 		return c.Sandbox.DenyRead
 	case "sandbox.protected":
 		return c.Sandbox.Protected
+	case "sandbox.allow_hosts":
+		return c.Sandbox.AllowHosts
+	case "sandbox.allow_sockets":
+		return c.Sandbox.AllowSockets
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func (b *builder) build() (sandbox.Policy, error) {
 		return p, nil
 	}
 	p.SharedTemp = s.SharedTemp && len(p.Write) > 0
-	if s.FullNetwork {
-		p.Network.Mode = sandbox.NetworkFull
+	if p.Network, p.Sockets, err = b.network(); err != nil {
+		return sandbox.Policy{}, err
 	}
 	if p.DenyRead, err = b.denyRead(); err != nil {
 		return sandbox.Policy{}, err
@@ -240,6 +240,36 @@ var secretPlaces = []string{
 	"~/.ssh", "~/.aws", "~/.gnupg", "~/.azure", "~/.kube", "~/.docker/config.json", "~/.config/gcloud", "~/.config/gh/hosts.yml",
 	"~/.netrc", "~/.git-credentials", "~/.config/git/credentials", "~/.npmrc", "~/.pypirc", "~/.cargo/credentials.toml", "~/.password-store",
 	"**/.env", "**/.env.local", "**/.env.production",
+}
+
+// network is what may be reached: hosts, and sockets with a path.
+func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
+	s := b.config.Sandbox
+	for _, text := range s.AllowHosts {
+		host, err := sandbox.ParseHostPort(text)
+		if err == nil && host.Port == 0 {
+			err = fmt.Errorf("host %s: name the port too, as %s", quoted(text), quoted(host.Host+":443"))
+		}
+		if err != nil {
+			return n, nil, fmt.Errorf("sandbox.allow_hosts (%s): %w", b.config.Origin("sandbox.allow_hosts"), err)
+		}
+		if n.Mode = sandbox.NetworkAllow; !slices.Contains(n.Hosts, host) {
+			n.Hosts = append(n.Hosts, host)
+		}
+	}
+	for _, name := range s.AllowSockets {
+		socket, err := b.canonical(name)
+		if err != nil {
+			return n, nil, fmt.Errorf("sandbox.allow_sockets (%s): %w", b.config.Origin("sandbox.allow_sockets"), err)
+		}
+		if !slices.Contains(sockets, socket) {
+			sockets = append(sockets, socket)
+		}
+	}
+	if s.FullNetwork {
+		n = sandbox.Network{Mode: sandbox.NetworkFull}
+	}
+	return n, sockets, nil
 }
 
 // denyRead makes the entries canonical. Of a glob this is the part before its

@@ -106,6 +106,16 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.Sandbox.FullNetwork = v.text == "full" },
 	},
 	{
+		key: "sandbox.allow_hosts", kind: texts,
+		doc:   "Hosts that commands may reach, each as `name:port`; nothing else of the network opens. `codeagent sandbox --allow-host` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHosts = v.texts },
+	},
+	{
+		key: "sandbox.allow_sockets", kind: texts,
+		doc:   "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowSockets = v.texts },
+	},
+	{
 		key: "sandbox.evidence", kind: choice, choices: []string{"full", "network", "off"}, def: `"full"`,
 		doc:   "How much of what commands are refused is recorded: everything, what concerns the network alone, nothing. What is enforced is the same. Less is faster, and the model and you are told less; what is not recorded cannot be held either.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.Evidence = v.text },

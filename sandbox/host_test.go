@@ -64,7 +64,7 @@ func TestParseHostPortRefuses(t *testing.T) {
 func TestHostOfAnotherName(t *testing.T) {
 	p := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "allowed.com", Port: 443}}}}
 	for host, want := range map[string]bool{
-		"allowed.com:443": true, "ALLOWED.com.:443": true, "allowed.com:80": false, "allowed.com": false,
+		"allowed.com:443": true, "ALLOWED.com.:443": true, "allowed.com:80": false, "allowed.com": true,
 		"evilallowed.com:443": false, "x.allowed.com:443": false, "allowed.com.evil.com:443": false, "com:443": false, "127.0.0.1:443": false,
 	} {
 		h, err := sandbox.ParseHostPort(host)

@@ -68,12 +68,15 @@ func (p Policy) JudgeRead(target string) Judgement {
 	return Judgement{Kind: KindRead, Rule: "outside every read root"}
 }
 
-// JudgeHost says whether a command under p may connect to h.
+// JudgeHost says whether a command under p may connect to h. Without a port it is
+// a lookup, which is part of every connection to the name.
 func (p Policy) JudgeHost(h HostPort) Judgement {
 	switch {
 	case p.Unconfined || p.Network.Mode == NetworkFull:
 		return Judgement{Allowed: true, Rule: "full network"}
-	case p.Network.Mode == NetworkAllow && slices.Contains(p.Network.Hosts, h):
+	case p.Network.Mode == NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(open HostPort) bool {
+		return open == h || h.Port == 0 && open.Host == h.Host
+	}):
 		return Judgement{Allowed: true, Rule: h.String()}
 	}
 	return Judgement{Kind: KindNetwork, Rule: "no network"}

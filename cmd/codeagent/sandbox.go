@@ -23,6 +23,7 @@ type box struct {
 	cfg       config.Config
 	paths     config.Paths
 	workspace string // canonical
+	place     config.Place
 	policy    sandbox.Policy
 	resolver  sandbox.Resolver
 	runner    *exec.Runner
@@ -38,8 +39,7 @@ type box struct {
 	closers []func() error
 }
 
-// newBox reads the settings and builds the policy and the runner. The hosts and
-// sockets of x are the user's own words on the command line: the one grant made here.
+// newBox reads the settings and builds the policy and the runner.
 func newBox(s stdio, f flags, x sandboxFlags) (*box, error) {
 	b := &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}
 	if err := b.open(f, x); err != nil {
@@ -87,28 +87,15 @@ func (b *box) open(f flags, x sandboxFlags) error {
 	}
 	b.closers = append(b.closers, remove)
 	go b.paths.SweepTemp() // nothing waits for it
-	b.policy, err = config.Policy(b.cfg, config.Place{
+	b.place = config.Place{
 		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver,
-	})
+	}
+	b.policy, err = config.Policy(b.cfg, b.place)
 	if err != nil {
 		return &usageError{err: err}
 	}
 	if b.policy, err = b.withCaches(b.policy); err != nil {
 		return err
-	}
-	if len(x.hosts) > 0 {
-		grant, err := hostGrant(x.hosts)
-		if err != nil {
-			return &usageError{err: fmt.Errorf("--allow-host: %w", err)}
-		}
-		b.policy = b.policy.With(grant)
-	}
-	for _, path := range x.sockets {
-		socket, err := sandbox.Canonical(b.resolver, b.workspace, path)
-		if err != nil {
-			return &usageError{err: fmt.Errorf("--allow-socket: %w", err)}
-		}
-		b.policy = b.policy.With(sandbox.Grant{Sockets: []string{socket}})
 	}
 	backend, err := b.backend()
 	if err != nil {
@@ -177,6 +164,8 @@ func (b *box) sources(f flags, x sandboxFlags) config.Sources {
 	add("--add-dir", "sandbox.add_dirs", absolute(f.addDirs)...)
 	add("--add-file", "sandbox.add_files", absolute(f.addFiles)...)
 	add("--deny-read", "sandbox.deny_read", x.denyRead...)
+	add("--allow-host", "sandbox.allow_hosts", x.hosts...)
+	add("--allow-socket", "sandbox.allow_sockets", x.sockets...)
 	return src
 }
 
@@ -191,18 +180,6 @@ func absolute(dirs []string) []string {
 		out = append(out, d)
 	}
 	return out
-}
-
-func hostGrant(hosts []string) (sandbox.Grant, error) {
-	var g sandbox.Grant
-	for _, h := range hosts {
-		hp, err := sandbox.ParseHostPort(h)
-		if err != nil {
-			return g, err
-		}
-		g.Hosts = append(g.Hosts, hp)
-	}
-	return g, nil
 }
 
 // backend picks the system's backend: one line each. Where none works, the

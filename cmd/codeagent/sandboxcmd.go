@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
 )
@@ -17,6 +19,8 @@ type sandboxFlags struct {
 	sockets   []string
 	denyRead  []string
 	timeLimit time.Duration
+	// learn refuses next to nothing and prints what was needed; yes spares the question.
+	learn, yes bool
 }
 
 func newSandbox(s stdio, f *flags) *cobra.Command {
@@ -27,7 +31,9 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 		Long: "sandbox runs CMD with this terminal's stdin, stdout and foreground group and ends with its\n" +
 			"status: 125 it could not be confined and did not run, 126 it cannot be executed, 127 it was not\n" +
 			"found, 124 the wall limit, 128+n signal n. What was refused is told on stderr and, whole, in the\n" +
-			"JSON of --report.",
+			"JSON of --report.\n\n" +
+			"With --learn the command is let out of the sandbox, but for what is protected or closed to reading,\n" +
+			"and the settings under which it would have passed are printed as TOML, or written to --report.",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -45,6 +51,8 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 	fl.StringArrayVar(&x.hosts, "allow-host", nil, "a host the command may reach, as name:port")
 	fl.StringArrayVar(&x.sockets, "allow-socket", nil, "a socket with a path that the command may connect to")
 	fl.StringArrayVar(&x.denyRead, "deny-read", nil, "a path or glob the command may not read")
+	fl.BoolVar(&x.learn, "learn", false, "let the command do what it wants, and print the settings that it needs; asks first")
+	fl.BoolVar(&x.yes, "yes", false, "with --learn: do not ask")
 	fl.DurationVar(&x.timeLimit, "timeout", 0, "end the command after this time (status 124)")
 	return cmd
 }
@@ -67,14 +75,20 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 			fmt.Fprintf(s.Err, "codeagent: %s\n", w.What)
 		}
 	}
+	command := exec.Command{Argv: argv, Dir: box.workspace, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
+	var lesson *approvals.Lesson
+	if x.learn {
+		if lesson, err = box.beginLearning(x, argv); err != nil {
+			return err
+		}
+		command.Holder, command.Evidence = lesson, sandbox.EvidenceFull
+	}
 	stderr, err := newTee(s.Err)
 	if err != nil {
 		return err
 	}
-	outcome, err := box.runner.Run(ctx, box.policy, exec.Command{
-		Argv: argv, Dir: box.workspace, Timeout: x.timeLimit,
-		Foreground: true, Stdin: s.In, Stdout: s.Out, Stderr: stderr.file,
-	}, nil)
+	command.Stderr = stderr.file
+	outcome, err := box.runner.Run(ctx, box.policy, command, nil)
 	outcome.Output = stderr.end()
 	if err != nil {
 		return err
@@ -83,10 +97,16 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	outcome.Verdict = exec.Classify(box.policy, outcome, box.resolver, box.workspace)
 	r := newReport(box.enforcement, outcome)
 	r.summarize(s.Err)
-	if report != nil {
-		if err := r.write(report); err != nil {
-			return err
-		}
+	switch {
+	case lesson != nil && report != nil:
+		err = box.learned(report, lesson, outcome)
+	case lesson != nil:
+		err = box.learned(s.Out, lesson, outcome)
+	case report != nil:
+		err = r.write(report)
+	}
+	if err != nil {
+		return err
 	}
 	if code := r.ExitCode; code != 0 {
 		return statusError(code)

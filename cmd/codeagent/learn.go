@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/config"
+	"codeagent/exec"
+	"codeagent/internal/visible"
+)
+
+// codeagent sandbox --learn lets one command do what the sandbox would refuse,
+// but for what is protected or closed to reading, and prints the settings under
+// which it would have passed. That is leaving the sandbox by the word of the
+// terminal's user: no tool call and no setting leads here, and inside a sandbox
+// the broker that it takes cannot be had.
+
+// learnWords is said once, before the command starts.
+const learnWords = "codeagent: --learn refuses the command nothing but what is protected or closed to reading: it counts as running outside the sandbox\n"
+
+// beginLearning returns who learns from argv, after the person said yes.
+func (b *box) beginLearning(x sandboxFlags, argv []string) (*approvals.Lesson, error) {
+	switch {
+	case b.policy.Unconfined:
+		return nil, &usageError{err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), hints: []string{"use --sandbox workspace-write"}}
+	case !slices.Contains(b.enforcement.Active(), "notify"):
+		return nil, cannotConfine(errors.New("--learn: "+notTold), false)
+	}
+	fmt.Fprint(b.s.Err, learnWords)
+	if !x.yes {
+		if !isTerminal(b.s.In) || !isTerminal(b.s.Err) {
+			return nil, &usageError{err: errors.New("--learn asks before it starts, and there is no terminal here"), hints: []string{"--yes says yes beforehand"}}
+		}
+		fmt.Fprintf(b.s.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
+		if !saidYes(b.s.In) {
+			return nil, &hintError{err: errors.New("not run"), code: exitRefused}
+		}
+	}
+	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil
+}
+
+// saidYes reads one line, byte by byte: what follows is the command's.
+func saidYes(in io.Reader) bool {
+	line := make([]byte, 0, 8)
+	for one := make([]byte, 1); len(line) < cap(line); {
+		n, err := in.Read(one)
+		if n == 0 || one[0] == '\n' {
+			break
+		}
+		line = append(line, one[0])
+		if err != nil {
+			break
+		}
+	}
+	answer := strings.ToLower(strings.TrimSpace(string(line)))
+	return answer == "y" || answer == "yes"
+}
+
+// learned writes the settings that l's command needs to w.
+func (b *box) learned(w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
+	denials, all := l.Learned()
+	s, err := config.Write(b.cfg, b.place, exec.Suggest(b.policy, b.resolver, denials))
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "# What this command needs beyond the sandbox (status %d): %s\n", exitStatus(o), visible.Line(strings.Join(o.Argv, " ")))
+	if s.TOML == "" {
+		fmt.Fprintln(out, "# Nothing.")
+	} else {
+		fmt.Fprintf(out, "# For %s: each line replaces the one of its name in [sandbox].\n%s", b.paths.File, s.TOML)
+	}
+	for _, left := range s.Left {
+		fmt.Fprintf(out, "# No setting opens %s\n", visible.Line(left))
+	}
+	if !all {
+		fmt.Fprintln(out, "# There was more than can be listed.")
+	}
+	return out.Flush()
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Snippet is a part of a settings file that opens more.
+type Snippet struct {
+	// TOML is the text: a [sandbox] table whose lists hold what c has and what is
+	// needed; empty when nothing was added.
+	TOML string
+	// Left are the paths, hosts and sockets that no setting opens, each with its
+	// reason.
+	Left []string
+}
+
+// snippet is the table as it is written.
+type snippet struct {
+	Sandbox struct {
+		AddDirs      []string `toml:"add_dirs,multiline,omitempty"`
+		AddFiles     []string `toml:"add_files,multiline,omitempty"`
+		AllowHosts   []string `toml:"allow_hosts,multiline,omitempty"`
+		AllowSockets []string `toml:"allow_sockets,multiline,omitempty"`
+	} `toml:"sandbox"`
+}
+
+// Write writes what needs as settings over c. Each line is tried: what Policy
+// would refuse is left out.
+func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
+	var out Snippet
+	added := false
+	add := func(key string, list *[]string, name string) {
+		if slices.Contains(*list, name) {
+			return
+		}
+		before := *list
+		*list = append(slices.Clone(before), name)
+		setting, _, _ := find(splitKey(key))
+		_, err := setting.check([]any{name})
+		if err == nil {
+			_, err = Policy(c, at)
+		}
+		if err != nil {
+			*list = before
+			out.Left = append(out.Left, name+": "+err.Error())
+			return
+		}
+		added = true
+	}
+	s := &c.Sandbox
+	for _, name := range needs.Write {
+		mode, err := at.Resolver.Lstat(name)
+		switch {
+		case err == nil && mode.IsDir():
+			add("sandbox.add_dirs", &s.AddDirs, at.tilde(name))
+		case err == nil && mode.IsRegular(), errors.Is(err, fs.ErrNotExist):
+			add("sandbox.add_files", &s.AddFiles, at.tilde(name))
+		default:
+			out.Left = append(out.Left, name+": neither a file nor a folder")
+		}
+	}
+	for _, host := range needs.Hosts {
+		add("sandbox.allow_hosts", &s.AllowHosts, host.String())
+	}
+	for _, name := range needs.Sockets {
+		add("sandbox.allow_sockets", &s.AllowSockets, at.tilde(name))
+	}
+	if !added {
+		return out, nil
+	}
+	var t snippet
+	t.Sandbox.AddDirs, t.Sandbox.AddFiles, t.Sandbox.AllowHosts, t.Sandbox.AllowSockets = s.AddDirs, s.AddFiles, s.AllowHosts, s.AllowSockets
+	text, err := toml.Marshal(t)
+	out.TOML = string(text)
+	return out, err
+}
+
+// tilde writes a path as the settings of another machine could have it.
+func (at Place) tilde(name string) string {
+	if home := path.Clean(at.Home); at.Home != "" && home != "/" && strings.HasPrefix(name, home+"/") {
+		return "~" + strings.TrimPrefix(name, home)
+	}
+	return name
+}
