@@ -16,46 +16,61 @@ type Accessor interface {
 	Access(path string, write bool) error
 }
 
-// Classify judges from what a command printed whether the sandbox refused it
-// something that mattered. Words count for nothing by themselves: a path or
-// host that they name is made canonical and put to the policy again, and only
-// what the policy really refuses is a denial. The backend's own records are
-// included as they are. o.Errors and o.Argv, where set, make it more exact.
+// Classify judges whether the command failed because of the sandbox: it failed,
+// and would have passed without. What the backend saw counts first (blame). With
+// full evidence nothing else does: a command that was refused nothing, or could
+// do without what it was refused, is not denied, whatever it printed.
 //
-// It is a guess, and says so: confidence is Likely at most, evidence is the
-// output. A command that exits with 0, did not run, or was interrupted is never
-// denied.
+// Where the backend sees less, and of reads, which no backend is told of, the
+// output is read. Words count for nothing by themselves there either: a path or
+// host that they name is made canonical and put to the policy again, and only
+// what the policy really refuses is a denial. That is a guess and says so: its
+// confidence is Likely.
+//
+// A command that exits with 0, did not run, or was interrupted is never denied.
 func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence,
-		Evidence:   sandbox.EvidenceOutputOnly,
+		Evidence:   evidence(o.Trace),
 		Denials:    append([]sandbox.Denial{}, o.Trace.Denials...),
 	}
 	if p.Unconfined || r == nil {
 		v.Evidence = sandbox.EvidenceNothing
 		return v
 	}
-	if len(o.Trace.Denials) > 0 {
-		v.Evidence = sandbox.EvidencePartial
-	}
 	if !o.Failed() || o.Interrupted {
 		return v
 	}
 	j := judge{policy: p, resolver: r, dir: dir, outcome: &o}
-	for _, d := range o.Trace.Denials {
-		// What was put back afterwards did not stop the command.
-		if !d.Moot && d.Operation != "restored" && d.Operation != "not restored" {
+	if !ownLimit(o.Limit) {
+		for _, d := range j.blame(v.Denials) {
 			j.matters = true
-			j.suggest(d)
+			j.suggest(*d)
 		}
 	}
+	recorded := j.matters
 	j.signal()
 	j.read()
 	v.Denials = append(v.Denials, j.found...)
-	if j.matters && !ownLimit(o.Limit) {
-		v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.grant
+	if !j.matters || ownLimit(o.Limit) {
+		return v
+	}
+	v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.grant
+	if recorded && v.Evidence != sandbox.EvidencePartial {
+		v.Confidence = sandbox.Certain
 	}
 	return v
+}
+
+// evidence is how much the verdict could go by.
+func evidence(t sandbox.Trace) sandbox.EvidenceLevel {
+	switch {
+	case t.Evidence == sandbox.EvidenceFull, t.Evidence == sandbox.EvidenceNetworkOnly:
+		return t.Evidence
+	case len(t.Denials) > 0:
+		return sandbox.EvidencePartial
+	}
+	return sandbox.EvidenceOutputOnly
 }
 
 // ownLimit reports whether a limit explains the failure by itself. The wall
@@ -82,6 +97,9 @@ func (j *judge) add(d sandbox.Denial) {
 	if slices.ContainsFunc(j.outcome.Trace.Denials, func(known sandbox.Denial) bool { return known.Target == d.Target }) {
 		return
 	}
+	if j.sees(d.Kind) {
+		return
+	}
 	d.Evidence, d.Count = sandbox.EvidenceOutput, 1
 	for i, f := range j.found {
 		if f.Kind == d.Kind && f.Target == d.Target {
@@ -97,6 +115,19 @@ func (j *judge) add(d sandbox.Denial) {
 		j.matters = true
 		j.suggest(d)
 	}
+}
+
+// sees reports whether the backend would have recorded a denial of the kind: then
+// words that tell of one it did not see tell of something else. No kernel tells of
+// reads that Landlock or a mount refuses.
+func (j *judge) sees(kind sandbox.DenialKind) bool {
+	switch j.outcome.Trace.Evidence {
+	case sandbox.EvidenceFull:
+		return kind != sandbox.KindRead && kind != sandbox.KindSyscall && kind != sandbox.KindCapability && kind != sandbox.KindNetwork
+	case sandbox.EvidenceNetworkOnly:
+		return kind == sandbox.KindNetwork || kind == sandbox.KindSocket
+	}
+	return false
 }
 
 // maxDenials bounds what one output can fill a verdict with.

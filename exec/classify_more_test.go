@@ -107,6 +107,7 @@ func TestClassifyBackendRecords(t *testing.T) {
 	if v := classify(p, o); v.Denied || len(v.Denials) != 1 || v.Evidence != sandbox.EvidencePartial {
 		t.Errorf("put back, which the command did not notice: %+v", v)
 	}
+	o = said("it cannot be\n")
 	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Evidence: sandbox.EvidenceKernel, Count: 2}}
 	if v := classify(p, o); !v.Denied || v.Confidence != sandbox.Likely || suggestion(v.Suggest) != "w:/home/u/out/x" {
 		t.Errorf("told by the kernel: %+v", v)

@@ -49,7 +49,7 @@ int("x")'`, needs: "python3"},
 	{script: `echo start >>$OUT/f; go vet m.go`, needs: "go", setup: `printf 'package main\nfunc main() { x }\n' >m.go`},
 	{script: `! true; touch $OUT/x 2>/dev/null; [ 1 = 2 ]`},
 	{script: `while read -r n; do echo $n >>$OUT/f; done <<<$'1\n2'; exit 8`},
-	{script: `ssh-keygen -q -t ed25519 -N '' -f $OUT/key; ssh-keygen -l -f a`, needs: "ssh-keygen"},
+	{script: `ssh-keygen -q -t ed25519 -N '' -f $OUT/key; ssh-keygen -l -f a`, root: true, needs: "ssh-keygen"},
 	{script: `cp a $OUT/x; gcc m.c`, needs: "gcc", setup: `echo 'int main(void) { return 0 }' >m.c`},
 	{script: `exec 2>&1; touch $OUT/x; tar -xf missing.tar`},
 	{script: `npm config set a=b; npm run missing`, needs: "npm", setup: `echo '{"name":"x","version":"1.0.0"}' >package.json`},
@@ -150,7 +150,7 @@ var corpusPlain = []corpusRow{
 a = socket.create_server(("127.0.0.1", 0)); b = socket.create_connection(a.getsockname()); c, _ = a.accept(); c.send(b"x"); assert b.recv(1) == b"x"'`, needs: "python3"},
 	{script: `node -e 'const s = require("net").createServer(c => c.end("x")).listen(0, "127.0.0.1", () => require("net").connect(s.address().port, "127.0.0.1").on("data", () => process.exit(0)))'`, needs: "node"},
 	{script: `sqlite3 db 'create table t(a); insert into t values (1); select * from t'`, needs: "sqlite3"},
-	{script: `ssh-keygen -q -t ed25519 -N '' -f key && ssh-keygen -l -f key`, needs: "ssh-keygen"},
+	{script: `ssh-keygen -q -t ed25519 -N '' -f key && ssh-keygen -l -f key`, root: true, needs: "ssh-keygen"},
 	{script: `set -e; python3 -c 'import os
 try: os.mkdir(os.environ["OUT"] + "/d")
 except OSError: os.mkdir("d")

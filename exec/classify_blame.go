@@ -1,0 +1,193 @@
+package exec
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Which refusals made the command fail? The trace says which process was refused
+// what, and which processes failed after that:
+//
+//	a process that exited with 0 could do without what it was refused
+//	one that failed was refused what it needed, if what it said last fits that
+//	its failure is its parent's, if that fails too and no other child failed since
+//	the shell at the top has a text, and that says which of its commands decide
+//
+// Nothing here reads output but explains, which settles the second line.
+
+// family is the tree of processes of a trace.
+type family struct {
+	*judge
+	exits map[int]sandbox.Exit
+	// parent of each process that was refused something or exited.
+	parent map[int]int
+	// root is the command's first process.
+	root int
+	// denied are the refusals that may matter, by who saw them.
+	denied map[int][]*sandbox.Denial
+}
+
+// blame returns which of the denials the failure is due to.
+func (j *judge) blame(denials []sandbox.Denial) []*sandbox.Denial {
+	f := &family{judge: j, exits: map[int]sandbox.Exit{}, parent: map[int]int{}, denied: map[int][]*sandbox.Denial{}}
+	for _, e := range j.outcome.Trace.Exits {
+		f.exits[e.PID] = e
+		f.parent[e.PID] = e.Parent
+	}
+	var all []*sandbox.Denial
+	for i := range denials {
+		d := &denials[i]
+		// What was put back afterwards did not stop the command.
+		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" || j.dispensable(d) {
+			continue
+		}
+		pid := d.PID
+		for _, a := range d.Chain {
+			f.parent[pid], pid = a.PID, a.PID
+		}
+		f.root = pid
+		f.denied[d.PID] = append(f.denied[d.PID], d)
+		all = append(all, d)
+	}
+	text, isShell := scriptOf(j.outcome.Argv)
+	if isShell {
+		if steps, ok := deciding(text, j.outcome.Status.Exit); ok {
+			return slices.DeleteFunc(all, func(d *sandbox.Denial) bool {
+				return !slices.ContainsFunc(steps, func(s step) bool { return f.fails(d, s) })
+			})
+		}
+	}
+	return slices.DeleteFunc(all, func(d *sandbox.Denial) bool { return !f.reaches(d, f.root) })
+}
+
+// fails reports whether d made the step s of the top shell's text fail.
+func (f *family) fails(d *sandbox.Denial, s step) bool {
+	if s.feeds && d.Kind != sandbox.KindNetwork && d.Kind != sandbox.KindSocket && d.Kind != sandbox.KindRead {
+		return false
+	}
+	// The first process on the way that is not the shell itself is the step's.
+	program, pid := f.own(d)
+	switch {
+	case !slices.Contains(shells, program):
+		if s.runs(program) {
+			return !f.overtaken(pid, program) && f.reaches(d, pid)
+		}
+	case s.opens(d), len(s.words) > 0 && slices.Contains(builtins, s.words[0]) && s.names(d):
+		return true
+	case s.runs(program): // a shell whose text is in a file
+		return f.reaches(d, pid)
+	}
+	// A later step that fails because what it is about is not there.
+	return s.names(d) && !slices.Contains(silentWords, s.words[0])
+}
+
+// builtins are commands of the shell that are refused things themselves.
+var builtins = []string{"cd", "echo", "printf", "exec", ":", "source", ".", "pwd", "read", "mapfile", "{", "umask"}
+
+// silentWords cannot fail for want of what they name.
+var silentWords = []string{"echo", "printf", "true", ":"}
+
+// own is the process of a step: of d's chain, from the top, the first that is no
+// shell, else the last.
+func (f *family) own(d *sandbox.Denial) (program string, pid int) {
+	for _, a := range slices.Backward(d.Chain) {
+		if !slices.Contains(shells, a.Program) {
+			return a.Program, a.PID
+		}
+	}
+	return d.Program, d.PID
+}
+
+// runs reports whether the step starts a program that the kernel calls so: by its
+// first 15 letters, and perhaps through env, nice or xargs.
+func (s step) runs(program string) bool {
+	if len(s.words) == 0 || program == "" {
+		return false
+	}
+	word, _, _ := strings.Cut(program, " ") // npm calls itself "npm run x"
+	for i, w := range s.words {
+		base := path.Base(w)
+		if len(base) > 15 {
+			base = base[:15]
+		}
+		if base == program || base == word || i == 0 && strings.HasPrefix(base, "*") {
+			return true
+		}
+	}
+	return false
+}
+
+// overtaken reports whether a later process of the same program failed for
+// another reason: that is then the step's.
+func (f *family) overtaken(pid int, program string) bool {
+	mine, ok := f.exits[pid]
+	if !ok {
+		return false
+	}
+	for other, e := range f.exits {
+		if other != pid && e.Order > mine.Order && e.Status != 0 && e.Parent == mine.Parent && e.Program == program && !f.blamed(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether the failure of the process that saw d became that of
+// pid: each process on the way up failed, and nothing else of it did since.
+func (f *family) reaches(d *sandbox.Denial, pid int) bool {
+	for at := d.PID; ; at = f.parent[at] {
+		e, ended := f.exits[at]
+		if ended && e.Status == 0 {
+			return false
+		}
+		if at == d.PID && !f.explains(f.denied[at]) {
+			return false
+		}
+		if at == pid || f.parent[at] == 0 {
+			return true
+		}
+		if ended && f.followed(at, e) {
+			return false
+		}
+	}
+}
+
+// followed reports whether another child of the same parent failed after e, for
+// another reason.
+func (f *family) followed(pid int, e sandbox.Exit) bool {
+	for other, later := range f.exits {
+		if other != pid && later.Parent == e.Parent && later.Order > e.Order && later.Status != 0 && !f.blamed(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// blamed reports whether pid, or a process below it, was refused something.
+func (f *family) blamed(pid int) bool {
+	for at := range f.denied {
+		for n := 0; at != 0 && n < len(f.parent)+1; n++ {
+			if at == pid {
+				return true
+			}
+			at = f.parent[at]
+		}
+	}
+	return false
+}
+
+// dispensable reports a file that a program keeps for its own comfort: histories,
+// logs, counters of its use. None fails for want of one unless it says so.
+func (j *judge) dispensable(d *sandbox.Denial) bool {
+	base := path.Base(d.Target)
+	comfort := slices.Contains([]string{".viminfo", ".lesshst", ".wget-hsts", ".python_history", ".node_repl_history", ".sqlite_history", ".bash_history", "__pycache__", "_logs", "fontconfig"}, base) ||
+		base == ".npm" && strings.HasPrefix(d.Program, "npm") ||
+		// Go's programs count their use below this folder.
+		(base == ".config" || strings.Contains(d.Target, "/.config/go/telemetry")) && slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.Program)
+	return comfort && !slices.ContainsFunc(splitLines(j.outcome.Output), func(line string) bool {
+		return strings.Contains(line, d.Target) && !strings.Contains(line, "Log files were not written")
+	})
+}
