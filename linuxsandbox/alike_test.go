@@ -183,7 +183,9 @@ func alikePaths(dir string) []string {
 	}
 }
 
-func alikeCases(dir string) []alikeCase {
+func alikeCases(dir string) []alikeCase { return append(alikeTable(dir), alikeSingles()...) }
+
+func alikeTable(dir string) []alikeCase {
 	var out []alikeCase
 	add := func(name string, do func() string) { out = append(out, alikeCase{name, do}) }
 	paths := alikePaths(dir)
@@ -219,8 +221,7 @@ func alikeCases(dir string) []alikeCase {
 		add("socket node "+short(p), func() string { return errnoName(unix.Mknod(p, unix.S_IFSOCK|0o666, 0)) })
 	}
 	out = append(out, alikePairs(paths, short)...)
-	out = append(out, alikeScoped(paths, short)...)
-	return append(out, alikeSingles()...)
+	return append(out, alikeScoped(paths, short)...)
 }
 
 // openAlike opens a file, writes to it, and tells what it got.

@@ -283,6 +283,8 @@ func (b *broker) handle(n *notification) reply {
 	switch n.nr {
 	case unix.SYS_UMASK:
 		return b.umask(n)
+	case unix.SYS_EXIT_GROUP:
+		return b.exit(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		return b.socketCall(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:

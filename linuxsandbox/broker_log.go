@@ -36,7 +36,9 @@ type denialLog struct {
 	seen int
 	lost bool
 	// order is the number of the latest denial or exit.
-	order int
+	order   int
+	exits   exitLog
+	callers callerCache
 }
 
 // denialKey is what is alike in refusals that are counted together. One that
@@ -65,7 +67,7 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 		l.lost = true
 		return
 	}
-	key := denialKey{d.Kind, d.Operation, d.Target, programOf(int(n.tid)), d.Moot}
+	key := denialKey{d.Kind, d.Operation, d.Target, l.callers.of(n.tid).program, d.Moot}
 	i, known := l.at[key]
 	switch {
 	case known && l.tids[i] == n.tid:
@@ -78,6 +80,7 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 	l.order++
 	d = b.described(n, d)
 	d.Order = l.order
+	l.exits.witness(&d)
 	if known {
 		d.Count += l.list[i].Count
 		l.list[i], l.tids[i] = d, n.tid
@@ -93,8 +96,8 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 // described is d with what is known of the thread that n is from.
 func (b *broker) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
-	d.Program, d.PID = programOf(int(n.tid)), processOf(int(n.tid))
-	d.Chain = chainOf(d.PID, b.evidence.keeper)
+	c := b.log.callers.of(n.tid)
+	d.Program, d.PID, d.Chain = c.program, c.pid, chainOf(c, b.evidence.keeper)
 	return d
 }
 
@@ -104,7 +107,7 @@ func (b *broker) trace() sandbox.Trace {
 		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
 	}
 	<-b.done
-	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(b.log.list)}
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(b.log.list), Exits: slices.Clone(b.log.exits.list)}
 	if b.log.lost {
 		t.Evidence = sandbox.EvidencePartial
 	}

@@ -244,6 +244,8 @@ var filterTable = []rule{
 	{calls: []string{"umask"}, only: filesAsked, do: ask,
 		why: "always goes on; the broker makes files for the command and has to know what their modes may be"},
 
+	{calls: []string{"exit_group"}, only: brokered, do: ask,
+		why: "goes on in any case, and tells who failed after something was refused"},
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
 		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},
 

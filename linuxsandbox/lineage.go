@@ -12,39 +12,58 @@ import (
 // maxChain bounds how many ancestors of a process are told.
 const maxChain = 16
 
-// programOf is a thread's name, which its program may have chosen.
-func programOf(tid int) string {
-	comm, err := readSmall("/proc/" + strconv.Itoa(tid) + "/comm")
+// caller is the process that a thread belongs to.
+type caller struct {
+	program     string
+	pid, parent int
+}
+
+// callerOf looks a thread up; pid is 0 when it is gone.
+func callerOf(tid uint32) (c caller) {
+	status, err := readSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
+	if err != nil {
+		return c
+	}
+	c.pid, _ = strconv.Atoi(statusField(status, "Tgid:"))
+	c.parent, _ = strconv.Atoi(statusField(status, "PPid:"))
+	// A thread may have a name of its own, which says little.
+	c.program = programOf(c.pid)
+	return c
+}
+
+// programOf is a process's name, which its program may have chosen.
+func programOf(pid int) string {
+	comm, err := readSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
 		return ""
 	}
-	return programName(bytes.TrimSuffix(comm, []byte("\n")))
+	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
 }
 
-func programName(comm []byte) string { return string(bytes.ToValidUTF8(comm, []byte("?"))) }
-
 // chainOf are the ancestors of a process, from its parent to the child of keeper.
-func chainOf(pid, keeper int) []sandbox.Ancestor {
+func chainOf(c caller, keeper int) []sandbox.Ancestor {
 	var chain []sandbox.Ancestor
-	_, parent := statOf(pid)
-	for parent > 1 && parent != keeper && len(chain) < maxChain {
-		program, next := statOf(parent)
-		chain = append(chain, sandbox.Ancestor{Program: program, PID: parent})
-		parent = next
+	for c.parent > 1 && c.parent != keeper && len(chain) < maxChain {
+		c = callerOf(uint32(c.parent))
+		chain = append(chain, sandbox.Ancestor{Program: c.program, PID: c.pid})
 	}
 	return chain
 }
 
-// statOf is a process's name and its parent, 0 when it is gone.
-func statOf(pid int) (program string, parent int) {
-	stat, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
-	// A name may hold anything, brackets and blanks too.
-	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	if err != nil || begin < 0 || end < begin {
-		return "", 0
+// callerCache is the latest caller: a program that is refused something is often
+// refused more.
+type callerCache struct {
+	tid  uint32
+	name string // of the thread
+	last caller
+}
+
+// of is callerOf. A thread that has become another program, or another one with
+// its number, has another name.
+func (k *callerCache) of(tid uint32) caller {
+	name := programOf(int(tid))
+	if tid != k.tid || name != k.name || name == "" {
+		*k = callerCache{tid: tid, name: name, last: callerOf(tid)}
 	}
-	if fields := bytes.Fields(stat[end+1:]); len(fields) > 1 {
-		parent, _ = strconv.Atoi(string(fields[1]))
-	}
-	return programName(stat[begin+1 : end]), parent
+	return k.last
 }

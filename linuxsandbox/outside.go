@@ -27,7 +27,7 @@ func (b *broker) refuseFile(n *notification, call string, t *target, mode uint32
 // refuseNew answers for an entry to be made. besides is a right that it takes
 // beside those on its folder.
 func (b *broker) refuseNew(n *notification, call string, s spot, besides lack) reply {
-	if s.gone() {
+	if s.gone() || onProc(s.dir) {
 		return failed(unix.ENOENT)
 	}
 	d := b.denial(s.full())
@@ -90,6 +90,21 @@ func (b *broker) filled(s spot) bool {
 	return err != io.EOF
 }
 
+// slashed is what a call about an entry that is no folder's comes to when a slash
+// follows its name.
+func (s spot) slashed(removal bool) unix.Errno {
+	st, err := s.stat()
+	switch {
+	case err != nil:
+		return errnoOf(err)
+	case !removal:
+		return unix.EEXIST
+	case isFolder(&st):
+		return unix.EISDIR
+	}
+	return unix.ENOTDIR
+}
+
 // gone reports whether the folder of s has been removed.
 func (s spot) gone() bool {
 	var st unix.Stat_t
@@ -101,10 +116,13 @@ func (b *broker) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	if m.to.gone() {
 		return failed(unix.ENOENT)
 	}
-	if errno := m.look(); errno != 0 {
+	if errno := m.look(); errno == unix.EACCES {
+		return b.refuseShut(n, c, m)
+	} else if errno != 0 {
 		return failed(errno)
 	}
-	if errno, is := m.settled(); is {
+	// Two names of one file are refused by Landlock too, though nothing is to be done.
+	if errno, is := m.settled(); is && errno != 0 {
 		return failed(errno)
 	}
 	switch {
@@ -112,13 +130,17 @@ func (b *broker) refuseMove(n *notification, c *fileCall, m *moving) reply {
 		return failed(unix.EXDEV)
 	case isFolder(&m.old) && sandbox.Covers(m.from.full(), m.to.path):
 		return failed(unix.EINVAL) // into itself
+	case sandbox.Covers(m.to.full(), m.from.path) && m.exchange():
+		return failed(unix.EINVAL)
+	case sandbox.Covers(m.to.full(), m.from.path):
+		return failed(unix.ENOTEMPTY) // over what it stands in
 	}
 	var over *unix.Stat_t
 	if m.there {
 		over = &m.over
 	}
 	l := firstLack(b.lacksEntry(m.from, &m.old), b.lacksEntry(m.to, over))
-	if l.errno == 0 && m.there && !m.exchange() {
+	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
 		if errno := b.unremovable(m.to, over, isFolder(&m.old)); errno != 0 {
 			return failed(errno)
 		}
@@ -135,6 +157,16 @@ func (b *broker) refuseMove(n *notification, c *fileCall, m *moving) reply {
 		b.weigh(r.also, l, unix.EACCES)
 	}
 	return b.refuse(n, r)
+}
+
+// refuseShut answers for a rename in or to a folder in which nothing can be
+// looked up.
+func (b *broker) refuseShut(n *notification, c *fileCall, m *moving) reply {
+	s := m.to
+	if _, err := m.from.stat(); err == unix.EACCES {
+		s = m.from
+	}
+	return b.refuseNew(n, c.name, s, lack{})
 }
 
 // refuseLink answers for a second name of which at least one end is nobody's.

@@ -29,11 +29,13 @@ func (b *broker) entry(n *notification, c *fileCall) reply {
 	defer s.close()
 	folder := c.kind == kindMkdir || c.kind == kindRmdir || c.kind == kindUnlink && c.flags(n)&unix.AT_REMOVEDIR != 0
 	who := b.whoseEntry(s)
-	if s.odd() || s.slash && !folder || who == kernels {
+	removal := c.kind == kindRmdir || c.kind == kindUnlink
+	switch {
+	case s.odd() || who == kernels || who == brokers && s.slash && !folder:
 		return proceed
-	}
-	switch c.kind {
-	case kindRmdir, kindUnlink:
+	case s.slash && !folder:
+		return failed(s.slashed(removal))
+	case removal:
 		return b.remove(n, c, s, who)
 	}
 	return b.add(n, c, s, text, who)
@@ -50,6 +52,9 @@ func (b *broker) remove(n *notification, c *fileCall, s spot, who whose) reply {
 		return failed(unix.EINVAL)
 	}
 	st, err := s.stat()
+	if err == unix.EACCES && who == nobodys {
+		return b.refuseNew(n, c.name, s, lack{}) // nothing can be looked up in it
+	}
 	if err != nil {
 		return failed(errnoOf(err))
 	}
@@ -71,10 +76,14 @@ func (b *broker) remove(n *notification, c *fileCall, s spot, who whose) reply {
 // add makes an entry. What is there already is told before what is protected, as
 // mkdir -p needs it.
 func (b *broker) add(n *notification, c *fileCall, s spot, text string, who whose) reply {
-	if _, err := s.stat(); err == nil {
+	_, err := s.stat()
+	if err == nil {
 		return failed(unix.EEXIST)
 	}
 	if who == nobodys {
+		if err != unix.ENOENT && err != unix.EACCES {
+			return failed(errnoOf(err))
+		}
 		return b.refuseNew(n, c.name, s, b.lacksNode(n, c))
 	}
 	d := b.refusesPath(n, s.full())
@@ -84,8 +93,7 @@ func (b *broker) add(n *notification, c *fileCall, s spot, text string, who whos
 	if d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
-	err := b.make(n, c, s, text)
-	if err == nil {
+	if err = b.make(n, c, s, text); err == nil {
 		b.made(s)
 	}
 	return b.performed(n, c.name, s.full(), err)

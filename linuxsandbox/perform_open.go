@@ -164,10 +164,10 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return failed(unix.ENXIO), false
 	case kind == unix.S_IFIFO && b.held.opens(t.path):
 		return failed(unix.EACCES), false // a program of the host may listen to it
-	case who == nobodys && o.access()&unix.W_OK == 0:
+	case who == nobodys && o.access(kind)&unix.W_OK == 0:
 		return proceed, false // it is there, and only to be read
 	case who == nobodys:
-		return b.refuseFile(n, o.call, t, o.access()), false
+		return b.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return proceed, false // a device: Landlock refuses it
 	case kernelFile(t.fd):
@@ -319,9 +319,9 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	return failed(errnoOf(unix.Ftruncate(fd, size)))
 }
 
-// access is what access(2) would be asked for before the open of a file that is
-// there.
-func (o *opening) access() uint32 {
+// access is what access(2) would be asked for before the open of a file of that
+// kind that is there.
+func (o *opening) access(kind uint32) uint32 {
 	mode := uint32(unix.R_OK | unix.W_OK)
 	switch o.flags & unix.O_ACCMODE {
 	case unix.O_RDONLY:
@@ -329,7 +329,7 @@ func (o *opening) access() uint32 {
 	case unix.O_WRONLY:
 		mode = unix.W_OK
 	}
-	if o.flags&unix.O_TRUNC != 0 {
+	if o.flags&unix.O_TRUNC != 0 && kind != unix.S_IFIFO {
 		mode |= unix.W_OK
 	}
 	return mode

@@ -1,0 +1,67 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// The filter asks about exit_group too, which goes on in any case: from how the
+// processes of a command ended one can tell whether a refusal mattered to it.
+// Until something was refused nothing is looked at. A process that a signal ends
+// does not ask.
+
+const (
+	// maxExits is how many exits are kept beside those of processes that matter.
+	maxExits = 4096
+	// maxWitnesses bounds the processes that matter.
+	maxWitnesses = 16384
+)
+
+// exitLog is how processes ended since the first refusal.
+type exitLog struct {
+	list []sandbox.Exit
+	// witnesses are the processes that were refused something, and their ancestors.
+	witnesses map[int]bool
+}
+
+// witness takes up who saw a refusal.
+func (l *exitLog) witness(d *sandbox.Denial) {
+	if l.witnesses == nil {
+		l.witnesses = map[int]bool{}
+	}
+	if len(l.witnesses) > maxWitnesses {
+		return
+	}
+	l.witnesses[d.PID] = true
+	for _, a := range d.Chain {
+		l.witnesses[a.PID] = true
+	}
+}
+
+// add takes up an exit. Old ones of other processes are forgotten, then the
+// oldest of all.
+func (l *exitLog) add(e sandbox.Exit) {
+	l.list = append(l.list, e)
+	if len(l.list) < 3*maxExits {
+		return
+	}
+	old := len(l.list) - maxExits
+	kept := slices.DeleteFunc(l.list[:old:old], func(e sandbox.Exit) bool { return !l.witnesses[e.PID] })
+	kept = kept[max(0, len(kept)-maxExits):]
+	l.list = slices.Concat(kept, l.list[old:])
+}
+
+// exit answers exit_group.
+func (b *broker) exit(n *notification) reply {
+	if b.log.order == 0 || b.evidence.level == sandbox.EvidenceNothing {
+		return proceed
+	}
+	if c := callerOf(n.tid); c.pid != 0 {
+		b.log.order++
+		b.log.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Program: c.program, Status: int(n.args[0] & 0xff), Order: b.log.order})
+	}
+	return proceed
+}

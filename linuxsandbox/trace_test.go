@@ -1,0 +1,213 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// trace runs a script and returns what was seen of it.
+func (th *theatre) trace(t *testing.T, level sandbox.EvidenceLevel, script string) sandbox.Trace {
+	t.Helper()
+	return th.traced(t, sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Env: th.env("", th.out), Evidence: level})
+}
+
+func (th *theatre) traced(t *testing.T, cmd sandbox.Command) sandbox.Trace {
+	t.Helper()
+	cmd.Dir = th.dir
+	proc, err := th.b.Start(t.Context(), th.policy, cmd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proc.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return proc.Trace()
+}
+
+// TestTrace: who was refused what, in which order, and how it ended.
+func TestTrace(t *testing.T) { withAndWithoutMounts(t, traces) }
+
+func traces(t *testing.T, th *theatre) {
+	away := filepath.Dir(th.out)
+	tr := th.trace(t, "", `ls > /dev/null; cd ../away; sh -c 'touch ./new; : after' ; (exit 9); rm -f ../away/file; mkdir new; true; exit 4`)
+	if tr.Evidence != sandbox.EvidenceFull || len(tr.Denials) < 3 {
+		t.Fatalf("%+v", tr)
+	}
+	touch := tr.Denials[0]
+	if touch.Program != "touch" || touch.Target != away+"/new" || touch.Requested != "./new" || touch.Operation != "openat" || touch.Errno != "EACCES" ||
+		touch.Kind != sandbox.KindWrite || touch.Moot || touch.Order != 1 {
+		t.Errorf("%+v", touch)
+	}
+	chain := []string{}
+	for _, a := range touch.Chain {
+		chain = append(chain, a.Program)
+	}
+	if !slices.Equal(chain, []string{"sh", "bash"}) {
+		t.Errorf("chain %v", touch.Chain)
+	}
+	rm := tr.Denials[slices.IndexFunc(tr.Denials, func(d sandbox.Denial) bool { return d.Program == "rm" })]
+	if rm.Target != th.out || rm.Requested != "../away/file" || rm.Order <= touch.Order {
+		t.Errorf("%+v", rm)
+	}
+	var told []string
+	for i, e := range tr.Exits {
+		if i > 0 && e.Order <= tr.Exits[i-1].Order || e.Parent == 0 || e.PID == 0 {
+			t.Errorf("%+v after %+v", e, tr.Exits[i-1])
+		}
+		told = append(told, e.Program+string(rune('0'+e.Status)))
+	}
+	// What ended before the first refusal is not told.
+	if want := []string{"touch1", "sh0", "bash9", "rm1", "mkdir1", "bash4"}; !slices.Equal(told, want) {
+		t.Errorf("exits %v, want %v", told, want)
+	}
+	if e := tr.Exits[0]; e.PID != touch.PID || e.Parent != touch.Chain[0].PID || e.Order <= touch.Order || e.Order >= rm.Order {
+		t.Errorf("%+v after %+v", e, touch)
+	}
+}
+
+// TestMoot: what would have failed all the same is no refusal, or one that did
+// not matter.
+func TestMoot(t *testing.T) { withAndWithoutMounts(t, moots) }
+
+func moots(t *testing.T, th *theatre) {
+	away := filepath.Dir(th.out)
+	for _, row := range []struct {
+		name, script string
+		denials      int
+	}{
+		{"absent", `: > ../none/x; cat < ../away/none; chmod 600 ../away/none; rm ../away/none; mv ../away/none x; ln ../away/none x; truncate -c -s 0 ../away/none`, 0},
+		{"there already", `mkdir ../away; mkdir -p ../away; set -C; echo > ../away/file; ln -s x ../away/file; mkfifo ../away/file`, 0},
+		{"another kind", `echo > ../away; rmdir ../away/file; rm ../away; touch ../away/file/x; rmdir ..`, 0},
+		{"devices", `echo > /dev/null; echo > /dev/zero; echo 2> /dev/full >&2; : > /dev/stdout; echo > /dev/fd/1`, 0},
+		{"only read", `flock ../away/file true; exec 3<>/dev/null; cat ../away/file`, 0},
+		{"temporary", `echo > "${TMPDIR:-/dev/null}"`, 0},
+		{"refused", `echo > ../away/file; rm -f ../away/file; mv ../away/file ../away/f; ln ../away/file here`, 5},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tr := th.trace(t, "", row.script+"; true")
+			if len(tr.Denials) != row.denials {
+				t.Errorf("%d denials: %+v", len(tr.Denials), tr.Denials)
+			}
+		})
+	}
+	if data, err := os.ReadFile(th.out); err != nil || string(data) != "x" {
+		t.Errorf("%s: %q %v", away, data, err)
+	}
+}
+
+// TestPermissions: what the user's own permissions refuse is moot, but for root,
+// whose commands have not its capabilities.
+func TestPermissions(t *testing.T) { inSettings(t, "^TestPermissionsInSetting$") }
+
+func TestPermissionsInSetting(t *testing.T) {
+	s, ok := currentSetting(t)
+	if !ok {
+		return
+	}
+	b := newBackend(t)
+	defer b.Close()
+	th := newTheatre(t, b)
+	base := filepath.Dir(th.out)
+	shut, fixed := filepath.Join(base, "shut"), filepath.Join(base, "fixed")
+	for path, mode := range map[string]uint32{shut: 0, fixed: 0o444} {
+		if err := unix.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer os.Chmod(shut, 0o700)
+	for _, row := range []struct{ name, script, target, call string }{
+		{"a folder of nobody", "echo > " + shut + "/x", shut + "/x", "openat"},
+		{"a folder to read", "mkdir " + fixed + "/x", fixed + "/x", "mkdir"},
+		{"the system's", "echo >> /etc/passwd", "/etc/passwd", "openat"},
+		{"its metadata", "chmod 600 /etc/passwd", "/etc/passwd", "fchmodat"},
+		{"a device", "mknod " + base + "/null c 1 3", base + "/null", "mknodat"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			tr := th.trace(t, "", row.script)
+			if len(tr.Denials) != 1 {
+				t.Fatalf("%+v", tr.Denials)
+			}
+			d := tr.Denials[0]
+			system := strings.HasPrefix(d.Target, "/etc/")
+			want := sandbox.KindCapability
+			if system && os.Getuid() == 0 {
+				want = sandbox.KindWrite
+				if strings.HasPrefix(row.call, "fchmod") {
+					want = sandbox.KindMetadata
+				}
+			}
+			if d.Target != row.target || os.Getuid() != 0 && (!d.Moot || d.MootReason == "") ||
+				os.Getuid() == 0 && s.name == "root" && (d.Moot || d.Kind != want) {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+// TestTraceIsBounded: what does not fit is told to be missing, and names that are
+// no text do no harm.
+func TestTraceIsBounded(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	th := newTheatre(t, b)
+	tr := th.trace(t, "", `cd ../away; for i in {1..1100}; do : > new$i; done 2>/dev/null; :`)
+	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != maxDenials {
+		t.Errorf("%s, %d denials", tr.Evidence, len(tr.Denials))
+	}
+	tr = th.trace(t, "", `cd ../away; for i in {1..50}; do : > new; done 2>/dev/null; (: > new) 2>/dev/null; :`)
+	if len(tr.Denials) != 1 || tr.Denials[0].Count != 51 || tr.Evidence != sandbox.EvidenceFull {
+		t.Errorf("%s, %+v", tr.Evidence, tr.Denials)
+	}
+	tr = th.trace(t, "", `: > $'../away/\xff\x1b[2J\n'`)
+	if len(tr.Denials) != 1 || !strings.HasSuffix(tr.Denials[0].Target, "\xff\x1b[2J\n") || !utf8.ValidString(tr.Denials[0].Program) {
+		t.Errorf("%+v", tr.Denials)
+	}
+}
+
+// TestEvidenceLevels: less is seen, and the same is enforced.
+func TestEvidenceLevels(t *testing.T) { withAndWithoutMounts(t, levels) }
+
+func levels(t *testing.T, th *theatre) {
+	for level, want := range map[sandbox.EvidenceLevel]int{sandbox.EvidenceFull: 3, sandbox.EvidenceNetworkOnly: 2, sandbox.EvidenceNothing: 2} {
+		before := stat(t, th.out)
+		tr := th.trace(t, level, `echo > ../away/file; chmod 777 ../away/file; echo > .envrc; exit 3`)
+		if tr.Evidence != level || len(tr.Denials) != want {
+			t.Errorf("%s: %s %+v", level, tr.Evidence, tr.Denials)
+		}
+		if (len(tr.Exits) > 0) != (level != sandbox.EvidenceNothing) {
+			t.Errorf("%s: %+v", level, tr.Exits)
+		}
+		if after := stat(t, th.out); after != before {
+			t.Errorf("%s: %+v, was %+v", level, after, before)
+		}
+	}
+}
+
+// TestExitLog: exits of processes that were refused something outlast others.
+func TestExitLog(t *testing.T) {
+	var l exitLog
+	l.witness(&sandbox.Denial{PID: 1, Chain: []sandbox.Ancestor{{PID: 2}}})
+	const many = 10 * maxExits
+	for i := range many {
+		l.add(sandbox.Exit{PID: i + 1, Order: i + 1})
+	}
+	if len(l.list) > 3*maxExits || l.list[0].PID != 1 || l.list[1].PID != 2 || l.list[len(l.list)-1].PID != many {
+		t.Errorf("%d exits from %+v", len(l.list), l.list[:3])
+	}
+	if !slices.IsSortedFunc(l.list, func(a, b sandbox.Exit) int { return a.Order - b.Order }) {
+		t.Error("out of order")
+	}
+}
