@@ -45,7 +45,10 @@ type Tools interface {
 	Plan(model.ToolCall) (tools.Call, error)
 }
 
-// Log keeps the conversation. Append is called for each item, in order.
+// Log keeps the conversation. Append is called for each item once it stands, a
+// call before it runs and a result when it is there, so that a program that dies
+// leaves none that was not told; several goroutines call it. Repair makes a
+// history of what a log holds.
 type Log interface{ Append(model.Item) error }
 
 // Config is what an agent works with. Log may be nil.
@@ -193,13 +196,10 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	ans := answer{turn: t, batch: batch}
 	err = ans.read(ctx, a.cfg.Model.Stream(ctx, t.ask()))
 	ans.close()
-	for _, item := range ans.items {
-		a.append(item)
-	}
+	ans.log()
+	a.remember(ans.items...)
 	calls := batch.calls
-	for _, result := range batch.wait() {
-		a.append(result)
-	}
+	a.remember(batch.wait()...)
 	switch {
 	case ctx.Err() != nil:
 		if len(calls) == 0 && len(ans.items) > 0 {

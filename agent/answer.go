@@ -18,6 +18,8 @@ type answer struct {
 	batch *batch
 	// items are the runs of text and reasoning and the calls, see keep.
 	items []model.Item
+	// unlogged are those of them that the log does not hold, in the order they came.
+	unlogged []model.Item
 	// run is the one that is open; kind is its Kind.
 	run    strings.Builder
 	kind   model.Kind
@@ -51,6 +53,7 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.CallDone:
 			a.close()
 			a.keep(model.Item{Kind: model.Call, Call: &d.Call, Opaque: d.Opaque})
+			a.log()
 			a.batch.start(d.Call)
 		case model.Retrying:
 			if !a.retry(ctx, d) {
@@ -72,7 +75,7 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 		sleep(ctx, d.Delay)
 		return false
 	}
-	a.items, a.kind = nil, ""
+	a.items, a.unlogged, a.kind = nil, nil, ""
 	a.run.Reset()
 	message := ""
 	if d.Err != nil {
@@ -124,6 +127,16 @@ func (a *answer) keep(item model.Item) {
 		}
 	}
 	a.items = slices.Insert(a.items, at, item)
+	a.unlogged = append(a.unlogged, item)
+}
+
+// log hands what is not void any more to the log: all there is before a call
+// runs, and the rest when the answer is over.
+func (a *answer) log() {
+	for _, item := range a.unlogged {
+		a.turn.agent.log(item)
+	}
+	a.unlogged = nil
 }
 
 // text is all that was said, without the reasoning.

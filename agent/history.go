@@ -8,12 +8,22 @@ import (
 	"codeagent/model"
 )
 
-// append adds item to the conversation and to the log. A log that fails costs
-// the record and not the turn: it is said once a turn.
+// append adds item to the conversation and to the log.
 func (a *Agent) append(item model.Item) {
+	a.remember(item)
+	a.log(item)
+}
+
+// remember adds items to the conversation.
+func (a *Agent) remember(items ...model.Item) {
 	a.mu.Lock()
-	a.items = append(a.items, item)
-	a.mu.Unlock()
+	defer a.mu.Unlock()
+	a.items = append(a.items, items...)
+}
+
+// log adds item to the log. A log that fails costs the record and not the turn:
+// it is said once a turn.
+func (a *Agent) log(item model.Item) {
 	if a.cfg.Log == nil {
 		return
 	}

@@ -83,6 +83,7 @@ func (b *batch) start(mc model.ToolCall) {
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
 		c.result = c.finish(b.ctx, res, err)
+		c.turn.agent.log(c.result)
 		return nil
 	})
 }

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+	"codeagent/model"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// watched is a log that tells of each item.
+type watched struct {
+	*logged
+	on func(model.Item)
+}
+
+func (w watched) Append(i model.Item) error {
+	err := w.logged.Append(i)
+	w.on(i)
+	return err
+}
+
+// A program may die at any moment: what runs is in the log by then, and what has
+// ended does not wait for what runs beside it.
+func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
+	other := make(chan struct{}) // closed when the result of the other call is in the log
+	var atStart string
+	var r rig
+	slow := func(ctx context.Context, _ sandbox.Policy, _ tools.Stage) (tools.Result, error) {
+		r.log.mu.Lock()
+		atStart = dump(r.log.items)
+		r.log.mu.Unlock()
+		select {
+		case <-other:
+			return tools.Result{Text: "slow result", Outcome: tools.OK}, nil
+		case <-ctx.Done():
+			return tools.Result{}, ctx.Err()
+		}
+	}
+	r = newRig(approvals.OnRequest, toolbox{"slow": {run: slow}, "quick": {}},
+		play("I do both.", call("1", "slow"), "And the other.", call("2", "quick"), "That was it."))
+	r.cfg.Log = watched{r.log, func(i model.Item) {
+		if i.CallID == "2" {
+			close(other)
+		}
+	}}
+	if err := r.Turn(context.Background(), Input{Text: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`user "go"`, `assistant "I do both."`, "call 1 slow"} {
+		if !strings.Contains(atStart, line+"\n") {
+			t.Errorf("when the call ran the log did not hold %s:\n%s", line, atStart)
+		}
+	}
+	r.check(t)
+}
