@@ -242,9 +242,9 @@ func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answ
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
 	switch {
 	case ctx.Err() != nil:
-		return approvals.Answer{Reason: endedBy(ctx)}
+		return approvals.Answer{Decision: approvals.Unanswered, Reason: endedBy(ctx)}
 	case err != nil:
-		return approvals.Answer{Reason: "the question could not be put: " + err.Error()}
+		return approvals.Answer{Decision: approvals.Unanswered, Reason: "the question could not be put: " + err.Error()}
 	}
 	return ans
 }

@@ -123,6 +123,8 @@ const (
 	Stop Decision = "stop"
 	// Unattended: nobody is there to answer.
 	Unattended Decision = "unattended"
+	// Unanswered: the question ended without an answer, for the answer's Reason.
+	Unanswered Decision = "unanswered"
 )
 
 // Answer answers a Request. The zero Answer is a no.

@@ -246,6 +246,11 @@ func who(a Action) string {
 		line, _, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
 		name = starts(strings.Fields(line))
 	}
+	return plainName(name)
+}
+
+// plainName makes a program's name fit for a line: in at most 40 letters.
+func plainName(name string) string {
 	runes := []rune(shorten(strings.ToValidUTF8(name, "?"), 40))
 	for i, r := range runes {
 		if plainText(string(r)) != nil {
@@ -269,6 +274,9 @@ func shorten(s string, most int) string {
 // commanders are programs whose first argument says what they do.
 var commanders = []string{"apt", "apt-get", "brew", "bun", "cargo", "docker", "gh", "git", "go", "kubectl", "npm", "pip", "pip3", "pnpm", "terraform", "uv", "yarn"}
 
+// keywords are what a shell itself understands in a program's place.
+var keywords = []string{"!", "(", "{", "[", "[[", "case", "export", "for", "if", "set", "until", "while"}
+
 // starts names what a command line starts: the first word after assignments,
 // without the folder, and for commanders the second word where it is plain.
 func starts(words []string) string {
@@ -277,6 +285,9 @@ func starts(words []string) string {
 	}
 	if len(words) == 0 {
 		return ""
+	}
+	if slices.Contains(keywords, words[0]) {
+		return "" // no program
 	}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 	if len(words) > 1 && slices.Contains(commanders, name) && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" {

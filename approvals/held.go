@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"slices"
+	"strings"
 
 	"codeagent/sandbox"
 )
@@ -34,6 +35,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return sandbox.Grant{}, nil, refuse("the user said no to this while the command ran")
 	}
 	r := g.request(a, w)
+	r.Title = heldWho(a, d) + " wants to " + grantWords(r.Grant)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {
@@ -71,11 +73,27 @@ func opens(wide, gr sandbox.Grant) bool {
 		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
 }
 
+// heldWho names who was refused: the program, where that says more than the
+// words that the command begins with.
+func heldWho(a Action, d sandbox.Denial) string {
+	begins := who(a)
+	name := d.Program[strings.LastIndexByte(d.Program, '/')+1:]
+	if name == "" || slices.Contains(shells, name) || strings.Contains(begins, " ") {
+		return begins
+	}
+	return plainName(name)
+}
+
+// shells run what others are named by.
+var shells = []string{"sh", "bash", "dash", "zsh", "busybox"}
+
 // heldWant is what d, refused to a, needs beyond base.
 func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {
 	var wish Wish
 	switch d.Kind {
-	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
+	case sandbox.KindWrite, sandbox.KindMetadata:
+		wish.Write = []string{g.heldPlace(d.Target)}
+	case sandbox.KindProtected:
 		wish.Write = []string{d.Target}
 	case sandbox.KindRead:
 		wish.Read = []string{d.Target}
@@ -87,6 +105,17 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 		return want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
 	}
 	return g.want(base, "/", wish)
+}
+
+// heldPlace is what is asked for when a write of target waits: target alone, or
+// the cache that it lies in, since a tool goes on to write there and one question
+// for each of its files would be answered without being read. The cache must
+// stand there: a name that is absent could become anything.
+func (g *Gate) heldPlace(target string) string {
+	if cache, ok := sandbox.CacheOf(target); ok && g.entry(cache) == isFolder && g.unmoved(cache) {
+		return cache
+	}
+	return target
 }
 
 // heldOptions are the answers to a question about a command that runs already:

@@ -119,6 +119,8 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 		return refuse("the user wants another command instead: %s%s", ans.Command, because)
 	case Deny:
 		return &Refusal{Reason: "the user said no" + because}
+	case Unanswered:
+		return &Refusal{Reason: "no answer" + because}
 	case Stop:
 		return &Refusal{Reason: "the user said no and stopped the turn" + because, Stop: true}
 	case Unattended:

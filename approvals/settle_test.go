@@ -181,6 +181,7 @@ func TestAnswersThatAreNo(t *testing.T) {
 	}{
 		{"zero", Answer{}, "the user said no", false, ""},
 		{"with a reason", Answer{Reason: "use pnpm"}, "the user said no: use pnpm", false, ""},
+		{"no answer", Answer{Decision: Unanswered, Reason: "interrupted by the user"}, "no answer: interrupted by the user", false, ""},
 		{"stop", Answer{Decision: Stop}, "stopped the turn", true, ""},
 		{"nobody", Answer{Decision: Unattended}, "nobody is there", false, "codeagent exec --add-dir /home/u/.npm …"},
 		{"another command", Answer{Decision: Once, Command: "npm ci"}, "wants another command instead: npm ci", false, ""},

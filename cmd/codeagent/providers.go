@@ -142,8 +142,7 @@ func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) 
 	}
 	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended}
 	if attended {
-		o.NotHeld = b.networkNotHeld()
-		o.Held = o.NotHeld == ""
+		o.Held, o.NotHeld = b.notHeld() == "", b.networkNotHeld()
 	}
 	return tour.Start(ctx, o)
 }

@@ -245,7 +245,7 @@ func (s *scene) asking(text, why string) scripted.Reply {
 func (s *scene) knock(write, ask outcome) scripted.Reply {
 	text := written(write, ask) + "\n\nLast, the network. At " + s.door.Addr + " waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
 	switch {
-	case s.options.Held:
+	case s.options.Held && s.options.NotHeld == "":
 		text += "\n\nThis time I do not ask first. The sandbox refuses the connection, but you are here, so the command need not fail: it stands still in the middle and waits for your answer. With a yes that one address opens and the same command goes on; with a no it gets the refusal."
 	case s.options.Attended && s.options.NotHeld != "":
 		text += "\n\nWhere it can be done, a refused call waits while you are asked. Not here: " + s.options.NotHeld + ". So it fails at once."

@@ -76,9 +76,9 @@ type Options struct {
 	// Attended: somebody reads along and can answer; the text then comes at a
 	// speed that can be read.
 	Attended bool
-	// Held: a call that the sandbox refuses waits while who attends is asked. Where
-	// it cannot, NotHeld says why.
-	Held    bool
+	// Held: a call that the sandbox refuses waits while who attends is asked.
+	Held bool
+	// NotHeld says why a connection does not; empty where it does.
 	NotHeld string
 }
 

@@ -1,0 +1,28 @@
+package approvals
+
+import (
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestHeldQuestionNamesWhoWasRefused: the program, but for a shell and for
+// commands that name themselves better.
+func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
+	for _, c := range []struct{ command, program, want string }{
+		{"npm install", "node", "npm install"},
+		{"make", "cc1", "cc1"},
+		{"./fetch.sh", "/usr/bin/curl", "curl"},
+		{"echo x > /etc/b", "bash", "echo"},
+		{"for i in a b; do echo $i > /etc/$i; done", "bash", "a command"},
+		{"if true; then touch /etc/b; fi", "touch", "touch"},
+		{"cp a /etc/b", "", "cp"},
+		{"./x", "e\x1bvil", "e?vil"},
+	} {
+		g := newGate(OnRequest, confined())
+		_, r, err := g.DecideHeld(command(c.command, Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/etc/b", Program: c.program}, HeldAnswers{})
+		if r == nil || r.Title != c.want+" wants to write /etc/b" {
+			t.Errorf("%s by %q: %+v %v", c.command, c.program, r, err)
+		}
+	}
+}
