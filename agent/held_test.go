@@ -61,7 +61,7 @@ func TestWhoIsHeld(t *testing.T) {
 		{"switched off", approvals.OnRequest, true, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(c.mode, toolbox{"npm": holding(waitingWrite("/home/u/.npm"))}, play(call("1", "npm")))
+			r := newRig(c.mode, toolbox{"npm": holding(waitingWrite("/home/u/dir"))}, play(call("1", "npm")))
 			r.cfg.Attended, r.cfg.Hold = c.attended, c.hold
 			r.face.ask = yes(approvals.Once)
 			if err := r.Turn(t.Context(), Input{"x"}); err != nil {
@@ -80,11 +80,11 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 	for name, decision := range map[string]approvals.Decision{"once": approvals.Once, "session": approvals.Session} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(approvals.OnRequest, toolbox{"npm": holding(waitingWrite("/home/u/.npm"), waitingWrite("/home/u/.npm/a"), waitingWrite("/etc/b"))}, play(call("1", "npm")))
+				r := newRig(approvals.OnRequest, toolbox{"npm": holding(waitingWrite("/home/u/dir"), waitingWrite("/home/u/dir/a"), waitingWrite("/etc/b"))}, play(call("1", "npm")))
 				r.cfg.Hold = true
 				r.face.ask = func(ctx context.Context, q approvals.Request) (approvals.Answer, error) {
 					switch q.Grant.Write[0] {
-					case "/home/u/.npm":
+					case "/home/u/dir":
 						time.Sleep(time.Second) // by then all three ask
 						return approvals.Answer{Decision: decision}, nil
 					case "/etc/b":
@@ -98,7 +98,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 					t.Fatal(err)
 				}
 				text := r.check(t)[2].Text
-				for _, want := range []string{"answers: /home/u/.npm; /home/u/.npm/a; no", "the user opened for it: /home/u/.npm", "did not open: /etc/b (the user said no: not there)"} {
+				for _, want := range []string{"answers: /home/u/dir; /home/u/dir/a; no", "the user opened for it: /home/u/dir", "did not open: /etc/b (the user said no: not there)"} {
 					if !strings.Contains(text, want) {
 						t.Errorf("%q is not in %q", want, text)
 					}
@@ -147,7 +147,7 @@ func TestNoAnswerIsNo(t *testing.T) {
 				}
 				h := &holder{turn: ends["turn"], call: &toolCall{turn: &turn{agent: r.Agent}, action: approvals.Action{Tool: "shell", Kind: approvals.KindCommand, Command: "npm i", Folder: "/w"}}}
 				start := time.Now()
-				if _, ok := h.Hold(ends["command"], waitingWrite("/home/u/.npm")); ok || time.Since(start) != c.wantAfter {
+				if _, ok := h.Hold(ends["command"], waitingWrite("/home/u/dir")); ok || time.Since(start) != c.wantAfter {
 					t.Errorf("%v after %v", ok, time.Since(start))
 				}
 				if got := told[event.PermissionAnswered](r.face); len(got) != 1 || !strings.Contains(got[0].Reason, c.reason) {
@@ -163,10 +163,10 @@ func TestNoAnswerIsNo(t *testing.T) {
 func TestAfterANoNothingAsksAgain(t *testing.T) {
 	d := npm(approvals.Wish{})
 	d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
-		s.Holder.Hold(ctx, waitingWrite("/home/u/.npm"))
+		s.Holder.Hold(ctx, waitingWrite("/home/u/dir"))
 		return tools.Result{Text: "EACCES", Failed: true, Outcome: tools.Failed, Exit: 1, Verdict: sandbox.Verdict{
 			Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
-			Denials: []sandbox.Denial{waitingWrite("/home/u/.npm")}, Suggest: sandbox.Grant{Write: []string{"/home/u/.npm"}},
+			Denials: []sandbox.Denial{waitingWrite("/home/u/dir")}, Suggest: sandbox.Grant{Write: []string{"/home/u/dir"}},
 		}}, nil
 	}
 	r := newRig(approvals.OnFailure, toolbox{"npm": d}, play(call("1", "npm")))
@@ -176,7 +176,7 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := r.check(t)[2].Text
-	if len(r.face.asked) != 1 || strings.Contains(text, "sandbox_permissions") || !strings.Contains(text, "did not open: /home/u/.npm") {
+	if len(r.face.asked) != 1 || strings.Contains(text, "sandbox_permissions") || !strings.Contains(text, "did not open: /home/u/dir") {
 		t.Errorf("asked %d times: %s", len(r.face.asked), text)
 	}
 }
@@ -196,7 +196,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := npm(approvals.Wish{})
 				d.run = func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
-					for _, path := range []string{"/home/u/.npm", "/home/u/.npm", "/home/u/.npm/a", "/etc/b"} {
+					for _, path := range []string{"/home/u/dir", "/home/u/dir", "/home/u/dir/a", "/etc/b"} {
 						if _, ok := s.Holder.Hold(ctx, waitingWrite(path)); ok {
 							t.Errorf("%s was granted", path)
 						}

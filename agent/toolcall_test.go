@@ -308,11 +308,11 @@ func TestHeldDenialIsAskedAndAnswered(t *testing.T) {
 		ok     bool
 		answer string
 	}{
-		{"yes", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Once), true, "once"},
-		{"no", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Deny), false, "denied"},
-		{"nobody", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Unattended), false, "refused"},
-		{"stop", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Stop), false, "stopped"},
-		{"outside is not for a running command", approvals.OnRequest, "/home/u/.npm/x", yes(approvals.Outside), false, "denied"},
+		{"yes", approvals.OnRequest, "/home/u/dir/x", yes(approvals.Once), true, "once"},
+		{"no", approvals.OnRequest, "/home/u/dir/x", yes(approvals.Deny), false, "denied"},
+		{"nobody", approvals.OnRequest, "/home/u/dir/x", yes(approvals.Unattended), false, "refused"},
+		{"stop", approvals.OnRequest, "/home/u/dir/x", yes(approvals.Stop), false, "stopped"},
+		{"outside is not for a running command", approvals.OnRequest, "/home/u/dir/x", yes(approvals.Outside), false, "denied"},
 		{"impossible", approvals.OnRequest, "/", yes(approvals.Once), false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
