@@ -120,6 +120,17 @@ func (h *holding) stands(root string) bool {
 	return true
 }
 
+// renamed takes note that the broker gave what stood at one path the other name:
+// a granted name may be given to another folder.
+func (h *holding) renamed(paths ...string) {
+	for _, r := range h.roots {
+		if slices.Contains(paths, r.path) {
+			r.close()
+			r.fd = -1
+		}
+	}
+}
+
 // opens reports whether path was granted to the running command.
 func (h *holding) opens(path string) bool {
 	return slices.ContainsFunc(h.roots, func(r *grantedRoot) bool { return sandbox.Covers(r.path, path) })

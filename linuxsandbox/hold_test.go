@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -51,27 +50,7 @@ func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.
 // held runs a script whose refused calls wait for a.
 func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "out")
-	f, err := os.Create(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	proc, err := th.b.Start(t.Context(), th.policy, sandbox.Command{
-		Path: "bash", Args: []string{"bash", "-ec", script}, Dir: th.dir, Env: th.env("", th.out), Stdout: f, Stderr: f,
-	}, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := proc.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st, string(text), proc.Trace().Denials
+	return th.ask(t, a, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: th.env("", th.out)})
 }
 
 // TestHeldAsUser is all of it for a user without rights.

@@ -125,6 +125,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	if err != nil {
 		return b.performed(n, c.name, m.to.full(), err)
 	}
+	b.held.renamed(m.from.full(), m.to.full())
 	if m.there && !exchange {
 		b.session.own.removed(&m.over)
 	}
