@@ -78,7 +78,8 @@ func opens(wide, gr sandbox.Grant) bool {
 func heldWho(a Action, d sandbox.Denial) string {
 	begins := who(a)
 	name := d.Program[strings.LastIndexByte(d.Program, '/')+1:]
-	if name == "" || slices.Contains(shells, name) || strings.Contains(begins, " ") {
+	first, _, _ := strings.Cut(begins, " ")
+	if name == "" || slices.Contains(shells, name) || slices.Contains(commanders, first) {
 		return begins
 	}
 	return plainName(name)
