@@ -216,7 +216,7 @@ func canBroker(tid int) error {
 			if err != nil {
 				break
 			}
-			if fd, err = openProc(tid, link); err == nil {
+			if fd, err = openProc(tid, link, 0); err == nil {
 				unix.Close(fd)
 			}
 		}

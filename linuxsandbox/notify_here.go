@@ -37,8 +37,8 @@ func (n *notification) keepHere(listener int) (h together) {
 	}
 	var this unix.CPUSet
 	this.Set(int(cpu))
-	// The number is the caller's, who is looked for once more before: a number that
-	// was free for a moment could not have come round again.
+	// Should the caller be killed right now, and its number go to another process of
+	// the user, that one gets the processors of the caller in the end.
 	if !n.valid(listener) || unix.SchedSetaffinity(tid, &this) != nil {
 		return h
 	}

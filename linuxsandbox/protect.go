@@ -146,15 +146,16 @@ var gitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitd
 // one of gitNames or what lies below one. None is above root, which was granted.
 func gitFolders(root, path string) []string {
 	var out []string
-	for at := path; ; {
-		dir := filepath.Dir(at)
-		if dir == at || !sandbox.Covers(root, dir) {
+	for {
+		i := strings.LastIndexByte(path, '/')
+		dir := path[:max(i, 1)]
+		if i < 0 || dir == path || !sandbox.Covers(root, dir) {
 			return out
 		}
-		if slices.Contains(gitNames, filepath.Base(at)) {
+		if slices.Contains(gitNames, path[i+1:]) {
 			out = append(out, dir)
 		}
-		at = dir
+		path = dir
 	}
 }
 

@@ -36,16 +36,18 @@ type name struct {
 
 // open returns a reference to what the thread means by m.
 func (v *view) open(tid int, m name) (int, error) {
-	if m.itself {
-		return m.base(tid)
-	}
-	if m.path == "" {
+	switch {
+	case m.itself:
+		return m.base(tid, 0)
+	case m.path == "":
 		return -1, unix.ENOENT
+	case m.path == "./":
+		return m.base(tid, unix.O_DIRECTORY)
 	}
 	base, scope := v.root, uint64(unix.RESOLVE_IN_ROOT)
 	if m.path[0] != '/' {
 		var err error
-		if base, err = m.base(tid); err != nil {
+		if base, err = m.base(tid, 0); err != nil {
 			return -1, err
 		}
 		defer unix.Close(base)
@@ -68,14 +70,15 @@ func (v *view) open(tid int, m name) (int, error) {
 	return w.walk(base, m.path, !m.noFollow)
 }
 
-func (m name) base(tid int) (int, error) {
+// base is where a path of m that is not absolute starts. flags may be O_DIRECTORY.
+func (m name) base(tid int, flags uint64) (int, error) {
 	if m.dir == unix.AT_FDCWD {
-		return openProc(tid, "cwd")
+		return openProc(tid, "cwd", flags)
 	}
 	if m.dir < 0 {
 		return -1, unix.EBADF
 	}
-	fd, err := openProc(tid, "fd/"+strconv.Itoa(int(m.dir)))
+	fd, err := openProc(tid, "fd/"+strconv.Itoa(int(m.dir)), flags)
 	if err == unix.ENOENT {
 		err = unix.EBADF
 	}
@@ -90,7 +93,7 @@ func (m name) written(tid int) string {
 		return ""
 	}
 	if path[0] != '/' {
-		base, err := m.base(tid)
+		base, err := m.base(tid, 0)
 		if err != nil {
 			return ""
 		}
@@ -101,8 +104,8 @@ func (m name) written(tid int) string {
 }
 
 // openProc opens what one of a thread's links in /proc leads to.
-func openProc(tid int, link string) (int, error) {
-	return openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, unix.O_PATH|unix.O_CLOEXEC, 0)
+func openProc(tid int, link string, flags uint64) (int, error) {
+	return openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
 func openat2(dir int, path string, flags, resolve uint64) (int, error) {

@@ -47,7 +47,7 @@ func lookAt(plan *mountPlan, tid int) (*view, error) {
 		v.root, err = openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
 		return v, err
 	}
-	if v.root, err = openProc(tid, "root"); err != nil {
+	if v.root, err = openProc(tid, "root", 0); err != nil {
 		return nil, err
 	}
 	var st unix.Statx_t
