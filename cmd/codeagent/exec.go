@@ -25,6 +25,9 @@ type execFlags struct {
 	output                 string
 	timeout                time.Duration
 	maxTurns               int
+	ephemeral              bool
+	// from is the session to go on with.
+	from *resumed
 }
 
 func newExec(s stdio, f *flags) *cobra.Command {
@@ -47,13 +50,16 @@ func newExec(s stdio, f *flags) *cobra.Command {
 			return runExec(cmd.Context(), s, *f, x, args)
 		},
 	}
-	fl := cmd.Flags()
+	cmd.Flags().BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
+	fl := cmd.PersistentFlags() // resume and fork take them too
 	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, "ask the model at most this many times")
+	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Go on with an earlier session", false),
+		newExecFrom(s, f, &x, "fork", "Go on with a copy of an earlier session", true))
 	return cmd
 }
 
@@ -65,6 +71,9 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	prompt, err := readPrompt(s, x, args)
 	if err != nil {
 		return err
+	}
+	if prompt == "" && x.from != nil {
+		return &usageError{err: errors.New("a session is gone on with by a prompt"), hints: []string{"give it as the last argument, or on stdin"}}
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
@@ -81,7 +90,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
 	})
-	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns})
+	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, from: x.from})
 	if err != nil {
 		printer.Fail(err)
 		return err

@@ -11,22 +11,34 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model/tour"
+	sessions "codeagent/session"
 	"codeagent/tui"
 )
 
+// interactiveOptions are what the ways to the screen differ in.
+type interactiveOptions struct {
+	ephemeral bool
+	// from is the session to go on with.
+	from *resumed
+}
+
+func noTerminal() error {
+	return &usageError{
+		err: errors.New("no terminal here"),
+		hints: []string{
+			"in scripts use: codeagent exec \"PROMPT\"",
+			"to see the tour without a terminal: codeagent exec </dev/null",
+		},
+	}
+}
+
 // runInteractive is codeagent on a terminal.
-func runInteractive(ctx context.Context, s stdio, f flags, args []string) error {
+func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions, args []string) error {
 	if !s.interactive() {
-		return &usageError{
-			err: errors.New("no terminal here"),
-			hints: []string{
-				"in scripts use: codeagent exec \"PROMPT\"",
-				"to see the tour without a terminal: codeagent exec </dev/null",
-			},
-		}
+		return noTerminal()
 	}
 	prompt := strings.Join(args, " ")
-	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != ""})
+	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, from: o.from})
 	if err != nil {
 		return err
 	}
@@ -50,6 +62,9 @@ func runInteractive(ctx context.Context, s stdio, f flags, args []string) error 
 	if ses.tour != nil {
 		tellTourFiles(s, ses.tour) // what is left when the tour was stopped, or the files were kept
 	}
+	if ses.record != nil && ses.record.log.Kept() {
+		fmt.Fprintf(s.Out, "to go on: codeagent resume %s\n", ses.record.log.ID())
+	}
 	return err
 }
 
@@ -60,7 +75,7 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 		return
 	}
 	answer, err := screen.Ask(ctx, approvals.Request{
-		ID: newID(), Title: "The tour is over. Remove the files it made?",
+		ID: sessions.NewID(), Title: "The tour is over. Remove the files it made?",
 		Warnings: made,
 		Options: []approvals.Option{
 			{Key: "1", Decision: approvals.Once, Label: "remove them"},

@@ -55,6 +55,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 
 func newRoot(s stdio) *cobra.Command {
 	f := &flags{}
+	var o interactiveOptions
 	root := &cobra.Command{
 		Use:   "codeagent [PROMPT]",
 		Short: "A coding agent whose commands run in a sandbox",
@@ -65,7 +66,7 @@ func newRoot(s stdio) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runInteractive(cmd.Context(), s, *f, args)
+			return runInteractive(cmd.Context(), s, *f, o, args)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -79,7 +80,8 @@ func newRoot(s stdio) *cobra.Command {
 	p.StringArrayVar(&f.addDirs, "add-dir", nil, "a further folder that commands may write")
 	p.StringArrayVar(&f.addFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")
 	p.StringArrayVarP(&f.settings, "config", "c", nil, "set one setting, as key=value")
-	root.AddCommand(newExec(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
+	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
+	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
 }

@@ -17,6 +17,7 @@ import (
 
 	"codeagent/internal/scripted"
 	"codeagent/linuxsandbox"
+	sessions "codeagent/session"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -62,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"serve":  scriptServe,
 			"status": scriptStatus,
 			"lines":  scriptLines,
+			"last":   scriptLast,
 		},
 	})
 }
@@ -172,6 +174,19 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d\nstdout: %s\nstderr: %s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// scriptLast sets NAME to the session that was used last: last NAME.
+func scriptLast(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: last NAME")
+	}
+	for sum, err := range sessions.New(filepath.Join(ts.Getenv("HOME"), ".local/state/codeagent/sessions")).List() {
+		ts.Check(err)
+		ts.Setenv(args[0], sum.ID)
+		return
+	}
+	ts.Fatalf("no session is kept")
 }
 
 // scriptLines checks that FILE is JSON, one object a line: lines FILE.

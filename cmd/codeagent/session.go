@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"runtime"
 	"sync"
 	"time"
@@ -11,9 +9,9 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/model"
 	"codeagent/model/tour"
 	"codeagent/prompts"
+	sessions "codeagent/session"
 	"codeagent/tools"
 )
 
@@ -38,6 +36,10 @@ type sessionOptions struct {
 	attended bool
 	// hasPrompt: without a model there is then nothing to play the tour for.
 	hasPrompt bool
+	// ephemeral runs keep no session.
+	ephemeral bool
+	// from is the session to go on with; nil begins one.
+	from *resumed
 	// maxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
 	maxRequests int
 }
@@ -51,25 +53,33 @@ type session struct {
 	checkedOut func() string // what git says; waits for it
 	agent      *agent.Agent  // set by join
 	tour       *tour.Tour    // nil with a real model
+	record     *record
 }
 
 // openSession builds everything below the faces. The order matters: what may be
 // touched is settled before anything that could touch it exists.
 func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*session, error) {
+	if o.from != nil && f.folder == "" {
+		f.folder = o.from.folder
+	}
 	box, err := newBox(s, f, sandboxFlags{})
 	if err != nil {
 		return nil, err
 	}
 	ses := &session{box: box, options: o}
-	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt); err != nil {
+	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt || o.from != nil); err != nil {
 		ses.close()
 		return nil, err
 	}
 	ses.tour = ses.chosen.tour
+	if ses.record, err = ses.openRecord(); err != nil {
+		ses.close()
+		return nil, err
+	}
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
-		Home: s.env("HOME"), Workspace: box.workspace, NewID: newID,
+		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets,
 	})
 	return ses, nil
@@ -90,21 +100,25 @@ func (ses *session) join(screen face) {
 	for _, spec := range set.Specs() {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
-	ses.agent = agent.New(agent.Config{
+	screen = ses.record.keep(screen)
+	cfg := agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort, Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
-		Frontend: frontend{screen}, Log: noLog{}, Attended: ses.options.attended, Hold: ses.cfg.Sandbox.Hold, MaxRequests: ses.options.maxRequests,
+		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.cfg.Sandbox.Hold, MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
 			return prompts.System(facts)
 		},
-	})
+	}
+	id := ses.record.join(&cfg)
+	ses.agent = agent.New(cfg)
 	start := event.SessionStarted{
-		ID: newID(), Model: ses.chosen.name, Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
+		ID: id, Model: ses.chosen.name, Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.enforcement, Tour: ses.tour != nil,
 	}
 	screen.Emit(start)
+	ses.record.tellPast(screen.Emit, set, ses.options.attended)
 	if first := ses.chosen.first; first != nil {
 		first.found = func(name string) {
 			start.Model = name
@@ -119,6 +133,9 @@ func (ses *session) join(screen face) {
 func (ses *session) close() {
 	if ses.tour != nil {
 		ses.tour.Close()
+	}
+	if ses.record != nil {
+		_ = ses.record.log.Close() // every turn is on the disk already
 	}
 	ses.box.close()
 }
@@ -143,16 +160,4 @@ func askGit(ctx context.Context, b *box) func() string {
 		return nil
 	})
 	return get
-}
-
-// noLog keeps no record: sessions on disk come with the session room.
-type noLog struct{}
-
-func (noLog) Append(model.Item) error { return nil }
-
-// newID is 64 random bits in hex.
-func newID() string {
-	var b [8]byte
-	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
-	return hex.EncodeToString(b[:])
 }

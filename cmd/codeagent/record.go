@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	sessions "codeagent/session"
+	"codeagent/tools"
+)
+
+// record is what is kept of a run: nil for one that keeps nothing.
+type record struct {
+	log *sessions.Session
+	// before is what had been said when the run began, none of it in a new session.
+	before sessions.History
+}
+
+// openRecord begins a session, or goes on with the one that the run is resumed
+// from. The tour and an ephemeral run keep none.
+func (ses *session) openRecord() (*record, error) {
+	o := ses.options
+	if o.ephemeral || ses.tour != nil {
+		return nil, nil
+	}
+	store := sessions.New(ses.paths.Sessions)
+	info := sessions.Info{Folder: ses.workspace, Program: version, Model: ses.chosen.name}
+	if o.from == nil {
+		info.ID = sessions.NewID()
+		return &record{log: store.Create(info)}, nil
+	}
+	var err error
+	if info.ID = o.from.id; o.from.fork {
+		if info.ID, err = store.Fork(o.from.id, o.from.before); err != nil {
+			return nil, sessionError(err)
+		}
+	}
+	r := &record{}
+	if r.log, err = store.Open(info); err != nil {
+		return nil, sessionError(err)
+	}
+	if o.from.before > 0 && !o.from.fork {
+		err = r.log.Back(o.from.before)
+	}
+	if err == nil {
+		r.before, err = r.log.History(sessions.HistoryLimit)
+	}
+	if err != nil {
+		_ = r.log.Close() // the other error is the one to tell
+		return nil, &usageError{err: fmt.Errorf("session %s: %w", info.ID, err)}
+	}
+	return r, nil
+}
+
+// join has cfg write to the record and go on from it. It returns the name of the
+// conversation, which has one without a record too.
+func (r *record) join(cfg *agent.Config) string {
+	if r == nil {
+		cfg.CacheKey = sessions.NewID()
+		return cfg.CacheKey
+	}
+	cfg.Log, cfg.History, cfg.CacheKey = r.log, r.before.Items, r.log.ID()
+	return cfg.CacheKey
+}
+
+// tellPast shows a face what was said before, as far back as a screen is likely
+// to be scrolled, and how much of it there is.
+func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool) {
+	if r == nil || len(r.before.Items) == 0 {
+		return
+	}
+	if attended { // the others print what happens now
+		replay(emit, set, r.before.Items)
+	}
+	text := fmt.Sprintf("going on with session %s", r.log.ID())
+	if r.before.Omitted {
+		text += "; its beginning is too long to be given to the model"
+	}
+	emit(event.Notice{Level: "info", Text: text})
+	if n := r.before.Damaged; n > 0 {
+		emit(event.Notice{Level: "warning", Text: fmt.Sprintf("%d damaged records of the session were passed over", n)})
+	}
+}
+
+// replayed is how many items of the past are shown.
+const replayed = 400
+
+// replay tells items as if they happened now. Of a call no more is known than
+// what the model was told.
+func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
+	items = items[max(0, len(items)-replayed):]
+	calls := map[string]event.ToolStarted{}
+	for _, i := range items {
+		switch i.Kind {
+		case model.User:
+			emit(event.TurnStarted{Text: i.Text})
+		case model.Assistant:
+			emit(event.MessageFinished{Text: i.Text})
+		case model.Reasoning:
+			emit(event.ReasoningFinished{Text: i.Text})
+		case model.Call:
+			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: "read", Title: i.Call.Name}
+			if planned, err := set.Plan(*i.Call); err == nil {
+				a := planned.Action()
+				e.Kind, e.Title, e.Folder = a.Kind, a.Title, a.Folder
+				if a.Kind == approvals.KindCommand {
+					e.Command = a.Command
+				}
+			}
+			calls[e.CallID] = e
+			emit(e)
+		case model.Result:
+			e := calls[i.CallID]
+			outcome := tools.OK
+			if i.Failed {
+				outcome = tools.Failed
+			}
+			emit(event.ToolFinished{CallID: i.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: outcome, Output: i.Text})
+		}
+	}
+}
+
+// recorded is a face whose finished turns are on the disk before they are told.
+type recorded struct {
+	face
+	log *sessions.Session
+}
+
+func (f recorded) Emit(e event.Event) {
+	if done, ok := e.(event.TurnFinished); ok {
+		if err := f.log.EndTurn(done.Outcome, done.Usage); err != nil {
+			f.face.Emit(event.Notice{Level: "error", Text: "the conversation cannot be saved: " + err.Error()})
+		}
+	}
+	f.face.Emit(e)
+}
+
+// keep puts the record between the agent and its face.
+func (r *record) keep(screen face) face {
+	if r == nil {
+		return screen
+	}
+	return recorded{screen, r.log}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"codeagent/config"
+	"codeagent/exec"
+	sessions "codeagent/session"
+
+	"github.com/spf13/cobra"
+)
+
+// resumeFlags say which session is gone on with, and how.
+type resumeFlags struct {
+	last, all bool
+	fork      bool
+	before    int
+}
+
+// resumed is the session that a run goes on with.
+type resumed struct {
+	id, folder string
+	// fork leaves the session as it is and goes on with a copy.
+	fork bool
+	// before is the message from which on nothing counts any more; 0 for none.
+	before int
+}
+
+func (r *resumeFlags) add(cmd *cobra.Command, verb string) {
+	fl := cmd.Flags()
+	fl.BoolVar(&r.last, "last", false, verb+" the session that was last used in this folder")
+	fl.BoolVar(&r.all, "all", false, "with --last: in any folder")
+	fl.IntVar(&r.before, "before", 0, "go back: leave out message N and all that came after it (codeagent sessions show ID counts them)")
+}
+
+func newResume(s stdio, f *flags) *cobra.Command {
+	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Go on with an earlier session", false,
+		"resume goes on with a session on the screen, in its own folder unless --cd names another. Permissions\n"+
+			"that were granted for the session are asked for anew.")
+}
+
+func newFork(s stdio, f *flags) *cobra.Command {
+	return interactiveFrom(s, f, "fork [ID | --last] [PROMPT]", "Go on with a copy of an earlier session", true,
+		"fork goes on as resume does, with a copy: the session itself stays as it is.")
+}
+
+func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long string) *cobra.Command {
+	r := resumeFlags{fork: fork}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !s.interactive() {
+				return noTerminal()
+			}
+			from, rest, err := r.find(s, *f, args)
+			if err != nil {
+				return err
+			}
+			return runInteractive(cmd.Context(), s, *f, interactiveOptions{from: from}, rest)
+		},
+	}
+	r.add(cmd, strings.Fields(use)[0])
+	return cmd
+}
+
+// newExecFrom is `exec resume` or `exec fork`.
+func newExecFrom(s stdio, f *flags, x *execFlags, verb, short string, fork bool) *cobra.Command {
+	r := resumeFlags{fork: fork}
+	cmd := &cobra.Command{
+		Use: verb + " (ID | --last) [PROMPT | -]", Short: short,
+		Long: verb + " takes the prompt as exec does, and works in the session's own folder unless --cd names another.",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExecFrom(cmd.Context(), s, *f, *x, r, args)
+		},
+	}
+	r.add(cmd, verb)
+	return cmd
+}
+
+func runExecFrom(ctx context.Context, s stdio, f flags, x execFlags, r resumeFlags, args []string) error {
+	from, rest, err := r.find(s, f, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 {
+		return &usageError{err: errors.New("with --last there is no ID: it takes one prompt")}
+	}
+	x.from = from
+	return runExec(ctx, s, f, x, rest)
+}
+
+// sessionStore finds the folder of the sessions without anything else of a run.
+func sessionStore(s stdio) (*sessions.Store, error) {
+	paths, err := config.FindPaths(s.env, s.env("HOME"))
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return sessions.New(paths.Sessions), nil
+}
+
+// find settles which session is meant and returns the arguments that are left.
+// It changes nothing: the run may not come about.
+func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, error) {
+	store, err := sessionStore(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sum sessions.Summary
+	switch {
+	case r.last:
+		sum, err = lastUsed(s, f, store, r.all)
+	case len(args) == 0:
+		err = whichSession(s, f, store)
+	default:
+		sum, err = store.Find(args[0])
+		args = args[1:]
+	}
+	if err != nil {
+		return nil, nil, sessionError(err)
+	}
+	if r.before < 0 {
+		return nil, nil, &usageError{err: errors.New("--before counts messages from 1")}
+	}
+	if f.folder == "" {
+		if info, err := os.Stat(sum.Folder); err != nil || !info.IsDir() {
+			return nil, nil, &usageError{err: fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder),
+				hints: []string{"name the folder to work in with --cd"}}
+		}
+	}
+	return &resumed{id: sum.ID, folder: sum.Folder, fork: r.fork, before: r.before}, args, nil
+}
+
+// lastUsed is the session last used in this folder, or anywhere.
+func lastUsed(s stdio, f flags, store *sessions.Store, all bool) (sessions.Summary, error) {
+	here, err := workspaceOf(s, f)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	for sum, err := range store.List() {
+		if err != nil {
+			return sum, err
+		}
+		if all || sum.Folder == here {
+			return sum, nil
+		}
+	}
+	where, hints := "", []string(nil)
+	if !all {
+		where, hints = " in "+here, []string{"--all takes the last one of any folder"}
+	}
+	return sessions.Summary{}, &usageError{err: errors.New("no session has been kept" + where), hints: hints}
+}
+
+// workspaceOf is the folder that a run would work in.
+func workspaceOf(s stdio, f flags) (string, error) {
+	b := &box{resolver: exec.OS{}, s: s}
+	err := b.enter(f.folder)
+	return b.workspace, err
+}
+
+// namedSessions is how many sessions an error names.
+const namedSessions = 5
+
+// whichSession is the error of a command that names none: it names some.
+func whichSession(s stdio, f flags, store *sessions.Store) error {
+	here, err := workspaceOf(s, f)
+	if err != nil {
+		return err
+	}
+	e := &usageError{err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	for sum, err := range store.List() {
+		if err != nil {
+			return err
+		}
+		if sum.Folder != here {
+			continue
+		}
+		if e.hints = append(e.hints, sessionLine(sum)); len(e.hints) == namedSessions {
+			break
+		}
+	}
+	e.hints = append(e.hints, "codeagent sessions lists them")
+	return e
+}
+
+// sessionError says what to do about a session that cannot be used.
+func sessionError(err error) error {
+	var inUse *sessions.InUseError
+	switch {
+	case errors.As(err, &inUse):
+		return &hintError{err: err, code: exitFailed, hints: []string{
+			"end that one first, or go on with a copy: codeagent fork " + inUse.ID,
+		}}
+	case errors.Is(err, sessions.ErrNotFound):
+		return &usageError{err: err, hints: []string{"codeagent sessions --all lists them"}}
+	}
+	return err
+}

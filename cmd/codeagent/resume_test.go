@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+	sessions "codeagent/session"
+)
+
+// TestResumeOnTheScreen: what was said before is shown and given to the model,
+// nobody else writes the session meanwhile, and on leaving the terminal shows
+// how to go on.
+func TestResumeOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		srv := serve(t,
+			scripted.Reply{Text: "I look.", Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"echo seen before"}`}}},
+			scripted.Reply{Text: "the first answer"},
+			scripted.Reply{Text: "the second answer"},
+			scripted.Reply{Text: "the third answer"},
+		)
+		env := func(args ...string) result {
+			cmd := u.codeagent(args...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			return run1(t, cmd)
+		}
+		if r := env("exec", "--model", "test", "the first question"); r.code != 0 {
+			t.Fatal(r)
+		}
+		cmd := u.codeagent("resume", "--last", "--model", "test")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 100, 40)
+		term.WaitFor("going on with session")
+		for _, part := range []string{"the first question", "I look.", "echo seen before", "the first answer"} {
+			if screen := term.Screen(); !strings.Contains(screen, part) {
+				t.Errorf("the screen does not show %q:\n%s", part, screen)
+			}
+		}
+		term.Write("the second question\r")
+		term.WaitFor("the second answer")
+
+		want := fmt.Sprintf("is in use by process %d", cmd.Process.Pid)
+		if r := env("exec", "resume", "--last", "--model", "test", "x"); r.code != exitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "codeagent fork ") {
+			t.Errorf("no %q in %v", want, r)
+		}
+		term.Write("\x03")
+		term.Write("\x03")
+		term.WaitFor("to go on: codeagent resume ")
+		if r := env("exec", "resume", "--last", "--model", "test", "the third question"); r.code != 0 || r.stdout != "the third answer\n" {
+			t.Error(r)
+		}
+		for sum := range sessions.New(u.home + "/.local/state/codeagent/sessions").List() {
+			m, err := sessions.New(u.home + "/.local/state/codeagent/sessions").Messages(sum.ID)
+			if err != nil || len(m) != 3 {
+				t.Errorf("%v %v", m, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"codeagent/internal/visible"
+	sessions "codeagent/session"
+
+	"github.com/spf13/cobra"
+)
+
+// sessionFlags are those of the list.
+type sessionFlags struct {
+	all, json bool
+	most      int
+}
+
+func newSessions(s stdio, f *flags) *cobra.Command {
+	var l sessionFlags
+	cmd := &cobra.Command{
+		Use: "sessions", Short: "List, rename, export or delete kept sessions",
+		Long: "sessions lists the sessions of this folder, last used first. An ID may be shortened to what is\n" +
+			"unambiguous, at least four characters.",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return listSessions(s, *f, l) },
+	}
+	cmd.Flags().BoolVar(&l.all, "all", false, "of all folders")
+	cmd.Flags().BoolVar(&l.json, "json", false, "print one JSON object a line")
+	cmd.Flags().IntVarP(&l.most, "number", "n", 20, "list at most this many; 0 lists all")
+	cmd.AddCommand(newSessionsShow(s), newSessionsRename(s), newSessionsDelete(s), newSessionsExport(s))
+	return cmd
+}
+
+// sessionJSON is a line of `sessions --json`.
+type sessionJSON struct {
+	ID      string    `json:"id"`
+	Title   string    `json:"title"`
+	First   string    `json:"first_message"`
+	Folder  string    `json:"folder"`
+	Origin  string    `json:"fork_of,omitempty"`
+	Created time.Time `json:"created"`
+	Used    time.Time `json:"used"`
+	Bytes   int64     `json:"bytes"`
+}
+
+func listSessions(s stdio, f flags, l sessionFlags) error {
+	store, err := sessionStore(s)
+	if err != nil {
+		return err
+	}
+	here, err := workspaceOf(s, f)
+	if err != nil {
+		return err
+	}
+	lines := json.NewEncoder(s.Out)
+	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	n := 0
+	for sum, err := range store.List() {
+		if err != nil {
+			return err
+		}
+		if !l.all && sum.Folder != here {
+			continue
+		}
+		if n++; l.most > 0 && n > l.most {
+			fmt.Fprintf(s.Err, "there are more: -n 0 lists all\n")
+			break
+		}
+		if l.json {
+			err = lines.Encode(sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size})
+		} else {
+			folder := ""
+			if l.all {
+				folder = visible.Line(sum.Folder) + "\t"
+			}
+			_, err = fmt.Fprintf(table, "%s\t%s\t%s%s\n", sum.ID, sum.Used.Format("2006-01-02 15:04"), folder, sessionName(sum))
+		}
+		if err != nil {
+			return fmt.Errorf("list the sessions: %w", err)
+		}
+	}
+	if n == 0 && !l.all && !l.json {
+		fmt.Fprintln(s.Err, "no session has been kept in this folder; --all lists those of others")
+	}
+	return table.Flush()
+}
+
+// sessionName is what a session is listed by, in one short line.
+func sessionName(sum sessions.Summary) string {
+	const most = 60
+	name := []rune(visible.Line(sum.Name()))
+	if len(name) > most {
+		name = append(name[:most-1], '…')
+	}
+	if sum.Origin != "" {
+		return string(name) + " (fork of " + sum.Origin[:min(len(sum.Origin), 8)] + ")"
+	}
+	return string(name)
+}
+
+func sessionLine(sum sessions.Summary) string {
+	return fmt.Sprintf("%s  %s  %s", sum.ID, sum.Used.Format("2006-01-02 15:04"), sessionName(sum))
+}
+
+func newSessionsShow(s stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "List the messages of a session", Args: cobra.ExactArgs(1),
+		Long: "show lists your messages of a session with their numbers: the places for --before.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+				list, err := store.Messages(sum.ID)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(s.Out, "%s\n%s\n", sessionLine(sum), visible.Line(sum.Folder))
+				for _, m := range list {
+					fmt.Fprintf(s.Out, "%4d  %s  %s\n", m.N, m.At.Local().Format("2006-01-02 15:04"), visible.Line(m.Text))
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newSessionsRename(s stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename ID TITLE", Short: "Give a session a title; an empty one takes it away", Args: cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+				return store.Rename(sum.ID, strings.Join(args[1:], " "))
+			})
+		},
+	}
+}
+
+func newSessionsDelete(s stdio) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID…", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				err := withSession(s, name, func(store *sessions.Store, sum sessions.Summary) error {
+					if err := store.Delete(sum.ID); err != nil {
+						return err
+					}
+					fmt.Fprintf(s.Err, "deleted %s\n", sessionLine(sum))
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func newSessionsExport(s stdio) *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use: "export ID", Short: "Write a session as a page to read", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			as, err := exportFormat(format, output)
+			if err != nil {
+				return err
+			}
+			return withSession(s, args[0], func(store *sessions.Store, sum sessions.Summary) error {
+				if output == "" {
+					return store.Export(s.Out, sum.ID, as)
+				}
+				return exportFile(output, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "", "markdown or html; else by the name of the file")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file, for you alone, instead of stdout")
+	return cmd
+}
+
+func exportFormat(format, output string) (sessions.Format, error) {
+	switch ext := strings.ToLower(filepath.Ext(output)); {
+	case format == "html", format == "" && (ext == ".html" || ext == ".htm"):
+		return sessions.HTML, nil
+	case format == "markdown", format == "md", format == "":
+		return sessions.Markdown, nil
+	}
+	return "", &usageError{err: fmt.Errorf("--format %s: want markdown or html", format)}
+}
+
+// exportFile writes a page for the user alone: a conversation holds what was read.
+func exportFile(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("-o: %w", err)}
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// withSession finds the session that name means and does something with it.
+func withSession(s stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
+	store, err := sessionStore(s)
+	if err != nil {
+		return err
+	}
+	sum, err := store.Find(name)
+	if err == nil {
+		err = do(store, sum)
+	}
+	return sessionError(err)
+}
