@@ -21,6 +21,8 @@ type Backend struct {
 	helper image
 	// exe is the running program's file.
 	exe image
+	// lookup finds addresses of names on the host.
+	lookup LookupFunc
 
 	// The result of probe, which sets them once.
 	probeOnce sync.Once
@@ -65,7 +67,7 @@ func New(o Options) (*Backend, error) {
 		unix.Close(helper.fd)
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
-	return &Backend{helper: helper, exe: exe, guards: map[string]*guard{}, holders: map[string]*holder{}, session: noSession}, nil
+	return &Backend{helper: helper, exe: exe, lookup: o.Lookup, guards: map[string]*guard{}, holders: map[string]*holder{}, session: noSession}, nil
 }
 
 // Name is "linux".
@@ -84,6 +86,7 @@ func (b *Backend) Close() error {
 	}
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.session.close()
+	b.brokers.net.close()
 	b.brokers.sockets.close()
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
@@ -143,7 +146,9 @@ func (b *Backend) tryNamespaces() error {
 	if b.plain != nil {
 		return b.plain
 	}
-	s, err := newSession(b.helper.fd, asRoot())
+	text, _ := os.ReadFile("/etc/resolv.conf") // without it libraries have their defaults
+	conf := parseResolvConf(string(text))
+	s, err := newSession(b.helper.fd, asRoot(), conf.servers)
 	if err != nil {
 		return err
 	}
@@ -159,6 +164,7 @@ func (b *Backend) tryNamespaces() error {
 		s.close()
 		return err
 	}
+	b.brokers.net, b.session.door = newSessionNetwork(s.door, newResolver(conf, b.lookup)), nil
 	b.probed = f
 	b.probed.Namespaces, b.probed.HostNet = true, s.hostNet
 	return nil

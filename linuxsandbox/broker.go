@@ -42,6 +42,7 @@ type broker struct {
 	ready chan error // whether the thread has the rights of the command
 	given chan int   // the listener, or closed when there is none
 	done  chan struct{}
+	posts *posts
 	// The rest is the broker thread's own until done is closed.
 	listener int
 	log      denialLog
@@ -83,6 +84,8 @@ type brokerSession struct {
 	// seen from every command: none can move what another one is judged by.
 	mu      sync.Mutex
 	sockets socketRecords
+	// net is the session's own network, nil where it has none.
+	net *sessionNetwork
 	// own are the git directories that the session's commands made; guarded by mu.
 	own ownGit
 }
@@ -94,13 +97,18 @@ func newBroker(o brokerOptions) (*broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
+	left, err := newPosts()
+	if err != nil {
+		unix.Close(wake)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
 	held, err := newHolding(o.life, o.holder)
 	if err != nil {
 		unix.Close(wake)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{held: held, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork()}
+	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net)}
 	go b.run()
 	return b, nil
 }
@@ -124,6 +132,7 @@ func (b *broker) stop() {
 	close(b.given)
 	b.end()
 	<-b.done
+	b.session.net.forget(b)
 	unix.Close(b.wake)
 }
 
@@ -133,6 +142,7 @@ func (b *broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0
 func (b *broker) run() {
 	defer close(b.done)
 	defer b.held.close()
+	defer b.posts.close()
 	b.dropped = heldCaps() &^ b.keep
 	err := becomeCommand(b.keep)
 	b.ready <- err
@@ -148,7 +158,8 @@ func (b *broker) run() {
 	defer b.endSockets()
 	defer b.closePipes()
 	wakeTogether(b.listener)
-	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
+		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
 	var n notification
 	for {
 		_, err := unix.Poll(fds, b.patience())
@@ -157,6 +168,9 @@ func (b *broker) run() {
 		}
 		b.tryPipes()
 		b.tendHeld()
+		if err == nil && fds[3].Revents != 0 {
+			b.posts.do()
+		}
 		switch {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
@@ -289,6 +303,8 @@ func (b *broker) handle(n *notification) reply {
 		return b.socketCall(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
 		return b.socketName(n)
+	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
+		return b.sendCall(n)
 	}
 	return failed(unix.ENOSYS)
 }

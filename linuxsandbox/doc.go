@@ -17,7 +17,11 @@
 // run; whatever is not enforced here is a sandbox.Weakness.
 package linuxsandbox
 
-import "hash"
+import (
+	"context"
+	"hash"
+	"net/netip"
+)
 
 // HelperName is the helper's file name, and the name under which codeagent
 // starts itself where that file is missing: a program whose argv[0] has this
@@ -37,4 +41,10 @@ type Options struct {
 	// Hash is sha512.New, needed with HelperSum. It is handed in because package
 	// crypto would make the helper half a megabyte larger and slower to start.
 	Hash func() hash.Hash
+	// Lookup finds the addresses of host names that a policy allows; nil: none are
+	// found. It is handed in because the helper must not link package net.
+	Lookup LookupFunc
 }
+
+// LookupFunc is net.Resolver.LookupNetIP: network is "ip4" or "ip6".
+type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)

@@ -29,6 +29,9 @@ type filterOptions struct {
 	AllowUnix bool
 	// Ask leaves changes of files to the broker: by name, and of metadata.
 	Ask bool
+	// AskSends lets the broker see whom datagrams are for, in the session's own
+	// network.
+	AskSends bool
 }
 
 // brokered reports whether the filter needs a broker to answer.

@@ -74,6 +74,7 @@ const (
 	unixDenied
 	unixAllowed
 	filesAsked
+	sendsAsked
 	brokered // any call is asked about
 
 	noSockets = inetDenied | unixDenied
@@ -82,7 +83,7 @@ const (
 func (s scope) covers(o filterOptions) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
-		(s&filesAsked == 0 || o.Ask) && (s&brokered == 0 || o.brokered())
+		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) && (s&brokered == 0 || o.brokered())
 }
 
 const (
@@ -283,6 +284,10 @@ var filterTable = []rule{
 		why: "the address lies in memory: only the broker can say which socket it means, and reach it before it changes"},
 	{calls: []string{"getsockname", "getpeername"}, only: unixAllowed, do: ask,
 		why: "what the broker bound has another address in the kernel than the one the command gave"},
+	{calls: []string{"sendto"}, only: sendsAsked, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: ask,
+		why: "a datagram names its receiver: from a network without a way out none gets there, and it must be known who was meant"},
+	{calls: []string{"sendmsg", "sendmmsg"}, only: sendsAsked, do: ask,
+		why: "the same; the receiver lies in memory"},
 
 	// A socket can come in only as file 0, 1 or 2, and only from outside.
 	{calls: []string{"connect", "bind", "listen", "accept", "accept4"}, only: noSockets, do: eperm,

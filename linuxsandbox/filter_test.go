@@ -19,6 +19,7 @@ import (
 // everyOptions are all the ways in which a filter can be built.
 var everyOptions = []filterOptions{
 	{}, {AllowInet: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true}, {AllowInet: true, AllowUnix: true, Ask: true},
+	{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true},
 }
 
 // stated is what the table says about a call, evaluated as its comment reads
@@ -37,7 +38,7 @@ func newStated(t testing.TB, goarch string, o filterOptions) stated {
 	for _, r := range filterTable {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
 			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
-			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask)
+			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask) && (r.only&sendsAsked == 0 || o.AskSends)
 		for _, name := range r.calls {
 			if inScope {
 				s.rules[name] = append(s.rules[name], r)

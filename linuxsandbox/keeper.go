@@ -34,7 +34,7 @@ const (
 // is the exit status.
 //
 //	--keeper                          started by codeagent, control socket at 3
-//	--session                         makes a session's namespaces, answers at 3
+//	--session [RESOLVER]...           makes a session's namespaces, answers at 3
 //	--file-worker                     serves file requests on stdin and stdout
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func HelperMain(args []string) int {
@@ -42,8 +42,8 @@ func HelperMain(args []string) int {
 	switch {
 	case len(args) == 2 && args[1] == keeperArg:
 		return keeperMain()
-	case len(args) == 2 && args[1] == sessionArg:
-		return sessionMain()
+	case len(args) >= 2 && args[1] == sessionArg:
+		return sessionMain(args[2:])
 	case len(args) == 2 && args[1] == fileWorkerArg:
 		debug.SetGCPercent(100)
 		if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
@@ -182,7 +182,7 @@ func (k *keeper) commandThread(started chan<- spawned) {
 		started <- spawned{code: sandbox.ExitCannotConfine}
 		return
 	}
-	err := k.out.ready(r.facts, r.listener)
+	err := k.tellReady(r)
 	if r.listener >= 0 {
 		// When codeagent is gone nobody may hold it: the kernel then answers.
 		unix.Close(r.listener)
@@ -202,6 +202,14 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	started <- spawned{pid: pid}
 	dropStandardFiles()
 	k.watch(r, pidfd)
+}
+
+// tellReady hands the listener over, on a thread without the filter: it may ask
+// about the very call, and nobody answers yet.
+func (k *keeper) tellReady(r *restricted) error {
+	done := make(chan error)
+	go func() { done <- k.out.ready(r.facts, r.listener) }()
+	return <-done
 }
 
 // hideMemory runs on a thread without the filter, which would swallow the call.

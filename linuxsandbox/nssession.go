@@ -3,8 +3,7 @@
 package linuxsandbox
 
 import (
-	"errors"
-	"fmt"
+	"net/netip"
 	"os"
 	"strconv"
 	"syscall"
@@ -30,6 +29,8 @@ type session struct {
 	hostNet uint64
 	// hostPIDs: its keepers get no PID namespace.
 	hostPIDs bool
+	// door are sockets of the network namespace that codeagent holds.
+	door []doorSocket
 }
 
 var noSession = session{user: -1, net: -1}
@@ -39,6 +40,9 @@ func (s session) close() {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
+	}
+	for _, d := range s.door {
+		unix.Close(d.fd)
 	}
 }
 
@@ -56,8 +60,8 @@ func (s session) joinedBy(spec *Spec) *session {
 
 // newSession makes the namespaces. As root there is no user namespace: root has
 // the capabilities, and in a user namespace the files of others would be out of
-// its reach.
-func newSession(helper int, root bool) (session, error) {
+// its reach. resolvers are the name servers of this machine.
+func newSession(helper int, root bool, resolvers []netip.Addr) (session, error) {
 	s := noSession
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,9 +83,13 @@ func newSession(helper int, root bool) (session, error) {
 		sys.Cloneflags |= unix.CLONE_NEWUSER
 		sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		sys.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
+		sys.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
 	}
-	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, sessionArg}, &syscall.ProcAttr{
+	args := []string{HelperName, sessionArg}
+	for _, r := range resolvers {
+		args = append(args, r.String())
+	}
+	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), args, &syscall.ProcAttr{
 		Dir: "/", Env: keeperEnv, Sys: sys, Files: []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(pair[1])},
 	})
 	unix.Close(pair[1])
@@ -90,12 +98,8 @@ func newSession(helper int, root bool) (session, error) {
 	}
 	defer wait(pid)
 	defer unix.Shutdown(pair[0], unix.SHUT_RDWR)
-	var answer [4]byte
-	if err := readFull(pair[0], answer[:]); err != nil {
-		return s, errors.New("the helper could not be started in new namespaces")
-	}
-	if answer != [4]byte{} {
-		return s, fmt.Errorf("bring the loopback up: %w", unix.Errno(answer[0]))
+	if s.door, err = receiveDoor(pair[0]); err != nil {
+		return s, err
 	}
 	if s.net, err = openNamespace(pid, "net"); err == nil && !root {
 		s.user, err = openNamespace(pid, "user")
@@ -117,16 +121,13 @@ func openNamespace(pid int, kind string) (int, error) {
 }
 
 // sessionMain is the helper's part.
-func sessionMain() int {
-	var answer [4]byte
-	if err := loopbackUp(); err != nil {
-		answer[0] = byte(err.(unix.Errno))
-	}
-	allowPing()
-	if _, err := unix.Write(controlFD, answer[:]); err != nil {
+func sessionMain(resolvers []string) int {
+	door, err := openDoor(resolvers)
+	if sendDoor(controlFD, door, err) != nil {
 		return 1
 	}
-	_ = readFull(controlFD, answer[:1]) // until codeagent has what it wants
+	var word [1]byte
+	_ = readFull(controlFD, word[:]) // until codeagent has what it wants
 	return 0
 }
 

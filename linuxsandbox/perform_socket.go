@@ -68,6 +68,12 @@ func (b *broker) perform(n *notification, sock int) reply {
 	case inNetwork(sock, b.hostNet):
 		// A socket of the host's, which a granted service passed to the command.
 		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+	case b.hostNet != 0 && b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6):
+		s, ok := inetSocketOf(sock, domain)
+		if !ok {
+			return failed(unix.ENOPROTOOPT)
+		}
+		return b.inetCall(n, s, addr)
 	case b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6), b.inet && domain == unix.AF_NETLINK && toKernel(addr):
 		if n.nr == unix.SYS_BIND {
 			return failed(addressCall(unix.SYS_BIND, sock, addr))

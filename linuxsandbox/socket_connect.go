@@ -26,10 +26,12 @@ type socketWork struct {
 	ending chan struct{}
 	// stand is where the socket of the call that is being answered goes, or nil.
 	stand *standIn
+	// lookups are the names that were refused, nil without a network of the session's.
+	lookups *lookups
 }
 
-func newSocketWork() socketWork {
-	return socketWork{turns: make(chan struct{}, maxConnecting), ending: make(chan struct{})}
+func newSocketWork(net *sessionNetwork) socketWork {
+	return socketWork{turns: make(chan struct{}, maxConnecting), ending: make(chan struct{}), lookups: net.lookups()}
 }
 
 // endSockets waits until nothing is left that would use the listener.

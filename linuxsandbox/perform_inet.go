@@ -1,0 +1,108 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"net/netip"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// In the session's own network a call can do no harm: what is served inside is
+// reached, and nothing else is there. The broker sees to it that what was meant
+// for the world outside is known.
+//
+//	the loopback   what the session serves there; else, where the host serves it, refused
+//	a name server  codeagent's own, which stands at its address (resolver.go)
+//	elsewhere      refused, as in a machine without a network
+
+// inetSocket is what the broker knows of a socket of the session's network.
+type inetSocket struct {
+	fd, domain, protocol int
+}
+
+// inetSocketOf looks at a socket of AF_INET or AF_INET6.
+func inetSocketOf(fd, domain int) (inetSocket, bool) {
+	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	if protocol == unix.IPPROTO_MPTCP {
+		protocol = unix.IPPROTO_TCP // which it is on the wire
+	}
+	return inetSocket{fd, domain, protocol}, err == nil
+}
+
+// unused reports whether the socket can still be connected: the kernel has an
+// errno of its own for one that is, or that listens.
+func (s inetSocket) unused() bool {
+	if s.protocol != unix.IPPROTO_TCP {
+		return true
+	}
+	info, err := unix.GetsockoptTCPInfo(s.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	const closed = 7 // TCP_CLOSE
+	return err == nil && info.State == closed
+}
+
+// inetCall answers for a socket of the session's own network.
+func (b *broker) inetCall(n *notification, s inetSocket, addr []byte) reply {
+	to, ok := inetAddress(addr)
+	if n.nr == unix.SYS_BIND {
+		errno := addressCall(unix.SYS_BIND, s.fd, addr)
+		if ok && errno == unix.EADDRNOTAVAIL && hostHas(to.Addr()) {
+			return b.refuseInet(n, to, errno)
+		}
+		return failed(errno)
+	}
+	switch {
+	case !ok || !s.unused():
+	case b.toResolver(to):
+		b.session.net.resolver.expect(b, n, s, to)
+	case to.Addr().IsLoopback():
+		if b.session.net.meantForHost(s.protocol, to) {
+			return b.refuseInet(n, to, unix.ECONNREFUSED)
+		}
+	default:
+		// The kernel's own answer: it depends on what the socket is bound to.
+		errno := addressCall(unix.SYS_CONNECT, s.fd, addr)
+		if noWay(errno) {
+			return b.refuseInet(n, to, errno)
+		}
+		return failed(errno)
+	}
+	return b.connect(n, s.fd, addr, s.domain)
+}
+
+// toResolver reports whether a question to that address is answered by codeagent.
+func (b *broker) toResolver(to netip.AddrPort) bool {
+	return to.Port() == resolverPort && b.session.net.resolvers[to.Addr()]
+}
+
+// noWay reports the errnos of a machine that has no network.
+func noWay(errno unix.Errno) bool {
+	return errno == unix.ENETUNREACH || errno == unix.EHOSTUNREACH || errno == unix.EADDRNOTAVAIL
+}
+
+// refuseInet writes down who was to be reached, and answers errno.
+func (b *broker) refuseInet(n *notification, to netip.AddrPort, errno unix.Errno) reply {
+	d := &sandbox.Denial{Kind: sandbox.KindNetwork, Target: targetOf(to)}
+	return b.refuse(n, refusal{denial: d, call: socketCallName(n), errno: errno})
+}
+
+// targetOf is an address as denials name it; without a port it is bare.
+func targetOf(to netip.AddrPort) string {
+	return sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}.String()
+}
+
+// hostHas reports whether an address is one of the host's.
+func hostHas(addr netip.Addr) bool {
+	domain := unix.AF_INET
+	if addr.Is6() {
+		domain = unix.AF_INET6
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return addressCall(unix.SYS_BIND, fd, socketAddress(netip.AddrPortFrom(addr, 0), domain)) == 0
+}

@@ -1,0 +1,320 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+
+	"codeagent/sandbox"
+)
+
+// The resolver stands in the session's own network where the machine's name
+// servers are on the host. It knows who asks by the port the question came from,
+// which the broker has seen; it refuses what the policy does not name, and looks
+// up the rest outside.
+//
+//	command: sendto(10.0.0.2:53) ─▶ broker: notes port and process
+//	                             ─▶ resolver: question ─▶ the command's broker: may it?
+//	   no:  "no such name", and a denial             yes: Options.Lookup, addresses
+//
+// "No such name" is what all libraries take for an answer. To a refusal or failure
+// musl waits for a better one, and others try again.
+
+// resolver answers the questions of one session.
+type resolver struct {
+	conf   resolvConf
+	lookup LookupFunc
+	names  *hostNames
+	// turns has a place for each question that is being looked up outside.
+	turns chan struct{}
+
+	mu        sync.Mutex
+	inquirers map[inquirerKey]inquirer // guarded by mu
+}
+
+// inquirerKey is the socket that a question comes from.
+type inquirerKey struct {
+	protocol int
+	six      bool
+	port     uint16
+}
+
+// inquirer is who had that socket.
+type inquirer struct {
+	broker *broker
+	n      notification
+}
+
+const (
+	// maxInquirers bounds the sockets that are known; then all are forgotten, and
+	// with them nothing but whom a refused name is told of.
+	maxInquirers = 4096
+	// maxOutside bounds what is looked up at the same time.
+	maxOutside = 32
+	// outsideTime is how long that may take: longer, and the command has asked
+	// again or given up.
+	outsideTime = 10 * time.Second
+)
+
+func newResolver(conf resolvConf, lookup LookupFunc) *resolver {
+	return &resolver{conf: conf, lookup: lookup, names: newHostNames(), turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
+}
+
+// expect notes that questions from the socket are the caller's of n. It gets its
+// port now, if it has none: the question may be there before anybody looks again.
+func (r *resolver) expect(b *broker, n *notification, s inetSocket, to netip.AddrPort) {
+	at, ok := localAddress(s.fd)
+	if ok && at.Port() == 0 {
+		anywhere := netip.IPv4Unspecified()
+		if s.domain == unix.AF_INET6 {
+			anywhere = netip.IPv6Unspecified()
+		}
+		_ = addressCall(unix.SYS_BIND, s.fd, socketAddress(netip.AddrPortFrom(anywhere, 0), s.domain))
+		at, ok = localAddress(s.fd)
+	}
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.inquirers) >= maxInquirers {
+		clear(r.inquirers)
+	}
+	r.inquirers[inquirerKey{s.protocol, to.Addr().Is6(), at.Port()}] = inquirer{b, *n}
+}
+
+// forget drops what is known of a broker that ends.
+func (r *resolver) forget(b *broker) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, a := range r.inquirers {
+		if a.broker == b {
+			delete(r.inquirers, key)
+		}
+	}
+}
+
+// question takes up a message from a socket; reply, which is called once, sends
+// the answer. It reports false for what deserves none.
+func (r *resolver) question(protocol int, from netip.AddrPort, message []byte, reply func([]byte)) bool {
+	q, ok := parseQuestion(message)
+	if !ok {
+		return false
+	}
+	r.mu.Lock()
+	who, known := r.inquirers[inquirerKey{protocol, from.Addr().Is6(), from.Port()}]
+	r.mu.Unlock()
+	refuse := func() { reply(q.answer(dnsmessage.RCodeNameError, nil)) }
+	if q.name == "" || !known || !who.broker.posts.add(func() { who.broker.lookUp(&who.n, q, reply) }) {
+		refuse()
+	}
+	return true
+}
+
+// lookUp answers a question of the command. It runs on the broker's thread.
+func (b *broker) lookUp(n *notification, q dnsQuestion, reply func([]byte)) {
+	r := b.session.net.resolver
+	if b.mayLookUp(q.name) {
+		go r.outside(q, reply)
+		return
+	}
+	if b.lookups.tell(q.name, b.mayLookUp) {
+		b.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.name})
+	}
+	reply(q.answer(dnsmessage.RCodeNameError, nil))
+}
+
+// mayLookUp reports whether the policy names a host.
+func (b *broker) mayLookUp(name string) bool {
+	return slices.ContainsFunc(b.policy.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+}
+
+// outside looks a name up on the host. Addresses of the machine itself are left
+// out: whoever a name belongs to could make it stand for what is served there.
+func (r *resolver) outside(q dnsQuestion, reply func([]byte)) {
+	r.turns <- struct{}{}
+	defer func() { <-r.turns }()
+	if q.wants() == "" || r.lookup == nil {
+		reply(q.answer(dnsmessage.RCodeSuccess, nil))
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), outsideTime)
+	defer cancel()
+	addrs, err := r.lookup(ctx, q.wants(), q.name)
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return notOfAName(a) || a.Is4() != (q.wants() == "ip4") })
+	if err != nil && ctx.Err() != nil {
+		reply(q.answer(dnsmessage.RCodeServerFailure, nil))
+		return
+	}
+	for _, a := range addrs {
+		r.names.add(a, q.name)
+	}
+	reply(q.answer(dnsmessage.RCodeSuccess, addrs))
+}
+
+// notOfAName reports addresses that no lookup leads to.
+func notOfAName(a netip.Addr) bool {
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
+}
+
+// hostNames are the names that addresses were looked up by, in one session.
+type hostNames struct {
+	mu   sync.Mutex
+	list map[netip.Addr][]string // the last one last
+}
+
+// maxHostNames bounds the addresses, maxNamesEach the names of one.
+const (
+	maxHostNames = 4096
+	maxNamesEach = 16
+)
+
+func newHostNames() *hostNames { return &hostNames{list: map[netip.Addr][]string{}} }
+
+func (h *hostNames) add(addr netip.Addr, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.list) >= maxHostNames && h.list[addr] == nil {
+		clear(h.list)
+	}
+	names := slices.DeleteFunc(slices.Clone(h.list[addr]), func(s string) bool { return s == name })
+	if len(names) >= maxNamesEach {
+		names = names[1:]
+	}
+	h.list[addr] = append(names, name)
+}
+
+// of are the names of an address, the last one last.
+func (h *hostNames) of(addr netip.Addr) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.list[addr])
+}
+
+// serveDatagrams answers what comes in by a socket until it is closed.
+func (r *resolver) serveDatagrams(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, maxQuestion)
+	for {
+		var n int
+		var from unix.Sockaddr
+		var got error
+		if err := conn.Read(func(fd uintptr) bool {
+			n, from, got = unix.Recvfrom(int(fd), buf, 0)
+			return got != unix.EAGAIN
+		}); err != nil {
+			return
+		}
+		at, ok := addressOf(from)
+		if got != nil || !ok {
+			continue // an answer that nobody took comes back as an error
+		}
+		r.question(unix.IPPROTO_UDP, at, slices.Clone(buf[:n]), func(answer []byte) {
+			_ = conn.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, from) })
+		})
+	}
+}
+
+const (
+	// maxStreams bounds the connections to one resolver, streamTime how long one
+	// may stay.
+	maxStreams = 32
+	streamTime = 30 * time.Second
+	// streamPause is waited where no connection can be taken.
+	streamPause = 50 * time.Millisecond
+)
+
+// serveStreams answers connections until the socket is closed.
+func (r *resolver) serveStreams(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	places := make(chan struct{}, maxStreams)
+	for {
+		fd, peer, err := accept(conn)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptor is left, for now
+			time.Sleep(streamPause)
+			continue
+		}
+		stream := os.NewFile(uintptr(fd), "lookup")
+		at, ok := addressOf(peer)
+		select {
+		case places <- struct{}{}:
+		default:
+			ok = false
+		}
+		if !ok {
+			stream.Close()
+			continue
+		}
+		go func() {
+			defer func() { stream.Close(); <-places }()
+			r.serveStream(stream, at)
+		}()
+	}
+}
+
+// serveStream answers questions, each behind its length, one after the other.
+func (r *resolver) serveStream(f *os.File, from netip.AddrPort) {
+	if f.SetDeadline(time.Now().Add(streamTime)) != nil {
+		return
+	}
+	for {
+		var size [2]byte
+		if _, err := io.ReadFull(f, size[:]); err != nil {
+			return
+		}
+		message := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if len(message) > maxQuestion {
+			return
+		}
+		if _, err := io.ReadFull(f, message); err != nil {
+			return
+		}
+		done := make(chan []byte, 1)
+		if !r.question(unix.IPPROTO_TCP, from, message, func(answer []byte) { done <- answer }) {
+			return
+		}
+		select {
+		case answer := <-done:
+			if _, err := f.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+				return
+			}
+		case <-time.After(streamTime):
+			return
+		}
+	}
+}
+
+// accept waits for a connection, and makes it one that does not block.
+func accept(listener syscall.RawConn) (fd int, peer unix.Sockaddr, err error) {
+	var got error
+	err = listener.Read(func(l uintptr) bool {
+		fd, peer, got = unix.Accept4(int(l), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		// A connection may have been given up before it is taken.
+		return got != unix.EAGAIN && got != unix.ECONNABORTED && got != unix.EINTR
+	})
+	if err != nil {
+		return -1, nil, os.ErrClosed // there is nothing else that ends the wait
+	}
+	return fd, peer, got
+}

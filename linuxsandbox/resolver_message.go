@@ -1,0 +1,102 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"codeagent/sandbox"
+)
+
+// maxQuestion bounds a message that asks; maxAddresses what is answered, so that
+// it fits the smallest datagram of the protocol.
+const (
+	maxQuestion  = 1500
+	maxAddresses = 8
+)
+
+// answerTTL is how long an answer may be kept. It is short: what a name stands
+// for is what the policy is judged by.
+const answerTTL = 10 * time.Second
+
+// dnsQuestion is a message that asks for one name.
+type dnsQuestion struct {
+	header dnsmessage.Header
+	asked  dnsmessage.Question
+	// name is the canonical name that is asked for, "" for what no policy could
+	// name: backward lookups, and what is no name of a host.
+	name string
+}
+
+// parseQuestion reads a message. ok is false for what deserves no answer.
+func parseQuestion(message []byte) (q dnsQuestion, ok bool) {
+	var p dnsmessage.Parser
+	var err error
+	if q.header, err = p.Start(message); err != nil || q.header.Response {
+		return q, false
+	}
+	if q.asked, err = p.Question(); err != nil {
+		return q, false
+	}
+	q.name = hostName(q.asked.Name.String())
+	return q, true
+}
+
+// hostName is the canonical name of the host that a looked-up name belongs to.
+// "_http._tcp.example.org" is where a service of example.org is.
+func hostName(name string) string {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	for strings.HasPrefix(name, "_") {
+		_, name, _ = strings.Cut(name, ".")
+	}
+	if name == "arpa" || strings.HasSuffix(name, ".arpa") {
+		return ""
+	}
+	h, err := sandbox.ParseHostPort(name)
+	if err != nil || h.Port != 0 {
+		return ""
+	}
+	if _, err := netip.ParseAddr(h.Host); err == nil {
+		return ""
+	}
+	return h.Host
+}
+
+// wants is the network that the answer lists addresses of, "ip4" or "ip6"; "" when
+// it is not addresses that are asked for.
+func (q dnsQuestion) wants() string {
+	switch q.asked.Type {
+	case dnsmessage.TypeA:
+		return "ip4"
+	case dnsmessage.TypeAAAA:
+		return "ip6"
+	}
+	return ""
+}
+
+// answer is the message that answers q.
+func (q dnsQuestion) answer(code dnsmessage.RCode, addrs []netip.Addr) []byte {
+	b := dnsmessage.NewBuilder(make([]byte, 0, 512), dnsmessage.Header{
+		ID: q.header.ID, Response: true, OpCode: q.header.OpCode,
+		RecursionDesired: q.header.RecursionDesired, RecursionAvailable: true, RCode: code,
+	})
+	b.EnableCompression()
+	// None of this fails: what is built is bounded, and comes from a parser.
+	_ = b.StartQuestions()
+	_ = b.Question(q.asked)
+	_ = b.StartAnswers()
+	head := dnsmessage.ResourceHeader{Name: q.asked.Name, Class: dnsmessage.ClassINET, TTL: uint32(answerTTL / time.Second)}
+	for _, addr := range addrs[:min(len(addrs), maxAddresses)] {
+		if addr.Is4() {
+			_ = b.AResource(head, dnsmessage.AResource{A: addr.As4()})
+		} else {
+			_ = b.AAAAResource(head, dnsmessage.AAAAResource{AAAA: addr.As16()})
+		}
+	}
+	message, _ := b.Finish()
+	return message
+}
