@@ -26,6 +26,33 @@ func (p *pupil) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	return sandbox.Grant{Write: []string{d.Target}}, true
 }
 
+// TestLearnOutside: what a command does outside comes out as without a sandbox in
+// one run, and what it needed is known after it.
+func TestLearnOutside(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		for _, job := range outsideJobs {
+			if job.unnamed {
+				continue
+			}
+			t.Run(job.name, func(t *testing.T) {
+				if job.needs != "" {
+					if _, err := lookIn(jobPath, job.needs); err != nil {
+						missing(t, job.needs)
+					}
+				}
+				j, p := newOutside(t, th, job.script), &pupil{}
+				st, text, denials := j.run(p, job.script)
+				if left := j.left(); st.Exit != 0 || text != j.says || left != j.leaves || len(denials) > 0 || len(p.told) == 0 {
+					t.Errorf("%+v %q, want %q; %+v; told %q; left is\n%swant\n%s", st, text, j.says, denials, p.told, left, j.leaves)
+				}
+			})
+		}
+	})
+}
+
+// TestLearnSettings is all of it in every setting.
+func TestLearnSettings(t *testing.T) { inSettings(t, "^TestLearn(Outside)?$") }
+
 // TestLearn: everything outside is done and told of, but for what is protected,
 // denied to reading or codeagent's own.
 func TestLearn(t *testing.T) {

@@ -26,6 +26,8 @@ var outsideJobs = []struct {
 	needs string
 	// most is how many questions each target by itself takes; 0: it is not tried.
 	most int
+	// unnamed: there are no files without a name where needs are learned.
+	unnamed bool
 }{
 	{name: "make a file", script: `echo hi > "$OUT/new"; cat "$OUT/new"`, most: 1},
 	{name: "write to a file", script: `echo hi >> "$OUT/f"; cat "$OUT/f"`, most: 1},
@@ -60,10 +62,14 @@ git init -q "$OUT/repo"; cd "$OUT/repo"; git config user.name n; git config user
 	{name: "python", needs: "python3", script: `python3 -c '
 import os
 out = os.environ["OUT"]
-fd = os.open(out, os.O_TMPFILE | os.O_RDWR, 0o640); os.write(fd, b"text"); os.fchmod(fd, 0o600); os.link("self/fd/%d" % fd, out + "/named", src_dir_fd=os.open("/proc", os.O_DIRECTORY))
 d = os.open(out, os.O_DIRECTORY); f = os.open("f", os.O_RDWR, dir_fd=d); os.ftruncate(f, 2); os.fchmod(f, 0o604); os.utime(f, (1, 1))
-os.rename("f", "g", src_dir_fd=d, dst_dir_fd=d); os.truncate(out + "/g", 1); os.mkfifo(out + "/p"); os.chown(out + "/g", -1, os.getgid())
-print(os.read(os.open("named", os.O_RDONLY, dir_fd=d), 9))'`},
+os.rename("f", "g", src_dir_fd=d, dst_dir_fd=d); os.truncate(out + "/g", 1); os.mkfifo(out + "/p"); os.chown(out + "/g", -1, os.getgid())'`},
+	{name: "a file without a name", needs: "python3", unnamed: true, script: `python3 -c '
+import os
+out = os.environ["OUT"]
+fd = os.open(out, os.O_TMPFILE | os.O_RDWR, 0o640); os.write(fd, b"text"); os.fchmod(fd, 0o600)
+os.link("self/fd/%d" % fd, out + "/named", src_dir_fd=os.open("/proc", os.O_DIRECTORY))
+print(open(out + "/named").read())'`},
 }
 
 // furnish makes a job's folders: its own, and those outside.

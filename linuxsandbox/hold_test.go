@@ -54,7 +54,7 @@ func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.
 }
 
 // TestHeldAsUser is all of it for a user without rights.
-func TestHeldAsUser(t *testing.T) { againAsUser(t, "^Test(Held(Protected|Metadata|GitConfig)|Learn)$") }
+func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig)$") }
 
 // TestHeldProtected: a protected name inside of the workspace is opened while the
 // command waits, that one alone.

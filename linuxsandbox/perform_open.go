@@ -259,6 +259,11 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 	case kernels:
 		return proceed
 	case nobodys:
+		if b.held.learning.learner != nil {
+			// As on a file system that has none: programs then make one with a name,
+			// and what it is granted for can be told.
+			return failed(unix.EOPNOTSUPP)
+		}
 		return b.refuseTemporary(n, o, dir, path)
 	}
 	if d := b.refusesPath(n, path); d != nil {
