@@ -55,10 +55,12 @@ type Log interface{ Append(model.Item) error }
 type Config struct {
 	Model             Model
 	ModelName, Effort string
-	// CacheKey is the conversation's own, see model.Request.
-	CacheKey string
-	Tools    Tools
-	Gate     *approvals.Gate
+	// CacheKey is the conversation's own, MaxOutputTokens the model's limit, 0
+	// for the provider's; see model.Request.
+	CacheKey        string
+	MaxOutputTokens int
+	Tools           Tools
+	Gate            *approvals.Gate
 	// Stage is what calls run on; Output, Holder, Asking and Mode are set for each call.
 	Stage    tools.Stage
 	Frontend Frontend
@@ -248,7 +250,7 @@ func (t *turn) ask() model.Request {
 	a.mu.Lock()
 	items := a.items[:len(a.items):len(a.items)]
 	a.mu.Unlock()
-	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, Items: items, Tools: a.cfg.Tools.Specs()}
+	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs()}
 	if a.cfg.Instructions != nil {
 		r.Instructions = a.cfg.Instructions()
 	}

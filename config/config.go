@@ -12,10 +12,12 @@ import (
 // Config is everything that can be set. Fields hold the defaults of the table
 // unless a source said otherwise.
 type Config struct {
-	Model           string
-	ModelProvider   string
-	BaseURL         string
-	APIKeyEnv       string
+	Model         string
+	ModelProvider string
+	BaseURL       string
+	APIKeyEnv     string
+	// Wire is the top level's Chat or Responses; empty: by the base URL.
+	Wire            string
 	ReasoningEffort string
 	// AskForApproval is "untrusted", "on-request", "on-failure" or "never".
 	AskForApproval string
@@ -25,6 +27,8 @@ type Config struct {
 	Tools map[string]bool
 	// Providers holds the [providers.NAME] tables.
 	Providers map[string]Provider
+	// Models holds the [models.NAME] tables.
+	Models map[string]ModelLimits
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
 	// is not read; a notice says so. Empty: there is none.
 	ProjectFile string

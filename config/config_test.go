@@ -128,10 +128,20 @@ func TestEverySetting(t *testing.T) {
 	for _, s := range config.Table() {
 		key := strings.ReplaceAll(s.Key, "NAME", "n")
 		v := sample[s.Type]
+		if key == "providers.n.key_command" {
+			v = `["pass", "show"]`
+		}
+		if strings.HasSuffix(key, "base_url") {
+			v = `"http://x/v1"`
+		}
 		if len(s.Choices) > 0 && s.Type == "one of" {
 			v = fmt.Sprintf("%q", s.Choices[len(s.Choices)-1])
 		}
-		c, err := load(t, "", config.Sources{Overrides: []string{key + "=" + v}})
+		overrides := []string{key + "=" + v}
+		if strings.HasPrefix(key, "providers.n.") {
+			overrides = append(overrides, "providers.n.base_url=http://x/v1")
+		}
+		c, err := load(t, "", config.Sources{Overrides: overrides})
 		if key == "model_provider" {
 			continue // needs its provider; TestProvider
 		}
@@ -201,8 +211,19 @@ func TestMistakes(t *testing.T) {
 		{"a name with a dot", "[tools.\"a.b\"]\nenable = true\n", ":2:1: unknown setting"},
 		{"control characters", "model = \"a\\u001b[2J\"\n", `model is "a\x1b[2J": control characters are not allowed here`},
 		{"a yes in a file", "[sandbox]\nallow_home = true\n", "sandbox.allow_home may not stand in a file"},
-		{"provider missing", "model_provider = 'locl'\n[providers.local]\nbase_url = 'h'\n", `model_provider is "locl", which is not configured (did you mean "local"?)`},
+		{"provider missing", "model_provider = 'locl'\n[providers.local]\nbase_url = 'http://h'\n", `model_provider is "locl", which is not configured (did you mean "local"?)`},
 		{"provider without URL", "model_provider = 'x'\n[providers.x]\nkey_env = 'K'\n", "[providers.x] has no base_url"},
+		{"provider without URL, not in use", "[providers.x]\n\nheaders = {}\n", ":3:1: [providers.x] has no base_url"},
+		{"provider with a slash", "[providers.'a/b']\nbase_url = 'http://h'\n", `:2:1: the name "a/b" of a provider holds a slash`},
+		{"address without a scheme", "\n[providers.x]\nbase_url = 'api.example.com/v1'\n", `:3:1: providers.x.base_url is "api.example.com/v1": must look like https://host/v1`},
+		{"address of a file", "base_url = 'file:///etc'\n", `:1:1: base_url is "file:///etc"`},
+		{"a wire that is none", "[providers.groq]\nwire = 'response'\n", `:2:1: providers.groq.wire is "response": want one of "", "chat", "responses" (did you mean "responses"?)`},
+		{"no command", "[providers.groq]\nkey_command = []\n", ":2:1: providers.groq.key_command is empty: want a program and its arguments"},
+		{"a command as one string", "[providers.groq]\nkey_command = 'pass groq'\n", "want a list of strings"},
+		{"a header that is none", "[providers.groq]\nheaders = { \"X A\" = 'b' }\n", `:2:1: providers.groq.headers has the header "X A": that is no name of one`},
+		{"a header in two lines", "[providers.groq]\nheaders = { X = \"a\\nb\" }\n", `control characters in the header "X"`},
+		{"limits of a model", "[models.'openai/gpt-9.1']\ncontext = 'much'\n", `:2:1: models.openai/gpt-9.1.context is the string "much": want a whole number`},
+		{"near a preset", "model_provider = 'gorq'\n", `(did you mean "groq"?)`},
 		{"date", "model = 2020-01-01\n", "model is a date or time: want a string"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -302,38 +323,6 @@ func TestProjectFileIsOnlyReported(t *testing.T) {
 	c, err := load(t, "", config.Sources{Workspace: ws})
 	if err != nil || c.ProjectFile != file || c.Sandbox.Mode != config.WorkspaceWrite {
 		t.Errorf("%q, mode %q, %v", c.ProjectFile, c.Sandbox.Mode, err)
-	}
-}
-
-func TestProvider(t *testing.T) {
-	keys := env(map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL_KEY": "lk", "H": "secret"})
-	c, err := load(t, "", config.Sources{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := c.Provider(env(nil)); ok {
-		t.Error("a provider without URL and key")
-	}
-	if p, ok := c.Provider(keys); !ok || p.BaseURL != "https://api.openai.com/v1" || p.Key(keys).Reveal() != "sk-1" {
-		t.Errorf("a key alone: %+v, %v", p, ok)
-	}
-	if c, err = load(t, everything, config.Sources{}); err != nil {
-		t.Fatal(err)
-	}
-	p, ok := c.Provider(keys)
-	if !ok || p.BaseURL != "http://127.0.0.1:2/v1" || p.Key(keys).Reveal() != "lk" {
-		t.Errorf("%+v, %v", p, ok)
-	}
-	headers, err := p.ResolvedHeaders(keys)
-	if d := cmp.Diff(map[string]string{"X-A": "b", "X-Env": "secret"}, headers); d != "" || err != nil {
-		t.Errorf("%v %s", err, d)
-	}
-	if _, err := p.ResolvedHeaders(env(nil)); err == nil || !strings.Contains(err.Error(), `"H", which is not set`) {
-		t.Errorf("%v", err)
-	}
-	k := p.Key(keys)
-	if all := fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k); strings.Contains(all, "lk") {
-		t.Errorf("the key shows: %s", all)
 	}
 }
 

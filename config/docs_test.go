@@ -27,7 +27,36 @@ A key that is not in this list is an error, and so is a value of another type; t
 A project's own ` + "`.codeagent/config.toml`" + ` is not read; that there is one is reported. Settings marked *narrower* are those that
 such a file may one day set, to something narrower than yours; it may set no others.
 
-Keys never stand in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them.
+Keys never stand in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name the variable that holds them, ` + "`key_command`" + ` the program that prints it.
+
+## Providers
+
+` + "`--model NAME/MODEL`" + ` asks the model MODEL of the provider NAME, one of these or a ` + "`[providers.NAME]`" + ` of your own:
+
+`
+
+// docsProviders follows the list of built-in providers.
+const docsProviders = `
+A table of the same name changes what it names and leaves the rest: ` + "`[providers.groq]`" + ` with a ` + "`key_command`" + ` keeps the address.
+
+` + "```toml" + `
+[providers.work]
+base_url = "https://llm.example.com/v1"
+key_command = ["pass", "show", "llm"]     # or key_env = "WORK_LLM_KEY"
+headers = { X-Team = "$TEAM" }
+wire = "responses"                        # default: "chat"
+
+[models."work/big-model"]
+context = 200000
+output = 32000
+vision = "no"
+` + "```" + `
+
+Names of models hold slashes too. So where ` + "`model_provider`" + ` is set, the prefix counts only when ` + "`model`" + ` comes from a later source than it
+(` + "`--model`" + ` over the file), and where ` + "`base_url`" + ` is set only the name of a ` + "`[providers.NAME]`" + ` counts: what was to be asked at one place does not
+reach another by accident.
+
+Without any of this, and a server on this machine on its usual port, codeagent names it and asks nothing of it until you choose it.
 
 `
 
@@ -35,6 +64,15 @@ Keys never stand in a file: ` + "`api_key_env`" + ` and ` + "`key_env`" + ` name
 func page() []byte {
 	var b bytes.Buffer
 	b.WriteString(docsHead)
+	b.WriteString("| NAME | address | key |\n|---|---|---|\n")
+	for _, p := range config.Presets() {
+		key := "none"
+		if p.KeyEnv != "" {
+			key = "`" + p.KeyEnv + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", p.Name, p.BaseURL, key)
+	}
+	b.WriteString(docsProviders)
 	section := "-"
 	for _, s := range config.Table() {
 		if here := sectionOf(s.Key); here != section {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -55,7 +57,7 @@ const maxFile = 1 << 20
 // Load reads all sources. The error joins one *Error for each setting that
 // cannot be used; a file that cannot be read is an error too.
 func Load(src Sources) (Config, error) {
-	c := Config{Tools: map[string]bool{}, Providers: map[string]Provider{}, origins: map[string]Origin{}}
+	c := Config{Tools: map[string]bool{}, Providers: map[string]Provider{}, Models: map[string]ModelLimits{}, origins: map[string]Origin{}}
 	for _, s := range settings {
 		if s.def == "" || strings.Contains(s.key, "NAME") {
 			continue
@@ -196,28 +198,64 @@ func (c *Config) take(s setting, key, name string, v value, origin Origin) {
 
 // checkTogether holds the rules that need more than one setting.
 func (c *Config) checkTogether() error {
-	if c.ModelProvider == "" {
-		return nil
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		if p, _ := c.named(name); p.BaseURL == "" {
+			errs = append(errs, &Error{c.under("providers." + name), fmt.Sprintf("[providers.%s] has no base_url", name)})
+		}
+		if strings.Contains(name, "/") {
+			errs = append(errs, &Error{c.under("providers." + name), fmt.Sprintf("the name %s of a provider holds a slash, which ends it in --model", quoted(name))})
+		}
 	}
-	names := []string{}
-	for name := range c.Providers {
-		names = append(names, name)
-	}
-	p, ok := c.Providers[c.ModelProvider]
-	switch {
-	case !ok:
+	if _, ok := c.named(c.ModelProvider); c.ModelProvider != "" && !ok {
+		names := slices.Sorted(maps.Keys(c.Providers))
+		for _, p := range presets {
+			names = append(names, p.Name)
+		}
 		hint := fmt.Sprintf(": add [providers.%s] with its base_url", c.ModelProvider)
 		if near := nearest(c.ModelProvider, names); near != "" {
 			hint = fmt.Sprintf(" (did you mean %q?)", near)
 		}
-		return &Error{c.Origin("model_provider"), "model_provider is " + quoted(c.ModelProvider) + ", which is not configured" + hint}
-	case p.BaseURL == "":
-		return &Error{c.Origin("model_provider"), fmt.Sprintf("[providers.%s] has no base_url", p.Name)}
+		errs = append(errs, &Error{c.Origin("model_provider"), "model_provider is " + quoted(c.ModelProvider) + ", which is not configured" + hint})
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func splitKey(key string) []string { return strings.Split(key, ".") }
+// under is the first place where something below key was set.
+func (c *Config) under(key string) Origin {
+	var first *Origin
+	for k, o := range c.origins {
+		if strings.HasPrefix(k, key+".") && (first == nil || o.Line < first.Line) {
+			first = &o
+		}
+	}
+	if first == nil {
+		return Origin{Kind: "default"}
+	}
+	return *first
+}
+
+// splitKey cuts a dotted key; a part in double quotes may hold dots.
+func splitKey(key string) []string {
+	var parts []string
+	for {
+		quote, rest, ok := strings.Cut(strings.TrimPrefix(key, `"`), `"`)
+		if !strings.HasPrefix(key, `"`) || !ok || rest != "" && rest[0] != '.' {
+			quote, rest, ok = strings.Cut(key, ".")
+			parts = append(parts, quote)
+			if !ok {
+				return parts
+			}
+			key = rest
+			continue
+		}
+		parts = append(parts, quote)
+		if rest == "" {
+			return parts
+		}
+		key = rest[1:]
+	}
+}
 
 // unknown says that a key is not in the table, and which was probably meant.
 func unknown(parts []string) string {

@@ -1,36 +1,137 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 )
 
 // Provider is where a model is served.
 type Provider struct {
 	// Name is the NAME of [providers.NAME]; empty for the top-level settings.
-	Name    string
+	Name string
+	// Title names a server that people know by another name.
+	Title string
+	// BaseURL may begin with "$NAME", which stands for a variable; Resolve
+	// fills it in.
 	BaseURL string
 	// KeyEnv names the variable with the key.
 	KeyEnv string
+	// KeyCommand is a program and its arguments that prints the key; it goes
+	// before KeyEnv.
+	KeyCommand []string
 	// Headers are sent along; a whole value "$NAME" stands for a variable.
 	Headers map[string]string
+	// Wire is Chat or Responses; empty: by the base URL.
+	Wire string
+	// Limits hold for all its models.
+	Limits ModelLimits
+	// Local: a server on this machine, which may want no key.
+	Local bool
 }
+
+// ModelLimits is what a model can take and give, in tokens; 0: not known.
+type ModelLimits struct {
+	Context, Output int64
+	// Vision is "yes", "no" or "" for not known.
+	Vision string
+}
+
+// The values of wire.
+const (
+	Chat      = "chat"
+	Responses = "responses"
+)
 
 // openAI is what an API key alone stands for.
 const openAI = "https://api.openai.com/v1"
 
-// Provider returns the provider in use, and false when none is configured: no
-// base URL and no key.
-func (c Config) Provider(getenv func(string) string) (Provider, bool) {
-	if c.ModelProvider != "" {
-		p, ok := c.Providers[c.ModelProvider]
-		return p, ok
+// Choose returns the provider in use and the model to ask, "" when none is
+// named; false when nothing is configured: no provider, base URL or key.
+//
+// The model "NAME/rest" is the model "rest" of the provider NAME, as long as
+// that cannot be meant otherwise: names of models hold slashes too. Where a
+// provider is set already, the prefix must come from a later source than it, and
+// where base_url is set only a [providers.NAME] counts: what was to be asked at
+// one place must not reach another by accident.
+func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok bool) {
+	if prefix, rest, cut := strings.Cut(c.Model, "/"); cut && rest != "" {
+		if p, known := c.named(prefix); known && c.prefixed(prefix) {
+			return p, rest, true
+		}
 	}
-	p := Provider{BaseURL: c.BaseURL, KeyEnv: c.APIKeyEnv}
+	if c.ModelProvider != "" {
+		p, ok = c.named(c.ModelProvider)
+		return p, c.Model, ok
+	}
+	p = Provider{BaseURL: c.BaseURL, KeyEnv: c.APIKeyEnv, Wire: c.Wire}
 	if p.BaseURL == "" && p.KeyEnv != "" && getenv(p.KeyEnv) != "" {
 		p.BaseURL = openAI
 	}
-	return p, p.BaseURL != ""
+	return p, c.Model, p.BaseURL != ""
+}
+
+// prefixed reports whether the model's prefix may choose the provider.
+func (c Config) prefixed(name string) bool {
+	_, own := c.Providers[name]
+	later := func(key string) bool { return c.Origin("model").rank() > c.Origin(key).rank() }
+	switch {
+	case c.ModelProvider != "":
+		return later("model_provider")
+	case c.BaseURL != "":
+		return own
+	}
+	return true
+}
+
+// rank orders origins: a later source overrides an earlier one.
+func (o Origin) rank() int {
+	return slices.Index([]string{"default", "file", "environment", "-c", "flag"}, o.Kind)
+}
+
+// Resolve fills in the variables of BaseURL and Headers and settles the wire. A
+// variable that is not set is an error.
+func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
+	if rest, ok := strings.CutPrefix(p.BaseURL, "$"); ok {
+		name, path, _ := strings.Cut(rest, "/")
+		base := strings.TrimRight(strings.TrimSpace(getenv(name)), "/")
+		if base == "" {
+			return p, fmt.Errorf("the base URL of the provider %s names the variable %s, which is not set", p.Name, quoted(name))
+		}
+		p.BaseURL = base + "/" + path
+	}
+	u, err := baseURL(p.BaseURL)
+	if err != nil {
+		return p, fmt.Errorf("the base URL %s %w", quoted(p.BaseURL), err)
+	}
+	if p.Wire == "" {
+		p.Wire = Chat
+		if u.Hostname() == "api.openai.com" {
+			p.Wire = Responses
+		}
+	}
+	headers := map[string]string{}
+	for name, v := range p.Headers {
+		if variable, ok := strings.CutPrefix(v, "$"); ok {
+			if v = getenv(variable); v == "" {
+				return p, fmt.Errorf("providers.%s.headers: %s names the variable %s, which is not set", p.Name, quoted(name), quoted(variable))
+			}
+		}
+		headers[name] = v
+	}
+	p.Headers = headers
+	return p, nil
+}
+
+// baseURL parses what must be an address of the web.
+func baseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, errors.New("must look like https://host/v1")
+	}
+	return u, nil
 }
 
 // Key returns the key from the environment. It may be empty: local servers
@@ -42,19 +143,63 @@ func (p Provider) Key(getenv func(string) string) Secret {
 	return Secret{strings.TrimSpace(getenv(p.KeyEnv))}
 }
 
-// ResolvedHeaders returns the headers with their variables filled in; a
-// variable that is not set is an error.
-func (p Provider) ResolvedHeaders(getenv func(string) string) (map[string]string, error) {
-	out := map[string]string{}
-	for name, v := range p.Headers {
-		if variable, ok := strings.CutPrefix(v, "$"); ok {
-			if v = getenv(variable); v == "" {
-				return nil, fmt.Errorf("providers.%s.headers: %s names the variable %s, which is not set", p.Name, quoted(name), quoted(variable))
-			}
-		}
-		out[name] = v
+// Lacks names the variable that must hold a key and does not; "" when nothing
+// is missing. The top-level settings name one by default, and a server of one's
+// own may want none.
+func (p Provider) Lacks(getenv func(string) string) string {
+	if p.Name == "" || p.Local || len(p.KeyCommand) > 0 || p.Key(getenv) != (Secret{}) {
+		return ""
 	}
-	return out, nil
+	return p.KeyEnv
+}
+
+// LimitsOf is what is known of a provider's model, each limit from the most
+// particular place: [models."PROVIDER/MODEL"], [models."MODEL"], the provider,
+// what is built in.
+func (c Config) LimitsOf(p Provider, model string) ModelLimits {
+	var l ModelLimits
+	for _, from := range []ModelLimits{c.Models[p.Name+"/"+model], c.Models[model], p.Limits, knownLimits(model)} {
+		if l.Context == 0 {
+			l.Context = from.Context
+		}
+		if l.Output == 0 {
+			l.Output = from.Output
+		}
+		if l.Vision == "" {
+			l.Vision = from.Vision
+		}
+	}
+	return l
+}
+
+// known are the context windows of families of models, by the beginning of the
+// name without its maker; the first that fits counts. The limit of an answer is
+// left to the provider.
+var known = []struct {
+	prefix string
+	limits ModelLimits
+}{
+	{"gpt-4.1", ModelLimits{Context: 1_047_576, Vision: "yes"}},
+	{"gpt-4o", ModelLimits{Context: 128_000, Vision: "yes"}},
+	{"gpt-5", ModelLimits{Context: 400_000, Vision: "yes"}},
+	{"gpt-oss", ModelLimits{Context: 131_072, Vision: "no"}},
+	{"o3-mini", ModelLimits{Context: 200_000, Vision: "no"}},
+	{"o3", ModelLimits{Context: 200_000, Vision: "yes"}},
+	{"o4-mini", ModelLimits{Context: 200_000, Vision: "yes"}},
+	{"claude-", ModelLimits{Context: 200_000, Vision: "yes"}},
+	{"gemini-2.5", ModelLimits{Context: 1_048_576, Vision: "yes"}},
+	{"gemini-3", ModelLimits{Context: 1_048_576, Vision: "yes"}},
+	{"deepseek-", ModelLimits{Context: 128_000, Vision: "no"}},
+}
+
+func knownLimits(model string) ModelLimits {
+	name := model[strings.LastIndex(model, "/")+1:]
+	for _, k := range known {
+		if strings.HasPrefix(name, k.prefix) {
+			return k.limits
+		}
+	}
+	return ModelLimits{}
 }
 
 // Secret is a key that no message, log or JSON shows.

@@ -1,6 +1,14 @@
 package config
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // kind is the type of a setting's value.
 type kind string
@@ -24,8 +32,10 @@ type setting struct {
 	// narrower says that a project's file may set it, to something narrower than
 	// the user did. The others it may not set at all.
 	narrower bool
-	doc      string
-	apply    func(c *Config, name string, v value)
+	// valid, when set, holds what a type cannot say; nil: the value is good.
+	valid func(v value) error
+	doc   string
+	apply func(c *Config, name string, v value)
 }
 
 // value is a checked value; the field for the setting's kind is set.
@@ -42,16 +52,16 @@ const gigabytes = 1 << 30 // the most MB that a limit in bytes can hold is far a
 var settings = []setting{
 	{
 		key: "model", kind: text,
-		doc:   "The model to ask. Also the variable `OPENAI_MODEL` and the flag `--model`.",
+		doc:   "The model to ask; `NAME/MODEL` is the model of the provider NAME. Also the variable `OPENAI_MODEL` and the flag `--model`.",
 		apply: func(c *Config, _ string, v value) { c.Model = v.text },
 	},
 	{
 		key: "model_provider", kind: text,
-		doc:   "Which `[providers.NAME]` to use. Unset: `base_url` and `api_key_env`.",
+		doc:   "Which provider to use: a built-in one or a `[providers.NAME]`. Unset: `base_url` and `api_key_env`.",
 		apply: func(c *Config, _ string, v value) { c.ModelProvider = v.text },
 	},
 	{
-		key: "base_url", kind: text,
+		key: "base_url", kind: text, valid: validURL,
 		doc:   "Where the model is served, up to and with `/v1`. Unset with a key present: OpenAI. Also the variable `OPENAI_BASE_URL`.",
 		apply: func(c *Config, _ string, v value) { c.BaseURL = v.text },
 	},
@@ -59,6 +69,11 @@ var settings = []setting{
 		key: "api_key_env", kind: text, def: `"OPENAI_API_KEY"`,
 		doc:   "The name of the variable that holds the key. The key itself never stands in a file.",
 		apply: func(c *Config, _ string, v value) { c.APIKeyEnv = v.text },
+	},
+	{
+		key: "wire", kind: choice, choices: []string{"", Chat, Responses}, def: `""`,
+		doc:   "How `base_url` is spoken to: `chat` is Chat Completions, `responses` the Responses API. Empty: Responses at api.openai.com, Chat Completions elsewhere.",
+		apply: func(c *Config, _ string, v value) { c.Wire = v.text },
 	},
 	{
 		key: "reasoning_effort", kind: choice, choices: []string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, def: `""`,
@@ -186,9 +201,17 @@ var settings = []setting{
 		doc:   "`false` leaves wheel and drag to the terminal.",
 		apply: func(c *Config, _ string, v value) { c.TUI.Mouse = v.on },
 	},
-	provider("base_url", text, "Where this provider is served, up to and with `/v1`.", func(p *Provider, v value) { p.BaseURL = v.text }),
+	provider("base_url", text, "Where this provider is served, up to and with `/v1`. `$NAME` in front is replaced by that variable.", func(p *Provider, v value) { p.BaseURL = v.text }),
 	provider("key_env", text, "The name of the variable that holds its key. Unset: no key is sent.", func(p *Provider, v value) { p.KeyEnv = v.text }),
+	provider("key_command", texts, "A program and its arguments that prints the key: `[\"pass\", \"show\", \"openai\"]`. It runs outside of the sandbox, once, and again when the key is refused.", func(p *Provider, v value) { p.KeyCommand = v.texts }),
 	provider("headers", table, "HTTP headers to send along. `$NAME` as a whole value is replaced by that variable.", func(p *Provider, v value) { p.Headers = v.table }),
+	provider("wire", choice, "As `wire` above, for this provider.", func(p *Provider, v value) { p.Wire = v.text }),
+	provider("context", number, "How many tokens its models take. 0: not known.", func(p *Provider, v value) { p.Limits.Context = v.number }),
+	provider("output", number, "How many tokens an answer may have. 0: the provider's own limit.", func(p *Provider, v value) { p.Limits.Output = v.number }),
+	provider("vision", choice, "Whether its models take images. Empty: not known.", func(p *Provider, v value) { p.Limits.Vision = v.text }),
+	modelLimit("context", number, "How many tokens the model NAME takes; NAME may be `\"PROVIDER/MODEL\"`. 0: not known.", func(l *ModelLimits, v value) { l.Context = v.number }),
+	modelLimit("output", number, "How many tokens an answer of it may have. 0: the provider's own limit.", func(l *ModelLimits, v value) { l.Output = v.number }),
+	modelLimit("vision", choice, "Whether it takes images. Empty: not known.", func(l *ModelLimits, v value) { l.Vision = v.text }),
 }
 
 func limit(name, doc string, most int64, field func(*Limits) *int64) setting {
@@ -198,16 +221,80 @@ func limit(name, doc string, most int64, field func(*Limits) *int64) setting {
 	}
 }
 
+// mostTokens is far above any model.
+const mostTokens = 1 << 30
+
 func provider(name string, k kind, doc string, set func(*Provider, value)) setting {
-	return setting{
-		key: "providers.NAME." + name, kind: k, doc: doc,
-		apply: func(c *Config, name string, v value) {
-			p := c.Providers[name]
-			p.Name = name
-			set(&p, v)
-			c.Providers[name] = p
-		},
+	s := named("providers", name, k, doc)
+	switch name {
+	case "base_url":
+		s.valid = validURL
+	case "wire":
+		s.choices, s.def = []string{"", Chat, Responses}, `""`
+	case "key_command":
+		s.valid = func(v value) error {
+			if len(v.texts) == 0 {
+				return errors.New("is empty: want a program and its arguments")
+			}
+			return nil
+		}
+	case "headers":
+		s.valid = validHeaders
 	}
+	s.apply = func(c *Config, name string, v value) {
+		p := c.Providers[name]
+		p.Name = name
+		set(&p, v)
+		c.Providers[name] = p
+	}
+	return s
+}
+
+func modelLimit(name string, k kind, doc string, set func(*ModelLimits, value)) setting {
+	s := named("models", name, k, doc)
+	s.apply = func(c *Config, name string, v value) {
+		l := c.Models[name]
+		set(&l, v)
+		c.Models[name] = l
+	}
+	return s
+}
+
+// named is a setting of a table with a NAME.
+func named(table, name string, k kind, doc string) setting {
+	s := setting{key: table + ".NAME." + name, kind: k, doc: doc}
+	if k == number {
+		s.most, s.def = mostTokens, "0"
+	}
+	if name == "vision" {
+		s.choices, s.def = []string{"", "yes", "no"}, `""`
+	}
+	return s
+}
+
+func validURL(v value) error {
+	if strings.HasPrefix(v.text, "$") || v.text == "" {
+		return nil // known when it is used
+	}
+	if _, err := baseURL(v.text); err != nil {
+		return fmt.Errorf("is %s: %w", quoted(v.text), err)
+	}
+	return nil
+}
+
+// headerName is a token of RFC 9110, 5.6.2.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+func validHeaders(v value) error {
+	for _, name := range slices.Sorted(maps.Keys(v.table)) {
+		if !headerName.MatchString(name) {
+			return fmt.Errorf("has the header %s: that is no name of one", quoted(name))
+		}
+		if strings.ContainsFunc(v.table[name], unicode.IsControl) {
+			return fmt.Errorf("has control characters in the header %s", quoted(name))
+		}
+	}
+	return nil
 }
 
 // fileNever are settings that a file may not make: they are a yes for one run.

@@ -15,6 +15,15 @@ import (
 // check turns a decoded TOML value into a value of the setting, or says in
 // words what was expected.
 func (s setting) check(raw any) (value, error) {
+	v, err := s.typed(raw)
+	if err == nil && s.valid != nil {
+		err = s.valid(v)
+	}
+	return v, err
+}
+
+// typed is check for the type alone.
+func (s setting) typed(raw any) (value, error) {
 	var v value
 	var ok bool
 	switch s.kind {

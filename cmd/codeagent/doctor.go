@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 
+	"codeagent/config"
+
 	"github.com/spf13/cobra"
 )
 
@@ -80,20 +82,43 @@ func (b *box) describe(w io.Writer) {
 
 // describeModel asks the provider for its models, which costs no tokens.
 func (b *box) describeModel(ctx context.Context, w io.Writer) {
-	provider, ok := b.cfg.Provider(b.s.env)
+	provider, name, ok := b.cfg.Choose(b.s.env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
+		for _, offer := range b.lookForServers(ctx)() {
+			fmt.Fprintf(w, "         %s\n", offer)
+		}
 		return
 	}
-	client, err := b.client(provider)
+	client, provider, err := b.client(provider)
+	if lacks := provider.Lacks(b.s.env); err == nil && lacks != "" {
+		err = fmt.Errorf("no key: %s is not set", lacks)
+	}
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {
-			fmt.Fprintf(w, "model    %s answers and serves %d models\n", provider.BaseURL, len(served))
+			fmt.Fprintf(w, "model    %s answers and serves %d models; it is spoken to over %s\n", provider.BaseURL, len(served), provider.Wire)
+			describeLimits(w, name, b.cfg.LimitsOf(provider, name))
 			return
 		}
 	}
 	fmt.Fprintf(w, "model    %s: %v\n", provider.BaseURL, err)
+}
+
+// describeLimits says what is known of a model that is named.
+func describeLimits(w io.Writer, name string, l config.ModelLimits) {
+	if name == "" {
+		return
+	}
+	context := "not known (set models.NAME.context)"
+	if l.Context > 0 {
+		context = fmt.Sprintf("%d tokens", l.Context)
+	}
+	vision := l.Vision
+	if vision == "" {
+		vision = "not known"
+	}
+	fmt.Fprintf(w, "         %s: context %s, images %s\n", name, context, vision)
 }
 
 func describeTerminal(s stdio, w io.Writer) {

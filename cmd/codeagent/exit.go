@@ -88,7 +88,7 @@ func exitOf(err error) (code int, message string, hints []string) {
 		return start.Code, err.Error(), nil
 	case errors.As(err, &failure) && failure.Kind == model.SignIn:
 		return exitSignIn, err.Error(), []string{
-			"set OPENAI_API_KEY to a key that may use this model",
+			"set OPENAI_API_KEY, or what the provider names for its key, to one that may use this model",
 			"or OPENAI_BASE_URL to a server that speaks the OpenAI API",
 		}
 	case errors.Is(err, context.Canceled):

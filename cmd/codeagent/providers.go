@@ -13,7 +13,9 @@ import (
 	"codeagent/config"
 	"codeagent/model"
 	"codeagent/model/chat"
+	"codeagent/model/responses"
 	"codeagent/model/tour"
+	"codeagent/model/wire"
 )
 
 // defaultModel is what is asked at OpenAI when no model is named.
@@ -21,59 +23,85 @@ const defaultModel = "gpt-5"
 
 // chosen is the model of a session: a provider's, or the tour's.
 type chosen struct {
-	model agent.Model
-	name  string // empty while first does not know it
-	tour  *tour.Tour
-	first *firstServed
+	model    agent.Model
+	provider string // its name; empty for the top-level settings and the tour
+	name     string // empty while first does not know it
+	limits   config.ModelLimits
+	tour     *tour.Tour
+	first    *firstServed
+	// offers are servers on this machine that could be asked instead of the tour.
+	offers []string
+}
+
+// title is how the model is shown: as --model takes it.
+func (c chosen) title(name string) string {
+	if c.provider == "" || name == "" {
+		return name
+	}
+	return c.provider + "/" + name
 }
 
 // chooseModel takes the configured provider; without one it plays the tour,
-// unless there is a prompt that the tour could not answer.
+// unless there is a prompt that the tour could not answer. What runs on this
+// machine is offered and not asked: whoever starts a server for one purpose has
+// not chosen it for another.
 func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen, error) {
-	provider, ok := b.cfg.Provider(b.s.env)
+	provider, name, ok := b.cfg.Choose(b.s.env)
 	if ok {
-		return b.connect(ctx, provider, attended)
+		return b.connect(ctx, provider, name, attended)
 	}
+	found := b.lookForServers(ctx)
 	if hasPrompt {
-		return chosen{}, &hintError{code: exitSignIn, err: errors.New("no model is configured"), hints: []string{
+		hints := []string{
 			"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
+			"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
+		}
+		hints = append(hints, found()...)
+		return chosen{}, &hintError{code: exitSignIn, err: errors.New("no model is configured"), hints: append(hints,
 			"or start codeagent without a prompt to see the tour",
-		}}
+		)}
 	}
 	t, err := b.startTour(ctx, attended)
 	if err != nil {
 		return chosen{}, err
 	}
-	return chosen{model: chat.New(chat.Options{BaseURL: t.BaseURL}), name: tour.Model, tour: t}, nil
+	return chosen{model: chat.New(chat.Options{BaseURL: t.BaseURL}), name: tour.Model, tour: t, offers: found()}, nil
 }
 
 // connect makes the wire to p and settles the model's name. With a screen a name
 // that only the provider knows is asked for with the first message, not before
 // the first picture.
-func (b *box) connect(ctx context.Context, p config.Provider, attended bool) (chosen, error) {
-	client, err := b.client(p)
+func (b *box) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
+	client, p, err := b.client(p)
 	if err != nil {
 		return chosen{}, err
 	}
-	name := b.cfg.Model
+	if lacks := p.Lacks(b.s.env); lacks != "" {
+		return chosen{}, &hintError{code: exitSignIn, err: fmt.Errorf("no key for the provider %s", p.Name), hints: []string{
+			"set " + lacks, fmt.Sprintf("or name a program that prints it: providers.%s.key_command (docs/config.md)", p.Name),
+		}}
+	}
 	if name == "" && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
+	c := chosen{model: client, provider: p.Name, name: name, limits: b.cfg.LimitsOf(p, name)}
 	if name != "" {
-		return chosen{model: client, name: name}, nil
+		return c, nil
 	}
 	first := &firstServed{client: client}
 	if attended {
-		return chosen{model: first, first: first}, nil
+		c.model, c.first = first, first
+		return c, nil
 	}
-	if name, err = first.ask(ctx); err != nil {
+	if c.name, err = first.ask(ctx); err != nil {
 		code := exitFailed
 		if e := (*model.Error)(nil); errors.As(err, &e) && e.Kind == model.SignIn {
 			code = exitSignIn
 		}
 		return chosen{}, &hintError{code: code, err: err, hints: []string{nameOne}}
 	}
-	return chosen{model: client, name: name}, nil
+	c.limits = b.cfg.LimitsOf(p, c.name)
+	return c, nil
 }
 
 // nameOne is what helps where a provider does not list its models.
@@ -82,7 +110,7 @@ const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 // firstServed is the first model that a provider lists. It is asked for once it
 // is needed, and again where that failed.
 type firstServed struct {
-	client *chat.Client
+	client client
 	// found is told the name before the first answer; nil: nobody is.
 	found func(name string)
 	name  string // turns come one after the other: no lock
@@ -116,17 +144,29 @@ func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 	}
 }
 
-// client is the wire to a provider.
-func (b *box) client(p config.Provider) (*chat.Client, error) {
-	headers, err := p.ResolvedHeaders(b.s.env)
+// client is what each wire's client can do.
+type client interface {
+	agent.Model
+	Models(context.Context) ([]string, error)
+}
+
+// client is the wire to a provider, and the provider with its variables filled in.
+func (b *box) client(p config.Provider) (client, config.Provider, error) {
+	p, err := p.Resolve(b.s.env)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, p, &usageError{err: err}
 	}
-	header := map[string][]string{}
-	for k, v := range headers {
-		header[k] = []string{v}
+	o := wire.Options{BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: map[string][]string{}}
+	for k, v := range p.Headers {
+		o.Header[k] = []string{v}
 	}
-	return chat.New(chat.Options{BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: header}), nil
+	if len(p.KeyCommand) > 0 {
+		o.Key, o.KeyFrom = "", b.keyCommand(p.KeyCommand)
+	}
+	if p.Wire == config.Responses {
+		return responses.New(o), p, nil
+	}
+	return chat.New(o), p, nil
 }
 
 // outsideName is the file that the tour tries to write outside the workspace.

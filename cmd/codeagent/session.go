@@ -102,7 +102,8 @@ func (ses *session) join(screen face) {
 	}
 	screen = ses.record.keep(screen)
 	cfg := agent.Config{
-		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort, Tools: set, Gate: ses.gate,
+		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
+		MaxOutputTokens: int(ses.chosen.limits.Output), Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
 		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.cfg.Sandbox.Hold, MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
@@ -114,16 +115,19 @@ func (ses *session) join(screen face) {
 	id := ses.record.join(&cfg)
 	ses.agent = agent.New(cfg)
 	start := event.SessionStarted{
-		ID: id, Model: ses.chosen.name, Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
+		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.enforcement, Tour: ses.tour != nil,
 	}
 	screen.Emit(start)
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
 	if first := ses.chosen.first; first != nil {
 		first.found = func(name string) {
-			start.Model = name
+			start.Model = ses.chosen.title(name)
 			screen.Emit(start)
 		}
+	}
+	for _, offer := range ses.chosen.offers {
+		screen.Emit(event.Notice{Level: "info", Text: offer})
 	}
 	if ses.cfg.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: "info", Text: ses.cfg.ProjectFile + " is not read: settings of a project are not taken over"})

@@ -28,6 +28,9 @@ type Options struct {
 	BaseURL string
 	// Key is sent as a bearer token; empty: nothing is sent.
 	Key string
+	// KeyFrom, when set, is asked for the key instead: with the first request,
+	// and again when the provider refuses what it gave.
+	KeyFrom func(context.Context) (string, error)
 	// Header is sent with every request.
 	Header http.Header
 	// HTTP, when set, gives the transport to use; its other fields are not used.
@@ -49,9 +52,10 @@ type Endpoint struct {
 	// model's name follows.
 	Source string
 
-	retry   Retry
-	base    http.RoundTripper
-	invalid error // why BaseURL cannot be used
+	retry    Retry
+	base     http.RoundTripper
+	requests *doer // below API
+	invalid  error // why BaseURL cannot be used
 }
 
 // NewEndpoint makes the Endpoint of an adapter whose requests go to path, which
@@ -69,11 +73,15 @@ func NewEndpoint(o Options, path string) *Endpoint {
 	e.Host = base.Hostname()
 	e.Source = strings.TrimPrefix(path, "/") + " " + base.Host + " "
 	d := &doer{header: o.Header, query: base.RawQuery}
-	d.http.Transport = &Transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), Batch: true}
+	if o.KeyFrom != nil {
+		d.keys = &keyring{from: o.KeyFrom}
+	}
+	d.http.Transport = &Transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), keys: d.keys, Batch: true}
 	base.RawQuery, base.Fragment = "", ""
 	config := openai.DefaultConfig(o.Key)
 	config.BaseURL = strings.TrimSuffix(strings.TrimRight(base.String(), "/"), path)
 	config.HTTPClient = d
+	e.requests = d
 	e.API = openai.NewClientWithConfig(config)
 	return e
 }
@@ -120,12 +128,16 @@ type doer struct {
 	http   http.Client
 	header http.Header
 	query  string
+	keys   *keyring // nil: go-openai has set the key
 }
 
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	req.URL.RawQuery = d.query
 	for k, v := range d.header {
 		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if d.keys != nil {
+		return d.keys.send(req, d.http.Do)
 	}
 	return d.http.Do(req)
 }

@@ -54,6 +54,8 @@ type Transport struct {
 	// Separator between them. Reading a line costs a client library more than
 	// an event of a few bytes.
 	Batch bool
+
+	keys *keyring // nil: no key that comes later; its keys are Secrets too
 }
 
 // Separator stands between the events of one line. No JSON holds it.
@@ -143,7 +145,7 @@ func (t *Transport) typed(ctx context.Context, err error, during string) error {
 
 // scrubbed cuts the secrets out of e. An inner error that shows one is dropped.
 func (t *Transport) scrubbed(e *model.Error) *model.Error {
-	for _, s := range t.Secrets {
+	for _, s := range append(t.keys.secrets(), t.Secrets...) {
 		if s == "" {
 			continue
 		}

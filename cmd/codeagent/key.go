@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"codeagent/internal/visible"
+)
+
+const (
+	// keyTime is how long the program that prints the key may take: a person may
+	// have to touch something.
+	keyTime = time.Minute
+	// keySize bounds what is read of it.
+	keySize = 16 << 10
+)
+
+// keyCommand asks a program for the key. It runs with codeagent's own rights and
+// environment, because it is named in the user's own settings alone, and never
+// from where commands may write.
+func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		program := argv[0]
+		if !filepath.IsAbs(program) {
+			if program = b.program(argv[0]); program == "" || strings.Contains(argv[0], "/") {
+				return "", fmt.Errorf("key_command: %q is not installed, or lies where commands may write", argv[0])
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, keyTime)
+		defer cancel()
+		var out, problem bounded
+		cmd := exec.CommandContext(ctx, program, argv[1:]...)
+		cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = b.s.Environ, "/", &out, &problem
+		cmd.WaitDelay = time.Second // a child of it may hold the pipe
+		err := cmd.Run()
+		switch {
+		case ctx.Err() != nil:
+			return "", fmt.Errorf("key_command: %s did not end within %s", argv[0], keyTime)
+		case err != nil:
+			return "", fmt.Errorf("key_command: %s: %w: %s", argv[0], err, visible.Line(problem.String()))
+		case out.full:
+			return "", errors.New("key_command: it prints more than a key")
+		}
+		return out.String(), nil
+	}
+}
+
+// bounded keeps the first keySize bytes written to it and takes the rest.
+type bounded struct {
+	bytes.Buffer
+	full bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := keySize - b.Len()
+	if len(p) > room {
+		b.full = true
+		b.Buffer.Write(p[:room])
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
+}

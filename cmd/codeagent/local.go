@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"codeagent/config"
+	"codeagent/internal/visible"
+	"codeagent/model/chat"
+)
+
+// lookTime bounds the look for servers on this machine: who listens answers at
+// once, and nobody waits long for who does not.
+const lookTime = 400 * time.Millisecond
+
+// lookForServers asks the usual loopback ports which models are served there; no
+// key goes along. The answer, a line for each server in the order of the list of
+// providers, is waited for by the returned function.
+func (b *box) lookForServers(ctx context.Context) func() []string {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	servers := b.cfg.LocalServers()
+	lines := make([]string, len(servers))
+	var all sync.WaitGroup
+	for i, p := range servers {
+		all.Go(func() { lines[i] = offer(ctx, p) }) // ends with ctx
+	}
+	return sync.OnceValue(func() []string {
+		all.Wait()
+		cancel()
+		var found []string
+		for _, l := range lines {
+			if l != "" {
+				found = append(found, l)
+			}
+		}
+		return found
+	})
+}
+
+// offer says how to ask the server of p; "" where none answers.
+func offer(ctx context.Context, p config.Provider) string {
+	client := chat.New(chat.Options{BaseURL: p.BaseURL})
+	defer client.Close()
+	models, err := client.Models(ctx)
+	if err != nil || len(models) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(models) - 1; n > 0 {
+		more = fmt.Sprintf(" (or one of %d more)", n)
+	}
+	return fmt.Sprintf("%s runs on this machine: --model %s/%s%s asks it", p.Title, p.Name, visible.Line(models[0]), more)
+}

@@ -1,0 +1,65 @@
+package config
+
+import "slices"
+
+// presets are the providers that need no [providers.NAME] of their own; one of
+// the same name changes what it names and leaves the rest. Each speaks Chat
+// Completions but where Wire says otherwise.
+var presets = []Provider{
+	{Name: "openai", BaseURL: openAI, KeyEnv: "OPENAI_API_KEY"},
+	// The v1 API of Azure wants no api-version; models are named by deployment.
+	{Name: "azure", BaseURL: "$AZURE_OPENAI_ENDPOINT/openai/v1", KeyEnv: "AZURE_OPENAI_API_KEY"},
+	{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
+	{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
+	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY"},
+	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Title: "Ollama", Local: true},
+	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Title: "LM Studio", Local: true},
+	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Title: "the llama.cpp server", Local: true},
+	{Name: "vllm", BaseURL: "http://127.0.0.1:8000/v1", Title: "vLLM", Local: true},
+}
+
+// Presets lists the built-in providers.
+func Presets() []Provider { return slices.Clone(presets) }
+
+// LocalServers are the built-in providers on this machine, as configured: they
+// can be looked for on their usual ports.
+func (c Config) LocalServers() []Provider {
+	var out []Provider
+	for _, p := range presets {
+		if p.Local {
+			p, _ = c.named(p.Name)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// named is the provider of that name: the user's over the built-in one.
+func (c Config) named(name string) (Provider, bool) {
+	own, mine := c.Providers[name]
+	i := slices.IndexFunc(presets, func(p Provider) bool { return p.Name == name })
+	if i < 0 {
+		return own, mine
+	}
+	p := presets[i]
+	if !mine {
+		return p, true
+	}
+	if own.BaseURL != "" {
+		p.BaseURL = own.BaseURL
+	}
+	if own.KeyEnv != "" || len(own.KeyCommand) > 0 {
+		p.KeyEnv, p.KeyCommand = own.KeyEnv, own.KeyCommand
+	}
+	if own.Headers != nil {
+		p.Headers = own.Headers
+	}
+	if own.Wire != "" {
+		p.Wire = own.Wire
+	}
+	p.Limits = own.Limits
+	return p, true
+}

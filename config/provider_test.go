@@ -1,0 +1,157 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/config"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestChosenProvider(t *testing.T) {
+	keys := map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL_KEY": "lk", "H": "secret"}
+	c, err := load(t, "", config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := c.Choose(env(nil)); ok {
+		t.Error("a provider without URL and key")
+	}
+	if p, _, ok := c.Choose(env(keys)); !ok || p.BaseURL != "https://api.openai.com/v1" || p.Key(env(keys)).Reveal() != "sk-1" {
+		t.Errorf("a key alone: %+v, %v", p, ok)
+	}
+	if c, err = load(t, everything, config.Sources{}); err != nil {
+		t.Fatal(err)
+	}
+	p, model, ok := c.Choose(env(keys))
+	if !ok || p.BaseURL != "http://127.0.0.1:2/v1" || p.Key(env(keys)).Reveal() != "lk" || model != "m1" {
+		t.Errorf("%+v, %q, %v", p, model, ok)
+	}
+	resolved, err := p.Resolve(env(keys))
+	if d := cmp.Diff(map[string]string{"X-A": "b", "X-Env": "secret"}, resolved.Headers); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+	if _, err := p.Resolve(env(nil)); err == nil || !strings.Contains(err.Error(), `"H", which is not set`) {
+		t.Errorf("%v", err)
+	}
+	k := p.Key(env(keys))
+	if all := fmt.Sprintf("%v %+v %#v %s %q", k, k, k, k, k); strings.Contains(all, "lk") {
+		t.Errorf("the key shows: %s", all)
+	}
+}
+
+// TestPrefixOfTheModel: NAME/MODEL chooses a provider where it can be meant so,
+// and what was to be asked at one place never reaches another by accident.
+func TestPrefixOfTheModel(t *testing.T) {
+	own := "[providers.mine]\nbase_url = 'http://mine/v1'\n"
+	for _, c := range []struct {
+		name, file string
+		env        map[string]string
+		flag       string // --model
+		base       string
+		model      string
+	}{
+		{"a preset", "", nil, "groq/llama-3.3-70b", "https://api.groq.com/openai/v1", "llama-3.3-70b"},
+		{"a preset whose models have slashes", "", nil, "openrouter/openai/gpt-5", "https://openrouter.ai/api/v1", "openai/gpt-5"},
+		{"a provider of one's own", own, nil, "mine/m", "http://mine/v1", "m"},
+		{"a preset, changed", "[providers.groq]\nbase_url = 'http://proxy/groq'\n", nil, "groq/m", "http://proxy/groq", "m"},
+		{"no provider of that name", "", map[string]string{"OPENAI_API_KEY": "k"}, "meta/llama", "https://api.openai.com/v1", "meta/llama"},
+		{"nothing behind the slash", "", map[string]string{"OPENAI_API_KEY": "k"}, "groq/", "https://api.openai.com/v1", "groq/"},
+		{"a base URL stays, in spite of a preset's name", "", map[string]string{"OPENAI_BASE_URL": "http://lmstudio/v1"}, "deepseek/deepseek-r1", "http://lmstudio/v1", "deepseek/deepseek-r1"},
+		{"a base URL, and a provider of one's own", own, map[string]string{"OPENAI_BASE_URL": "http://lmstudio/v1"}, "mine/m", "http://mine/v1", "m"},
+		{"the flag over the file's provider", "model_provider = 'groq'\n", nil, "ollama/llama3.2", "http://127.0.0.1:11434/v1", "llama3.2"},
+		{"beside its provider a name is a name", "model_provider = 'groq'\nmodel = 'openai/gpt-oss-120b'\n", nil, "", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"},
+		{"from the environment, over the file", "model_provider = 'groq'\n", map[string]string{"OPENAI_MODEL": "mistral/large"}, "", "https://api.mistral.ai/v1", "large"},
+	} {
+		src := config.Sources{Getenv: env(c.env)}
+		if c.flag != "" {
+			src.Flags = []config.Flag{{Name: "--model", Key: "model", Values: []string{c.flag}}}
+		}
+		cfg, err := load(t, c.file, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, model, ok := cfg.Choose(env(c.env))
+		if !ok || p.BaseURL != c.base || model != c.model {
+			t.Errorf("%s: %q at %q, %v; want %q at %q", c.name, model, p.BaseURL, ok, c.model, c.base)
+		}
+	}
+}
+
+// TestPresets: each resolves to an address, one wire and a key.
+func TestPresets(t *testing.T) {
+	vars := env(map[string]string{"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com/", "GROQ_API_KEY": "k"})
+	cfg, err := load(t, "[providers.azure]\nwire = 'responses'\n[providers.mistral]\nkey_command = ['pass', 'mistral']\n", config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, preset := range config.Presets() {
+		name := preset.Name
+		cfg.ModelProvider = name
+		p, _, ok := cfg.Choose(vars)
+		if !ok {
+			t.Fatalf("%s is not known", name)
+		}
+		p, err := p.Resolve(vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.TrimSpace(fmt.Sprint(name, " ", p.BaseURL, " ", p.Wire, " ", p.Lacks(vars))))
+	}
+	want := []string{
+		"openai https://api.openai.com/v1 responses OPENAI_API_KEY",
+		"azure https://x.openai.azure.com/openai/v1 responses AZURE_OPENAI_API_KEY",
+		"openrouter https://openrouter.ai/api/v1 chat OPENROUTER_API_KEY",
+		"groq https://api.groq.com/openai/v1 chat",
+		"mistral https://api.mistral.ai/v1 chat",
+		"deepseek https://api.deepseek.com/v1 chat DEEPSEEK_API_KEY",
+		"gemini https://generativelanguage.googleapis.com/v1beta/openai chat GEMINI_API_KEY",
+		"anthropic https://api.anthropic.com/v1 chat ANTHROPIC_API_KEY",
+		"ollama http://127.0.0.1:11434/v1 chat",
+		"lmstudio http://127.0.0.1:1234/v1 chat",
+		"llamacpp http://127.0.0.1:8080/v1 chat",
+		"vllm http://127.0.0.1:8000/v1 chat",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	cfg.ModelProvider = "azure"
+	p, _, _ := cfg.Choose(vars)
+	if _, err := p.Resolve(env(nil)); err == nil || !strings.Contains(err.Error(), `"AZURE_OPENAI_ENDPOINT", which is not set`) {
+		t.Errorf("%v", err)
+	}
+	if n := len(cfg.LocalServers()); n != 4 {
+		t.Errorf("%d local servers", n)
+	}
+}
+
+func TestModelLimits(t *testing.T) {
+	cfg, err := load(t, "[providers.mine]\nbase_url = 'http://mine/v1'\ncontext = 1000\noutput = 50\nvision = 'no'\n[models.'mine/a']\ncontext = 2000\n[models.'gpt-5']\nvision = 'no'\n",
+		config.Sources{Overrides: []string{`models."b.1".output=7`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := cfg.Providers["mine"]
+	for model, want := range map[string]config.ModelLimits{
+		"a":            {Context: 2000, Output: 50, Vision: "no"},
+		"b.1":          {Context: 1000, Output: 7, Vision: "no"},
+		"openai/gpt-5": {Context: 1000, Output: 50, Vision: "no"},
+	} {
+		if got := cfg.LimitsOf(mine, model); got != want {
+			t.Errorf("%s: %+v, want %+v", model, got, want)
+		}
+	}
+	for model, want := range map[string]config.ModelLimits{
+		"gpt-5":                     {Context: 400_000, Vision: "no"},
+		"anthropic/claude-sonnet-4": {Context: 200_000, Vision: "yes"},
+		"o3-mini":                   {Context: 200_000, Vision: "no"},
+		"unheard-of":                {},
+	} {
+		if got := cfg.LimitsOf(config.Provider{}, model); got != want {
+			t.Errorf("%s: %+v, want %+v", model, got, want)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"codeagent/model"
+)
+
+// A key that is printed by a program is asked for once, and again when it is
+// refused; the request is then sent again, whole.
+func TestKeyIsAskedForAgainWhenItIsRefused(t *testing.T) {
+	t.Parallel()
+	asked, good := 0, "key-number-2"
+	var bodies []string
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		status, text := 200, "data: {\"choices\":[]}\n\ndata: [DONE]\n\n"
+		if got := r.Header.Get("Authorization"); got != "Bearer "+good {
+			status, text = 401, `{"error":{"message":"no good: `+got+`"}}`
+		}
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	})
+	keys := []string{"key-number-1\n", "key-number-2\n", "key-number-2\n", "two\nlines"}
+	e := NewEndpoint(Options{BaseURL: "http://x/v1", HTTP: &http.Client{Transport: base}, KeyFrom: func(context.Context) (string, error) {
+		asked++
+		return keys[min(asked, len(keys))-1], nil
+	}}, "/chat/completions")
+	send := func() error {
+		resp, err := e.requests.Do(request(t.Context(), t))
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for range 3 {
+		if err := send(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 2 || len(bodies) != 4 || bodies[1] != "{}" {
+		t.Errorf("asked %d times, requests %q", asked, bodies)
+	}
+	// What is refused for good is the provider's error, and shows no key.
+	good = "another"
+	err := send()
+	if f := new(model.Error); !errors.As(err, &f) || f.Kind != model.SignIn || strings.Contains(err.Error(), "key-number") || asked != 3 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	// What is no key is not sent.
+	before := len(bodies)
+	asked = 3
+	if err = send(); err == nil || len(bodies) != before+1 {
+		t.Errorf("%d more requests: %v", len(bodies)-before, err)
+	}
+}
+
+func TestNoKey(t *testing.T) {
+	t.Parallel()
+	e := NewEndpoint(Options{BaseURL: "http://x/v1", KeyFrom: func(context.Context) (string, error) { return "", errors.New("locked") }}, "/responses")
+	for _, err := range e.Stream(t.Context(), func(ctx context.Context, _ func(model.Delta) bool) error {
+		_, err := e.API.ListModels(ctx)
+		return err
+	}) {
+		if f := new(model.Error); !errors.As(err, &f) || f.Kind != model.SignIn || !strings.Contains(f.Message, "no key: locked") {
+			t.Errorf("%#v", err)
+		}
+	}
+}
