@@ -76,7 +76,7 @@ type field struct {
 
 // newField is an agent whose commands run in the real sandbox. workspace and
 // outside are two folders beside each other.
-func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script func(outside string) []scripted.Reply) field {
+func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script func(outside string) []scripted.Reply, more ...func(*agent.Config)) field {
 	t.Helper()
 	shell, err := exec.LookPath("bash")
 	if err != nil {
@@ -108,12 +108,16 @@ func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script fu
 	t.Cleanup(func() { server.Close() })
 	client := chat.New(chat.Options{BaseURL: server.URL, Key: "k"})
 	t.Cleanup(func() { client.Close() })
-	f.Agent = agent.New(agent.Config{
+	config := agent.Config{
 		Model: client, ModelName: "m", Frontend: f.face, Attended: say.Decision != approvals.Unattended,
 		Gate:  approvals.NewGate(approvals.Options{Mode: mode, Base: policy, Resolver: codeexec.OS{}, Home: "/nonexistent", Workspace: f.workspace}),
 		Tools: tools.All(tools.Options{Workspace: f.workspace, Resolver: codeexec.OS{}, Shell: shell}),
 		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{Backend: backend, None: codeexec.Plain{}, Environ: os.Environ(), Resolver: codeexec.OS{}})},
-	})
+	}
+	for _, change := range more {
+		change(&config)
+	}
+	f.Agent = agent.New(config)
 	return f
 }
 
@@ -244,5 +248,62 @@ func TestAWishThroughALinkShowsWhereItLeads(t *testing.T) {
 	}
 	if !exists(t, f.outside+"/x") {
 		t.Errorf("granted, and refused: %q", f.results()["b"])
+	}
+}
+
+// TestHeldGrantedDone: the refused call of a running command waits for the
+// answer. On yes the same command goes on, with exactly that opened; on no it
+// gets the error that it would have got at once.
+func TestHeldGrantedDone(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		mode  approvals.Mode
+		say   approvals.Decision
+		asked int
+		files string // of a, b, then a of the next command
+		words []string
+	}{
+		{"once", approvals.OnRequest, approvals.Once, 3, "yes yes yes", []string{"exit status 0", "after a", "after b", "the user opened for it: "}},
+		{"session", approvals.OnFailure, approvals.Session, 2, "yes yes yes", []string{"exit status 0", "after a", "after b", "the user opened for it: "}},
+		{"no", approvals.OnFailure, approvals.Deny, 3, "no no no", []string{"exit status 0", "no a", "no b", "and did not open: "}},
+		{"not held", approvals.Untrusted, approvals.Once, 2, "no no no", []string{"no a", "no b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newField(t, c.mode, approvals.Answer{Decision: c.say}, func(outside string) []scripted.Reply {
+				call := func(id, script string) scripted.Reply {
+					return scripted.Reply{Calls: []scripted.Call{{ID: id, Name: "shell", Arguments: fmt.Sprintf(`{"command":%q}`, script)}}}
+				}
+				return []scripted.Reply{
+					call("first", fmt.Sprintf("for f in a b; do echo x > %s/$f && echo after $f || echo no $f; done; mkdir %[1]s/a/c; true", outside)),
+					call("second", fmt.Sprintf("echo again >> %s/a || true", outside)),
+					{Text: "Done."},
+				}
+			}, func(c *agent.Config) { c.Hold = true })
+			if err := f.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+				t.Fatal(err)
+			}
+			got := f.results()
+			for _, want := range c.words {
+				if !strings.Contains(got["first"], want) {
+					t.Errorf("%q is not in %q", want, got["first"])
+				}
+			}
+			for i, file := range []string{"a", "b"} {
+				if want := strings.Fields(c.files)[i] == "yes"; exists(t, f.outside+"/"+file) != want {
+					t.Errorf("%s exists: %v", file, !want)
+				}
+			}
+			if data, _ := os.ReadFile(f.outside + "/a"); strings.Contains(string(data), "again") != (strings.Fields(c.files)[2] == "yes") {
+				t.Errorf("after the second command a holds %q", data)
+			}
+			if len(f.face.asked) != c.asked {
+				t.Errorf("asked %d times, want %d", len(f.face.asked), c.asked)
+			}
+			for _, q := range f.face.asked {
+				if q.Held == (c.mode == approvals.Untrusted) || q.Held && (len(q.Denials) != 1 || q.Denials[0].Evidence != sandbox.EvidenceKernel || q.Grant.Write[0] != q.Denials[0].Target) {
+					t.Errorf("asked %+v", q)
+				}
+			}
+		})
 	}
 }
