@@ -24,6 +24,8 @@ var (
 	unconfined string
 	//go:embed asking.md
 	asking string
+	//go:embed held.md
+	held string
 	//go:embed untrusted.md
 	untrusted string
 	//go:embed onfailure.md
@@ -51,6 +53,10 @@ type Facts struct {
 	// answer a question.
 	Mode     string
 	Attended bool
+	// Held: a call that a running command is refused waits while the user is asked.
+	Held bool
+	// Evidence is how much of what is refused the backend can tell.
+	Evidence sandbox.EvidenceLevel
 	// Tools are the names of the tools on offer.
 	Tools []string
 	// Instructions is the text of AGENTS.md files; bounded by whoever read it.
@@ -84,6 +90,7 @@ func System(f Facts) string {
 	} else {
 		b.WriteString(fill(sandboxed, "preset", word(f.Preset)))
 		b.WriteString(allowed(f.Policy, f.Enforcement))
+		b.WriteString(evidence(f.Evidence))
 		b.WriteString(weaknesses(f.Enforcement))
 	}
 	b.WriteString(approval(f))
@@ -125,6 +132,9 @@ func approval(f Facts) string {
 	}
 	switch {
 	case !f.Policy.Unconfined && slices.Contains(f.Tools, "shell"):
+		if f.Held {
+			return asking + held + mode
+		}
 		return asking + mode
 	case f.Mode == modeUntrusted:
 		return mode
@@ -202,6 +212,17 @@ func weaknesses(e sandbox.Enforcement) string {
 		fmt.Fprintf(&b, "  - %s (%s)\n", line(w.What), line(w.Why))
 	}
 	return b.String()
+}
+
+// evidence says what the model will not be told. Full evidence goes without saying.
+func evidence(level sandbox.EvidenceLevel) string {
+	switch level {
+	case sandbox.EvidenceNothing, sandbox.EvidenceOutputOnly:
+		return "- What the sandbox refuses is judged here by what a command prints: it may be missed, or guessed wrongly.\n"
+	case sandbox.EvidenceNetworkOnly:
+		return "- What the sandbox refuses of the network is known for certain; the rest is judged by what a command prints.\n"
+	}
+	return ""
 }
 
 func roots(rs []sandbox.Root) []string {

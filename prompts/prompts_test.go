@@ -61,6 +61,8 @@ func TestSystemPrompts(t *testing.T) {
 	}{
 		{"on-request", func(*Facts) {}},
 		{"on-failure", func(f *Facts) { f.Mode = "on-failure" }},
+		{"held", func(f *Facts) { f.Held, f.Mode, f.Evidence = true, "on-failure", sandbox.EvidenceNetworkOnly }},
+		{"guessed", func(f *Facts) { f.Evidence = sandbox.EvidenceOutputOnly }},
 		{"untrusted", func(f *Facts) { f.Mode = "untrusted" }},
 		{"never", func(f *Facts) { f.Mode = "never" }},
 		{"unattended", func(f *Facts) { f.Attended = false }},
@@ -94,7 +96,7 @@ func TestSystemPrompts(t *testing.T) {
 
 // Where nobody can answer, the prompt must not speak of asking.
 func TestNothingAboutAskingWhereNobodyAnswers(t *testing.T) {
-	words := []string{"sandbox_permissions", "require_escalated", "additional_permissions", "justification"}
+	words := []string{"sandbox_permissions", "require_escalated", "additional_permissions", "justification", "may wait"}
 	v := sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/x"}}}
 	v.Suggest = suggest(t, `{"write":["/x"]}`)
@@ -105,6 +107,7 @@ func TestNothingAboutAskingWhereNobodyAnswers(t *testing.T) {
 		"full":       func(f *Facts) { f.Policy = sandbox.FullAccess() },
 	} {
 		f := facts()
+		f.Held = true
 		change(&f)
 		text := System(f)
 		if name != "full" {

@@ -41,23 +41,34 @@ func (b *box) networkNotHeld() string {
 	return ""
 }
 
-// describeEvidence says how much is known here of what a command was refused, and
-// whether a refused call can wait for an answer.
-func (b *box) describeEvidence(w io.Writer) {
-	told := "full: the kernel tells what was refused, and to which program"
-	guessed := "output: judged by what a command prints, and said to be likely: "
-	level := b.cfg.Sandbox.EvidenceLevel()
+// evidence is how much is known here of what a command was refused, and why not
+// all of it.
+func (b *box) evidence() (level sandbox.EvidenceLevel, why string) {
+	level = b.cfg.Sandbox.EvidenceLevel()
 	origin := "sandbox.evidence (" + b.cfg.Origin("sandbox.evidence").String() + ")"
 	switch {
 	case b.policy.Unconfined || stated(b.enforcement, "unconfined"):
-		told = "none: commands run without a sandbox"
+		return sandbox.EvidenceNothing, "commands run without a sandbox"
 	case level == sandbox.EvidenceNothing:
-		told = guessed + origin
+		return sandbox.EvidenceOutputOnly, origin
 	case !slices.Contains(b.enforcement.Active(), "notify"):
-		told = guessed + notTold
+		return sandbox.EvidenceOutputOnly, notTold
 	case level == sandbox.EvidenceNetworkOnly:
-		told = "network: the rest is judged by what a command prints: " + origin
+		return level, origin
 	}
+	return level, ""
+}
+
+// describeEvidence says what is known here of refusals, and whether a refused
+// call can wait for an answer.
+func (b *box) describeEvidence(w io.Writer) {
+	level, why := b.evidence()
+	told := map[sandbox.EvidenceLevel]string{
+		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",
+		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
+		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, and said to be likely: ",
+		sandbox.EvidenceNothing:     "none: ",
+	}[level] + why
 	paragraph(w, "evidence  ", told)
 	held := "yes: on a screen, what a running command may not do waits for your answer"
 	if why := b.notHeld(); why != "" {

@@ -96,7 +96,9 @@ func (ses *session) join(screen face) {
 	facts := prompts.Facts{
 		Workspace: ses.workspace, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.shell(), Date: time.Now().Format(time.DateOnly),
 		Preset: ses.cfg.Sandbox.Mode, Enforcement: ses.enforcement, Mode: string(mode), Attended: ses.options.attended,
+		Held: ses.options.attended && ses.notHeld() == "",
 	}
+	facts.Evidence, _ = ses.box.evidence()
 	for _, spec := range set.Specs() {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
