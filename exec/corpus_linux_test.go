@@ -98,7 +98,7 @@ func TestCorpusAsUser(t *testing.T) {
 	if err := copyProgram("/proc/self/exe", binary); err != nil {
 		t.Fatal(err)
 	}
-	cmd := osexec.Command(binary, "-test.run", "^TestCorpusAsUser$", "-test.v")
+	cmd := osexec.Command(binary, "-test.run", "^TestCorpusAsUser$", "-test.v", "-rows", *onlyRows)
 	cmd.Dir, cmd.Env = stage, append(os.Environ(), corpusStageVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: corpusUser, Gid: corpusUser}}
 	out, err := cmd.CombinedOutput()

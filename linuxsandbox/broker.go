@@ -109,6 +109,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
 	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net)}
+	b.openGrants()
 	go b.run()
 	return b, nil
 }

@@ -21,6 +21,8 @@ type learning struct {
 	// policy and protection are what they were before.
 	policy     sandbox.Policy
 	protection protection
+	// roots is how many were granted before.
+	roots int
 }
 
 // learn reports whether a call that is about to be refused is to be handled again.
@@ -34,7 +36,7 @@ func (b *broker) learn(n *notification, pins []pin, d sandbox.Denial) bool {
 		return false
 	}
 	if len(l.asked) == 0 {
-		l.policy, l.protection = b.policy, b.protection
+		l.policy, l.protection, l.roots = b.policy, b.protection, len(b.held.roots)
 	}
 	l.asked = append(l.asked, key)
 	return b.widen(key, grant)
@@ -59,10 +61,10 @@ func (l *learning) forget(b *broker) {
 		return
 	}
 	b.policy, b.protection, l.asked = l.policy, l.protection, nil
-	for _, r := range b.held.roots {
+	for _, r := range b.held.roots[l.roots:] {
 		r.close()
 	}
-	b.held.roots = nil
+	b.held.roots = b.held.roots[:l.roots]
 }
 
 // reply answers a call that was just received.

@@ -20,6 +20,8 @@ type prepared struct {
 	spec Spec
 	// absent are the granted paths that do not exist yet: a rule needs a file.
 	absent []string
+	// granted are those that the broker opens instead (granted.go).
+	granted []string
 	// group asks for a control group.
 	group bool
 	// own are codeagent's own paths inside write roots, to watch and restore.
@@ -71,7 +73,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, PathSockets: pathSockets(p, f),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
-	if err := out.checkRules(); err != nil {
+	if err := out.checkRules(brokeredGrant(p, f)); err != nil {
 		return nil, err
 	}
 	if f.Namespaces {
@@ -94,6 +96,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 // leaveToBroker takes the rights to write off the roots that the broker holds.
 func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	p.protection = planProtection(policy, p.folders)
+	p.protection.planGrants(p.granted, p.folders)
 	for i, rule := range p.spec.Rules {
 		if rule.Access == AccessWrite && slices.Contains(p.protection.guarded, rule.Path) {
 			p.spec.Rules[i].Access = AccessBrokered
@@ -137,8 +140,9 @@ func laterFiles(unheld []string) sandbox.Weakness {
 }
 
 // checkRules looks at each root that the policy names: missing ones, links in
-// the way, and whose the write roots are.
-func (p *prepared) checkRules() error {
+// the way, and whose the write roots are. brokered says which granted paths are
+// left to the broker.
+func (p *prepared) checkRules(brokered func(Rule) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
 		if rule.Access == AccessDevice || (rule.Optional && rule.Access != AccessWrite) {
@@ -156,10 +160,21 @@ func (p *prepared) checkRules() error {
 					p.folders = append(p.folders, rule.Path)
 				}
 				p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
+				if kind := st.Mode & unix.S_IFMT; brokered(rule) && (kind == unix.S_IFREG || kind == unix.S_IFDIR) {
+					p.granted = append(p.granted, rule.Path)
+					if kind == unix.S_IFREG {
+						rule.Access = AccessRead
+					}
+				}
 			}
 			kept = append(kept, rule)
 		case errors.Is(err, fs.ErrNotExist) && rule.Optional:
-			if !p.writable(filepath.Dir(rule.Path)) && parentExists(rule.Path) {
+			if p.writable(filepath.Dir(rule.Path)) || !parentExists(rule.Path) {
+				continue
+			}
+			if brokered(rule) && rule.Access == AccessWrite {
+				p.granted = append(p.granted, rule.Path)
+			} else {
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
 			}

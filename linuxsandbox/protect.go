@@ -33,9 +33,11 @@ type protection struct {
 	guarded, free []string
 	// fixed are places that no folder on the way to them may be moved from.
 	fixed []string
-	// granted are paths that were opened since the command runs: the broker makes
-	// the changes there, of what stands at the path itself too.
+	// granted are single files and names, and what was opened since the command
+	// runs: the broker makes the changes there, of what stands at the path too.
 	granted []string
+	// entries are granted folders: they may be removed, moved and replaced.
+	entries []string
 }
 
 // planProtection says which of the write roots that are folders are brokered:
@@ -66,7 +68,7 @@ func planProtection(p sandbox.Policy, folders []string) protection {
 }
 
 // any reports whether anything is brokered at all.
-func (p *protection) any() bool { return len(p.guarded)+len(p.granted) > 0 }
+func (p *protection) any() bool { return len(p.guarded)+len(p.granted)+len(p.entries) > 0 }
 
 // brokered reports whether the broker makes the changes of what stands at path:
 // it lies in a brokered root or was granted, and lies in no other folder inside
@@ -77,6 +79,9 @@ func (p *protection) brokered(path string) bool {
 		if len(dir) > deepest && path != dir && sandbox.Covers(dir, path) {
 			deepest, brokered = len(dir), true
 		}
+	}
+	if slices.Contains(p.entries, path) {
+		deepest, brokered = len(path), true
 	}
 	for _, dir := range p.granted {
 		if len(dir) > deepest && sandbox.Covers(dir, path) {
@@ -119,7 +124,7 @@ func (p *protection) holds(path string) bool {
 // or by the command itself.
 func (p *protection) writable(path string) bool {
 	folder := filepath.Dir(path)
-	return coveredBy(p.guarded, folder) || coveredBy(p.free, folder) || coveredBy(p.granted, path)
+	return coveredBy(p.guarded, folder) || coveredBy(p.free, folder) || coveredBy(p.granted, path) || slices.Contains(p.entries, path)
 }
 
 // leads reports whether a protected name has its first parts at path: what a

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -58,7 +59,7 @@ func (b *broker) spot(n *notification, m name) (spot, error) {
 // spotIn is the name last in the open folder dir.
 func (b *broker) spotIn(dir int, last string, slash bool) spot {
 	s := spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}
-	if b.held.opens(s.full()) {
+	if full := s.full(); b.held.opens(full) || slices.Contains(b.protection.entries, full) {
 		s.dir = b.asHost(s.dir, s.path)
 	}
 	return s

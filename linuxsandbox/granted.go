@@ -1,0 +1,44 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// What a grant names may be a single file, a name that nothing has yet, or a
+// folder. Landlock binds rules to files that are there and knows nothing of the
+// entry that a file is, so that `rm`, `mv` and `mkdir` of just what was granted
+// would fail, and a rule for the folder around it would open all of that. So the
+// broker makes these changes, on the host's own files (hold_grant.go), as it does
+// for what is granted to a command that runs.
+
+// brokeredGrant says which write rules are left to the broker: those of grants,
+// which are optional, unless the command has a folder of its own in the place of
+// the one that the grant is in, or may read only what Landlock has a rule for.
+func brokeredGrant(p sandbox.Policy, f facts) func(Rule) bool {
+	return func(r Rule) bool {
+		replaced := f.Namespaces && coveredBy([]string{"/tmp", "/var/tmp", devDir}, r.Path)
+		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
+	}
+}
+
+// planGrants takes up what was granted. A folder keeps its own rule.
+func (p *protection) planGrants(granted, folders []string) {
+	for _, path := range granted {
+		if slices.Contains(folders, path) {
+			p.entries = append(p.entries, path)
+		} else {
+			p.granted = append(p.granted, path)
+		}
+	}
+}
+
+// openGrants makes roots of what was granted before the command runs.
+func (b *broker) openGrants() {
+	for _, path := range b.protection.granted {
+		b.held.open(path)
+	}
+}
