@@ -62,33 +62,89 @@ func BenchmarkTrue(b *testing.B) {
 			defer backend.Close()
 			ws := b.TempDir()
 			cmd := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"}}
-			plain, confined := inTurns(b, backend, sandbox.WorkspaceWrite(ws), cmd, func() {})
-			for _, at := range []struct {
-				name string
-				part int
-			}{{"best", 50}, {"median", 2}} {
-				p, c := plain[len(plain)/at.part], confined[len(confined)/at.part]
-				b.ReportMetric(float64(p.Microseconds())/1000, at.name+"-plain-ms")
-				b.ReportMetric(float64((c-p).Microseconds())/1000, at.name+"-above-ms")
-			}
+			plain, sandboxed := inTurns(b, plainly(b, cmd), confined(b, backend, sandbox.WorkspaceWrite(ws), cmd), func() {})
+			reportAbove(b, plain, sandboxed)
 		})
 	}
 }
 
-// inTurns runs cmd plainly and in the sandbox, again and again, and returns how
-// long each took, sorted. clear comes before each run and is not counted.
-func inTurns(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Command, clear func()) (plain, confined []time.Duration) {
+// BenchmarkEvidence measures what it costs a start that refusals are seen: the same
+// program in turn with no evidence and with all of it.
+func BenchmarkEvidence(b *testing.B) {
+	for _, namespaces := range []bool{true, false} {
+		b.Run(layersName[namespaces], func(b *testing.B) {
+			backend := newLayered(b, namespaces, true)
+			defer backend.Close()
+			ws := b.TempDir()
+			p := sandbox.WorkspaceWrite(ws)
+			seen := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: ws, Evidence: sandbox.EvidenceFull}
+			unseen := seen
+			unseen.Evidence = sandbox.EvidenceNothing
+			none, full := inTurns(b, confined(b, backend, p, unseen), confined(b, backend, p, seen), func() {})
+			reportAbove(b, none, full)
+		})
+	}
+}
+
+// reportAbove reports how much longer the second of two programs took: of the best
+// starts and of the middle ones.
+func reportAbove(b *testing.B, one, two []time.Duration) {
 	b.Helper()
+	for _, at := range []struct {
+		name string
+		part int
+	}{{"best", 50}, {"median", 2}} {
+		base, above := one[len(one)/at.part], two[len(two)/at.part]-one[len(one)/at.part]
+		b.ReportMetric(float64(base.Microseconds())/1000, at.name+"-ms")
+		b.ReportMetric(float64(above.Microseconds())/1000, at.name+"-above-ms")
+	}
+}
+
+// BenchmarkHelper reports what the helper weighs.
+func BenchmarkHelper(b *testing.B) {
+	info, err := os.Stat(realHelper(b))
+	if err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
+	}
+	b.ReportMetric(float64(info.Size())/1e6, "MB")
+}
+
+// layersName tells apart what runs with namespaces and without.
+var layersName = map[bool]string{true: "all", false: "no namespaces"}
+
+// inTurns runs two programs in turn, again and again, and returns how long each
+// took, sorted. clear comes before each run and is not counted.
+func inTurns(b *testing.B, one, two, clear func()) (first, second []time.Duration) {
+	b.Helper()
+	timed := func(run func()) time.Duration {
 		clear()
 		start := time.Now()
+		run()
+		return time.Since(start)
+	}
+	for b.Loop() {
+		first, second = append(first, timed(one)), append(second, timed(two))
+	}
+	slices.Sort(first)
+	slices.Sort(second)
+	return first, second
+}
+
+// plainly runs cmd without a sandbox.
+func plainly(b *testing.B, cmd sandbox.Command) func() {
+	return func() {
 		bare := exec.Cmd{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env}
 		if err := bare.Run(); err != nil {
 			b.Fatal(err)
 		}
-		plain = append(plain, time.Since(start))
-		clear()
-		start = time.Now()
+	}
+}
+
+// confined runs it under p.
+func confined(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Command) func() {
+	return func() {
 		proc, err := backend.Start(context.Background(), p, cmd, nil)
 		if err != nil {
 			b.Fatal(err)
@@ -96,11 +152,7 @@ func inTurns(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Comma
 		if st, err := proc.Wait(); err != nil || st.Exit != 0 {
 			b.Fatalf("%+v %v", st, err)
 		}
-		confined = append(confined, time.Since(start))
 	}
-	slices.Sort(plain)
-	slices.Sort(confined)
-	return plain, confined
 }
 
 // Sizes of the jobs of BenchmarkJobs.
@@ -128,8 +180,7 @@ func BenchmarkJobs(b *testing.B) {
 	for _, job := range benchJobs {
 		for _, place := range []string{os.TempDir(), shmDir} {
 			for _, namespaces := range []bool{true, false} {
-				layers := map[bool]string{true: "all", false: "no namespaces"}[namespaces]
-				b.Run(fmt.Sprintf("%s/%s/%s", job.name, filesystemOf(place), layers), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%s/%s", job.name, filesystemOf(place), layersName[namespaces]), func(b *testing.B) {
 					ws, err := os.MkdirTemp(place, "codeagent-bench-")
 					if err != nil {
 						b.Fatal(err)
@@ -153,12 +204,12 @@ func BenchmarkJobs(b *testing.B) {
 					}
 					cmd := sandbox.Command{Path: bash, Args: []string{"bash", "-c", job.script}, Dir: ws, Env: env}
 					out := filepath.Join(ws, "out")
-					plain, confined := inTurns(b, backend, sandbox.WorkspaceWrite(ws), cmd, func() {
+					plain, sandboxed := inTurns(b, plainly(b, cmd), confined(b, backend, sandbox.WorkspaceWrite(ws), cmd), func() {
 						if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o755)); err != nil {
 							b.Fatal(err)
 						}
 					})
-					p, c := plain[len(plain)/2], confined[len(confined)/2]
+					p, c := plain[len(plain)/2], sandboxed[len(sandboxed)/2]
 					b.ReportMetric(float64(p.Microseconds())/1000, "plain-ms")
 					b.ReportMetric(float64(c)/float64(p), "x-of-plain")
 				})
