@@ -83,7 +83,6 @@ func (b *batch) start(mc model.ToolCall) {
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
 		c.result = c.finish(b.ctx, res, err)
-		c.turn.agent.log(c.result)
 		return nil
 	})
 }
@@ -287,7 +286,8 @@ func (c *toolCall) refusedAtOnce(err error) {
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
-// finish makes the result that the model gets, and tells it.
+// finish makes the result that the model gets, logs it, and tells it: what has
+// been told is not lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	if err != nil {
 		res.Failed = true
@@ -296,6 +296,12 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 			res.Message, _, _ = strings.Cut(res.Text, "\n")
 		}
 	}
+	text := strings.TrimRight(res.Text, "\n")
+	if text == "" {
+		text = "(no output)"
+	}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Failed: res.Failed}
+	c.turn.agent.log(item)
 	if res.Plan != nil {
 		e := event.PlanUpdated{Explanation: res.Explanation}
 		for _, s := range res.Plan {
@@ -304,9 +310,5 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 		c.turn.agent.emit(e)
 	}
 	c.turn.agent.emit(finished(c.action, res))
-	text := strings.TrimRight(res.Text, "\n")
-	if text == "" {
-		text = "(no output)"
-	}
-	return model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Failed: res.Failed}
+	return item
 }
