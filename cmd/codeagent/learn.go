@@ -21,7 +21,8 @@ import (
 // the broker that it takes cannot be had.
 
 // learnWords is said once, before the command starts.
-const learnWords = "codeagent: --learn refuses the command nothing but what is protected or closed to reading: it counts as running outside the sandbox\n"
+const learnWords = "codeagent: --learn counts as running outside the sandbox: nothing is refused\n" +
+	"but what is protected or closed to reading\n"
 
 // beginLearning returns who learns from argv, after the person said yes.
 func (b *box) beginLearning(x sandboxFlags, argv []string) (*approvals.Lesson, error) {

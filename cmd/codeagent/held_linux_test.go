@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// heldOnScreen is codeagent on a terminal whose model runs one command that
+// writes two files outside.
+func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, srv *scripted.Server) {
+	t.Helper()
+	srv = serve(t,
+		scripted.Reply{Calls: []scripted.Call{shellCall("for f in a b; do echo x > $HOME/$f && echo wrote $f || echo no $f; done")}},
+		scripted.Reply{Text: "That was it."})
+	cmd := u.codeagent(append(args, "--model", "test", "run it")...)
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	return golden.Start(t, cmd, 100, 40), srv
+}
+
+// TestHeldOnTheScreen: the command waits, the person answers each question by
+// itself, and the very same command goes on; the model is told.
+func TestHeldOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		term, srv := heldOnScreen(t, u)
+		term.WaitFor("wants to write " + u.home + "/a · the command waits")
+		term.WaitFor("waits for your answer")
+		term.WaitFor("it is a no in 4:5")
+		term.Write("\x191") // Ctrl+Y, once
+		term.WaitFor("wants to write " + u.home + "/b · the command waits")
+		term.WaitFor("granted while it ran: write ~/a")
+		term.Resize(60, 30)
+		term.Write("\x19n")
+		term.WaitFor("no, because:")
+		term.Write("one will do\r")
+		term.WaitFor("That was it.")
+		term.WaitFor("not granted while it ran: write ~/b")
+		if data, err := os.ReadFile(u.home + "/a"); err != nil || string(data) != "x\n" {
+			t.Errorf("a holds %q, %v", data, err)
+		}
+		if _, err := os.Lstat(u.home + "/b"); err == nil {
+			t.Error("b was written after a no")
+		}
+		requests := srv.Requests()
+		messages := requests[len(requests)-1].Messages
+		told := messages[len(messages)-1].Text
+		for _, want := range []string{"exit status 0", "wrote a\n", "no b\n", "the user opened for it: " + u.home + "/a.", "did not open: " + u.home + "/b (the user said no: one will do)"} {
+			if !strings.Contains(told, want) {
+				t.Errorf("the model is not told %q:\n%s", want, told)
+			}
+		}
+	})
+}
+
+// TestEscWhileACallWaits: the question goes, the command with it, and nothing was
+// written.
+func TestEscWhileACallWaits(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		term, _ := heldOnScreen(t, u)
+		term.WaitFor("the command waits")
+		term.Write("\x19") // armed, and
+		term.WaitFor("Tab adds a note")
+		term.Write("\x1b") // disarmed, in case the time had armed it
+		term.WaitFor("Ctrl+Y to answer")
+		term.Write("\x1b")
+		term.WaitFor("Interrupted.")
+		term.WaitGone("the command waits")
+		term.WaitFor("no answer: interrupted by the user")
+		for _, name := range []string{"a", "b"} {
+			if _, err := os.Lstat(filepath.Join(u.home, name)); err == nil {
+				t.Errorf("%s was written", name)
+			}
+		}
+	})
+}
+
+// TestNotHeld: by the setting a refused call fails at once, as it does without a
+// screen.
+func TestNotHeld(t *testing.T) {
+	u := newUser(t, "self", -1)
+	term, srv := heldOnScreen(t, u, "-c", "sandbox.hold=false")
+	term.WaitFor("That was it.")
+	requests := srv.Requests()
+	messages := requests[len(requests)-1].Messages
+	if told := messages[len(messages)-1].Text; !strings.Contains(told, "no a\n") || !strings.Contains(told, "no b\n") || strings.Contains(told, "[approval]") {
+		t.Errorf("the model is told %q", told)
+	}
+	if strings.Contains(term.Raw(), "the command waits") {
+		t.Error("a question was put")
+	}
+}
+
+// TestLearnAsksOnATerminal: only yes runs the command, and what it needs is
+// printed after its own output.
+func TestLearnAsksOnATerminal(t *testing.T) {
+	for answer, runs := range map[string]bool{"y\n": true, "yes\n": true, "\n": false, "no\n": false, "yesterday\n": false, "\x04": false} {
+		u := newUser(t, "self", -1)
+		term := golden.Start(t, u.codeagent("sandbox", "--learn", "--", "sh", "-c", "read line; echo got $line; echo x > $HOME/one"), 100, 30)
+		term.WaitFor("counts as running outside the sandbox")
+		term.WaitFor("Run it? [y/N]")
+		term.Write(answer)
+		if runs {
+			// What was typed after the answer is the command's.
+			term.Write("mine\n")
+		}
+		err := term.WaitExit()
+		_, missing := os.Lstat(u.home + "/one")
+		if runs != (err == nil) || runs != (missing == nil) {
+			t.Errorf("%q: ended with %v, written: %v\n%s", answer, err, missing == nil, term.Screen())
+		}
+		for _, want := range []string{"got mine", "add_files", "~/one"} {
+			if runs && !strings.Contains(term.Raw(), want) {
+				t.Errorf("%q: no %q in\n%s", answer, want, term.Raw())
+			}
+		}
+	}
+}
