@@ -147,6 +147,7 @@ func (b *Backend) tryNamespaces() error {
 		return b.plain
 	}
 	text, _ := os.ReadFile("/etc/resolv.conf") // without it libraries have their defaults
+	hosts, _ := os.ReadFile("/etc/hosts")
 	conf := parseResolvConf(string(text))
 	s, err := newSession(b.helper.fd, asRoot(), conf.servers)
 	if err != nil {
@@ -164,7 +165,7 @@ func (b *Backend) tryNamespaces() error {
 		s.close()
 		return err
 	}
-	b.brokers.net, b.session.door = newSessionNetwork(s.door, newResolver(conf, b.lookup)), nil
+	b.brokers.net, b.session.door = newSessionNetwork(s.door, newResolver(conf, newHostNames(string(hosts)), b.lookup)), nil
 	b.probed = f
 	b.probed.Namespaces, b.probed.HostNet = true, s.hostNet
 	return nil

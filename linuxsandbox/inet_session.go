@@ -18,11 +18,12 @@ type sessionNetwork struct {
 	resolvers map[netip.Addr]bool
 	resolver  *resolver
 	files     []*os.File
+	relay     *relay
 }
 
 // newSessionNetwork takes the sockets over and serves them until it is closed.
 func newSessionNetwork(door []doorSocket, r *resolver) *sessionNetwork {
-	s := &sessionNetwork{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, resolvers: map[netip.Addr]bool{}, resolver: r}
+	s := &sessionNetwork{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, resolvers: map[netip.Addr]bool{}, resolver: r, relay: newRelay()}
 	if fd, err := newDiagSocket(); err == nil {
 		s.host.fd = fd
 	}
@@ -30,6 +31,8 @@ func newSessionNetwork(door []doorSocket, r *resolver) *sessionNetwork {
 		switch d.kind {
 		case doorDiag:
 			s.inside.fd = d.fd
+		case doorRelay, doorLate:
+			s.relay.serve(d.fd, d.kind == doorLate)
 		case doorDatagrams, doorStreams:
 			if at, ok := localAddress(d.fd); ok {
 				s.resolvers[at.Addr()] = true
@@ -52,9 +55,19 @@ func (s *sessionNetwork) close() {
 	}
 	s.inside.close()
 	s.host.close()
+	s.relay.close()
 	for _, f := range s.files {
 		f.Close()
 	}
+}
+
+// serves reports whether a stream to a loopback address is taken in the session.
+func (s *sessionNetwork) serves(to netip.AddrPort) bool {
+	if !to.Addr().IsLoopback() {
+		return false
+	}
+	inside, ok := s.inside.takes(unix.IPPROTO_TCP, to)
+	return inside || !ok
 }
 
 // meantForHost reports whether the loopback address at is served by the host and
@@ -75,6 +88,7 @@ func (s *sessionNetwork) meantForHost(protocol int, at netip.AddrPort) bool {
 func (s *sessionNetwork) forget(b *broker) {
 	if s != nil {
 		s.resolver.forget(b)
+		s.relay.end(b)
 	}
 }
 

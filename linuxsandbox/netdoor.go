@@ -27,7 +27,13 @@ const (
 	// doorDatagrams and doorStreams stand where the machine's name servers do.
 	doorDatagrams doorKind = 'u'
 	doorStreams   doorKind = 't'
+	// doorRelay and doorLate are where streams to allowed hosts go (relay.go).
+	doorRelay doorKind = 'r'
+	doorLate  doorKind = 'l'
 )
+
+// relayAddresses are out of the way of what commands serve.
+var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), netip.IPv6Loopback()}
 
 type doorSocket struct {
 	kind doorKind
@@ -58,6 +64,13 @@ func openDoor(resolvers []string) ([]doorSocket, error) {
 		}{{doorDatagrams, unix.SOCK_DGRAM}, {doorStreams, unix.SOCK_STREAM}} {
 			if fd, err := openAt(d.how, netip.AddrPortFrom(addr, resolverPort)); err == nil {
 				door = append(door, doorSocket{d.kind, fd})
+			}
+		}
+	}
+	for _, addr := range relayAddresses {
+		for i, kind := range []doorKind{doorRelay, doorLate} {
+			if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, uint16(1+i))); err == nil {
+				door = append(door, doorSocket{kind, fd})
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 //
 //	the loopback   what the session serves there; else, where the host serves it, refused
 //	a name server  codeagent's own, which stands at its address (resolver.go)
-//	elsewhere      refused, as in a machine without a network
+//	elsewhere      where the policy allows it, carried there (relay.go);
+//	               else refused, as in a machine without a network
 
 // inetSocket is what the broker knows of a socket of the session's network.
 type inetSocket struct {
@@ -49,7 +50,7 @@ func (b *broker) inetCall(n *notification, s inetSocket, addr []byte) reply {
 	if n.nr == unix.SYS_BIND {
 		errno := addressCall(unix.SYS_BIND, s.fd, addr)
 		if ok && errno == unix.EADDRNOTAVAIL && hostHas(to.Addr()) {
-			return b.refuseInet(n, to, errno)
+			return b.refuseInet(n, s, to, errno)
 		}
 		return failed(errno)
 	}
@@ -57,15 +58,18 @@ func (b *broker) inetCall(n *notification, s inetSocket, addr []byte) reply {
 	case !ok || !s.unused():
 	case b.toResolver(to):
 		b.session.net.resolver.expect(b, n, s, to)
+	case s.protocol == unix.IPPROTO_TCP && b.mayReach(to) && !b.session.net.serves(to):
+		return b.relayTo(n, s, to)
 	case to.Addr().IsLoopback():
 		if b.session.net.meantForHost(s.protocol, to) {
-			return b.refuseInet(n, to, unix.ECONNREFUSED)
+			return b.refuseInet(n, s, to, unix.ECONNREFUSED)
 		}
 	default:
 		// The kernel's own answer: it depends on what the socket is bound to.
 		errno := addressCall(unix.SYS_CONNECT, s.fd, addr)
-		if noWay(errno) {
-			return b.refuseInet(n, to, errno)
+		// A datagram socket is connected to learn of routes, too.
+		if noWay(errno) && !b.mayReach(to) {
+			return b.refuseInet(n, s, to, errno)
 		}
 		return failed(errno)
 	}
@@ -82,15 +86,29 @@ func noWay(errno unix.Errno) bool {
 	return errno == unix.ENETUNREACH || errno == unix.EHOSTUNREACH || errno == unix.EADDRNOTAVAIL
 }
 
-// refuseInet writes down who was to be reached, and answers errno.
-func (b *broker) refuseInet(n *notification, to netip.AddrPort, errno unix.Errno) reply {
-	d := &sandbox.Denial{Kind: sandbox.KindNetwork, Target: targetOf(to)}
-	return b.refuse(n, refusal{denial: d, call: socketCallName(n), errno: errno})
+// refuseInet writes down who was to be reached, and answers errno. Only streams
+// can be granted: nobody is asked about the rest.
+func (b *broker) refuseInet(n *notification, s inetSocket, to netip.AddrPort, errno unix.Errno) reply {
+	d := b.unreached(to)
+	if s.protocol != unix.IPPROTO_TCP || n.nr != unix.SYS_CONNECT {
+		d.Operation, d.Errno = socketCallName(n), unix.ErrnoName(errno)
+		b.record(n, d)
+		return failed(errno)
+	}
+	return b.refuse(n, refusal{denial: &d, call: socketCallName(n), errno: errno, requested: d.Requested})
 }
 
-// targetOf is an address as denials name it; without a port it is bare.
-func targetOf(to netip.AddrPort) string {
-	return sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}.String()
+// unreached is the denial of an address. It is called by the name that it was
+// looked up by last; without a port it is bare.
+func (b *broker) unreached(to netip.AddrPort) sandbox.Denial {
+	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
+	if name := b.session.net.resolver.names.last(to.Addr()); name != "" {
+		d.Requested = h.String()
+		h.Host = name
+		d.Target = h.String()
+	}
+	return d
 }
 
 // hostHas reports whether an address is one of the host's.

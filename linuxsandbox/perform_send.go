@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"codeagent/sandbox"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +35,8 @@ func (b *broker) sendCall(n *notification) reply {
 	if !ok || s.protocol == unix.IPPROTO_TCP && sendFlags(n)&unix.MSG_FASTOPEN == 0 {
 		return goOn
 	}
-	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: sendCallName(n), Target: targetOf(to)}
+	d := b.unreached(to)
+	d.Operation = sendCallName(n)
 	switch {
 	case b.toResolver(to):
 		b.session.net.resolver.expect(b, n, s, to)

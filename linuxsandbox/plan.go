@@ -24,10 +24,13 @@ func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error
 	if err := planLandlock(f); err != nil {
 		return nil, nil, err
 	}
-	for _, check := range []func(sandbox.Policy) error{checkMode, checkNetwork, checkRoots} {
+	for _, check := range []func(sandbox.Policy) error{checkMode, checkRoots} {
 		if err := check(p); err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := checkNetwork(p, f); err != nil {
+		return nil, nil, err
 	}
 	if err := checkSockets(p, f); err != nil {
 		return nil, nil, err
@@ -58,18 +61,22 @@ func checkMode(p sandbox.Policy) error {
 	return p.Validate()
 }
 
-// checkNetwork refuses what would need a proxy or a broker. Saying no is the
-// honest answer: a command that was granted a host must not fail in silence.
-func checkNetwork(p sandbox.Policy) error {
-	if p.Network.Mode == sandbox.NetworkAllow && len(p.Network.Hosts) > 0 {
-		var names []string
-		for _, h := range p.Network.Hosts {
-			names = append(names, h.String())
-		}
-		return fmt.Errorf("single hosts cannot be opened inside this sandbox: it has no network or all of it; "+
-			"what needs %s can only run outside the sandbox", strings.Join(names, ", "))
+// checkNetwork refuses single hosts where no broker could connect to them. Saying
+// no is the honest answer: a command that was granted a host must not fail in silence.
+func checkNetwork(p sandbox.Policy, f facts) error {
+	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
+		return nil
 	}
-	return nil
+	var names []string
+	for _, h := range p.Network.Hosts {
+		names = append(names, h.String())
+	}
+	why := networkLayer(p, f).Reason
+	if f.HostNet != 0 {
+		why = cmp.Or(f.NoSockets, notifyLayer(f).Reason)
+	}
+	return fmt.Errorf("single hosts cannot be opened inside this sandbox (%s): it has no network or all of it; "+
+		"what needs %s can only run outside the sandbox", why, strings.Join(names, ", "))
 }
 
 // checkSockets refuses granted sockets where no broker could connect to them.

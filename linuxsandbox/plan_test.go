@@ -55,6 +55,7 @@ func TestPlan(t *testing.T) {
 		{"write root /proc/sys", write("/proc/sys"), facts{LandlockABI: 7}, nil, "/proc/sys"},
 		{"write root /sys", write("/sys"), facts{LandlockABI: 7}, nil, "/sys"},
 		{"write root /dev", write("/dev"), facts{LandlockABI: 7}, nil, "/dev"},
+		{"hosts, and sockets that cannot be taken", hosts, facts{LandlockABI: 7, Namespaces: true, HostNet: 1, Broker: true, NoSockets: "no reason"}, nil, "(no reason)"},
 		{"a neighbour in name only", write("/process"), facts{LandlockABI: 7}, nil, ""},
 		{"relative", write("w"), facts{LandlockABI: 7}, nil, "absolute"},
 		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, facts{LandlockABI: 7}, nil, "/w/secret"},
@@ -96,7 +97,13 @@ func TestNetworkLayer(t *testing.T) {
 	full.Network.Mode = sandbox.NetworkFull
 	nobody := sandbox.ReadOnly()
 	nobody.Network.Mode = sandbox.NetworkAllow
+	hosts := nobody
+	hosts.Network.Hosts = []sandbox.HostPort{{Host: "example.com", Port: 443}}
 	with := facts{LandlockABI: 7, Namespaces: true, HostNet: 1}
+	could := facts{LandlockABI: 7, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}
+	if _, _, err := plan(hosts, could); err != nil {
+		t.Error(err)
+	}
 	without := facts{LandlockABI: 7, NamespacesWhy: "forbidden here"}
 	for _, row := range []struct {
 		name    string
@@ -108,6 +115,7 @@ func TestNetworkLayer(t *testing.T) {
 	}{
 		{"denied", sandbox.ReadOnly(), with, true, "no way out", 1},
 		{"an empty list of hosts", nobody, with, true, "no way out", 1},
+		{"hosts", hosts, with, true, "no way out", 1},
 		{"full", full, with, false, "grants", 0},
 		{"no namespaces", sandbox.ReadOnly(), without, false, "forbidden here", 0},
 	} {

@@ -15,6 +15,8 @@ type refusal struct {
 	also  *sandbox.Denial
 	call  string
 	errno unix.Errno
+	// requested is what the call names, where it is no file and called otherwise.
+	requested string
 	// pins are what the call is about. They are open only until refuse returns.
 	pins []pin
 }
@@ -53,6 +55,9 @@ func (b *broker) refuse(n *notification, r refusal) reply {
 
 // asked is how the call names target, where it does so otherwise.
 func (r *refusal) asked(target string) string {
+	if r.requested != "" {
+		return r.requested
+	}
 	for _, p := range r.pins {
 		if p.path == target && p.asked != target {
 			return p.asked

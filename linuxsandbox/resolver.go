@@ -37,6 +37,8 @@ type resolver struct {
 	conf   resolvConf
 	lookup LookupFunc
 	names  *hostNames
+	// ours reports addresses that no name may stand for.
+	ours func(netip.Addr) bool
 	// turns has a place for each question that is being looked up outside.
 	turns chan struct{}
 
@@ -68,8 +70,8 @@ const (
 	outsideTime = 10 * time.Second
 )
 
-func newResolver(conf resolvConf, lookup LookupFunc) *resolver {
-	return &resolver{conf: conf, lookup: lookup, names: newHostNames(), turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
+func newResolver(conf resolvConf, names *hostNames, lookup LookupFunc) *resolver {
+	return &resolver{conf: conf, lookup: lookup, names: names, ours: ofThisMachine, turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
 }
 
 // expect notes that questions from the socket are the caller's of n. It gets its
@@ -138,7 +140,7 @@ func (b *broker) lookUp(n *notification, q dnsQuestion, reply func([]byte)) {
 
 // mayLookUp reports whether the policy names a host.
 func (b *broker) mayLookUp(name string) bool {
-	return slices.ContainsFunc(b.policy.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+	return b.policy.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(b.policy.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
 }
 
 // outside looks a name up on the host. Addresses of the machine itself are left
@@ -153,7 +155,7 @@ func (r *resolver) outside(q dnsQuestion, reply func([]byte)) {
 	ctx, cancel := context.WithTimeout(context.Background(), outsideTime)
 	defer cancel()
 	addrs, err := r.lookup(ctx, q.wants(), q.name)
-	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return notOfAName(a) || a.Is4() != (q.wants() == "ip4") })
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return r.ours(a) || a.Is4() != (q.wants() == "ip4") })
 	if err != nil && ctx.Err() != nil {
 		reply(q.answer(dnsmessage.RCodeServerFailure, nil))
 		return
@@ -164,43 +166,10 @@ func (r *resolver) outside(q dnsQuestion, reply func([]byte)) {
 	reply(q.answer(dnsmessage.RCodeSuccess, addrs))
 }
 
-// notOfAName reports addresses that no lookup leads to.
-func notOfAName(a netip.Addr) bool {
+// ofThisMachine reports addresses that stand for the machine itself, or for
+// whoever is on the same wire.
+func ofThisMachine(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
-}
-
-// hostNames are the names that addresses were looked up by, in one session.
-type hostNames struct {
-	mu   sync.Mutex
-	list map[netip.Addr][]string // the last one last
-}
-
-// maxHostNames bounds the addresses, maxNamesEach the names of one.
-const (
-	maxHostNames = 4096
-	maxNamesEach = 16
-)
-
-func newHostNames() *hostNames { return &hostNames{list: map[netip.Addr][]string{}} }
-
-func (h *hostNames) add(addr netip.Addr, name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.list) >= maxHostNames && h.list[addr] == nil {
-		clear(h.list)
-	}
-	names := slices.DeleteFunc(slices.Clone(h.list[addr]), func(s string) bool { return s == name })
-	if len(names) >= maxNamesEach {
-		names = names[1:]
-	}
-	h.list[addr] = append(names, name)
-}
-
-// of are the names of an address, the last one last.
-func (h *hostNames) of(addr netip.Addr) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.list[addr])
 }
 
 // serveDatagrams answers what comes in by a socket until it is closed.

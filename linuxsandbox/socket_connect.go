@@ -117,7 +117,7 @@ func (b *broker) finish(c *connecting) {
 		_ = c.n.answer(b.listener, failed(unix.EPERM))
 		return
 	}
-	c.limit()
+	c.until = sendLimit(c.sock)
 	for {
 		ended, ready := b.waitFor(c)
 		if ended || !c.n.valid(b.listener) {
@@ -146,12 +146,14 @@ func (b *broker) finish(c *connecting) {
 	}
 }
 
-// limit takes up the socket's time limit for sending, which connect keeps too.
-func (c *connecting) limit() {
-	tv, err := unix.GetsockoptTimeval(c.sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
-	if err == nil && tv.Nano() > 0 {
-		c.until = time.Now().Add(time.Duration(tv.Nano()))
+// sendLimit is when the socket's time limit for sending ends, which connect keeps
+// too; zero where it has none.
+func sendLimit(sock int) time.Time {
+	tv, err := unix.GetsockoptTimeval(sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil || tv.Nano() <= 0 {
+		return time.Time{}
 	}
+	return time.Now().Add(time.Duration(tv.Nano()))
 }
 
 // waitFor blocks for a moment, less when the connection is ready before. A full

@@ -30,6 +30,12 @@ func (b *broker) socketName(n *notification) reply {
 	if err != nil {
 		return goOn
 	}
+	if n.nr == unix.SYS_GETPEERNAME && b.session.net != nil {
+		if to, ok := b.session.net.relay.peerOf(cookie); ok {
+			domain, _ := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
+			return failed(b.writeAddress(n, socketAddress(to, domain)))
+		}
+	}
 	address := unix.Getsockname
 	if n.nr == unix.SYS_GETPEERNAME {
 		// The other end's cookie is not known.

@@ -189,7 +189,7 @@ func network(p sandbox.Policy, e sandbox.Enforcement) string {
 		for _, h := range p.Network.Hosts {
 			hosts = append(hosts, h.String())
 		}
-		line = fmt.Sprintf("- Network: only %s.\n", list(hosts))
+		line = fmt.Sprintf("- Network: only %s, over TCP.\n", list(hosts))
 	}
 	if p.Network.Mode != sandbox.NetworkFull && slices.Contains(e.Active(), "netns") {
 		line += "- Localhost is the session's own: a command reaches the servers that it starts, or that another running command did, and none of the user's.\n"

@@ -4,6 +4,7 @@ import (
 	"crypto/sha512"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,7 +59,7 @@ func prepareLinux() func() (*linuxsandbox.Backend, error) {
 	}
 	ready := make(chan made, 1)
 	go func() { // ends by itself; what nobody takes is closed by the exit
-		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Hash: sha512.New})
+		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Hash: sha512.New, Lookup: net.DefaultResolver.LookupNetIP})
 		ready <- made{backend, err}
 	}()
 	return func() (*linuxsandbox.Backend, error) {

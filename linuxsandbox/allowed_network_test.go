@@ -1,0 +1,122 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// serveHost serves a page on the host, and says where.
+func serveHost(t *testing.T, at string) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			fmt.Fprintf(w, "the host's page, %d bytes came\n", len(body))
+		}
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Close() })
+	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// allowing is a policy that opens these hosts.
+func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
+	t.Helper()
+	p = p.Clone()
+	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow}
+	for _, h := range hosts {
+		host, err := sandbox.ParseHostPort(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Network.Hosts = append(p.Network.Hosts, host)
+	}
+	return p
+}
+
+// namesOf makes names stand for addresses of the loopback, which outside of tests
+// no name may.
+func (th *theatre) namesOf(names map[string]netip.Addr) {
+	r := th.b.brokers.net.resolver
+	r.ours = func(netip.Addr) bool { return false }
+	r.lookup = func(_ context.Context, network, host string) ([]netip.Addr, error) {
+		addr, ok := names[host]
+		if !ok || addr.Is4() != (network == "ip4") {
+			return nil, &net.DNSError{Name: host, IsNotFound: true}
+		}
+		return []netip.Addr{addr}, nil
+	}
+}
+
+// fetching are programs that get a page; they fail where they do not get it.
+var fetching = []struct{ program, script string }{
+	{"curl", `curl -sS -m 20 $URL`},
+	{"curl", `head -c 3000000 /dev/zero > big; curl -sS -m 20 --data-binary @big $URL`},
+	{"wget", `wget -q -T 20 -O- $URL`},
+	{"python3", `python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ["URL"], timeout=20).read().decode())'`},
+	{"python3", `python3 -c 'import asyncio, os, urllib.parse
+async def get():
+    u = urllib.parse.urlparse(os.environ["URL"]); r, w = await asyncio.open_connection(u.hostname, u.port); w.write(b"GET / HTTP/1.0\r\n\r\n"); print((await r.read()).decode())
+asyncio.run(get())'`},
+	{"node", `node -e 'fetch(process.env.URL).then(async r => console.log(await r.text())).catch(e => { console.log(e); process.exit(3) })'`},
+	{"bash", `bash -ec 'hp=${URL#http://}; exec 3<>/dev/tcp/${hp%:*}/${hp##*:}; printf "GET / HTTP/1.0\r\n\r\n" >&3; cat <&3'`},
+	{"perl", `perl -MIO::Socket::INET -e '$u = substr($ENV{URL}, 7); $s = IO::Socket::INET->new($u) or die $@; print $s "GET / HTTP/1.0\r\n\r\n"; print <$s>'`},
+}
+
+// TestAllowedHosts: what the policy names is reached by ordinary programs, under
+// the name and the address; another port is not, and neither is another name.
+func TestAllowedHosts(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
+	th.namesOf(map[string]netip.Addr{"name.example": open.Addr(), "other.example": open.Addr()})
+	base := th.policy
+	for _, row := range fetching {
+		t.Run(row.program, func(t *testing.T) {
+			if _, err := lookIn(jobPath, row.program); err != nil {
+				missing(t, row.program)
+			}
+			for _, h := range []struct{ allowed, asked, refused string }{
+				{"name.example:%[1]d", "name.example:%[1]d", ""},
+				{"127.77.0.1:%[1]d", "127.77.0.1:%[1]d", ""},
+				{"name.example:%[1]d", "name.example:%[2]d", "connect name.example:%[2]d ECONNREFUSED"},
+				{"name.example:%[1]d", "other.example:%[1]d", "lookup other.example "},
+				{"127.77.0.1:%[1]d", "127.77.0.1:%[2]d", "connect %[3]s:%[2]d ECONNREFUSED"},
+			} {
+				f := func(s string) string {
+					last := th.b.brokers.net.resolver.names.last(open.Addr())
+					if last == "" {
+						last = "127.77.0.1"
+					}
+					return strings.Split(fmt.Sprintf(s+"\x00%[1]d%[2]d%[3]s", open.Port(), shut.Port(), last), "\x00")[0]
+				}
+				th.policy = allowing(t, base, f(h.allowed))
+				out, denials := th.shell(t, "export URL=http://"+f(h.asked)+"; ("+row.script+") && echo passed || echo failed")
+				got := targetsOf(denials)
+				if h.refused == "" {
+					if !strings.Contains(out, "the host's page") || !strings.HasSuffix(out, "passed\n") || len(got) > 0 {
+						t.Errorf("%s allowed: %q, refused %q", f(h.asked), out, got)
+					}
+					continue
+				}
+				if strings.Contains(out, "the host's page") || !strings.HasSuffix(out, "failed\n") || !slices.Contains(got, f(h.refused)) {
+					t.Errorf("%s is not allowed: %q, refused %q, want %q", f(h.asked), out, got, f(h.refused))
+				}
+			}
+		})
+	}
+}

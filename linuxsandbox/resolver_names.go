@@ -1,0 +1,79 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// hostNames are the names by which a session knows addresses: those that were
+// looked up, and those of hosts(5), for which no library asks anybody.
+type hostNames struct {
+	file map[netip.Addr][]string
+	mu   sync.Mutex
+	list map[netip.Addr][]string // the last one last; guarded by mu
+}
+
+// maxHostNames bounds the addresses, maxNamesEach the names of one.
+const (
+	maxHostNames = 4096
+	maxNamesEach = 16
+)
+
+// newHostNames takes the text of hosts(5). This machine has its name without it.
+func newHostNames(file string) *hostNames {
+	h := &hostNames{file: map[netip.Addr][]string{}, list: map[netip.Addr][]string{}}
+	for line := range strings.Lines(file + "\n127.0.0.1 localhost\n::1 localhost\n") {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		addr, err := netip.ParseAddr(fields[0])
+		if err != nil {
+			continue
+		}
+		for _, name := range fields[1:] {
+			if p, err := sandbox.ParseHostPort(name); err == nil {
+				h.file[addr.Unmap()] = append(h.file[addr.Unmap()], p.Host)
+			}
+		}
+	}
+	return h
+}
+
+// add takes up what a name was found to be.
+func (h *hostNames) add(addr netip.Addr, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.list) >= maxHostNames && h.list[addr] == nil {
+		clear(h.list)
+	}
+	names := slices.DeleteFunc(slices.Clone(h.list[addr]), func(s string) bool { return s == name })
+	if len(names) >= maxNamesEach {
+		names = names[1:]
+	}
+	h.list[addr] = append(names, name)
+}
+
+// all are the names of an address.
+func (h *hostNames) all(addr netip.Addr) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Concat(h.list[addr], h.file[addr])
+}
+
+// last is the name by which an address was looked up last, or "".
+func (h *hostNames) last(addr netip.Addr) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if names := h.list[addr]; len(names) > 0 {
+		return names[len(names)-1]
+	}
+	return ""
+}
