@@ -61,6 +61,11 @@ func until(p place, change func(p place) error, won func(p place) bool) error {
 	}
 }
 
+// openOnly opens path and closes it again.
+func openOnly(path string, flags int) error {
+	return withFD(path, flags, func(int) error { return nil })
+}
+
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -80,6 +85,22 @@ func raceEscapes() []attempt {
 		race("rename", "", func(p place) error { return unix.Rename(p.in+"/d/file", p.in+"/d/moved") }, gone),
 		race("mkdir", "", func(p place) error { return unix.Mkdir(p.in+"/d/made", 0o755) },
 			func(p place) bool { return there(p.out + "/dir/made") }),
+		race("rename onto", "", func(p place) error {
+			_ = os.WriteFile(p.in+"/planted", []byte("changed"), 0o644)
+			return unix.Rename(p.in+"/planted", p.in+"/d/file")
+		}, func(p place) bool { data, _ := os.ReadFile(p.out + "/dir/file"); return string(data) == "changed" }),
+		race("exchange", "", func(p place) error {
+			_ = os.WriteFile(p.in+"/planted", []byte("changed"), 0o644)
+			return unix.Renameat2(unix.AT_FDCWD, p.in+"/planted", unix.AT_FDCWD, p.in+"/d/file", unix.RENAME_EXCHANGE)
+		}, func(p place) bool { data, _ := os.ReadFile(p.out + "/dir/file"); return string(data) == "changed" }),
+		race("create by an open to read", "", func(p place) error { return openOnly(p.in+"/d/new", unix.O_RDONLY|unix.O_CREAT) },
+			func(p place) bool { return there(p.out + "/dir/new") }),
+		race("empty by an open to read", "", func(p place) error { return openOnly(p.in+"/d/file", unix.O_RDONLY|unix.O_TRUNC) },
+			func(p place) bool { info, err := os.Stat(p.out + "/dir/file"); return err == nil && info.Size() == 0 }),
+		race("symlink", "", func(p place) error { return unix.Symlink("x", p.in+"/d/linked") },
+			func(p place) bool { return there(p.out + "/dir/linked") }),
+		race("mkfifo", "", func(p place) error { return unix.Mkfifo(p.in+"/d/pipe", 0o644) },
+			func(p place) bool { return there(p.out + "/dir/pipe") }),
 		race("link", "", func(p place) error { return unix.Link(p.in+"/mine", p.in+"/d/linked") },
 			func(p place) bool { return there(p.out + "/dir/linked") }),
 		race("chmod", "metadata", func(p place) error { return unix.Chmod(p.in+"/d/file", 0o777) },
