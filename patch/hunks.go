@@ -261,11 +261,41 @@ func (p *placer) indents(s spot) func(string) string {
 	}
 	return func(l string) string {
 		theirs := indentOf(l)
-		if ours, ok := table[theirs]; ok && l != "" {
+		if ours, ok := inOurs(table, theirs); ok && l != "" {
 			return ours + l[len(theirs):]
 		}
 		return l
 	}
+}
+
+// inOurs finds what an indentation of the patch is in the file, by the table of
+// those that are known. One that is deeper than a known one by as much as two
+// known ones differ is deeper by what those differ in the file.
+func inOurs(table map[string]string, theirs string) (string, bool) {
+	if ours, ok := table[theirs]; ok {
+		return ours, true
+	}
+	base, found := "", false
+	for known := range table {
+		if strings.HasPrefix(theirs, known) && len(known) >= len(base) {
+			base, found = known, true
+		}
+	}
+	if !found {
+		return "", false
+	}
+	more, step, any := theirs[len(base):], "", false
+	for known, ours := range table {
+		deeper, ok := table[known+more]
+		if !ok || !strings.HasPrefix(deeper, ours) {
+			continue
+		}
+		if any && deeper[len(ours):] != step {
+			return "", false
+		}
+		step, any = deeper[len(ours):], true
+	}
+	return table[base] + step, any
 }
 
 func indentOf(s string) string { return s[:len(s)-len(strings.TrimLeft(s, " \t"))] }
