@@ -90,6 +90,12 @@ func TestLinesAreGoldenAndFitTheSchema(t *testing.T) {
 	}
 }
 
+// TestNothingToListIsAnEmptyList, never null: a machine without weaknesses.
+func TestNothingToListIsAnEmptyList(t *testing.T) {
+	stdout, _ := play(Options{JSON: true}, []event.Event{event.SessionStarted{}})
+	validate(t, strings.TrimSpace(stdout))
+}
+
 // TestPlainJSONHasNothingOfOurs: --experimental-json is what other readers know.
 func TestPlainJSONHasNothingOfOurs(t *testing.T) {
 	stdout, _ := play(Options{JSON: true, Plain: true}, aRun())

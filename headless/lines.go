@@ -146,7 +146,7 @@ func (l *lines) lines(e event.Event) []line {
 	switch e := e.(type) {
 	case event.SessionStarted:
 		return []line{{Type: "thread.started", ThreadID: e.ID, Model: e.Model, Folder: e.Folder,
-			Sandbox: &sandboxFacts{e.Enforcement, e.Policy, e.Approval}}}
+			Sandbox: factsOf(e)}}
 	case event.TurnStarted:
 		return []line{{Type: "turn.started"}}
 	case event.MessageFinished:
@@ -176,6 +176,18 @@ func (l *lines) lines(e event.Event) []line {
 		// Deltas are not repeated: items carry the whole.
 	}
 	return nil
+}
+
+// factsOf has lists where there is nothing to list, and never null.
+func factsOf(e event.SessionStarted) *sandboxFacts {
+	f := &sandboxFacts{e.Enforcement, e.Policy, e.Approval}
+	if f.Layers == nil {
+		f.Layers = []sandbox.Layer{}
+	}
+	if f.Weaknesses == nil {
+		f.Weaknesses = []sandbox.Weakness{}
+	}
+	return f
 }
 
 func (l *lines) id() string {

@@ -19,6 +19,7 @@ import (
 	"codeagent/linuxsandbox"
 	sessions "codeagent/session"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -189,12 +190,22 @@ func scriptLast(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("no session is kept")
 }
 
-// scriptLines checks that FILE is JSON, one object a line: lines FILE.
+// scriptLines checks that each line of FILE fits the schema: lines FILE.
 func scriptLines(ts *testscript.TestScript, neg bool, args []string) {
+	raw, err := os.ReadFile("../../headless/schema/lines.json")
+	ts.Check(err)
+	var schema jsonschema.Schema
+	ts.Check(json.Unmarshal(raw, &schema))
+	fits, err := schema.Resolve(nil)
+	ts.Check(err)
 	for i, line := range bytes.Split(bytes.TrimSpace([]byte(ts.ReadFile(args[0]))), []byte("\n")) {
 		var v map[string]any
-		if err := json.Unmarshal(line, &v); err != nil {
-			ts.Fatalf("line %d is not a JSON object: %v: %s", i+1, err, line)
+		err := json.Unmarshal(line, &v)
+		if err == nil {
+			err = fits.Validate(v)
+		}
+		if err != nil {
+			ts.Fatalf("line %d is not what the schema says: %v: %s", i+1, err, line)
 		}
 	}
 }

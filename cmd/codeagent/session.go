@@ -107,7 +107,7 @@ func (ses *session) join(screen face) {
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
-		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.cfg.Sandbox.Hold, MaxRequests: ses.options.maxRequests,
+		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.notHeld() == "", MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
