@@ -23,6 +23,8 @@ var systemJobs = []job{
 	{name: "zip and xz", needs: "gzip xz", script: `seq 1 999 > f; gzip -k f; xz -k f; gzip -dc f.gz | cmp - f; xz -dc f.xz | cmp - f; gzip -9 < f | zcat | wc -l`, says: "999"},
 	{name: "cp -a", needs: "cp", script: `mkdir -p d/e; echo x > d/e/f; chmod 640 d/e/f; touch -d 2001-02-03 d/e/f; ln -s f d/e/l; cp -a d c; stat -c '%a %y' c/e/f; readlink c/e/l; cp --reflink=auto -r d r`, says: "640 2001-02-03"},
 	{name: "rsync", needs: "rsync", optional: true, script: `mkdir a; echo x > a/f; rsync -a a/ b/; cat b/f`, says: "x"},
+	{name: "umasks of several processes", needs: "stat", script: `umask 022; echo > a; (umask 0; echo > b; mkdir e); (umask 077; echo > c); echo > d; umask 027; (echo > f); stat -c %a a b e c d f | xargs`, says: "644 666 777 600 644 640"},
+	{name: "processors of a shell that made files", needs: "nproc seq", script: `before=$(nproc); for i in $(seq 50); do echo > f$i; done; test "$(nproc)" = "$before" && echo same`, says: "same"},
 	{name: "install and modes", needs: "install chmod", script: `echo x > f; install -D -m 755 f bin/g; umask 027; mkdir m; chmod -R u=rwX,go= bin; stat -c %a bin/g m`, says: "700\n750"},
 	{name: "flock", needs: "flock", script: `exec 9> lock; flock 9; flock -n lock true && exit 1; flock -u 9; flock -n lock echo locked`, says: "locked"},
 	{name: "fifos", needs: "mkfifo", script: `mkfifo p; (echo through > p) & cat p; wait`, says: "through"},
