@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,7 +28,8 @@ const brokerVictimArg = "-test.run=^TestBrokerVictim$"
 
 // TestBrokerVictim runs in the sandbox, and without it.
 func TestBrokerVictim(t *testing.T) {
-	switch os.Getenv(brokerVictim) {
+	what, how, _ := strings.Cut(os.Getenv(brokerVictim), " ")
+	switch what {
 	case "":
 		return
 	case "metadata":
@@ -43,6 +45,8 @@ func TestBrokerVictim(t *testing.T) {
 		raceChmod(os.Getenv("IN"), os.Getenv("TARGET"), raceTime())
 	case "many":
 		manyChmods(os.Getenv("TARGET"))
+	case "granted":
+		grantedRace(how, os.Getenv("TARGET"))
 	case "exec":
 		execWhileAsking(os.Getenv("TARGET"))
 	}

@@ -39,6 +39,9 @@ const (
 	maxNoes = 16
 	// heldMillis is the time between two looks at whether the callers still wait.
 	heldMillis = 100
+	// comesAgain is how long a question stands without a call after one of its
+	// calls gave way to a signal: mostly it is made again.
+	comesAgain = 2 * time.Second
 )
 
 // holding is what a broker has of calls that wait for a person. It is the
@@ -91,8 +94,8 @@ type question struct {
 	// shown is the file that it is about, nil for none.
 	shown  *shownFile
 	cancel context.CancelFunc
-	// left: no call waited for its answer at the last look.
-	left bool
+	// calledAway is when the last of its calls gave way to a signal, zero: none did.
+	calledAway time.Time
 }
 
 type heldAnswer struct {
@@ -169,12 +172,17 @@ func aboutFile(k sandbox.DenialKind) bool {
 }
 
 // ask puts the questions of the calls that have none, as far as there is room. A
-// call that is about another file than its question shows is refused.
+// call that is about another file than its question shows is refused, and one
+// that would need one more question than a person is to be bothered with.
 func (b *broker) ask() {
 	h := b.held
 	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
 		i := slices.IndexFunc(h.questions, func(q *question) bool { return q.key == c.key })
-		if i < 0 && len(h.questions) >= maxQuestions {
+		switch {
+		case i < 0 && h.noes >= maxNoes:
+			b.deny(c)
+			return true
+		case i < 0 && len(h.questions) >= maxQuestions:
 			return false // it waits in line
 		}
 		var shown *shownFile
@@ -191,9 +199,7 @@ func (b *broker) ask() {
 			b.deny(c)
 			return true
 		}
-		if i >= 0 {
-			h.questions[i].left = false
-		} else {
+		if i < 0 {
 			h.put(&question{key: c.key, shown: shown}, b.described(&c.n, c.denials[0]))
 		}
 		return false

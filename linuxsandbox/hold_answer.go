@@ -118,8 +118,7 @@ func (b *broker) resume(c *heldCall) {
 }
 
 // lookAtCallers lets go of the calls that nobody waits for any more, and of the
-// questions that then no call waits for. One look is skipped: a call that a
-// signal interrupted comes again.
+// questions that then no call waits for.
 func (b *broker) lookAtCallers() {
 	h := b.held
 	h.take(func(c *heldCall) bool {
@@ -127,16 +126,23 @@ func (b *broker) lookAtCallers() {
 			return true
 		}
 		errno := c.calledAway()
-		return errno != 0 && c.n.answer(b.listener, failed(errno)) == nil
+		if errno == 0 {
+			return false
+		}
+		for _, q := range h.questions {
+			if q.key == c.key {
+				q.calledAway = time.Now()
+			}
+		}
+		return c.n.answer(b.listener, failed(errno)) == nil
 	})
 	for _, q := range slices.Clone(h.questions) {
 		waits := slices.ContainsFunc(h.calls, func(c *heldCall) bool { return c.key == q.key })
-		if !waits && q.left {
+		if !waits && time.Since(q.calledAway) > comesAgain {
 			h.drop(q)
 			q.cancel()
 			q.shown.close()
 		}
-		q.left = !waits
 	}
 	b.ask() // there may be room for those in line
 }
