@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -15,3 +16,15 @@ func TestConformance(t *testing.T) {
 		return client(t, chat.Options{BaseURL: baseURL, Key: "sk-conformance", Retry: retry, IdleTimeout: idle})
 	})
 }
+
+func connect(t *testing.T, base http.RoundTripper) modeltest.Model {
+	retry := impatient(nil)
+	retry.Attempts = modeltest.Attempts
+	return client(t, chat.Options{BaseURL: "http://provider.invalid/v1", HTTP: &http.Client{Transport: base}, Retry: retry})
+}
+
+func TestRecorded(t *testing.T) { modeltest.Recorded(t, modeltest.Chat, connect) }
+
+func TestCuts(t *testing.T) { modeltest.Cuts(t, modeltest.Chat, connect) }
+
+func FuzzStream(f *testing.F) { modeltest.Fuzz(f, modeltest.Chat, connect) }

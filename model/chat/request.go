@@ -160,7 +160,7 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 	var text, thought []string
 	for _, it := range m.items[from:to] {
 		switch {
-		case it.Kind == model.Assistant && it.Text != "":
+		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
 			text = append(text, it.Text)
 		case it.Kind == model.Reasoning && it.Text != "":
 			thought = append(thought, it.Text)

@@ -82,7 +82,10 @@ func validInput(input []json.RawMessage) error {
 	v := inputRules{calls: map[string]bool{}}
 	for i, raw := range input {
 		var it inputItem
-		err := strict(raw, &it)
+		err := json.Unmarshal(raw, &it)
+		if it.Type != "reasoning" { // which is its provider's own, unchanged
+			err = strict(raw, &it)
+		}
 		if err == nil {
 			err = v.take(it)
 		}

@@ -14,6 +14,7 @@ type Wire struct {
 	// of this wire is known for.
 	Valid func(body []byte) error
 
+	name   string              // the folder of its recordings
 	text   func(string) string // the event that brings text
 	end    string              // the event that ends an answer
 	shapes func() []testcase   // cases of this wire alone
@@ -22,6 +23,7 @@ type Wire struct {
 // Chat is Chat Completions.
 var Chat = Wire{
 	Valid:  ValidChat,
+	name:   "chat",
 	text:   func(s string) string { return delta(`{"content":` + strconv.Quote(s) + `}`) },
 	end:    finish("stop"),
 	shapes: chatShapes,
@@ -30,6 +32,7 @@ var Chat = Wire{
 // Responses is the Responses API.
 var Responses = Wire{
 	Valid: ValidResponses,
+	name:  "responses",
 	text: func(s string) string {
 		return `{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":` + strconv.Quote(s) + `}`
 	},

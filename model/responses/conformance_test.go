@@ -2,6 +2,7 @@ package responses_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -25,3 +26,13 @@ func TestConformance(t *testing.T) {
 		return c
 	})
 }
+
+func connect(t *testing.T, base http.RoundTripper) modeltest.Model {
+	return client(t, responses.Options{BaseURL: "http://provider.invalid/v1", HTTP: &http.Client{Transport: base}})
+}
+
+func TestRecorded(t *testing.T) { modeltest.Recorded(t, modeltest.Responses, connect) }
+
+func TestCuts(t *testing.T) { modeltest.Cuts(t, modeltest.Responses, connect) }
+
+func FuzzStream(f *testing.F) { modeltest.Fuzz(f, modeltest.Responses, connect) }

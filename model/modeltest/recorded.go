@@ -1,0 +1,236 @@
+package modeltest
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"codeagent/model"
+)
+
+// recordings are answers in the shapes that providers document, one folder a
+// wire: NAME.sse is the stream, NAME.json what it must lead to.
+//
+//go:embed testdata
+var recordings embed.FS
+
+var update = flag.Bool("update-recorded", false, "rewrite what the recorded streams lead to")
+
+// Connect makes an adapter over a transport. It must try Attempts times and
+// take no time between attempts.
+type Connect func(t *testing.T, base http.RoundTripper) Model
+
+// canned answers the requests one after the other with bodies, the last again
+// and again, and remembers what was asked.
+type canned struct {
+	bodies []io.Reader
+	again  []byte
+
+	mu    sync.Mutex
+	asked [][]byte
+}
+
+func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
+	asked, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, asked)
+	var body io.Reader = bytes.NewReader(c.again)
+	if len(c.bodies) > 0 {
+		body, c.bodies = c.bodies[0], c.bodies[1:]
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: req}, nil
+}
+
+// broken ends after its text with err.
+type broken struct {
+	text io.Reader
+	err  error
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	n, err := b.text.Read(p)
+	if err == io.EOF {
+		err = b.err
+	}
+	return n, err
+}
+
+// streams are the recorded answers of a wire by name.
+func (w Wire) streams(t testing.TB) map[string][]byte {
+	t.Helper()
+	folder := path.Join("testdata", w.name)
+	files, err := fs.Glob(recordings, folder+"/*.sse")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings in %s: %v", folder, err)
+	}
+	all := map[string][]byte{}
+	for _, file := range files {
+		data, err := recordings.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimSuffix(path.Base(file), ".sse")] = data
+	}
+	return all
+}
+
+// Recorded plays the recorded answers, and goes on with the conversation after
+// each.
+func Recorded(t *testing.T, w Wire, connect Connect) {
+	for name, stream := range w.streams(t) {
+		t.Run(name, func(t *testing.T) {
+			c := &canned{again: stream}
+			m := connect(t, c)
+			got, err := Collect(t, m.Stream(unhung(t), question()))
+			if err != nil || got.Retries != 0 {
+				t.Fatalf("%d retries, %v", got.Retries, err)
+			}
+			checkRecorded(t, w, name, got)
+			w.goesOn(t, t.Context(), m, c, got)
+		})
+	}
+}
+
+// checkRecorded compares an answer with NAME.json.
+func checkRecorded(t *testing.T, w Wire, name string, got Answer) {
+	t.Helper()
+	data, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = append(data, '\n')
+	file := path.Join("testdata", w.name, name+".json")
+	if *update {
+		// Tests run in the folder of the adapter.
+		if err := os.WriteFile(filepath.Join("..", "modeltest", filepath.FromSlash(file)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := recordings.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(data)); d != "" {
+		t.Error(d)
+	}
+}
+
+// goesOn is accepts for a canned provider.
+func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *canned, got Answer) {
+	t.Helper()
+	next := question()
+	next.Items = Continued(next.Items, got)
+	before := len(c.asked)
+	if _, err := Collect(t, m.Stream(ctx, next)); err != nil {
+		t.Errorf("the conversation cannot go on: %v", err)
+	}
+	for _, body := range c.asked[before:] {
+		if err := w.Valid(body); err != nil {
+			t.Errorf("a strict provider refuses what follows: %v\n%.4000s", err, body)
+		}
+	}
+}
+
+// sparse is how many bytes lie between two cuts, but for the answer named
+// minimal, which is cut after each byte; a prime, so that cuts fall everywhere.
+const sparse = 53
+
+// Cuts ends recorded answers early, in good order and by a broken connection:
+// the answer is then the same, asked for once more where it was not complete.
+func Cuts(t *testing.T, w Wire, connect Connect) {
+	for name, stream := range w.streams(t) {
+		t.Run(name, func(t *testing.T) {
+			step := sparse
+			if name == "minimal" {
+				step = 1
+			}
+			whole, err := Collect(t, connect(t, &canned{again: stream}).Stream(t.Context(), question()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cuts, retried := 0, 0
+			for n := 0; n < len(stream); n += step {
+				for _, end := range []error{io.EOF, errors.New("connection reset by peer")} {
+					c := &canned{bodies: []io.Reader{&broken{bytes.NewReader(stream[:n]), end}}, again: stream}
+					m := connect(t, c)
+					got, err := Collect(t, m.Stream(t.Context(), question()))
+					cuts++
+					retried += got.Retries
+					sameAnswer(t, fmt.Sprintf("cut after %d bytes, then %v", n, end), whole, got, err)
+					if cuts%7 == 0 {
+						w.goesOn(t, t.Context(), m, c, got)
+					}
+					if t.Failed() {
+						return
+					}
+				}
+			}
+			if retried < cuts/3 { // the last events are long and may be lost
+				t.Errorf("only %d of %d cuts were noticed", retried, cuts)
+			}
+		})
+	}
+}
+
+// sameAnswer compares all but what a cut after the end of the answer may lose:
+// its usage, and what is kept beside it.
+func sameAnswer(t *testing.T, what string, want, got Answer, err error) {
+	t.Helper()
+	if err != nil || got.Retries > 1 {
+		t.Errorf("%s: %d retries, %v", what, got.Retries, err)
+		return
+	}
+	want.Usage, got.Usage, want.Retries, got.Retries = model.Usage{}, model.Usage{}, 0, 0
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s: %s", what, d)
+	}
+}
+
+// Fuzz mutates and cuts recorded answers: whatever comes of it, the law of
+// deltas holds and the conversation can go on.
+func Fuzz(f *testing.F, w Wire, connect Connect) {
+	for _, stream := range w.streams(f) {
+		f.Add(stream, uint16(len(stream)), uint16(0), []byte{})
+		f.Add(stream, uint16(len(stream)/2), uint16(len(stream)/3), []byte("null"))
+		f.Add(stream, uint16(len(stream)), uint16(len(stream)/2), []byte("\r\n\r\n"))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, cut, at uint16, junk []byte) {
+		stream = bytes.Clone(stream[:min(int(cut), len(stream))])
+		copy(stream[min(int(at), len(stream)):], junk)
+		c := &canned{again: stream}
+		m := connect(t, c)
+		got, err := Collect(t, m.Stream(t.Context(), question()))
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Error("it hung")
+		}
+		next := question()
+		next.Items = Continued(next.Items, got)
+		before := len(c.asked)
+		_, _ = Collect(t, m.Stream(t.Context(), next))
+		for _, body := range c.asked[before:] {
+			if err := w.Valid(body); err != nil {
+				t.Errorf("a strict provider refuses what follows: %v\n%.4000s", err, body)
+			}
+		}
+	})
+}
