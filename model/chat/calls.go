@@ -18,10 +18,11 @@ import (
 //   - a call without an id gets one, and one whose id was used in the
 //     conversation before gets another.
 type assembler struct {
-	yield func(model.Delta) bool
-	used  wire.CallIDs
-	calls []*call
-	size  int // bytes of all arguments
+	yield  func(model.Delta) bool
+	source string
+	used   wire.CallIDs
+	calls  []*call
+	size   int // bytes of all arguments
 }
 
 type call struct {
@@ -31,10 +32,11 @@ type call struct {
 	name      string
 	arguments strings.Builder
 	started   bool
+	kept      kept
 }
 
-func newAssembler(items []model.Item, yield func(model.Delta) bool) assembler {
-	return assembler{yield: yield, used: wire.NewCallIDs(items)}
+func newAssembler(items []model.Item, source string, yield func(model.Delta) bool) assembler {
+	return assembler{yield: yield, source: source, used: wire.NewCallIDs(items)}
 }
 
 func (a *assembler) any() bool { return len(a.calls) > 0 }
@@ -54,6 +56,9 @@ func (a *assembler) add(f *fragment) error {
 	}
 	if c.theirs == "" {
 		c.theirs = f.ID
+	}
+	if len(f.Extra) > 0 && string(f.Extra) != "null" {
+		c.kept.Extra = f.Extra
 	}
 	// A name comes whole, whole with each fragment, or in pieces.
 	if n := f.Function.Name; n != "" && n != c.name && !c.started {
@@ -151,7 +156,7 @@ func (a *assembler) finish() bool {
 		if args == "" {
 			args = "{}"
 		}
-		if !a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}}) {
+		if !a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}, Opaque: c.kept.opaque(a.source)}) {
 			return false
 		}
 	}

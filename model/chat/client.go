@@ -54,7 +54,8 @@ func (c *Client) attempt(ctx context.Context, req model.Request, yield func(mode
 	defer cancel()
 	for {
 		q := c.quirks.Get()
-		stream, err := c.at.API.CreateChatCompletionStream(ctx, c.request(req, q))
+		body, more := c.request(req, q)
+		stream, err := c.at.API.CreateChatCompletionStream(more.into(ctx), body)
 		if err != nil {
 			if next, ok := q.after(err); ok {
 				c.quirks.Set(next)
@@ -63,6 +64,6 @@ func (c *Client) attempt(ctx context.Context, req model.Request, yield func(mode
 			return err
 		}
 		defer stream.Close()
-		return wire.Read(stream, newDecoder(req, yield), cancel)
+		return wire.Read(stream, newDecoder(req, c.at.Source+req.Model, yield), cancel)
 	}
 }

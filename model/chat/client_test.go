@@ -3,6 +3,7 @@ package chat_test
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -165,3 +166,13 @@ func TestModels(t *testing.T) {
 		t.Errorf("want a 404, got %v", err)
 	}
 }
+
+// recorder keeps the body of the last request and answers none.
+type recorder struct{ body []byte }
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.body, _ = io.ReadAll(req.Body)
+	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+}
+
+func (r *recorder) client() *http.Client { return &http.Client{Transport: r} }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,8 @@ type message struct {
 	Thinking  wire.Text  `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
 	Refusal   wire.Text  `json:"refusal"`
 	Calls     []fragment `json:"tool_calls"`
-	Call      *function  `json:"function_call"` // the older form
+	Call      *function  `json:"function_call"`     // the older form
+	Details   []detail   `json:"reasoning_details"` // OpenRouter
 }
 
 // fragment is a piece of a tool call.
@@ -39,6 +41,8 @@ type fragment struct {
 	Index    *float64 `json:"index"`
 	ID       string   `json:"id"`
 	Function function `json:"function"`
+	// Extra is wanted back with the call (Gemini).
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 type function struct {
@@ -66,15 +70,17 @@ type decoder struct {
 	reason model.StopReason // empty until the provider says that it is done
 	spoke  bool
 	known  pattern
+	source string
+	kept   kept // of the answer's thinking
 }
 
-func newDecoder(req model.Request, yield func(model.Delta) bool) *decoder {
-	d := &decoder{}
+func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
+	d := &decoder{source: source}
 	d.yield = func(delta model.Delta) bool {
 		d.spoke = true
 		return yield(delta)
 	}
-	d.calls = newAssembler(req.Items, d.yield)
+	d.calls = newAssembler(req.Items, source, d.yield)
 	return d
 }
 
@@ -119,7 +125,7 @@ func (c *chunk) onlyText() (string, bool) {
 	}
 	one := &c.Choices[0]
 	m := one.Delta
-	plain := m.Content != "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil
+	plain := m.Content != "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil && len(m.Details) == 0
 	return string(m.Content), plain && one.Index == 0 && one.Message == nil && one.Finish == ""
 }
 
@@ -128,6 +134,7 @@ func (d *decoder) choice(c *choice) error {
 	if c.Message != nil {
 		m = c.Message
 	}
+	d.kept.Details = joinDetails(d.kept.Details, m.Details)
 	thought := m.Reasoning
 	if thought == "" {
 		thought = m.Thinking
@@ -192,6 +199,11 @@ func (d *decoder) End(err error) error {
 		return wire.CutOff(err)
 	default:
 		return err
+	}
+	// What is wanted back with the thinking is complete only now; it is an item
+	// of thinking without text.
+	if o := d.kept.opaque(d.source); o != nil && !d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}) {
+		return wire.ErrStopped
 	}
 	if !d.calls.finish() {
 		return wire.ErrStopped

@@ -12,7 +12,7 @@ import (
 func decoded(t *testing.T, plain bool, chunks ...string) (string, int) {
 	t.Helper()
 	text, failed := "", 0
-	d := newDecoder(model.Request{}, func(delta model.Delta) bool {
+	d := newDecoder(model.Request{}, "", func(delta model.Delta) bool {
 		if td, ok := delta.(model.TextDelta); ok {
 			text += td.Text
 		}

@@ -53,8 +53,8 @@ func (q quirks) after(err error) (quirks, bool) {
 	return q, q != old
 }
 
-// request is req in go-openai's words.
-func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionRequest {
+// request is req in go-openai's words, and what it has none for.
+func (c *Client) request(req model.Request, q quirks) (openai.ChatCompletionRequest, additions) {
 	reasons := wire.ReasonsByName(req.Model)
 	own := c.at.Host == "api.openai.com"
 	out := openai.ChatCompletionRequest{Model: req.Model}
@@ -65,7 +65,15 @@ func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionReque
 		}
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: req.Instructions})
 	}
-	out.Messages = append(out.Messages, messages(req.Items, !own && !q.noReasoning)...)
+	m := messages(req.Items, c.at.Source+req.Model, !own && !q.noReasoning)
+	more := additions{extra: m.extra, details: map[int][]detail{}}
+	for i, blocks := range m.details {
+		more.details[len(out.Messages)+i] = blocks
+	}
+	out.Messages = append(out.Messages, m.out...)
+	if own { // others refuse fields that they do not know
+		more.cacheKey = req.CacheKey
+	}
 	for _, t := range req.Tools {
 		schema := t.Schema
 		if len(schema) == 0 {
@@ -96,15 +104,15 @@ func (c *Client) request(req model.Request, q quirks) openai.ChatCompletionReque
 		//lint:ignore SA1019 OpenAI deprecates it; the servers that follow OpenAI know no other
 		out.MaxTokens = req.MaxOutputTokens
 	}
-	return out
+	return out, more
 }
 
 // messages turns items into messages that every provider accepts: what one
 // answer said and called is one assistant message, each call is followed at
 // once by its one result, nothing is empty, and the person's words that follow
 // each other are one message (strict chat templates want turns to alternate).
-func messages(items []model.Item, withReasoning bool) []openai.ChatCompletionMessage {
-	m := &messenger{items: items, results: wire.NewResults(items)}
+func messages(items []model.Item, source string, withReasoning bool) *messenger {
+	m := &messenger{items: items, results: wire.NewResults(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
 	turn := lastUser(items)
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
@@ -125,7 +133,7 @@ func messages(items []model.Item, withReasoning bool) []openai.ChatCompletionMes
 			i = end - 1
 		}
 	}
-	return m.out
+	return m
 }
 
 func lastUser(items []model.Item) int {
@@ -140,6 +148,9 @@ func lastUser(items []model.Item) int {
 type messenger struct {
 	items   []model.Item
 	results *wire.Results
+	source  string
+	extra   map[string]json.RawMessage // of calls, see additions
+	details map[int][]detail           // of messages of out
 	out     []openai.ChatCompletionMessage
 }
 
@@ -158,7 +169,13 @@ func (m *messenger) user(text string) {
 func (m *messenger) assistant(from, to int, withReasoning bool) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
 	var text, thought []string
+	var blocks []detail
 	for _, it := range m.items[from:to] {
+		k := keptIn(it, m.source)
+		blocks = append(blocks, k.Details...)
+		if it.Call != nil && len(k.Extra) > 0 {
+			m.extra[it.Call.ID] = k.Extra
+		}
 		switch {
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
 			text = append(text, it.Text)
@@ -175,7 +192,9 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 	if msg.Content == "" && len(msg.ToolCalls) == 0 {
 		return // thinking alone is not a message
 	}
-	if withReasoning {
+	if len(blocks) > 0 {
+		m.details[len(m.out)] = blocks
+	} else if withReasoning {
 		msg.ReasoningContent = strings.Join(thought, "\n\n")
 	}
 	m.out = append(m.out, msg)

@@ -40,14 +40,16 @@ type chatMessage struct {
 	Content   *string `json:"content"`
 	Reasoning string  `json:"reasoning_content"`
 	Calls     []struct {
-		ID       string `json:"id"`
-		Type     string `json:"type"`
+		ID       string          `json:"id"`
+		Type     string          `json:"type"`
+		Extra    json.RawMessage `json:"extra_content"` // for the provider that sent it
 		Function struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
 		} `json:"function"`
 	} `json:"tool_calls"`
-	CallID string `json:"tool_call_id"`
+	CallID  string          `json:"tool_call_id"`
+	Details json.RawMessage `json:"reasoning_details"` // for the provider that sent them
 }
 
 // ValidChat judges a Chat Completions request: what the documents ask for, and

@@ -132,6 +132,9 @@ type doer struct {
 }
 
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
+	if err := amend(req); err != nil {
+		return nil, err
+	}
 	req.URL.RawQuery = d.query
 	for k, v := range d.header {
 		req.Header[http.CanonicalHeaderKey(k)] = v

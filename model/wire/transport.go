@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"codeagent/model"
 )
@@ -311,6 +312,10 @@ func (r *repaired) pass(name string, data []byte) error {
 			return e
 		}
 	}
+	// What goes back to the provider as it came must be text.
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	}
 	// A client library that reads line by line needs the JSON on one.
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
 		data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
@@ -396,6 +401,7 @@ func (r *repaired) begin() error {
 		if f, bad := readFault(body); bad {
 			return r.t.scrubbed(classify(0, r.header, f, time.Now()))
 		}
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 		r.single = bytes.ReplaceAll(bytes.ReplaceAll(bytes.TrimPrefix(body, bom), []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
 		src = bytes.NewReader(nil)
 	}

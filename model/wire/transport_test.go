@@ -59,6 +59,8 @@ func TestRepairedBody(t *testing.T) {
 		"error null first":   {"data: {\"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n", "data: { \"error\":null,\"choices\":[]}\n\ndata: [DONE]\n\n", nil},
 		"one JSON answer":    {"\xEF\xBB\xBF{\"choices\":\n[]}", "data: {\"choices\": []}\n\ndata: [DONE]\n\n", nil},
 		"nothing":            {"", "", io.ErrUnexpectedEOF},
+		"not UTF-8":          {"data: {\"choices\":[\"a\xFFb\"]}\n\ndata: [DONE]\n\n", "data: {\"choices\":[\"a\uFFFDb\"]}\n\ndata: [DONE]\n\n", nil},
+		"one, not UTF-8":     {"{\"choices\":[\"\xE4\xB8\"]}", "data: {\"choices\":[\"\uFFFD\"]}\n\ndata: [DONE]\n\n", nil},
 	} {
 		got, err := body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(c.in))})
 		if got != c.want || err != c.err {

@@ -1,0 +1,137 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+
+	"codeagent/model"
+	"codeagent/model/wire"
+)
+
+// kept is the Opaque of a call or of thinking: what providers send beside them
+// and refuse the next request without, or think worse.
+type kept struct {
+	// Extra is a call's extra_content: Gemini's thought signature.
+	Extra json.RawMessage `json:"extra_content,omitempty"`
+	// Details are an answer's reasoning_details: OpenRouter's blocks of thinking
+	// with their signatures.
+	Details []detail `json:"reasoning_details,omitempty"`
+}
+
+// detail is one block of thinking; pieces of a block come one by one.
+type detail map[string]json.RawMessage
+
+// opaque is what is kept, for an item; nil when that is nothing.
+func (k kept) opaque(source string) *model.Opaque {
+	if len(k.Extra) == 0 && len(k.Details) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return nil
+	}
+	return &model.Opaque{Source: source, Data: data}
+}
+
+// keptIn is what an item keeps for this provider and model.
+func keptIn(it model.Item, source string) (k kept) {
+	if it.Opaque != nil && it.Opaque.Source == source {
+		_ = json.Unmarshal(it.Opaque.Data, &k) // what cannot be read is not sent
+	}
+	return k
+}
+
+// joinDetails adds pieces to blocks: a piece of the block that came last, by
+// type and index, is appended to its texts.
+func joinDetails(blocks, pieces []detail) []detail {
+	for _, p := range pieces {
+		n := len(blocks)
+		if p == nil {
+			continue
+		}
+		if n == 0 || string(blocks[n-1]["type"]) != string(p["type"]) || string(blocks[n-1]["index"]) != string(p["index"]) {
+			blocks = append(blocks, p)
+			continue
+		}
+		for name, v := range p {
+			var have, more string
+			grows := name == "text" || name == "summary" || name == "data"
+			if grows && json.Unmarshal(blocks[n-1][name], &have) == nil && json.Unmarshal(v, &more) == nil {
+				if joined, err := json.Marshal(have + more); err == nil {
+					v = joined
+				}
+			}
+			blocks[n-1][name] = v
+		}
+	}
+	return blocks
+}
+
+// additions are the fields of a request that go-openai has no place for.
+type additions struct {
+	cacheKey string
+	extra    map[string]json.RawMessage // by the id of the call
+	details  map[int][]detail           // by the position of the message
+}
+
+// into is ctx with which the request gets the additions.
+func (a additions) into(ctx context.Context) context.Context {
+	if a.cacheKey == "" && len(a.extra) == 0 && len(a.details) == 0 {
+		return ctx
+	}
+	return wire.WithAmendment(ctx, a.amend)
+}
+
+func (a additions) amend(body []byte) ([]byte, error) {
+	var request map[string]json.RawMessage
+	var messages []map[string]json.RawMessage
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(request["messages"], &messages); err != nil {
+		return nil, err
+	}
+	for i, m := range messages {
+		if blocks := a.details[i]; len(blocks) > 0 {
+			raw, err := json.Marshal(blocks)
+			if err != nil {
+				return nil, err
+			}
+			m["reasoning_details"] = raw
+		}
+		if err := a.amendCalls(m); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if request["messages"], err = json.Marshal(messages); err != nil {
+		return nil, err
+	}
+	if a.cacheKey != "" {
+		if request["prompt_cache_key"], err = json.Marshal(a.cacheKey); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(request)
+}
+
+func (a additions) amendCalls(m map[string]json.RawMessage) error {
+	if len(a.extra) == 0 || m["tool_calls"] == nil {
+		return nil
+	}
+	var calls []map[string]json.RawMessage
+	if err := json.Unmarshal(m["tool_calls"], &calls); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		var id string
+		if json.Unmarshal(c["id"], &id) == nil && len(a.extra[id]) > 0 {
+			c["extra_content"] = a.extra[id]
+		}
+	}
+	raw, err := json.Marshal(calls)
+	if err == nil {
+		m["tool_calls"] = raw
+	}
+	return err
+}
