@@ -44,22 +44,32 @@ func (t *applyPatchTool) Plan(arguments string) (Call, error) {
 	if err := decode(arguments, &a, applyPatchExample); err != nil {
 		return nil, err
 	}
-	p, err := patch.Parse(a.Patch)
+	planned, err := t.plan(a.Patch, t.workspace, a.Justification)
+	if err != nil {
+		return nil, err
+	}
+	return planned, nil
+}
+
+// plan plans the patch that text is; its relative paths are meant from folder.
+func (t *applyPatchTool) plan(text, folder, justification string) (*call, error) {
+	from := paths{t.resolver, folder}
+	p, err := patch.Parse(text)
 	if err == nil {
-		err = t.noLinks(p)
+		err = from.noLinks(p)
 	}
 	if err == nil {
-		p, err = p.Map(t.canonical)
+		p, err = p.Map(from.canonical)
 	}
 	if err != nil {
 		return nil, err
 	}
 	names := p.Paths()
 	action := approvals.Action{
-		Tool: "apply_patch", Kind: approvals.KindEdit, Title: t.title(names), Folder: t.workspace, Paths: names,
+		Tool: "apply_patch", Kind: approvals.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
 		// The whole patch is what a person says yes to, so a permit is bound to it.
-		Command: a.Patch,
-		Wish:    approvals.Wish{Justification: strings.TrimSpace(a.Justification)},
+		Command: text,
+		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
 	}
 	return &call{action, func(ctx context.Context, policy sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, policy, s, p)
@@ -68,16 +78,16 @@ func (t *applyPatchTool) Plan(arguments string) (Call, error) {
 
 // noLinks refuses to delete or move by the name of a symbolic link: the link
 // would stay, and what it leads to would be gone.
-func (t *applyPatchTool) noLinks(p patch.Patch) error {
+func (ps paths) noLinks(p patch.Patch) error {
 	for _, f := range p.Files {
 		if f.Op != patch.Delete && f.MoveTo == "" {
 			continue
 		}
-		dir, err := t.canonical(path.Dir(f.Path))
+		dir, err := ps.canonical(path.Dir(f.Path))
 		if err != nil {
 			return &patch.Error{Line: f.Line, Msg: err.Error()}
 		}
-		mode, err := t.resolver.Lstat(path.Join(dir, path.Base(f.Path)))
+		mode, err := ps.resolver.Lstat(path.Join(dir, path.Base(f.Path)))
 		if err == nil && mode&fs.ModeSymlink != 0 {
 			return &patch.Error{Line: f.Line, Path: f.Path, Msg: "this is a symbolic link, which a patch does not delete or move; use a command, or name the file it leads to"}
 		}

@@ -53,6 +53,8 @@ type shellTool struct {
 	paths
 	shell    string
 	workdirs []string
+	// patches: a command that is a patch is planned as one, see shell_patch.go.
+	patches bool
 }
 
 func (t *shellTool) Spec() model.ToolSpec {
@@ -84,6 +86,15 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 	folder, err := t.folder(a.Workdir)
 	if err != nil {
 		return nil, err
+	}
+	if t.patches {
+		c, ok, err := asPatch(a.Command)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return t.planPatch(c, folder, wish)
+		}
 	}
 	action := approvals.Action{
 		Tool: "shell", Kind: approvals.KindCommand, Title: "$ " + oneLine(a.Command),

@@ -136,7 +136,7 @@ func All(o Options) *Set {
 	paths := paths{o.Resolver, o.Workspace}
 	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
 	for _, t := range []Tool{
-		&shellTool{paths: paths, shell: o.Shell, workdirs: o.AllowedWorkdirs},
+		&shellTool{paths: paths, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
 		&applyPatchTool{paths: paths},
 		&readFileTool{paths: paths},
 		&listFilesTool{paths: paths},

@@ -1,0 +1,94 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/sandbox"
+)
+
+// Models that have learned to patch files through a shell write
+//
+//	cd DIR && apply_patch <<'EOF'
+//	*** Begin Patch
+//	…
+//	EOF
+//
+// There is no such program. Where a command is that and nothing else, it is
+// planned as the call of apply_patch that it means: the files are named, judged
+// and shown one by one, and no shell runs. What it asks for beyond its reason is
+// left aside, since the files say what they need.
+
+// patchHead is the first line; the folder is a word that no shell would change.
+var patchHead = regexp.MustCompile(
+	`^\s*(?:cd[ \t]+('[^'\n]*'|"[^"\n$` + "`" + `\\!]*"|[\w./@%+=:,][\w./@%+=:,-]*)[ \t]*&&\s*)?` +
+		`apply_patch[ \t]*<<[ \t]*('\w+'|"\w+"|\w+)[ \t]*\n`)
+
+// patchCommand is what such a command says.
+type patchCommand struct {
+	folder string // after cd; empty without
+	patch  string
+}
+
+// errPatchExpands: a shell would put other text in the place of some of it.
+var errPatchExpands = errors.New("a shell would expand \"$\", \"`\" and \"\\\" in this patch; write <<'EOF' with the quotes, or call the tool apply_patch")
+
+// asPatch reads a command that is wholly the application of a patch. It says no
+// to everything that it does not read as a shell would.
+func asPatch(command string) (patchCommand, bool, error) {
+	m := patchHead.FindStringSubmatch(command)
+	if m == nil {
+		return patchCommand{}, false, nil
+	}
+	mark := strings.Trim(m[2], `'"`)
+	var body strings.Builder
+	rest := command[len(m[0]):]
+	for {
+		line, after, more := strings.Cut(rest, "\n")
+		if line == mark {
+			rest = after
+			break
+		}
+		if !more {
+			return patchCommand{}, false, nil // never ended
+		}
+		body.WriteString(line + "\n")
+		rest = after
+	}
+	if strings.TrimSpace(rest) != "" {
+		return patchCommand{}, false, nil // the command goes on
+	}
+	if mark == m[2] && strings.ContainsAny(body.String(), "$`\\") {
+		return patchCommand{}, false, errPatchExpands
+	}
+	return patchCommand{folder: strings.Trim(m[1], `'"`), patch: body.String()}, true, nil
+}
+
+// planPatch plans the patch in the folder that the command would be in.
+func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (Call, error) {
+	if c.folder != "" {
+		dir, err := paths{t.resolver, folder}.canonical(c.folder)
+		if err != nil {
+			return nil, fmt.Errorf("cd: %w", err)
+		}
+		if mode, err := t.resolver.Lstat(dir); err != nil || !mode.IsDir() {
+			return nil, fmt.Errorf("cd: there is no folder %s", t.show(dir))
+		}
+		folder = dir
+	}
+	planned, err := (&applyPatchTool{t.paths}).plan(c.patch, folder, w.Justification)
+	if err != nil {
+		return nil, err
+	}
+	run := planned.run
+	planned.run = func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		r, err := run(ctx, p, s)
+		r.Text += "\n(apply_patch is a tool of its own: call it directly.)"
+		return r, err
+	}
+	return planned, nil
+}
