@@ -166,6 +166,11 @@ func (b *broker) askable(d *sandbox.Denial) bool {
 	return false
 }
 
+// pinned reports a question that is about a file: one is granted as what was shown.
+func (k heldKey) pinned() bool {
+	return aboutFile(k.kind) || k.kind == sandbox.KindSocket && strings.HasPrefix(k.target, "/")
+}
+
 // aboutFile reports a kind whose target is granted by letting it be written.
 func aboutFile(k sandbox.DenialKind) bool {
 	return k == sandbox.KindWrite || k == sandbox.KindMetadata || k == sandbox.KindProtected
@@ -189,10 +194,10 @@ func (b *broker) ask() {
 		switch {
 		case i >= 0:
 			shown = h.questions[i].shown
-		case aboutFile(c.key.kind):
-			shown = showFile(c.key.target)
+		case c.key.pinned():
+			shown = showFile(c.key)
 		}
-		if aboutFile(c.key.kind) && (shown == nil || !slices.Contains(c.about, shown.is)) {
+		if c.key.pinned() && (shown == nil || !slices.Contains(c.about, shown.is)) {
 			if i < 0 {
 				shown.close()
 			}

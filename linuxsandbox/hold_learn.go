@@ -50,7 +50,7 @@ func (b *broker) learnable(n *notification, path string, pins []pin) bool {
 	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return b.foreignGit(n, dir) }) {
 		return false
 	}
-	shown := showFile(path)
+	shown := showFile(heldKey{sandbox.KindWrite, path})
 	defer shown.close()
 	return shown != nil && slices.ContainsFunc(pins, func(p pin) bool { is, err := p.identity(); return err == nil && is == shown.is })
 }

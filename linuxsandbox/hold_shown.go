@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codeagent/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -36,19 +38,19 @@ func (p pin) identity() (identity, error) {
 
 // shownFile is a file, or a name without one, that a question is about.
 type shownFile struct {
-	path string
-	fd   int // the file, or the folder of the name
-	is   identity
+	key heldKey
+	fd  int // the file, or the folder of the name
+	is  identity
 }
 
-// showFile opens what path means to the host, nil when it can be nothing to
-// grant: a device, a pipe or a file of the kernel's does what its name says
-// nothing about.
-func showFile(path string) *shownFile {
-	s := &shownFile{path: path}
+// showFile opens what a question is about on the host, nil when that can be
+// nothing to grant: a device, a pipe or a file of the kernel's does what its name
+// says nothing about.
+func showFile(k heldKey) *shownFile {
+	s, path := &shownFile{key: k}, k.target
 	var err error
 	if s.fd, err = openHost(path); err == nil {
-		if s.is, err = (pin{fd: s.fd}).identity(); err == nil && plainFile(s.fd) {
+		if s.is, err = (pin{fd: s.fd}).identity(); err == nil && plainFile(s.fd, k.kind == sandbox.KindSocket) {
 			return s
 		}
 		unix.Close(s.fd)
@@ -61,7 +63,7 @@ func showFile(path string) *shownFile {
 		return nil
 	}
 	s.is, err = pin{fd: s.fd, name: filepath.Base(path)}.identity()
-	if err != nil || s.is.absent == "" || !plainFile(s.fd) {
+	if err != nil || s.is.absent == "" || !plainFile(s.fd, false) {
 		unix.Close(s.fd)
 		return nil
 	}
@@ -74,7 +76,7 @@ func (s *shownFile) stands() bool {
 	if s == nil {
 		return true
 	}
-	now := showFile(s.path)
+	now := showFile(s.key)
 	if now == nil {
 		return false
 	}
@@ -94,15 +96,17 @@ func openHost(path string) (int, error) {
 	return openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 }
 
-// plainFile reports a file, folder or link that is just that.
-func plainFile(fd int) bool {
+// plainFile reports a file, folder or link that is just that; or a socket.
+func plainFile(fd int, socket bool) bool {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || kernelFile(fd) {
 		return false
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG, unix.S_IFDIR, unix.S_IFLNK:
-		return true
+		return !socket
+	case unix.S_IFSOCK:
+		return socket
 	}
 	return false
 }

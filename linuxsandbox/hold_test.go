@@ -54,7 +54,7 @@ func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.
 }
 
 // TestHeldAsUser is all of it for a user without rights.
-func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig)$") }
+func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig|Sockets)$") }
 
 // TestHeldProtected: a protected name inside of the workspace is opened while the
 // command waits, that one alone.
@@ -117,6 +117,43 @@ func TestHeldGitConfig(t *testing.T) {
 		st, out, denials = th.held(t, &asker{answer: no}, `git config user.name three || git config user.name`)
 		if !strings.HasSuffix(out, "two\n") || len(denials) != 1 || denials[0].Kind != sandbox.KindProtected {
 			t.Errorf("%+v %q %+v", st, out, denials)
+		}
+	})
+}
+
+// TestHeldSockets: a socket of the host is connected to after a yes, that one
+// alone, and one is made outside.
+func TestHeldSockets(t *testing.T) {
+	eachTaking(t, func(t *testing.T, th *theatre) {
+		away := filepath.Dir(th.out)
+		granted, other := filepath.Join(away, "granted"), filepath.Join(away, "other")
+		came, cameOther := servePath(t, granted), servePath(t, other)
+		a := &asker{answer: func(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+			switch d.Target {
+			case granted:
+				return sandbox.Grant{Sockets: []string{d.Target}}, true
+			case away + "/mine":
+				return sandbox.Grant{Write: []string{d.Target}}, true
+			}
+			return sandbox.Grant{}, false
+		}}
+		_, text, denials := th.ask(t, a, sandbox.Command{Path: needPython(t), Env: th.env("", away), Args: []string{"python3", "-c", `
+import os, socket
+os.chdir(os.environ["TARGET"])
+for n in ["granted", "other", "granted"]:
+    c = socket.socket(socket.AF_UNIX)
+    try: c.connect(n); print(c.recv(99))
+    except OSError as e: print(e.strerror)
+for n in ["mine", "yours"]:
+    l = socket.socket(socket.AF_UNIX)
+    try: l.bind(n); l.listen(1); c = socket.socket(socket.AF_UNIX); c.connect(n); print("bound")
+    except OSError as e: print(e.strerror)`}})
+		const host, refused = "b'from the host'\n", "Operation not permitted\n"
+		if want := host + refused + host + "bound\n" + refused; text != want || came() != 2 || cameOther() != 0 || len(denials) != 2 {
+			t.Errorf("%q, want %q; %+v", text, want, denials)
+		}
+		if want := []string{granted, other, away + "/mine", away + "/yours"}; !slices.Equal(a.targets(), want) {
+			t.Errorf("asked for %q, want %q", a.targets(), want)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func (b *broker) socketCall(n *notification) reply {
 	defer unix.Close(sock)
 	b.stand = stand
 	r := b.perform(n, sock)
-	if stand != nil && !r.given && r.errno == 0 {
+	if stand != nil && !r.given && !r.again && r.errno == 0 {
 		r.errno = stand.put(b.listener, n, sock)
 	}
 	return r
@@ -137,7 +137,7 @@ func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
 	}
 	path := cString(addr[2:])
 	if n.nr == unix.SYS_BIND {
-		return failed(b.bindPath(n, sock, path))
+		return b.bindPath(n, sock, path)
 	}
 	return b.connectPath(n, sock, path)
 }
@@ -157,45 +157,45 @@ func (b *broker) abstractCall(n *notification, sock int, addr []byte) reply {
 }
 
 // bindPath makes a socket's file and remembers it.
-func (b *broker) bindPath(n *notification, sock int, path string) unix.Errno {
+func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
-		return unix.ENOENT // a folder cannot be made this way
+		return failed(unix.ENOENT) // a folder cannot be made this way
 	}
 	if base == "." || base == ".." {
-		return unix.EADDRINUSE
+		return failed(unix.EADDRINUSE)
 	}
 	if folder == "" {
 		folder = "."
 	}
 	parent, err := b.open(n, name{dir: unix.AT_FDCWD, path: folder})
 	if err != nil {
-		return b.unread(n, "bind", sandbox.KindSocket, err)
+		return failed(b.unread(n, "bind", sandbox.KindSocket, err))
 	}
-	if path := b.view.policyPath(parent); b.held.opens(path + "/" + base) {
-		parent = b.asHost(parent, path)
-	}
-	defer unix.Close(parent)
+	s := b.spotIn(parent, base, false)
+	s.asked = path
+	defer s.close()
 	mask, err := maskOf(int(n.tid))
 	if err != nil || !n.valid(b.listener) {
-		return unix.ESRCH
+		return failed(unix.ESRCH)
 	}
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
-	target := strings.TrimSuffix(b.view.policyPath(parent), "/") + "/" + base
+	target := s.full()
+	var d *sandbox.Denial
 	if judged := b.policy.JudgeWrite(target); !judged.Allowed {
-		return b.refuseSocket(n, judged.Kind, target)
+		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
+	} else if b.protection.brokered(target) {
+		d = b.refusesPath(n, target)
 	}
-	if b.protection.brokered(target) {
-		if d := b.refusesPath(n, target); d != nil {
-			return b.refuseSocket(n, d.Kind, target)
-		}
+	if d != nil {
+		return b.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
 	if b.session.sockets.full() {
-		return unix.ENOSPC
+		return failed(unix.ENOSPC)
 	}
-	return b.bindAt(sock, parent, mask, path, base)
+	return failed(b.bindAt(sock, s.dir, mask, path, base))
 }
 
 // bindAt binds sock to base in the folder parent. The name is one component below
@@ -259,7 +259,8 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 		if reachable {
 			kind = judged.Kind
 		}
-		return failed(b.refuseSocket(n, kind, target))
+		d := &sandbox.Denial{Kind: kind, Target: target}
+		return b.refuse(n, refusal{denial: d, call: "connect", errno: unix.EPERM, pins: []pin{{fd: file, path: target, asked: path}}})
 	}
 	return b.connectTo(n, sock, file)
 }

@@ -31,8 +31,8 @@ type pin struct {
 }
 
 // refuse answers a refusal, after whoever may grant it was asked (hold.go), or
-// else at once, and writes it down. Every refusal of a call about files comes by
-// here, with session.mu held.
+// else at once, and writes it down. Every refusal that could be granted comes by
+// here; one of a change of files with session.mu held.
 func (b *broker) refuse(n *notification, r refusal) reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
