@@ -36,8 +36,8 @@ bench: build
 
 # The pictures of the README, drawn by the screen's own tests.
 recording:
-	CGO_ENABLED=0 $(GO) test ./tui -run TestScreens -update
-	@echo "drawn: tui/testdata/session-80.svg tui/testdata/question-80.svg"
+	CGO_ENABLED=0 $(GO) test ./tui -run 'TestScreens|TestHeldQuestion' -update
+	@echo "drawn: tui/testdata/session-80.svg tui/testdata/question-80.svg tui/testdata/held-80.svg"
 
 lint:
 	@out=$$(gofmt -s -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt -s would change:"; echo "$$out"; exit 1; }

@@ -50,6 +50,9 @@ func TestHeldQuestion(t *testing.T) {
 		r.clock = r.clock.Add(72 * time.Second)
 		r.press("ctrl+y")
 		golden.Check(t, map[int]string{40: "held-40.txt", 80: "held-80.txt"}[w], r.screen())
+		if w == 80 {
+			golden.Check(t, "held-80.svg", golden.SVG(trimmed(r.app.View().Content), w))
+		}
 		r.press("1")
 		r.wantAnswer(a, approvals.Once, "")
 		r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Decision: "once"},
