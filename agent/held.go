@@ -18,6 +18,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,7 @@ type holder struct {
 
 	mu      sync.Mutex
 	answers approvals.HeldAnswers // guarded by mu
+	opened  []string              // in words; guarded by mu
 	denied  []string              // in words, with the reason; guarded by mu
 	away    bool                  // a question had no answer; guarded by mu
 }
@@ -77,7 +79,7 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	case err != nil:
 		return sandbox.Grant{}, false
 	case question == nil:
-		h.allowed(grant)
+		h.allowed(grant, "")
 		return grant, true
 	}
 	ans, why := h.wait(ctx, question, d)
@@ -87,7 +89,11 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 		h.refused(question.Grant, d, err, errors.Is(why, errNoAnswer))
 		return sandbox.Grant{}, false
 	}
-	h.allowed(grant)
+	until := ""
+	if ans.Decision == approvals.Session {
+		until = forSession
+	}
+	h.allowed(grant, until)
 	c.turn.agent.held.opened(gate)
 	return grant, true
 }
@@ -124,19 +130,27 @@ func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	return approvals.HeldAnswers{Given: slices.Clone(h.answers.Given), Refused: slices.Clone(h.answers.Refused)}, h.away
 }
 
-func (h *holder) allowed(g sandbox.Grant) {
+func (h *holder) allowed(g sandbox.Grant, until string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers.Given = append(h.answers.Given, g)
+	// What a later answer for the session covers is not told twice.
+	if what := things(g); !slices.Contains(h.opened, what) && !slices.Contains(h.opened, what+forSession) {
+		h.opened = append(h.opened, what+until)
+	}
 }
 
 func (h *holder) refused(g sandbox.Grant, d sandbox.Denial, why error, away bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers.Refused = append(h.answers.Refused, g)
-	h.denied = append(h.denied, d.Target+" ("+strings.TrimRight(why.Error(), ". ")+")")
+	if what := d.Target + " (" + strings.TrimRight(why.Error(), ". ") + ")"; !slices.Contains(h.denied, what) {
+		h.denied = append(h.denied, what)
+	}
 	h.away = h.away || away
 }
+
+const forSession = " (for this session)"
 
 // saidNo reports whether a question of the run was answered with no.
 func (h *holder) saidNo() bool {
@@ -155,29 +169,23 @@ func (h *holder) words() string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var opened []string
-	for _, g := range h.answers.Given {
-		opened = appendNew(opened, things(g))
-	}
-	var denied []string
-	for _, d := range h.denied {
-		denied = appendNew(denied, d)
-	}
 	var b strings.Builder
-	if len(opened) > 0 {
-		b.WriteString("\n[approval] While the command ran, the user opened for it: " + strings.Join(opened, ", ") + ".")
+	if len(h.opened) > 0 {
+		b.WriteString("\n[approval] While the command ran, the user opened for it: " + few(h.opened) + ".")
 	}
-	if len(denied) > 0 {
-		b.WriteString("\n[approval] While the command ran, the user was asked and did not open: " + strings.Join(denied, ", ") + ".")
+	if len(h.denied) > 0 {
+		b.WriteString("\n[approval] While the command ran, the user was asked and did not open: " + few(h.denied) + ".")
 	}
 	return b.String()
 }
 
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
+// few joins the first names of a list, and counts the rest.
+func few(list []string) string {
+	const most = 12
+	if more := len(list) - most; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), more)
 	}
-	return append(list, s)
+	return strings.Join(list, ", ")
 }
 
 // heldQuestion is a question about a held call that has no answer yet.

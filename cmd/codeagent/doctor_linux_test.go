@@ -27,15 +27,35 @@ func TestDoctorInSettings(t *testing.T) {
   refused   leave a process behind`, `
             lost      the end of all that a command leaves behind
             but       the keeper finds and ends it`
+	want := map[string]string{
+		"root": held + "\n  mountns   active    tried: ", "user": held + "\n  userns    active    tried: ",
+		"user without namespaces": held + lost + "\n  mountns   absent    ", "root in a container": held + lost + "\n  mountns   absent    ",
+	}
+	inSettings(t, func(t *testing.T, name string, u user, launch func(*exec.Cmd) *exec.Cmd) {
+		r := run1(t, launch(u.codeagent("doctor")))
+		if r.code != 0 || strings.Contains(r.stdout, "FAILED") || strings.Contains(r.stdout, "unknown") {
+			t.Errorf("%v", r)
+		}
+		for _, line := range strings.Split(want[name], "\n") {
+			if !strings.Contains(r.stdout, line) {
+				t.Errorf("no %q in\n%s", line, r.stdout)
+			}
+		}
+		t.Log(r.stdout)
+	})
+}
+
+// inSettings runs f where namespaces work and where they do not; launch makes a
+// run of the program one in these surroundings.
+func inSettings(t *testing.T, f func(t *testing.T, name string, u user, launch func(*exec.Cmd) *exec.Cmd)) {
 	for _, row := range []struct {
 		name, surroundings string
 		uid                int
-		want               string
 	}{
-		{"root", attack.SurroundPlain, 0, held + "\n  mountns   active    tried: "},
-		{"user", attack.SurroundPlain, ordinary, held + "\n  userns    active    tried: "},
-		{"user without namespaces", attack.SurroundNoNamespaces, ordinary, held + lost + "\n  mountns   absent    "},
-		{"root in a container", attack.SurroundContainer, 0, held + lost + "\n  mountns   absent    "},
+		{"root", attack.SurroundPlain, 0},
+		{"user", attack.SurroundPlain, ordinary},
+		{"user without namespaces", attack.SurroundNoNamespaces, ordinary},
+		{"root in a container", attack.SurroundContainer, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if os.Getuid() != 0 && row.uid != os.Getuid() {
@@ -45,28 +65,19 @@ func TestDoctorInSettings(t *testing.T) {
 			if uid == 0 {
 				uid = -1
 			}
-			u := newUser(t, row.name, uid)
-			cmd := u.codeagent("doctor")
-			attr, env := &syscall.SysProcAttr{}, ""
-			if row.surroundings == attack.SurroundNoNamespaces {
-				var err error
-				if attr, env, err = attack.NewUserNamespace(); err != nil {
-					t.Fatal(err)
+			f(t, row.name, newUser(t, row.name, uid), func(cmd *exec.Cmd) *exec.Cmd {
+				attr, env := &syscall.SysProcAttr{}, ""
+				if row.surroundings == attack.SurroundNoNamespaces {
+					var err error
+					if attr, env, err = attack.NewUserNamespace(); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			launched := exec.Command("/proc/self/exe")
-			launched.Args = append([]string{attack.LauncherName, row.surroundings, strconv.Itoa(row.uid)}, cmd.Args...)
-			launched.Dir, launched.Env, launched.SysProcAttr = cmd.Dir, append(cmd.Env, env), attr
-			r := run1(t, launched)
-			if r.code != 0 || strings.Contains(r.stdout, "FAILED") || strings.Contains(r.stdout, "unknown") {
-				t.Errorf("%v", r)
-			}
-			for _, line := range strings.Split(row.want, "\n") {
-				if !strings.Contains(r.stdout, line) {
-					t.Errorf("no %q in\n%s", line, r.stdout)
-				}
-			}
-			t.Log(r.stdout)
+				launched := exec.Command("/proc/self/exe")
+				launched.Args = append([]string{attack.LauncherName, row.surroundings, strconv.Itoa(row.uid)}, cmd.Args...)
+				launched.Dir, launched.Env, launched.SysProcAttr = cmd.Dir, append(cmd.Env, env), attr
+				return launched
+			})
 		})
 	}
 }

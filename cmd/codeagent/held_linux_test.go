@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,6 +93,38 @@ func TestNotHeld(t *testing.T) {
 	if strings.Contains(term.Raw(), "the command waits") {
 		t.Error("a question was put")
 	}
+}
+
+// TestTourInSettings plays the tour wherever it may be played, at the pace of a
+// reader: what it announces of a call that waits is what then happens.
+func TestTourInSettings(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("half a minute; set CI=true")
+	}
+	inSettings(t, func(t *testing.T, _ string, u user, launch func(*exec.Cmd) *exec.Cmd) {
+		t.Parallel()
+		term := golden.Start(t, launch(u.codeagent()), 100, 60)
+		term.WaitFor("codeagent-tour-outside.txt ─")
+		term.Write("\x191")
+		term.WaitFor("Last, the network.")
+		announced := false
+		term.WaitUntil("the question, or the end", func(screen string) bool {
+			announced = strings.Contains(screen, "it stands still in the middle")
+			return strings.Contains(screen, "the command waits") || strings.Contains(screen, "That was the tour.")
+		})
+		if announced {
+			term.WaitFor("the command waits")
+			term.Write("\x191")
+			term.WaitFor("a network connection: granted while the command waited")
+			term.WaitFor("hello from outside the sandbox")
+		}
+		term.WaitFor("Remove the files it made?")
+		if s := term.Screen(); !announced && (!strings.Contains(s, "Not here: ") || !strings.Contains(s, "a network connection: refused by the sandbox")) {
+			t.Errorf("nothing was held, and the tour does not say why:\n%s", s)
+		}
+		term.Write("\x191")
+		term.WaitFor("removed ")
+	})
 }
 
 // TestLearnAsksOnATerminal: only yes runs the command, and what it needs is

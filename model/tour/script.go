@@ -284,7 +284,7 @@ func (s *scene) reached() (string, string) {
 	case !tried:
 		return "The network call I skip: none of the programs that could make it is installed here.", "skipped"
 	case opened && strings.Contains(result, strings.TrimSpace(greeting)):
-		return "The connection was refused, and the command waited. By your yes the very same command went on, read the greeting and ended with 0. Only that address was opened, and only for it.", "granted while the command waited"
+		return "The connection was refused, and the command waited. By your yes the very same command went on, read the greeting and ended with 0. Nothing but that address was opened.", "granted while the command waited"
 	case opened:
 		return "You opened the address, but the connection did not come about.", "granted, and failed all the same"
 	case closed:
