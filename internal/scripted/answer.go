@@ -13,6 +13,9 @@ import (
 	"unicode/utf8"
 )
 
+// commentPause is the pace of Comments.
+const commentPause = 20 * time.Millisecond
+
 // answer plays one Reply: events() makes the JSON of each event in order,
 // play() writes them with their framing, pace and faults.
 type answer struct {
@@ -87,6 +90,10 @@ func (a *answer) finish(sent int) {
 		return
 	}
 	switch a.reply.Fault {
+	case Comments:
+		for a.sleep(commentPause) && a.send(": keep-alive\n\n") && a.flush() {
+		}
+		panic(http.ErrAbortHandler)
 	case Stall, NeverEnd:
 		<-a.ctx.Done()
 		panic(http.ErrAbortHandler) // so that it never looks like an end in good order
@@ -109,7 +116,7 @@ func (a *answer) finish(sent int) {
 // strikes reports whether the fault comes before the event that follows sent.
 func (a *answer) strikes(sent int) bool {
 	switch a.reply.Fault {
-	case Truncate, Drop, Reset, Stall:
+	case Truncate, Drop, Reset, Stall, Comments:
 		return sent >= a.reply.After
 	}
 	return false

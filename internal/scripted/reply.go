@@ -97,6 +97,8 @@ const (
 	Reset
 	// Stall sends nothing more and keeps the connection open.
 	Stall
+	// Comments sends nothing but comments from there on.
+	Comments
 	// NeverAnswer accepts the request and sends nothing, not even a status.
 	NeverAnswer
 	// NoDone leaves out [DONE] and ends in good order.

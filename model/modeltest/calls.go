@@ -1,6 +1,8 @@
 package modeltest
 
 import (
+	"fmt"
+
 	"codeagent/internal/scripted"
 	"codeagent/model"
 )
@@ -17,9 +19,24 @@ func made(calls ...model.ToolCall) Answer { return Answer{Calls: calls, Reason: 
 // unnamed is c under the id that it gets where the provider's cannot be used.
 func unnamed(c model.ToolCall, id string) model.ToolCall { c.ID = id; return c }
 
+// many are n calls, each with arguments of its own.
+func many(n int) (played []scripted.Call, want []model.ToolCall) {
+	for i := range n {
+		c := scripted.Call{ID: fmt.Sprintf("id-%d", i), Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo %d"}`, i)}
+		played = append(played, c)
+		want = append(want, model.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	return played, want
+}
+
 // calls are tool calls that every wire can make.
 func calls() []testcase {
+	hundred, wanted := many(100)
+	tooMany, _ := many(129)
 	return []testcase{
+		{name: "call: 100 in parallel, in turns", replies: []scripted.Reply{{Calls: hundred, Interleave: true, Piece: 3}}, want: made(wanted...)},
+		{name: "call: 100 in parallel, one after the other", replies: []scripted.Reply{{Calls: hundred, Piece: 5}}, want: made(wanted...)},
+		{name: "call: more than anybody means", replies: []scripted.Reply{{Calls: tooMany}, {Text: "ok"}}, kind: model.BadRequest, says: "more than 128"},
 		{name: "call: parallel, in turns", replies: []scripted.Reply{{Piece: 2, Interleave: true, Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}, {ID: "b", Name: "read_file", Arguments: `{"y":2}`}}}}, want: made(one, two)},
 		{name: "call: an unknown tool", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "no_such", Arguments: "{}"}}}}, want: made(model.ToolCall{ID: "a", Name: "no_such", Arguments: "{}"})},
 		{name: "call: malformed arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"command": "ls`}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command": "ls`})},

@@ -30,6 +30,8 @@ type testcase struct {
 	requests int
 	// idle is how long the server may be silent; 0: the adapter's own limit.
 	idle time.Duration
+	// huge answers are not sent back.
+	huge bool
 }
 
 func (c testcase) run(t *testing.T, w Wire, build Build) {
@@ -44,6 +46,9 @@ func (c testcase) run(t *testing.T, w Wire, build Build) {
 	m := build(t, srv.URL, c.idle)
 	got, err := Collect(t, m.Stream(unhung(t), question()))
 	c.check(t, got, err, len(srv.Requests()))
+	if c.huge {
+		return
+	}
 	over.Store(true)
 	w.accepts(t, m, srv, got)
 }
@@ -91,6 +96,7 @@ func cases(w Wire) []testcase {
 	all = append(all, breaks(w)...)
 	all = append(all, statuses(w)...)
 	all = append(all, calls()...)
+	all = append(all, sizes(w)...)
 	return append(all, w.shapes()...)
 }
 
@@ -119,7 +125,7 @@ func framings() []testcase {
 	}
 	long := strings.Repeat("0123456789abcdef", 10<<20/16)
 	return append(all,
-		testcase{name: "10 MB of text", replies: []scripted.Reply{{Text: long, Piece: 4096}}, want: end(long)},
+		testcase{name: "10 MB of text", replies: []scripted.Reply{{Text: long, Piece: 4096}}, want: end(long), huge: true},
 		testcase{name: "one event of 4 MB", replies: []scripted.Reply{{Text: long[:4<<20], Piece: 4 << 20}}, want: end(long[:4<<20])},
 		testcase{name: "1,000 keep-alive comments before each event", replies: []scripted.Reply{{Text: prose, KeepAlives: 1000}}, want: end(prose)},
 		testcase{name: "slow drip", replies: []scripted.Reply{{Text: "slow but sure", Piece: 1, Delay: 2 * time.Millisecond}}, want: end("slow but sure")},
@@ -147,6 +153,8 @@ func breaks(w Wire) []testcase {
 		testcase{name: "never answered", replies: []scripted.Reply{{Fault: scripted.NeverAnswer}, ok}, want: again, idle: silence},
 		testcase{name: "stalled after 0 events", replies: []scripted.Reply{broken(scripted.Stall, 0), ok}, want: again, idle: silence},
 		testcase{name: "stalled after 6 events", replies: []scripted.Reply{broken(scripted.Stall, 6), ok}, want: again, idle: silence},
+		testcase{name: "comments alone, before any event", replies: []scripted.Reply{broken(scripted.Comments, 0), ok}, want: again, idle: silence},
+		testcase{name: "comments alone, after some events", replies: []scripted.Reply{broken(scripted.Comments, 6), ok}, want: again, idle: silence},
 		testcase{name: "stalled each time", replies: []scripted.Reply{broken(scripted.Stall, 2), broken(scripted.Stall, 2), broken(scripted.Stall, 2), ok},
 			kind: model.Transport, says: "attempts", want: Answer{Retries: Attempts - 1}, idle: silence},
 		testcase{name: "no [DONE]", replies: []scripted.Reply{{Text: "ok", Fault: scripted.NoDone}}, want: whole},
@@ -159,6 +167,22 @@ func breaks(w Wire) []testcase {
 		testcase{name: "not JSON", replies: []scripted.Reply{{Body: "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}\n\n"}, ok}, want: again},
 		testcase{name: "an answer broken off by the provider", replies: []scripted.Reply{{Text: "x", Stop: "error"}, ok}, want: again},
 	)
+}
+
+// sizes are answers larger than anybody expects.
+func sizes(w Wire) []testcase {
+	const piece, pieces = 64 << 10, 800
+	part := w.text(strings.Repeat("x", piece))
+	chunks := make([]string, pieces+1)
+	for i := range pieces {
+		chunks[i] = part
+	}
+	chunks[pieces] = w.end
+	return []testcase{
+		{name: "50 MB of text", replies: []scripted.Reply{{Chunks: chunks}}, want: end(strings.Repeat("x", piece*pieces)), huge: true},
+		{name: "an event above the limit", replies: []scripted.Reply{{Chunks: []string{w.text(strings.Repeat("x", 32<<20)), w.end}}, {Text: "ok"}}, kind: model.ServerFault, says: "larger than 32 MiB"},
+		{name: "a field without an end", replies: []scripted.Reply{{Body: "data: {\"x\":\"" + strings.Repeat("x", 33<<20)}, {Text: "ok"}}, kind: model.ServerFault, says: "larger than 32 MiB"},
+	}
 }
 
 // statuses are answers that are no stream, and errors inside of one.

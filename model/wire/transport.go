@@ -45,7 +45,8 @@ type Transport struct {
 	// Base does the requests, see NewBase.
 	Base http.RoundTripper
 	// Idle is how long the provider may be silent, before its answer and within
-	// it; 0: DefaultIdle; negative: for ever.
+	// it, and a third of how long it may send nothing but comments; 0:
+	// DefaultIdle; negative: for ever.
 	Idle time.Duration
 	// Secrets are cut out of every error's text.
 	Secrets []string
@@ -85,6 +86,10 @@ type errIdle struct{ after time.Duration }
 
 func (e errIdle) Error() string { return fmt.Sprintf("the provider said nothing for %s", e.after) }
 
+// commentsOnly is how many times Idle a provider may send nothing but comments:
+// they say that a queue or a model is alive, not that it will ever answer.
+const commentsOnly = 3
+
 // RoundTrip sends one request. See Transport.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
@@ -92,9 +97,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.idle == 0 {
 		w.idle = DefaultIdle
 	}
-	w.arm()
+	w.bytes.set(w, 1)
 	resp, err := t.Base.RoundTrip(req.WithContext(ctx))
-	w.disarm()
+	w.bytes.off()
 	if err != nil {
 		err = t.typed(req.Context(), w.why(err), "cannot reach the provider")
 		cancel(nil)
@@ -164,23 +169,28 @@ type watched struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	idle   time.Duration
-	timer  *time.Timer
+	bytes  alarm // for a read that brings nothing
+	events alarm // for reads that bring no event
 	body   io.ReadCloser
 }
 
-func (w *watched) arm() {
+// alarm is a timer that is set again and again.
+type alarm struct{ timer *time.Timer }
+
+// set lets w give up after so many times its limit.
+func (a *alarm) set(w *watched, times time.Duration) {
 	switch {
 	case w.idle < 0:
-	case w.timer == nil:
-		w.timer = time.AfterFunc(w.idle, func() { w.cancel(errIdle{w.idle}) })
+	case a.timer == nil:
+		a.timer = time.AfterFunc(times*w.idle, func() { w.cancel(errIdle{times * w.idle}) })
 	default:
-		w.timer.Reset(w.idle)
+		a.timer.Reset(times * w.idle)
 	}
 }
 
-func (w *watched) disarm() {
-	if w.timer != nil {
-		w.timer.Stop()
+func (a *alarm) off() {
+	if a.timer != nil {
+		a.timer.Stop()
 	}
 }
 
@@ -193,9 +203,9 @@ func (w *watched) why(err error) error {
 }
 
 func (w *watched) Read(p []byte) (int, error) {
-	w.arm()
+	w.bytes.set(w, 1)
 	n, err := w.body.Read(p)
-	w.disarm()
+	w.bytes.off()
 	if err != nil && err != io.EOF {
 		err = w.why(err)
 	}
@@ -203,7 +213,8 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 func (w *watched) Close() error {
-	w.disarm()
+	w.bytes.off()
+	w.events.off()
 	err := w.body.Close()
 	w.cancel(nil)
 	return err
@@ -235,12 +246,17 @@ type repaired struct {
 }
 
 func (r *repaired) Read(p []byte) (int, error) {
+	if len(r.out) == 0 {
+		r.src.events.set(r.src, commentsOnly)
+		defer r.src.events.off()
+	}
 	for len(r.out) == 0 {
 		if r.err != nil {
 			return 0, r.err
 		}
 		r.rest = r.rest[:0]
-		if r.err = r.step(); r.err != nil && r.err != io.EOF && r.err != io.ErrUnexpectedEOF {
+		r.err = r.step()
+		if r.err != nil && r.err != io.EOF && r.err != io.ErrUnexpectedEOF {
 			r.err = r.t.typed(r.ctx, r.err, "the stream broke")
 		}
 		r.out = r.rest

@@ -134,6 +134,36 @@ func TestSilenceEndsARequest(t *testing.T) {
 	}
 }
 
+// Comments show that somebody is there, but not for ever.
+func TestCommentsAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			pr, pw := io.Pipe()
+			_ = context.AfterFunc(r.Context(), func() { pw.CloseWithError(r.Context().Err()) })
+			go func() { // ends with the pipe
+				for n := 0; ; n++ {
+					text := ": keep-alive\n\n"
+					if n == 4 { // an event in time begins the count anew
+						text = "data: {\"choices\":[]}\n\n"
+					}
+					if _, err := io.WriteString(pw, text); err != nil {
+						return
+					}
+					time.Sleep(30 * time.Second)
+				}
+			}()
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: pr, Request: r}, nil
+		})
+		start := time.Now()
+		_, err := body(t, &Transport{Base: base, Idle: time.Minute})
+		e := new(model.Error)
+		if took := time.Since(start); !errors.As(err, &e) || e.Kind != model.Transport || !strings.Contains(e.Message, "said nothing for 3m0s") || took != 5*time.Minute {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
 // A consumer that takes its time is not a silent provider.
 func TestSlowConsumerIsNotSilence(t *testing.T) {
 	t.Parallel()
