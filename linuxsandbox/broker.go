@@ -50,6 +50,7 @@ type broker struct {
 	view     *view  // nil until the first call is asked about
 	pipes    []waitingPipe
 	masks    masks
+	fresh    freshFile
 	socketWork
 	// held are the calls that wait for a person.
 	held *holding
@@ -158,6 +159,7 @@ func (b *broker) run() {
 	defer func() { b.view.close() }()
 	defer b.endSockets()
 	defer b.closePipes()
+	defer b.fresh.drop()
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}

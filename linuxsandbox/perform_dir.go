@@ -69,6 +69,7 @@ func (b *broker) remove(n *notification, c *fileCall, s spot, who whose) reply {
 	}
 	if err = unix.Unlinkat(s.dir, s.last, flags); err == nil {
 		b.session.own.removed(&st)
+		b.fresh.removed(&st)
 	}
 	return b.performed(n, c.name, s.full(), err)
 }

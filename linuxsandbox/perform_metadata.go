@@ -27,6 +27,12 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
 		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
+	if m.itself {
+		if a, done := b.metadataOfFresh(n, c, do, fd); done {
+			unix.Close(fd)
+			return a
+		}
+	}
 	path := b.view.policyPath(fd)
 	if b.held.opens(path) {
 		fd = b.asHost(fd, path)

@@ -128,6 +128,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	b.held.renamed(m.from.full(), m.to.full())
 	if m.there && !exchange {
 		b.session.own.removed(&m.over)
+		b.fresh.removed(&m.over)
 	}
 	// A folder that is called .git now is no repository of the session's making,
 	// unless it was one before.

@@ -237,6 +237,7 @@ func (b *broker) makeAndGive(n *notification, o *opening, s spot) reply {
 	}
 	defer unix.Close(fd)
 	b.made(s)
+	b.fresh.take(fd)
 	return n.give(b.listener, fd, o.cloexec())
 }
 
