@@ -297,6 +297,9 @@ func (b *broker) handle(n *notification) reply {
 	if c := fileCallOf(n.nr); c != nil {
 		return b.file(n, c)
 	}
+	if c := toldCallOf(n.nr); c != nil {
+		return b.tell(n, c)
+	}
 	switch n.nr {
 	case unix.SYS_UMASK:
 		return b.umask(n)

@@ -49,6 +49,28 @@ func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	}
 }
 
+// TestBrokerKnowsWhatIsTold: every call that is asked about only to be known of
+// is refused by the broker under its name.
+func TestBrokerKnowsWhatIsTold(t *testing.T) {
+	var asked, known []string
+	for _, r := range filterTable {
+		if r.do == ask && r.only == brokered && r.calls[0] != "exit_group" {
+			asked = append(asked, r.calls...)
+		}
+	}
+	for _, c := range toldCalls {
+		known = append(known, c.name)
+		if n := libraryArch(t, runtime.GOARCH).SyscallNames[c.name]; n != c.nr {
+			t.Errorf("%s has the number %d, the library says %d", c.name, c.nr, n)
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(known)
+	if !slices.Equal(asked, known) {
+		t.Errorf("asked %v\nknown %v", asked, known)
+	}
+}
+
 // theatre is a workspace with a file, and a file outside of it.
 type theatre struct {
 	stage

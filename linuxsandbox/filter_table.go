@@ -103,6 +103,20 @@ const (
 )
 
 var filterTable = []rule{
+	// What the rows below refuse, and what it is good to know of (told.go).
+	{calls: []string{
+		"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "setns",
+		"mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsmount", "mount_setattr",
+		"open_by_handle_at", "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key",
+		"shmget", "semget", "msgget", "mq_open", "init_module", "finit_module", "delete_module",
+		"reboot", "swapon", "swapoff", "sethostname", "settimeofday", "clock_settime",
+	}, only: brokered, do: ask,
+		why: "programs fail for want of these, and say so in many ways"},
+	{calls: []string{"unshare"}, only: brokered, when: []test{{arg: 0, mask: ^uint32(unshareHarmless), in: []uint32{0}, not: true, wide: true}}, do: ask,
+		why: "the same"},
+	{calls: []string{"clone"}, only: brokered, when: []test{{arg: 0, mask: cloneNamespaces, in: []uint32{0}, not: true}}, do: ask,
+		why: "the same"},
+
 	// Other processes.
 	{calls: []string{"ptrace"}, do: eperm,
 		why: "drives any other process of the user, and children past this very filter"},

@@ -27,6 +27,9 @@ type lack struct {
 	owner uint32
 }
 
+// mootOwn says why a refusal is moot.
+const mootOwn = "the user's own permissions refuse it too"
+
 // firstLack is the one that the kernel would tell.
 func firstLack(list ...lack) lack {
 	for _, l := range list {
@@ -154,7 +157,7 @@ func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	case l.errno == 0:
 		return errno
 	case l.caps&b.dropped == 0:
-		d.Moot, d.MootReason = true, "the user's own permissions refuse it too"
+		d.Moot, d.MootReason = true, mootOwn
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
 		}
