@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"codeagent/config"
@@ -19,6 +21,8 @@ type resumeFlags struct {
 	last, all bool
 	fork      bool
 	before    int
+	// picks: where no session is named somebody is there to choose one.
+	picks bool
 }
 
 // resumed is the session that a run goes on with.
@@ -49,7 +53,7 @@ func newFork(s stdio, f *flags) *cobra.Command {
 }
 
 func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long string) *cobra.Command {
-	r := resumeFlags{fork: fork}
+	r := resumeFlags{fork: fork, picks: true}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,6 +118,8 @@ func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, 
 	switch {
 	case r.last:
 		sum, err = lastUsed(s, f, store, r.all)
+	case len(args) == 0 && r.picks:
+		sum, err = pickSession(s, f, store)
 	case len(args) == 0:
 		err = whichSession(s, f, store)
 	default:
@@ -137,23 +143,20 @@ func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, 
 
 // lastUsed is the session last used in this folder, or anywhere.
 func lastUsed(s stdio, f flags, store *sessions.Store, all bool) (sessions.Summary, error) {
-	here, err := workspaceOf(s, f)
+	if all {
+		for sum, err := range store.List() {
+			return sum, err
+		}
+		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept")}
+	}
+	list, err := sessionsHere(s, f, store, 1)
+	if err == nil && len(list) == 0 {
+		err = &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"--all takes the last one of any folder"}}
+	}
 	if err != nil {
 		return sessions.Summary{}, err
 	}
-	for sum, err := range store.List() {
-		if err != nil {
-			return sum, err
-		}
-		if all || sum.Folder == here {
-			return sum, nil
-		}
-	}
-	where, hints := "", []string(nil)
-	if !all {
-		where, hints = " in "+here, []string{"--all takes the last one of any folder"}
-	}
-	return sessions.Summary{}, &usageError{err: errors.New("no session has been kept" + where), hints: hints}
+	return list[0], nil
 }
 
 // workspaceOf is the folder that a run would work in.
@@ -166,23 +169,84 @@ func workspaceOf(s stdio, f flags) (string, error) {
 // namedSessions is how many sessions an error names.
 const namedSessions = 5
 
-// whichSession is the error of a command that names none: it names some.
-func whichSession(s stdio, f flags, store *sessions.Store) error {
+// sessionsHere yields at most n sessions of this folder, last used first.
+func sessionsHere(s stdio, f flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
 	here, err := workspaceOf(s, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e := &usageError{err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	var out []sessions.Summary
 	for sum, err := range store.List() {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if sum.Folder != here {
 			continue
 		}
-		if e.hints = append(e.hints, sessionLine(sum)); len(e.hints) == namedSessions {
+		if out = append(out, sum); len(out) == n {
 			break
 		}
+	}
+	return out, nil
+}
+
+// picked is how many sessions are offered to choose from.
+const picked = 9
+
+// pickSession lets the person choose, before the screen opens.
+func pickSession(s stdio, f flags, store *sessions.Store) (sessions.Summary, error) {
+	list, err := sessionsHere(s, f, store, picked)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	if len(list) == 0 {
+		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"codeagent sessions --all lists those of others"}}
+	}
+	for i, sum := range list {
+		fmt.Fprintf(s.Out, "%d  %s\n", i+1, sessionLine(sum))
+	}
+	fmt.Fprintf(s.Out, "Go on with which? [1-%d, Enter for none] ", len(list))
+	line, err := readLine(s.In)
+	if err != nil {
+		return sessions.Summary{}, fmt.Errorf("read the answer: %w", err)
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return sessions.Summary{}, statusError(exitOK)
+	}
+	n, err := strconv.Atoi(line)
+	if err != nil || n < 1 || n > len(list) {
+		return sessions.Summary{}, &usageError{err: fmt.Errorf("%q is none of them", line)}
+	}
+	return list[n-1], nil
+}
+
+// readLine reads a short line and nothing behind it: the rest is the screen's.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	var b [1]byte
+	for len(line) < 80 {
+		if _, err := io.ReadFull(r, b[:]); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			break
+		}
+		line = append(line, b[0])
+	}
+	return string(line), nil
+}
+
+// whichSession is the error of a command that names none: it names some.
+func whichSession(s stdio, f flags, store *sessions.Store) error {
+	list, err := sessionsHere(s, f, store, namedSessions)
+	if err != nil {
+		return err
+	}
+	e := &usageError{err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	for _, sum := range list {
+		e.hints = append(e.hints, sessionLine(sum))
 	}
 	e.hints = append(e.hints, "codeagent sessions lists them")
 	return e

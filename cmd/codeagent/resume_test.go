@@ -10,7 +10,7 @@ import (
 	sessions "codeagent/session"
 )
 
-// TestResumeOnTheScreen: what was said before is shown and given to the model,
+// TestResumeOnTheScreen: a session is chosen, what was said before is shown and given to the model,
 // nobody else writes the session meanwhile, and on leaving the terminal shows
 // how to go on.
 func TestResumeOnTheScreen(t *testing.T) {
@@ -29,9 +29,14 @@ func TestResumeOnTheScreen(t *testing.T) {
 		if r := env("exec", "--model", "test", "the first question"); r.code != 0 {
 			t.Fatal(r)
 		}
-		cmd := u.codeagent("resume", "--last", "--model", "test")
+		cmd := u.codeagent("resume", "--model", "test")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 100, 40)
+		term.WaitFor("Go on with which? [1-1, Enter for none]")
+		if screen := term.Screen(); !strings.Contains(screen, "the first question") {
+			t.Errorf("nothing to choose from:\n%s", screen)
+		}
+		term.Write("1\r")
 		term.WaitFor("going on with session")
 		for _, part := range []string{"the first question", "I look.", "echo seen before", "the first answer"} {
 			if screen := term.Screen(); !strings.Contains(screen, part) {
