@@ -37,6 +37,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	r := g.request(a, w)
 	r.Title = heldWho(a, d) + " wants to " + grantWords(r.Grant)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
+	r.Justification = "" // the model gave it for what it asked for, and not for this
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {
 		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(w.grant), Request: &r}

@@ -20,8 +20,8 @@ func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
 		{"./x", "e\x1bvil", "e?vil"},
 	} {
 		g := newGate(OnRequest, confined())
-		_, r, err := g.DecideHeld(command(c.command, Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/etc/b", Program: c.program}, HeldAnswers{})
-		if r == nil || r.Title != c.want+" wants to write /etc/b" {
+		_, r, err := g.DecideHeld(command(c.command, Wish{Justification: "for something else"}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/etc/b", Program: c.program}, HeldAnswers{})
+		if r == nil || r.Title != c.want+" wants to write /etc/b" || r.Justification != "" {
 			t.Errorf("%s by %q: %+v %v", c.command, c.program, r, err)
 		}
 	}

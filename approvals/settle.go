@@ -35,6 +35,9 @@ func (g *Gate) request(a Action, w want) Request {
 		r.Warnings = append(r.Warnings, w.blocked+": it can only be granted by running outside the sandbox")
 	}
 	if r.Widest {
+		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
+			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket is named that would do")
+		}
 		r.Warnings = append(r.Warnings, "outside the sandbox it may change every file you may, and reach every host")
 	} else if g.opts.Base.Unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
