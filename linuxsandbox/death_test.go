@@ -25,6 +25,9 @@ import (
 // the sandbox with its own three files and prints how it ended.
 const roleVariable = "LINUXSANDBOX_TEST_ROLE"
 
+// waitsVariable gives that command a Holder who says "asked" and never answers.
+const waitsVariable = "LINUXSANDBOX_TEST_WAITS"
+
 // playRole is called by TestMain.
 func playRole() {
 	role := os.Getenv(roleVariable)
@@ -43,12 +46,20 @@ func playRole() {
 	if role != "foreground-contained" && role != "contained" {
 		b.plain = errPlain
 	}
+	var h sandbox.Holder
+	if os.Getenv(waitsVariable) != "" {
+		h = &asker{answer: func(ctx context.Context, _ sandbox.Denial) (sandbox.Grant, bool) {
+			fmt.Println("asked")
+			<-ctx.Done()
+			return sandbox.Grant{}, false
+		}}
+	}
 	ws := os.Getenv("WS")
 	p := sandbox.Policy{Write: []sandbox.Root{{Path: ws}}, Protected: sandbox.Protected{Own: []string{filepath.Join(ws, "bin", "codeagent")}}}
 	proc, err := b.Start(context.Background(), p, sandbox.Command{
 		Path: "/bin/sh", Args: []string{"sh", "-c", os.Getenv("SCRIPT")}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin"},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Foreground: strings.HasPrefix(role, "foreground"),
-	}, nil)
+	}, h)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

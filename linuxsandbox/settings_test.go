@@ -280,5 +280,5 @@ func TestDeathsInSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
 	}
-	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps)$")
+	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
 }
