@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"codeagent/internal/scripted"
 	"codeagent/model"
 	"codeagent/model/chat"
+	"codeagent/model/modeltest"
 	"codeagent/model/responses"
 	"codeagent/model/wire"
 	"codeagent/sandbox"
@@ -57,11 +59,7 @@ type bench struct {
 
 func newBench(t *testing.T, mode approvals.Mode, handler scripted.Handler) bench {
 	t.Helper()
-	return newBenchOver(t, mode, handler, func(o wire.Options) agent.Model {
-		client := chat.New(o)
-		t.Cleanup(client.Close)
-		return client
-	})
+	return newBenchOver(t, mode, handler, wires["chat"].connect(t))
 }
 
 func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, connect func(wire.Options) agent.Model) bench {
@@ -177,24 +175,63 @@ func TestServersThatMisbehave(t *testing.T) {
 		{"always dying", []scripted.Reply{{Text: "aaaa bbbb cccc", Fault: scripted.Drop, After: 1}, {Text: "aaaa bbbb cccc", Fault: scripted.Drop, After: 1}, {Text: "aaaa bbbb cccc", Fault: scripted.Drop, After: 1}}, model.Transport, ""},
 		{"10 MB of text", []scripted.Reply{{Text: long, Piece: 64 << 10}}, "", long},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, approvals.OnRequest, scripted.Steps(c.script...))
-			err := b.Turn(t.Context(), agent.Input{Text: "go"})
-			var fault *model.Error
-			switch {
-			case c.kind == "" && err != nil:
-				t.Fatal(err)
-			case c.kind != "" && (!errors.As(err, &fault) || fault.Kind != c.kind):
-				t.Fatalf("%v, want %s", err, c.kind)
-			}
-			if got := b.end(t).Answer; got != c.answer {
-				t.Errorf("answer of %d bytes, want %d", len(got), len(c.answer))
-			}
-			if n := len(b.History()); n == 0 || len(agent.Repair(b.History())) != n {
-				t.Errorf("history of %d items is not whole", n)
-			}
-		})
+		for name, w := range wires {
+			t.Run(c.name+" over "+name, func(t *testing.T) {
+				var over atomic.Bool
+				script := scripted.Steps(c.script...)
+				b := newBenchOver(t, approvals.OnRequest, func(r scripted.Request) scripted.Reply {
+					if over.Load() {
+						return scripted.Reply{Text: "and on"}
+					}
+					return script(r)
+				}, w.connect(t))
+				err := b.Turn(t.Context(), agent.Input{Text: "go"})
+				var fault *model.Error
+				switch {
+				case c.kind == "" && err != nil:
+					t.Fatal(err)
+				case c.kind != "" && (!errors.As(err, &fault) || fault.Kind != c.kind):
+					t.Fatalf("%v, want %s", err, c.kind)
+				}
+				if got := b.end(t).Answer; got != c.answer {
+					t.Errorf("answer of %d bytes, want %d", len(got), len(c.answer))
+				}
+				if n := len(b.History()); n == 0 || len(agent.Repair(b.History())) != n {
+					t.Errorf("history of %d items is not whole", n)
+				}
+				over.Store(true)
+				if err := b.Turn(t.Context(), agent.Input{Text: "and now?"}); err != nil {
+					t.Fatal(err)
+				}
+				for i, r := range b.server.Requests() {
+					if err := w.valid(r.Body); err != nil {
+						t.Errorf("request %d: a strict provider refuses it: %v\n%.2000s", i, err, r.Body)
+					}
+				}
+			})
+		}
 	}
+}
+
+// wires are the adapters, and the rules of their strictest providers.
+var wires = map[string]struct {
+	connect func(*testing.T) func(wire.Options) agent.Model
+	valid   func([]byte) error
+}{
+	"chat": {func(t *testing.T) func(wire.Options) agent.Model {
+		return func(o wire.Options) agent.Model {
+			client := chat.New(o)
+			t.Cleanup(client.Close)
+			return client
+		}
+	}, modeltest.ValidChat},
+	"responses": {func(t *testing.T) func(wire.Options) agent.Model {
+		return func(o wire.Options) agent.Model {
+			client := responses.New(o)
+			t.Cleanup(client.Close)
+			return client
+		}
+	}, modeltest.ValidResponses},
 }
 
 // Over Responses calls run while the answer goes on, thinking goes back as it
@@ -205,11 +242,7 @@ func TestLoopOverResponses(t *testing.T) {
 	b := newBenchOver(t, approvals.OnRequest, scripted.Steps(
 		scripted.Reply{Reasoning: "first", Text: "I look.", Phase: "commentary", Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: marker}}, Fault: scripted.Drop, After: 21},
 		scripted.Reply{Reasoning: "then", Text: "All done.", Phase: "final_answer"},
-	), func(o wire.Options) agent.Model {
-		client := responses.New(o)
-		t.Cleanup(client.Close)
-		return client
-	})
+	), wires["responses"].connect(t))
 	if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,13 +27,33 @@ type choice struct {
 }
 
 type message struct {
-	Content   wire.Text  `json:"content"`
+	Content   said       `json:"content"`
 	Reasoning wire.Text  `json:"reasoning"`         // OpenRouter, Groq, newer vLLM
 	Thinking  wire.Text  `json:"reasoning_content"` // DeepSeek, llama.cpp, vLLM
 	Refusal   wire.Text  `json:"refusal"`
 	Calls     []fragment `json:"tool_calls"`
 	Call      *function  `json:"function_call"`     // the older form
 	Details   []detail   `json:"reasoning_details"` // OpenRouter
+}
+
+// said is a message's text, and the thinking among its parts (Mistral):
+// [{"type":"thinking","thinking":[{"type":"text","text":"…"}]}].
+type said struct{ text, thinking wire.Text }
+
+// UnmarshalJSON decodes a string, null, or a list of parts.
+func (c *said) UnmarshalJSON(data []byte) error {
+	var parts []struct {
+		Thinking wire.Text `json:"thinking"`
+	}
+	if data[0] == '[' {
+		if err := wire.Parse(data, &parts); err != nil {
+			return err
+		}
+	}
+	for _, p := range parts {
+		c.thinking += p.Thinking
+	}
+	return c.text.UnmarshalJSON(data)
 }
 
 // fragment is a piece of a tool call.
@@ -125,8 +145,8 @@ func (c *chunk) onlyText() (string, bool) {
 	}
 	one := &c.Choices[0]
 	m := one.Delta
-	plain := m.Content != "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil && len(m.Details) == 0
-	return string(m.Content), plain && one.Index == 0 && one.Message == nil && one.Finish == ""
+	plain := m.Content.text != "" && m.Content.thinking == "" && m.Reasoning == "" && m.Thinking == "" && m.Refusal == "" && len(m.Calls) == 0 && m.Call == nil && len(m.Details) == 0
+	return string(m.Content.text), plain && one.Index == 0 && one.Message == nil && one.Finish == ""
 }
 
 func (d *decoder) choice(c *choice) error {
@@ -139,10 +159,13 @@ func (d *decoder) choice(c *choice) error {
 	if thought == "" {
 		thought = m.Thinking
 	}
+	if thought == "" {
+		thought = m.Content.thinking
+	}
 	if thought != "" && !d.yield(model.ReasoningDelta{Text: string(thought)}) {
 		return wire.ErrStopped
 	}
-	for _, t := range [...]wire.Text{m.Content, m.Refusal} {
+	for _, t := range [...]wire.Text{m.Content.text, m.Refusal} {
 		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
 			return wire.ErrStopped
 		}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +151,34 @@ func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *canned, got 
 		}
 	}
 }
+
+// Switch goes on over another wire with the conversation that each recorded
+// answer leaves: it holds nothing that only the first wire understands.
+func Switch(t *testing.T, from Wire, connectFrom Connect, to Wire, connectTo Connect) {
+	for name, stream := range from.streams(t) {
+		t.Run(name, func(t *testing.T) {
+			got, err := Collect(t, connectFrom(t, &canned{again: stream}).Stream(unhung(t), question()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &canned{again: to.streams(t)["minimal"]}
+			to.goesOn(t, t.Context(), connectTo(t, c), c, got)
+			for _, it := range got.Items {
+				if it.Opaque == nil {
+					continue
+				}
+				for _, m := range secret.FindAllSubmatch(it.Opaque.Data, -1) {
+					if bytes.Contains(c.asked[0], m[1]) {
+						t.Errorf("the other provider got %s", m[0])
+					}
+				}
+			}
+		})
+	}
+}
+
+// secret finds what only the provider that sent it can read.
+var secret = regexp.MustCompile(`"(?:encrypted_content|signature|thought_signature)":"([^"]+)"`)
 
 // sparse is how many bytes lie between two cuts, but for the answer named
 // minimal, which is cut after each byte; a prime, so that cuts fall everywhere.

@@ -29,6 +29,7 @@ func chatShapes() []testcase {
 		chunks("reasoning under its other name", thought, `{"reasoning":"hm","content":null}`, `{"content":"ab"}`, stop),
 		chunks("reasoning under both names", thought, `{"reasoning":"hm","reasoning_content":"hm"}`, `{"content":"ab"}`, stop),
 		chunks("content as a list of parts", end("ab"), `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, stop),
+		chunks("thinking among the parts", thought, `{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}`, `{"content":[{"type":"text","text":"a"}]}`, `{"content":"b"}`, stop),
 		chunks("numbers as fractions", end("ab"), `!{"created":1.5,"choices":[{"index":0.0,"delta":{"content":"ab"},"finish_reason":null}],"usage":{"prompt_tokens":1.0}}`, stop),
 		chunks("members of odd types", end("ab"), `!{"id":7,"choices":[{"index":0,"delta":{"role":3,"content":"ab","tool_calls":{}},"finish_reason":null,"logprobs":"no"}]}`, stop),
 		chunks("another choice", end("ab"), `{"content":"ab"}`, `!{"choices":[{"index":1,"delta":{"content":"no"}}]}`, stop),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/model/chat"
 	"codeagent/model/modeltest"
 	"codeagent/model/responses"
 	"codeagent/model/wire"
@@ -36,3 +37,15 @@ func TestRecorded(t *testing.T) { modeltest.Recorded(t, modeltest.Responses, con
 func TestCuts(t *testing.T) { modeltest.Cuts(t, modeltest.Responses, connect) }
 
 func FuzzStream(f *testing.F) { modeltest.Fuzz(f, modeltest.Responses, connect) }
+
+func connectChat(t *testing.T, base http.RoundTripper) modeltest.Model {
+	c := chat.New(chat.Options{BaseURL: "http://provider.invalid/v1", HTTP: &http.Client{Transport: base}, Retry: impatient()})
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A conversation that began over one wire goes on over the other.
+func TestSwitch(t *testing.T) {
+	t.Run("to chat", func(t *testing.T) { modeltest.Switch(t, modeltest.Responses, connect, modeltest.Chat, connectChat) })
+	t.Run("from chat", func(t *testing.T) { modeltest.Switch(t, modeltest.Chat, connectChat, modeltest.Responses, connect) })
+}
