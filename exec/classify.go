@@ -43,10 +43,12 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 	}
 	j := judge{policy: p, resolver: r, dir: dir, outcome: &o}
 	if !ownLimit(o.Limit) {
-		for _, d := range j.blame(v.Denials) {
-			j.matters = true
-			j.suggest(*d)
+		why := j.blame(v.Denials)
+		for _, d := range why {
+			j.suggest(d)
 		}
+		j.matters = len(why) > 0
+		doneWithout(v.Denials, why)
 	}
 	recorded := j.matters
 	j.signal()
@@ -55,11 +57,22 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 	if !j.matters || ownLimit(o.Limit) {
 		return v
 	}
-	v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.grant
+	v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.least()
 	if recorded && v.Evidence != sandbox.EvidencePartial {
 		v.Confidence = sandbox.Certain
 	}
 	return v
+}
+
+// doneWithout marks what was refused and is not why a command failed that would
+// have passed but for the others.
+func doneWithout(all []sandbox.Denial, why []blamed) {
+	for i := range all {
+		d := &all[i]
+		if len(why) > 0 && !d.Moot && !slices.ContainsFunc(why, func(b blamed) bool { return b.Denial == d }) {
+			d.Moot, d.MootReason = true, "the command went on without it"
+		}
+	}
 }
 
 // evidence is how much the verdict could go by.
@@ -113,7 +126,7 @@ func (j *judge) add(d sandbox.Denial) {
 	j.found = append(j.found, d)
 	if !d.Moot {
 		j.matters = true
-		j.suggest(d)
+		j.suggest(blamed{Denial: &d})
 	}
 }
 
@@ -123,7 +136,7 @@ func (j *judge) add(d sandbox.Denial) {
 func (j *judge) sees(kind sandbox.DenialKind) bool {
 	switch j.outcome.Trace.Evidence {
 	case sandbox.EvidenceFull:
-		return kind != sandbox.KindRead && kind != sandbox.KindSyscall && kind != sandbox.KindCapability && kind != sandbox.KindNetwork
+		return kind != sandbox.KindRead && kind != sandbox.KindSyscall && kind != sandbox.KindCapability
 	case sandbox.EvidenceNetworkOnly:
 		return kind == sandbox.KindNetwork || kind == sandbox.KindSocket
 	}
@@ -132,60 +145,6 @@ func (j *judge) sees(kind sandbox.DenialKind) bool {
 
 // maxDenials bounds what one output can fill a verdict with.
 const maxDenials = 50
-
-// suggest widens the grant by the least that would let d pass.
-func (j *judge) suggest(d sandbox.Denial) {
-	switch d.Kind {
-	case sandbox.KindWrite, sandbox.KindMetadata, sandbox.KindProtected:
-		if d.Operation == "bind" && d.Kind == sandbox.KindWrite {
-			d.Target = path.Dir(d.Target) // a file of that name would be in the way
-		}
-		if grantable(d.Target) && !slices.ContainsFunc(j.policy.Protected.Own, func(own string) bool { return sandbox.Covers(own, d.Target) }) {
-			j.grant.Write = appendNew(j.grant.Write, j.place(d.Target))
-		}
-	case sandbox.KindRead:
-		// A read grant lifts only the entry that is named (Policy.With).
-		if grantable(d.Target) && (len(j.policy.Read) > 0 || slices.Contains(j.policy.DenyRead, d.Target)) {
-			j.grant.Read = appendNew(j.grant.Read, d.Target)
-		}
-	case sandbox.KindNetwork:
-		if h, err := sandbox.ParseHostPort(d.Target); err == nil && d.Operation != opSocket {
-			j.grant.Hosts = appendNew(j.grant.Hosts, h)
-		}
-	case sandbox.KindSocket:
-		if path.IsAbs(d.Target) && d.Operation == "connect" {
-			j.grant.Sockets = appendNew(j.grant.Sockets, d.Target)
-		}
-	case sandbox.KindSyscall, sandbox.KindCapability:
-		j.grant.Unsandboxed = true
-	}
-}
-
-func appendNew[T comparable](list []T, v T) []T {
-	if slices.Contains(list, v) {
-		return list
-	}
-	return append(list, v)
-}
-
-// place is what must be writable for target to be: for the random name of a
-// temporary file, which the next run will not use, its folder.
-func (j *judge) place(target string) string {
-	if dir := path.Dir(target); temporaryName(path.Base(target)) && grantable(dir) {
-		return dir
-	}
-	return target
-}
-
-// grantable leaves out what nobody should be led to open: the root, what stands
-// directly in it, and home folders.
-func grantable(p string) bool {
-	parts := strings.Split(strings.Trim(p, "/"), "/")
-	if len(parts) < 2 {
-		return false
-	}
-	return len(parts) > 2 || parts[0] != "home" && parts[0] != "Users"
-}
 
 // file judges one path that the output names; it reports whether the policy
 // refuses it.

@@ -31,13 +31,13 @@ type family struct {
 }
 
 // blame returns which of the denials the failure is due to.
-func (j *judge) blame(denials []sandbox.Denial) []*sandbox.Denial {
+func (j *judge) blame(denials []sandbox.Denial) []blamed {
 	f := &family{judge: j, exits: map[int]sandbox.Exit{}, parent: map[int]int{}, denied: map[int][]*sandbox.Denial{}}
 	for _, e := range j.outcome.Trace.Exits {
 		f.exits[e.PID] = e
 		f.parent[e.PID] = e.Parent
 	}
-	var all []*sandbox.Denial
+	var all, out []blamed
 	for i := range denials {
 		d := &denials[i]
 		// What was put back afterwards did not stop the command.
@@ -50,17 +50,23 @@ func (j *judge) blame(denials []sandbox.Denial) []*sandbox.Denial {
 		}
 		f.root = pid
 		f.denied[d.PID] = append(f.denied[d.PID], d)
-		all = append(all, d)
+		all = append(all, blamed{Denial: d})
 	}
-	text, isShell := scriptOf(j.outcome.Argv)
-	if isShell {
-		if steps, ok := deciding(text, j.outcome.Status.Exit); ok {
-			return slices.DeleteFunc(all, func(d *sandbox.Denial) bool {
-				return !slices.ContainsFunc(steps, func(s step) bool { return f.fails(d, s) })
-			})
+	steps, known := []step(nil), false
+	if text, ok := scriptOf(j.outcome.Argv); ok {
+		steps, known = deciding(text, j.outcome.Status.Exit)
+	}
+	for _, d := range all {
+		for _, s := range steps {
+			if f.fails(d.Denial, s) {
+				d.steps = append(d.steps, s)
+			}
+		}
+		if len(d.steps) > 0 || !known && f.reaches(d.Denial, f.root) {
+			out = append(out, d)
 		}
 	}
-	return slices.DeleteFunc(all, func(d *sandbox.Denial) bool { return !f.reaches(d, f.root) })
+	return out
 }
 
 // fails reports whether d made the step s of the top shell's text fail.
@@ -121,14 +127,18 @@ func (s step) runs(program string) bool {
 }
 
 // overtaken reports whether a later process of the same program failed for
-// another reason: that is then the step's.
+// another reason: that is then the step's. A shell starts the last one in its own
+// place.
 func (f *family) overtaken(pid int, program string) bool {
 	mine, ok := f.exits[pid]
 	if !ok {
 		return false
 	}
 	for other, e := range f.exits {
-		if other != pid && e.Order > mine.Order && e.Status != 0 && e.Parent == mine.Parent && e.Program == program && !f.blamed(other) {
+		if other == pid || e.Order < mine.Order || e.Status == 0 || e.Program != program {
+			continue
+		}
+		if e.Parent == mine.Parent && !f.blamed(other) || other == mine.Parent && len(f.denied[other]) == 0 {
 			return true
 		}
 	}
@@ -140,7 +150,7 @@ func (f *family) overtaken(pid int, program string) bool {
 func (f *family) reaches(d *sandbox.Denial, pid int) bool {
 	for at := d.PID; ; at = f.parent[at] {
 		e, ended := f.exits[at]
-		if ended && e.Status == 0 {
+		if ended && e.Status == 0 && (at == pid || !slices.Contains(servants, d.Program)) {
 			return false
 		}
 		if at == d.PID && !f.explains(f.denied[at]) {
@@ -154,6 +164,9 @@ func (f *family) reaches(d *sandbox.Denial, pid int) bool {
 		}
 	}
 }
+
+// servants tell whom they work for how it went, and exit with 0 themselves.
+var servants = []string{"git-receive-pac", "git-upload-pack"}
 
 // followed reports whether another child of the same parent failed after e, for
 // another reason.
@@ -179,15 +192,39 @@ func (f *family) blamed(pid int) bool {
 	return false
 }
 
-// dispensable reports a file that a program keeps for its own comfort: histories,
-// logs, counters of its use. None fails for want of one unless it says so.
+// dispensable reports what could not have been the reason: a name that nobody has,
+// and files that a program keeps for its own comfort, histories, logs, counters of
+// its use. None fails for want of one unless it says so.
 func (j *judge) dispensable(d *sandbox.Denial) bool {
 	base := path.Base(d.Target)
+	if host := strings.TrimSuffix(d.Target, "."); d.Operation == "lookup" && (strings.HasSuffix(host, ".invalid") || host == "invalid") {
+		return true // RFC 6761: nothing is called so, and never will be
+	}
 	comfort := slices.Contains([]string{".viminfo", ".lesshst", ".wget-hsts", ".python_history", ".node_repl_history", ".sqlite_history", ".bash_history", "__pycache__", "_logs", "fontconfig"}, base) ||
+		// Copies that editors keep.
+		strings.HasSuffix(base, "~") || strings.HasSuffix(base, ".swp") ||
 		base == ".npm" && strings.HasPrefix(d.Program, "npm") ||
-		// Go's programs count their use below this folder.
-		(base == ".config" || strings.Contains(d.Target, "/.config/go/telemetry")) && slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.Program)
-	return comfort && !slices.ContainsFunc(splitLines(j.outcome.Output), func(line string) bool {
-		return strings.Contains(line, d.Target) && !strings.Contains(line, "Log files were not written")
+		// Go's programs count their use below the first folder, and what they need
+		// of the second they ask for by name.
+		slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.Program) &&
+			(base == ".config" || base == "go" || strings.Contains(d.Target, "/.config/go/telemetry") || strings.HasSuffix(base, "-go-tmp-umask"))
+	lines := splitLines(j.outcome.Output)
+	return comfort && len(lines) > 0 && !slices.ContainsFunc(lines, func(line string) bool {
+		// npm tells of its cache and logs whatever went wrong, and in one line why.
+		return tells(line, d.Target) && (base != ".npm" && base != "_logs" || strings.Contains(line, " path "))
 	})
+}
+
+// tells reports whether line has path, and not just as the beginning of another.
+func tells(line, path string) bool {
+	for {
+		i := strings.Index(line, path)
+		if i < 0 {
+			return false
+		}
+		line = line[i+len(path):]
+		if line == "" || !wordByte(line[0]) && !strings.ContainsRune("._-", rune(line[0])) {
+			return true
+		}
+	}
 }

@@ -92,7 +92,7 @@ func main() { if err := os.WriteFile("../out/g", nil, 0600); err != nil { log.Fa
 	{name: "git init", script: `git init -q ../out/repo`, want: []string{"/home/u/out/repo"}},
 	{name: "git config --global", script: `git config --global user.name x`, want: []string{"/home/u/.gitconfig"}},
 	{name: "git clone", script: `git init -q src; git clone -q src ../out/clone`, want: []string{"/home/u/out/clone"}},
-	{name: "git commit elsewhere", script: `git -C ~/out/git add -A`, want: []string{"/home/u/out/git/.git/index.lock"}},
+	{name: "git commit elsewhere", script: `git -C ~/out/git add -A`, want: []string{"/home/u/out/git/.git/index.lock"}, suggest: "w:/home/u/out/git/.git"},
 	{name: "git worktree", script: `git init -q .; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git worktree add ../out/wt`, want: []string{"/home/u/out/wt/.git"}},
 	{name: "npm cache", script: `echo '{"name":"x","version":"1.0.0"}' > package.json; npm_config_cache=$HOME/out/npm npm_config_prefix=$HOME/out/prefix npm install -g --offline .`, want: []string{"/home/u/out/prefix"}},
 	{name: "pip target", script: `mkdir -p p; printf 'from setuptools import setup\nsetup(name="p")\n' > p/setup.py; /usr/bin/python3 -m venv ../out/venv`, want: []string{"/home/u/out/venv"}},

@@ -367,12 +367,3 @@ func quoteEnd(s string, i int) int {
 func wordByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b >= 0x80
 }
-
-// temporaryName knows the random names that sed, mktemp and editors use.
-func temporaryName(base string) bool {
-	return temporaryPattern().MatchString(base)
-}
-
-var temporaryPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:sed[A-Za-z0-9]{6}|tmp\.[A-Za-z0-9]{6,}|tmp[a-z0-9_]{8}|\.[\w.-]+\.sw[a-p]|go-build\d+)$`)
-})

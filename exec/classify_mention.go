@@ -40,12 +40,7 @@ func means(word string, d *sandbox.Denial) bool {
 	if strings.HasPrefix(word, "-") {
 		return false
 	}
-	for strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/") {
-		_, word, _ = strings.Cut(word, "/")
-	}
-	if word = strings.TrimRight(word, "/"); !strings.HasPrefix(word, "/") {
-		word = "*/" + strings.TrimPrefix(word, "*/")
-	}
+	word = anywhere(word)
 	if laidOver(word, d.Target) || laidOver(word, path.Dir(d.Target)) {
 		return true
 	}
@@ -55,6 +50,18 @@ func means(word string, d *sandbox.Denial) bool {
 		}
 	}
 	return false
+}
+
+// anywhere is the pattern of a word's end: where it begins depends on the folder
+// that it is used in.
+func anywhere(word string) string {
+	for strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/") {
+		_, word, _ = strings.Cut(word, "/")
+	}
+	if word = strings.TrimRight(word, "/"); !strings.HasPrefix(word, "/") {
+		word = "*/" + strings.TrimPrefix(word, "*/")
+	}
+	return word
 }
 
 // laidOver reports whether pattern, in which "*" stands for any text, is the
@@ -105,7 +112,7 @@ func (j *judge) explains(denials []*sandbox.Denial) bool {
 			return true
 		}
 		for _, d := range denials {
-			if strings.Contains(line, d.Target) || d.Requested != "" && strings.Contains(line, d.Requested) {
+			if tells(line, d.Target) || d.Requested != "" && strings.Contains(line, d.Requested) {
 				return true
 			}
 		}

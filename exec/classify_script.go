@@ -26,6 +26,8 @@ type step struct {
 	// feeds: its output goes to the step that decides. What it cannot fetch is
 	// missing there; what it cannot write is not.
 	feeds bool
+	// loops: it is run again and again, with other names.
+	loops bool
 }
 
 // shells run text: their own name tells nothing of what they do.
@@ -230,9 +232,9 @@ func (s *script) command(c syntax.Command) []step {
 		}
 		return out
 	case *syntax.WhileClause:
-		return s.list(c.Do)
+		return s.loop(c.Do)
 	case *syntax.ForClause:
-		return s.list(c.Do)
+		return s.loop(c.Do)
 	case *syntax.CaseClause:
 		var out []step
 		for _, item := range c.Items {
@@ -247,6 +249,14 @@ func (s *script) command(c syntax.Command) []step {
 		return []step{{words: append([]string{"["}, strings.Fields(code(c))...)}}
 	}
 	return nil
+}
+
+func (s *script) loop(body []*syntax.Stmt) []step {
+	out := s.list(body)
+	for i := range out {
+		out[i].loops = true
+	}
+	return out
 }
 
 // pipe: the last decides, with pipefail all of them.

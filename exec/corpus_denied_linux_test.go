@@ -80,7 +80,7 @@ except OSError: sys.exit(4)'`, needs: "python3", want: []string{"$OUT/py"}},
 	{script: `node -e 'require("net").connect(process.env.PORT, "127.0.0.1", () => process.exit(0)).on("error", () => process.exit(12))'`, needs: "node", want: []string{"127.0.0.1:$PORT"}},
 	{script: `python3 -c 'import os, socket, sys
 try: socket.create_connection(("localhost", int(os.environ["PORT"])))
-except OSError: sys.exit(1)'`, needs: "python3", want: []string{"localhost:$PORT"}},
+except OSError: sys.exit(1)'`, needs: "python3", want: []string{"127.0.0.1:$PORT"}},
 	{script: `sqlite3 $OUT/db 'create table t(a)' 2>/dev/null`, needs: "sqlite3", want: []string{"$OUT/db*"}},
 	{script: `make -s 2>/dev/null`, needs: "make", setup: `printf 'all:\n\t@touch $(OUT)/m\n' >Makefile`, want: []string{"$OUT/m"}},
 	{script: `chmod 600 $OUT/f 2>/dev/null`, want: []string{"$OUT/f"}},
@@ -100,9 +100,9 @@ var corpusTools = []corpusRow{
 	{script: `git worktree add -q $OUT/tree`, needs: "git", setup: `git init -q; git commit -q --allow-empty -m x`, want: []string{"$OUT/tree*"}},
 	{script: `git archive -o $OUT/a.tar HEAD`, needs: "git", setup: `git init -q; git commit -q --allow-empty -m x`, want: []string{"$OUT/a.tar"}},
 	{script: `git bundle create $OUT/b HEAD`, needs: "git", setup: `git init -q; git commit -q --allow-empty -m x`, want: []string{"$OUT/b*"}},
-	{script: `git push -q $OUT/bare.git HEAD:main`, needs: "git", setup: `git init -q; git commit -q --allow-empty -m x; git init -q --bare $OUT/bare.git`, want: []string{"$OUT/bare.git/*"}},
+	{script: `git push -q $OUT/bare.git HEAD:main`, needs: "git", setup: `git init -q; git commit -q --allow-empty -m x; git init -q --bare $OUT/bare.git`, want: []string{"$OUT/bare.git/objects/*"}},
 	{script: `npm config set loglevel=warn`, needs: "npm", want: []string{"$HOME/.npmrc*"}},
-	{script: `npm init -y --prefix $OUT/pkg >/dev/null`, needs: "npm", setup: `mkdir $OUT/pkg`, want: []string{"$OUT/pkg/*"}},
+	{script: `npm pack --silent --pack-destination $OUT`, needs: "npm", setup: `echo '{"name":"x","version":"1.0.0"}' >package.json`, want: []string{"$HOME/.npm"}},
 	{script: `npm run --silent out`, needs: "npm", setup: `echo '{"name":"x","version":"1.0.0","scripts":{"out":"touch $OUT/npm"}}' >package.json; mkdir -p $HOME/.npm`, want: []string{"$OUT/npm"}},
 	{script: `npm install --offline --prefix $OUT/pkg $WS/dep`, needs: "npm", setup: `mkdir $OUT/pkg dep; echo '{"name":"dep","version":"1.0.0"}' >dep/package.json; echo '{"name":"x","version":"1.0.0"}' >$OUT/pkg/package.json`, want: []string{"$OUT/pkg/*"}},
 	{script: `go build -o $OUT/m m.go`, needs: "go", setup: `printf 'package main\nfunc main() {}\n' >m.go`, want: []string{"$OUT/m"}},
@@ -122,7 +122,7 @@ var corpusTools = []corpusRow{
 try: os.rename("a", os.environ["OUT"] + "/a")
 except OSError: sys.exit("Datei konnte nicht verschoben werden: Keine Berechtigung")'`, needs: "python3", want: []string{"$OUT/a"}},
 	{script: `python3 -m venv --without-pip $OUT/venv`, needs: "python3", want: []string{"$OUT/venv"}},
-	{script: `python3 -c 'import os, sqlite3; sqlite3.connect(os.environ["OUT"] + "/db").execute("create table t(a)")'`, needs: "python3", want: []string{"$OUT/db*"}},
+	{script: `python3 -c 'import os, sqlite3; sqlite3.connect(os.environ["OUT"] + "/t.sqlite").execute("create table t(a)")'`, needs: "python3", want: []string{"$OUT/t.sqlite"}},
 	{script: `python3 -c 'import os, tempfile; tempfile.mkdtemp(dir=os.environ["OUT"])'`, needs: "python3", want: []string{"$OUT/tmp*"}},
 	{script: `python3 -m zipfile -c $OUT/z.zip a`, needs: "python3", want: []string{"$OUT/z.zip"}},
 	{script: `node -e 'require("fs").mkdirSync(process.env.OUT + "/n/m", {recursive: true})'`, needs: "node", want: []string{"$OUT/n*"}},
@@ -136,7 +136,7 @@ except OSError: sys.exit("Datei konnte nicht verschoben werden: Keine Berechtigu
 	{script: `openssl genpkey -algorithm ed25519 -out $OUT/pem`, needs: "openssl", want: []string{"$OUT/pem"}},
 	{script: `curl -sS file://$WS/a -o $OUT/c`, needs: "curl", want: []string{"$OUT/c"}},
 	{script: `unzip -q -d $OUT/z a.zip`, needs: "unzip zip", setup: `zip -q a.zip a`, want: []string{"$OUT/z*"}},
-	{script: `tclsh <<<'close [open $env(OUT)/tcl w]'`, needs: "tclsh", want: []string{"$OUT/tcl"}},
+	{script: `tclsh open.tcl`, needs: "tclsh", setup: `echo 'close [open $env(OUT)/tcl w]' >open.tcl`, want: []string{"$OUT/tcl"}},
 	{script: `jar cf $OUT/a.jar a`, needs: "jar", want: []string{"$OUT/*"}},
 	{script: `strace -o $OUT/trace true`, needs: "strace", want: []string{"$OUT/trace"}, unfit: "tracing is refused as well"},
 }
@@ -144,7 +144,7 @@ except OSError: sys.exit("Datei konnte nicht verschoben werden: Keine Berechtigu
 // corpusNetwork are refused addresses, names and sockets.
 var corpusNetwork = []corpusRow{
 	{script: `curl -sS http://127.0.0.1:$PORT/`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},
-	{script: `curl -sS http://localhost:$PORT/x`, needs: "curl", want: []string{"localhost:$PORT"}},
+	{script: `curl -sS http://localhost:$PORT/x`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},
 	{script: `curl -sS "http://[::1]:$PORT6/"`, needs: "curl", want: []string{"[[]::1]:$PORT6"}},
 	{script: `curl -sSf --unix-socket $SOCK http://x/`, needs: "curl", want: []string{"$SOCK"}},
 	{script: `wget -t1 -O page http://127.0.0.1:$PORT/`, needs: "wget", want: []string{"127.0.0.1:$PORT"}},
@@ -160,12 +160,12 @@ s.connect(("127.0.0.1", int(os.environ["UDP"]))); s.send(b"x"); s.recv(9)'`, nee
 	{script: `python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ["SOCK"])'`, needs: "python3", want: []string{"$SOCK"}},
 	{script: `python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind(os.environ["OUT"] + "/listen")'`, needs: "python3", want: []string{"$OUT/listen"}},
 	{script: `node -e 'fetch("http://127.0.0.1:" + process.env.PORT).then(r => r.text())'`, needs: "node", want: []string{"127.0.0.1:$PORT"}},
-	{script: `node -e 'const d = new (require("dns").promises.Resolver)(); d.setServers(["127.0.0.1:" + process.env.DNS]); d.resolve4("db.corpus.example").then(console.log)'`, needs: "node", want: []string{"*"}},
+	{script: `node -e 'const d = new (require("dns").promises.Resolver)(); d.setServers(["127.0.0.1:" + process.env.DNS]); d.resolve4("db.corpus.example").then(console.log)'`, needs: "node", want: []string{"127.0.0.1:$DNS"}},
 	{script: `node -e 'const s = require("dgram").createSocket("udp4"); s.on("message", () => process.exit(0)); s.send("x", process.env.UDP, "127.0.0.1", e => { if (e) throw e }); setTimeout(() => process.exit(1), 2000)'`, needs: "node", want: []string{"127.0.0.1:$UDP"}},
 	{script: `perl -MIO::Socket::INET -e 'IO::Socket::INET->new("127.0.0.1:$ENV{PORT}") or die "connect: $!\n"'`, needs: "perl", want: []string{"127.0.0.1:$PORT"}},
-	{script: `perl -MHTTP::Tiny -e '$r = HTTP::Tiny->new->get("http://localhost:$ENV{PORT}/"); print $r->{content}; exit !$r->{success}'`, needs: "perl", want: []string{"localhost:$PORT"}},
+	{script: `perl -MHTTP::Tiny -e '$r = HTTP::Tiny->new->get("http://localhost:$ENV{PORT}/"); print $r->{content}; exit !$r->{success}'`, needs: "perl", want: []string{"127.0.0.1:$PORT"}},
 	{script: `go run ./dial.go`, needs: "go", setup: `printf 'package main\nimport ("net"; "os")\nfunc main() { if _, err := net.Dial("tcp", "127.0.0.1:" + os.Getenv("PORT")); err != nil { println(err.Error()); os.Exit(1) } }\n' >dial.go`, want: []string{"127.0.0.1:$PORT"}},
-	{script: `git clone -q http://127.0.0.1:$PORT/x.git x || git ls-remote http://localhost:$PORT/ 2>&1 | grep -q "not valid\|not found"`, needs: "git", want: []string{"localhost:$PORT"}},
+	{script: `git clone -q http://127.0.0.1:$PORT/x.git x || git ls-remote http://localhost:$PORT/ 2>&1 | grep -q "not valid\|not found"`, needs: "git", want: []string{"127.0.0.1:$PORT"}},
 	{script: `set -o pipefail; curl -s http://127.0.0.1:$PORT/ | cat >page`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},
 	{script: `for i in 1 2; do curl -sf http://127.0.0.1:$PORT/$i -o $i || exit 22; done`, needs: "curl", want: []string{"127.0.0.1:$PORT"}},
 }

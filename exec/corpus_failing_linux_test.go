@@ -25,8 +25,8 @@ sys.exit(3)'`, needs: "python3"},
 try: os.makedirs(os.environ["HOME"] + "/.cache/tool")
 except PermissionError: pass
 assert 1 == 2'`, needs: "python3"},
-	{script: `python3 -c 'import os, socket
-try: socket.create_connection(("127.0.0.1", int(os.environ["PORT"])))
+	{script: `python3 -c 'import os, urllib.request
+try: urllib.request.urlopen("http://127.0.0.1:" + os.environ["PORT"]).read()
 except OSError: pass
 int("x")'`, needs: "python3"},
 	{script: `node -e 'try { require("fs").writeFileSync(process.env.OUT + "/n", "x") } catch { console.log("no cache") } ; process.exit(7)'`, needs: "node"},

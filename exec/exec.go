@@ -205,6 +205,15 @@ func (OS) Access(path string, write bool) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
 }
 
+// Home is the user's home folder, "" where there is none.
+func (OS) Home() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return home
+}
+
 // wall is the time a command may take; 0 is no limit.
 func wall(p sandbox.Policy, c Command) time.Duration {
 	limit := min(c.Timeout, MaxTimeout)
