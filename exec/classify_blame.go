@@ -37,11 +37,12 @@ func (j *judge) blame(denials []sandbox.Denial) []blamed {
 		f.exits[e.PID] = e
 		f.parent[e.PID] = e.Parent
 	}
-	var all, out []blamed
+	var all, comforts []blamed
 	for i := range denials {
 		d := &denials[i]
-		// What was put back afterwards did not stop the command.
-		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" || j.dispensable(d) {
+		// What was put back afterwards did not stop the command, and a name that
+		// nobody has would not have been found.
+		if d.Moot || d.Operation == "lookup" && neverNamed(d.Target) || d.Operation == "restored" || d.Operation == "not restored" {
 			continue
 		}
 		pid := d.PID
@@ -50,13 +51,27 @@ func (j *judge) blame(denials []sandbox.Denial) []blamed {
 		}
 		f.root = pid
 		f.denied[d.PID] = append(f.denied[d.PID], d)
-		all = append(all, blamed{Denial: d})
+		if j.dispensable(d) {
+			comforts = append(comforts, blamed{Denial: d})
+		} else {
+			all = append(all, blamed{Denial: d})
+		}
 	}
+	out := f.due(all)
+	if len(out) == 0 && j.outcome.Output.Total == 0 {
+		out = f.due(comforts) // there is nothing else that can have been wrong
+	}
+	return out
+}
+
+// due are those of the denials that the failure is due to.
+func (f *family) due(denials []blamed) []blamed {
 	steps, known := []step(nil), false
-	if text, ok := scriptOf(j.outcome.Argv); ok {
-		steps, known = deciding(text, j.outcome.Status.Exit)
+	if text, ok := scriptOf(f.outcome.Argv); ok {
+		steps, known = deciding(text, f.outcome.Status.Exit)
 	}
-	for _, d := range all {
+	var out []blamed
+	for _, d := range denials {
 		for _, s := range steps {
 			if f.fails(d.Denial, s) {
 				d.steps = append(d.steps, s)
@@ -192,14 +207,16 @@ func (f *family) blamed(pid int) bool {
 	return false
 }
 
-// dispensable reports what could not have been the reason: a name that nobody has,
-// and files that a program keeps for its own comfort, histories, logs, counters of
-// its use. None fails for want of one unless it says so.
+// neverNamed reports a name that nobody has and ever will (RFC 6761).
+func neverNamed(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	return host == "invalid" || strings.HasSuffix(host, ".invalid")
+}
+
+// dispensable reports files that a program keeps for its own comfort: histories,
+// logs, counters of its use. None fails for want of one unless it says so.
 func (j *judge) dispensable(d *sandbox.Denial) bool {
 	base := path.Base(d.Target)
-	if host := strings.TrimSuffix(d.Target, "."); d.Operation == "lookup" && (strings.HasSuffix(host, ".invalid") || host == "invalid") {
-		return true // RFC 6761: nothing is called so, and never will be
-	}
 	comfort := slices.Contains([]string{".viminfo", ".lesshst", ".wget-hsts", ".python_history", ".node_repl_history", ".sqlite_history", ".bash_history", "__pycache__", "_logs", "fontconfig"}, base) ||
 		// Copies that editors keep.
 		strings.HasSuffix(base, "~") || strings.HasSuffix(base, ".swp") ||
@@ -208,8 +225,7 @@ func (j *judge) dispensable(d *sandbox.Denial) bool {
 		// of the second they ask for by name.
 		slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.Program) &&
 			(base == ".config" || base == "go" || strings.Contains(d.Target, "/.config/go/telemetry") || strings.HasSuffix(base, "-go-tmp-umask"))
-	lines := splitLines(j.outcome.Output)
-	return comfort && len(lines) > 0 && !slices.ContainsFunc(lines, func(line string) bool {
+	return comfort && !slices.ContainsFunc(splitLines(j.outcome.Output), func(line string) bool {
 		// npm tells of its cache and logs whatever went wrong, and in one line why.
 		return tells(line, d.Target) && (base != ".npm" && base != "_logs" || strings.Contains(line, " path "))
 	})

@@ -20,6 +20,16 @@ type blamed struct {
 	steps []step
 }
 
+// Suggest is the least grant beyond p that would have let all of denials pass,
+// widened as that of a verdict is.
+func Suggest(p sandbox.Policy, r sandbox.Resolver, denials []sandbox.Denial) sandbox.Grant {
+	j := judge{policy: p, resolver: r, outcome: &Outcome{}}
+	for i := range denials {
+		j.suggest(blamed{Denial: &denials[i]})
+	}
+	return j.least()
+}
+
 // suggest widens the grant by the least that would let d pass.
 func (j *judge) suggest(d blamed) {
 	switch d.Kind {
@@ -94,6 +104,8 @@ func (j *judge) places(d blamed) []string {
 		return []string{wide}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"):
 		return []string{strings.TrimSuffix(target, ".lock"), target} // written, and then renamed
+	case d.Program == "ssh-keygen" && path.Ext(base) != ".pub":
+		return []string{target, target + ".pub"}
 	case database(d.Program, base):
 		return []string{target, target + "-journal"}
 	}
@@ -123,8 +135,8 @@ func (j *judge) around(d blamed, dir, base string) string {
 	return namedFolder(d)
 }
 
-// neighbours make a temporary file beside the one that they write.
-var neighbours = []string{"zip", "jar", "patch"}
+// neighbours write further files beside the first, with names of their own.
+var neighbours = []string{"zip", "jar", "patch", "split", "csplit"}
 
 // namedFolder is the folder that a command names which works on all that is in it,
 // or the one in which a loop makes one file after the other.

@@ -64,6 +64,9 @@ func (p *corpusPlace) judge(r *corpusResult) {
 	if r.bare, free, err = p.run(r, policy.With(sandbox.Grant{Unsandboxed: true})); err == nil {
 		r.boxed, held, err = p.run(r, policy)
 	}
+	if err == nil && r.bare.TimedOut {
+		err = errors.New("takes too long without a sandbox")
+	}
 	if err != nil {
 		r.broken = err.Error()
 		return
@@ -79,14 +82,9 @@ func (p *corpusPlace) judge(r *corpusResult) {
 		}
 	}
 	r.named = len(r.missing) == 0 && len(r.want) > 0 && r.boxed.Verdict.Denied
-	if !r.named {
-		return
+	if r.named {
+		p.tryGrants(r, policy)
 	}
-	if r.unfit != "" {
-		r.granted, r.least = r.boxed.Verdict.Suggest.Empty(), true
-		return
-	}
-	p.tryGrants(r, policy)
 }
 
 // tryGrants runs a row with what was suggested, and with each item less.
@@ -106,6 +104,18 @@ func (p *corpusPlace) tryGrants(r *corpusResult, policy sandbox.Policy) {
 			r.least = false
 			r.notes = append(r.notes, "passes with less: "+suggestion(g))
 		}
+	}
+}
+
+// warm fills the build cache, so that no row has to wait for the standard library.
+func (p *corpusPlace) warm(t *testing.T) {
+	t.Helper()
+	err := p.fresh(`printf 'module m\ngo 1.21\n' >go.mod
+printf 'package main\nimport ("net"; "os")\nfunc main() { _, _ = net.Dial(os.Args[0], "") }\n' >m.go
+printf 'package main\nimport "testing"\nfunc TestX(t *testing.T) {}\n' >m_test.go
+go test . && go build -o m .`)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -159,7 +169,7 @@ func (p *corpusPlace) env() map[string]string {
 	env := map[string]string{
 		"PATH": corpusPath, "HOME": p.home, "TMPDIR": p.tm, "LANG": "C.UTF-8", "TERM": "dumb", "USER": "dev",
 		"GIT_AUTHOR_NAME": "dev", "GIT_AUTHOR_EMAIL": "dev@example.org", "GIT_COMMITTER_NAME": "dev", "GIT_COMMITTER_EMAIL": "dev@example.org",
-		"GIT_CONFIG_NOSYSTEM": "1", "GOCACHE": p.goCache, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off",
+		"GIT_CONFIG_NOSYSTEM": "1", "GOCACHE": p.goCache, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off", "CGO_ENABLED": "0",
 		"npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false", "PYTHONDONTWRITEBYTECODE": "1",
 		"WS": p.ws, "OUT": p.out,
 	}
@@ -181,7 +191,7 @@ func (p *corpusPlace) run(r *corpusResult, policy sandbox.Policy) (exec.Outcome,
 	runner := exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Resolver: exec.OS{}})
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o, err := runner.Run(ctx, policy, exec.Command{Argv: []string{"/bin/bash", "-c", r.script}, Dir: p.ws, Timeout: 30 * time.Second}, nil)
+	o, err := runner.Run(ctx, policy, exec.Command{Argv: []string{"/bin/bash", "-c", r.script}, Dir: p.ws, Timeout: time.Minute}, nil)
 	if err != nil {
 		return o, nil, err
 	}

@@ -49,7 +49,7 @@ func TestConfinedConnectIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := o.Verdict; !v.Denied || v.Confidence != sandbox.Likely || len(v.Denials) != 1 || v.Denials[0].Target != at.String() || suggestion(v.Suggest) != "h:"+at.String() {
+	if v := o.Verdict; !v.Denied || v.Confidence != sandbox.Certain || len(v.Denials) != 1 || v.Denials[0].Target != at.String() || suggestion(v.Suggest) != "h:"+at.String() {
 		t.Errorf("the host's server: %+v of %q", v, o.Output.Text())
 	}
 	e, err := r.Enforcement(p)
