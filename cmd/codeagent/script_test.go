@@ -26,11 +26,22 @@ import (
 // The scripts of testdata/script run this very test binary under the names of
 // both programs: arguments in, statuses and text out, the real sandbox between.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(sweeping{m}, map[string]func(){
 		"codeagent":             main,
 		"socketclient":          socketClient,
 		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
 	})
+}
+
+// sweeping runs the tests and takes the programs away that they built.
+type sweeping struct{ *testing.M }
+
+func (s sweeping) Run() int {
+	status := s.M.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	return status
 }
 
 func TestScripts(t *testing.T) {
