@@ -218,6 +218,7 @@ func TestMistakes(t *testing.T) {
 		{"address without a scheme", "\n[providers.x]\nbase_url = 'api.example.com/v1'\n", `:3:1: providers.x.base_url is "api.example.com/v1": must look like https://host/v1`},
 		{"address of a file", "base_url = 'file:///etc'\n", `:1:1: base_url is "file:///etc"`},
 		{"a wire that is none", "[providers.groq]\nwire = 'response'\n", `:2:1: providers.groq.wire is "response": want one of "", "chat", "responses" (did you mean "responses"?)`},
+		{"a key in the place of a variable", "[providers.groq]\nkey_env = 'gsk-very-secret'\n", ":2:1: providers.groq.key_env is no name of a variable: a key does not stand in a file"},
 		{"no command", "[providers.groq]\nkey_command = []\n", ":2:1: providers.groq.key_command is empty: want a program and its arguments"},
 		{"a command as one string", "[providers.groq]\nkey_command = 'pass groq'\n", "want a list of strings"},
 		{"a header that is none", "[providers.groq]\nheaders = { \"X A\" = 'b' }\n", `:2:1: providers.groq.headers has the header "X A": that is no name of one`},

@@ -69,7 +69,7 @@ func (b *builder) build() (sandbox.Policy, error) {
 	}
 	s := b.config.Sandbox
 	b.limits(&p.Limits, s.Limits)
-	p.Env = environmentPolicy(s.Env)
+	p.Env = environmentPolicy(s.Env, b.config.keyVariables())
 	if p.Unconfined {
 		return p, nil
 	}
@@ -399,9 +399,13 @@ func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
 	return sandbox.EvidenceFull
 }
 
-func environmentPolicy(e Env) sandbox.Env {
+// environmentPolicy is what commands see of the environment. Variables that hold
+// the keys of providers are never among it, whatever they are called, but where
+// include names them.
+func environmentPolicy(e Env, keys []string) sandbox.Env {
+	keys = slices.DeleteFunc(keys, func(k string) bool { return slices.Contains(e.Include, k) })
 	inherit := map[string]sandbox.EnvInherit{"core": sandbox.EnvCore, "all": sandbox.EnvAll, "none": sandbox.EnvNone}
-	return sandbox.Env{Inherit: inherit[e.Inherit], Include: e.Include, Exclude: e.Exclude, Set: e.Set}
+	return sandbox.Env{Inherit: inherit[e.Inherit], Include: e.Include, Exclude: append(keys, e.Exclude...), Set: e.Set}
 }
 
 // MissingLayers lists the required layers that are not active.

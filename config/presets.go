@@ -14,7 +14,9 @@ var presets = []Provider{
 	{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
 	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
 	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
-	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY"},
+	// Its own API requires a limit, and what the compatible one takes without is
+	// not documented.
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Limits: ModelLimits{Output: 32_000}},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Title: "Ollama", Local: true},
 	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Title: "LM Studio", Local: true},
 	{Name: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", Title: "the llama.cpp server", Local: true},
@@ -60,6 +62,6 @@ func (c Config) named(name string) (Provider, bool) {
 	if own.Wire != "" {
 		p.Wire = own.Wire
 	}
-	p.Limits = own.Limits
+	p.Limits = own.Limits.or(p.Limits)
 	return p, true
 }

@@ -143,6 +143,25 @@ func (p Provider) Key(getenv func(string) string) Secret {
 	return Secret{strings.TrimSpace(getenv(p.KeyEnv))}
 }
 
+// keyVariables are the variables that the user's settings name for keys and
+// headers, sorted.
+func (c Config) keyVariables() []string {
+	var names []string
+	for _, p := range c.Providers {
+		names = append(names, p.KeyEnv)
+		for _, v := range p.Headers {
+			if name, ok := strings.CutPrefix(v, "$"); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	if c.Origin("api_key_env").Kind != "default" {
+		names = append(names, c.APIKeyEnv)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
+}
+
 // Lacks names the variable that must hold a key and does not; "" when nothing
 // is missing. The top-level settings name one by default, and a server of one's
 // own may want none.
@@ -159,15 +178,21 @@ func (p Provider) Lacks(getenv func(string) string) string {
 func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	var l ModelLimits
 	for _, from := range []ModelLimits{c.Models[p.Name+"/"+model], c.Models[model], p.Limits, knownLimits(model)} {
-		if l.Context == 0 {
-			l.Context = from.Context
-		}
-		if l.Output == 0 {
-			l.Output = from.Output
-		}
-		if l.Vision == "" {
-			l.Vision = from.Vision
-		}
+		l = l.or(from)
+	}
+	return l
+}
+
+// or is l, and what it does not know from m.
+func (l ModelLimits) or(m ModelLimits) ModelLimits {
+	if l.Context == 0 {
+		l.Context = m.Context
+	}
+	if l.Output == 0 {
+		l.Output = m.Output
+	}
+	if l.Vision == "" {
+		l.Vision = m.Vision
 	}
 	return l
 }

@@ -155,3 +155,14 @@ func TestModelLimits(t *testing.T) {
 		}
 	}
 }
+
+// What holds a key is not handed to commands, whatever it is called.
+func TestKeysAreNotHandedToCommands(t *testing.T) {
+	policy := newHome(t).mustPolicy(t, "sandbox.env.inherit=all", `sandbox.env.include=["SHARED"]`, `sandbox.env.exclude=["X"]`,
+		"providers.a.base_url=http://h", "providers.a.key_env=MY_LLM", `providers.a.headers={A = "$TEAM", B = "b"}`,
+		"providers.b.base_url=http://h", "providers.b.key_env=SHARED")
+	got := policy.Env.Apply([]string{"MY_LLM=1", "TEAM=2", "SHARED=3", "OTHER=4", "X=5"})
+	if d := cmp.Diff([]string{"OTHER=4", "SHARED=3"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -66,7 +66,7 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.BaseURL = v.text },
 	},
 	{
-		key: "api_key_env", kind: text, def: `"OPENAI_API_KEY"`,
+		key: "api_key_env", kind: text, valid: validVariable, def: `"OPENAI_API_KEY"`,
 		doc:   "The name of the variable that holds the key. The key itself never stands in a file.",
 		apply: func(c *Config, _ string, v value) { c.APIKeyEnv = v.text },
 	},
@@ -202,7 +202,7 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.TUI.Mouse = v.on },
 	},
 	provider("base_url", text, "Where this provider is served, up to and with `/v1`. `$NAME` in front is replaced by that variable.", func(p *Provider, v value) { p.BaseURL = v.text }),
-	provider("key_env", text, "The name of the variable that holds its key. Unset: no key is sent.", func(p *Provider, v value) { p.KeyEnv = v.text }),
+	provider("key_env", text, "The name of the variable that holds its key; commands do not see it. Unset: no key is sent.", func(p *Provider, v value) { p.KeyEnv = v.text }),
 	provider("key_command", texts, "A program and its arguments that prints the key: `[\"pass\", \"show\", \"openai\"]`. It runs outside of the sandbox, once, and again when the key is refused.", func(p *Provider, v value) { p.KeyCommand = v.texts }),
 	provider("headers", table, "HTTP headers to send along. `$NAME` as a whole value is replaced by that variable.", func(p *Provider, v value) { p.Headers = v.table }),
 	provider("wire", choice, "As `wire` above, for this provider.", func(p *Provider, v value) { p.Wire = v.text }),
@@ -229,6 +229,8 @@ func provider(name string, k kind, doc string, set func(*Provider, value)) setti
 	switch name {
 	case "base_url":
 		s.valid = validURL
+	case "key_env":
+		s.valid = validVariable
 	case "wire":
 		s.choices, s.def = []string{"", Chat, Responses}, `""`
 	case "key_command":
@@ -278,6 +280,16 @@ func validURL(v value) error {
 	}
 	if _, err := baseURL(v.text); err != nil {
 		return fmt.Errorf("is %s: %w", quoted(v.text), err)
+	}
+	return nil
+}
+
+var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
+
+// validVariable shows no value: what is no name of a variable may be the key.
+func validVariable(v value) error {
+	if v.text != "" && !variableName.MatchString(v.text) {
+		return errors.New("is no name of a variable: a key does not stand in a file, the variable that holds it does")
 	}
 	return nil
 }

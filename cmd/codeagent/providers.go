@@ -52,12 +52,16 @@ func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen
 	}
 	found := b.lookForServers(ctx)
 	if hasPrompt {
+		err := errors.New("no model is configured")
+		if prefix, _, cut := strings.Cut(name, "/"); cut {
+			err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
+		}
 		hints := []string{
 			"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
 			"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
 		}
 		hints = append(hints, found()...)
-		return chosen{}, &hintError{code: exitSignIn, err: errors.New("no model is configured"), hints: append(hints,
+		return chosen{}, &hintError{code: exitSignIn, err: err, hints: append(hints,
 			"or start codeagent without a prompt to see the tour",
 		)}
 	}
