@@ -86,6 +86,9 @@ type heldCall struct {
 	errno   unix.Errno
 	// interrupted: a signal waited for its process at the last look.
 	interrupted bool
+	// lookup is set for the question of a name, which is no call but whose process
+	// waits all the same: it is told whether the name may be looked up.
+	lookup func(yes bool)
 }
 
 // question is one that is open.
@@ -125,6 +128,11 @@ func (h *holding) close() {
 	h.closed = true
 	unix.Close(h.wake)
 	h.mu.Unlock()
+	for _, c := range h.calls {
+		if c.lookup != nil {
+			c.lookup(false)
+		}
+	}
 	for _, q := range h.questions {
 		q.shown.close()
 	}
@@ -136,21 +144,37 @@ func (h *holding) close() {
 // hold keeps a call that is about to be refused, if it may wait for an answer.
 // pins are what the call is about; the first denial is what is asked.
 func (b *broker) hold(n *notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
-	h, d := b.held, denials[0]
-	key := heldKey{d.Kind, d.Target}
-	if h.holder == nil || h.told[key] || h.noes >= maxNoes || len(h.calls) >= maxWaiting || !b.askable(&d) {
+	if !b.holds(&denials[0]) {
 		return false
 	}
-	c := &heldCall{n: *n, key: key, errno: errno, denials: denials}
+	c := &heldCall{n: *n, key: keyOf(&denials[0]), errno: errno, denials: denials}
 	for _, p := range pins {
 		if is, err := p.identity(); err == nil {
 			c.about = append(c.about, is)
 		}
 	}
-	h.calls = append(h.calls, c)
+	b.held.calls = append(b.held.calls, c)
 	b.ask()
 	return true
 }
+
+// holdLookup is hold for the question of a name.
+func (b *broker) holdLookup(n *notification, d sandbox.Denial, lookup func(yes bool)) bool {
+	if !b.holds(&d) {
+		return false
+	}
+	b.held.calls = append(b.held.calls, &heldCall{n: *n, key: keyOf(&d), denials: []sandbox.Denial{d}, lookup: lookup})
+	b.ask()
+	return true
+}
+
+// holds reports whether a refusal waits for an answer.
+func (b *broker) holds(d *sandbox.Denial) bool {
+	h := b.held
+	return h.holder != nil && !h.told[keyOf(d)] && h.noes < maxNoes && len(h.calls) < maxWaiting && b.askable(d)
+}
+
+func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }
 
 // askable reports whether some answer could let the refused call go on.
 func (b *broker) askable(d *sandbox.Denial) bool {

@@ -93,20 +93,36 @@ func (h *holding) drop(q *question) bool {
 
 // deny lets a call that waited fail, and writes that down.
 func (b *broker) deny(c *heldCall) {
-	if !c.n.valid(b.listener) {
+	if !c.waits(b.listener) {
 		return // the caller is gone: nothing was refused
 	}
 	for _, d := range c.denials {
 		b.record(&c.n, d)
 	}
+	if c.lookup != nil {
+		c.lookup(false)
+		return
+	}
 	_ = c.n.answer(b.listener, failed(c.errno))
+}
+
+// waits reports whether the caller is still there.
+func (c *heldCall) waits(listener int) bool {
+	if c.lookup == nil {
+		return c.n.valid(listener)
+	}
+	return unix.Kill(int(c.n.tid), 0) != unix.ESRCH
 }
 
 // resume handles a call again that was granted. It is never let go on by itself:
 // what it names by now may not be what the person was shown, and the kernel would
 // read it once more.
 func (b *broker) resume(c *heldCall) {
-	if !c.n.valid(b.listener) {
+	if !c.waits(b.listener) {
+		return
+	}
+	if c.lookup != nil {
+		c.lookup(true)
 		return
 	}
 	a := b.handle(&c.n)
@@ -122,8 +138,11 @@ func (b *broker) resume(c *heldCall) {
 func (b *broker) lookAtCallers() {
 	h := b.held
 	h.take(func(c *heldCall) bool {
-		if !c.n.valid(b.listener) {
+		if !c.waits(b.listener) {
 			return true
+		}
+		if c.lookup != nil {
+			return false // a signal takes the caller away without anybody's help
 		}
 		errno := c.calledAway()
 		if errno == 0 {

@@ -57,7 +57,7 @@ func allows(p sandbox.Policy, key heldKey) bool {
 		return slices.Contains(p.Sockets, key.target)
 	case sandbox.KindNetwork:
 		host, err := sandbox.ParseHostPort(key.target)
-		return err == nil && p.JudgeHost(host).Allowed
+		return err == nil && (p.JudgeHost(host).Allowed || host.Port == 0 && mayLookUp(p, host.Host))
 	}
 	return aboutFile(key.kind) && p.JudgeWrite(key.target).Allowed
 }

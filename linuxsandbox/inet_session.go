@@ -31,8 +31,8 @@ func newSessionNetwork(door []doorSocket, r *resolver) *sessionNetwork {
 		switch d.kind {
 		case doorDiag:
 			s.inside.fd = d.fd
-		case doorRelay, doorLate:
-			s.relay.serve(d.fd, d.kind == doorLate)
+		case doorRelay, doorLost:
+			s.relay.serve(d.fd, d.kind == doorLost)
 		case doorDatagrams, doorStreams:
 			if at, ok := localAddress(d.fd); ok {
 				s.resolvers[at.Addr()] = true

@@ -27,9 +27,9 @@ const (
 	// doorDatagrams and doorStreams stand where the machine's name servers do.
 	doorDatagrams doorKind = 'u'
 	doorStreams   doorKind = 't'
-	// doorRelay and doorLate are where streams to allowed hosts go (relay.go).
+	// doorRelay and doorLost are where streams to allowed hosts go (relay.go).
 	doorRelay doorKind = 'r'
-	doorLate  doorKind = 'l'
+	doorLost  doorKind = 'l'
 )
 
 // relayAddresses are out of the way of what commands serve.
@@ -68,13 +68,42 @@ func openDoor(resolvers []string) ([]doorSocket, error) {
 		}
 	}
 	for _, addr := range relayAddresses {
-		for i, kind := range []doorKind{doorRelay, doorLate} {
-			if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, uint16(1+i))); err == nil {
-				door = append(door, doorSocket{kind, fd})
-			}
+		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
+			door = append(door, doorSocket{doorRelay, fd})
+		}
+		if fd, err := openLost(netip.AddrPortFrom(addr, 2)); err == nil {
+			door = append(door, doorSocket{doorLost, fd})
 		}
 	}
 	return door, nil
+}
+
+// openLost makes a socket whose queue has one place, which is taken: who connects to
+// it gets no answer.
+func openLost(at netip.AddrPort) (int, error) {
+	fd, err := openAt(unix.SOCK_STREAM, at)
+	if err != nil {
+		return -1, err
+	}
+	domain := unix.AF_INET
+	if at.Addr().Is6() {
+		domain = unix.AF_INET6
+	}
+	first, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(first)
+		err = unix.Listen(fd, 0)
+	}
+	if err == nil {
+		if errno := addressCall(unix.SYS_CONNECT, first, socketAddress(at, domain)); errno != 0 {
+			err = errno
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // openAt makes a socket that takes what is sent to at.

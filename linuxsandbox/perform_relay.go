@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience of a connect that does not wait: so long it is held, that its answer is
-// the true one. Then the socket waits at a late door, as it would for the host.
-const heldConnect = 300 * time.Millisecond
+// quickConnect is how long a connect that does not wait is held, so that its answer
+// is the true one; it has room for a first packet that is lost. A host that takes
+// longer is taken for one that does not answer.
+const quickConnect = 3 * time.Second
 
 // mayReach reports whether the policy names an address, or a name by which a
 // command of this session knows it: several names may stand for one address, and
@@ -54,7 +55,7 @@ func (b *broker) relayTo(n *notification, s inetSocket, to netip.AddrPort) reply
 	if d.waits {
 		d.until = sendLimit(s.fd)
 	} else {
-		d.until = time.Now().Add(heldConnect)
+		d.until = time.Now().Add(quickConnect)
 	}
 	if d.s.fd, err = unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, lowestFD); err != nil {
 		return failed(errnoOf(err))
@@ -76,38 +77,30 @@ func (b *broker) dial(d *dialing) {
 	if errno == 0 {
 		errno = d.begin()
 	}
-	r, c := b.session.net.relay, &relayed{broker: b, to: d.to, host: -1}
 	for errno == unix.EINPROGRESS {
 		ended, ready := b.waitForEither(d.host)
 		switch {
-		case ended, c.door == nil && !d.n.valid(b.listener):
-			d.giveUp()
+		case ended, !d.n.valid(b.listener):
+			unix.Close(d.host)
 			return
 		case ready:
 			errno = socketError(d.host)
-		case c.door == nil && d.waits && signalled(int(d.n.tid)):
+		case d.waits && signalled(int(d.n.tid)):
 			errno = unix.EINTR
-		case c.door == nil && !d.until.IsZero() && time.Now().After(d.until):
-			// From here on the command is answered, and its socket waits.
-			if late := r.join(d.s.fd, d.s.domain, c, false); late != unix.EINPROGRESS {
-				errno = late
-				break
-			}
-			_ = d.n.answer(b.listener, failed(unix.EINPROGRESS))
+		case !d.until.IsZero() && time.Now().After(d.until):
+			unix.Close(d.host)
+			_ = d.n.answer(b.listener, failed(b.session.net.relay.lose(d.s.fd, d.s.domain, d.to.Addr())))
+			return
 		}
 	}
-	switch {
-	case c.door != nil && errno != 0:
-		d.giveUp()
-		r.decide(c, -1)
-	case c.door != nil:
-		r.decide(c, d.host)
-	case errno != 0:
-		d.giveUp()
-		_ = d.n.answer(b.listener, failed(errno))
-	default:
-		b.enter(d, c)
+	if errno == 0 {
+		b.enter(d)
+		return
 	}
+	if d.host >= 0 {
+		unix.Close(d.host)
+	}
+	_ = d.n.answer(b.listener, failed(errno))
 }
 
 // begin makes the socket outside and begins to connect it.
@@ -124,20 +117,12 @@ func (d *dialing) begin() unix.Errno {
 	return addressCall(unix.SYS_CONNECT, d.host, socketAddress(d.to, domain))
 }
 
-func (d *dialing) giveUp() {
-	if d.host >= 0 {
-		unix.Close(d.host)
-	}
-}
-
 // enter connects the command's socket, once the host's is connected, and answers.
-func (b *broker) enter(d *dialing, c *relayed) {
-	c.host = d.host
-	errno := b.session.net.relay.join(d.s.fd, d.s.domain, c, true)
+func (b *broker) enter(d *dialing) {
+	c := &relayed{broker: b, to: d.to, host: d.host}
+	errno := b.session.net.relay.join(d.s.fd, d.s.domain, c)
 	if errno != 0 && errno != unix.EINPROGRESS {
-		d.giveUp()
-		_ = d.n.answer(b.listener, failed(errno))
-		return
+		unix.Close(d.host)
 	}
 	for errno == unix.EINPROGRESS && d.waits {
 		ended, ready := b.waitForEither(d.s.fd)
@@ -145,7 +130,7 @@ func (b *broker) enter(d *dialing, c *relayed) {
 		case ended, !d.n.valid(b.listener):
 			return
 		case ready:
-			errno = connectNow(d.s.fd, socketAddress(c.door.at, d.s.domain))
+			errno = connectNow(d.s.fd, c.door)
 		}
 	}
 	_ = d.n.answer(b.listener, failed(errno))

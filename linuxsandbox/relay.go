@@ -31,7 +31,7 @@ type relay struct {
 
 	mu sync.Mutex
 	// expected are the sockets of commands that were connected to a door, by their
-	// addresses; guarded by mu, as are all below.
+	// addresses, until they are taken; guarded by mu, as are all below.
 	expected map[netip.AddrPort]*relayed
 	// carried are those that were taken, and expected before, by the cookie of the
 	// command's socket.
@@ -39,12 +39,13 @@ type relay struct {
 	closed  bool
 }
 
-// relayDoor is a listening socket in the session's network. One that is late lets
-// nobody in but whom it is told to: there sockets wait for what is not decided.
+// relayDoor is a listening socket in the session's network.
 type relayDoor struct {
 	at   netip.AddrPort
 	file *os.File
-	late bool
+	// lost: its queue is full for ever. A socket that is connected to it waits as
+	// for a host that does not answer.
+	lost bool
 }
 
 // relayed is one connection.
@@ -54,11 +55,10 @@ type relayed struct {
 	// local is the address of the command's socket, to whom it believes to be
 	// connected.
 	local, to netip.AddrPort
-	door      *relayDoor
-	// host is the socket outside; -1: there is none yet, or it failed.
+	// door is where it gets in, as a socket address.
+	door []byte
+	// host is the socket outside, -1 once files has it.
 	host int
-	// known: it is decided whether host is connected.
-	known bool
 	// files are both ends, once both are there.
 	files [2]*os.File
 	// sent is closed, by handed, when all that the command wrote was handed on.
@@ -69,38 +69,35 @@ type relayed struct {
 // maxRelayed bounds the connections of a session.
 const maxRelayed = 1024
 
-// lateTime is how long a command's kernel tries to get in at a late door.
-const lateTime = 3 * time.Minute
-
 func newRelay() *relay {
 	return &relay{expected: map[netip.AddrPort]*relayed{}, carried: map[uint64]*relayed{}}
 }
 
 // serve takes a door over and lets in whom the broker connected to it.
-func (r *relay) serve(fd int, late bool) {
+func (r *relay) serve(fd int, lost bool) {
 	at, ok := localAddress(fd)
-	if late && setDoor(fd, nil) != nil {
-		ok = false
-	}
 	if !ok {
 		unix.Close(fd)
 		return
 	}
-	d := relayDoor{at: at, file: os.NewFile(uintptr(fd), "relay"), late: late}
+	d := relayDoor{at: at, file: os.NewFile(uintptr(fd), "relay"), lost: lost}
 	conn, err := d.file.SyscallConn()
 	if err != nil {
 		d.file.Close()
 		return
 	}
 	r.doors = append(r.doors, d)
-	go r.admit(conn)
+	if !lost {
+		go r.admit(conn)
+	}
 }
 
-// door is the one for sockets of a kind.
-func (r *relay) door(six, late bool) *relayDoor {
-	for i, d := range r.doors {
-		if d.at.Addr().Is6() == six && d.late == late {
-			return &r.doors[i]
+// door is the one for sockets of the domain that are to reach to; nil: there is none.
+func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
+	six := domain == unix.AF_INET6 && to.Is6()
+	for _, d := range r.doors {
+		if d.at.Addr().Is6() == six && d.lost == lost {
+			return socketAddress(d.at, domain)
 		}
 	}
 	return nil
@@ -122,11 +119,10 @@ func (r *relay) close() {
 	}
 }
 
-// join connects sock, a copy of the command's own, to a door, and has it carried to
-// c.host; known is false while that is not decided. The errno is EINPROGRESS
-// where the command is to wait.
-func (r *relay) join(sock, domain int, c *relayed, known bool) unix.Errno {
-	c.door = r.door(domain == unix.AF_INET6 && c.to.Addr().Is6(), !known)
+// join connects sock, a copy of the command's own, and has it carried to c.host.
+// The errno is EINPROGRESS where the command is to wait a little.
+func (r *relay) join(sock, domain int, c *relayed) unix.Errno {
+	c.door = r.door(domain, c.to.Addr(), false)
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if c.door == nil || err != nil {
 		return unix.ENETUNREACH
@@ -137,15 +133,24 @@ func (r *relay) join(sock, domain int, c *relayed, known bool) unix.Errno {
 		return unix.ENOBUFS
 	}
 	// Nobody is let in before mu is free, and by then it is known who it is.
-	errno := connectNow(sock, socketAddress(c.door.at, domain))
+	errno := connectNow(sock, c.door)
 	local, ok := localAddress(sock)
 	if errno != 0 && errno != unix.EINPROGRESS || !ok {
 		return errno
 	}
-	c.cookie, c.local, c.known, c.sent = cookie, local, known, make(chan struct{})
+	c.cookie, c.local, c.sent = cookie, local, make(chan struct{})
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
 	r.expected[local], r.carried[cookie] = c, c
 	return errno
+}
+
+// lose connects sock to a door that never opens.
+func (r *relay) lose(sock, domain int, to netip.Addr) unix.Errno {
+	door := r.door(domain, to, true)
+	if door == nil {
+		return unix.ETIMEDOUT
+	}
+	return connectNow(sock, door)
 }
 
 // connectNow connects without waiting, whatever the socket says.
@@ -162,54 +167,6 @@ func connectNow(sock int, addr []byte) unix.Errno {
 	return addressCall(unix.SYS_CONNECT, sock, addr)
 }
 
-// decide lets a socket in that waits at a late door; host is -1 where there is
-// nobody: then it is sent away.
-func (r *relay) decide(c *relayed, host int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || r.expected[c.local] != c {
-		if host >= 0 {
-			unix.Close(host)
-		}
-		return
-	}
-	c.host, c.known = host, true
-	r.setLate(c.door)
-	time.AfterFunc(lateTime, func() { r.giveUp(c) })
-}
-
-// giveUp forgets a connection that nobody came for.
-func (r *relay) giveUp(c *relayed) {
-	r.mu.Lock()
-	waits := r.expected[c.local] == c
-	if waits {
-		delete(r.expected, c.local)
-		r.setLate(c.door)
-	}
-	r.mu.Unlock()
-	if waits {
-		r.drop(c)
-	}
-}
-
-// setLate opens a late door to those about whom it is known how it went; mu is
-// held.
-func (r *relay) setLate(d *relayDoor) {
-	if !d.late {
-		return
-	}
-	var ports []uint16
-	for _, c := range r.expected {
-		if c.door == d && c.known {
-			ports = append(ports, c.local.Port())
-		}
-	}
-	conn, err := d.file.SyscallConn()
-	if err == nil {
-		_ = conn.Control(func(fd uintptr) { _ = setDoor(int(fd), ports) })
-	}
-}
-
 // admit takes connections until the door is closed.
 func (r *relay) admit(conn syscall.RawConn) {
 	for {
@@ -224,10 +181,7 @@ func (r *relay) admit(conn syscall.RawConn) {
 		from, _ := addressOf(peer)
 		r.mu.Lock()
 		c := r.expected[from]
-		if c != nil {
-			delete(r.expected, from)
-			r.setLate(c.door)
-		}
+		delete(r.expected, from)
 		r.mu.Unlock()
 		if c != nil && r.carry(c, fd) {
 			continue
@@ -248,13 +202,12 @@ func (r *relay) carry(c *relayed, inside int) bool {
 	if r.closed || c.host < 0 {
 		return false
 	}
-	_ = unix.SetsockoptInt(inside, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) // of the door
 	for _, fd := range []int{inside, c.host} {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		_ = unix.SetNonblock(fd, true)
 	}
 	own, host := os.NewFile(uintptr(inside), "relayed"), os.NewFile(uintptr(c.host), "relayed")
-	c.files = [2]*os.File{own, host}
+	c.files, c.host = [2]*os.File{own, host}, -1
 	var both sync.WaitGroup
 	both.Go(func() { defer c.handed(); move(host, own) })
 	both.Go(func() { move(own, host) })
@@ -309,6 +262,9 @@ func (r *relay) drop(c *relayed) {
 	c.handed()
 	r.mu.Lock()
 	delete(r.carried, c.cookie)
+	if r.expected[c.local] == c {
+		delete(r.expected, c.local)
+	}
 	files, host := c.files, c.host
 	c.host = -1
 	r.mu.Unlock()
@@ -324,32 +280,26 @@ func (r *relay) drop(c *relayed) {
 }
 
 // drainTime is how long the end of a command waits for what it sent last.
-const drainTime = 10 * time.Second
+const drainTime = 3 * time.Second
 
 // end closes the connections of a command that has ended, when what it wrote was
 // handed on: the kernel would have sent it.
 func (r *relay) end(b *broker) {
 	r.mu.Lock()
-	var own, sending []*relayed
+	var own []*relayed
 	for _, c := range r.carried {
 		if c.broker == b {
 			own = append(own, c)
-			if c.known && c.host >= 0 {
-				sending = append(sending, c)
-			}
 		}
 	}
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	for _, c := range sending {
+	for _, c := range own {
 		select {
 		case <-c.sent:
 		case <-ctx.Done():
 		}
-	}
-	for _, c := range own {
-		r.giveUp(c)
 		r.drop(c)
 	}
 }
@@ -363,19 +313,4 @@ func (r *relay) peerOf(cookie uint64) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	return c.to, true
-}
-
-// setDoor makes a late door take the first packet of a connection from these
-// ports alone, and not answer others: their kernel sends it again.
-func setDoor(fd int, ports []uint16) error {
-	const load, jumpEqual, ret = unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
-	if len(ports) > maxConnecting {
-		ports = ports[:maxConnecting]
-	}
-	prog := []unix.SockFilter{{Code: load}} // the port of the sender stands first
-	for i, port := range ports {
-		prog = append(prog, unix.SockFilter{Code: jumpEqual, Jt: uint8(len(ports) - i), K: uint32(port)})
-	}
-	prog = append(prog, unix.SockFilter{Code: ret}, unix.SockFilter{Code: ret, K: ^uint32(0)})
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
 }

@@ -119,28 +119,46 @@ func (r *resolver) question(protocol int, from netip.AddrPort, message []byte, r
 	who, known := r.inquirers[inquirerKey{protocol, from.Addr().Is6(), from.Port()}]
 	r.mu.Unlock()
 	refuse := func() { reply(q.answer(dnsmessage.RCodeNameError, nil)) }
-	if q.name == "" || !known || !who.broker.posts.add(func() { who.broker.lookUp(&who.n, q, reply) }) {
+	if q.name == "" || !known || !who.broker.posts.add(func() { who.broker.lookUp(&who.n, protocol, q, reply) }) {
 		refuse()
 	}
 	return true
 }
 
 // lookUp answers a question of the command. It runs on the broker's thread.
-func (b *broker) lookUp(n *notification, q dnsQuestion, reply func([]byte)) {
+func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func([]byte)) {
 	r := b.session.net.resolver
-	if b.mayLookUp(q.name) {
+	none := func() { reply(q.answer(dnsmessage.RCodeNameError, nil)) }
+	allowed := func(name string) bool { return mayLookUp(b.policy, name) }
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.name}
+	switch {
+	case allowed(q.name):
 		go r.outside(q, reply)
-		return
+	case !b.lookups.tell(q.name, allowed):
+		none()
+	case b.learn(n, nil, d):
+		b.held.learning.forget(b)
+		go r.outside(q, reply)
+	case protocol == unix.IPPROTO_UDP && b.holds(&d):
+		// Over a stream libraries wait as long as it takes; after a datagram that
+		// nothing answers, they give up in seconds.
+		reply(q.shortened())
+	case b.holdLookup(n, d, func(yes bool) {
+		if yes {
+			go r.outside(q, reply)
+		} else {
+			none()
+		}
+	}):
+	default:
+		b.record(n, d)
+		none()
 	}
-	if b.lookups.tell(q.name, b.mayLookUp) {
-		b.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.name})
-	}
-	reply(q.answer(dnsmessage.RCodeNameError, nil))
 }
 
 // mayLookUp reports whether the policy names a host.
-func (b *broker) mayLookUp(name string) bool {
-	return b.policy.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(b.policy.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+func mayLookUp(p sandbox.Policy, name string) bool {
+	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
 }
 
 // outside looks a name up on the host. Addresses of the machine itself are left
@@ -204,6 +222,8 @@ const (
 	// may stay.
 	maxStreams = 32
 	streamTime = 30 * time.Second
+	// heldTime is how long a person may take over an answer, and more.
+	heldTime = 10 * time.Minute
 	// streamPause is waited where no connection can be taken.
 	streamPause = 50 * time.Millisecond
 )
@@ -244,10 +264,7 @@ func (r *resolver) serveStreams(f *os.File) {
 
 // serveStream answers questions, each behind its length, one after the other.
 func (r *resolver) serveStream(f *os.File, from netip.AddrPort) {
-	if f.SetDeadline(time.Now().Add(streamTime)) != nil {
-		return
-	}
-	for {
+	for f.SetDeadline(time.Now().Add(streamTime)) == nil {
 		var size [2]byte
 		if _, err := io.ReadFull(f, size[:]); err != nil {
 			return
@@ -265,10 +282,11 @@ func (r *resolver) serveStream(f *os.File, from netip.AddrPort) {
 		}
 		select {
 		case answer := <-done:
+			_ = f.SetDeadline(time.Now().Add(streamTime))
 			if _, err := f.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
 				return
 			}
-		case <-time.After(streamTime):
+		case <-time.After(heldTime):
 			return
 		}
 	}

@@ -80,10 +80,17 @@ func (q dnsQuestion) wants() string {
 
 // answer is the message that answers q.
 func (q dnsQuestion) answer(code dnsmessage.RCode, addrs []netip.Addr) []byte {
-	b := dnsmessage.NewBuilder(make([]byte, 0, 512), dnsmessage.Header{
-		ID: q.header.ID, Response: true, OpCode: q.header.OpCode,
-		RecursionDesired: q.header.RecursionDesired, RecursionAvailable: true, RCode: code,
-	})
+	return q.build(dnsmessage.Header{RCode: code}, addrs)
+}
+
+// shortened says that the answer is too long for a datagram, and to be asked for
+// over a stream.
+func (q dnsQuestion) shortened() []byte { return q.build(dnsmessage.Header{Truncated: true}, nil) }
+
+func (q dnsQuestion) build(h dnsmessage.Header, addrs []netip.Addr) []byte {
+	h.ID, h.Response, h.OpCode = q.header.ID, true, q.header.OpCode
+	h.RecursionDesired, h.RecursionAvailable = q.header.RecursionDesired, true
+	b := dnsmessage.NewBuilder(make([]byte, 0, 512), h)
 	b.EnableCompression()
 	// None of this fails: what is built is bounded, and comes from a parser.
 	_ = b.StartQuestions()
