@@ -33,6 +33,7 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 		Confidence: sandbox.NoConfidence,
 		Evidence:   evidence(o.Trace),
 		Denials:    append([]sandbox.Denial{}, o.Trace.Denials...),
+		Failed:     o.Failed(),
 	}
 	if p.Unconfined || r == nil {
 		v.Evidence = sandbox.EvidenceNothing
@@ -198,7 +199,7 @@ func (j *judge) moot(d *sandbox.Denial, write bool) {
 			break
 		}
 	}
-	d.Moot, d.MootReason = true, "the user's own permissions refuse it too"
+	d.Moot, d.MootReason = true, sandbox.MootPermissions
 }
 
 // signal knows the death by a filter that kills.

@@ -46,6 +46,9 @@ func (j *judge) suggest(d blamed) {
 		}
 	case sandbox.KindNetwork:
 		if h, err := sandbox.ParseHostPort(d.Target); err == nil && d.Operation != opSocket {
+			if h.Port == 0 {
+				h.Port = j.portOf(h.Host, []string{""}, 0) // by the command's own words, if they say
+			}
 			j.grant.Hosts = appendNew(j.grant.Hosts, h)
 		}
 	case sandbox.KindSocket:

@@ -28,7 +28,7 @@ type lack struct {
 }
 
 // mootOwn says why a refusal is moot.
-const mootOwn = "the user's own permissions refuse it too"
+const mootOwn = sandbox.MootPermissions
 
 // firstLack is the one that the kernel would tell.
 func firstLack(list ...lack) lack {

@@ -31,6 +31,9 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	if told == "" || !v.Denied {
 		return told
 	}
+	if neverOpened(v) {
+		return told + "It belongs to codeagent itself, or lies around what does, and is never opened: do without it.\n"
+	}
 	if !canAsk(attended, mode) {
 		return told + "Nobody can be asked in this run: it stays refused. Do without it, or finish and say what it would have needed.\n"
 	}
@@ -40,22 +43,42 @@ func Denial(v sandbox.Verdict, attended bool, mode string) string {
 // Denied says what was refused and how sure that is, and nothing of asking.
 func Denied(v sandbox.Verdict) string {
 	denials := worthTelling(v)
-	if !v.Denied {
-		if len(denials) == 0 {
-			return ""
-		}
-		return "[sandbox] Refused along the way; as far as can be known it is not why the command failed, if it did:\n" + lines(denials)
-	}
-	var head string
 	switch {
+	case !v.Denied && len(denials) > 0 && v.Failed:
+		return "[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n" + lines(denials)
+	case !v.Denied && len(denials) > 0:
+		return "[sandbox] Refused along the way; the command did without it:\n" + lines(denials)
+	case !v.Denied:
+		if own := ownPermissions(v); v.Failed && len(own) > 0 {
+			return "[sandbox] The user's own permissions do not allow this; the sandbox is not the reason, and asking would not help:\n" + lines(own)
+		}
+		return ""
 	case v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly:
-		head = "[sandbox] The sandbox refused this; without it the command would have passed:\n"
+		return "[sandbox] The sandbox refused this; without it the command would have passed:\n" + lines(denials)
 	case len(denials) == 0:
 		return "[sandbox] The sandbox probably refused something: what the command printed looks like it.\n"
-	default:
-		head = "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n"
+	case slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Evidence == sandbox.EvidenceKernel }):
+		return "[sandbox] The sandbox refused this, and it is probably why the command failed:\n" + lines(denials)
 	}
-	return head + lines(denials)
+	return "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n" + lines(denials)
+}
+
+// neverOpened reports a refusal that no answer can lift.
+func neverOpened(v sandbox.Verdict) bool {
+	denials := worthTelling(v)
+	return v.Suggest.Empty() && len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Kind != sandbox.KindProtected })
+}
+
+// ownPermissions are refusals that would have come without a sandbox too, with
+// the very words that make a reader think of one.
+func ownPermissions(v sandbox.Verdict) []sandbox.Denial {
+	var out []sandbox.Denial
+	for _, d := range v.Denials {
+		if d.Moot && d.MootReason == sandbox.MootPermissions {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // worthTelling drops what did not matter, and guesses about commands that passed.

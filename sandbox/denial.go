@@ -58,6 +58,10 @@ type Denial struct {
 	Count      int    `json:"count"`
 }
 
+// MootPermissions is the reason of a denial that the user's own permissions would
+// have brought about without a sandbox too.
+const MootPermissions = "the user's own permissions refuse it too"
+
 // Ancestor is a process on the way from the command's first one to another.
 type Ancestor struct {
 	Program string `json:"program"`
@@ -117,6 +121,8 @@ type Verdict struct {
 	// Suggest is the least grant that would have let it pass. A suggestion is
 	// what could be asked for; it permits nothing.
 	Suggest Grant `json:"suggest"`
+	// Failed: the command failed, whatever it was for.
+	Failed bool `json:"-"`
 }
 
 // MarshalJSON writes an empty list of denials as [].
