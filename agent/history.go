@@ -21,6 +21,25 @@ func (a *Agent) remember(items ...model.Item) {
 	a.items = append(a.items, items...)
 }
 
+// Back takes back the person's last message and all that came after it, and
+// returns it. There is nothing to take back while a turn runs, or in a
+// conversation without one. The log is not told.
+func (a *Agent) Back() (Input, bool) {
+	if !a.turning.TryLock() {
+		return Input{}, false
+	}
+	defer a.turning.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, item := range slices.Backward(a.items) {
+		if item.Kind == model.User {
+			a.items = a.items[:i:i] // what was handed out stays as it was
+			return Input{Text: item.Text}, true
+		}
+	}
+	return Input{}, false
+}
+
 // log adds item to the log. A log that fails costs the record and not the turn:
 // it is said once a turn.
 func (a *Agent) log(item model.Item) {

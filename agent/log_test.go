@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/model"
 	"codeagent/sandbox"
 	"codeagent/tools"
@@ -56,4 +57,40 @@ func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
 		}
 	}
 	r.check(t)
+}
+
+func TestBackTakesTheLastMessageBack(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{"quick": {}}, play("first answer"), play(call("1", "quick")), play("second answer"), play("third answer"))
+	if _, ok := r.Back(); ok {
+		t.Error("there is nothing to take back")
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := r.Turn(context.Background(), Input{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := r.model.requests[len(r.model.requests)-1].Items
+	told := dump(before)
+	if in, ok := r.Back(); !ok || in.Text != "two" {
+		t.Errorf("%q %v", in.Text, ok)
+	}
+	if err := r.Turn(context.Background(), Input{Text: "two, better"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dump(r.History()), "user \"one\"\nassistant \"first answer\"\nuser \"two, better\"\nassistant \"third answer\"\n"; got != want {
+		t.Errorf("%s", got)
+	}
+	if dump(before) != told {
+		t.Error("what a request was given changed afterwards")
+	}
+	r.face.on = func(e event.Event) {
+		if _, ok := e.(event.TurnStarted); ok {
+			if _, ok := r.Back(); ok {
+				t.Error("taken back while a turn runs")
+			}
+		}
+	}
+	if err := r.Turn(context.Background(), Input{Text: "three"}); err != nil {
+		t.Fatal(err)
+	}
 }

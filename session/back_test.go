@@ -122,7 +122,11 @@ func TestBackAndFork(t *testing.T) {
 					continue
 				}
 				k := 1 + r.IntN(n)
-				if err := ses.Back(k); err != nil {
+				which := k
+				if k == n {
+					which = Last
+				}
+				if err := ses.Back(which); err != nil {
 					t.Fatal(err)
 				}
 				want = want.back(k)
@@ -152,7 +156,7 @@ func TestBackAndFork(t *testing.T) {
 			}
 			check(t, fmt.Sprintf("seed %d, step %d", seed, step), s, ses, want)
 		}
-		for _, n := range []int{-1, 0, len(want.messages()) + 1} {
+		for _, n := range []int{-2, 0, len(want.messages()) + 1} {
 			if err := ses.Back(n); err == nil || !strings.Contains(err.Error(), "there is no message") {
 				t.Errorf("back to %d: %v", n, err)
 			}

@@ -85,8 +85,11 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	return s.sync()
 }
 
-// Back takes back message n, counted from 1 among those that count, and all that
-// came after it. It stays in the file.
+// Last is the person's last message.
+const Last = -1
+
+// Back takes back message n, counted from 1 among those that count, or Last, and
+// all that came after it. It stays in the file.
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

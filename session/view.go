@@ -156,16 +156,24 @@ func (v view) last(kind func(string) bool, from int64) (record, error) {
 	return record{}, b.err
 }
 
-// before is the place of message n among those that count, from 1.
+// before is the place of message n among those that count, from 1; Last is the
+// last of them, and costs no more than the way there.
 func (v view) before(n int) (int64, error) {
 	var at []int64
 	for r, err := range v.live() {
 		if err != nil && !errors.Is(err, errDamaged) {
 			return 0, err
 		}
-		if r.kind == userKind {
-			at = append(at, r.offset)
+		if r.kind != userKind {
+			continue
 		}
+		if n == Last {
+			return r.offset, nil
+		}
+		at = append(at, r.offset)
+	}
+	if n == Last {
+		return 0, errors.New("the session has no message")
 	}
 	if n < 1 || n > len(at) {
 		return 0, fmt.Errorf("there is no message %d: the session has %d", n, len(at))

@@ -14,6 +14,7 @@ type app struct {
 	box       *mailbox
 	turn      func(text string) tea.Cmd
 	interrupt func()
+	takeBack  func() (string, bool) // nil: not offered
 	now       func() time.Time
 	grace     time.Duration
 	still     bool
@@ -52,6 +53,7 @@ type app struct {
 	frame   int
 	ticking bool
 	quitAt  time.Time
+	escAt   time.Time // of an Esc that had nothing to do
 	hint    string
 	hints   int
 

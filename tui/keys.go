@@ -75,7 +75,7 @@ type binding struct {
 func bindings() []binding {
 	return []binding{
 		{everywhere, []string{"ctrl+c"}, actInterrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, actBack, "close the panel, else disarm the question, else interrupt the turn"},
+		{everywhere, []string{"esc"}, actBack, "close the panel, else disarm the question, else interrupt the turn; twice otherwise: edit the last message anew"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
 		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with an armed question, show all of it"},
 		{everywhere, []string{"pgup"}, actPageUp, "scroll up"},

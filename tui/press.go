@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -13,6 +15,9 @@ import (
 func (m *app) key(k tea.Key) tea.Cmd {
 	if m.hint != "" && k.Keystroke() != "ctrl+c" {
 		m.hint = ""
+	}
+	if k.Code != tea.KeyEscape {
+		m.escAt = time.Time{}
 	}
 	q := m.questions.front()
 	switch {
@@ -51,7 +56,7 @@ func (m *app) common(do action) tea.Cmd {
 	case actInterrupt:
 		return m.ctrlC()
 	case actBack:
-		m.back()
+		return m.back()
 	case actClose:
 		m.panel = nil
 	case actArm:
@@ -88,9 +93,15 @@ func (m *app) common(do action) tea.Cmd {
 	return nil
 }
 
-// back is Esc: it closes what is in front, and only then the turn.
-func (m *app) back() {
+// escWindow is how soon a second Esc goes back to an earlier message.
+const escWindow = 500 * time.Millisecond
+
+// back is Esc: it closes what is in front, and only then the turn. Twice where
+// there is nothing of that, it goes back to the last message.
+func (m *app) back() tea.Cmd {
 	q := m.questions.front()
+	since := m.escAt
+	m.escAt = time.Time{}
 	switch {
 	case m.panel != nil:
 		m.panel = nil
@@ -98,7 +109,36 @@ func (m *app) back() {
 		q.armed, q.barred, q.problem = false, true, ""
 	case m.working:
 		m.interrupt()
+	case q != nil || !m.composer.empty() || m.takeBack == nil:
+	case m.now().Sub(since) <= escWindow:
+		take := m.takeBack
+		return func() tea.Msg {
+			text, ok := take()
+			return tookBackMsg{text, ok}
+		}
+	default:
+		m.escAt = m.now()
+		return m.say("Esc again goes back to your last message")
 	}
+	return nil
+}
+
+// tookBack shows the conversation without its last message, which can be edited.
+func (m *app) tookBack(msg tookBackMsg) tea.Cmd {
+	if !msg.ok {
+		return m.say("there is no message to go back to")
+	}
+	for i, e := range slices.Backward(m.transcript.entries) {
+		if _, ok := e.body.(*said); ok {
+			m.transcript.drop(i, func(*entry) bool { return true })
+			break
+		}
+	}
+	m.transcript.end()
+	if m.composer.empty() { // else something was typed meanwhile
+		m.composer.set(msg.text)
+	}
+	return nil
 }
 
 // ctrlC clears the message; without one it interrupts, and twice it quits.

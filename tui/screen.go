@@ -38,6 +38,10 @@ type Options struct {
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
 	Turn func(ctx context.Context, text string) error
+	// Back takes back the person's last message with all that came after it, and
+	// returns it; false where there is none. It is called while no turn runs. Nil:
+	// the screen does not offer it.
+	Back func() (string, bool)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Still draws no spinner and starts no timer for one: for tests.
@@ -127,7 +131,7 @@ func (s *Screen) Run(ctx context.Context) error {
 	m.still, m.mouse, m.grace = s.opt.Still, s.opt.Mouse, s.opt.Grace
 	m.home = lookup(s.opt.Environ, "HOME")
 	m.facts.home = m.home
-	m.turn, m.interrupt = s.turn, s.interrupt
+	m.turn, m.interrupt, m.takeBack = s.turn, s.interrupt, s.opt.Back
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(s.opt.Environ), tea.WithoutSignalHandler(),

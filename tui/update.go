@@ -25,6 +25,11 @@ type (
 	turnDoneMsg struct{ err error }
 	// hintOverMsg takes hint number at away.
 	hintOverMsg struct{ at int }
+	// tookBackMsg: the last message was taken back, or there was none.
+	tookBackMsg struct {
+		text string
+		ok   bool
+	}
 	// submitMsg sends a message as if it had been typed.
 	submitMsg struct{ text string }
 )
@@ -75,6 +80,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		if msg.at == m.hints {
 			m.hint = ""
 		}
+	case tookBackMsg:
+		return m.tookBack(msg)
 	case submitMsg:
 		return m.submit(msg.text)
 	case turnDoneMsg:

@@ -47,8 +47,13 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 		prompt = ses.tour.Prompt
 	}
 	var screen *tui.Screen
+	back := func() (string, bool) { return ses.back(screen) }
+	if ses.tour != nil {
+		back = nil // it plays its part once
+	}
 	screen = tui.New(tui.Options{
-		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
+		Back: back,
+		In:   s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
 		Turn: func(ctx context.Context, text string) error {
 			err := ses.agent.Turn(ctx, agent.Input{Text: text})
 			if err == nil && ses.tour != nil {

@@ -144,3 +144,16 @@ func (r *record) keep(screen face) face {
 	}
 	return recorded{screen, r.log}
 }
+
+// back takes the person's last message back, in the conversation and in its
+// record. Files stay as they are.
+func (ses *session) back(screen face) (string, bool) {
+	in, ok := ses.agent.Back()
+	if !ok || ses.record == nil {
+		return in.Text, ok
+	}
+	if err := ses.record.log.Back(sessions.Last); err != nil {
+		screen.Emit(event.Notice{Level: "error", Text: "that a message was taken back cannot be saved: " + err.Error()})
+	}
+	return in.Text, ok
+}

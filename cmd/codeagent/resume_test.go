@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
@@ -18,6 +19,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 		srv := serve(t,
 			scripted.Reply{Text: "I look.", Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"echo seen before"}`}}},
 			scripted.Reply{Text: "the first answer"},
+			scripted.Reply{Text: "a hasty answer"},
 			scripted.Reply{Text: "the second answer"},
 			scripted.Reply{Text: "the third answer"},
 		)
@@ -43,7 +45,21 @@ func TestResumeOnTheScreen(t *testing.T) {
 				t.Errorf("the screen does not show %q:\n%s", part, screen)
 			}
 		}
-		term.Write("the second question\r")
+		term.Write("a hasty question\r")
+		term.WaitFor("a hasty answer")
+		// On a slow machine two presses may be too far apart for it: more follow.
+		eventually(t, "the message is taken back", func() bool {
+			screen := term.Screen()
+			if !strings.Contains(screen, "a hasty answer") && strings.Contains(screen, "› a hasty question") {
+				return true
+			}
+			term.Write("\x1b")
+			time.Sleep(100 * time.Millisecond) // between keys, as fingers do
+			return false
+		})
+		term.Write(" and more")
+		term.WaitFor("and more")                // every Esc was read
+		term.Write("\x15the second question\r") // Ctrl+U clears the line
 		term.WaitFor("the second answer")
 
 		want := fmt.Sprintf("is in use by process %d", cmd.Process.Pid)

@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/event"
+)
+
+// talked is a screen with two messages and their answers, and what taking back
+// returns.
+func talked(t *testing.T, last func() (string, bool)) *rig {
+	r := newRig(t, 80, 24)
+	r.app.takeBack = last
+	r.emit(event.SessionStarted{ID: "1"}, event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: "done"},
+		event.TurnStarted{Text: "second question"}, event.MessageFinished{Text: "second answer"}, event.TurnFinished{Outcome: "done"})
+	return r
+}
+
+// Twice Esc with nothing else to do takes the last message into the editor.
+func TestEscTwiceGoesBack(t *testing.T) {
+	taken := 0
+	r := talked(t, func() (string, bool) { taken++; return "second question", true })
+	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again goes back") {
+		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
+	}
+	r.clock = r.clock.Add(escWindow)
+	r.send(r.press("esc")())
+	screen := r.screen()
+	if taken != 1 || r.app.composer.value() != "second question" || strings.Contains(screen, "second answer") || !strings.Contains(screen, "first answer") {
+		t.Errorf("%d taken, the editor holds %q:\n%s", taken, r.app.composer.value(), screen)
+	}
+	// The text is there now: Esc leaves it alone.
+	r.press("esc", "esc")
+	if taken != 1 || r.app.composer.value() != "second question" {
+		t.Errorf("%d taken, %q", taken, r.app.composer.value())
+	}
+}
+
+func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
+	taken := 0
+	take := func() (string, bool) { taken++; return "", false }
+	for what, do := range map[string]func(r *rig){
+		"once":                  func(r *rig) { r.press("esc") },
+		"slowly":                func(r *rig) { r.press("esc"); r.clock = r.clock.Add(escWindow + time.Millisecond); r.press("esc") },
+		"another key between":   func(r *rig) { r.press("esc", "pgup", "esc") },
+		"a panel closed first":  func(r *rig) { r.typeText("/help"); r.press("enter", "esc", "esc") },
+		"text in the editor":    func(r *rig) { r.typeText("x"); r.press("esc", "esc") },
+		"a turn that runs":      func(r *rig) { r.typeText("x"); r.press("enter", "esc", "esc") },
+		"where it is not given": func(r *rig) { r.app.takeBack = nil; r.press("esc", "esc") },
+	} {
+		r := talked(t, take)
+		do(r)
+		if !strings.Contains(r.screen(), "second answer") && what != "a turn that runs" || taken > 0 {
+			t.Errorf("%s: it went back\n%s", what, r.screen())
+		}
+	}
+	r := talked(t, take)
+	r.press("esc")
+	r.send(r.press("esc")())
+	if !strings.Contains(r.screen(), "there is no message to go back to") || !strings.Contains(r.screen(), "second answer") {
+		t.Errorf("%s", r.screen())
+	}
+}
