@@ -55,8 +55,9 @@ func identity(r approvals.Request) string {
 	denials := r.Denials
 	r.Denials = nil
 	for _, d := range denials {
-		// Which of a program's processes tried, and when, is not shown.
-		d.PID, d.Chain, d.Order, d.Count = 0, nil, 0, 0
+		// Which of a program's processes tried, when, and by which of a host's
+		// addresses, is no other question.
+		d.PID, d.Chain, d.Order, d.Count, d.Requested, d.Errno = 0, nil, 0, 0, "", ""
 		r.Denials = append(r.Denials, d)
 	}
 	b, err := json.Marshal(r)
