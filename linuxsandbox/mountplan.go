@@ -83,6 +83,12 @@ func (m *mountPlan) show(path string) {
 	}
 }
 
+// shownInTemp lists what of the host's is shown in the folders that stand for
+// the shared ones.
+func (m *mountPlan) shownInTemp() []string {
+	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !coveredBy(m.Private, path) })
+}
+
 // shownOtherwise is the folder around path that shows something else, or "".
 func (m *mountPlan) shownOtherwise(path string) string {
 	folders := slices.Clone(m.Private)

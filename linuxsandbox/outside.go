@@ -224,6 +224,9 @@ func (b *broker) unfound(n *notification, call string, m name, err error) reply 
 		return unresolved(err)
 	}
 	d := &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
+	if metadataCallOf(n.nr) != nil {
+		d.Kind = sandbox.KindMetadata
+	}
 	errno := b.weigh(d, lack{errno: unix.EACCES, caps: capsAccess}, unix.EACCES)
 	return b.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.path}}})
 }

@@ -229,6 +229,37 @@ func replicaFiles(out, temp string) {
 	}
 }
 
+// TestPipesShown: beside a workspace in /tmp a pipe can be written to where nobody
+// looks, and that is said.
+func TestPipesShown(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	th := newTheatre(t, b)
+	th.policy.Temp = t.TempDir()
+	pipe := filepath.Join(filepath.Dir(th.out), "pipe")
+	if err := unix.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := unix.Open(pipe, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(reader)
+	e, err := b.Enforcement(th.policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stated := slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == "temp-pipes" })
+	for _, level := range []sandbox.EvidenceLevel{sandbox.EvidenceNothing, sandbox.EvidenceFull} {
+		th.trace(t, level, "echo > "+pipe)
+		n, err := unix.Read(reader, make([]byte, 9))
+		if n > 0 && (!stated || level == sandbox.EvidenceFull) {
+			t.Errorf("%s: written to, stated: %v", level, stated)
+		}
+		t.Logf("%s: %d %v, stated: %v", level, n, err, stated)
+	}
+}
+
 type replicaCall struct {
 	name string
 	do   func(path string) error

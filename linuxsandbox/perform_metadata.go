@@ -25,6 +25,11 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	fd, err := b.open(n, m)
 	if err != nil {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
+		if err == unix.EACCES {
+			b.session.mu.Lock()
+			defer b.session.mu.Unlock()
+			return b.unfound(n, c.name, m, err)
+		}
 		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	if m.itself {

@@ -14,10 +14,11 @@ import (
 
 // The filter asks about every open that may change something, and about every
 // openat2, whose flags lie in memory. What lies in a brokered write root
-// (protect.go) is judged, opened by the broker and handed in. Everything else
-// proceeds: the path may name another file by the time the kernel reads it, but
-// none that Landlock would let it write, since Landlock grants no such right in
-// a brokered root or outside of all roots.
+// (protect.go) is judged, opened by the broker and handed in. What lies outside of
+// all roots is refused (outside.go). Everything else proceeds: the path may name
+// another file by the time the kernel reads it, but none that Landlock would let
+// it write, since Landlock grants no such right in a brokered root or outside of
+// all roots.
 
 // opening is an open whose arguments were read.
 type opening struct {

@@ -82,6 +82,9 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		if unheld := out.spec.Mounts.unheld; len(unheld) > 0 {
 			out.weaknesses = append(out.weaknesses, laterFiles(unheld))
 		}
+		if shown := out.spec.Mounts.shownInTemp(); len(shown) > 0 {
+			out.weaknesses = append(out.weaknesses, shownPipes(shown))
+		}
 		for _, path := range f.Globs.Paths {
 			out.spec.Mounts.hide(path)
 		}
@@ -135,6 +138,15 @@ func laterFiles(unheld []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + list(unheld),
 		Why:    "they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
+		Remedy: "keep workspaces out of /tmp",
+	}
+}
+
+// shownPipes tells of what a read-only mount does not hold.
+func shownPipes(shown []string) sandbox.Weakness {
+	return sandbox.Weakness{
+		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + list(shown),
+		Why:    "Landlock opens the command's own folder for temporary files with all that is mounted in it, and a pipe is no part of a file system that is read-only",
 		Remedy: "keep workspaces out of /tmp",
 	}
 }

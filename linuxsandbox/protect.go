@@ -17,7 +17,8 @@ import (
 // proceed is safe whatever it names when the kernel reads it:
 //
 //	in a brokered root        Landlock refuses: nothing but reading is granted
-//	outside of all roots      Landlock refuses, as ever
+//	outside of all roots      Landlock refuses, as ever. What names something there
+//	                          already when the broker looks is refused by it (outside.go)
 //	in any other root         nothing there is protected
 //
 // The other roots are the session's own folder for temporary files, the shared

@@ -140,6 +140,7 @@ func TestPermissionsInSetting(t *testing.T) {
 		{"a folder to read", "mkdir " + fixed + "/x", fixed + "/x", capability, false},
 		{"the system's", "echo >> /etc/passwd", "/etc/passwd", write, false},
 		{"its metadata", "chmod 600 /etc/passwd", "/etc/passwd", metadata, false},
+		{"metadata in a folder of nobody", "touch -c " + shut + "/x", shut + "/x", capability, false},
 		{"a device", "mknod " + base + "/null c 1 3", base + "/null", capability, false},
 		{"a namespace", "unshare -U true", "unshare", sandbox.KindSyscall, true},
 		{"a namespace of mounts", "unshare -m true", "unshare", capability, false},

@@ -45,8 +45,9 @@ type Denial struct {
 	// Chain is who started the program, from its parent to the command's first
 	// process.
 	Chain []Ancestor `json:"chain,omitempty"`
-	// Order counts denials and exits of one command together, from 1, by their
-	// first occurrence; 0 when unknown.
+	// Order counts denials and exits of one command together, from 1; 0 when
+	// unknown. Of identical attempts by several processes it is the first one of the
+	// latest process, which PID and Chain tell of.
 	Order int `json:"order,omitempty"`
 	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
 	Errno    string   `json:"errno,omitempty"`
