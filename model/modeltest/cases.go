@@ -123,10 +123,10 @@ func framings() []testcase {
 			})
 		}
 	}
-	long := strings.Repeat("0123456789abcdef", 10<<20/16)
+	long := strings.Repeat("0123456789abcdef", 4<<20/16)
 	return append(all,
-		testcase{name: "10 MB of text", replies: []scripted.Reply{{Text: long, Piece: 4096}}, want: end(long), huge: true},
-		testcase{name: "one event of 4 MB", replies: []scripted.Reply{{Text: long[:4<<20], Piece: 4 << 20}}, want: end(long[:4<<20])},
+		testcase{name: "4 MB of text in small pieces", replies: []scripted.Reply{{Text: long, Piece: 4096}}, want: end(long), huge: true},
+		testcase{name: "one event of 2 MB", replies: []scripted.Reply{{Text: long[:2<<20], Piece: 2 << 20}}, want: end(long[:2<<20]), huge: true},
 		testcase{name: "1,000 keep-alive comments before each event", replies: []scripted.Reply{{Text: prose, KeepAlives: 1000}}, want: end(prose)},
 		testcase{name: "slow drip", replies: []scripted.Reply{{Text: "slow but sure", Piece: 1, Delay: 2 * time.Millisecond}}, want: end("slow but sure")},
 		testcase{name: "an empty answer", replies: []scripted.Reply{{}}, want: end("")},

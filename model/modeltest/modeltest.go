@@ -26,7 +26,7 @@ type Model interface {
 const Attempts = 3
 
 // hang is when a case counts as hanging. Nothing waits for it to pass.
-const hang = 30 * time.Second
+const hang = 2 * time.Minute
 
 // silence is how long a server may be silent in the cases where it is: short,
 // because they wait for it to pass, but not so short that a busy machine's

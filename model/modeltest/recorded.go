@@ -182,7 +182,11 @@ var secret = regexp.MustCompile(`"(?:encrypted_content|signature|thought_signatu
 
 // sparse is how many bytes lie between two cuts, but for the answer named
 // minimal, which is cut after each byte; a prime, so that cuts fall everywhere.
-const sparse = 53
+// resets is how many cuts there are for one that breaks the connection.
+const (
+	sparse = 53
+	resets = 3
+)
 
 // Cuts ends recorded answers early, in good order and by a broken connection:
 // the answer is then the same, asked for once more where it was not complete.
@@ -199,7 +203,11 @@ func Cuts(t *testing.T, w Wire, connect Connect) {
 			}
 			cuts, retried := 0, 0
 			for n := 0; n < len(stream); n += step {
-				for _, end := range []error{io.EOF, errors.New("connection reset by peer")} {
+				ends := []error{io.EOF}
+				if cuts%resets == 0 {
+					ends = append(ends, errors.New("connection reset by peer"))
+				}
+				for _, end := range ends {
 					c := &canned{bodies: []io.Reader{&broken{bytes.NewReader(stream[:n]), end}}, again: stream}
 					m := connect(t, c)
 					got, err := Collect(t, m.Stream(t.Context(), question()))
