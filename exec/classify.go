@@ -133,7 +133,7 @@ func (j *judge) add(d sandbox.Denial) {
 
 // sees reports whether the backend would have recorded a denial of the kind: then
 // words that tell of one it did not see tell of something else. No kernel tells of
-// reads that Landlock or a mount refuses.
+// reads that Landlock or a mount refuses, nor of system calls that a filter does.
 func (j *judge) sees(kind sandbox.DenialKind) bool {
 	switch j.outcome.Trace.Evidence {
 	case sandbox.EvidenceFull:

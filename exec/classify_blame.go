@@ -66,6 +66,9 @@ func (j *judge) blame(denials []sandbox.Denial) []blamed {
 
 // due are those of the denials that the failure is due to.
 func (f *family) due(denials []blamed) []blamed {
+	if len(denials) == 0 {
+		return nil
+	}
 	steps, known := []step(nil), false
 	if text, ok := scriptOf(f.outcome.Argv); ok {
 		steps, known = deciding(text, f.outcome.Status.Exit)

@@ -14,8 +14,8 @@ import (
 // `bash -c TEXT` has it; nothing is expanded, and the words only help to tell
 // which of the processes that failed mattered.
 
-// maxScript bounds what is parsed: the parser's recursion grows with the text.
-const maxScript = 16 << 10
+// maxScript bounds what is parsed: the parser's time grows faster than the text.
+const maxScript = 8 << 10
 
 // step is one command of a script whose failure is, or led to, that of all.
 type step struct {
@@ -33,17 +33,29 @@ type step struct {
 // shells run text: their own name tells nothing of what they do.
 var shells = []string{"bash", "sh", "dash", "zsh", "ksh"}
 
-// scriptOf is the text that argv has a shell run.
+// scriptOf is the text that argv has a shell run, begun with what its options set.
 func scriptOf(argv []string) (string, bool) {
 	if len(argv) == 0 || !slices.Contains(shells, path.Base(argv[0])) {
 		return "", false
 	}
-	for i, arg := range argv[1:] {
-		if !strings.HasPrefix(arg, "-") || strings.HasPrefix(arg, "--") {
+	set, text := "", false
+	for i := 1; i < len(argv); i++ {
+		arg := argv[i]
+		switch {
+		case strings.HasPrefix(arg, "--"):
+		case strings.HasPrefix(arg, "-") && len(arg) > 1:
+			if strings.Contains(arg, "e") {
+				set += "set -e\n"
+			}
+			text = text || strings.Contains(arg, "c")
+			if strings.HasSuffix(arg, "o") && i+1 < len(argv) {
+				i++
+				set += "set -o " + argv[i] + "\n"
+			}
+		case text:
+			return set + arg, true
+		default:
 			return "", false
-		}
-		if strings.HasSuffix(arg, "c") && i+2 < len(argv) {
-			return argv[i+2], true
 		}
 	}
 	return "", false
@@ -56,13 +68,20 @@ type script struct {
 	strict, piped bool
 	functions     map[string]*syntax.Stmt
 	depth         int
+	// left is how many more statements are looked at: functions that call others
+	// could make any number of them.
+	left *int
 }
 
 // deciding returns the steps that can have made the text end with status exit,
 // and false where the text cannot be read.
 func deciding(text string, exit int) ([]step, bool) {
-	return (&script{exit: exit}).read(text)
+	left := maxStatements
+	steps, ok := (&script{exit: exit, left: &left}).read(text)
+	return steps, ok && left > 0
 }
+
+const maxStatements = 4000
 
 func (s *script) read(text string) ([]step, bool) {
 	if len(text) > maxScript || s.depth > maxNested {
@@ -72,7 +91,7 @@ func (s *script) read(text string) ([]step, bool) {
 	if err != nil {
 		return nil, false
 	}
-	inner := &script{exit: s.exit, functions: map[string]*syntax.Stmt{}, depth: s.depth + 1}
+	inner := &script{exit: s.exit, functions: map[string]*syntax.Stmt{}, depth: s.depth + 1, left: s.left}
 	syntax.Walk(f, inner.settings)
 	return inner.list(f.Stmts), true
 }
@@ -186,7 +205,7 @@ func (s *script) exits(words []string) bool {
 
 // stmt is one statement.
 func (s *script) stmt(stmt *syntax.Stmt) []step {
-	if stmt.Background || stmt.Coprocess {
+	if *s.left--; stmt.Background || stmt.Coprocess || *s.left <= 0 {
 		return nil
 	}
 	out := s.command(stmt.Cmd)

@@ -55,6 +55,21 @@ var corpusFiles = []corpusRow{
 	{script: `ex -sc 'normal ix' -c wq! $OUT/f`, needs: "ex", want: []string{"$OUT/*"}},
 }
 
+// corpusReads are refused to read, and corpusCalls a system call: the kernel tells
+// of neither, so these are known by what is said.
+var corpusReads = []corpusRow{
+	{script: `cat $OUT/secret`, policy: "deny", want: []string{"$OUT/secret"}},
+	{script: `grep x ../out/secret`, policy: "deny", want: []string{"$OUT/secret"}},
+	{script: `cp $OUT/secret here`, policy: "deny", want: []string{"$OUT/secret"}},
+	{script: `python3 -c 'import os; open(os.environ["OUT"] + "/secret").read()'`, needs: "python3", policy: "deny", want: []string{"$OUT/secret"}},
+	{script: `node -e 'require("fs").readFileSync(process.env.OUT + "/secret")'`, needs: "node", policy: "deny", want: []string{"$OUT/secret"}},
+}
+
+var corpusCalls = []corpusRow{
+	{script: `strace -o trace true`, needs: "strace", want: []string{"ptrace"}},
+	{script: `strace -c ls >/dev/null`, needs: "strace", want: []string{"ptrace"}},
+}
+
 // corpusQuiet are refused and say nothing.
 var corpusQuiet = []corpusRow{
 	{script: `touch $OUT/x 2>/dev/null`, want: []string{"$OUT/x"}},

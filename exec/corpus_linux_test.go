@@ -40,7 +40,8 @@ type corpusRow struct {
 	setup string
 	// needs are programs without which the row says nothing.
 	needs string
-	// policy is "" for workspace-write, "ro" for read-only.
+	// policy is "" for workspace-write, "ro" for read-only, "deny" for one under
+	// which $OUT/secret may not be read.
 	policy string
 	// user rows are no question for root, who may do anything, or the other way
 	// round.
@@ -50,7 +51,7 @@ type corpusRow struct {
 // corpusTables is the whole corpus, by what its rows are there for.
 func corpusTables() map[string][]corpusRow {
 	return map[string][]corpusRow{
-		"denied": slices.Concat(corpusFiles, corpusQuiet, corpusTools, corpusNetwork), "ignored": corpusIgnored,
+		"denied": slices.Concat(corpusFiles, corpusQuiet, corpusTools, corpusNetwork, corpusReads, corpusCalls), "ignored": corpusIgnored,
 		"alike": corpusAlike, "plain": corpusPlain,
 	}
 }
