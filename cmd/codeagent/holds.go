@@ -36,7 +36,7 @@ func (b *box) networkNotHeld() string {
 		return why
 	}
 	if !b.grantsHosts {
-		return "the sandbox cannot open single hosts here"
+		return "a single host can be opened only in a network of the session's own, and none can be made here (netns)"
 	}
 	return ""
 }
@@ -73,6 +73,8 @@ func (b *box) describeEvidence(w io.Writer) {
 	held := "yes: on a screen, what a running command may not do waits for your answer"
 	if why := b.notHeld(); why != "" {
 		held = "no: it fails at once: " + why
+	} else if why := b.networkNotHeld(); why != "" {
+		held += "; connections fail at once: " + why
 	}
 	paragraph(w, "held      ", held)
 }

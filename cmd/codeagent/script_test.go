@@ -73,6 +73,7 @@ func TestScripts(t *testing.T) {
 			"model":  scriptModel,
 			"listen": scriptListen,
 			"serve":  scriptServe,
+			"greet":  scriptGreet,
 			"status": scriptStatus,
 			"lines":  scriptLines,
 			"last":   scriptLast,
@@ -165,6 +166,20 @@ func scriptListen(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("a connection reached the listener %s", args[0])
 		}
 	})
+}
+
+// scriptGreet opens a server that greets whoever connects, with its port in a
+// variable: greet NAME.
+func scriptGreet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: greet NAME")
+	}
+	door, err := scripted.OpenDoor(context.Background(), "127.0.0.1:0", "hello from outside\n")
+	ts.Check(err)
+	ts.Defer(door.Close)
+	_, port, err := net.SplitHostPort(door.Addr)
+	ts.Check(err)
+	ts.Setenv(args[0], port)
 }
 
 // scriptStatus runs a command and compares its exit status: status N CMD...
