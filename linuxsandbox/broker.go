@@ -309,6 +309,8 @@ func (b *broker) handle(n *notification) reply {
 		return b.socketCall(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
 		return b.socketName(n)
+	case unix.SYS_SOCKET:
+		return b.noSocket(n)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
 		return b.sendCall(n)
 	}

@@ -114,3 +114,19 @@ except OSError as e: print(e.errno)`, at))
 		t.Errorf("%q, %q", text, got)
 	}
 }
+
+// TestRefusedSockets: without a network of the session's own no socket is made,
+// and that one was wanted is known.
+func TestRefusedSockets(t *testing.T) {
+	b := newPlainBackend(t)
+	defer b.Close()
+	th := newTheatre(t, b)
+	text, denials := th.python(t, `
+def say(*a):
+    try: socket.socket(*a)
+    except OSError as e: return e.errno
+print(say(socket.AF_INET), say(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK), say(socket.AF_UNIX), say(socket.AF_NETLINK, socket.SOCK_RAW))`)
+	if got := targetsOf(denials); text != "1 1 None 1\n" || !slices.Equal(got, []string{"socket tcp EPERM", "socket udp EPERM"}) {
+		t.Errorf("%q, %q", text, got)
+	}
+}

@@ -282,6 +282,8 @@ var filterTable = []rule{
 		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
 	}, do: allow,
 		why: "getaddrinfo and getifaddrs list the machine's addresses this way; changing them takes a capability"},
+	{calls: []string{"socket"}, only: inetDenied | filesAsked, when: []test{{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}}}, do: ask,
+		why: "refused like those below; the broker writes it down"},
 	{calls: []string{"socket"}, when: []test{{arg: 0, in: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}}}, do: eperm,
 		why: "no network, and docker.sock, D-Bus, ssh-agent and X11 are ways out. EPERM, not EACCES: \"Permission denied\" reads like a wrong password or file mode"},
 	{calls: []string{"socket"}, do: eafnosupport,

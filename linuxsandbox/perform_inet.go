@@ -111,6 +111,21 @@ func (b *broker) unreached(to netip.AddrPort) sandbox.Denial {
 	return d
 }
 
+// noSocket refuses a socket of the host's network where the session has none of
+// its own. Whom it was to reach is not known: that would have come later.
+func (b *broker) noSocket(n *notification) reply {
+
+	target := "socket"
+	switch n.args[1] & socketType {
+	case unix.SOCK_STREAM:
+		target = "tcp"
+	case unix.SOCK_DGRAM:
+		target = "udp"
+	}
+	b.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
+	return failed(unix.EPERM)
+}
+
 // hostHas reports whether an address is one of the host's.
 func hostHas(addr netip.Addr) bool {
 	domain := unix.AF_INET

@@ -139,6 +139,9 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 	if spec.HostNet != 0 && !loose {
 		spec.Network = true
 	}
+	if hosts := proc.policy.Network.Hosts; loose && proc.policy.Network.Mode == sandbox.NetworkAllow && len(hosts) > 0 {
+		return startError("files", fmt.Errorf("standard input or output is a socket that could be connected: %s cannot be opened to such a command", hosts[0]))
+	}
 	if proc.group != nil {
 		door, err := proc.group.door()
 		if err != nil {

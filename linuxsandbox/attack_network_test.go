@@ -1,0 +1,225 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// visited is a server of the host that notes whether somebody came.
+type visited struct {
+	at   netip.AddrPort
+	mu   sync.Mutex
+	came bool
+}
+
+func (v *visited) note() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.came = true
+}
+
+// forget reports whether somebody came since it was asked last.
+func (v *visited) forget() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	came := v.came
+	v.came = false
+	return came
+}
+
+// newVisited serves streams and datagrams at one port.
+func newVisited(t *testing.T, host string) *visited {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp4", host+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := net.ListenPacket("udp4", l.Addr().String())
+		if err != nil {
+			l.Close() // somebody has that port
+			continue
+		}
+		t.Cleanup(func() { l.Close(); p.Close() })
+		v := &visited{at: netip.MustParseAddrPort(l.Addr().String())}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				v.note()
+				_, _ = c.Write([]byte("come in"))
+				c.Close()
+			}
+		}()
+		go func() {
+			for {
+				if _, _, err := p.ReadFrom(make([]byte, 99)); err != nil {
+					return
+				}
+				v.note()
+			}
+		}()
+		return v
+	}
+	t.Fatal("no port is free for both")
+	return nil
+}
+
+// attackTools are what the attacks are written with. yes is what may be reached,
+// no what may not; both are addresses in memory.
+const attackTools = `
+import ctypes, struct, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+def address(host, port, family=socket.AF_INET): return ctypes.create_string_buffer(struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(host) + bytes(8), 16)
+def connect(s, a): return libc.connect(s.fileno(), a, 16)
+yes, no, none = address(YES_HOST, YES_PORT), address(NO_HOST, NO_PORT), address("0.0.0.0", 0, 0)
+tcp = lambda: socket.socket(socket.AF_INET)
+udp = lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def heard(s):
+    s.settimeout(1)
+    try: return s.recv(9)
+    except OSError: return b""
+`
+
+// TestNothingElseIsReached: who may reach one host reaches no other one by it. Each
+// attack is shown to work without a sandbox.
+func TestNothingElseIsReached(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	yes, no := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2")
+	same, err := net.Listen("tcp4", fmt.Sprintf("127.77.0.2:%d", yes.at.Port()))
+	if err == nil { // the port of the allowed one, at another address
+		t.Cleanup(func() { same.Close() })
+		go func() {
+			for {
+				c, err := same.Accept()
+				if err != nil {
+					return
+				}
+				no.note()
+				c.Close()
+			}
+		}()
+	}
+	th.policy = allowing(t, th.policy, yes.at.String())
+	seconds := "0.5"
+	if underCI() {
+		seconds = "4"
+	}
+	tools := strings.NewReplacer("YES_HOST", `"127.77.0.1"`, "NO_HOST", `"127.77.0.2"`, "YES_PORT", fmt.Sprint(yes.at.Port()), "NO_PORT", fmt.Sprint(no.at.Port())).Replace(attackTools)
+	for _, row := range []struct{ name, script string }{
+		{"straight", `connect(tcp(), no)`},
+		{"in clothes of version 6", `socket.socket(socket.AF_INET6).connect_ex(("::ffff:127.77.0.2", NO))`},
+		{"the allowed port elsewhere", `tcp().connect_ex(("127.77.0.2", YES)); tcp().connect_ex(("127.77.0.2", NO))`},
+		{"a connection is taken back and made anew", `s = tcp(); connect(s, yes); heard(s); connect(s, none); connect(s, no)`},
+		{"a connection that has ended", `s = tcp(); connect(s, yes); heard(s); s.shutdown(2); connect(s, none); connect(s, no)`},
+		{"with the first words", `s = tcp(); s.sendto(b"x", socket.MSG_FASTOPEN, ("127.77.0.2", NO))`},
+		{"with the first words, on a connection taken back", `s = tcp(); connect(s, yes); heard(s); connect(s, none); s.sendto(b"x", socket.MSG_FASTOPEN, ("127.77.0.2", NO))`},
+		{"by the option for first words", `s = tcp(); s.setsockopt(socket.IPPROTO_TCP, 30, 1); connect(s, no); s.send(b"x")`},
+		{"datagrams", `udp().sendto(b"x", ("127.77.0.2", NO))`},
+		{"datagrams on a connection", `s = udp(); connect(s, yes); s.sendto(b"x", ("127.77.0.2", NO)); connect(s, no); s.send(b"x")`},
+		{"MPTCP", `socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262).connect_ex(("127.77.0.2", NO))`},
+		{"race: the address changes", `
+end = time.time() + SECONDS
+def flip():
+    while time.time() < end: ctypes.memmove(a, no, 16); ctypes.memmove(a, yes, 16)
+a = ctypes.create_string_buffer(yes.raw, 16); t = threading.Thread(target=flip); t.start()
+while time.time() < end:
+    with tcp() as s: connect(s, a)
+t.join()`},
+		{"race: the address changes, without waiting", `
+end = time.time() + SECONDS
+def flip():
+    while time.time() < end: ctypes.memmove(a, no, 16); ctypes.memmove(a, yes, 16)
+a = ctypes.create_string_buffer(yes.raw, 16); t = threading.Thread(target=flip); t.start()
+while time.time() < end:
+    with tcp() as s: s.setblocking(False); connect(s, a)
+t.join()`},
+		{"race: the socket changes", `
+end = time.time() + SECONDS
+def flip():
+    while time.time() < end: os.dup2(other.fileno(), s.fileno()); os.dup2(own.fileno(), s.fileno())
+own, other = tcp(), tcp(); s = own.dup(); t = threading.Thread(target=flip); t.start()
+while time.time() < end: connect(s, yes); connect(s, none); connect(s, no)
+t.join()`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			script := tools + strings.NewReplacer("YES", fmt.Sprint(yes.at.Port()), "NO", fmt.Sprint(no.at.Port()), "SECONDS", seconds).Replace(row.script)
+			bare := exec.Command(needPython(t), "-c", "import os, socket\n"+script)
+			out, err := bare.CombinedOutput()
+			if strings.Contains(string(out), "Protocol not available") || strings.Contains(string(out), "not supported") {
+				t.Skipf("not on this kernel: %s", out)
+			}
+			waitFor(t, no.forget, fmt.Sprintf("without a sandbox nothing is reached either: %v %s", err, out))
+			text, denials := th.python(t, script+"\nos.write(1, b'tried')")
+			if no.forget() {
+				t.Errorf("it was reached: %q", text)
+			}
+			if len(targetsOf(denials)) == 0 {
+				t.Errorf("nothing was refused: %q %+v", text, denials)
+			}
+		})
+	}
+	// The attacks had the one that may be reached to work with.
+	th.python(t, tools+"connect(tcp(), yes)")
+	waitFor(t, yes.forget, "the allowed host was not reached")
+}
+
+// waitFor fails the test where something does not come true.
+func waitFor(t *testing.T, done func() bool, otherwise string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise)
+		}
+	}
+}
+
+// TestAddressChangesWhileHeld: what was shown is what a yes opens, not what stands
+// in its place by then.
+func TestAddressChangesWhileHeld(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	yes, no := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2")
+	tools := strings.NewReplacer("YES_HOST", `"127.77.0.1"`, "NO_HOST", `"127.77.0.2"`, "YES_PORT", fmt.Sprint(yes.at.Port()), "NO_PORT", fmt.Sprint(no.at.Port())).Replace(attackTools)
+	asked, flipped := th.dir+"/asked", th.dir+"/flipped"
+	granted := granting(t, yes.at.String())
+	a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+		if d.Target == yes.at.String() {
+			if err := os.WriteFile(asked, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			for _, err := os.Stat(flipped); err != nil && ctx.Err() == nil; _, err = os.Stat(flipped) {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		return granted.answer(ctx, d)
+	}}
+	script := "import os, socket\n" + tools + `
+def flip():
+    while not os.path.exists("asked"): time.sleep(0.001)
+    ctypes.memmove(a, no, 16); open("flipped", "w").close()
+a = ctypes.create_string_buffer(yes.raw, 16); threading.Thread(target=flip).start()
+print(connect(tcp(), a), ctypes.get_errno(), connect(tcp(), yes))`
+	_, out, denials := th.ask(t, a, sandbox.Command{Path: needPython(t), Args: []string{"python3", "-c", script}, Env: th.env("", th.out)})
+	if out != "-1 111 0\n" || no.forget() {
+		t.Errorf("%q", out)
+	}
+	if got := a.targets(); !slices.Equal(got, []string{yes.at.String(), no.at.String()}) || len(denials) != 1 || denials[0].Target != no.at.String() {
+		t.Errorf("asked for %q, refused %+v", got, denials)
+	}
+	waitFor(t, yes.forget, "what was granted was not reached")
+}
