@@ -120,3 +120,100 @@ func TestAllowedHosts(t *testing.T) {
 		})
 	}
 }
+
+// TestAllowedToGo: Go's own resolver and sockets, which wait for events that they
+// asked for before they were connected.
+func TestAllowedToGo(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	l, err := net.Listen("tcp", "127.77.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go greet(l, "host")
+	at := netip.MustParseAddrPort(l.Addr().String())
+	th.namesOf(map[string]netip.Addr{"name.example": at.Addr()})
+	name := fmt.Sprintf("name.example:%d", at.Port())
+	p := allowing(t, th.policy, name)
+	if st, out := run(t, th.b, p, netVictimCommand("dial "+name)); st.Exit != 0 || out != "host <nil>\n" {
+		t.Errorf("%+v %q", st, out)
+	}
+	if _, out := run(t, th.b, p, netVictimCommand("dial other.example:80")); !strings.Contains(out, "no such host") {
+		t.Errorf("another name: %q", out)
+	}
+}
+
+// TestOwnServerComesFirst: what the session serves is reached, though the host's
+// server at the same address is allowed.
+func TestOwnServerComesFirst(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go greet(l, "host")
+	at := l.Addr().String()
+	p := allowing(t, th.policy, at)
+	dial := func() string {
+		_, out := run(t, th.b, p, netVictimCommand("dial "+at))
+		return strings.TrimSpace(out)
+	}
+	if got := dial(); got != "host <nil>" {
+		t.Errorf("before: %q", got)
+	}
+	stop := startServer(t, th.b, at)
+	if got := dial(); got != "inside <nil>" {
+		t.Errorf("while it is served: %q", got)
+	}
+	stop()
+	if got := dial(); got != "host <nil>" {
+		t.Errorf("after: %q", got)
+	}
+}
+
+// TestNamesOfThisMachine: who owns a name cannot make it stand for what is served
+// on this machine.
+func TestNamesOfThisMachine(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	page := serveHost(t, "127.0.0.1:0")
+	th.namesOf(map[string]netip.Addr{"name.example": page.Addr()})
+	th.b.brokers.net.resolver.ours = ofThisMachine
+	th.policy = allowing(t, th.policy, fmt.Sprintf("name.example:%d", page.Port()))
+	out, denials := th.shell(t, fmt.Sprintf("curl -sS http://name.example:%d || echo failed; curl -sS http://127.0.0.1:%d || echo failed", page.Port(), page.Port()))
+	if got := targetsOf(denials); strings.Contains(out, "the host's page") || strings.Count(out, "failed\n") != 2 ||
+		!slices.Equal(got, []string{"connect " + page.String() + " ECONNREFUSED"}) {
+		t.Errorf("%q, refused %q", out, got)
+	}
+	th.policy = allowing(t, th.policy, fmt.Sprintf("localhost:%d", page.Port()))
+	if out, _ := th.shell(t, fmt.Sprintf("curl -sS http://localhost:%d", page.Port())); !strings.Contains(out, "the host's page") {
+		t.Errorf("localhost: %q", out)
+	}
+}
+
+func TestHostNames(t *testing.T) {
+	h := newHostNames("10.0.0.9 Db.Example db # the database\n::ffff:10.0.0.8 mapped\nnonsense x\n")
+	if got := h.all(netip.MustParseAddr("10.0.0.9")); !slices.Equal(got, []string{"db.example", "db"}) {
+		t.Errorf("%q", got)
+	}
+	if got := h.all(netip.MustParseAddr("10.0.0.8")); !slices.Equal(got, []string{"mapped"}) {
+		t.Errorf("%q", got)
+	}
+	if got := h.all(netip.IPv6Loopback()); !slices.Equal(got, []string{"localhost"}) {
+		t.Errorf("%q", got)
+	}
+	at := netip.MustParseAddr("192.0.2.1")
+	for i := range 3 * maxNamesEach {
+		h.add(at, fmt.Sprint("n", i))
+	}
+	h.add(at, fmt.Sprint("n", 3*maxNamesEach-2))
+	if got := h.all(at); len(got) != maxNamesEach || h.last(at) != fmt.Sprint("n", 3*maxNamesEach-2) {
+		t.Errorf("%q", got)
+	}
+	for i := range 2 * maxHostNames {
+		h.add(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), "n")
+	}
+	if len(h.list) > maxHostNames {
+		t.Errorf("%d addresses", len(h.list))
+	}
+}
