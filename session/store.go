@@ -92,18 +92,10 @@ func (s *Store) openLocked(id string) (*os.File, view, error) {
 
 // claim locks f and takes a torn last line away.
 func (s *Store) claim(f *os.File, id string) (view, error) {
-	held := lock(f)
-	if held != nil && !errors.Is(held, syscall.EWOULDBLOCK) {
-		return view{}, failed(id, fmt.Errorf("lock: %w", held))
+	if err := own(f, id); err != nil {
+		return view{}, err
 	}
 	v, err := look(f)
-	if held != nil {
-		inUse := &InUseError{ID: id}
-		if err == nil {
-			inUse.PID = v.holder()
-		}
-		return view{}, inUse
-	}
 	if err != nil {
 		return view{}, failed(id, err)
 	}
@@ -127,10 +119,26 @@ func (s *Store) claim(f *os.File, id string) (view, error) {
 	return v, nil
 }
 
-// lockTries and lockPause: the lock of a process that has just been killed is
-// gone when all its descriptors are, a moment later.
+// own locks f, or says who has it.
+func own(f *os.File, id string) error {
+	err := lock(f)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if err != nil {
+			err = failed(id, fmt.Errorf("lock: %w", err))
+		}
+		return err
+	}
+	inUse := &InUseError{ID: id}
+	if v, err := look(f); err == nil {
+		inUse.PID = v.holder()
+	}
+	return inUse
+}
+
+// lockTries and lockPause: a process that has just been killed leaves its lock
+// for as long as a child that it was about to start has not become its program.
 const (
-	lockTries = 20
+	lockTries = 50
 	lockPause = 10 * time.Millisecond
 )
 
@@ -176,8 +184,7 @@ func (s *Store) Delete(id string) error {
 		return err
 	}
 	defer f.Close()
-	if err := lock(f); err != nil {
-		_, err = s.claim(f, id)
+	if err := own(f, id); err != nil {
 		return err
 	}
 	if err := os.Remove(f.Name()); err != nil {
