@@ -41,7 +41,7 @@ const (
 	heldMillis = 100
 	// comesAgain is how long a question stands without a call after one of its
 	// calls gave way to a signal: mostly it is made again.
-	comesAgain = 2 * time.Second
+	comesAgain = time.Second
 )
 
 // holding is what a broker has of calls that wait for a person. It is the

@@ -50,9 +50,6 @@ func TestLearnOutside(t *testing.T) {
 	})
 }
 
-// TestLearnSettings is all of it in every setting.
-func TestLearnSettings(t *testing.T) { inSettings(t, "^TestLearn(Outside)?$") }
-
 // TestLearn: everything outside is done and told of, but for what is protected,
 // denied to reading or codeagent's own.
 func TestLearn(t *testing.T) {

@@ -124,9 +124,6 @@ func seen(t *testing.T, root string) string {
 	return b.String()
 }
 
-// TestHeldOutsideSettings is all of it in every setting.
-func TestHeldOutsideSettings(t *testing.T) { inSettings(t, "^TestHeldOutside$") }
-
 // TestHeldOutside: a command is blocked, granted in flight, and comes out as it
 // does without a sandbox, with nothing else opened; and it fails as it should when
 // the answer is no.

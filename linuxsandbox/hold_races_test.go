@@ -20,9 +20,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHeldRacesSettings tries all races in every setting.
-func TestHeldRacesSettings(t *testing.T) { inSettings(t, "^TestHeldRaces$") }
-
 // TestHeldRaces: under a path that was granted to the running command names
 // change while calls about them are handled. Nothing outside of it changes.
 func TestHeldRaces(t *testing.T) {

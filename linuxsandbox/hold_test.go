@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"codeagent/sandbox"
@@ -53,8 +54,18 @@ func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.
 	return th.ask(t, a, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: th.env("", th.out)})
 }
 
-// TestHeldAsUser is all of it for a user without rights.
-func TestHeldAsUser(t *testing.T) { againAsUser(t, "^TestHeld(Protected|Metadata|GitConfig|Sockets)$") }
+// TestHeldSettings is all of it in every setting.
+func TestHeldSettings(t *testing.T) {
+	if !underCI() {
+		t.Skip("only with CI=true: outside of it these tests run in this setting, and some as a user")
+	}
+	inSettings(t, "^(TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone|Outside|Races)|TestLearn(Outside)?)$")
+}
+
+// TestHeldAsUser is most of it for a user without rights.
+func TestHeldAsUser(t *testing.T) {
+	againAsUser(t, "^TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone)$")
+}
 
 // TestHeldProtected: a protected name inside of the workspace is opened while the
 // command waits, that one alone.
@@ -95,6 +106,29 @@ func TestHeldMetadata(t *testing.T) {
 		}
 		if want := []string{th.out, filepath.Dir(th.out)}; !slices.Equal(a.targets(), want) || len(denials) != 1 {
 			t.Errorf("asked for %q, want %q; %+v", a.targets(), want, denials)
+		}
+	})
+}
+
+// TestHeldEveryAttribute: every call that changes metadata, and every way to name
+// a file, reaches the granted one, and no other.
+func TestHeldEveryAttribute(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+			return sandbox.Grant{Write: []string{th.out}}, d.Target == th.out
+		}}
+		run := func(target string) map[string]syscall.Errno {
+			_, text, _ := th.ask(t, a, sandbox.Command{Path: th.binary, Args: []string{"victim", brokerVictimArg}, Env: th.env("metadata", target)})
+			return errnos(t, text)
+		}
+		inside, outside := run(th.in), run(th.out)
+		for _, attempt := range metadataAttempts {
+			if got, told := outside[attempt.name]; !told || got != inside[attempt.name] {
+				t.Errorf("%s: %v outside, %v inside", attempt.name, got, inside[attempt.name])
+			}
+		}
+		if want := []string{th.out}; !slices.Equal(a.targets(), want) {
+			t.Errorf("asked for %q, want %q", a.targets(), want)
 		}
 	})
 }

@@ -258,11 +258,6 @@ os.chmod(os.environ["TARGET"], 0o640)`, 10, "640"},
 	})
 }
 
-// TestHeldWaitingAsUser is all of it for a user without rights.
-func TestHeldWaitingAsUser(t *testing.T) {
-	againAsUser(t, "^TestHeld(CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants)$")
-}
-
 // TestHeldStop: a caller that waits can be stopped and goes on waiting after it,
 // with the same question.
 func TestHeldStop(t *testing.T) {

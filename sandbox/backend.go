@@ -36,7 +36,9 @@ type Process interface {
 // Holder answers a denial while the refused call waits. The only one that can
 // say yes for a model's command stands in agent/held.go.
 type Holder interface {
-	// Hold reports the grant under which the call may go on, or false.
+	// Hold reports the grant under which the call may go on, or false. Several may
+	// be asked at once; one that was answered is not asked again for the same kind
+	// and target. When ctx ends nobody waits for the answer any more.
 	Hold(ctx context.Context, d Denial) (Grant, bool)
 }
 
