@@ -12,6 +12,11 @@ import (
 // processes of a command ended one can tell whether a refusal mattered to it.
 // Until something was refused nothing is looked at. A process that a signal ends
 // does not ask.
+//
+// Asking has a price. In the microseconds until the broker has received the call a
+// signal whose handler does not restart calls makes it return EINTR, which it never
+// does otherwise. C libraries then end the calling thread instead, which is the same
+// for a process that has no others.
 
 const (
 	// maxExits is how many exits are kept beside those of processes that matter.
