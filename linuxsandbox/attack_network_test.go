@@ -100,31 +100,20 @@ def heard(s):
 // attack is shown to work without a sandbox.
 func TestNothingElseIsReached(t *testing.T) {
 	th := ownNetworkTheatre(t)
-	yes, no := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2")
-	same, err := net.Listen("tcp4", fmt.Sprintf("127.77.0.2:%d", yes.at.Port()))
-	if err == nil { // the port of the allowed one, at another address
-		t.Cleanup(func() { same.Close() })
-		go func() {
-			for {
-				c, err := same.Accept()
-				if err != nil {
-					return
-				}
-				no.note()
-				c.Close()
-			}
-		}()
-	}
+	// Without a sandbox another one is reached: some of that is noticed late.
+	yes, no, free := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2"), newVisited(t, "127.77.0.2")
 	th.policy = allowing(t, th.policy, yes.at.String())
 	seconds := "0.5"
 	if underCI() {
 		seconds = "4"
 	}
-	tools := strings.NewReplacer("YES_HOST", `"127.77.0.1"`, "NO_HOST", `"127.77.0.2"`, "YES_PORT", fmt.Sprint(yes.at.Port()), "NO_PORT", fmt.Sprint(no.at.Port())).Replace(attackTools)
+	against := func(no *visited, script string) string {
+		return "import os, socket\n" + strings.NewReplacer("YES_HOST", `"127.77.0.1"`, "NO_HOST", `"127.77.0.2"`, "YES_PORT", fmt.Sprint(yes.at.Port()), "NO_PORT", fmt.Sprint(no.at.Port()),
+			"YES", fmt.Sprint(yes.at.Port()), "NO", fmt.Sprint(no.at.Port()), "SECONDS", seconds).Replace(attackTools+script)
+	}
 	for _, row := range []struct{ name, script string }{
 		{"straight", `connect(tcp(), no)`},
 		{"in clothes of version 6", `socket.socket(socket.AF_INET6).connect_ex(("::ffff:127.77.0.2", NO))`},
-		{"the allowed port elsewhere", `tcp().connect_ex(("127.77.0.2", YES)); tcp().connect_ex(("127.77.0.2", NO))`},
 		{"a connection is taken back and made anew", `s = tcp(); connect(s, yes); heard(s); connect(s, none); connect(s, no)`},
 		{"a connection that has ended", `s = tcp(); connect(s, yes); heard(s); s.shutdown(2); connect(s, none); connect(s, no)`},
 		{"with the first words", `s = tcp(); s.sendto(b"x", socket.MSG_FASTOPEN, ("127.77.0.2", NO))`},
@@ -158,14 +147,12 @@ while time.time() < end: connect(s, yes); connect(s, none); connect(s, no)
 t.join()`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			script := tools + strings.NewReplacer("YES", fmt.Sprint(yes.at.Port()), "NO", fmt.Sprint(no.at.Port()), "SECONDS", seconds).Replace(row.script)
-			bare := exec.Command(needPython(t), "-c", "import os, socket\n"+script)
-			out, err := bare.CombinedOutput()
+			out, err := exec.Command(needPython(t), "-c", against(free, row.script)).CombinedOutput()
 			if strings.Contains(string(out), "Protocol not available") || strings.Contains(string(out), "not supported") {
 				t.Skipf("not on this kernel: %s", out)
 			}
-			waitFor(t, no.forget, fmt.Sprintf("without a sandbox nothing is reached either: %v %s", err, out))
-			text, denials := th.python(t, script+"\nos.write(1, b'tried')")
+			waitFor(t, free.forget, fmt.Sprintf("without a sandbox nothing is reached either: %v %s", err, out))
+			text, denials := th.python(t, against(no, row.script)+"\nos.write(1, b'tried')")
 			if no.forget() {
 				t.Errorf("it was reached: %q", text)
 			}
@@ -175,7 +162,7 @@ t.join()`},
 		})
 	}
 	// The attacks had the one that may be reached to work with.
-	th.python(t, tools+"connect(tcp(), yes)")
+	th.python(t, against(no, "connect(tcp(), yes)"))
 	waitFor(t, yes.forget, "the allowed host was not reached")
 }
 
