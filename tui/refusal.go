@@ -147,7 +147,7 @@ func denialWords(d sandbox.Denial) (verb, why string) {
 	case sandbox.KindProtected:
 		return "write", "protected"
 	case sandbox.KindMetadata:
-		return d.Operation, "changes what the sandbox protects"
+		return metadataVerb(d.Operation), "outside the workspace"
 	case sandbox.KindCapability:
 		return d.Operation, "needs a privilege"
 	case sandbox.KindSignal:
@@ -156,6 +156,18 @@ func denialWords(d sandbox.Denial) (verb, why string) {
 		return "call", "system call not allowed"
 	}
 	return d.Operation, ""
+}
+
+// metadataVerb says in words what a system call changes of a file.
+func metadataVerb(operation string) string {
+	for _, v := range []struct{ call, verb string }{
+		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"},
+	} {
+		if strings.Contains(operation, v.call) {
+			return v.verb
+		}
+	}
+	return operation
 }
 
 // grantLines lists what a grant opens, one piece each: "write ~/.npm".
