@@ -152,7 +152,6 @@ except OSError: sys.exit("Datei konnte nicht verschoben werden: Keine Berechtigu
 	{script: `curl -sS file://$WS/a -o $OUT/c`, needs: "curl", want: []string{"$OUT/c"}},
 	{script: `unzip -q -d $OUT/z a.zip`, needs: "unzip zip", setup: `zip -q a.zip a`, want: []string{"$OUT/z*"}},
 	{script: `tclsh open.tcl`, needs: "tclsh", setup: `echo 'close [open $env(OUT)/tcl w]' >open.tcl`, want: []string{"$OUT/tcl"}},
-	{script: `jar cf $OUT/a.jar a`, needs: "jar", want: []string{"$OUT/*"}},
 }
 
 // corpusNetwork are refused addresses, names and sockets.

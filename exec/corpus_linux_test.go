@@ -235,7 +235,7 @@ func pickRows(t *testing.T) []*corpusResult {
 }
 
 // slow rows take seconds.
-func slow(r corpusRow) bool { return r.needs == "go" || r.needs == "npm" || r.needs == "jar" }
+func slow(r corpusRow) bool { return r.needs == "go" || r.needs == "npm" }
 
 // corpusWords are what a look-alike says.
 var corpusWords = []string{"permission denied", "not permitted", "sandbox", "seccomp", "read-only file system", "eacces", "eperm", "landlock",
