@@ -79,6 +79,52 @@ func TestEscWhileACallWaits(t *testing.T) {
 	})
 }
 
+// TestHeldConnection: a server of the host is reached after a yes, by the command
+// that was refused it; another port is another question.
+func TestHeldConnection(t *testing.T) {
+	u := newUser(t, "self", -1)
+	need(t, "bash")
+	if r := u.sandboxed(t, "true", "--allow-host", "127.0.0.1:1"); r.code == 125 {
+		t.Skipf("single hosts cannot be opened here: %s", r.stderr)
+	}
+	door, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "hello from outside\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer door.Close()
+	other, err := scripted.OpenDoor(t.Context(), "127.0.0.1:0", "not this one\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	knock := func(d *scripted.Door) string {
+		return "exec 3<>/dev/tcp/" + strings.Replace(d.Addr, ":", "/", 1) + " && head -n 1 <&3"
+	}
+	srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("(" + knock(door) + "); (" + knock(door) + "); (" + knock(other) + ") || echo refused")}}, scripted.Reply{Text: "That was it."})
+	cmd := u.codeagent("--model", "test", "run it")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	term := golden.Start(t, cmd, 100, 40)
+	term.WaitFor("wants to reach " + door.Addr + " · the command waits")
+	if door.Knocks() != 0 {
+		t.Error("the server was reached before the answer")
+	}
+	term.Write("\x191")
+	term.WaitFor("wants to reach " + other.Addr + " · the command waits")
+	term.WaitFor("granted while it ran: network " + door.Addr)
+	term.Write("\x19n")
+	term.WaitFor("no, because:")
+	term.Write("\r")
+	term.WaitFor("That was it.")
+	requests := srv.Requests()
+	messages := requests[len(requests)-1].Messages
+	if told := messages[len(messages)-1].Text; strings.Count(told, "hello from outside") != 2 || !strings.Contains(told, "refused\n") || !strings.Contains(told, "exit status 0") {
+		t.Errorf("the model is told %q", told)
+	}
+	if door.Knocks() != 2 || other.Knocks() != 0 {
+		t.Errorf("knocks: %d at the one, %d at the other", door.Knocks(), other.Knocks())
+	}
+}
+
 // TestNotHeld: by the setting a refused call fails at once, as it does without a
 // screen.
 func TestNotHeld(t *testing.T) {
