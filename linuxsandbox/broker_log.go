@@ -108,12 +108,16 @@ func (b *broker) trace() sandbox.Trace {
 	}
 	<-b.done
 	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(b.log.list), Exits: slices.Clone(b.log.exits.list)}
-	if b.log.lost {
+	if b.log.lost || b.blindToNetwork() {
 		t.Evidence = sandbox.EvidencePartial
 	}
 	switch level := b.evidence.level; {
-	case level == sandbox.EvidenceNothing, level == sandbox.EvidenceNetworkOnly && !b.log.lost:
+	case level == sandbox.EvidenceNothing, level == sandbox.EvidenceNetworkOnly && t.Evidence == sandbox.EvidenceFull:
 		t.Evidence = level
 	}
 	return t
 }
+
+// blindToNetwork reports whether the command has sockets of the session's network,
+// about which the broker cannot be asked because it gets at none of them.
+func (b *broker) blindToNetwork() bool { return b.inet && b.hostNet != 0 && b.takes != takesCopies }

@@ -130,3 +130,23 @@ print(say(socket.AF_INET), say(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_
 		t.Errorf("%q, %q", text, got)
 	}
 }
+
+// TestUnseenNetwork: where nobody sees whom sockets are connected to, the trace
+// says that it is not all.
+func TestUnseenNetwork(t *testing.T) {
+	for _, row := range []struct {
+		inet    bool
+		hostNet uint64
+		takes   socketTaking
+		want    sandbox.EvidenceLevel
+	}{
+		{true, 1, takesCopies, sandbox.EvidenceFull}, {true, 1, takesStandIns, sandbox.EvidencePartial}, {true, 1, takesNone, sandbox.EvidencePartial},
+		{true, 0, takesStandIns, sandbox.EvidenceFull}, {false, 0, takesStandIns, sandbox.EvidenceFull},
+	} {
+		b := &broker{brokerOptions: brokerOptions{inet: row.inet, hostNet: row.hostNet, takes: row.takes}, done: make(chan struct{})}
+		close(b.done)
+		if got := b.trace().Evidence; got != row.want {
+			t.Errorf("%+v: %s", row, got)
+		}
+	}
+}

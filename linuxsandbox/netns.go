@@ -19,6 +19,8 @@ import (
 // and nothing else. INET sockets need not be refused there: whatever they are
 // used for (MPTCP, Fast Open, datagrams) stays inside. What a command lacks to
 // change that is a capability over the namespace, which it is not left with.
+// Hosts that the policy allows are reached through codeagent (relay.go), which
+// also answers for the machine's name servers (resolver.go).
 //
 // A socket belongs to the namespace it was made in. A command that is started
 // with one of the host's therefore gets no socket calls (looseSocket); another
