@@ -51,7 +51,7 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 		j.matters = len(why) > 0
 		doneWithout(v.Denials, why)
 	}
-	recorded := j.matters
+	recorded, known := j.matters, j.least()
 	j.signal()
 	j.read()
 	v.Denials = append(v.Denials, j.found...)
@@ -60,7 +60,8 @@ func Classify(p sandbox.Policy, o Outcome, r sandbox.Resolver, dir string) sandb
 	}
 	v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, j.least()
 	if recorded && v.Evidence != sandbox.EvidencePartial {
-		v.Confidence = sandbox.Certain
+		// What is only read from words is told, and never fills in a question.
+		v.Confidence, v.Suggest = sandbox.Certain, known
 	}
 	return v
 }

@@ -116,3 +116,18 @@ func TestSuggested(t *testing.T) {
 		}
 	}
 }
+
+// Where only the network is seen, words tell of files, and of nothing else.
+func TestBlameNetworkOnly(t *testing.T) {
+	o := said("touch: cannot touch '/home/u/out/x': Permission denied\ncurl: (7) Failed to connect to 192.0.2.1 port 80: Permission denied\n")
+	o.Trace.Evidence = sandbox.EvidenceNetworkOnly
+	v := classify(sandbox.WorkspaceWrite("/home/u/ws"), o)
+	if !v.Denied || v.Confidence != sandbox.Likely || v.Evidence != sandbox.EvidenceNetworkOnly || suggestion(v.Suggest) != "w:/home/u/out/x" {
+		t.Errorf("%+v", v)
+	}
+	o.Argv = []string{"curl", "http://192.0.2.1/"}
+	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindNetwork, Operation: "connect", Target: "192.0.2.1:80", Program: "curl", PID: 10, Order: 1, Evidence: sandbox.EvidenceKernel, Count: 1}}
+	if v = classify(sandbox.WorkspaceWrite("/home/u/ws"), o); !v.Denied || v.Confidence != sandbox.Certain || suggestion(v.Suggest) != "h:192.0.2.1:80" || len(v.Denials) != 2 {
+		t.Errorf("%+v", v)
+	}
+}
