@@ -73,7 +73,7 @@ func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, c
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	client := connect(wire.Options{BaseURL: server.URL, Key: "k", IdleTimeout: 10 * time.Second, Retry: wire.Retry{
+	client := connect(wire.Options{BaseURL: server.URL, Key: "k", IdleTimeout: 2 * time.Minute, Retry: wire.Retry{
 		Attempts: 3, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}})
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
