@@ -104,14 +104,19 @@ func TestRefusedBind(t *testing.T) {
 			at = ip.IP.String()
 		}
 	}
-	if at == "" {
-		t.Skip("this machine has no address but the loopback's")
-	}
-	text, denials := th.python(t, fmt.Sprintf(`
+	for _, row := range []struct{ at, told string }{
+		{"203.0.113.77", ""}, // nobody has it: without a sandbox it fails as well
+		{at, "bind " + at + ":8099 EADDRNOTAVAIL"},
+	} {
+		if row.at == "" {
+			continue // this machine has no address but the loopback's
+		}
+		text, denials := th.python(t, fmt.Sprintf(`
 try: socket.socket().bind(("%s", 8099))
-except OSError as e: print(e.errno)`, at))
-	if got := strings.Join(targetsOf(denials), "\n"); text != "99\n" || got != "bind "+at+":8099 EADDRNOTAVAIL" {
-		t.Errorf("%q, %q", text, got)
+except OSError as e: print(e.errno)`, row.at))
+		if got := strings.Join(targetsOf(denials), "\n"); text != "99\n" || got != row.told {
+			t.Errorf("%s: %q, %q", row.at, text, got)
+		}
 	}
 }
 
