@@ -19,14 +19,9 @@ func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
 // TestDevicesInSetting: with mounts /dev holds what a command needs, what its
 // policy names, and nothing else.
 func TestDevicesInSetting(t *testing.T) {
-	if _, ok := currentSetting(t); !ok {
+	b, f := backendInSetting(t)
+	if b == nil {
 		return
-	}
-	b := newBackend(t)
-	defer b.Close()
-	f, err := b.probe()
-	if err != nil {
-		t.Fatal(err)
 	}
 	if !f.Namespaces {
 		return // Landlock alone keeps the devices shut there

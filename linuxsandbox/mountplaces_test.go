@@ -42,14 +42,9 @@ func newLodging(t *testing.T) lodging {
 
 // TestPlacesInSetting: a workspace below /tmp does not make /tmp the shared one.
 func TestPlacesInSetting(t *testing.T) {
-	if _, ok := currentSetting(t); !ok {
+	b, f := backendInSetting(t)
+	if b == nil {
 		return
-	}
-	b := newBackend(t)
-	defer b.Close()
-	f, err := b.probe()
-	if err != nil {
-		t.Fatal(err)
 	}
 	if !f.Namespaces {
 		return // there is no private /tmp, which is a weakness told
@@ -97,14 +92,9 @@ func TestPlacesInSetting(t *testing.T) {
 // TestHiddenInSetting: what a command would have changed is told as refused where
 // it is not in sight.
 func TestHiddenInSetting(t *testing.T) {
-	if _, ok := currentSetting(t); !ok {
+	b, f := backendInSetting(t)
+	if b == nil {
 		return
-	}
-	b := newBackend(t)
-	defer b.Close()
-	f, err := b.probe()
-	if err != nil {
-		t.Fatal(err)
 	}
 	if !f.Namespaces {
 		return // it is in sight

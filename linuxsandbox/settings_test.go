@@ -209,6 +209,22 @@ func currentSetting(t *testing.T) (setting, bool) {
 	return settings[i], true
 }
 
+// backendInSetting is a backend that is closed with the test, and what it found
+// here; nil where this process was not started for a setting.
+func backendInSetting(t *testing.T) (*Backend, facts) {
+	t.Helper()
+	if _, ok := currentSetting(t); !ok {
+		return nil, facts{}
+	}
+	b := newBackend(t)
+	t.Cleanup(func() { b.Close() })
+	f, err := b.probe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, f
+}
+
 // hasCapabilities reports whether this thread has any: those that perform calls
 // for the sandbox have none, and the first may be one of them.
 func hasCapabilities() bool {

@@ -18,14 +18,9 @@ func TestBrokerViews(t *testing.T) { inSettings(t, "^TestBrokerViewInSetting$") 
 // TestBrokerViewInSetting: the broker finds files where the command sees them,
 // however they are named, and judges them as what they are.
 func TestBrokerViewInSetting(t *testing.T) {
-	if _, ok := currentSetting(t); !ok {
+	b, f := backendInSetting(t)
+	if b == nil {
 		return
-	}
-	b := newBackend(t)
-	defer b.Close()
-	f, err := b.probe()
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, row := range viewRows {
 		if row.mounts && !f.Namespaces {
