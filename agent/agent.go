@@ -69,9 +69,9 @@ type Config struct {
 	Instructions func() string
 	// Attended: somebody can answer a question.
 	Attended bool
-	// Hold: a call that the sandbox refuses a running command may wait for an
-	// answer, where somebody can give one.
-	Hold bool
+	// Hold reports whether calls that the sandbox refuses the command that starts
+	// now may wait for an answer, where somebody can give one; nil: none does.
+	Hold func() bool
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
 	// History is the conversation so far, as a session kept it. Calls in it

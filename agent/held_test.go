@@ -40,6 +40,8 @@ func holding(denials ...sandbox.Denial) deed {
 	return d
 }
 
+func always() bool { return true }
+
 func waitingWrite(path string) sandbox.Denial {
 	return sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: path, Program: "npm", Evidence: sandbox.EvidenceKernel}
 }
@@ -62,7 +64,7 @@ func TestWhoIsHeld(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(c.mode, toolbox{"npm": holding(waitingWrite("/home/u/dir"))}, play(call("1", "npm")))
-			r.cfg.Attended, r.cfg.Hold = c.attended, c.hold
+			r.cfg.Attended, r.cfg.Hold = c.attended, func() bool { return c.hold }
 			r.face.ask = yes(approvals.Once)
 			if err := r.Turn(t.Context(), Input{"x"}); err != nil {
 				t.Fatal(err)
@@ -81,7 +83,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(approvals.OnRequest, toolbox{"npm": holding(waitingWrite("/home/u/dir"), waitingWrite("/home/u/dir/a"), waitingWrite("/etc/b"))}, play(call("1", "npm")))
-				r.cfg.Hold = true
+				r.cfg.Hold = always
 				r.face.ask = func(ctx context.Context, q approvals.Request) (approvals.Answer, error) {
 					switch q.Grant.Write[0] {
 					case "/home/u/dir":
@@ -170,7 +172,7 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 		}}, nil
 	}
 	r := newRig(approvals.OnFailure, toolbox{"npm": d}, play(call("1", "npm")))
-	r.cfg.Hold = true
+	r.cfg.Hold = always
 	r.face.ask = yes(approvals.Deny)
 	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
 		t.Fatal(err)
@@ -204,7 +206,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 					return tools.Result{Text: "done", Outcome: tools.OK}, nil
 				}
 				r := newRig(approvals.OnRequest, toolbox{"npm": d}, play(call("1", "npm")))
-				r.cfg.Hold = true
+				r.cfg.Hold = always
 				r.face.ask = func(ctx context.Context, _ approvals.Request) (approvals.Answer, error) {
 					if !c.answers {
 						<-ctx.Done()

@@ -278,7 +278,7 @@ func TestHeldGrantedDone(t *testing.T) {
 					call("second", fmt.Sprintf("echo again >> %s/a || true", outside)),
 					{Text: "Done."},
 				}
-			}, func(c *agent.Config) { c.Hold = true })
+			}, func(c *agent.Config) { c.Hold = func() bool { return true } })
 			if err := f.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
 				t.Fatal(err)
 			}

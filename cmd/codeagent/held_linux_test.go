@@ -150,12 +150,13 @@ func TestTourInSettings(t *testing.T) {
 	inSettings(t, func(t *testing.T, _ string, u user, launch func(*exec.Cmd) *exec.Cmd) {
 		t.Parallel()
 		term := golden.Start(t, launch(u.codeagent()), 100, 60)
+		term.WaitFor("⊘ write")
 		term.WaitFor("codeagent-tour-outside.txt ─")
 		term.Write("\x191")
 		term.WaitFor("Last, the network.")
 		announced := false
 		term.WaitUntil("the question, or the end", func(screen string) bool {
-			announced = strings.Contains(screen, "it stands still in the middle")
+			announced = strings.Contains(strings.Join(strings.Fields(screen), " "), "command stands still in the middle")
 			return strings.Contains(screen, "the command waits") || strings.Contains(screen, "That was the tour.")
 		})
 		if announced {

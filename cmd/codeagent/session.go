@@ -107,7 +107,7 @@ func (ses *session) join(screen face) {
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
-		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.notHeld() == "", MaxRequests: ses.options.maxRequests,
+		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
@@ -134,6 +134,11 @@ func (ses *session) join(screen face) {
 	if ses.cfg.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: "info", Text: ses.cfg.ProjectFile + " is not read: settings of a project are not taken over"})
 	}
+}
+
+// holds reports whether a refused call of the command that starts now may wait.
+func (ses *session) holds() bool {
+	return ses.notHeld() == "" && (ses.tour == nil || ses.tour.Waits())
 }
 
 func (ses *session) close() {

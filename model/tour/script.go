@@ -144,10 +144,6 @@ func (s *scene) next() scripted.Reply {
 	}
 	write, ask := s.outcome(stepWrite, writeDone), s.outcome(stepAsk, writeDone)
 	switch {
-	case s.options.Held && ask == notYet:
-		return s.askFirst()
-	case s.options.Held:
-		// It was asked for before it was tried.
 	case write == notYet:
 		return s.write()
 	case write == refused && ask == notYet:
@@ -207,12 +203,14 @@ func (s *scene) edited() string {
 }
 
 func (s *scene) write() scripted.Reply {
+	s.Tour.waits.Store(false) // until the refusal was seen
 	return s.call(stepWrite, "shell",
 		s.edited()+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
 		map[string]any{"command": s.writeCommand()})
 }
 
 func (s *scene) ask() scripted.Reply {
+	s.Tour.waits.Store(true)
 	text := "The sandbox refused it"
 	if !exists(s.outside) {
 		text += ", and the file does not exist"
@@ -223,30 +221,20 @@ func (s *scene) ask() scripted.Reply {
 	} else {
 		text += " Nobody is here to answer, so this will stay refused."
 	}
-	return s.asking(text, "The tour shows how one refused path is granted: this writes one line to one new file, and nothing else.")
-}
-
-// askFirst asks for the write before it is tried.
-func (s *scene) askFirst() scripted.Reply {
-	return s.asking(s.edited()+"Next I need what I may not do: write to `"+s.outside+"`, which lies outside of this folder. So I ask before I try, for that one path and nothing else, and say why. The answer is yours: allow it, or say no; both are fine.",
-		"The tour shows how one path is granted: this writes one line to one new file, and nothing else.")
-}
-
-// asking is the write with the request for the one path that it needs.
-func (s *scene) asking(text, why string) scripted.Reply {
 	return s.call(stepAsk, "shell", text, map[string]any{
 		"command":                s.writeCommand(),
 		"sandbox_permissions":    "with_additional_permissions",
 		"additional_permissions": map[string]any{"write": []string{s.outside}},
-		"justification":          why,
+		"justification":          "The tour shows how one refused path is granted: this writes one line to one new file, and nothing else.",
 	})
 }
 
 func (s *scene) knock(write, ask outcome) scripted.Reply {
+	s.Tour.waits.Store(true)
 	text := written(write, ask) + "\n\nLast, the network. At " + s.door.Addr + " waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
 	switch {
 	case s.options.Held && s.options.NotHeld == "":
-		text += "\n\nThis time I do not ask first. The sandbox refuses the connection, but you are here, so the command need not fail: it stands still in the middle and waits for your answer. With a yes that one address opens and the same command goes on; with a no it gets the refusal."
+		text += "\n\nThe write failed before I could ask. While you are here it need not come to that, so this time the refused command stands still in the middle and waits for your answer. With a yes that one address opens and the same command goes on; with a no it gets the refusal."
 	case s.options.Attended && s.options.NotHeld != "":
 		text += "\n\nWhere it can be done, a refused call waits while you are asked. Not here: " + s.options.NotHeld + ". So it fails at once."
 	}
@@ -314,13 +302,9 @@ func (s *scene) end(write, ask outcome) scripted.Reply {
 		edit = "done, as a diff"
 	}
 	fmt.Fprintf(&b, "- a new file in this folder: %s\n", edit)
-	if s.options.Held {
-		fmt.Fprintf(&b, "- a write outside of it, asked for: %s\n", words(ask))
-	} else {
-		fmt.Fprintf(&b, "- a write outside of it: %s\n", words(write))
-		if ask != notYet {
-			fmt.Fprintf(&b, "- the same after asking for that path: %s\n", words(ask))
-		}
+	fmt.Fprintf(&b, "- a write outside of it: %s\n", words(write))
+	if ask != notYet {
+		fmt.Fprintf(&b, "- the same after asking for that path: %s\n", words(ask))
 	}
 	fmt.Fprintf(&b, "- a network connection: %s\n\n", short)
 	b.WriteString(howToSet)

@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"codeagent/internal/scripted"
@@ -93,6 +94,7 @@ type Tour struct {
 	server  *scripted.Server
 	door    *scripted.Door
 	reach   string // the command that knocks at the door; empty: no program can
+	waits   atomic.Bool
 
 	mu   sync.Mutex
 	runs []stage // guarded by mu
@@ -117,6 +119,7 @@ func Start(ctx context.Context, o Options) (*Tour, error) {
 		o.Path = os.Getenv("PATH")
 	}
 	t := &Tour{Prompt: Prompt, options: o}
+	t.waits.Store(true)
 	var err error
 	if t.door, err = scripted.OpenDoor(ctx, o.Host, greeting); err != nil {
 		return nil, fmt.Errorf("tour: %w", err)
@@ -151,6 +154,10 @@ func (t *Tour) check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Waits reports whether a refused call should wait for an answer by now: the tour
+// shows first what a refusal looks like that does not.
+func (t *Tour) Waits() bool { return t.waits.Load() }
 
 // Close ends the tour. The files that it made stay, see Made.
 func (t *Tour) Close() {

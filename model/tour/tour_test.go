@@ -28,9 +28,13 @@ type hands struct {
 	t         *testing.T
 	workspace string
 	replies   map[string]string
+	sees      func(callID string) // may be nil
 }
 
 func (h hands) do(c model.ToolCall) string {
+	if h.sees != nil {
+		h.sees(c.ID)
+	}
 	if reply, ok := h.replies[c.ID]; ok {
 		return reply
 	}
@@ -149,7 +153,7 @@ func TestGranted(t *testing.T) {
 	needBash(t)
 	tr, p := begin(t, tour.Options{Attended: false})
 	var items []model.Item
-	ids, last, calls := turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{"tour1_write": sandboxed, "tour1_reach": sandboxed}}, &items, tr.Prompt)
+	ids, last, calls := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_write": sandboxed, "tour1_reach": sandboxed}}, &items, tr.Prompt)
 	if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_write", "tour1_ask", "tour1_reach"}, ids); d != "" {
 		t.Error(d)
 	}
@@ -183,7 +187,7 @@ func TestNobodyGrants(t *testing.T) {
 	for name, reply := range map[string]string{"user": userNo, "nobody": nobody} {
 		tr, p := begin(t, tour.Options{})
 		var items []model.Item
-		ids, last, _ := turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{"tour1_write": sandboxed, "tour1_ask": reply, "tour1_reach": sandboxed}}, &items, tr.Prompt)
+		ids, last, _ := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_write": sandboxed, "tour1_ask": reply, "tour1_reach": sandboxed}}, &items, tr.Prompt)
 		if len(ids) != 5 {
 			t.Errorf("%s: calls %q", name, ids)
 		}
@@ -194,8 +198,8 @@ func TestNobodyGrants(t *testing.T) {
 	}
 }
 
-// TestHeld: where a refused call can wait, the write is asked for first, and the
-// tour tells what it sees of the connection that waits.
+// TestHeld: where a refused call can wait, only the connection does, and the tour
+// tells what it sees of it.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -209,16 +213,27 @@ func TestHeld(t *testing.T) {
 		words   []string
 		made    int
 	}{
-		"yes twice": {map[string]string{"tour1_reach": opened}, []string{"asked for: allowed", "network connection: granted while the command waited"}, 2},
-		"no twice":  {map[string]string{"tour1_ask": userNo, "tour1_reach": closed}, []string{"asked for: not allowed by the approval", "network connection: refused, without a yes"}, 1},
+		"yes twice": {map[string]string{"tour1_reach": opened}, []string{"asking for that path: allowed", "network connection: granted while the command waited"}, 2},
+		"no twice":  {map[string]string{"tour1_ask": userNo, "tour1_reach": closed}, []string{"asking for that path: not allowed by the approval", "network connection: refused, without a yes"}, 1},
 		"in vain":   {map[string]string{"tour1_ask": userNo, "tour1_reach": failed}, []string{"network connection: granted, and failed all the same"}, 1},
-		"not held":  {map[string]string{"tour1_ask": sandboxed, "tour1_reach": sandboxed}, []string{"asked for: refused by the sandbox", "network connection: refused by the sandbox"}, 1},
+		"not held":  {map[string]string{"tour1_ask": sandboxed, "tour1_reach": sandboxed}, []string{"asking for that path: refused by the sandbox", "network connection: refused by the sandbox"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr, p := begin(t, tour.Options{Held: true})
 			var items []model.Item
-			ids, last, calls := turn(t, tr.BaseURL, hands{t, p.workspace, c.replies}, &items, tr.Prompt)
-			if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_ask", "tour1_reach"}, ids); d != "" {
+			c.replies["tour1_write"] = sandboxed
+			var waits []string
+			h := hands{t: t, workspace: p.workspace, replies: c.replies}
+			h.sees = func(id string) {
+				if tr.Waits() {
+					waits = append(waits, id)
+				}
+			}
+			ids, last, calls := turn(t, tr.BaseURL, h, &items, tr.Prompt)
+			if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_ask", "tour1_reach"}, waits); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_write", "tour1_ask", "tour1_reach"}, ids); d != "" {
 				t.Error(d)
 			}
 			wantWords(t, calls["tour1_ask"].Arguments, "with_additional_permissions", p.outside)
@@ -241,7 +256,7 @@ func TestNotHeldSaysWhy(t *testing.T) {
 		items = append(items, model.Item{Kind: model.Call, Call: &model.ToolCall{ID: id, Name: "shell", Arguments: "{}"}},
 			model.Item{Kind: model.Result, CallID: id, Text: userNo})
 	}
-	_, _, _ = turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{"tour1_reach": sandboxed}}, &items, "go on")
+	_, _, _ = turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_reach": sandboxed}}, &items, "go on")
 	for _, item := range items {
 		if item.Kind == model.Assistant {
 			wantWords(t, item.Text, "Not here: codeagent's broker cannot listen here.")
@@ -257,7 +272,7 @@ func TestNothingIsEnforced(t *testing.T) {
 	needBash(t)
 	tr, p := begin(t, tour.Options{})
 	var items []model.Item
-	ids, last, _ := turn(t, tr.BaseURL, hands{t, p.workspace, nil}, &items, tr.Prompt)
+	ids, last, _ := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace}, &items, tr.Prompt)
 	if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_write", "tour1_reach"}, ids); d != "" {
 		t.Error(d)
 	}
@@ -271,7 +286,7 @@ func TestEverythingIsDeclined(t *testing.T) {
 	t.Parallel()
 	tr, p := begin(t, tour.Options{})
 	var items []model.Item
-	ids, last, _ := turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{
+	ids, last, _ := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{
 		"tour1_look": userNo, "tour1_edit": userNo, "tour1_write": userNo, "tour1_reach": userNo}}, &items, tr.Prompt)
 	if d := cmp.Diff([]string{"tour1_look", "tour1_edit", "tour1_write", "tour1_reach"}, ids); d != "" {
 		t.Error(d)
@@ -287,7 +302,7 @@ func TestNoProgramForTheNetwork(t *testing.T) {
 	needBash(t)
 	tr, p := begin(t, tour.Options{Path: t.TempDir()})
 	var items []model.Item
-	ids, last, _ := turn(t, tr.BaseURL, hands{t, p.workspace, map[string]string{"tour1_write": sandboxed, "tour1_ask": userNo}}, &items, tr.Prompt)
+	ids, last, _ := turn(t, tr.BaseURL, hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_write": sandboxed, "tour1_ask": userNo}}, &items, tr.Prompt)
 	if len(ids) != 4 {
 		t.Errorf("calls %q", ids)
 	}
@@ -306,7 +321,7 @@ func TestExistingFilesAreLeftAlone(t *testing.T) {
 	}
 	tr, _ := begin(t, tour.Options{Workspace: w, Outside: o})
 	var items []model.Item
-	h := hands{t, w, map[string]string{"tour1_write": sandboxed, "tour2_write": sandboxed}}
+	h := hands{t: t, workspace: w, replies: map[string]string{"tour1_write": sandboxed, "tour2_write": sandboxed}}
 	turn(t, tr.BaseURL, h, &items, tr.Prompt)
 	// A second playing in the same conversation takes new names again.
 	_, last, _ := turn(t, tr.BaseURL, h, &items, tr.Prompt)
@@ -334,7 +349,7 @@ func TestOtherMessages(t *testing.T) {
 	t.Parallel()
 	needBash(t)
 	tr, p := begin(t, tour.Options{})
-	h := hands{t, p.workspace, map[string]string{"tour1_write": sandboxed, "tour1_ask": userNo, "tour1_reach": sandboxed}}
+	h := hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_write": sandboxed, "tour1_ask": userNo, "tour1_reach": sandboxed}}
 	var items []model.Item
 	if ids, last, _ := turn(t, tr.BaseURL, h, &items, "write me a compiler"); len(ids) != 0 || !strings.Contains(last, "OPENAI_API_KEY") {
 		t.Errorf("before the tour: calls %q, text %q", ids, last)
@@ -349,7 +364,7 @@ func TestOtherMessages(t *testing.T) {
 func TestSteeredInTheMiddle(t *testing.T) {
 	t.Parallel()
 	tr, p := begin(t, tour.Options{})
-	h := hands{t, p.workspace, map[string]string{"tour1_edit": userNo, "tour1_write": userNo, "tour1_reach": sandboxed}}
+	h := hands{t: t, workspace: p.workspace, replies: map[string]string{"tour1_edit": userNo, "tour1_write": userNo, "tour1_reach": sandboxed}}
 	items := []model.Item{{Kind: model.User, Text: tr.Prompt},
 		{Kind: model.Call, Call: &model.ToolCall{ID: "tour1_look", Name: "shell", Arguments: "{}"}},
 		{Kind: model.Result, CallID: "tour1_look", Text: "interrupted"}}
