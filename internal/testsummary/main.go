@@ -1,6 +1,6 @@
 // Command testsummary reads `go test -json` and prints what a person needs: a
-// line a package, the whole output of what failed, and every skipped test with
-// its reason. It exits 1 when something failed, when nothing ran, and, with
+// line a package, the whole output of what failed, what took long, and every
+// skipped test with its reason. It exits 1 when something failed, when nothing ran, and, with
 // CI=true, when anything was skipped: there a skip is a hole.
 package main
 
@@ -17,6 +17,9 @@ type testEvent struct {
 	Action, Package, Test, Output, ImportPath string
 	Elapsed                                   float64
 }
+
+// slow is from how many seconds on a test is named.
+const slow = 20
 
 type summary struct {
 	out                     io.Writer
@@ -70,6 +73,9 @@ func (s *summary) test(e testEvent, key string) {
 	switch e.Action {
 	case "pass":
 		s.passed++
+		if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+			fmt.Fprintf(s.out, "slow %s %s %.0fs\n", e.Package, e.Test, e.Elapsed)
+		}
 	case "skip":
 		s.skipped++
 		fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, reason(s.output[key]))

@@ -22,6 +22,7 @@ func TestVerdict(t *testing.T) {
 		{"fail", pass + `{"Action":"output","Package":"p","Test":"TestC","Output":"boom\n"}` + "\n" + `{"Action":"fail","Package":"p","Test":"TestC"}`, false, 1, "boom"},
 		{"build failure", pass + `{"Action":"build-output","ImportPath":"q","Output":"q.go:1: syntax\n"}` + "\n" + `{"Action":"build-fail","ImportPath":"q"}`, false, 1, "q.go:1: syntax"},
 		{"package failure without a test", pass + `{"Action":"fail","Package":"q"}`, false, 1, "FAIL q"},
+		{"slow", `{"Action":"pass","Package":"p","Test":"TestD/part","Elapsed":21}` + "\n" + `{"Action":"pass","Package":"p","Test":"TestD","Elapsed":25.2}`, true, 0, "slow p TestD 25s\n2 passed"},
 		{"nothing ran", "", false, 1, "no test ran"},
 	}
 	for _, tt := range tests {
