@@ -170,7 +170,7 @@ func (b *broker) run() {
 			return
 		}
 		b.tryPipes()
-		b.tendHeld()
+		b.tendHeld(err == nil && fds[2].Revents != 0)
 		if err == nil && fds[3].Revents != 0 {
 			b.posts.do()
 		}

@@ -13,10 +13,11 @@ import (
 // a signal calls them away.
 
 // tendHeld answers the calls whose question was answered, and lets go of those
-// that nobody waits for any more.
-func (b *broker) tendHeld() {
+// that nobody waits for any more. woken: an answer was left, perhaps to a question
+// that is dropped by now; it is taken all the same, else the wake-up would stand.
+func (b *broker) tendHeld(woken bool) {
 	h := b.held
-	if len(h.questions) == 0 {
+	if len(h.questions) == 0 && !woken {
 		return
 	}
 	var count [8]byte
@@ -94,7 +95,8 @@ func (h *holding) drop(q *question) bool {
 // deny lets a call that waited fail, and writes that down.
 func (b *broker) deny(c *heldCall) {
 	if !c.waits(b.listener) {
-		return // the caller is gone: nothing was refused
+		c.leave() // the caller is gone: nothing was refused
+		return
 	}
 	for _, d := range c.denials {
 		b.record(&c.n, d)
@@ -114,11 +116,19 @@ func (c *heldCall) waits(listener int) bool {
 	return unix.Kill(int(c.n.tid), 0) != unix.ESRCH
 }
 
+// leave lets go of who carries the question of a caller that is gone.
+func (c *heldCall) leave() {
+	if c.lookup != nil {
+		c.lookup(false)
+	}
+}
+
 // resume handles a call again that was granted. It is never let go on by itself:
 // what it names by now may not be what the person was shown, and the kernel would
 // read it once more.
 func (b *broker) resume(c *heldCall) {
 	if !c.waits(b.listener) {
+		c.leave()
 		return
 	}
 	if c.lookup != nil {
@@ -139,6 +149,7 @@ func (b *broker) lookAtCallers() {
 	h := b.held
 	h.take(func(c *heldCall) bool {
 		if !c.waits(b.listener) {
+			c.leave()
 			return true
 		}
 		if c.lookup != nil {

@@ -49,6 +49,9 @@ func (b *broker) inetCall(n *notification, s inetSocket, addr []byte) reply {
 	to, ok := inetAddress(addr)
 	if n.nr == unix.SYS_BIND {
 		errno := addressCall(unix.SYS_BIND, s.fd, addr)
+		if at, bound := localAddress(s.fd); errno == 0 && bound {
+			b.session.net.resolver.disown(s.protocol, at.Port())
+		}
 		if ok && errno == unix.EADDRNOTAVAIL && hostHas(to.Addr()) {
 			return b.refuseInet(n, s, to, errno)
 		}
@@ -66,7 +69,10 @@ func (b *broker) inetCall(n *notification, s inetSocket, addr []byte) reply {
 		}
 	default:
 		// The kernel's own answer: it depends on what the socket is bound to.
-		errno := addressCall(unix.SYS_CONNECT, s.fd, addr)
+		errno, patient := connectNow(s.fd, addr)
+		if patient && errno == unix.EINPROGRESS {
+			return b.connect(n, s.fd, addr, s.domain) // somebody of the session is there, and busy
+		}
 		// A datagram socket is connected to learn of routes, too.
 		if noWay(errno) && !b.mayReach(to) {
 			return b.refuseInet(n, s, to, errno)

@@ -67,12 +67,10 @@ func (b *broker) relayTo(n *notification, s inetSocket, to netip.AddrPort) reply
 // dial makes both connections and answers.
 func (b *broker) dial(d *dialing) {
 	defer unix.Close(d.s.fd)
-	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
-	case <-b.ending:
+	if !b.turn(&d.n) {
 		return
 	}
+	defer func() { <-b.turns }()
 	errno := errnoOf(becomeCommand(b.keep))
 	if errno == 0 {
 		errno = d.begin()
@@ -130,7 +128,7 @@ func (b *broker) enter(d *dialing) {
 		case ended, !d.n.valid(b.listener):
 			return
 		case ready:
-			errno = connectNow(d.s.fd, c.door)
+			errno, _ = connectNow(d.s.fd, c.door)
 		}
 	}
 	_ = d.n.answer(b.listener, failed(errno))

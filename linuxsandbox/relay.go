@@ -133,13 +133,16 @@ func (r *relay) join(sock, domain int, c *relayed) unix.Errno {
 		return unix.ENOBUFS
 	}
 	// Nobody is let in before mu is free, and by then it is known who it is.
-	errno := connectNow(sock, c.door)
+	errno, _ := connectNow(sock, c.door)
 	local, ok := localAddress(sock)
 	if errno != 0 && errno != unix.EINPROGRESS || !ok {
 		return errno
 	}
 	c.cookie, c.local, c.sent = cookie, local, make(chan struct{})
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
+	if old := r.carried[cookie]; old != nil {
+		go r.drop(old) // the command has disconnected the socket, and uses it again
+	}
 	r.expected[local], r.carried[cookie] = c, c
 	return errno
 }
@@ -150,21 +153,8 @@ func (r *relay) lose(sock, domain int, to netip.Addr) unix.Errno {
 	if door == nil {
 		return unix.ETIMEDOUT
 	}
-	return connectNow(sock, door)
-}
-
-// connectNow connects without waiting, whatever the socket says.
-func connectNow(sock int, addr []byte) unix.Errno {
-	flags, err := unix.FcntlInt(uintptr(sock), unix.F_GETFL, 0)
-	if err == nil && flags&unix.O_NONBLOCK == 0 {
-		if _, err = unix.FcntlInt(uintptr(sock), unix.F_SETFL, flags|unix.O_NONBLOCK); err == nil {
-			defer func() { _, _ = unix.FcntlInt(uintptr(sock), unix.F_SETFL, flags) }()
-		}
-	}
-	if err != nil {
-		return errnoOf(err)
-	}
-	return addressCall(unix.SYS_CONNECT, sock, addr)
+	errno, _ := connectNow(sock, door)
+	return errno
 }
 
 // admit takes connections until the door is closed.
@@ -261,7 +251,9 @@ func hasty(fd int) {
 func (r *relay) drop(c *relayed) {
 	c.handed()
 	r.mu.Lock()
-	delete(r.carried, c.cookie)
+	if r.carried[c.cookie] == c {
+		delete(r.carried, c.cookie)
+	}
 	if r.expected[c.local] == c {
 		delete(r.expected, c.local)
 	}

@@ -66,7 +66,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		_ = connectNow(fd, socketAddress(p.full, unix.AF_INET))
+		_, _ = connectNow(fd, socketAddress(p.full, unix.AF_INET))
 	}
 	return p, func() {
 		for {

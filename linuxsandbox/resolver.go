@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,8 +40,10 @@ type resolver struct {
 	names  *hostNames
 	// ours reports addresses that no name may stand for.
 	ours func(netip.Addr) bool
-	// turns has a place for each question that is being looked up outside.
-	turns chan struct{}
+	// turns has a place for each question that is being looked up outside, waiting
+	// counts those and the ones that wait for a turn.
+	turns   chan struct{}
+	waiting atomic.Int32
 
 	mu        sync.Mutex
 	inquirers map[inquirerKey]inquirer // guarded by mu
@@ -63,15 +66,17 @@ const (
 	// maxInquirers bounds the sockets that are known; then all are forgotten, and
 	// with them nothing but whom a refused name is told of.
 	maxInquirers = 4096
-	// maxOutside bounds what is looked up at the same time.
+	// maxOutside bounds what is looked up at the same time, maxAsked what waits for
+	// that besides: who asks again and again for a name that is slow gets no answer.
 	maxOutside = 32
+	maxAsked   = 8 * maxOutside
 	// outsideTime is how long that may take: longer, and the command has asked
 	// again or given up.
 	outsideTime = 10 * time.Second
 )
 
 func newResolver(conf resolvConf, names *hostNames, lookup LookupFunc) *resolver {
-	return &resolver{conf: conf, lookup: lookup, names: names, ours: ofThisMachine, turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
+	return &resolver{conf: conf, lookup: lookup, names: names, ours: func(a netip.Addr) bool { return ofThisMachine(a) || hostHas(a) }, turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
 }
 
 // expect notes that questions from the socket are the caller's of n. It gets its
@@ -95,6 +100,15 @@ func (r *resolver) expect(b *broker, n *notification, s inetSocket, to netip.Add
 		clear(r.inquirers)
 	}
 	r.inquirers[inquirerKey{s.protocol, to.Addr().Is6(), at.Port()}] = inquirer{b, *n}
+}
+
+// disown forgets whose questions come from a port that another socket was bound to.
+func (r *resolver) disown(protocol int, port uint16) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, six := range []bool{false, true} {
+		delete(r.inquirers, inquirerKey{protocol, six, port})
+	}
 }
 
 // forget drops what is known of a broker that ends.
@@ -133,19 +147,19 @@ func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.name}
 	switch {
 	case allowed(q.name):
-		go r.outside(q, reply)
+		r.begin(q, reply)
 	case !b.lookups.tell(q.name, allowed):
 		none()
 	case b.learn(n, nil, d):
 		b.held.learning.forget(b)
-		go r.outside(q, reply)
+		r.begin(q, reply)
 	case protocol == unix.IPPROTO_UDP && b.holds(&d):
 		// Over a stream libraries wait as long as it takes; after a datagram that
 		// nothing answers, they give up in seconds.
 		reply(q.shortened())
 	case b.holdLookup(n, d, func(yes bool) {
 		if yes {
-			go r.outside(q, reply)
+			r.begin(q, reply)
 		} else {
 			none()
 		}
@@ -159,6 +173,19 @@ func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func
 // mayLookUp reports whether the policy names a host.
 func mayLookUp(p sandbox.Policy, name string) bool {
 	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+}
+
+// begin is outside, beside the broker's thread.
+func (r *resolver) begin(q dnsQuestion, reply func([]byte)) {
+	if r.waiting.Add(1) > maxAsked {
+		r.waiting.Add(-1)
+		reply(q.answer(dnsmessage.RCodeServerFailure, nil))
+		return
+	}
+	go func() {
+		defer r.waiting.Add(-1)
+		r.outside(q, reply)
+	}()
 }
 
 // outside looks a name up on the host. Addresses of the machine itself are left

@@ -81,38 +81,38 @@ func (b *broker) connect(n *notification, sock int, addr []byte, domain int, hel
 }
 
 // try connects without waiting. wait tells that the command wants to wait for it.
-//
-// Whether a connect waits is a mark on the socket, which the command shares: it
-// is there for the moment of the call, and a thread that looks in it sees it.
 func (c *connecting) try() (errno unix.Errno, wait bool) {
-	flags, err := unix.FcntlInt(uintptr(c.sock), unix.F_GETFL, 0)
-	if err != nil {
-		return errnoOf(err), false
-	}
-	if flags&unix.O_NONBLOCK != 0 {
-		return addressCall(unix.SYS_CONNECT, c.sock, c.addr), false
-	}
-	if _, err := unix.FcntlInt(uintptr(c.sock), unix.F_SETFL, flags|unix.O_NONBLOCK); err != nil {
-		return errnoOf(err), false
-	}
-	errno = addressCall(unix.SYS_CONNECT, c.sock, c.addr)
-	_, _ = unix.FcntlInt(uintptr(c.sock), unix.F_SETFL, flags)
+	errno, patient := connectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
-		return errno, errno == unix.EAGAIN // the listener's queue is full
+		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
 	}
-	return errno, errno == unix.EINPROGRESS || errno == unix.EALREADY
+	return errno, patient && (errno == unix.EINPROGRESS || errno == unix.EALREADY)
+}
+
+// turn waits for a turn, as long as the caller does.
+func (b *broker) turn(n *notification) bool {
+	for {
+		select {
+		case b.turns <- struct{}{}:
+			return true
+		case <-b.ending:
+			return false
+		case <-time.After(heldMillis * time.Millisecond):
+			if !n.valid(b.listener) {
+				return false
+			}
+		}
+	}
 }
 
 // finish waits until the connection is there, has failed, or nobody wants it
 // any more, and answers.
 func (b *broker) finish(c *connecting) {
 	defer c.close()
-	select {
-	case b.turns <- struct{}{}:
-		defer func() { <-b.turns }()
-	case <-b.ending:
+	if !b.turn(&c.n) {
 		return
 	}
+	defer func() { <-b.turns }()
 	if err := becomeCommand(b.keep); err != nil {
 		_ = c.n.answer(b.listener, failed(unix.EPERM))
 		return
