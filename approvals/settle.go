@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"codeagent/sandbox"
 )
@@ -204,14 +206,18 @@ func (g *Gate) hint(gr sandbox.Grant) string {
 		if name == "" {
 			return ask
 		}
-		flags = append(flags, name+" "+quote(p))
+		flags = append(flags, name+" "+ShellWord(p))
 	}
 	return "codeagent exec " + strings.Join(flags, " ") + " …"
 }
 
 // flag is the flag that opens exactly p, "" if there is none: no flag opens a
-// device or a socket, or a file whose folder is missing too.
+// device or a socket, a file whose folder is missing too, or a name that is not
+// shown as it is.
 func (g *Gate) flag(p string) string {
+	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
+		return ""
+	}
 	m, err := g.opts.Resolver.Lstat(p)
 	switch {
 	case err == nil && m.IsDir():
@@ -222,12 +228,12 @@ func (g *Gate) flag(p string) string {
 	return ""
 }
 
-// quote writes p as one word of a POSIX shell.
-func quote(p string) string {
+// ShellWord writes p as one word of a POSIX shell.
+func ShellWord(p string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%:,", r)
 	}
-	if strings.IndexFunc(p, func(r rune) bool { return !plain(r) }) < 0 {
+	if p != "" && strings.IndexFunc(p, func(r rune) bool { return !plain(r) }) < 0 {
 		return p
 	}
 	return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"

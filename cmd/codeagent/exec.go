@@ -80,7 +80,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
 		defer cancel()
 	}
-	out, err := openOutput(x.output)
+	out, err := openOutput("-o", x.output)
 	if err != nil {
 		return err
 	}
@@ -162,15 +162,15 @@ func readPrompt(s stdio, x execFlags, args []string) (string, error) {
 	return prompt + "\n\n" + text, nil
 }
 
-// openOutput opens the file of -o before anything runs: a command of the run
+// openOutput opens the file that flag names before anything runs: a command of the run
 // cannot put a link in its place.
-func openOutput(name string) (*os.File, error) {
+func openOutput(flag, name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("-o: %w", err)}
+		return nil, &usageError{err: fmt.Errorf("%s: %w", flag, err)}
 	}
 	return f, nil
 }

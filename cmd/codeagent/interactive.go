@@ -102,15 +102,15 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 // tellTourFiles says what the tour left behind.
 func tellTourFiles(s stdio, t *tour.Tour) {
 	if made := t.Made(); len(made) > 0 {
-		fmt.Fprintf(s.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), shellQuote(made))
+		fmt.Fprintf(s.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), shellWords(made))
 	}
 }
 
-// shellQuote writes names so that a shell reads them back as they are.
-func shellQuote(names []string) string {
-	quoted := make([]string, len(names))
+// shellWords writes names so that a shell reads them back as they are.
+func shellWords(names []string) string {
+	words := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = "'" + strings.ReplaceAll(n, "'", `'\''`) + "'"
+		words[i] = approvals.ShellWord(n)
 	}
-	return strings.Join(quoted, " ")
+	return strings.Join(words, " ")
 }

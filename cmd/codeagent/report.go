@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"codeagent/approvals"
 	"codeagent/exec"
 	"codeagent/headless"
 	"codeagent/internal/visible"
@@ -83,16 +84,28 @@ func (r sandboxReport) summarize(w io.Writer) {
 		if info, err := os.Stat(p); err == nil && info.IsDir() {
 			flag = "--add-dir"
 		}
-		fmt.Fprintf(w, "  to allow it: %s %s\n", flag, visible.Line(p))
+		hint(w, flag, p, "")
 	}
 	for _, h := range r.Suggest.Hosts {
 		if h.Port != 0 {
-			fmt.Fprintf(w, "  to allow it: --allow-host %s\n", h)
+			hint(w, "--allow-host", h.String(), "")
+		} else {
+			hint(w, "--allow-host", h.String()+":PORT", " (which port, the lookup does not say)")
 		}
 	}
 	for _, p := range r.Suggest.Sockets {
-		fmt.Fprintf(w, "  to allow it: --allow-socket %s\n", visible.Line(p))
+		hint(w, "--allow-socket", p, "")
 	}
+}
+
+// hint writes a flag to paste. The command chose the name: it is one word of the
+// shell, and one that is not shown as it is would name something else.
+func hint(w io.Writer, flag, name, note string) {
+	if shown := visible.Line(name); shown != name {
+		fmt.Fprintf(w, "  no flag can name it as it is shown: %s\n", shown)
+		return
+	}
+	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, approvals.ShellWord(name), note)
 }
 
 // exitStatus is the shell's view of how a command ended.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"codeagent/config"
@@ -76,7 +77,11 @@ func (b *box) open(f flags, x sandboxFlags) error {
 	if b.paths, err = config.FindPaths(b.s.env, b.s.env("HOME")); err != nil {
 		return &usageError{err: err}
 	}
-	if b.cfg, err = config.Load(b.sources(f, x)); err != nil {
+	sources, err := b.sources(f, x)
+	if err != nil {
+		return err
+	}
+	if b.cfg, err = config.Load(sources); err != nil {
 		return &usageError{err: err, hints: []string{"the settings are listed in docs/config.md"}}
 	}
 	if err := b.paths.Create(); err != nil {
@@ -152,30 +157,44 @@ func (b *box) enter(folder string) error {
 	return nil
 }
 
-func (b *box) sources(f flags, x sandboxFlags) config.Sources {
+// sources are what the settings are read from. An empty value of a list's flag is
+// an unset variable in the shell, mostly: it is refused, and not left out.
+func (b *box) sources(f flags, x sandboxFlags) (config.Sources, error) {
 	src := config.Sources{File: b.paths.File, Workspace: b.workspace, Getenv: b.s.env, Overrides: f.settings}
-	add := func(name, key string, values ...string) {
-		if len(values) > 0 && values[0] != "" {
+	add := func(name, key, value string) {
+		if value != "" {
+			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: []string{value}})
+		}
+	}
+	var empty error
+	addAll := func(name, key string, values []string) {
+		if slices.Contains(values, "") {
+			empty = errors.Join(empty, fmt.Errorf("%s: the value is empty", name))
+		}
+		if len(values) > 0 {
 			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
 		}
 	}
 	add("--sandbox", "sandbox.mode", f.sandbox)
 	add("--ask-for-approval", "ask_for_approval", f.approval)
 	add("--model", "model", f.model)
-	add("--add-dir", "sandbox.add_dirs", absolute(f.addDirs)...)
-	add("--add-file", "sandbox.add_files", absolute(f.addFiles)...)
-	add("--deny-read", "sandbox.deny_read", x.denyRead...)
-	add("--allow-host", "sandbox.allow_hosts", x.hosts...)
-	add("--allow-socket", "sandbox.allow_sockets", x.sockets...)
-	return src
+	addAll("--add-dir", "sandbox.add_dirs", absolute(f.addDirs))
+	addAll("--add-file", "sandbox.add_files", absolute(f.addFiles))
+	addAll("--deny-read", "sandbox.deny_read", x.denyRead)
+	addAll("--allow-host", "sandbox.allow_hosts", x.hosts)
+	addAll("--allow-socket", "sandbox.allow_sockets", x.sockets)
+	if empty != nil {
+		return src, &usageError{err: empty}
+	}
+	return src, nil
 }
 
 // absolute makes what was typed mean what it means in the shell it was typed
-// in, also with --cd.
+// in, also with --cd. An empty one stays empty.
 func absolute(dirs []string) []string {
 	var out []string
 	for _, d := range dirs {
-		if a, err := filepath.Abs(d); err == nil && !strings.HasPrefix(d, "~") {
+		if a, err := filepath.Abs(d); err == nil && d != "" && !strings.HasPrefix(d, "~") {
 			d = a
 		}
 		out = append(out, d)

@@ -58,7 +58,10 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 }
 
 func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []string) error {
-	report, err := openOutput(x.report) // before the command can plant anything there
+	if x.yes && !x.learn {
+		return &usageError{err: errors.New("--yes answers the question of --learn, which is not there")}
+	}
+	report, err := openOutput("--report", x.report) // before the command can plant anything there
 	if err != nil {
 		return err
 	}

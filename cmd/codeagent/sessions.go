@@ -87,7 +87,11 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			return fmt.Errorf("list the sessions: %w", err)
 		}
 	}
-	if n == 0 && !l.all && !l.json {
+	switch {
+	case n > 0 || l.json:
+	case l.all:
+		fmt.Fprintln(s.Err, "no session has been kept")
+	default:
 		fmt.Fprintln(s.Err, "no session has been kept in this folder; --all lists those of others")
 	}
 	return table.Flush()

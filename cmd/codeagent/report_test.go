@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestHintsArePasted: a command chooses the names of the files it is refused, so
+// what a person pastes must be the flag and that name, whatever it holds.
+func TestHintsArePasted(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "a folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x;touch PWN;y", "it's", "$x", "two words", "`id`", "a\\b", "*", "ä"} {
+		file := filepath.Join(dir, name)
+		r := sandboxReport{Denied: true, Suggest: sandbox.Grant{
+			Write: []string{file, folder}, Sockets: []string{file}, Hosts: []sandbox.HostPort{{Host: "::1", Port: 80}, {Host: "example.com"}},
+		}}
+		var told bytes.Buffer
+		r.summarize(&told)
+		words := []string{"--add-file " + file, "--add-dir " + folder, "--allow-host [::1]:80", "--allow-host example.com:PORT", "--allow-socket " + file}
+		lines := strings.Split(strings.TrimSuffix(told.String(), "\n"), "\n")
+		if len(lines) != len(words) {
+			t.Fatalf("%q: %s", name, told.String())
+		}
+		for i, line := range lines {
+			pasted, found := strings.CutPrefix(line, "  to allow it: ")
+			pasted, _, _ = strings.Cut(pasted, " (which port")
+			sh := exec.Command("/bin/sh", "-c", `printf '%s|' `+pasted)
+			sh.Dir = dir
+			out, err := sh.CombinedOutput()
+			if want := strings.Replace(words[i], " ", "|", 1) + "|"; !found || err != nil || string(out) != want {
+				t.Errorf("%q means %q to a shell, %v; want %q", line, out, err, want)
+			}
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "PWN")); err == nil {
+		t.Error("a name was run")
+	}
+}
+
+// TestNoHintForWhatIsNotShown: the shown name would open another file.
+func TestNoHintForWhatIsNotShown(t *testing.T) {
+	for _, name := range []string{"/w/a\nb", "/w/a\xffb", "/w/a\tb", "/w/a\x1b[2Jb", "/w/a\u202eb"} {
+		var told bytes.Buffer
+		sandboxReport{Denied: true, Suggest: sandbox.Grant{Write: []string{name}, Sockets: []string{name}}}.summarize(&told)
+		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "no flag can name it as it is shown: /w/a") != 2 {
+			t.Errorf("%q: %q", name, s)
+		}
+	}
+}
