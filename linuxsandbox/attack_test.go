@@ -348,7 +348,7 @@ func leastShown(s setting) int {
 // itself refuses already is said with the reason.
 func TestAttacks(t *testing.T) {
 	if os.Getuid() == 0 {
-		inSettings(t, "^TestAttacksInSetting$")
+		inEachSetting(t, "^TestAttacksInSetting$")
 	} else {
 		attackAll(t, setting{name: "this user"})
 	}

@@ -52,14 +52,23 @@ func underCI() bool { return os.Getenv("CI") != "" }
 func (s setting) races() bool { return s.name == "user" || underCI() }
 
 // TestEscapes runs the table of escapes in every setting.
-func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
+func TestEscapes(t *testing.T) { inEachSetting(t, "^TestEscapesInSetting$") }
 
-// inSettings runs one test of this binary in every setting. Who is not root has
-// one setting only, the own.
-func inSettings(t *testing.T, pattern string) {
+// inSettings runs tests of this binary in every setting. Who is not root has one
+// setting only, the own.
+func inSettings(t *testing.T, pattern string) { runSettings(t, pattern, true) }
+
+// inEachSetting does so in one after the other: what is tried reaches for all
+// processes of its user.
+func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false) }
+
+func runSettings(t *testing.T, pattern string, together bool) {
 	t.Helper()
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
+			if together {
+				t.Parallel()
+			}
 			switch {
 			case s.uid != os.Getuid() && os.Getuid() != 0, os.Getuid() != 0 && s.surroundings != attack.SurroundPlain:
 				t.Skip("needs root, to become another user and to set its surroundings up")
@@ -296,5 +305,5 @@ func TestDeathsInSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
 	}
-	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
+	inEachSetting(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
 }
