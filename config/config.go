@@ -34,6 +34,8 @@ type Config struct {
 	ProjectFile string
 
 	origins map[string]Origin
+	// fileDirs are the folders of sandbox.add_dirs that the file names.
+	fileDirs []string
 }
 
 // Sandbox is the [sandbox] table.

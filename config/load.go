@@ -69,6 +69,7 @@ func Load(src Sources) (Config, error) {
 		s.apply(&c, "", v)
 	}
 	errs := c.loadFile(src.File)
+	c.fileDirs = c.Sandbox.AddDirs
 	for _, e := range environment {
 		if t := src.Getenv(e.variable); t != "" {
 			errs = append(errs, c.set(Origin{Kind: "environment", Name: e.variable}, e.key, t))

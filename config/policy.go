@@ -107,18 +107,30 @@ func (b *builder) preset(temp string) (sandbox.Policy, error) {
 	}
 	p.Temp = temp
 	for _, dir := range b.config.Sandbox.AddDirs {
-		root, err := b.folder("sandbox.add_dirs ("+b.config.Origin("sandbox.add_dirs").String()+")", dir)
+		root, err := b.addedDir(dir)
 		if err != nil {
 			return p, err
 		}
-		if err := b.checkRoot("sandbox.add_dirs", root); err != nil {
+		if err := b.checkRoot("sandbox.add_dirs", root.Path); err != nil {
 			return p, err
 		}
-		if !slices.Contains(p.Write, sandbox.Root{Path: root}) {
-			p.Write = append(p.Write, sandbox.Root{Path: root})
+		if !slices.Contains(p.Write, root) {
+			p.Write = append(p.Write, root)
 		}
 	}
 	return p, b.addFiles(&p)
+}
+
+// addedDir resolves a folder of sandbox.add_dirs. One that the file names may be
+// gone (`make clean`) or not be there yet: an optional root, that a command may
+// make. What is typed for one run must be there.
+func (b *builder) addedDir(name string) (sandbox.Root, error) {
+	root, err := b.folder("sandbox.add_dirs ("+b.config.Origin("sandbox.add_dirs").String()+")", name)
+	if errors.Is(err, fs.ErrNotExist) && slices.Contains(b.config.fileDirs, name) {
+		root, err = b.canonical(name)
+		return sandbox.Root{Path: root, Optional: true}, err
+	}
+	return sandbox.Root{Path: root}, err
 }
 
 // addFiles opens the single files of sandbox.add_files. They are optional
@@ -359,7 +371,7 @@ func (b *builder) protect(p *sandbox.Policy) error {
 	}
 	for _, root := range p.Write {
 		if root.Optional {
-			continue // a file of add_files holds no git directory
+			continue // a file, or not there: it holds no git directory
 		}
 		paths, err := gitPaths(b.at.Resolver, root.Path)
 		if err != nil {

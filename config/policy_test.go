@@ -173,6 +173,42 @@ func TestPolicyAddFiles(t *testing.T) {
 	}
 }
 
+// TestPolicyAddDirsGone: a folder of the file that is gone stops nothing, and is
+// still all that is open; checks of what it is hold as ever.
+func TestPolicyAddDirsGone(t *testing.T) {
+	h := newHome(t)
+	c, err := load(t, "[sandbox]\nadd_dirs = [\"~/gone\", \"~/no/where\"]\n", config.Sources{Flags: []config.Flag{{Name: "--add-dir", Key: "sandbox.add_dirs", Values: []string{h.ws}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := config.Policy(c, h.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []sandbox.Root{{Path: h.ws}, {Path: filepath.Join(h.dir, "gone"), Optional: true}, {Path: filepath.Join(h.dir, "no/where"), Optional: true}}
+	if d := cmp.Diff(want, p.Write); d != "" {
+		t.Error(d)
+	}
+	h.check(t, p, map[string]bool{"w gone": true, "w gone/x": true, "w no": false, "w .": false, "w gone2": false})
+	h.link(t, ".config", "no")
+	for file, want := range map[string]string{"~/.config/codeagent/absent": "lies inside", "~/no/codeagent/absent": "lies inside"} {
+		c, err := load(t, "[sandbox]\nadd_dirs = [\""+file+"\"]\n", config.Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.Policy(c, h.place); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	flags := []config.Flag{{Name: "--add-dir", Key: "sandbox.add_dirs", Values: []string{filepath.Join(h.dir, "typed")}}}
+	if c, err = load(t, "[sandbox]\nadd_dirs = [\"~/gone\"]\n", config.Sources{Flags: flags}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Policy(c, h.place); err == nil || !strings.Contains(err.Error(), "sandbox.add_dirs (--add-dir): ") {
+		t.Errorf("a folder that is typed and missing: %v", err)
+	}
+}
+
 func TestPolicyRefusesRoots(t *testing.T) {
 	for _, c := range []struct {
 		name, workspace, want string

@@ -92,7 +92,7 @@ var settings = []setting{
 	},
 	{
 		key: "sandbox.add_dirs", kind: texts,
-		doc:   "More folders that commands may write, beside the workspace. `~/` is your home folder. `--add-dir` adds to the list.",
+		doc:   "More folders that commands may write, beside the workspace. `~/` is your home folder. One that the settings file names may be gone; where codeagent's broker works and it is not below `/tmp`, a command may make it again. `--add-dir` adds to the list.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AddDirs = v.texts },
 	},
 	{
