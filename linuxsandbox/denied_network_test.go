@@ -91,6 +91,21 @@ sendto 192.0.2.13:126 ENETUNREACH`)
 	}
 }
 
+// TestWrittenNames: a name of hosts(5) is known to the command. That libraries ask
+// for its other addresses too is nothing that was missed.
+func TestWrittenNames(t *testing.T) {
+	th := ownNetworkTheatre(t)
+	text, denials := th.python(t, `
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNSPEC):
+    try: print(bool(socket.getaddrinfo("localhost", 1, family)))
+    except OSError as e: print("not in this family")
+try: socket.getaddrinfo("localhost.example.com", 1)
+except OSError as e: print("no")`)
+	if got := strings.Join(targetsOf(denials), "\n"); !strings.HasPrefix(text, "True\n") || !strings.HasSuffix(text, "True\nno\n") || strings.TrimSpace(got) != "lookup localhost.example.com" {
+		t.Errorf("%q, %q", text, got)
+	}
+}
+
 // TestRefusedBind: an address of the host's alone cannot be served at.
 func TestRefusedBind(t *testing.T) {
 	th := ownNetworkTheatre(t)

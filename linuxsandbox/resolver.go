@@ -148,8 +148,8 @@ func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func
 	switch {
 	case allowed(q.name):
 		r.begin(q, reply)
-	case !b.lookups.tell(q.name, allowed):
-		none()
+	case r.names.written(q.name), !b.lookups.tell(q.name, allowed):
+		none() // nothing is missed that the command could not know, or it was told already
 	case b.learn(n, nil, d):
 		b.held.learning.forget(b)
 		r.begin(q, reply)

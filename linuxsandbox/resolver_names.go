@@ -12,7 +12,8 @@ import (
 )
 
 // hostNames are the names by which a session knows addresses: those that were
-// looked up, and those of hosts(5), for which no library asks anybody.
+// looked up, and those of hosts(5), for which libraries ask nobody but for what the
+// file does not say: the address of the other family.
 type hostNames struct {
 	file map[netip.Addr][]string
 	mu   sync.Mutex
@@ -45,6 +46,16 @@ func newHostNames(file string) *hostNames {
 		}
 	}
 	return h
+}
+
+// written reports whether hosts(5) has the name.
+func (h *hostNames) written(name string) bool {
+	for _, names := range h.file {
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // add takes up what a name was found to be.
