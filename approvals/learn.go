@@ -69,8 +69,9 @@ func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 
 // Learned is what was granted, in order. A lookup stands as "name:port": with the
 // port of a connection to the name where there was one, else with the one that
-// the command's words name. all is false when there was more than is remembered.
-func (l *Lesson) Learned() (denials []sandbox.Denial, all bool) {
+// the command's words name; guessed are the hosts where neither says, which stand
+// with the usual port. all is false when there was more than is remembered.
+func (l *Lesson) Learned() (denials []sandbox.Denial, guessed []string, all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	connected := map[string]bool{}
@@ -84,9 +85,12 @@ func (l *Lesson) Learned() (denials []sandbox.Denial, all bool) {
 			if connected[h.Host] {
 				continue
 			}
+			if _, ok := namedPort(l.Command, h.Host); !ok {
+				guessed = append(guessed, h.Host)
+			}
 			d.Target = withPort(l.Command, d.Target)
 		}
 		denials = append(denials, d)
 	}
-	return denials, !l.more
+	return denials, guessed, !l.more
 }

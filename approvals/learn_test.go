@@ -21,6 +21,7 @@ func TestLesson(t *testing.T) {
 		{sandbox.KindNetwork, "example.org", true},
 		{sandbox.KindNetwork, "other.org", true},
 		{sandbox.KindNetwork, "other.org:8080", true},
+		{sandbox.KindNetwork, "third.org", true},
 		{sandbox.KindNetwork, "not a host", false},
 		{sandbox.KindSocket, "/run/s", true},
 		{sandbox.KindSocket, "@abstract", false},
@@ -34,11 +35,14 @@ func TestLesson(t *testing.T) {
 		}
 	}
 	var got []string
-	denials, all := l.Learned()
+	denials, guessed, all := l.Learned()
 	for _, d := range denials {
 		got = append(got, d.Target)
 	}
-	if want := []string{"/home/u/.npm/a", "/home/u/b", "example.org:80", "other.org:8080", "/run/s"}; !slices.Equal(got, want) || !all {
+	if want := []string{"/home/u/.npm/a", "/home/u/b", "example.org:80", "other.org:8080", "third.org:443", "/run/s"}; !slices.Equal(got, want) || !all {
 		t.Errorf("learned %q, want %q", got, want)
+	}
+	if !slices.Equal(guessed, []string{"third.org"}) {
+		t.Errorf("guessed ports: %q", guessed)
 	}
 }

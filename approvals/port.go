@@ -36,6 +36,14 @@ func withPort(command, host string) string {
 
 // portFor is the port at which command means to reach host.
 func portFor(command, host string) uint16 {
+	if port, ok := namedPort(command, host); ok {
+		return port
+	}
+	return usualPort
+}
+
+// namedPort is the port that command's own words give host, if they do.
+func namedPort(command, host string) (uint16, bool) {
 	text := strings.ToLower(command)
 	for at := 0; ; {
 		i := strings.Index(text[at:], host)
@@ -49,15 +57,15 @@ func portFor(command, host string) uint16 {
 			continue // a part of another name
 		}
 		if port, ok := portBeside(before[max(len(before)-beside, 0):], after[:min(len(after), beside)]); ok {
-			return port
+			return port, true
 		}
 	}
 	for _, program := range remoteShells {
 		if starts(strings.Fields(text)) == program {
-			return 22
+			return 22, true
 		}
 	}
-	return usualPort
+	return 0, false
 }
 
 // beside is how much around a name is looked at: a URL's user, at most.

@@ -12,6 +12,7 @@ import (
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/internal/visible"
+	"codeagent/sandbox"
 )
 
 // codeagent sandbox --learn lets one command do what the sandbox would refuse,
@@ -64,23 +65,54 @@ func saidYes(in io.Reader) bool {
 
 // learned writes the settings that l's command needs to w.
 func (b *box) learned(w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
-	denials, all := l.Learned()
+	denials, guessed, all := l.Learned()
 	s, err := config.Write(b.cfg, b.place, exec.Suggest(b.policy, b.resolver, denials))
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "# What this command needs beyond the sandbox (status %d): %s\n", exitStatus(o), visible.Line(strings.Join(o.Argv, " ")))
-	if s.TOML == "" {
+	left := b.stillRefused(denials, o)
+	switch {
+	case s.TOML == "" && len(s.Left)+len(left) == 0:
 		fmt.Fprintln(out, "# Nothing.")
-	} else {
+	case s.TOML != "":
+		for _, host := range guessed {
+			fmt.Fprintf(out, "# %s: the port is a guess, it was only looked up\n", visible.Line(host))
+		}
 		fmt.Fprintf(out, "# For %s: each line replaces the one of its name in [sandbox].\n%s", b.paths.File, s.TOML)
 	}
-	for _, left := range s.Left {
-		fmt.Fprintf(out, "# No setting opens %s\n", visible.Line(left))
+	for _, one := range s.Left {
+		fmt.Fprintf(out, "# No setting opens %s\n", visible.Line(one))
+	}
+	for _, one := range left {
+		fmt.Fprintf(out, "# Stays refused: %s\n", visible.Line(one))
 	}
 	if !all {
 		fmt.Fprintln(out, "# There was more than can be listed.")
 	}
 	return out.Flush()
+}
+
+// stillRefused names what no settings let pass: what was refused while the command
+// learned, and what was done then but is nothing to be led to open.
+func (b *box) stillRefused(learned []sandbox.Denial, o exec.Outcome) []string {
+	var out []string
+	add := func(d sandbox.Denial) {
+		if one := string(d.Kind) + " " + d.Target; !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	for _, d := range o.Verdict.Denials {
+		// Only of what is closed to reading the output is all there is to go by.
+		if !d.Moot && (d.Evidence != sandbox.EvidenceOutput || d.Kind == sandbox.KindRead) {
+			add(d)
+		}
+	}
+	for _, d := range learned {
+		if exec.Suggest(b.policy, b.resolver, []sandbox.Denial{d}).Empty() {
+			add(d)
+		}
+	}
+	return out
 }
