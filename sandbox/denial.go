@@ -1,6 +1,9 @@
 package sandbox
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
 
 // DenialKind groups denials by what would permit them.
 type DenialKind string
@@ -57,6 +60,20 @@ type Denial struct {
 	Moot       bool   `json:"moot"`
 	MootReason string `json:"moot_reason,omitempty"`
 	Count      int    `json:"count"`
+}
+
+// MarshalJSON adds the bytes of a target that JSON cannot carry as text: what
+// stands there in place of an invalid byte would name another file.
+func (d Denial) MarshalJSON() ([]byte, error) {
+	type plain Denial
+	out := struct {
+		plain
+		TargetBytes []byte `json:"target_bytes,omitempty"`
+	}{plain: plain(d)}
+	if !utf8.ValidString(d.Target) {
+		out.TargetBytes = []byte(d.Target)
+	}
+	return json.Marshal(out)
 }
 
 // MootPermissions is the reason of a denial that the user's own permissions would
