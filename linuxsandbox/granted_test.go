@@ -29,6 +29,7 @@ func TestGrantedNames(t *testing.T) {
 		{"dir", "touch $OUT/dir/h && rm $OUT/dir/* && rmdir $OUT/dir", "rmdir $OUT"},
 		{"dir", "mv $OUT/dir/f $OUT/dir/g", "mv $OUT/f $OUT/dir/f"},
 		{"f new", "ln $OUT/f $OUT/new", "ln $OUT/g $OUT/new"},
+		{"../ws/guarded/new", "echo x >guarded/new && echo y >guarded/new && rm guarded/new", "touch guarded/news"},
 	}
 	base := stageDir(t, os.Getuid())
 	for name, b := range map[string]*Backend{"namespaces": newBackend(t), "none": newPlainBackend(t)} {
@@ -40,7 +41,7 @@ func TestGrantedNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				ws, out := filepath.Join(dir, "ws"), filepath.Join(dir, "out")
-				for _, d := range []string{ws, out, filepath.Join(out, "dir")} {
+				for _, d := range []string{ws, out, filepath.Join(out, "dir"), filepath.Join(ws, "guarded")} {
 					if err := os.Mkdir(d, 0o755); err != nil {
 						t.Fatal(err)
 					}
@@ -55,6 +56,7 @@ func TestGrantedNames(t *testing.T) {
 					g.Write = append(g.Write, filepath.Join(out, grant))
 				}
 				p := sandbox.WorkspaceWrite(ws)
+				p.Protected.Paths = []string{filepath.Join(ws, "guarded")}
 				for i, script := range []string{row.beside, row.script} {
 					want := i == 1
 					cmd := sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "OUT=" + out}}

@@ -181,12 +181,12 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 			}
 			kept = append(kept, rule)
 		case errors.Is(err, fs.ErrNotExist) && rule.Optional:
-			if p.writable(filepath.Dir(rule.Path)) || !parentExists(rule.Path) {
-				continue
-			}
-			if brokered(rule) && rule.Access == AccessWrite {
+			switch {
+			case !parentExists(rule.Path):
+			case brokered(rule) && rule.Access == AccessWrite:
+				// Its folder may be protected, and then is read-only in a write root too.
 				p.granted = append(p.granted, rule.Path)
-			} else {
+			case !p.writable(filepath.Dir(rule.Path)):
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
 			}
