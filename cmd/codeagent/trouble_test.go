@@ -144,7 +144,7 @@ func TestStoppedTourSaysWhatItLeft(t *testing.T) {
 	term.Write("\x03")
 	term.Write("\x03")
 	_ = term.WaitExit()
-	if !strings.Contains(term.Raw(), "to remove: rm '"+u.work+"/codeagent-tour.txt'") {
+	if !strings.Contains(term.Raw(), "to remove: rm "+u.work+"/codeagent-tour.txt") {
 		t.Errorf("the file is not told:\n%s", term.Screen())
 	}
 }
