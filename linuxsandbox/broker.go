@@ -105,6 +105,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 	}
 	held, err := newHolding(o.life, o.holder)
 	if err != nil {
+		left.close()
 		unix.Close(wake)
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}

@@ -27,7 +27,7 @@ type learning struct {
 
 // learn reports whether a call that is about to be refused is to be handled again.
 func (b *broker) learn(n *notification, pins []pin, d sandbox.Denial) bool {
-	l, key := &b.held.learning, heldKey{d.Kind, d.Target}
+	l, key := &b.held.learning, keyOf(&d)
 	if l.learner == nil || slices.Contains(l.asked, key) || !b.askable(&d) || aboutFile(d.Kind) && !b.learnable(n, d.Target, pins) {
 		return false
 	}

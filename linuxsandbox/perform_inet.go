@@ -120,7 +120,6 @@ func (b *broker) unreached(to netip.AddrPort) sandbox.Denial {
 // noSocket refuses a socket of the host's network where the session has none of
 // its own. Whom it was to reach is not known: that would have come later.
 func (b *broker) noSocket(n *notification) reply {
-
 	target := "socket"
 	switch n.args[1] & socketType {
 	case unix.SOCK_STREAM:
