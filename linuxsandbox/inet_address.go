@@ -53,6 +53,14 @@ func socketAddress(at netip.AddrPort, domain int) []byte {
 	return b
 }
 
+// domainOf is the domain of sockets for addr.
+func domainOf(addr netip.Addr) int {
+	if addr.Is6() {
+		return unix.AF_INET6
+	}
+	return unix.AF_INET
+}
+
 // localAddress is where a socket of AF_INET or AF_INET6 is bound.
 func localAddress(sock int) (netip.AddrPort, bool) {
 	sa, err := unix.Getsockname(sock)

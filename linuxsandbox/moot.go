@@ -27,9 +27,6 @@ type lack struct {
 	owner uint32
 }
 
-// mootOwn says why a refusal is moot.
-const mootOwn = sandbox.MootPermissions
-
 // firstLack is the one that the kernel would tell.
 func firstLack(list ...lack) lack {
 	for _, l := range list {
@@ -157,7 +154,7 @@ func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	case l.errno == 0:
 		return errno
 	case l.caps&b.dropped == 0:
-		d.Moot, d.MootReason = true, mootOwn
+		d.Moot, d.MootReason = true, sandbox.MootPermissions
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
 		}

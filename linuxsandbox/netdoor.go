@@ -91,10 +91,7 @@ func openLost(at netip.AddrPort) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	domain := unix.AF_INET
-	if at.Addr().Is6() {
-		domain = unix.AF_INET6
-	}
+	domain := domainOf(at.Addr())
 	first, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		defer unix.Close(first)
@@ -114,10 +111,7 @@ func openLost(at netip.AddrPort) (int, error) {
 
 // openAt makes a socket that takes what is sent to at.
 func openAt(kind int, at netip.AddrPort) (int, error) {
-	domain := unix.AF_INET
-	if at.Addr().Is6() {
-		domain = unix.AF_INET6
-	}
+	domain := domainOf(at.Addr())
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err

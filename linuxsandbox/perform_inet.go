@@ -133,10 +133,7 @@ func (b *broker) noSocket(n *notification) reply {
 
 // hostHas reports whether an address is one of the host's.
 func hostHas(addr netip.Addr) bool {
-	domain := unix.AF_INET
-	if addr.Is6() {
-		domain = unix.AF_INET6
-	}
+	domain := domainOf(addr)
 	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false

@@ -103,10 +103,7 @@ func (b *broker) dial(d *dialing) {
 
 // begin makes the socket outside and begins to connect it.
 func (d *dialing) begin() unix.Errno {
-	domain := unix.AF_INET
-	if d.to.Addr().Is6() {
-		domain = unix.AF_INET6
-	}
+	domain := domainOf(d.to.Addr())
 	var err error
 	if d.host, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		d.host = -1

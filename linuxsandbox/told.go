@@ -92,7 +92,7 @@ func (b *broker) tell(n *notification, c *toldCall) reply {
 	case caps&b.dropped != 0:
 		d.Kind = sandbox.KindCapability
 	default:
-		d.Moot, d.MootReason = true, mootOwn
+		d.Moot, d.MootReason = true, sandbox.MootPermissions
 	}
 	b.record(n, *d)
 	return failed(unix.EPERM)
