@@ -73,7 +73,7 @@ func BenchmarkFlood(b *testing.B) {
 func BenchmarkFiles(b *testing.B) {
 	r, dir := plain(b)
 	for b.Loop() {
-		f, err := r.Files(context.Background(), sandbox.FullAccess())
+		f, err := r.Files(context.Background(), sandbox.FullAccess(), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

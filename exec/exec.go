@@ -75,8 +75,9 @@ type Command struct {
 	Timeout time.Duration
 	// Holder answers for refused calls while they wait; nil: nothing is held.
 	Holder sandbox.Holder
-	// Evidence is as in sandbox.Command.
+	// Evidence and Keeper are as in sandbox.Command.
 	Evidence sandbox.EvidenceLevel
+	Keeper   sandbox.Keeper
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
@@ -157,7 +158,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	}
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c.Dir),
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: cmp.Or(c.Evidence, r.options.Evidence),
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: cmp.Or(c.Evidence, r.options.Evidence), Keeper: c.Keeper,
 	}, nil
 }
 

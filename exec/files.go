@@ -59,8 +59,9 @@ type Files struct {
 	in, out *os.File
 }
 
-// Files starts a file worker under p. Close it; the end of ctx kills it.
-func (r *Runner) Files(ctx context.Context, p sandbox.Policy) (*Files, error) {
+// Files starts a file worker under p. Close it; the end of ctx kills it. k is as
+// in sandbox.Command.
+func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.Keeper) (*Files, error) {
 	backend, err := r.backend(p)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy) (*Files, error) {
 	defer theirOut.Close()
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
-		Stdin: theirIn, Stdout: theirOut,
+		Stdin: theirIn, Stdout: theirOut, Keeper: k,
 	}
 	process, err := backend.Start(ctx, workerPolicy(p), cmd, nil)
 	if err != nil {

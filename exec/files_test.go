@@ -13,7 +13,7 @@ import (
 
 func TestFiles(t *testing.T) {
 	r, dir := plain(t)
-	f, err := r.Files(context.Background(), sandbox.FullAccess())
+	f, err := r.Files(context.Background(), sandbox.FullAccess(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestFiles(t *testing.T) {
 func TestFilesEndWithTheContext(t *testing.T) {
 	r, dir := plain(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	f, err := r.Files(ctx, sandbox.FullAccess())
+	f, err := r.Files(ctx, sandbox.FullAccess(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestFilesEndWithTheContext(t *testing.T) {
 
 func TestFilesWithoutABackend(t *testing.T) {
 	var start *sandbox.StartError
-	if _, err := exec.New(exec.Options{}).Files(context.Background(), sandbox.ReadOnly()); !errors.As(err, &start) {
+	if _, err := exec.New(exec.Options{}).Files(context.Background(), sandbox.ReadOnly(), nil); !errors.As(err, &start) {
 		t.Errorf("error %v", err)
 	}
 }

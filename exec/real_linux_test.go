@@ -145,7 +145,7 @@ func TestConfinedTimeoutAndStartErrors(t *testing.T) {
 // The file worker stands behind the same fence as a command.
 func TestConfinedFiles(t *testing.T) {
 	r, p, ws, out := confined(t)
-	f, err := r.Files(context.Background(), p)
+	f, err := r.Files(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Write = append(p.Write, sandbox.Root{Path: path})
-	f, err := r.Files(context.Background(), p)
+	f, err := r.Files(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 // E7, with the kernel: the folder is swapped against a link to one outside.
 func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 	r, p, ws, out := confined(t)
-	f, err := r.Files(context.Background(), p)
+	f, err := r.Files(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 func BenchmarkConfinedFiles(b *testing.B) {
 	r, p, ws, _ := confined(b)
 	for b.Loop() {
-		f, err := r.Files(context.Background(), p)
+		f, err := r.Files(context.Background(), p, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	path := filepath.Join(out, "new")
 	p.Write = append(p.Write, sandbox.Root{Path: path, Optional: true})
 	for _, write := range []bool{false, true} {
-		f, err := r.Files(context.Background(), p)
+		f, err := r.Files(context.Background(), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

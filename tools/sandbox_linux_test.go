@@ -112,7 +112,7 @@ func TestEscapeE1E3LinkMadeByCommand(t *testing.T) {
 func TestWorkerIsHeldByTheKernel(t *testing.T) {
 	p := confined(t, nil)
 	p.link(p.out, "d")
-	files, err := p.runner().Files(context.Background(), p.policy)
+	files, err := p.runner().Files(context.Background(), p.policy, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestEscapeE7Race(t *testing.T) {
 			naive(t, p)
 			want := map[string]string{"secret": "secret\n", "f": "outside\n"}
 			p.write("../out/f", "outside\n")
-			files, err := p.runner().Files(context.Background(), p.policy)
+			files, err := p.runner().Files(context.Background(), p.policy, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,7 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
-		return runShell(ctx, p, s, exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Holder: s.Holder})
+		return runShell(ctx, p, s, exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Holder: s.Holder, Keeper: s.Keeper})
 	}}, nil
 }
 

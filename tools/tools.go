@@ -50,6 +50,8 @@ type Stage struct {
 	// Holder answers for refused calls of a command while they wait; nil: they
 	// fail at once.
 	Holder sandbox.Holder
+	// Keeper is told before a call changes what stands in a write root; nil: nobody is.
+	Keeper sandbox.Keeper
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
 	Asking bool
