@@ -18,7 +18,25 @@ import (
 )
 
 // Input is one message of the person's.
-type Input struct{ Text string }
+type Input struct {
+	Text string
+	// Images are within the bounds of package model.
+	Images []model.Image
+}
+
+// item is the message as a part of the conversation.
+func (in Input) item() model.Item {
+	return model.Item{Kind: model.User, Text: in.Text, Images: in.Images}
+}
+
+// Shown says in words which images there are.
+func (in Input) Shown() []string {
+	var all []string
+	for _, i := range in.Images {
+		all = append(all, i.String())
+	}
+	return all
+}
 
 // Frontend is the face of a turn.
 type Frontend interface {
@@ -140,8 +158,8 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	a.refused, a.unsaved = nil, false
 	a.mu.Unlock()
 
-	a.emit(event.TurnStarted{Text: in.Text})
-	a.append(model.Item{Kind: model.User, Text: in.Text})
+	a.emit(event.TurnStarted{Text: in.Text, Images: in.Shown()})
+	a.append(in.item())
 	t := &turn{agent: a, stop: stop}
 	err := t.work(ctx)
 	outcome := "failed"
@@ -270,8 +288,8 @@ func (t *turn) steer() bool {
 			break
 		}
 		any = true
-		t.agent.append(model.Item{Kind: model.User, Text: in.Text})
-		t.agent.emit(event.Steered{Text: in.Text})
+		t.agent.append(in.item())
+		t.agent.emit(event.Steered{Text: in.Text, Images: in.Shown()})
 	}
 	return any
 }

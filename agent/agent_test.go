@@ -22,7 +22,7 @@ import (
 func TestATurnFromMessageToAnswer(t *testing.T) {
 	box := toolbox{"shell": npm(approvals.Wish{})}
 	r := newRig(approvals.OnRequest, box, play(model.ReasoningDelta{Text: "hm"}, "I ", "look.", call("1", "shell")), play("It is ", "done."))
-	if err := r.Turn(t.Context(), Input{"do it"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "do it"}); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
@@ -62,7 +62,7 @@ func TestModelErrorsEndTheTurnAndTheConversationGoesOn(t *testing.T) {
 			[]any{model.TextDelta{Text: "half"}, fault},
 			[]any{model.TextDelta{Text: "half"}, model.CallDone{Call: call("1", "shell")}, model.CallStarted{ID: "2", Name: "shell"}, fault})
 		for range 3 {
-			err := r.Turn(t.Context(), Input{"x"})
+			err := r.Turn(t.Context(), Input{Text: "x"})
 			var got *model.Error
 			if !errors.As(err, &got) || got.Kind != kind {
 				t.Fatalf("%s: %v", kind, err)
@@ -72,7 +72,7 @@ func TestModelErrorsEndTheTurnAndTheConversationGoesOn(t *testing.T) {
 				t.Errorf("%+v", end)
 			}
 		}
-		if err := r.Turn(t.Context(), Input{"again"}); err != nil {
+		if err := r.Turn(t.Context(), Input{Text: "again"}); err != nil {
 			t.Fatal(err)
 		}
 		r.check(t)
@@ -83,7 +83,7 @@ func TestRetryingVoidsWhatCameBefore(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play(
 		"lost ", model.ReasoningDelta{Text: "lost"}, model.CallStarted{ID: "9", Name: "shell"},
 		model.Retrying{Err: errors.New("reset"), Attempt: 2, Most: 5}, "kept"))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := dump(r.check(t)); got != "user \"x\"\nassistant \"kept\"\n" {
@@ -105,7 +105,7 @@ func TestRetryingAfterACallStartedGoesOnFromItsResult(t *testing.T) {
 	}
 	r := newRig(approvals.OnRequest, toolbox{"shell": d}, play("I try.", call("1", "shell"), model.CallStarted{ID: "2", Name: "shell"},
 		model.Retrying{Err: errors.New("reset"), Attempt: 2, Most: 5}, "never read", call("3", "shell")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "user \"x\"\nassistant \"I try.\"\ncall 1 shell\nresult 1 failed=false \"fine\"\nassistant \"done\"\n"
@@ -123,7 +123,7 @@ func TestAnswersThatKeepBreakingOffEndTheTurn(t *testing.T) {
 		list = append(list, []any{model.CallDone{Call: call(fmt.Sprint(i), "shell")}, model.Retrying{Err: errors.New("reset")}})
 	}
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, list...)
-	if err := r.Turn(t.Context(), Input{"x"}); !errors.Is(err, ErrBroken) {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, ErrBroken) {
 		t.Fatal(err)
 	}
 	if r.check(t); len(r.model.requests) != 4 {
@@ -133,14 +133,14 @@ func TestAnswersThatKeepBreakingOffEndTheTurn(t *testing.T) {
 
 func TestEmptyAnswers(t *testing.T) {
 	r := newRig(approvals.OnRequest, nil, play(), play(" \n"), play("there"))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if r.check(t); r.face.last(t).Answer != "there" {
 		t.Error("the answer after the empty ones is lost")
 	}
 	r = newRig(approvals.OnRequest, nil, play(), play(), play(model.ReasoningDelta{Text: "hm"}), play("late"))
-	if err := r.Turn(t.Context(), Input{"x"}); !errors.Is(err, ErrEmpty) {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, ErrEmpty) {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -149,7 +149,7 @@ func TestEmptyAnswers(t *testing.T) {
 func TestCutOffAnswersAreSaid(t *testing.T) {
 	for _, reason := range []model.StopReason{model.StopLength, model.StopFilter} {
 		r := newRig(approvals.OnRequest, nil, []any{model.TextDelta{Text: "so"}, model.Finished{Reason: reason}})
-		if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+		if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if n := told[event.Notice](r.face); len(n) != 1 || n[0].Level != "warning" {
@@ -164,7 +164,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		r.model.list = append(r.model.list, play(call(fmt.Sprint(i), "shell")))
 	}
 	r.cfg.MaxRequests = 5
-	if err := r.Turn(t.Context(), Input{"x"}); !errors.Is(err, ErrOutOfRequests) {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, ErrOutOfRequests) {
 		t.Fatal(err)
 	}
 	if r.check(t); len(r.model.requests) != 5 || r.face.last(t).Outcome != "failed" {
@@ -189,7 +189,7 @@ func TestSteering(t *testing.T) {
 			r.face.mu.Unlock()
 		}
 	}
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "user \"x\"\ncall 1 shell\ncall 2 shell\nresult 1 failed=false \"fine\"\nresult 2 failed=false \"fine\"\n" +
@@ -212,7 +212,7 @@ func TestInterruptWhileACommandRuns(t *testing.T) {
 	}
 	edit := deed{action: approvals.Action{Kind: approvals.KindEdit, Paths: []string{"a"}}}
 	r := newRig(approvals.OnRequest, toolbox{"shell": d, "edit": edit}, play("I run.", call("1", "shell"), call("2", "edit")))
-	err := r.Turn(ctx, Input{"x"})
+	err := r.Turn(ctx, Input{Text: "x"})
 	if err == nil || err.Error() != "Esc" {
 		t.Errorf("%v", err)
 	}
@@ -226,7 +226,7 @@ func TestInterruptWhileACommandRuns(t *testing.T) {
 	if end := r.face.last(t); end.Outcome != "interrupted" {
 		t.Errorf("%+v", end)
 	}
-	if err := r.Turn(t.Context(), Input{"go on"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "go on"}); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -240,7 +240,7 @@ func TestInterruptWhileTheModelTalks(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := r.Turn(ctx, Input{"x"}); !errors.Is(err, context.Canceled) {
+	if err := r.Turn(ctx, Input{Text: "x"}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if got := dump(r.check(t)); got != "user \"x\"\nassistant \"I was \"\nnote \"[That answer is incomplete: interrupted by the user.]\"\n" {
@@ -252,7 +252,7 @@ func TestTimeLimitIsNamed(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	r := newRig(approvals.OnRequest, nil)
-	if err := r.Turn(ctx, Input{"x"}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Turn(ctx, Input{Text: "x"}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	if end := r.face.last(t); end.Outcome != "interrupted" || !errors.Is(end.Err, context.DeadlineExceeded) {
@@ -263,7 +263,7 @@ func TestTimeLimitIsNamed(t *testing.T) {
 func TestALogThatFailsIsSaidOnce(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play(call("1", "shell")))
 	r.log.err = errors.New("disk full")
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -277,10 +277,10 @@ func TestOneTurnAtATime(t *testing.T) {
 	var second error
 	r.face.on = func(e event.Event) {
 		if _, ok := e.(event.RequestStarted); ok {
-			second = r.Turn(t.Context(), Input{"y"})
+			second = r.Turn(t.Context(), Input{Text: "y"})
 		}
 	}
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil || !errors.Is(second, ErrBusy) {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil || !errors.Is(second, ErrBusy) {
 		t.Errorf("%v, %v", err, second)
 	}
 }
@@ -291,7 +291,7 @@ func TestPlanIsTold(t *testing.T) {
 		return tools.Result{Text: "noted", Outcome: tools.OK, Explanation: "so", Plan: []tools.Step{{Step: "look", Status: "completed"}}}, nil
 	}
 	r := newRig(approvals.OnRequest, toolbox{"update_plan": d}, play(call("1", "update_plan")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if p := told[event.PlanUpdated](r.face); len(p) != 1 || p[0].Explanation != "so" || p[0].Steps[0] != (event.PlanStep{Step: "look", Status: "completed"}) {
@@ -354,13 +354,13 @@ func TestHistoryIsValidAfterAnyInterruption(t *testing.T) {
 			tick()
 			return approvals.Answer{Decision: pick}, ctx.Err()
 		}
-		err := r.Turn(ctx, Input{"x"})
+		err := r.Turn(ctx, Input{Text: "x"})
 		r.check(t)
 		if end := r.face.last(t); (end.Outcome == "done") != (err == nil) {
 			t.Errorf("seed %d: %v and %v", seed, end.Outcome, err)
 		}
 		limit = -1
-		if err := r.Turn(t.Context(), Input{"and now"}); err != nil && !errors.Is(err, ErrStopped) {
+		if err := r.Turn(t.Context(), Input{Text: "and now"}); err != nil && !errors.Is(err, ErrStopped) {
 			var fault *model.Error
 			if !errors.As(err, &fault) && !errors.Is(err, ErrEmpty) {
 				t.Errorf("seed %d: the next turn: %v", seed, err)
@@ -431,7 +431,7 @@ func BenchmarkTurnOverhead(b *testing.B) {
 			list = append(list, play(call(fmt.Sprint(i), "shell")))
 		}
 		r := newRig(approvals.OnRequest, box, list...)
-		if err := r.Turn(b.Context(), Input{"x"}); err != nil {
+		if err := r.Turn(b.Context(), Input{Text: "x"}); err != nil {
 			b.Fatal(err)
 		}
 	}

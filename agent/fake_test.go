@@ -56,7 +56,7 @@ func (f *face) Steer() (Input, bool) {
 	}
 	text := f.steers[0]
 	f.steers = f.steers[1:]
-	return Input{text}, true
+	return Input{Text: text}, true
 }
 
 // told returns the events of type E, in order.

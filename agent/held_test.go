@@ -66,7 +66,7 @@ func TestWhoIsHeld(t *testing.T) {
 			r := newRig(c.mode, toolbox{"npm": holding(waitingWrite("/home/u/dir"))}, play(call("1", "npm")))
 			r.cfg.Attended, r.cfg.Hold = c.attended, func() bool { return c.hold }
 			r.face.ask = yes(approvals.Once)
-			if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+			if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			if text := r.check(t)[2].Text; strings.Contains(text, "no holder") == c.want {
@@ -96,7 +96,7 @@ func TestOneAnswerOpensWhatOthersWaitFor(t *testing.T) {
 					<-ctx.Done()
 					return approvals.Answer{}, ctx.Err()
 				}
-				if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+				if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 					t.Fatal(err)
 				}
 				text := r.check(t)[2].Text
@@ -174,7 +174,7 @@ func TestAfterANoNothingAsksAgain(t *testing.T) {
 	r := newRig(approvals.OnFailure, toolbox{"npm": d}, play(call("1", "npm")))
 	r.cfg.Hold = always
 	r.face.ask = yes(approvals.Deny)
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	text := r.check(t)[2].Text
@@ -214,7 +214,7 @@ func TestTryingAgainIsNoNewQuestion(t *testing.T) {
 					return approvals.Answer{}, context.Cause(ctx)
 				}
 				start := time.Now()
-				if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+				if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(start); len(r.face.asked) != c.asks || took != c.took {

@@ -34,7 +34,7 @@ func (a *Agent) Back() (Input, bool) {
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {
 			a.items = a.items[:i:i] // what was handed out stays as it was
-			return Input{Text: item.Text}, true
+			return Input{Text: item.Text, Images: item.Images}, true
 		}
 	}
 	return Input{}, false

@@ -300,7 +300,7 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	if text == "" {
 		text = "(no output)"
 	}
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Failed: res.Failed}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed}
 	c.turn.agent.log(item)
 	if res.Plan != nil {
 		e := event.PlanUpdated{Explanation: res.Explanation}

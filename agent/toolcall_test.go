@@ -120,7 +120,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(c.mode, toolbox{"shell": c.deed}, play("I try.", call("1", "shell")))
 			r.face.ask, r.cfg.Attended = c.ask, !c.away
-			err := r.Turn(t.Context(), Input{"do it"})
+			err := r.Turn(t.Context(), Input{Text: "do it"})
 			items := r.check(t)
 			if c.turn == "" {
 				c.turn = "done"
@@ -155,7 +155,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 
 func TestUnknownToolIsWordsForTheModel(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, play(call("1", "sehll")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if items := r.check(t); items[2].Text != `Not run: there is no tool "sehll"` || !items[2].Failed {
@@ -170,7 +170,7 @@ func TestRunRefusesAPermitForSomethingElse(t *testing.T) {
 	other.action.Command = "rm -rf ."
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play(call("1", "shell")))
 	r.cfg.Tools = swapped{toolbox{"shell": npm(approvals.Wish{})}, other}
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if items := r.check(t); !strings.Contains(items[2].Text, "not permitted") {
@@ -210,7 +210,7 @@ func TestCallsOfOneMessageRunAtOnceAndReportInOrder(t *testing.T) {
 		return d
 	}
 	r := newRig(approvals.OnRequest, toolbox{"a": meet(a, b, "first"), "b": meet(b, a, "second")}, play(call("1", "a"), call("2", "b")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	items := r.check(t)
@@ -242,7 +242,7 @@ func TestAnEditRunsAloneInItsPlace(t *testing.T) {
 	box := toolbox{"read": act(approvals.KindRead, ""), "e1": act(approvals.KindEdit, "e1"), "e2": act(approvals.KindEdit, "e2"), "e3": act(approvals.KindEdit, "e3")}
 	r := newRig(approvals.OnRequest, box, play(
 		call("1", "read"), call("2", "read"), call("3", "e1"), call("4", "read"), call("5", "read"), call("6", "e2"), call("7", "e3"), call("8", "read")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -265,7 +265,7 @@ func TestCallStartsWhileTheModelStillTalks(t *testing.T) {
 			<-ran
 		}
 	}
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	items := r.check(t)
@@ -287,7 +287,7 @@ func TestStopEndsTheOtherCallsToo(t *testing.T) {
 		<-running
 		return approvals.Answer{Decision: approvals.Stop}, nil
 	}
-	if err := r.Turn(t.Context(), Input{"x"}); !errors.Is(err, ErrStopped) {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); !errors.Is(err, ErrStopped) {
 		t.Fatal(err)
 	}
 	items := r.check(t)
@@ -350,7 +350,7 @@ func TestHeldDenialIsAskedAndAnswered(t *testing.T) {
 func TestSessionAnswerSparesTheNextQuestion(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(writes("/home/u/.npm"))}, play(call("1", "shell")), play(call("2", "shell")))
 	r.face.ask = yes(approvals.Session)
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -361,7 +361,7 @@ func TestSessionAnswerSparesTheNextQuestion(t *testing.T) {
 
 func TestARefusalIsListedOnce(t *testing.T) {
 	r := newRig(approvals.Never, toolbox{"shell": npm(writes("/home/u/.npm"))}, play(call("1", "shell")), play(call("2", "shell")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	r.check(t)
@@ -375,7 +375,7 @@ func TestRepeatedFailureIsTold(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"bad": bad, "good": npm(approvals.Wish{})},
 		play(call("1", "bad")), play(call("2", "bad")), play(call("3", "bad")), play(call("4", "bad")),
 		play(call("5", "good")), play(call("6", "good")), play(call("7", "good")), play(call("8", "good")), play(call("9", "bad")))
-	if err := r.Turn(t.Context(), Input{"x"}); err != nil {
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var toldOf []string

@@ -25,10 +25,18 @@ type SessionStarted struct {
 }
 
 // TurnStarted: a message of the person's goes to the model.
-type TurnStarted struct{ Text string }
+type TurnStarted struct {
+	Text string
+	// Images names each image that goes with it.
+	Images []string
+}
 
 // Steered: a message typed while the model worked was delivered.
-type Steered struct{ Text string }
+type Steered struct {
+	Text string
+	// Images names each image that goes with it.
+	Images []string
+}
 
 // TextDelta is more of the model's answer.
 type TextDelta struct{ Text string }

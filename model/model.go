@@ -32,6 +32,8 @@ type Item struct {
 	Call *ToolCall `json:"call,omitempty"`
 	// CallID is set for Kind Result: the call it answers. Text is the result.
 	CallID string `json:"call_id,omitempty"`
+	// Images are what a User shows, or a Result brings, beside its text.
+	Images []Image `json:"images,omitempty"`
 	// Failed marks a Result that reports an error.
 	Failed bool `json:"failed,omitempty"`
 	// Opaque is what the provider wants back with this item; nil without. A
@@ -75,6 +77,8 @@ type Request struct {
 	MaxOutputTokens int
 	// Effort is the reasoning effort ("low", "medium", "high"); empty: unset.
 	Effort string
+	// Blind: the model cannot see images. It is told of each in words instead.
+	Blind bool
 	// CacheKey is the same for all requests of a conversation: a provider then
 	// finds what it has read already. Empty: unset.
 	CacheKey string

@@ -71,6 +71,8 @@ const (
 type Result struct {
 	// Text is for the model.
 	Text string
+	// Images are shown to the model with Text.
+	Images []model.Image
 	// Failed marks Text as the report of an error.
 	Failed bool
 	// Outcome is OK, Failed, Refused, Interrupted or TimedOut.

@@ -95,7 +95,7 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 	for _, i := range items {
 		switch i.Kind {
 		case model.User:
-			emit(event.TurnStarted{Text: i.Text})
+			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
 		case model.Assistant:
 			emit(event.MessageFinished{Text: i.Text})
 		case model.Reasoning:

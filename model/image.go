@@ -1,0 +1,55 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Image is a picture that the person or a tool shows to the model: a PNG, JPEG,
+// GIF or WebP file within the bounds below. internal/picture makes one of a file.
+type Image struct {
+	// Name is what the person or the tool calls it: a path, "pasted image".
+	Name string `json:"name,omitempty"`
+	// MediaType is "image/png", "image/jpeg", "image/gif" or "image/webp".
+	MediaType string `json:"media_type"`
+	Width     int    `json:"width"`
+	Height    int    `json:"height"`
+	// Sum is the SHA-256 of Data, in hex.
+	Sum string `json:"sha256"`
+	// Data is the file; empty where it was lost. It stands in no record and no
+	// event: whoever keeps an image keeps it by its Sum.
+	Data []byte `json:"-"`
+}
+
+// Bounds of images. Providers refuse more or make it smaller themselves, after
+// it was sent with each request.
+const (
+	// MaxImageSide is the longest side, in pixels.
+	MaxImageSide = 2048
+	// MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
+	// providers take.
+	MaxImageBytes = 3_750_000
+	// MaxImages is how many one message holds.
+	MaxImages = 10
+	// MaxShownBytes is what the images of one request hold together; of more the
+	// oldest are not shown any longer.
+	MaxShownBytes = 15_000_000
+)
+
+// String says in a few words which image it is.
+func (i Image) String() string {
+	kind := strings.ToUpper(strings.TrimPrefix(i.MediaType, "image/"))
+	about := fmt.Sprintf("%s, %d×%d", kind, i.Width, i.Height)
+	if i.Name == "" {
+		return about
+	}
+	return i.Name + " (" + about + ")"
+}
+
+// Tokens estimates what the image costs of the context. Providers count a token
+// for some 750 pixels of what they have made smaller, or tiles that come to
+// about as much.
+func (i Image) Tokens() int {
+	const least, most = 85, 1600
+	return min(max(i.Width*i.Height/750, least), most)
+}
