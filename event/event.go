@@ -14,12 +14,14 @@ import (
 type Event interface{ event() }
 
 // SessionStarted is told before the first turn; and once more, with the same
-// ID, where the model's name became known only then.
+// ID, where the model's name became known only then, or another one is asked.
 type SessionStarted struct {
 	ID, Model, Folder string
 	// Policy names the sandbox preset, Approval the approval policy.
 	Policy, Approval string
 	Enforcement      sandbox.Enforcement
+	// Window is how many tokens the model can take; 0: not known.
+	Window int64
 	// Tour: the built-in scripted model answers.
 	Tour bool
 }
@@ -155,6 +157,9 @@ type UsageUpdated struct{ Last, Total model.Usage }
 // Notice is a line for the person: Level is "info", "warning" or "error".
 type Notice struct{ Level, Text string }
 
+// BackgroundChanged: so many commands run beside the conversation now.
+type BackgroundChanged struct{ Running int }
+
 // TurnFinished: the turn is over.
 type TurnFinished struct {
 	// Outcome is "done", "interrupted", "stopped" (the user said stop) or "failed".
@@ -193,6 +198,7 @@ func (Retrying) event()            {}
 func (RequestStarted) event()      {}
 func (UsageUpdated) event()        {}
 func (Notice) event()              {}
+func (BackgroundChanged) event()   {}
 func (TurnFinished) event()        {}
 
 // All returns a zero value of each event: a test feeds them to every renderer.
@@ -201,6 +207,6 @@ func All() []Event {
 		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
 		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
-		RequestStarted{}, UsageUpdated{}, Notice{}, TurnFinished{},
+		RequestStarted{}, UsageUpdated{}, Notice{}, BackgroundChanged{}, TurnFinished{},
 	}
 }

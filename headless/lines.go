@@ -172,7 +172,8 @@ func (l *lines) lines(e event.Event) []line {
 		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
 	case event.TurnFinished:
 		return l.turnFinished(e)
-	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated:
+	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated,
+		event.BackgroundChanged:
 		// Deltas are not repeated: items carry the whole.
 	}
 	return nil

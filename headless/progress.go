@@ -51,7 +51,7 @@ func (p *progress) print(e event.Event) {
 	case event.TurnFinished:
 		p.finished(e)
 	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
-		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated:
+		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated, event.BackgroundChanged:
 		// The answer is printed once, whole; output is shown when a command failed.
 	}
 }

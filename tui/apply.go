@@ -43,6 +43,8 @@ func (m *app) apply(e event.Event) {
 		m.applyRetry(e)
 	case event.UsageUpdated:
 		m.facts.usage = e
+	case event.BackgroundChanged:
+		m.facts.running = e.Running
 	case event.Notice:
 		m.note(e.Level, e.Text)
 	case event.TurnFinished:

@@ -14,6 +14,7 @@ type facts struct {
 	session event.SessionStarted
 	started bool
 	usage   event.UsageUpdated
+	running int // commands beside the conversation
 	home    string
 }
 
@@ -36,12 +37,16 @@ func (f *facts) footer(t *theme, w int) string {
 	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
 		long, short = []span{{fmt.Sprintf("▲ %d not enforced", n), warn}}, []span{{fmt.Sprintf("▲ %d", n), warn}}
 	}
-	left := joined([]span{name}, []span{policy}, []span{asks}, long)
+	var beside []span
+	if f.running > 0 {
+		beside = []span{{fmt.Sprintf("%d running", f.running), accent}}
+	}
+	left := joined([]span{name}, []span{policy}, []span{asks}, long, beside)
 	for _, form := range [][]span{
 		left,
-		joined([]span{name}, []span{policy}, []span{asks}, short),
-		joined([]span{name}, []span{policy}, short),
-		joined([]span{policy}, short),
+		joined([]span{name}, []span{policy}, []span{asks}, short, beside),
+		joined([]span{name}, []span{policy}, short, beside),
+		joined([]span{policy}, short, beside),
 	} {
 		if left = form; spansWidth(left)+gutter+1 <= w {
 			break
@@ -89,6 +94,9 @@ func approvalName(mode string) string {
 	return "approvals " + firstOf(mode, "?")
 }
 
+// crowded is from which share of the window on the footer warns, in percent.
+const crowded = 80
+
 // tokens says how full the conversation is and what the session used, in two
 // lengths.
 func (f *facts) tokens() [][]span {
@@ -96,9 +104,27 @@ func (f *facts) tokens() [][]span {
 	if u == (event.UsageUpdated{}) {
 		return nil
 	}
-	context := span{count(u.Last.Input+u.Last.Output) + " in context", dim}
+	used := u.Last.Input + u.Last.Output
+	long, short := span{count(used) + " in context", dim}, span{count(used), dim}
+	if window := f.session.Window; window > 0 {
+		share := int64(used) * 100 / window
+		s := dim
+		if share >= crowded {
+			s = warn
+		}
+		long, short = span{fmt.Sprintf("%d%% of context", share), s}, span{fmt.Sprintf("%d%%", share), s}
+	}
 	total := span{count(u.Total.Input+u.Total.Output) + " used", dim}
-	return [][]span{{context, {" · ", faint}, total}, {{count(u.Last.Input + u.Last.Output), dim}}}
+	return [][]span{{long, {" · ", faint}, total}, {short}}
+}
+
+// window says how much of what the model can take is in use.
+func (f *facts) window() string {
+	used := f.usage.Last.Input + f.usage.Last.Output
+	if f.session.Window == 0 {
+		return count(used) + " tokens; how much the model takes is not known"
+	}
+	return fmt.Sprintf("%s of %s tokens", count(used), count(int(f.session.Window)))
 }
 
 // page is /status.
@@ -111,6 +137,7 @@ func (f *facts) page(t *theme, w int) []string {
 		{"approvals", firstOf(s.Approval, "?")},
 		{"enforced by", firstOf(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
 		{"session", firstOf(s.ID, "-")},
+		{"context", f.window()},
 		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
 	}
 	out := columns(t, w, pairs)

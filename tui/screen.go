@@ -42,6 +42,16 @@ type Options struct {
 	// returns it; false where there is none. It is called while no turn runs. Nil:
 	// the screen does not offer it.
 	Back func() (string, bool)
+	// Compact makes the conversation shorter, with an eye on focus ("" for none).
+	// It runs as a turn does. Nil: not offered, as with the groups below.
+	Compact func(ctx context.Context, focus string) error
+
+	Models     Models
+	Sessions   Sessions
+	Undo       Undo
+	Background Background
+	Images     Images
+
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Still draws no spinner and starts no timer for one: for tests.

@@ -118,7 +118,7 @@ func (ses *session) join(screen face) {
 	ses.agent = agent.New(cfg)
 	start := event.SessionStarted{
 		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.enforcement, Tour: ses.tour != nil,
+		Enforcement: ses.enforcement, Window: ses.chosen.limits.Context, Tour: ses.tour != nil,
 	}
 	screen.Emit(start)
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
