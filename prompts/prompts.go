@@ -59,8 +59,16 @@ type Facts struct {
 	Evidence sandbox.EvidenceLevel
 	// Tools are the names of the tools on offer.
 	Tools []string
-	// Instructions is the text of AGENTS.md files; bounded by whoever read it.
-	Instructions string
+	// Instructions are the AGENTS.md files, the most general first.
+	Instructions []Instruction
+}
+
+// Instruction is one AGENTS.md, as far as it was read.
+type Instruction struct {
+	// Path is absolute.
+	Path, Text string
+	// Size is what the file has, in bytes: more than Text where that is cut.
+	Size int64
 }
 
 // Mode names, as package approvals spells them.
@@ -100,10 +108,28 @@ func System(f Facts) string {
 			fmt.Fprintf(&b, "- %s: %s\n", fact.name, word(fact.value))
 		}
 	}
-	if text := strings.TrimSpace(f.Instructions); text != "" {
-		b.WriteString(fill(instructions, "instructions", text))
-	}
+	b.WriteString(instructed(f.Instructions))
 	return b.String()
+}
+
+// instructed renders the AGENTS.md files, each under its name. What a file says is
+// the user's word, so it is given as it is; that it is cut is said where it is.
+func instructed(files []Instruction) string {
+	var b strings.Builder
+	for _, f := range files {
+		text, cut := strings.TrimSpace(f.Text), f.Size-int64(len(f.Text))
+		if text == "" && cut <= 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n%s\n", word(f.Path), text)
+		if cut > 0 {
+			fmt.Fprintf(&b, "[The last %d of its %d bytes are not given here. Read them with read_file before you rely on this file.]\n", cut, f.Size)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return instructions + b.String()
 }
 
 // toolHints say how tools go together; each tool describes itself in its spec.

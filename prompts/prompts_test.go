@@ -51,6 +51,12 @@ func facts() Facts {
 	}
 }
 
+var instructionsGiven = []Instruction{
+	{Path: "/home/u/.config/codeagent/AGENTS.md", Text: "Use tabs.\n{{workspace}} stays as it is.\n", Size: 39},
+	{Path: "/home/u/src/app/empty/AGENTS.md", Text: " \n", Size: 2},
+	{Path: "/home/u/src/app/AGENTS.md", Text: "Run the tests.\n", Size: 70_000},
+}
+
 func TestSystemPrompts(t *testing.T) {
 	hosts := workspaceWrite()
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "proxy.golang.org", Port: 443}}}
@@ -73,7 +79,7 @@ func TestSystemPrompts(t *testing.T) {
 		{"own-network", func(f *Facts) {
 			f.Enforcement.Layers = []sandbox.Layer{{Name: "netns", State: sandbox.LayerActive}}
 		}},
-		{"hosts", func(f *Facts) { f.Policy = hosts; f.Instructions = "Use tabs.\n{{workspace}} stays as it is.\n" }},
+		{"hosts", func(f *Facts) { f.Policy = hosts; f.Instructions = instructionsGiven }},
 		{"full", func(f *Facts) { f.Policy, f.Preset = sandbox.FullAccess(), "danger-full-access" }},
 		{"full-untrusted", func(f *Facts) {
 			f.Policy, f.Preset, f.Mode = sandbox.FullAccess(), "danger-full-access", "untrusted"

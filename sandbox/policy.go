@@ -152,6 +152,21 @@ func GitProtected(dir string) []string {
 	return out
 }
 
+// OnlyRead narrows p to what codeagent's own reading needs: it reads what p does,
+// and could write nothing and reach nothing even if it tried.
+func (p Policy) OnlyRead() Policy {
+	q := p.Clone()
+	if len(q.Read) > 0 {
+		q.Read = append(q.Read, q.Write...)
+		if q.Temp != "" {
+			q.Read = append(q.Read, Root{Path: q.Temp, Optional: true})
+		}
+	}
+	q.Write, q.Sockets, q.Temp, q.SharedTemp = nil, nil, "", false
+	q.Network = Network{}
+	return q
+}
+
 // Clone returns a deep copy: changing the copy's lists leaves p as it was.
 func (p Policy) Clone() Policy {
 	c := p

@@ -112,7 +112,7 @@ func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, root string
 	if err := ps.still(root); err != nil {
 		return nil, failed("%v", err), nil
 	}
-	files, err := s.Exec.Files(ctx, readOnly(p), nil)
+	files, err := s.Exec.Files(ctx, p.OnlyRead(), nil)
 	if err != nil {
 		return nil, Result{}, fmt.Errorf("the file worker: %w", err)
 	}

@@ -56,21 +56,6 @@ func (ps paths) still(path string) error {
 	return nil
 }
 
-// readOnly narrows p to what reading tools need: they could then write nothing
-// and reach nothing even if they tried.
-func readOnly(p sandbox.Policy) sandbox.Policy {
-	q := p.Clone()
-	if len(q.Read) > 0 {
-		q.Read = append(q.Read, q.Write...)
-		if q.Temp != "" {
-			q.Read = append(q.Read, sandbox.Root{Path: q.Temp, Optional: true})
-		}
-	}
-	q.Write, q.Sockets, q.Temp, q.SharedTemp = nil, nil, "", false
-	q.Network = sandbox.Network{}
-	return q
-}
-
 // readable fails, in words, when p does not let path be read.
 func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 	j := p.JudgeRead(path)

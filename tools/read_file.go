@@ -83,7 +83,7 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	if err := t.still(path); err != nil {
 		return failed("%v", err), nil
 	}
-	files, err := s.Exec.Files(ctx, readOnly(p), nil)
+	files, err := s.Exec.Files(ctx, p.OnlyRead(), nil)
 	if err != nil {
 		return Result{}, fmt.Errorf("read_file: %w", err)
 	}

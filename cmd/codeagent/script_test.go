@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -103,7 +105,8 @@ var faults = map[string]scripted.Fault{
 }
 
 // scriptModel starts a model server that plays FILE, one JSON step a line, and
-// points OPENAI_BASE_URL at it: model FILE.
+// points OPENAI_BASE_URL at it: model FILE. The instructions of the request N, from
+// 1, are then in FILE.N.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: model FILE")
@@ -120,7 +123,12 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(dec.Decode(&st))
 		replies = append(replies, st.reply())
 	}
-	srv, err := scripted.Start(context.Background(), scripted.Steps(replies...))
+	file, steps := ts.MkAbs(args[0]), scripted.Steps(replies...)
+	var requests atomic.Int64
+	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
+		_ = os.WriteFile(fmt.Sprintf("%s.%d", file, requests.Add(1)), []byte(r.Instructions), 0o644) // its absence fails the script
+		return steps(r)
+	})
 	ts.Check(err)
 	ts.Defer(srv.Close)
 	ts.Setenv("OPENAI_BASE_URL", srv.URL)

@@ -103,6 +103,7 @@ func (ses *session) join(screen face) {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
 	screen = ses.record.keep(screen)
+	guides := ses.newInstructions(screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), Tools: set, Gate: ses.gate,
@@ -111,6 +112,7 @@ func (ses *session) join(screen face) {
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
+			facts.Instructions = guides.current()
 			return prompts.System(facts)
 		},
 	}

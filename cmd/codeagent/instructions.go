@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"codeagent/event"
+	"codeagent/exec"
+	"codeagent/prompts"
+	"codeagent/sandbox"
+)
+
+const (
+	// instructionsName is the file in which the user and a project say how they
+	// want to be worked with.
+	instructionsName = "AGENTS.md"
+	// instructionsMost is what all of them together may say, in bytes: about 8,000
+	// tokens of every request.
+	instructionsMost = 32 << 10
+	// instructionsTime bounds the reading: a file system that hangs must not
+	// take the turn along.
+	instructionsTime = 10 * time.Second
+)
+
+// instructions are the AGENTS.md files of a session: the one beside the user's
+// settings, and those from the root of the repository down to the workspace. They
+// are read with the first request, and again when one of them has changed.
+type instructions struct {
+	// places are where such a file may stand, the most general first; the first is
+	// the user's own.
+	places []string
+	// open starts what reads those of the project: inside the sandbox, because a
+	// project's file may be a link to anything.
+	open func(context.Context) (*exec.Files, error)
+	// allowed returns the file that a place leads to, if the policy lets it be read.
+	allowed func(place string) (string, error)
+	tell    func(event.Event)
+
+	seen  []os.FileInfo // of each place when it was read; nil: there was none
+	texts []prompts.Instruction
+}
+
+func (ses *session) newInstructions(tell func(event.Event)) *instructions {
+	return &instructions{
+		places: append([]string{filepath.Join(ses.paths.Config, instructionsName)}, projectInstructions(ses.workspace)...),
+		open: func(ctx context.Context) (*exec.Files, error) {
+			return ses.runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
+		},
+		allowed: func(place string) (string, error) {
+			file, err := sandbox.Canonical(ses.resolver, "/", place)
+			if err != nil {
+				return "", err
+			}
+			if j := ses.gate.Base().JudgeRead(file); !j.Allowed {
+				return "", fmt.Errorf("the sandbox does not allow to read %s (%s)", file, j.Rule)
+			}
+			return file, nil
+		},
+		tell: tell,
+	}
+}
+
+// projectInstructions lists where a project may say how it wants to be worked with:
+// from the folder with its .git, where there is one, down to the workspace.
+func projectInstructions(workspace string) []string {
+	var places []string
+	for dir := workspace; ; dir = filepath.Dir(dir) {
+		places = append(places, filepath.Join(dir, instructionsName))
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			places = places[:1] // in no repository
+			break
+		}
+	}
+	slices.Reverse(places)
+	return places
+}
+
+// current returns what is to be followed now.
+func (in *instructions) current() []prompts.Instruction {
+	found := make([]os.FileInfo, len(in.places))
+	for i, place := range in.places {
+		if info, err := os.Stat(place); err == nil {
+			found[i] = info
+		}
+	}
+	if slices.EqualFunc(found, in.seen, sameFile) {
+		return in.texts
+	}
+	first := in.seen == nil
+	in.seen, in.texts = found, nil
+	in.read(found)
+	switch {
+	case len(in.texts) > 0:
+		in.say("info", "following "+in.names())
+	case !first:
+		in.say("info", "no "+instructionsName+" is left to follow")
+	}
+	return in.texts
+}
+
+// sameFile reports whether a file is as it was when it was read.
+func sameFile(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// read takes the files up again. The user's own comes first, then the nearest: what
+// there is no room for is cut from the more general ones, and that is told.
+func (in *instructions) read(found []os.FileInfo) {
+	ctx, cancel := context.WithTimeout(context.Background(), instructionsTime)
+	defer cancel()
+	worker := &lateWorker{ctx: ctx, open: in.open}
+	defer worker.close()
+	left := int64(instructionsMost)
+	texts := make([]prompts.Instruction, len(found))
+	for i := range found {
+		// 0, then the last to the second.
+		at := (len(found) - i) % len(found)
+		if found[at] == nil {
+			continue
+		}
+		text, err := in.one(worker, at, found[at], left)
+		if err != nil {
+			in.say("warning", fmt.Sprintf("%s is not followed: %v", in.places[at], err))
+			continue
+		}
+		left -= int64(len(text))
+		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
+		if size := found[at].Size(); size > int64(len(text)) {
+			in.say("warning", fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], instructionsMost))
+		}
+	}
+	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
+}
+
+// one reads the file at the place at, most bytes of it, up to the end of a line
+// where it is cut.
+func (in *instructions) one(worker *lateWorker, at int, info os.FileInfo, most int64) (string, error) {
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	var data []byte
+	err := in.trusted(info)
+	switch {
+	case err != nil || most <= 0:
+	case at == 0:
+		data, err = readStart(in.places[at], most)
+	default:
+		var file string
+		if file, err = in.allowed(in.places[at]); err == nil {
+			data, err = worker.read(file, most)
+		}
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case slices.Contains(data, 0):
+		return "", errors.New("it is not text")
+	}
+	if int64(len(data)) < info.Size() {
+		data = data[:bytes.LastIndexByte(data, '\n')+1]
+	}
+	if !utf8.Valid(data) {
+		return "", errors.New("it is not UTF-8 text")
+	}
+	return string(data), nil
+}
+
+// trusted refuses what a stranger wrote: a folder above the workspace may be
+// everybody's, as /tmp is, and what stands there would speak with the user's voice.
+// Whose the workspace is may speak in it.
+func (in *instructions) trusted(info os.FileInfo) error {
+	owner, known := ownerOf(info)
+	if !known || owner == 0 || owner == os.Getuid() {
+		return nil
+	}
+	if workspace, err := os.Stat(filepath.Dir(in.places[len(in.places)-1])); err == nil {
+		if its, _ := ownerOf(workspace); its == owner {
+			return nil
+		}
+	}
+	return fmt.Errorf("it belongs to another user (%d)", owner)
+}
+
+func ownerOf(info os.FileInfo) (uid int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
+}
+
+// readStart reads the beginning of a file of the user's own.
+func readStart(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// names lists what is followed, in a line.
+func (in *instructions) names() string {
+	var names []string
+	for _, t := range in.texts {
+		names = append(names, t.Path)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (in *instructions) say(level, text string) {
+	in.tell(event.Notice{Level: level, Text: text})
+}
+
+// lateWorker is a file worker that is started when something is to be read.
+type lateWorker struct {
+	ctx   context.Context
+	open  func(context.Context) (*exec.Files, error)
+	files *exec.Files
+}
+
+func (w *lateWorker) read(path string, most int64) ([]byte, error) {
+	if w.files == nil {
+		files, err := w.open(w.ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.files = files
+	}
+	data, _, err := w.files.ReadFile(path, 0, most)
+	return data, err
+}
+
+func (w *lateWorker) close() {
+	if w.files != nil {
+		_ = w.files.Close() // it only read
+	}
+}

@@ -1,0 +1,28 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// What only reads holds no right to write.
+func TestOnlyRead(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/w")
+	p.Read = []sandbox.Root{{Path: "/usr"}}
+	p.Temp, p.SharedTemp = "/t", true
+	p.Network = sandbox.Network{Mode: sandbox.NetworkFull}
+	p.Sockets = []string{"/s"}
+	q := p.OnlyRead()
+	for _, path := range []string{"/w/x", "/t/x", "/tmp/x", "/usr/x"} {
+		if q.JudgeWrite(path).Allowed {
+			t.Errorf("%s may be written", path)
+		}
+	}
+	if !q.JudgeRead("/w/x").Allowed || !q.JudgeRead("/usr/x").Allowed || q.JudgeRead("/etc/x").Allowed {
+		t.Error("what may be read changed")
+	}
+	if q.Network.Mode != sandbox.NetworkDeny || q.Sockets != nil {
+		t.Error("the network stayed")
+	}
+}
