@@ -1,0 +1,39 @@
+package sandbox_test
+
+import (
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+func TestKeeps(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/home/u/.cache/ws", "/srv/more", "/home/u/.cache/go-build", "/home/u/.cache/ws/.cache/own/deep", "/tmp/private/ws")
+	p.Temp, p.SharedTemp = "/tmp/private", true
+	strict := sandbox.Strict("/ws", "/tmp/private")
+	strict.Temp = "/tmp/private"
+	for path, want := range map[string]bool{
+		"/home/u/.cache/ws":                 true,
+		"/home/u/.cache/ws/a":               true,
+		"/home/u/.cache/ws/.cache/own/a":    true,
+		"/home/u/.cache/ws/.cache/own/deep": false,
+		"/home/u/.cache/wst":                false,
+		"/srv/more":                         true,
+		"/srv/more/.cache/x/a":              true,
+		"/srv":                              false,
+		"/home/u/.cache/go-build/0a/x":      false,
+		"/tmp/private/x":                    false,
+		"/tmp/private/ws/x":                 true,
+		"/tmp/x":                            false,
+		"":                                  false,
+	} {
+		if got := p.Keeps(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+		if strict.Keeps(path) {
+			t.Errorf("%s: told, and it lies in no folder but the one for temporary files", path)
+		}
+	}
+	if sandbox.ReadOnly().Keeps("/ws/a") {
+		t.Error("nothing is writable, and something is told")
+	}
+}
