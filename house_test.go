@@ -44,6 +44,9 @@ var rooms = []room{
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
 
+	// Makes images of files. Decoders of the Go project's own (x/image), and no IO.
+	{path: "internal/picture", imports: []string{"model"}},
+
 	// Floor 1: judgement and hands.
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
 	{path: "config", floor: 1, imports: []string{"sandbox"}},
@@ -63,7 +66,7 @@ var rooms = []room{
 	{path: "model/tour", floor: 1, imports: []string{"model", "model/wire", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "exec", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "exec", "internal/picture", "model", "patch", "sandbox", "undo"}},
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.

@@ -1,0 +1,70 @@
+package picture
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/draw"
+
+	"codeagent/model"
+)
+
+// quality is that of a JPEG that is made: screenshots stay readable.
+const quality = 85
+
+// fit returns the file as it is when it is within the bounds, else one made of
+// its pixels. A GIF is always made anew: providers take none that moves.
+func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []byte, size image.Point, err error) {
+	size = pixels.Bounds().Size()
+	within := max(size.X, size.Y) <= model.MaxImageSide && len(data) <= model.MaxImageBytes
+	if within && f.mediaType != "image/gif" {
+		return f.mediaType, data, size, nil
+	}
+	if max(size.X, size.Y) > model.MaxImageSide {
+		pixels = smaller(pixels)
+		size = pixels.Bounds().Size()
+	}
+	if f.mediaType != "image/jpeg" { // lines and letters stay sharp
+		var b bytes.Buffer
+		if err := png.Encode(&b, pixels); err != nil {
+			return "", nil, size, err
+		}
+		if b.Len() <= model.MaxImageBytes {
+			return "image/png", b.Bytes(), size, nil
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, opaque(pixels), &jpeg.Options{Quality: quality}); err != nil {
+		return "", nil, size, err
+	}
+	if b.Len() > model.MaxImageBytes {
+		return "", nil, size, errors.New("it stays too large, however small it is made")
+	}
+	return "image/jpeg", b.Bytes(), size, nil
+}
+
+// smaller scales pixels so that the longest side is the largest that is sent.
+func smaller(pixels image.Image) image.Image {
+	from := pixels.Bounds()
+	w, h := from.Dx(), from.Dy()
+	longest := max(w, h)
+	to := image.Rect(0, 0, max(1, w*model.MaxImageSide/longest), max(1, h*model.MaxImageSide/longest))
+	out := image.NewNRGBA(to)
+	draw.BiLinear.Scale(out, to, pixels, from, draw.Src, nil)
+	return out
+}
+
+// opaque is pixels on white: JPEG knows no transparency.
+func opaque(pixels image.Image) image.Image {
+	if o, ok := pixels.(interface{ Opaque() bool }); ok && o.Opaque() {
+		return pixels
+	}
+	out := image.NewRGBA(pixels.Bounds())
+	draw.Draw(out, out.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(out, out.Bounds(), pixels, pixels.Bounds().Min, draw.Over)
+	return out
+}

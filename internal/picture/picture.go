@@ -1,0 +1,194 @@
+// Package picture makes a model.Image of a file: one that a provider takes, that
+// is whole, and that is no larger than it helps. Files come from anywhere, the
+// model's own commands included, so every number of theirs is looked at before
+// memory or time is spent on it.
+package picture
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/image/webp"
+
+	"codeagent/model"
+)
+
+const (
+	// MaxFile is the largest file that is looked at, in bytes.
+	MaxFile = 20 << 20
+	// maxPixels bounds what is decoded: a picture of a camera or of a large
+	// screen, at worst 15 bytes a pixel (a progressive JPEG). A header that
+	// promises more is refused before a pixel is read.
+	maxPixels = 25_000_000
+	// maxTime bounds the decoding: a file can be made so that each of its bytes
+	// costs a walk over the whole picture.
+	maxTime = 20 * time.Second
+)
+
+// Formats names what can be read, for words about what cannot.
+const Formats = "PNG, JPEG, GIF or WebP"
+
+// format is one kind of file.
+type format struct {
+	mediaType string
+	begins    func(head []byte) bool
+	config    func(io.Reader) (image.Config, error)
+	decode    func(io.Reader) (image.Image, error)
+}
+
+// formats are tried by what the file begins with; its name does not matter.
+var formats = []format{
+	{"image/png", prefix("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
+	{"image/jpeg", prefix("\xff\xd8\xff"), jpeg.DecodeConfig, jpeg.Decode},
+	{"image/gif", prefix("GIF8"), gif.DecodeConfig, gif.Decode},
+	{"image/webp", func(head []byte) bool {
+		return len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
+	}, webp.DecodeConfig, webp.Decode},
+}
+
+func prefix(p string) func([]byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(p)) }
+}
+
+// Type is the media type of a file that begins with head, "" for what Read
+// does not take.
+func Type(head []byte) string {
+	if f := formatOf(head); f != nil {
+		return f.mediaType
+	}
+	return ""
+}
+
+func formatOf(head []byte) *format {
+	for i := range formats {
+		if formats[i].begins(head) {
+			return &formats[i]
+		}
+	}
+	return nil
+}
+
+// one lets one picture be decoded at a time: the bound on memory holds for all.
+var one sync.Mutex
+
+// Read makes an image of a whole file. One that is larger than the bounds of
+// package model is made smaller; of a GIF the first picture is taken. The error
+// says what is wrong with the file, and what to do where that can be said; it
+// does not name the file.
+func Read(name string, data []byte) (img model.Image, err error) {
+	if len(data) == 0 {
+		return model.Image{}, errors.New("the file is empty")
+	}
+	if len(data) > MaxFile {
+		return model.Image{}, TooLarge(int64(len(data)))
+	}
+	f := formatOf(data)
+	if f == nil {
+		return model.Image{}, fmt.Errorf("it is %s; an image must be a %s file", guess(data), Formats)
+	}
+	one.Lock()
+	defer one.Unlock()
+	defer func() {
+		// A decoder's bug must not end a session.
+		if p := recover(); p != nil {
+			img, err = model.Image{}, damaged(f, errors.New("its decoder gave up"))
+		}
+	}()
+	pixels, err := f.pixels(data)
+	if err != nil {
+		return model.Image{}, err
+	}
+	mediaType, file, size, err := fit(f, data, pixels)
+	if err != nil {
+		return model.Image{}, err
+	}
+	sum := sha256.Sum256(file)
+	return model.Image{Name: name, MediaType: mediaType, Width: size.X, Height: size.Y, Sum: hex.EncodeToString(sum[:]), Data: file}, nil
+}
+
+// TooLarge is the error for a file of size bytes, which need not be read first.
+func TooLarge(size int64) error {
+	return fmt.Errorf("it has %d MB; at most %d MB are taken: make it smaller first", (size+999_999)/1_000_000, MaxFile/1_000_000)
+}
+
+// pixels decodes a file, as a whole: one that is cut short would be refused by the
+// provider, with each request from then on.
+func (f *format) pixels(data []byte) (image.Image, error) {
+	c, err := f.config(bytes.NewReader(data))
+	if err != nil {
+		return nil, damaged(f, err)
+	}
+	if c.Width <= 0 || c.Height <= 0 {
+		return nil, damaged(f, errors.New("it has no size"))
+	}
+	if int64(c.Width)*int64(c.Height) > maxPixels {
+		return nil, fmt.Errorf("it has %d×%d pixels; at most %d million are taken: make it smaller first", c.Width, c.Height, maxPixels/1_000_000)
+	}
+	m, err := f.decode(&hurried{r: bytes.NewReader(data), end: time.Now().Add(maxTime)})
+	if errors.Is(err, errSlow) {
+		return nil, errSlow
+	}
+	if err != nil {
+		return nil, damaged(f, err)
+	}
+	// What was promised is what was counted.
+	if s := m.Bounds().Size(); s.X <= 0 || s.Y <= 0 || int64(s.X)*int64(s.Y) > maxPixels {
+		return nil, damaged(f, errors.New("it is not of the size that it says"))
+	}
+	return m, nil
+}
+
+func damaged(f *format, err error) error {
+	kind := strings.ToUpper(strings.TrimPrefix(f.mediaType, "image/"))
+	return fmt.Errorf("it is a damaged or unusual %s file: %w", kind, err)
+}
+
+// errSlow ends the decoding of a file that takes too long.
+var errSlow = fmt.Errorf("it takes more than %v to decode, and is refused", maxTime)
+
+// hurried fails after a time.
+type hurried struct {
+	r   io.Reader
+	end time.Time
+}
+
+func (h *hurried) Read(p []byte) (int, error) {
+	if time.Now().After(h.end) {
+		return 0, errSlow
+	}
+	// Small pieces: the clock is looked at often.
+	return h.r.Read(p[:min(len(p), 4096)])
+}
+
+// guess says what a file seems to be that is no image, for the words about it.
+func guess(data []byte) string {
+	head := data[:min(len(data), 512)]
+	for _, g := range []struct{ what, begin string }{
+		{"a BMP file", "BM"}, {"a TIFF file", "II*\x00"}, {"a TIFF file", "MM\x00*"}, {"a PDF file", "%PDF"},
+		{"an icon file", "\x00\x00\x01\x00"}, {"a Photoshop file", "8BPS"},
+	} {
+		if bytes.HasPrefix(head, []byte(g.begin)) {
+			return g.what
+		}
+	}
+	switch {
+	case len(head) > 12 && string(head[4:8]) == "ftyp":
+		return "a HEIC, AVIF or video file"
+	case bytes.Contains(bytes.ToLower(head), []byte("<svg")):
+		return "an SVG drawing, which is text: read it as a file"
+	case bytes.IndexByte(head, 0) < 0:
+		return "text"
+	}
+	return "no image that is known"
+}
