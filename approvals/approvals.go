@@ -35,13 +35,16 @@ const (
 	KindEdit    = "edit"
 	KindRead    = "read"
 	KindPlan    = "plan"
+	// KindFetch is a request of codeagent's own to the one host that the wish
+	// names, see fetch.go.
+	KindFetch = "fetch"
 )
 
 // Action is what a tool call would do, in plain words and exact fields. A
 // Permit is bound to every one of them.
 type Action struct {
 	CallID, Tool string
-	// Kind is KindCommand, KindEdit, KindRead or KindPlan.
+	// Kind is KindCommand, KindEdit, KindRead, KindPlan or KindFetch.
 	Kind string
 	// Title is one line: what the call does ("$ npm test").
 	Title string

@@ -5,17 +5,20 @@ package approvals
 // longer new.
 //
 //	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
-//	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots),
-//	outside (require_escalated), bad (nobody can grant it).  command: known (on the short read-only list), other.
+//	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
+//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it).
+//	command: known (on the short read-only list), other.
 //	nobody: what becomes of it when no person is there to answer.
 //	mode                  sandbox  kind       wish         command  decision  nobody
 //	*                       *        plan|read  *            *        run       run
+//	*                       *        fetch      bad          *        refuse    refuse
 //	*                       on       *          bad          *        refuse    refuse
 //	never                   on       *          new|outside  *        refuse    refuse
 //	never                   *        *          *            *        run       run
 //	untrusted               *        edit       *            *        ask       refuse
 //	untrusted               on       command    none         known    run       run
-//	untrusted               *        command    *            *        ask       refuse
+//	untrusted               *        fetch      none         *        run       run
+//	untrusted               *        command|fetch  *        *        ask       refuse
 //	on-request|on-failure   on       *          new|outside  *        ask       refuse
 //	on-request|on-failure   *        *          *            *        run       run
 //
@@ -123,7 +126,7 @@ func rule(m Mode, unconfined bool, kind string, wants, known, remembered bool) r
 		return run
 	case wants:
 		return askFirst
-	case remembered:
+	case remembered, kind == KindFetch:
 		return run
 	case kind == KindCommand && known && !unconfined:
 		// The list may spare a question because the sandbox is the boundary;
@@ -136,7 +139,7 @@ func rule(m Mode, unconfined bool, kind string, wants, known, remembered bool) r
 // Decide says whether a may run: exactly one of a permit, a question to ask, or
 // a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
-	base := g.Base()
+	base := g.baseOf(a)
 	w, paths, refusal := g.wanted(base, a)
 	if refusal != nil {
 		return Permit{}, nil, refusal
@@ -191,6 +194,9 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 			paths = append(paths, p)
 		}
 		return w, paths, nil
+	case KindFetch:
+		w, r := g.wantFetch(base, a.Wish)
+		return w, nil, r
 	}
 	return want{}, nil, refuse("an action of the unknown kind %q cannot be judged", a.Kind)
 }

@@ -144,6 +144,12 @@ func cell(kind, wish, cmd string) (Action, bool) {
 		a.Paths = []string{p}
 		return a, ok
 	}
+	if kind == KindFetch {
+		hosts := map[string]string{"none": "docs.example:443", "new": "other.example:443", "bad": "other example"}
+		h, ok := hosts[wish]
+		a.Wish.Hosts = []string{h}
+		return a, ok
+	}
 	switch wish {
 	case "new":
 		a.Wish.Write = []string{"~/.npm"}
@@ -172,7 +178,7 @@ func TestDecisionTable(t *testing.T) {
 	used := make([]bool, len(table))
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "off"} {
-			for _, kind := range []string{KindCommand, KindEdit, KindRead, KindPlan} {
+			for _, kind := range []string{KindCommand, KindEdit, KindRead, KindPlan, KindFetch} {
 				for _, wish := range []string{"none", "new", "outside", "bad"} {
 					for _, cmd := range []string{"known", "other"} {
 						a, ok := cell(kind, wish, cmd)
@@ -190,6 +196,7 @@ func TestDecisionTable(t *testing.T) {
 						if box == "off" {
 							base = sandbox.FullAccess()
 						}
+						base.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}}
 						g := newGate(mode, base)
 						p, r, err := g.Decide(a)
 						got := decided(p, r, err)

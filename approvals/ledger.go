@@ -19,7 +19,8 @@ type Ledger struct {
 // Entry is one remembered answer, bound to exactly what was shown. Either Grant
 // is set: what it names is open to every command of the session. Or Command
 // and Folder are: exactly this command in this folder runs unasked. Or Paths:
-// exactly these files are edited unasked.
+// exactly these files are edited unasked. Or Fetch: pages of exactly these hosts
+// are fetched unasked, and no command reaches them.
 type Entry struct {
 	// Request is the ID of the question that was answered, Title its line.
 	Request, Title string
@@ -30,6 +31,7 @@ type Entry struct {
 	// Outside: the command runs outside the sandbox when the model asks for it.
 	Outside bool
 	Paths   []string
+	Fetch   []sandbox.HostPort
 
 	deed deed
 }

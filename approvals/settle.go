@@ -61,6 +61,8 @@ func options(a Action, grant sandbox.Grant, w want) []Option {
 		once.Disabled, session.Disabled = w.blocked, w.blocked
 	case grant.Empty() && a.Kind == KindEdit:
 		session.Label = "this session, these files"
+	case a.Kind == KindFetch:
+		session.Label = "this session, pages of this host"
 	case grant.Empty():
 		session.Label = "this session, exactly this command in this folder"
 	}
@@ -86,7 +88,7 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	if err != nil {
 		return Permit{}, err
 	}
-	return mint(asked.Action, g.Base().With(grant)), nil
+	return mint(asked.Action, g.baseOf(asked.Action).With(grant)), nil
 }
 
 // answer checks ans against what was asked and remembers what holds for the session.
@@ -157,7 +159,8 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	if grant.Unsandboxed {
 		return sandbox.Grant{}, refuse("outside the sandbox is a decision of its own")
 	}
-	if blocked := g.blocked(base, grant); blocked != "" {
+	// What a backend cannot open to a command does not keep codeagent itself.
+	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != KindFetch {
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
 	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
@@ -173,6 +176,8 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
 	switch {
+	case d == Session && a.Kind == KindFetch:
+		e.Fetch = slices.Clone(grant.Hosts)
 	case d == OutsideSession:
 		e.Command, e.Folder, e.Outside, e.deed = a.Command, a.Folder, true, deedOf(a)
 	case d == Session && a.Kind == KindEdit:
@@ -197,7 +202,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 // hint is what would allow gr where nobody can be asked.
 func (g *Gate) hint(gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
-	if len(gr.Hosts) > 0 || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write) == 0 {
+	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask
 	}
 	var flags []string
@@ -207,6 +212,9 @@ func (g *Gate) hint(gr sandbox.Grant) string {
 			return ask
 		}
 		flags = append(flags, name+" "+ShellWord(p))
+	}
+	for _, h := range gr.Hosts {
+		flags = append(flags, "--allow-host "+ShellWord(h.String()))
 	}
 	return "codeagent exec " + strings.Join(flags, " ") + " …"
 }

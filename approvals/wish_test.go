@@ -129,7 +129,7 @@ func TestProtectedGrantOpensThatPathAlone(t *testing.T) {
 }
 
 func TestHintsArePrintable(t *testing.T) {
-	g := newGate(Never, confined())
+	g := newGate(Never, confined(), func(o *Options) { o.GrantsHosts = true })
 	g.disk["/srv/it's here/x"] = "f"
 	for _, c := range []struct {
 		wish Wish
@@ -139,6 +139,7 @@ func TestHintsArePrintable(t *testing.T) {
 		{Wish{Write: []string{"/srv/it's here/x", "~/absent"}}, `codeagent exec --add-file '/srv/it'\''s here/x' --add-file /home/u/absent …`},
 		{Wish{Write: []string{"~/nowhere/at/all"}}, "run codeagent in a terminal with --ask-for-approval on-request to be asked"},
 		{Wish{Unsandboxed: true}, "run codeagent in a terminal with --ask-for-approval on-request to be asked"},
+		{Wish{Hosts: []string{"a.example:443", "[::1]:80"}, Write: []string{"~/.npm"}}, `codeagent exec --add-dir /home/u/.npm --allow-host a.example:443 --allow-host '[::1]:80' …`},
 	} {
 		_, _, err := g.Decide(command("x", c.wish))
 		refusal, ok := AsRefusal(err)

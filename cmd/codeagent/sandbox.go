@@ -181,7 +181,7 @@ func (b *box) sources(f flags, x sandboxFlags) (config.Sources, error) {
 	addAll("--add-dir", "sandbox.add_dirs", absolute(f.addDirs))
 	addAll("--add-file", "sandbox.add_files", absolute(f.addFiles))
 	addAll("--deny-read", "sandbox.deny_read", x.denyRead)
-	addAll("--allow-host", "sandbox.allow_hosts", x.hosts)
+	addAll("--allow-host", "sandbox.allow_hosts", f.hosts)
 	addAll("--allow-socket", "sandbox.allow_sockets", x.sockets)
 	if empty != nil {
 		return src, &usageError{err: empty}

@@ -15,7 +15,6 @@ import (
 
 type sandboxFlags struct {
 	report    string
-	hosts     []string
 	sockets   []string
 	denyRead  []string
 	timeLimit time.Duration
@@ -48,7 +47,6 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false)
 	fl.StringVar(&x.report, "report", "", "write what happened to this file, as JSON")
-	fl.StringArrayVar(&x.hosts, "allow-host", nil, "a host the command may reach, as name:port")
 	fl.StringArrayVar(&x.sockets, "allow-socket", nil, "a socket with a path that the command may connect to")
 	fl.StringArrayVar(&x.denyRead, "deny-read", nil, "a path or glob the command may not read")
 	fl.BoolVar(&x.learn, "learn", false, "let the command do what it wants, and print the settings that it needs; asks first")

@@ -1,0 +1,72 @@
+package approvals
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// A fetch is one request of codeagent's own for a page, to one host. What is
+// open to commands is open to it; what is opened for it is open to no command:
+// a program that reaches a host can send it anything, a fetch sends the words of
+// its URL. So it can be granted also where the backend opens no single hosts.
+
+// baseOf is Base for a: a fetch has besides what was granted to fetches.
+func (g *Gate) baseOf(a Action) sandbox.Policy {
+	base := g.Base()
+	if a.Kind != KindFetch {
+		return base
+	}
+	for _, e := range g.ledger.List() {
+		base = base.With(sandbox.Grant{Hosts: e.Fetch})
+	}
+	return base
+}
+
+// wantFetch is what a fetch asks for beyond base.
+func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
+	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
+		return want{}, refuse("a fetch asks for the one host of its address and for nothing else")
+	}
+	narrow := base
+	if g.opts.Mode == Untrusted {
+		// A network that is open as a whole names no host: nobody was asked yet.
+		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: g.named(base)}}
+	}
+	var out want
+	if r := out.addHosts(narrow, w.Hosts); r != nil {
+		return want{}, r
+	}
+	for _, h := range out.grant.Hosts {
+		if words := ownPlace(h.Host); words != "" {
+			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: what is served there goes to the model", h.Host, words))
+		}
+	}
+	return out, nil
+}
+
+// named are the hosts that the settings or an answer name, also where a policy
+// that opens everything does not list them.
+func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
+	out := slices.Clone(base.Network.Hosts)
+	for _, e := range g.ledger.List() {
+		out = append(append(out, e.Grant.Hosts...), e.Fetch...)
+	}
+	return out
+}
+
+// ownPlace says what an address is that is not reached over the internet.
+func ownPlace(host string) string {
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case host == "localhost", err == nil && addr.IsLoopback():
+		return "this machine"
+	case err == nil && addr.IsLinkLocalUnicast():
+		return "a link-local address, where clouds hand out credentials"
+	case err == nil && addr.IsPrivate():
+		return "an address of a private network"
+	}
+	return ""
+}
