@@ -122,7 +122,7 @@ var settings = []setting{
 	},
 	{
 		key: "sandbox.allow_hosts", kind: texts,
-		doc:   "Hosts that commands may reach, each as `name:port`; nothing else of the network opens. `codeagent sandbox --allow-host` adds to the list.",
+		doc:   "Hosts that commands may reach, each as `name:port`; nothing else of the network opens. `--allow-host` adds to the list.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHosts = v.texts },
 	},
 	{
