@@ -25,6 +25,10 @@ type Output struct {
 	// Errors is the last 10 KiB of stderr alone, which a flood on stdout does not
 	// wash away.
 	Errors []byte
+	// Marks are lines of what was skipped that look like errors, the first and the
+	// last ones; MoreMarks counts those between them.
+	Marks     []Mark
+	MoreMarks int
 }
 
 // Text is the output as one text. What was skipped is told in a line of its
@@ -48,6 +52,7 @@ func (o Output) Text() string {
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "[… %d bytes cut, %s …]\n", cut, where)
+	b.WriteString(o.marked())
 	b.Write(tail)
 	return b.String()
 }
@@ -75,17 +80,37 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 type ring struct {
 	data []byte
 	next int // where it goes on once it is full
+	// out, if set, is told what is no longer kept, in order.
+	out func([]byte)
 }
 
 func (r *ring) add(data []byte) {
-	if len(data) > keepBytes {
-		data = data[len(data)-keepBytes:]
-	}
 	n := min(keepBytes-len(r.data), len(data))
 	r.data = append(r.data, data[:n]...)
-	for data = data[n:]; len(data) > 0; data = data[n:] {
-		n = copy(r.data[r.next:], data)
+	if data = data[n:]; len(data) == 0 {
+		return
+	}
+	// All there is goes when more comes than is kept.
+	through := max(0, len(data)-keepBytes)
+	for left := min(len(data), keepBytes); left > 0; left -= n {
+		n = min(left, keepBytes-r.next)
+		r.leave(r.data[r.next : r.next+n])
+		if through == 0 {
+			copy(r.data[r.next:], data[:n])
+			data = data[n:]
+		}
 		r.next = (r.next + n) % keepBytes
+	}
+	if through > 0 {
+		r.leave(data[:through])
+		copy(r.data, data[through:])
+		r.next = 0
+	}
+}
+
+func (r *ring) leave(data []byte) {
+	if r.out != nil {
+		r.out(data)
 	}
 }
 
@@ -102,6 +127,7 @@ func (r *ring) bytes() []byte {
 type keeper struct {
 	head         []byte
 	tail, errors ring
+	marks        marks
 	total        int64
 	spill        *spill
 }
@@ -123,12 +149,16 @@ func (k *keeper) add(stream int, data []byte) {
 		k.head = append(k.head, data[:n]...)
 		data = data[n:]
 	}
+	if k.tail.out == nil {
+		k.tail.out = k.marks.add
+	}
 	k.tail.add(data)
 }
 
 func (k *keeper) output() Output {
 	o := Output{Head: k.head, Tail: k.tail.bytes(), Total: k.total, Errors: k.errors.bytes()}
 	o.Skipped = k.total - int64(len(o.Head)) - int64(len(o.Tail))
+	o.Marks, o.MoreMarks = k.marks.all()
 	if k.spill != nil {
 		o.Spill, o.Spilled = k.spill.close()
 	}
