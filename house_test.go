@@ -43,6 +43,9 @@ var rooms = []room{
 	{path: "internal/fileworker"},
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
+	// JSON that is still being written: a wire asks where a call ends, the agent
+	// which of its fields are there.
+	{path: "internal/partial", pure: true},
 
 	// Makes images of files. Decoders of the Go project's own (x/image), and no IO.
 	{path: "internal/picture", imports: []string{"model"}},
@@ -59,7 +62,7 @@ var rooms = []room{
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"model"}},
-	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire"}},
+	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
 	{path: "internal/scripted", floor: 1},
@@ -70,7 +73,7 @@ var rooms = []room{
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "event", "model", "prompts", "sandbox", "tools"}},
+	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "model", "prompts", "sandbox", "tools"}},
 	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
 

@@ -1,9 +1,9 @@
 package chat
 
 import (
-	"encoding/json"
 	"strings"
 
+	"codeagent/internal/partial"
 	"codeagent/model"
 	"codeagent/model/wire"
 )
@@ -16,12 +16,16 @@ import (
 //   - without an index an id leads to its call; a new id, or a name after a
 //     call that has arguments, begins one; else the fragment continues the last;
 //   - a call without an id gets one, and one whose id was used in the
-//     conversation before gets another.
+//     conversation before gets another;
+//   - arguments end with their object: what servers repeat behind it, and what
+//     models babble there, belongs to no call. Only so may a call run before its
+//     answer is over: what it ran with is what stands in the conversation.
 type assembler struct {
 	yield  func(model.Delta) bool
 	source string
 	used   wire.CallIDs
 	calls  []*call
+	done   int // how many of them are, from the first
 	size   int // bytes of all arguments
 }
 
@@ -30,7 +34,7 @@ type call struct {
 	theirs    string // the provider's id; may be empty
 	id        string // ours, unique; set when started
 	name      string
-	arguments strings.Builder
+	arguments partial.Object
 	started   bool
 	kept      kept
 }
@@ -65,15 +69,13 @@ func (a *assembler) add(f *fragment) error {
 		c.name += n
 	}
 	args := string(f.Function.Arguments)
-	if args == "" {
-		return nil
-	}
 	if a.size += len(args); a.size > wire.MaxArguments {
 		return wire.TooLargeCalls()
 	}
-	fresh := !c.started
-	c.arguments.WriteString(args)
-	if fresh {
+	if args = args[:c.arguments.Write(args)]; args == "" {
+		return nil
+	}
+	if !c.started {
 		if c.name == "" {
 			return nil // kept until the name is known
 		}
@@ -96,7 +98,7 @@ func (a *assembler) find(f *fragment) *call {
 			if f.Function.Name == "" {
 				return c
 			}
-			if f.ID != "" && c.theirs != "" && f.ID != c.theirs || f.ID == "" && opens(f) && c.complete() {
+			if f.ID != "" && c.theirs != "" && f.ID != c.theirs || f.ID == "" && opens(f) && c.arguments.Closed() {
 				return nil
 			}
 			return c
@@ -117,16 +119,10 @@ func (a *assembler) find(f *fragment) *call {
 		return nil
 	}
 	last := a.calls[len(a.calls)-1]
-	if f.Function.Name != "" && (f.Function.Name != last.name && last.arguments.Len() > 0 || opens(f) && last.complete()) {
+	if f.Function.Name != "" && (f.Function.Name != last.name && last.arguments.Len() > 0 || opens(f) && last.arguments.Closed()) {
 		return nil
 	}
 	return last
-}
-
-// complete reports whether the arguments are a whole JSON object.
-func (c *call) complete() bool {
-	s := c.arguments.String()
-	return strings.HasSuffix(strings.TrimSpace(s), "}") && json.Valid([]byte(s))
 }
 
 func opens(f *fragment) bool {
@@ -140,25 +136,45 @@ func (a *assembler) start(c *call) error {
 	if !a.yield(model.CallStarted{ID: c.id, Name: c.name}) {
 		return wire.ErrStopped
 	}
-	if c.arguments.Len() > 0 && !a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.String()}) {
+	if c.arguments.Len() > 0 && !a.yield(model.CallDelta{ID: c.id, Arguments: c.arguments.Text()}) {
 		return wire.ErrStopped
 	}
 	return nil
 }
 
-// finish yields the complete calls; false when the consumer has enough.
+// settle yields the calls that nothing can change any more, in their order: a
+// call whose arguments go on keeps those after it waiting. What is wanted back
+// with a call comes with its fragments, see kept.
+func (a *assembler) settle() error {
+	for a.done < len(a.calls) {
+		c := a.calls[a.done]
+		if !c.started || !c.arguments.Closed() {
+			return nil
+		}
+		if !a.end(c) {
+			return wire.ErrStopped
+		}
+	}
+	return nil
+}
+
+// finish yields the calls that are not done; false when the consumer has enough.
 func (a *assembler) finish() bool {
-	for _, c := range a.calls {
-		if !c.started && a.start(c) != nil {
-			return false
-		}
-		args := strings.TrimSpace(c.arguments.String())
-		if args == "" {
-			args = "{}"
-		}
-		if !a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}, Opaque: c.kept.opaque(a.source)}) {
+	for a.done < len(a.calls) {
+		c := a.calls[a.done]
+		if !c.started && a.start(c) != nil || !a.end(c) {
 			return false
 		}
 	}
 	return true
+}
+
+// end yields the next call that is done, c.
+func (a *assembler) end(c *call) bool {
+	args := strings.TrimSpace(c.arguments.Text())
+	if args == "" {
+		args = "{}"
+	}
+	a.done++
+	return a.yield(model.CallDone{Call: model.ToolCall{ID: c.id, Name: c.name, Arguments: args}, Opaque: c.kept.opaque(a.source)})
 }

@@ -74,6 +74,12 @@ func chatCalls() []testcase {
 		chunks("the same id twice", made(one, unnamed(two, "call_2")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
 		chunks("id and name with each fragment", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":":1}"}}`),
 		chunks("a name in pieces", made(one), `{"index":0,"id":"a","function":{"name":"sh"}}`, `{"index":0,"function":{"name":"ell","arguments":"{\"x\":1}"}}`),
+		chunks("arguments repeated behind their end", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
+			`{"index":0,"id":"a","function":{"arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`),
+		chunks("babble behind the arguments", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1"}}`, `{"index":0,"function":{"arguments":"}\n</tool"}}`, `{"index":0,"function":{"arguments":"_call>"}}`),
+		chunks("{} before another call", made(model.ToolCall{ID: "a", Name: "shell", Arguments: "{}"}, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{}"}}`, `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("the shorter call first", made(model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command":"ls"}`}, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"command\":"}}`,
+			`{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"function":{"arguments":"\"ls\"}"}}`),
 		chunks("arguments before the name", made(one), `{"index":0,"id":"a","function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"name":"shell","arguments":":1}"}}`),
 		chunks("the second index first", made(two, one), `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		{

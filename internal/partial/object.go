@@ -1,0 +1,126 @@
+// Package partial reads a JSON object while it is still being written: which of
+// its fields are closed, and where it ends.
+package partial
+
+import "encoding/json"
+
+// Object is an object that comes in pieces, cut anywhere: within a character or
+// an escape too. It follows strings and brackets alone, and what they close is
+// then checked as JSON. The zero Object is ready.
+type Object struct {
+	text    []byte
+	state   state
+	depth   int  // of open brackets; 1 is between the fields
+	quoted  bool // within a string
+	escaped bool // behind a backslash in it
+	value   bool // at depth 1: behind a colon, before the value's end
+	fields  int  // that are closed
+	end     int  // text[:end] ends with the last of them
+}
+
+type state int
+
+const (
+	open   state = iota
+	closed       // a whole object
+	broken       // whatever follows, this is no object
+)
+
+// Write takes the next piece and returns how many bytes of it belong to the
+// object: all but those that follow its end.
+func (o *Object) Write(piece string) int {
+	have := len(o.text)
+	if o.state == closed {
+		return 0
+	}
+	o.text = append(o.text, piece...)
+	for i := have; i < len(o.text) && o.state != broken; i++ {
+		o.next(o.text[i], i+1)
+		if o.state == closed {
+			o.text = o.text[:i+1]
+			return len(o.text) - have
+		}
+	}
+	return len(piece)
+}
+
+// next takes one byte; to is where it ends.
+func (o *Object) next(b byte, to int) {
+	switch {
+	case o.quoted:
+		o.inString(b, to)
+	case b == ' ' || b == '\t' || b == '\r' || b == '\n':
+	case o.depth == 0 && b != '{':
+		o.state = broken
+	case b == '"':
+		o.quoted = true
+	case b == '{' || b == '[':
+		o.depth++
+	case b == '}' || b == ']':
+		o.unnest(to)
+	case o.depth != 1:
+	case b == ':':
+		o.value = true
+	case b == ',' && o.value: // a number or a word is over only now
+		o.close(to - 1)
+	}
+}
+
+func (o *Object) inString(b byte, to int) {
+	switch {
+	case o.escaped:
+		o.escaped = false
+	case b == '\\':
+		o.escaped = true
+	case b == '"':
+		o.quoted = false
+		if o.depth == 1 && o.value {
+			o.close(to)
+		}
+	}
+}
+
+// unnest takes a closing bracket. One of the wrong kind is found by the check.
+func (o *Object) unnest(to int) {
+	if o.depth == 1 && o.value {
+		o.close(to - 1)
+	}
+	switch o.depth--; {
+	case o.depth == 1 && o.value:
+		o.close(to)
+	case o.depth > 0:
+	case !json.Valid(o.text[:to]):
+		o.state = broken
+	default:
+		o.state = closed
+	}
+}
+
+// close ends the value of a field.
+func (o *Object) close(end int) {
+	o.value = false
+	o.fields++
+	o.end = end
+}
+
+// Text is all that was written, without what followed the object.
+func (o *Object) Text() string { return string(o.text) }
+
+// Len is the length of Text.
+func (o *Object) Len() int { return len(o.text) }
+
+// Closed reports that the object is whole: nothing belongs to it any more.
+func (o *Object) Closed() bool { return o.state == closed }
+
+// Fields is how many fields are closed, and Soon the object that they make: the
+// whole one if no other follows. A field that is named twice counts twice. What
+// Soon returns is JSON only where the text is.
+func (o *Object) Fields() int { return o.fields }
+
+// Soon: see Fields.
+func (o *Object) Soon() string {
+	if o.fields == 0 {
+		return "{}"
+	}
+	return string(o.text[:o.end]) + "}"
+}
