@@ -59,6 +59,8 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 			if !a.retry(ctx, d) {
 				return nil
 			}
+		case model.Unseen:
+			a.turn.agent.emit(event.Notice{Level: "warning", Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
 		case model.Finished:
 			a.reason = d.Reason
 			a.turn.count(d.Usage)

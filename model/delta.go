@@ -3,7 +3,7 @@ package model
 import "time"
 
 // Delta is one piece of a streamed answer: TextDelta, ReasoningDelta, Sealed,
-// CallStarted, CallDelta, CallDone, Retrying or Finished.
+// CallStarted, CallDelta, CallDone, Retrying, Unseen or Finished.
 type Delta interface{ delta() }
 
 // TextDelta is more of the answer's text.
@@ -43,6 +43,15 @@ type Retrying struct {
 	Most    int // attempts allowed in all
 }
 
+// Unseen says that the provider refused the images of the request, which is sent
+// again at once with words in their place; Err is what it said.
+type Unseen struct {
+	Err error
+	// Blind: the model sees no images at all, as far as can be told; else it was
+	// something about these.
+	Blind bool
+}
+
 // Finished is the last delta of an answer that came to its end.
 type Finished struct {
 	Reason StopReason
@@ -70,4 +79,5 @@ func (CallStarted) delta()    {}
 func (CallDelta) delta()      {}
 func (CallDone) delta()       {}
 func (Retrying) delta()       {}
+func (Unseen) delta()         {}
 func (Finished) delta()       {}

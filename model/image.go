@@ -24,15 +24,17 @@ type Image struct {
 // Bounds of images. Providers refuse more or make it smaller themselves, after
 // it was sent with each request.
 const (
-	// MaxImageSide is the longest side, in pixels.
-	MaxImageSide = 2048
+	// MaxImageSide is the longest side, in pixels: what providers take also where
+	// there are many.
+	MaxImageSide = 2000
 	// MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
 	// providers take.
 	MaxImageBytes = 3_750_000
 	// MaxImages is how many one message holds.
 	MaxImages = 10
-	// MaxShownBytes is what the images of one request hold together; of more the
-	// oldest are not shown any longer.
+	// MaxShown is how many images one request holds, MaxShownBytes how much they
+	// come to; of more the oldest are not shown any longer.
+	MaxShown      = 50
 	MaxShownBytes = 15_000_000
 )
 

@@ -23,6 +23,7 @@ type Options = wire.Options
 type Client struct {
 	at     *wire.Endpoint
 	quirks wire.Learned[quirks]
+	sight  wire.Sight
 }
 
 // New makes a Client; a base URL that cannot be used is reported by Stream.
@@ -48,17 +49,23 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 }
 
 // attempt asks once, but for refusals that name a field the provider does not
-// know: then it asks again without it.
+// know, or images: then it asks again without them.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
-		q := c.quirks.Get()
-		body, more := c.request(req, q)
+		q, view := c.quirks.Get(), c.sight.Look(req)
+		body, more := c.request(req, q, view)
 		stream, err := c.at.API.CreateChatCompletionStream(more.into(ctx), body)
 		if err != nil {
 			if next, ok := q.after(err); ok {
 				c.quirks.Set(next)
+				continue
+			}
+			if unseen, ok := c.sight.After(err, req, view); ok {
+				if !yield(unseen) {
+					return wire.ErrStopped
+				}
 				continue
 			}
 			return err

@@ -54,7 +54,7 @@ func (q quirks) after(err error) (quirks, bool) {
 }
 
 // request is req in go-openai's words, and what it has none for.
-func (c *Client) request(req model.Request, q quirks) (openai.ChatCompletionRequest, additions) {
+func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.ChatCompletionRequest, additions) {
 	reasons := wire.ReasonsByName(req.Model)
 	own := c.at.Host == "api.openai.com"
 	out := openai.ChatCompletionRequest{Model: req.Model}
@@ -65,7 +65,7 @@ func (c *Client) request(req model.Request, q quirks) (openai.ChatCompletionRequ
 		}
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: req.Instructions})
 	}
-	m := messages(req.Items, c.at.Source+req.Model, !own && !q.noReasoning)
+	m := messages(req.Items, view, c.at.Source+req.Model, !own && !q.noReasoning)
 	more := additions{extra: m.extra, details: map[int][]detail{}}
 	for i, blocks := range m.details {
 		more.details[len(out.Messages)+i] = blocks
@@ -111,16 +111,16 @@ func (c *Client) request(req model.Request, q quirks) (openai.ChatCompletionRequ
 // answer said and called is one assistant message, each call is followed at
 // once by its one result, nothing is empty, and the person's words that follow
 // each other are one message (strict chat templates want turns to alternate).
-func messages(items []model.Item, source string, withReasoning bool) *messenger {
-	m := &messenger{items: items, results: wire.NewResults(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
+func messages(items []model.Item, view *wire.View, source string, withReasoning bool) *messenger {
+	m := &messenger{items: items, view: view, results: wire.NewResults(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
 	turn := lastUser(items)
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
 		case model.User, model.Note:
-			m.user(it.Text)
+			m.user(it.Text, it.Images)
 		case model.Result:
 			if !m.results.Taken(i) {
-				m.user(wire.LostResult + it.Text)
+				m.user(wire.LostResult+it.Text, it.Images)
 			}
 		case model.Assistant, model.Call, model.Reasoning:
 			end := i
@@ -147,6 +147,7 @@ func lastUser(items []model.Item) int {
 
 type messenger struct {
 	items   []model.Item
+	view    *wire.View
 	results *wire.Results
 	source  string
 	extra   map[string]json.RawMessage // of calls, see additions
@@ -154,15 +155,38 @@ type messenger struct {
 	out     []openai.ChatCompletionMessage
 }
 
-func (m *messenger) user(text string) {
-	if strings.TrimSpace(text) == "" {
-		return
+// user says text and shows images with the user's role.
+func (m *messenger) user(text string, images []model.Image) {
+	for _, p := range append([]wire.Part{{Text: text}}, m.view.Parts(images)...) {
+		if p.Image == nil && strings.TrimSpace(p.Text) == "" {
+			continue
+		}
+		if n := len(m.out); n == 0 || m.out[n-1].Role != openai.ChatMessageRoleUser {
+			m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser})
+		}
+		add(&m.out[len(m.out)-1], p)
 	}
-	if n := len(m.out); n > 0 && m.out[n-1].Role == openai.ChatMessageRoleUser {
-		m.out[n-1].Content += "\n\n" + text
-		return
+}
+
+// add puts p behind what msg says. Only a message with an image has a list of
+// parts: many servers know nothing but text.
+func add(msg *openai.ChatCompletionMessage, p wire.Part) {
+	switch n := len(msg.MultiContent); {
+	case p.Image != nil:
+		if n == 0 && msg.Content != "" {
+			msg.MultiContent = append(msg.MultiContent, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeText, Text: msg.Content})
+			msg.Content = ""
+		}
+		msg.MultiContent = append(msg.MultiContent, openai.ChatMessagePart{
+			Type: openai.ChatMessagePartTypeImageURL, ImageURL: &openai.ChatMessageImageURL{URL: wire.DataURL(p.Image)},
+		})
+	case n > 0:
+		msg.MultiContent = append(msg.MultiContent, openai.ChatMessagePart{Type: openai.ChatMessagePartTypeText, Text: p.Text})
+	case msg.Content == "":
+		msg.Content = p.Text
+	default:
+		msg.Content += "\n\n" + p.Text
 	}
-	m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: text})
 }
 
 // assistant makes one message of items[from:to], and the results of its calls.
@@ -198,9 +222,14 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 		msg.ReasoningContent = strings.Join(thought, "\n\n")
 	}
 	m.out = append(m.out, msg)
+	var brought [][]model.Image
 	for _, c := range msg.ToolCalls {
-		m.out = append(m.out, openai.ChatCompletionMessage{
-			Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: m.results.Take(to, c.ID),
-		})
+		text, images := m.results.Take(to, c.ID)
+		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: text})
+		brought = append(brought, images)
+	}
+	// A result is text on this wire. Its images follow when all results are there.
+	for _, images := range brought {
+		m.user("", images)
 	}
 }

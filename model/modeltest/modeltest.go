@@ -46,6 +46,8 @@ type Answer struct {
 	Reason          model.StopReason
 	Usage           model.Usage
 	Retries         int
+	// Unseen are the refusals of images.
+	Unseen []model.Unseen `json:"-"`
 	// Items is all of it as items of the conversation, in order.
 	Items []model.Item
 }
@@ -142,6 +144,11 @@ func (c *collector) take(d model.Delta) {
 		if d.Attempt != c.answer.Retries+1 || d.Most != Attempts || d.Err == nil {
 			c.t.Errorf("retry number %d reports %+v", c.answer.Retries, d)
 		}
+	case model.Unseen:
+		if d.Err == nil {
+			c.t.Error("images are refused without a reason")
+		}
+		c.answer.Unseen = append(c.answer.Unseen, d)
 	case model.Finished:
 		c.finished = true
 		c.answer.Reason, c.answer.Usage = d.Reason, d.Usage
@@ -210,6 +217,7 @@ func Run(t *testing.T, w Wire, build Build) {
 	}
 	t.Run("consumer stops early", func(t *testing.T) { stopsEarly(t, build) })
 	t.Run("many at once", func(t *testing.T) { manyAtOnce(t, build) })
+	t.Run("images", func(t *testing.T) { images(t, w, build) })
 }
 
 // serve starts a script for one case, and checks at the case's end that

@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,9 +37,9 @@ func filled(what, s string) error {
 
 // chatMessage is all that a message may hold.
 type chatMessage struct {
-	Role      string  `json:"role"`
-	Content   *string `json:"content"`
-	Reasoning string  `json:"reasoning_content"`
+	Role      string       `json:"role"`
+	Content   *chatContent `json:"content"`
+	Reasoning string       `json:"reasoning_content"`
 	Calls     []struct {
 		ID       string          `json:"id"`
 		Type     string          `json:"type"`
@@ -50,6 +51,70 @@ type chatMessage struct {
 	} `json:"tool_calls"`
 	CallID  string          `json:"tool_call_id"`
 	Details json.RawMessage `json:"reasoning_details"` // for the provider that sent them
+}
+
+// chatContent is a text, or a list of parts, which only a message of the user's
+// may have and only where one of them is an image.
+type chatContent struct {
+	text  string
+	parts bool
+}
+
+func (c *chatContent) UnmarshalJSON(data []byte) error {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		return json.Unmarshal(data, &c.text)
+	}
+	var parts []struct {
+		Type  string  `json:"type"`
+		Text  *string `json:"text"`
+		Image *struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if err := strict(data, &parts); err != nil {
+		return err
+	}
+	c.parts = true
+	images := 0
+	for i, p := range parts {
+		var err error
+		switch {
+		case p.Type == "text" && p.Text != nil && p.Image == nil:
+			err = filled("text", *p.Text)
+			c.text += *p.Text
+		case p.Type == "image_url" && p.Image != nil && p.Text == nil:
+			err = validImage(p.Image.URL)
+			images++
+		default:
+			err = fmt.Errorf("type %q with other fields than its own", p.Type)
+		}
+		if err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	if images == 0 {
+		return errors.New("a list of parts without an image")
+	}
+	return nil
+}
+
+// validImage judges the URL of an image: providers take data of four kinds, and
+// look at what it really is.
+func validImage(url string) error {
+	rest, ok := strings.CutPrefix(url, "data:")
+	kind, data, cut := strings.Cut(rest, ";base64,")
+	if !ok || !cut {
+		return fmt.Errorf("the image is no data URL: %.60q", url)
+	}
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return fmt.Errorf("the image: %w", err)
+	}
+	begins := map[string]string{"image/png": "\x89PNG", "image/jpeg": "\xff\xd8\xff", "image/gif": "GIF8", "image/webp": "RIFF"}[kind]
+	if begins == "" || !bytes.HasPrefix(raw, []byte(begins)) {
+		return fmt.Errorf("the image is not of the type %q", kind)
+	}
+	return nil
 }
 
 // ValidChat judges a Chat Completions request: what the documents ask for, and
@@ -131,9 +196,13 @@ func validMessages(messages []chatMessage) error {
 		if err == nil && (m.Content != nil || len(m.Calls) == 0) {
 			text := ""
 			if m.Content != nil {
-				text = *m.Content
+				text = m.Content.text
 			}
-			err = filled("content", text)
+			if m.Content == nil || !m.Content.parts {
+				err = filled("content", text)
+			} else if m.Role != "user" {
+				err = errors.New("a list of parts")
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("message %d (%s): %w", i, m.Role, err)

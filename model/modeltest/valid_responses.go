@@ -25,8 +25,9 @@ type inputItem struct {
 }
 
 type contentPart struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Image string `json:"image_url"`
 }
 
 // ValidResponses judges a Responses request that stores nothing: each call has
@@ -158,7 +159,13 @@ func validMessage(it inputItem) error {
 		return errors.New("a phase that is not the assistant's")
 	}
 	for _, p := range it.Content {
-		if p.Type != want {
+		if p.Type == "input_image" && it.Role == "user" && p.Text == "" {
+			if err := validImage(p.Image); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.Type != want || p.Image != "" {
 			return fmt.Errorf("a part of type %q, want %q", p.Type, want)
 		}
 		if err := filled("text", p.Text); err != nil {

@@ -25,6 +25,7 @@ type Options = wire.Options
 type Client struct {
 	at     *wire.Endpoint
 	quirks wire.Learned[quirks]
+	sight  wire.Sight
 }
 
 // New makes a Client; a base URL that cannot be used is reported by Stream.
@@ -52,11 +53,17 @@ func (c *Client) attempt(ctx context.Context, req model.Request, yield func(mode
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for {
-		q := c.quirks.Get()
-		stream, err := c.at.API.CreateResponseStream(ctx, c.request(req, q))
+		q, view := c.quirks.Get(), c.sight.Look(req)
+		stream, err := c.at.API.CreateResponseStream(ctx, c.request(req, q, view))
 		if err != nil {
 			if next, ok := q.after(err); ok {
 				c.quirks.Set(next)
+				continue
+			}
+			if unseen, ok := c.sight.After(err, req, view); ok {
+				if !yield(unseen) {
+					return wire.ErrStopped
+				}
 				continue
 			}
 			return err

@@ -60,9 +60,9 @@ func (q quirks) after(err error) (quirks, bool) {
 }
 
 // request is req in go-openai's words.
-func (c *Client) request(req model.Request, q quirks) openai.CreateResponseRequest {
+func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.CreateResponseRequest {
 	out := openai.CreateResponseRequest{Model: req.Model, Instructions: req.Instructions}
-	out.Input = input(req.Items, c.source(req), q)
+	out.Input = input(req.Items, view, c.source(req), q)
 	for _, t := range req.Tools {
 		out.Tools = append(out.Tools, tool(t))
 	}
@@ -114,8 +114,9 @@ type (
 		Phase   string `json:"phase,omitempty"`
 	}
 	part struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type     string `json:"type"`
+		Text     string `json:"text,omitempty"`
+		ImageURL string `json:"image_url,omitempty"`
 	}
 	functionCall struct {
 		Type      string `json:"type"`
@@ -140,15 +141,15 @@ type phase struct {
 // followed by its one result after the calls of its answer, nothing is empty,
 // and thinking goes back only to where it came from and only with what it led
 // to.
-func input(items []model.Item, source string, q quirks) []any {
-	in := &inputter{items: items, results: wire.NewResults(items), source: source, quirks: q, out: []any{}}
+func input(items []model.Item, view *wire.View, source string, q quirks) []any {
+	in := &inputter{items: items, view: view, results: wire.NewResults(items), source: source, quirks: q, out: []any{}}
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
 		case model.User, model.Note:
-			in.user(it.Text)
+			in.user(it.Text, it.Images)
 		case model.Result:
 			if !in.results.Taken(i) {
-				in.user(wire.LostResult + it.Text)
+				in.user(wire.LostResult+it.Text, it.Images)
 			}
 		case model.Assistant, model.Call, model.Reasoning:
 			end := i
@@ -164,17 +165,27 @@ func input(items []model.Item, source string, q quirks) []any {
 
 type inputter struct {
 	items   []model.Item
+	view    *wire.View
 	results *wire.Results
 	source  string
 	quirks  quirks
 	out     []any
 }
 
-func (in *inputter) user(text string) {
-	if strings.TrimSpace(text) == "" {
-		return
+// user says text and shows images with the user's role.
+func (in *inputter) user(text string, images []model.Image) {
+	var content []part
+	for _, p := range append([]wire.Part{{Text: text}}, in.view.Parts(images)...) {
+		switch {
+		case p.Image != nil:
+			content = append(content, part{Type: "input_image", ImageURL: wire.DataURL(p.Image)})
+		case strings.TrimSpace(p.Text) != "":
+			content = append(content, part{Type: "input_text", Text: p.Text})
+		}
 	}
-	in.out = append(in.out, message{Type: "message", Role: "user", Content: []part{{"input_text", text}}})
+	if len(content) > 0 {
+		in.out = append(in.out, message{Type: "message", Role: "user", Content: content})
+	}
 }
 
 // answer is items[from:to], and the results of its calls.
@@ -190,7 +201,7 @@ func (in *inputter) answer(from, to int) {
 		case it.Kind == model.Reasoning && it.Opaque != nil && it.Opaque.Source == in.source && !in.quirks.noThinking:
 			thought = append(thought, it.Opaque.Data)
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
-			m := message{Type: "message", Role: "assistant", Content: []part{{"output_text", it.Text}}}
+			m := message{Type: "message", Role: "assistant", Content: []part{{Type: "output_text", Text: it.Text}}}
 			if it.Opaque != nil && it.Opaque.Source == in.source {
 				var p phase
 				if json.Unmarshal(it.Opaque.Data, &p) == nil {
@@ -203,7 +214,15 @@ func (in *inputter) answer(from, to int) {
 			calls = append(calls, it.Call.ID)
 		}
 	}
+	var brought [][]model.Image
 	for _, id := range calls {
-		in.out = append(in.out, functionOutput{"function_call_output", id, in.results.Take(to, id)})
+		text, images := in.results.Take(to, id)
+		in.out = append(in.out, functionOutput{"function_call_output", id, text})
+		brought = append(brought, images)
+	}
+	// OpenAI takes images in a result as well; the servers that follow it know
+	// them in a message.
+	for _, images := range brought {
+		in.user("", images)
 	}
 }

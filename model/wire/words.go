@@ -96,18 +96,19 @@ func NewResults(items []model.Item) *Results {
 	return &Results{items: items, taken: make([]bool, len(items))}
 }
 
-// Take returns the text of the first result for id from position from on.
-func (r *Results) Take(from int, id string) string {
+// Take returns the text of the first result for id from position from on, and its
+// images.
+func (r *Results) Take(from int, id string) (string, []model.Image) {
 	for i := from; i < len(r.items); i++ {
 		if it := r.items[i]; it.Kind == model.Result && it.CallID == id && !r.taken[i] {
 			r.taken[i] = true
 			if strings.TrimSpace(it.Text) == "" {
-				return NoOutput
+				return NoOutput, it.Images
 			}
-			return it.Text
+			return it.Text, it.Images
 		}
 	}
-	return NoResult
+	return NoResult, nil
 }
 
 // Taken reports whether the result at position i was handed out.

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"codeagent/model"
+)
+
+// Sight is what a provider has shown of what its models see. It is safe for
+// concurrent use; the zero value has learned nothing.
+type Sight struct {
+	mu sync.Mutex
+	// Both guarded by mu: models that refused images, and the sums of images that
+	// were refused for what they are.
+	blind, bad map[string]bool
+}
+
+// Part is a piece of what is said with the user's role: an image, or words.
+type Part struct {
+	Text  string
+	Image *model.Image
+}
+
+// View is which images of a request are sent, and why others are not.
+type View struct {
+	// hidden holds the reason for each image that is not sent, by its place in
+	// the items.
+	hidden map[*model.Image]string
+	sent   []string // sums
+}
+
+// Look decides which images of a request are sent.
+func (s *Sight) Look(r model.Request) *View {
+	v := &View{hidden: map[*model.Image]string{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	blind := r.Blind || s.blind[r.Model]
+	var shown []*model.Image // oldest first
+	size := 0
+	for i := range r.Items {
+		for j := range r.Items[i].Images {
+			img := &r.Items[i].Images[j]
+			switch {
+			case blind:
+				v.hidden[img] = fmt.Sprintf("the model %s cannot see images", r.Model)
+			case s.bad[img.Sum]:
+				v.hidden[img] = "the provider does not take it"
+			case len(img.Data) == 0:
+				v.hidden[img] = "it was lost"
+			default:
+				shown = append(shown, img)
+				size += len(img.Data)
+			}
+		}
+		// Half of them go at once: a request that begins as the last one did costs
+		// less, and one more image must not change that each time.
+		for full := over(shown, size, 1); full && over(shown, size, 2); shown = shown[1:] {
+			v.hidden[shown[0]] = "newer images have taken its place; it can be shown again"
+			size -= len(shown[0].Data)
+		}
+	}
+	for _, img := range shown {
+		v.sent = append(v.sent, img.Sum)
+	}
+	return v
+}
+
+// over reports whether images of that size are more than 1/share of what one
+// request holds. One alone is never too much.
+func over(images []*model.Image, size, share int) bool {
+	return len(images) > 1 && (len(images) > model.MaxShown/share || size > model.MaxShownBytes/share)
+}
+
+// Parts are the images of an item, each with words about it.
+func (v *View) Parts(images []model.Image) []Part {
+	var parts []Part
+	for i := range images {
+		img := &images[i]
+		if why, hidden := v.hidden[img]; hidden {
+			parts = append(parts, Part{Text: fmt.Sprintf("[image not shown: %s: %s]", img, why)})
+			continue
+		}
+		parts = append(parts, Part{Text: fmt.Sprintf("[image: %s]", img)}, Part{Image: img})
+	}
+	return parts
+}
+
+// DataURL is an image as a URL that holds it.
+func DataURL(i *model.Image) string {
+	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+}
+
+// After learns from a refusal of the request that v was made for: the delta to
+// tell before it is sent again, and false where the refusal is not about images.
+func (s *Sight) After(err error, r model.Request, v *View) (model.Unseen, bool) {
+	e := new(model.Error)
+	if len(v.sent) == 0 || !errors.As(err, &e) {
+		return model.Unseen{}, false
+	}
+	blind := hasAny(e.Message, blindWords)
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		if e.Kind != model.BadRequest || !blind && !hasAny(e.Message, imageWords) {
+			return model.Unseen{}, false
+		}
+	case http.StatusInternalServerError, http.StatusNotImplemented: // llama.cpp, older vLLM
+		if !blind {
+			return model.Unseen{}, false
+		}
+	default:
+		return model.Unseen{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blind == nil {
+		s.blind, s.bad = map[string]bool{}, map[string]bool{}
+	}
+	if blind {
+		s.blind[r.Model] = true
+	} else {
+		for _, sum := range v.sent {
+			s.bad[sum] = true
+		}
+	}
+	return model.Unseen{Err: e, Blind: blind}, true
+}
+
+// blindWords are how servers say that a model takes no images at all, imageWords
+// that they speak of one; lower case.
+var (
+	blindWords = []string{
+		"image_url is only supported by", // OpenAI
+		"support image",                  // Ollama, OpenRouter, Volcano: (does not | endpoints that) support image input
+		"image input",                    // llama.cpp, xAI, Mistral: image input is not supported
+		"images are not supported",       // gateways
+		"not a multimodal model",         // vLLM
+		"mmproj",                         // llama.cpp
+		"unknown variant `image_url`",    // DeepSeek
+		"unknown variant image_url",      // gateways before it
+		"unknown variant `input_image`",  // servers of the same make
+		"expected a string",              // DeepSeek, earlier: the content is a list
+		"content must be a string",       // Groq
+		"content should be a valid string",
+		"content.str: input should be a valid string",
+		"not support vision",
+	}
+	imageWords = []string{"image", "base64", "media_type", "media type"}
+)
