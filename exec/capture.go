@@ -25,9 +25,11 @@ type pipe struct{ read, write *os.File }
 // which never waits for anyone but the command, the disk, and each other.
 type capture struct {
 	runner  *Runner
-	pipes   [2]pipe
+	pipes   []pipe // stdout and stderr, or the terminal that is both
 	copiers sync.WaitGroup
 	feed    *feed // nil without a sink
+	// tap is told everything at once, under mu, and must not wait; nil: nobody.
+	tap func(data []byte)
 
 	mu   sync.Mutex
 	kept keeper
@@ -35,25 +37,39 @@ type capture struct {
 
 func (r *Runner) newCapture(p sandbox.Policy, sink Sink) (*capture, error) {
 	c := &capture{runner: r}
-	for i := range c.pipes {
-		var err error
-		if c.pipes[i].read, c.pipes[i].write, err = newPipe(0); err != nil {
-			c.close()
-			return nil, err
-		}
-	}
-	if r.options.SpillDir != "" {
-		s, err := openSpill(r.options.SpillDir, p.Limits.Output)
+	for range 2 {
+		read, write, err := newPipe(0)
 		if err != nil {
 			c.close()
 			return nil, err
+		}
+		c.pipes = append(c.pipes, pipe{read, write})
+	}
+	return c, c.open(p, sink)
+}
+
+// open gets ready to keep the output. On an error nothing is left open.
+func (c *capture) open(p sandbox.Policy, sink Sink) error {
+	if r := c.runner; r.options.SpillDir != "" {
+		s, err := openSpill(r.options.SpillDir, p.Limits.Output)
+		if err != nil {
+			c.close()
+			return err
 		}
 		c.kept.spill = s
 	}
 	if sink != nil {
 		c.feed = newFeed(sink)
 	}
-	return c, nil
+	return nil
+}
+
+// hand gives the command its ends.
+func (c *capture) hand(cmd *sandbox.Command) {
+	cmd.Stdout, cmd.Stderr = c.pipes[0].write, c.pipes[len(c.pipes)-1].write
+	if cmd.Terminal {
+		cmd.Stdin = c.pipes[0].write
+	}
 }
 
 // begin starts copying. The command holds the write ends now, and only it.
@@ -112,7 +128,21 @@ func (c *capture) add(stream int, data []byte) {
 	if c.feed != nil {
 		c.feed.put(stream, offset, data)
 	}
+	if c.tap != nil {
+		c.tap(data)
+	}
 	c.mu.Unlock()
+}
+
+// spilled is the file that takes the output and how much it has of it, "" while
+// all of it still fits into memory.
+func (c *capture) spilled() (path string, length int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept.spill == nil {
+		return "", 0
+	}
+	return c.kept.spill.where()
 }
 
 // finish waits for the streams to end, which they do at once when the last
@@ -130,9 +160,9 @@ func (c *capture) finish() Output {
 		c.feed.end()
 		c.feed = nil
 	}
-	o := c.kept.output()
-	c.kept.spill = nil
-	return o
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept.output()
 }
 
 // close releases what is still held, whatever happened before.

@@ -81,6 +81,10 @@ type Command struct {
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
+	// Terminal gives the command a terminal of its own; for Sessions alone.
+	Terminal bool
+	// background: see Sessions.
+	background bool
 	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
 	Stdin, Stdout, Stderr *os.File
 }
@@ -157,16 +161,20 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 		path = filepath.Join(c.Dir, path)
 	}
 	return sandbox.Command{
-		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c.Dir),
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Evidence: cmp.Or(c.Evidence, r.options.Evidence), Keeper: c.Keeper,
+		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
+		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Keeper: c.Keeper,
 	}, nil
 }
 
-// environ is the environment by policy, with the two variables that depend on
-// where the command runs.
-func (r *Runner) environ(p sandbox.Policy, dir string) []string {
+// environ is the environment by policy, with the variables that depend on where
+// the command runs.
+func (r *Runner) environ(p sandbox.Policy, c Command) []string {
 	env := p.Env.Apply(r.options.Environ)
-	env = setenv(env, p.Env.Set, "PWD", dir)
+	env = setenv(env, p.Env.Set, "PWD", c.Dir)
+	if c.Terminal {
+		env = setenv(env, p.Env.Set, "TERM", "dumb")
+	}
 	if p.Temp != "" {
 		env = setenv(env, p.Env.Set, "TMPDIR", p.Temp)
 	}
@@ -217,9 +225,16 @@ func (OS) Home() string {
 
 // wall is the time a command may take; 0 is no limit.
 func wall(p sandbox.Policy, c Command) time.Duration {
-	limit := min(c.Timeout, MaxTimeout)
-	if limit <= 0 && !c.Foreground {
-		limit = DefaultTimeout
+	most, unsaid := MaxTimeout, DefaultTimeout
+	if c.background {
+		most = MaxBackground
+	}
+	if c.background || c.Foreground {
+		unsaid = 0
+	}
+	limit := min(c.Timeout, most)
+	if limit <= 0 {
+		limit = unsaid
 	}
 	if policy := time.Duration(p.Limits.WallMillis) * time.Millisecond; policy > 0 && (limit <= 0 || policy < limit) {
 		limit = policy
@@ -284,6 +299,7 @@ func (r *Runner) stop(proc sandbox.Process, done <-chan ended) ended {
 
 // Signal numbers, the same on every system.
 const (
+	sigInt  = 2
 	sigKill = 9
 	sigTerm = 15
 )

@@ -78,6 +78,9 @@ func (Plain) Start(ctx context.Context, _ sandbox.Policy, cmd sandbox.Command, _
 	p := &plainProcess{foreground: cmd.Foreground, marker: marker, gone: make(chan struct{})}
 	started := make(chan error)
 	attr := &os.ProcAttr{Dir: cmd.Dir, Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], marker), Files: files, Sys: plainAttr(cmd.Foreground)}
+	if cmd.Terminal {
+		attr.Sys.Setctty, attr.Sys.Ctty = true, 0
+	}
 	go p.live(path, cmd.Args, attr, started)
 	if err := <-started; err != nil {
 		code := sandbox.ExitCannotExec
@@ -181,6 +184,9 @@ func (p *plainProcess) Signal(number int) error {
 	defer p.mu.Unlock()
 	if p.process == nil {
 		return os.ErrProcessDone
+	}
+	if number == sigInt && !p.foreground {
+		return syscall.Kill(-p.process.Pid, syscall.SIGINT)
 	}
 	return p.process.Signal(syscall.Signal(number))
 }

@@ -16,51 +16,89 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cannot("start", err)
 	}
-	backend, err := r.backend(p)
+	open := func() (*capture, error) { return r.newCapture(p, sink) }
+	if c.Foreground {
+		open = nil
+	}
+	run, err := r.begin(ctx, p, c, open)
 	if err != nil {
 		return Outcome{}, err
+	}
+	return run.end(ctx)
+}
+
+// running is a command between its start and its end.
+type running struct {
+	runner  *Runner
+	policy  sandbox.Policy
+	command Command
+	start   time.Time
+	life    context.CancelFunc // ends the backend's context
+	clock   *wallClock
+	cap     *capture // nil in the foreground
+	proc    sandbox.Process
+}
+
+// begin starts c under p. open makes what takes the output; nil: nothing does.
+// Whoever begins must end.
+func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open func() (*capture, error)) (*running, error) {
+	backend, err := r.backend(p)
+	if err != nil {
+		return nil, err
 	}
 	cmd, err := r.prepare(p, c)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
-	var cap *capture
-	if !c.Foreground {
-		if cap, err = r.newCapture(p, sink); err != nil {
-			return Outcome{}, cannot("output", err)
+	run := &running{runner: r, policy: p, command: c}
+	if open != nil {
+		if run.cap, err = open(); err != nil {
+			return nil, cannot("output", err)
 		}
-		defer cap.close()
-		cmd.Stdout, cmd.Stderr = cap.pipes[0].write, cap.pipes[1].write
+		run.cap.hand(&cmd)
 	}
-	start := time.Now()
+	run.start = time.Now()
 	// The backend's context only ends after the grace of stop, so it is not ctx.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	clock := newWallClock(wall(p, c))
-	defer clock.end()
+	run.life, run.clock = end, newWallClock(wall(p, c))
 	holder := c.Holder
 	if _, quick := holder.(sandbox.Learner); holder != nil && !quick {
-		holder = patientHolder{holder, clock}
+		holder = patientHolder{holder, run.clock}
 	}
-	proc, err := backend.Start(life, p, cmd, holder)
-	if err != nil {
-		return Outcome{}, err
+	if run.proc, err = backend.Start(life, p, cmd, holder); err != nil {
+		run.close()
+		return nil, err
 	}
-	if cap != nil {
-		cap.begin()
+	if run.cap != nil {
+		run.cap.begin()
 	}
-	o := Outcome{Argv: c.Argv}
-	err = r.supervise(ctx, proc, clock, &o)
-	if cap != nil {
-		o.Output = cap.finish()
+	return run, nil
+}
+
+// end waits until the command is gone, which the clock and the end of ctx see
+// to, and judges how it went.
+func (run *running) end(ctx context.Context) (Outcome, error) {
+	defer run.close()
+	o := Outcome{Argv: run.command.Argv}
+	err := run.runner.supervise(ctx, run.proc, run.clock, &o)
+	if run.cap != nil {
+		o.Output = run.cap.finish()
 	}
-	o.Duration = time.Since(start)
+	o.Duration = time.Since(run.start)
 	var unstarted *sandbox.StartError
 	if errors.As(err, &unstarted) {
 		return o, err
 	}
-	o.Trace = proc.Trace()
-	o.Limit = Reached(p.Limits, o)
-	o.Verdict = Classify(p, o, r.options.Resolver, c.Dir)
+	o.Trace = run.proc.Trace()
+	o.Limit = Reached(run.policy.Limits, o)
+	o.Verdict = Classify(run.policy, o, run.runner.options.Resolver, run.command.Dir)
 	return o, err
+}
+
+func (run *running) close() {
+	run.clock.end()
+	run.life()
+	if run.cap != nil {
+		run.cap.close()
+	}
 }

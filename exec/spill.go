@@ -108,9 +108,16 @@ func (s *spill) sweep() {
 // close returns the file's path and length, or nothing when there is no file.
 func (s *spill) close() (path string, length int64) {
 	s.root.Close()
+	if s.file != nil {
+		s.file.Close()
+	}
+	return s.where()
+}
+
+// where is the file's path and its length so far, or nothing when there is none.
+func (s *spill) where() (path string, length int64) {
 	if s.file == nil {
 		return "", 0
 	}
-	s.file.Close()
 	return filepath.Join(s.dir, s.name), s.length
 }

@@ -201,7 +201,7 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	_ = k.out.started(pid)
 	started <- spawned{pid: pid}
 	dropStandardFiles()
-	k.watch(r, pidfd)
+	k.watch(r, pid, pidfd)
 }
 
 // tellReady hands the listener over, on a thread without the filter: it may ask
@@ -237,14 +237,14 @@ func dropStandardFiles() {
 
 // watch carries out orders until the end has come. Then it kills again and
 // again: the first thread exits the process when nothing is left.
-func (k *keeper) watch(r *restricted, pidfd int) {
+func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	for {
 		o := k.out.wait(k.wake)
 		if o.end {
 			break
 		}
 		if o.signal != 0 {
-			_ = unix.PidfdSendSignal(pidfd, o.signal, nil, 0)
+			k.signal(o.signal, pid, pidfd)
 		}
 	}
 	if r.facts.SignalProof || unix.Getpid() == 1 {
@@ -267,6 +267,17 @@ func (k *keeper) watch(r *restricted, pidfd int) {
 		}
 	}()
 	select {}
+}
+
+// signal passes s to the command. What a terminal would send to everything in
+// the foreground goes to the command's process group, whose number cannot be
+// another's while the command is there.
+func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
+	if s == unix.SIGINT && !k.spec.Command.Foreground && unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil {
+		_ = unix.Kill(-pid, s)
+		return
+	}
+	_ = unix.PidfdSendSignal(pidfd, s, nil, 0)
 }
 
 // pause waits between two rounds of killing, 20 ms.

@@ -165,7 +165,8 @@ func (p *process) Wait() (sandbox.Status, error) {
 // Kill ends the command and everything it started.
 func (p *process) Kill() { p.keeper.end() }
 
-// Signal passes number, 1 to 64, to the command's main process.
+// Signal passes number, 1 to 64, to the command's main process, and SIGINT to
+// its process group.
 func (p *process) Signal(number int) error {
 	if number < 1 || number > 64 {
 		return fmt.Errorf("signal %d: want 1 to 64", number)

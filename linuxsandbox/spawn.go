@@ -38,8 +38,9 @@ type childPlan struct {
 	signals    int // ruleset of the command's own Landlock layer, or -1
 	flags      uint32
 	setsid     bool
-	keeper     int // the keeper's pid, to notice that it died during the fork
-	report     int // where the failing step goes; closed by exec
+	terminal   bool // descriptor 0 becomes its controlling terminal
+	keeper     int  // the keeper's pid, to notice that it died during the fork
+	report     int  // where the failing step goes; closed by exec
 }
 
 type childLimit struct {
@@ -50,6 +51,7 @@ type childLimit struct {
 // Steps of the child, as they are reported when one fails.
 const (
 	stepSession = iota + 1
+	stepTerminal
 	stepDeathSignal
 	stepDir
 	stepLimit
@@ -61,7 +63,7 @@ const (
 )
 
 var stepNames = [...]string{
-	stepSession: "session", stepDeathSignal: "death signal", stepDir: "working directory", stepLimit: "limits",
+	stepSession: "session", stepTerminal: "terminal", stepDeathSignal: "death signal", stepDir: "working directory", stepLimit: "limits",
 	stepFiles: "files", stepGroup: "cgroup", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
 }
 
@@ -129,7 +131,7 @@ func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failur
 }
 
 func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
-	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, keeper: os.Getpid(), group: s.Group}
+	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, terminal: s.Command.Terminal, keeper: os.Getpid(), group: s.Group}
 	args := s.Command.Args
 	names := candidates(string(s.Command.Path), s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
@@ -243,6 +245,13 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 	step := uint32(stepSession)
 	if c.setsid {
 		if _, _, e = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0); e != 0 {
+			goto failed
+		}
+	}
+	step = stepTerminal
+	if c.terminal {
+		// Without force: it is taken from nobody, and only a leader without one gets it.
+		if _, _, e = syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); e != 0 {
 			goto failed
 		}
 	}

@@ -102,6 +102,7 @@ type specCommand struct {
 	Env        []text `json:"env"`
 	Dir        text   `json:"dir"`
 	Foreground bool   `json:"foreground,omitempty"`
+	Terminal   bool   `json:"terminal,omitempty"`
 }
 
 // text is a byte string. In JSON it is a string when it is valid UTF-8, else

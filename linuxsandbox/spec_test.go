@@ -33,7 +33,7 @@ func exampleSpec() Spec {
 			Writable: []string{"/w"}, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Pins: []string{"/w/.git"},
 			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true,
 		},
-		Command: specCommand{Path: "sh", Args: []text{"sh", "-c", "echo \xff"}, Env: []text{"A=\xfe", "B=é"}, Dir: "/w", Foreground: true},
+		Command: specCommand{Path: "sh", Args: []text{"sh", "-c", "echo \xff"}, Env: []text{"A=\xfe", "B=é"}, Dir: "/w", Foreground: true, Terminal: true},
 	}
 }
 

@@ -125,6 +125,8 @@ func (r *jsonReader) command() (c specCommand) {
 			c.Dir = r.bytes()
 		case "foreground":
 			c.Foreground = r.bool()
+		case "terminal":
+			c.Terminal = r.bool()
 		default:
 			return false
 		}

@@ -68,12 +68,15 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 
 // newCommand checks and converts what the caller wants to run.
 func newCommand(cmd sandbox.Command) (specCommand, error) {
-	c := specCommand{Path: text(cmd.Path), Dir: text(cmd.Dir), Foreground: cmd.Foreground}
+	c := specCommand{Path: text(cmd.Path), Dir: text(cmd.Dir), Foreground: cmd.Foreground, Terminal: cmd.Terminal}
 	if cmd.Path == "" || len(cmd.Args) == 0 {
 		return c, errors.New("no program is named")
 	}
 	if cmd.Path != sandbox.FileWorker && strings.Contains(cmd.Path, "/") && !filepath.IsAbs(cmd.Path) {
 		return c, fmt.Errorf("program %q: want an absolute path or a bare name", cmd.Path)
+	}
+	if cmd.Terminal && (cmd.Foreground || cmd.Stdin == nil) {
+		return c, errors.New("a terminal of its own needs a session of its own and a file")
 	}
 	if !filepath.IsAbs(cmd.Dir) {
 		return c, fmt.Errorf("working directory %q: want an absolute path", cmd.Dir)

@@ -27,7 +27,8 @@ type Process interface {
 	// Kill ends the command and everything it started. It may be called at any
 	// time, from any goroutine, more than once.
 	Kill()
-	// Signal passes an os signal number (1 to 64) to the command.
+	// Signal passes an os signal number (1 to 64) to the command; SIGINT, as a
+	// terminal does, to the whole process group of a command that leads one.
 	Signal(number int) error
 	// Trace is what the backend saw; complete after Wait.
 	Trace() Trace
@@ -85,6 +86,9 @@ type Command struct {
 	// `codeagent sandbox`). Otherwise the command gets a session of its own and
 	// no controlling terminal.
 	Foreground bool
+	// Terminal: the three files are one terminal, which becomes the controlling
+	// terminal of the command's own session. Not with Foreground.
+	Terminal bool
 }
 
 // Status is how a command ended. Exactly one of Exit and Signal is meaningful.

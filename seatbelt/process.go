@@ -48,7 +48,7 @@ func start(ctx context.Context, argv []string, c sandbox.Command) (*process, err
 	if c.Stderr != nil {
 		cmd.Stderr = c.Stderr
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !c.Foreground}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !c.Foreground, Setctty: c.Terminal}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -123,6 +123,9 @@ func (p *process) Signal(number int) error {
 	defer p.mu.Unlock()
 	if p.done {
 		return os.ErrProcessDone
+	}
+	if sig := syscall.Signal(number); sig == syscall.SIGINT && p.group {
+		return syscall.Kill(-p.cmd.Process.Pid, sig)
 	}
 	return p.cmd.Process.Signal(syscall.Signal(number))
 }

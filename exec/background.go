@@ -1,0 +1,256 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+const (
+	// maxSessions is how many commands may run in the background at once, and
+	// how many that have ended are remembered.
+	maxSessions = 16
+	// MaxBackground is the longest wall limit of a background command.
+	MaxBackground = 24 * time.Hour
+)
+
+// Sessions are the commands that run in the background. Each lives under the
+// policy it was started with until it ends, is killed, or the Sessions close. It
+// may be used from several goroutines.
+type Sessions struct {
+	runner *Runner
+
+	// starting are the starts under way, which Close waits for.
+	starting sync.WaitGroup
+
+	mu     sync.Mutex
+	last   int        // the number given last: none is given twice
+	begun  int        // starts under way
+	list   []*Session // in the order of their numbers
+	closed bool
+}
+
+// NewSessions returns an empty list. Whoever has one closes it.
+func NewSessions(r *Runner) *Sessions { return &Sessions{runner: r} }
+
+// Background is a command to run in the background.
+type Background struct {
+	// Command is what runs. Its Timeout is the wall limit, 0 for none and
+	// MaxBackground the most. Its Holder is asked while Start lasts: afterwards
+	// refused calls fail at once.
+	Command
+	// Text is the command as a person reads it.
+	Text string
+}
+
+// Info is a session as it stands.
+type Info struct {
+	ID       int
+	Text     string
+	Dir      string
+	Terminal bool
+	// Policy is what it runs under, whatever was granted or taken back since.
+	Policy  sandbox.Policy
+	Started time.Time
+	// Printed is how many bytes of output there were so far.
+	Printed int64
+	// Running is false when everything it started is gone; Outcome then says how
+	// it went.
+	Running bool
+	Outcome Outcome
+}
+
+// Errors of a session that is asked for.
+var (
+	ErrTooMany = fmt.Errorf("%d commands run in the background already: end one first", maxSessions)
+	ErrClosing = errors.New("no command is started any more: codeagent is ending")
+)
+
+// Start starts b under p and reads as w says. The reading tells whether it still
+// runs: a command that ended meanwhile is none of the sessions any more. The end
+// of ctx kills it as long as Start lasts, and has nothing to say afterwards.
+func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Session, Reading, error) {
+	call, over := context.WithCancel(ctx)
+	defer over()
+	clock := newWallClock(max(w.Most, 1))
+	defer clock.end()
+	if b.Holder != nil {
+		b.Holder = patientHolder{callHolder{b.Holder, call}, clock}
+	}
+	s, err := l.begin(ctx, p, b)
+	if err != nil {
+		return nil, Reading{}, err
+	}
+	reading := s.read(ctx, w, clock)
+	if ctx.Err() != nil {
+		// Nobody was told its number yet, so nobody could ever end it.
+		s.end()
+		rest := s.Read(context.WithoutCancel(ctx), Wait{})
+		reading.Running, reading.Outcome, reading.Err = false, rest.Outcome, rest.Err
+	}
+	if !reading.Running {
+		l.forget(s)
+	}
+	return s, reading, nil
+}
+
+func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background) (*Session, error) {
+	id, err := l.enter()
+	if err != nil {
+		return nil, cannot("background", err)
+	}
+	defer l.starting.Done()
+	s, err := l.runner.background(ctx, p, b, id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun--
+	if err != nil {
+		return nil, err
+	}
+	l.list = append(l.list, s)
+	return s, nil
+}
+
+// enter takes a number for a session that is about to start.
+func (l *Sessions) enter() (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return 0, ErrClosing
+	case l.running()+l.begun >= maxSessions:
+		return 0, ErrTooMany
+	}
+	l.drop()
+	l.last++
+	l.begun++
+	l.starting.Add(1)
+	return l.last, nil
+}
+
+// running counts the live ones; mu is held.
+func (l *Sessions) running() int {
+	n := 0
+	for _, s := range l.list {
+		if s.Info().Running {
+			n++
+		}
+	}
+	return n
+}
+
+// drop forgets the ended ones that are too many, the oldest first; mu is held.
+func (l *Sessions) drop() {
+	ended := len(l.list) - l.running()
+	l.list = slices.DeleteFunc(l.list, func(s *Session) bool {
+		if ended < maxSessions || s.Info().Running {
+			return false
+		}
+		ended--
+		return true
+	})
+}
+
+func (l *Sessions) forget(s *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(o *Session) bool { return o == s })
+}
+
+// Find returns the session with that number, or nil.
+func (l *Sessions) Find(id int) *Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.list {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// List is every session that runs, and the last that ended, by number.
+func (l *Sessions) List() []Info {
+	var out []Info
+	for _, s := range l.sessions() {
+		out = append(out, s.Info())
+	}
+	return out
+}
+
+func (l *Sessions) sessions() []*Session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
+// Output is the end of what a session printed, without any effect on what the
+// next Read gives; nil where there is none of that number.
+func (l *Sessions) Output(id int) []byte {
+	s := l.Find(id)
+	if s == nil {
+		return nil
+	}
+	return s.tail()
+}
+
+// Kill ends a session with all it started, and returns when they are gone. It
+// reports whether it was running.
+func (l *Sessions) Kill(id int) bool {
+	s := l.Find(id)
+	return s != nil && s.end()
+}
+
+// News is the sessions that have ended since they were last asked for, each
+// once, but for those whose end a Read has told.
+func (l *Sessions) News() []Info {
+	var out []Info
+	for _, s := range l.sessions() {
+		if s.news() {
+			out = append(out, s.Info())
+		}
+	}
+	return out
+}
+
+// Close ends every session, waits until all is gone, and returns those that were
+// running. Nothing can be started afterwards.
+func (l *Sessions) Close() []Info {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.starting.Wait()
+	list := l.sessions()
+	var killed []Info
+	for _, s := range list { // all are told before the first is waited for
+		if s.stop() {
+			killed = append(killed, s.Info())
+		}
+	}
+	for _, s := range list {
+		<-s.done
+	}
+	return killed
+}
+
+// callHolder asks on while the call lasts that started the command. Afterwards
+// nobody would know what the question is about, so that the answer is no.
+type callHolder struct {
+	sandbox.Holder
+	call context.Context
+}
+
+func (h callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+	if h.call.Err() != nil {
+		return sandbox.Grant{}, false
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(h.call, func() { cancel(context.Cause(h.call)) })()
+	return h.Holder.Hold(ctx, d)
+}

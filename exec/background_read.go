@@ -1,0 +1,160 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// windowBytes is how much of a session's output stays in memory at least.
+const windowBytes = 256 << 10
+
+// window is the end of an output; offsets count from its beginning.
+type window struct {
+	data  []byte
+	start int64 // the offset of data[0]
+}
+
+func (w *window) end() int64 { return w.start + int64(len(w.data)) }
+
+// add appends data. What is kept is moved once for each windowBytes that come,
+// so that a byte costs the same however much there was.
+func (w *window) add(data []byte) {
+	w.data = append(w.data, data...)
+	if cut := len(w.data) - windowBytes; cut > windowBytes {
+		w.data = append(w.data[:0], w.data[cut:]...)
+		w.start += int64(cut)
+	}
+}
+
+// from is what is kept from offset on. It is valid until the next add.
+func (w *window) from(offset int64) []byte {
+	return w.data[max(offset-w.start, 0):]
+}
+
+// Wait says when a read is over, besides the end of the command: the first of
+// what is set here.
+type Wait struct {
+	// Most is the longest it takes.
+	Most time.Duration
+	// Quiet: there is something to read, and nothing came for that long.
+	Quiet time.Duration
+	// Text has appeared in what is read.
+	Text string
+	// Sink is told what comes while the read waits; nil: nobody.
+	Sink Sink
+}
+
+// Reading is what a session printed since the last.
+type Reading struct {
+	// Output holds that alone: Total counts it, and Spill has all there ever was.
+	Output Output
+	// Found: Wait.Text has appeared.
+	Found   bool
+	Running bool
+	// Outcome says how it went, and Err what could not be set right after it, when
+	// it runs no more.
+	Outcome Outcome
+	Err     error
+}
+
+// Read waits as w says and takes what was printed since the last read. It
+// returns at once when ctx ends, or where Most is 0.
+func (s *Session) Read(ctx context.Context, w Wait) Reading {
+	clock := newWallClock(max(w.Most, 1))
+	defer clock.end()
+	return s.read(ctx, w, clock)
+}
+
+func (s *Session) read(ctx context.Context, w Wait, clock *wallClock) Reading {
+	s.mu.Lock()
+	r := reader{session: s, wait: w, base: s.at, at: s.at, rest: time.NewTimer(time.Hour)}
+	s.mu.Unlock()
+	r.rest.Stop() // until there is something to be quiet after
+	r.follow(ctx, clock)
+	return s.taken(r.found)
+}
+
+// reader is one read that waits.
+type reader struct {
+	session *Session
+	wait    Wait
+	base    int64 // where the read began
+	at      int64 // up to where it was looked at
+	found   bool
+	rest    *time.Timer // runs out when it was quiet for long enough
+}
+
+// follow waits until the read is over.
+func (r *reader) follow(ctx context.Context, clock *wallClock) {
+	defer r.rest.Stop()
+	for {
+		news, over := r.look()
+		if over {
+			return
+		}
+		select {
+		case <-news:
+		case <-r.rest.C:
+			return
+		case <-clock.expired():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look takes in what came since the last look. It returns what is closed with
+// the next news, and whether the read is over.
+func (r *reader) look() (news <-chan struct{}, over bool) {
+	s := r.session
+	s.mu.Lock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	news, over = s.changed, s.ended
+	from := max(r.at, s.window.start)
+	data := bytes.Clone(s.window.from(from))
+	before := s.window.from(max(r.base, from-int64(len(r.wait.Text))))
+	r.found = r.found || r.wait.Text != "" && bytes.Contains(before, []byte(r.wait.Text))
+	r.at = s.window.end()
+	s.mu.Unlock()
+	if len(data) > 0 && r.wait.Sink != nil {
+		r.wait.Sink(1, from-r.base, data)
+	}
+	if r.wait.Quiet > 0 && len(data) > 0 {
+		r.rest.Reset(r.wait.Quiet)
+	}
+	return news, over || r.found
+}
+
+// taken takes what is there to be read.
+func (s *Session) taken(found bool) Reading {
+	s.mu.Lock()
+	data := s.window.from(s.at)
+	end := s.window.end()
+	o := Output{Total: end - s.at}
+	switch {
+	case int64(len(data)) == o.Total && len(data) <= 2*keepBytes:
+		o.Head = bytes.Clone(data)
+	case int64(len(data)) == o.Total:
+		o.Head = bytes.Clone(data[:keepBytes])
+		fallthrough
+	default:
+		o.Tail = bytes.Clone(data[len(data)-keepBytes:])
+	}
+	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
+	s.at = end
+	r := Reading{Found: found, Running: !s.ended, Outcome: s.outcome, Err: s.err}
+	s.told = s.told || s.ended
+	s.mu.Unlock()
+	if o.Skipped > 0 {
+		o.Spill, o.Spilled = s.running.cap.spilled()
+		if o.Spilled >= end { // all of it
+			o.Spilled = o.Total
+		}
+	}
+	r.Output = o
+	return r
+}

@@ -1,0 +1,301 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// places are where background commands are tried; Linux adds the real sandbox.
+var places = map[string]func(testing.TB) (*exec.Runner, sandbox.Policy, string){
+	"plain": func(t testing.TB) (*exec.Runner, sandbox.Policy, string) {
+		r, dir := plain(t)
+		return r, sandbox.FullAccess(), dir
+	},
+}
+
+// patience is what a test grants that must not fail on a busy machine.
+const patience = time.Minute
+
+// everywhere runs f with sessions in each place.
+func everywhere(t *testing.T, f func(*testing.T, *sessions)) {
+	for name, open := range places {
+		t.Run(name, func(t *testing.T) {
+			r, p, dir := open(t)
+			s := &sessions{exec.NewSessions(r), t, p, dir}
+			t.Cleanup(func() { s.Close() })
+			f(t, s)
+		})
+	}
+}
+
+type sessions struct {
+	*exec.Sessions
+	t      *testing.T
+	policy sandbox.Policy
+	dir    string
+}
+
+func (s *sessions) start(b exec.Background, w exec.Wait) (*exec.Session, exec.Reading) {
+	s.t.Helper()
+	got, reading, err := s.Start(context.Background(), s.policy, b, w)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got, reading
+}
+
+func (s *sessions) script(text string) exec.Background {
+	return exec.Background{Command: sh(s.dir, text), Text: text}
+}
+
+func (s *sessions) terminal(text string) exec.Background {
+	b := s.script(text)
+	b.Terminal = true
+	return b
+}
+
+// until waits for text.
+func until(text string) exec.Wait { return exec.Wait{Most: patience, Text: text} }
+
+// end waits for the end of the command.
+var end = exec.Wait{Most: patience}
+
+func typed(t *testing.T, s *exec.Session, text string) {
+	t.Helper()
+	if err := s.Type(context.Background(), text); err != nil {
+		t.Fatalf("typing %q: %v", text, err)
+	}
+}
+
+func TestBackgroundThatEndsAtOnceIsNoSession(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		_, reading := s.start(s.script("echo out; echo err >&2; exit 3"), end)
+		text := reading.Output.Text()
+		if reading.Running || reading.Outcome.Status.Exit != 3 || !strings.Contains(text, "out\n") || !strings.Contains(text, "err\n") {
+			t.Errorf("%+v, output %q", reading, text)
+		}
+		if list := s.List(); len(list) != 0 {
+			t.Errorf("still listed: %+v", list)
+		}
+	})
+}
+
+func TestBackgroundIsTypedToAndRead(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		session, reading := s.start(s.script(`echo ready; while read -r line; do echo "got $line"; done; echo over; exit 4`), until("ready"))
+		if !reading.Running || !reading.Found || reading.Output.Text() != "ready\n" {
+			t.Fatalf("at the start: %+v %q", reading, reading.Output.Text())
+		}
+		typed(t, session, "one\n")
+		if got := session.Read(context.Background(), until("got one\n")).Output.Text(); got != "got one\n" {
+			t.Errorf("after typing: %q", got)
+		}
+		if info := s.List(); len(info) != 1 || !info[0].Running || info[0].ID != session.ID() {
+			t.Errorf("list: %+v", info)
+		}
+		typed(t, session, "two\n\x04") // closes stdin
+		reading = session.Read(context.Background(), end)
+		if reading.Running || reading.Outcome.Status.Exit != 4 || reading.Output.Text() != "got two\nover\n" {
+			t.Errorf("at the end: %+v %q", reading, reading.Output.Text())
+		}
+		if err := session.Type(context.Background(), "three\n"); !errors.Is(err, exec.ErrEnded) {
+			t.Errorf("typed to an ended command: %v", err)
+		}
+		if news := s.News(); len(news) != 0 {
+			t.Errorf("the end was told by the read, and again as news: %+v", news)
+		}
+	})
+}
+
+func TestBackgroundInterrupted(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		// The one that is ready is not the one that was started: the group is meant.
+		const script = `trap : INT; sh -c 'trap "echo caught; exit 5" INT; sleep 1000 & echo ready; wait'; exit $?`
+		for name, b := range map[string]exec.Background{"pipes": s.script(script), "terminal": s.terminal(script)} {
+			session, _ := s.start(b, until("ready"))
+			typed(t, session, "\x03")
+			reading := session.Read(context.Background(), end)
+			if reading.Outcome.Status.Exit != 5 || !strings.Contains(reading.Output.Text(), "caught") {
+				t.Errorf("%s: %+v %q", name, reading.Outcome.Status, reading.Output.Text())
+			}
+		}
+	})
+}
+
+func TestBackgroundTerminal(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		session, _ := s.start(s.terminal(`test -t 0 && test -t 1 && test -t 2 && echo terminal; : >/dev/tty && echo its own; stty size; echo TERM=$TERM; stty -echo; echo ready; read -r x; echo "x=$x"; cat; exit 6`), until("ready"))
+		typed(t, session, "hello\n\x04")
+		reading := session.Read(context.Background(), end)
+		out := string(s.Output(session.ID()))
+		for _, want := range []string{"terminal\r\n", "its own\r\n", "50 200\r\n", "TERM=dumb\r\n", "x=hello\r\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is missing in %q", want, out)
+			}
+		}
+		if reading.Running || reading.Outcome.Status.Exit != 6 {
+			t.Errorf("ended with %+v", reading.Outcome.Status)
+		}
+	})
+}
+
+func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		// A grandchild in a session of its own holds the FIFO open for writing.
+		fifo := filepath.Join(s.dir, "fifo")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		alive, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer alive.Close()
+		session, _ := s.start(s.script(`exec 3>fifo; setsid sleep 1000 & sleep 1000 & echo ready; trap '' TERM; wait; wait`), until("ready"))
+		if !s.Kill(session.ID()) {
+			t.Error("it was not running")
+		}
+		if err := alive.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := alive.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("somebody still holds the pipe: %d, %v", n, err)
+		}
+		if s.Kill(session.ID()) || s.Kill(99) {
+			t.Error("killed what does not run")
+		}
+		news := s.News()
+		if len(news) != 1 || news[0].ID != session.ID() || news[0].Running || !news[0].Outcome.Interrupted {
+			t.Errorf("news: %+v", news)
+		}
+		if again := s.News(); len(again) != 0 {
+			t.Errorf("the same news again: %+v", again)
+		}
+	})
+}
+
+func TestBackgroundEndsWithItsContextOnlyWhileItStarts(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		ctx, cancel := context.WithCancel(context.Background())
+		w := until("never")
+		w.Sink = func(int, int64, []byte) { cancel() }
+		_, reading, err := s.Start(ctx, s.policy, s.script("echo ready; sleep 1000"), w)
+		if err != nil || reading.Running || !reading.Outcome.Interrupted || len(s.List()) != 0 {
+			t.Errorf("interrupted at its start: %v, %+v, %+v", err, reading, s.List())
+		}
+		ctx, cancel = context.WithCancel(context.Background())
+		session, _, err := s.Start(ctx, s.policy, s.script("echo ready; read -r x; exit 7"), until("ready"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		typed(t, session, "\n")
+		if reading := session.Read(context.Background(), end); reading.Outcome.Status.Exit != 7 {
+			t.Errorf("after the call: %+v", reading.Outcome)
+		}
+	})
+}
+
+func TestBackgroundCloseEndsAll(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *sessions) {
+		for range 3 {
+			s.start(s.script("echo ready; sleep 1000"), until("ready"))
+		}
+		s.start(s.terminal("echo ready; sleep 1000"), until("ready"))
+		if killed := s.Close(); len(killed) != 4 {
+			t.Errorf("killed %d: %+v", len(killed), killed)
+		}
+		for _, info := range s.List() {
+			if info.Running {
+				t.Errorf("still running: %+v", info)
+			}
+		}
+		if _, _, err := s.Start(context.Background(), s.policy, s.script("true"), end); !errors.Is(err, exec.ErrClosing) {
+			t.Errorf("started after the end: %v", err)
+		}
+	})
+}
+
+func TestBackgroundLimits(t *testing.T) {
+	r, dir := plain(t)
+	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	defer s.Close()
+	var last *exec.Session
+	for range 16 {
+		last, _ = s.start(s.script("read -r x"), exec.Wait{Most: time.Nanosecond})
+	}
+	if _, _, err := s.Start(context.Background(), s.policy, s.script("true"), end); !errors.Is(err, exec.ErrTooMany) {
+		t.Errorf("one too many: %v", err)
+	}
+	typed(t, last, "\x04")
+	last.Read(context.Background(), end)
+	b := s.script("echo ready; sleep 1000")
+	b.Timeout = 50 * time.Millisecond
+	session, _ := s.start(b, until("ready"))
+	if reading := session.Read(context.Background(), end); !reading.Outcome.TimedOut || reading.Outcome.Limit != sandbox.LimitWall {
+		t.Errorf("its time is over: %+v", reading.Outcome)
+	}
+}
+
+func TestBackgroundForgetsTheOldestThatEnded(t *testing.T) {
+	r, dir := plain(t)
+	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	defer s.Close()
+	for range 20 {
+		session, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
+		typed(t, session, "\n")
+		session.Read(context.Background(), end)
+	}
+	list := s.List()
+	if len(list) != 16 || list[0].ID != 5 || list[15].ID != 20 {
+		t.Errorf("%d are listed: %+v", len(list), list)
+	}
+}
+
+func TestBackgroundOutputIsBounded(t *testing.T) {
+	r, dir := plain(t)
+	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	defer s.Close()
+	const lines = 200_000
+	session, first := s.start(s.script(fmt.Sprintf(`echo ready; read -r x; i=0; seq 1 %d; echo done; read -r x`, lines)), until("ready"))
+	if first.Output.Total != 6 {
+		t.Fatalf("first: %+v", first.Output)
+	}
+	typed(t, session, "\n")
+	o := session.Read(context.Background(), until("done\n")).Output
+	if int64(len(o.Head)+len(o.Tail))+o.Skipped != o.Total || len(o.Head)+len(o.Tail) > 20<<10 || !strings.HasSuffix(string(o.Tail), fmt.Sprintf("\n%d\ndone\n", lines)) {
+		t.Errorf("head %d, tail %q, skipped %d of %d", len(o.Head), o.Tail[max(len(o.Tail)-40, 0):], o.Skipped, o.Total)
+	}
+	if !strings.Contains(o.Text(), "whole output in "+filepath.Join(dir, "spill")) {
+		t.Errorf("it does not say where the rest is: %.300q", o.Text())
+	}
+	data, err := os.ReadFile(o.Spill)
+	if err != nil || int64(len(data)) != o.Total+6 {
+		t.Errorf("the file holds %d bytes of %d: %v", len(data), o.Total+6, err)
+	}
+	if tail := s.Output(session.ID()); len(tail) < 256<<10 || len(tail) > 512<<10 || !strings.HasSuffix(string(tail), "done\n") {
+		t.Errorf("%d bytes are in memory", len(tail))
+	}
+}
+
+func TestBackgroundThatDoesNotRead(t *testing.T) {
+	r, dir := plain(t)
+	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	defer s.Close()
+	session, _ := s.start(s.script("echo ready; sleep 1000"), until("ready"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := session.Type(ctx, strings.Repeat("x", 4<<20)); !errors.Is(err, exec.ErrNotTaken) {
+		t.Errorf("4 MiB that nobody reads: %v", err)
+	}
+}

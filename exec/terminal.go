@@ -1,0 +1,53 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"codeagent/sandbox"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// terminalSize is wide, so that programs do not fold the lines a model reads.
+var terminalSize = pty.Winsize{Rows: 50, Cols: 200}
+
+// newTerminal is newCapture with a terminal of the command's own: what it prints
+// comes from the near end, and what is typed goes into it.
+func (r *Runner) newTerminal(p sandbox.Policy) (*capture, error) {
+	near, far, err := pty.Open()
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	defer near.Close()
+	c := &capture{runner: r, pipes: []pipe{{write: far}}}
+	if err := c.ownEnds(near, far); err != nil {
+		c.close()
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	if err := c.open(p, nil); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ownEnds sizes the terminal and sees that only our end never blocks: a close
+// then ends a wait, while programs expect their end to block.
+func (c *capture) ownEnds(near, far *os.File) error {
+	if err := pty.Setsize(near, &terminalSize); err != nil {
+		return err
+	}
+	conn, err := far.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var blocking error
+	err = conn.Control(func(fd uintptr) { blocking = unix.SetNonblock(int(fd), false) })
+	if err := errors.Join(err, blocking); err != nil {
+		return err
+	}
+	c.pipes[0].read, err = duplicate(near)
+	return err
+}
