@@ -67,7 +67,12 @@ type Tools interface {
 // call before it runs and a result when it is there, so that a program that dies
 // leaves none that was not told; several goroutines call it. Repair makes a
 // history of what a log holds.
-type Log interface{ Append(model.Item) error }
+type Log interface {
+	Append(model.Item) error
+	// Compacted says that the conversation goes on from items alone. What was said
+	// before them is kept, and not gone on with.
+	Compacted(items []model.Item) error
+}
 
 // Config is what an agent works with. Log may be nil.
 type Config struct {
@@ -77,8 +82,15 @@ type Config struct {
 	// for the provider's; see model.Request.
 	CacheKey        string
 	MaxOutputTokens int
-	Tools           Tools
-	Gate            *approvals.Gate
+	// ContextLimit is how many tokens the model takes; 0: not known, which is
+	// DefaultContext.
+	ContextLimit int
+	// CompactAt is how full the context may become before the conversation is
+	// compacted, in percent; 0 is DefaultCompactAt, negative: only when a provider
+	// refuses it.
+	CompactAt int
+	Tools     Tools
+	Gate      *approvals.Gate
 	// Stage is what calls run on; Output, Holder, Asking and Mode are set for each call.
 	Stage    tools.Stage
 	Frontend Frontend
@@ -122,6 +134,8 @@ type Agent struct {
 
 	mu      sync.Mutex
 	items   []model.Item    // append-only: a prefix handed out stays as it was
+	budget  budget          // of items
+	carried carried         // what no summary may lose
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
 	unsaved bool            // the log failed, and that was said
@@ -132,7 +146,9 @@ func New(cfg Config) *Agent {
 	if cfg.MaxRequests <= 0 {
 		cfg.MaxRequests = DefaultRequests
 	}
-	return &Agent{cfg: cfg, items: Repair(cfg.History)}
+	a := &Agent{cfg: cfg, budget: newBudget(cfg.ContextLimit, cfg.MaxOutputTokens, cfg.CompactAt)}
+	a.restart(cfg.History)
+	return a
 }
 
 // History is the conversation so far. Between turns it is always valid: every
@@ -187,6 +203,7 @@ type turn struct {
 	answer string // the text of the last answer
 	empty  int    // empty answers in a row
 	broken int    // answers in a row that broke off after tool calls
+	full   int    // requests in a row that were refused as too long
 	same   repeats
 }
 
@@ -212,9 +229,15 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return false, err
 	}
+	if t.room(ctx); ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
 	batch := newBatch(ctx, t)
 	ans := answer{turn: t, batch: batch}
-	err = ans.read(ctx, a.cfg.Model.Stream(ctx, t.ask()))
+	a.mu.Lock()
+	items, weight := a.items[:len(a.items):len(a.items)], a.budget.items
+	a.mu.Unlock()
+	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, weight)))
 	ans.close()
 	ans.log()
 	a.remember(ans.items...)
@@ -231,10 +254,12 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 			return false, fmt.Errorf("%w: %w", ErrBroken, ans.brokeOff)
 		}
 		return true, nil
+	case contextFull(err):
+		return t.tooLong(ctx, err)
 	case err != nil:
 		return false, err
 	}
-	t.broken = 0
+	t.broken, t.full = 0, 0
 	return t.goOn(&ans, len(calls))
 }
 
@@ -262,16 +287,15 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	return false, nil
 }
 
-// ask is the request for the conversation as it stands.
-func (t *turn) ask() model.Request {
-	a := t.agent
-	a.mu.Lock()
-	items := a.items[:len(a.items):len(a.items)]
-	a.mu.Unlock()
+// ask is the request for items, of that weight.
+func (a *Agent) ask(items []model.Item, weight int) model.Request {
 	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs()}
 	if a.cfg.Instructions != nil {
 		r.Instructions = a.cfg.Instructions()
 	}
+	a.mu.Lock()
+	a.budget.asking(weighFixed(r), weight)
+	a.mu.Unlock()
 	a.emit(event.RequestStarted{})
 	return r
 }
@@ -294,7 +318,25 @@ func (t *turn) steer() bool {
 	return any
 }
 
-func (a *Agent) emit(e event.Event) { a.cfg.Frontend.Emit(e) }
+// emit tells. What is to be carried over a summary is learned from it.
+func (a *Agent) emit(e event.Event) {
+	switch e.(type) {
+	case event.PlanUpdated, event.ToolFinished, event.PermissionRequested, event.PermissionAnswered:
+		a.mu.Lock()
+		a.carried.told(e)
+		a.mu.Unlock()
+	}
+	a.cfg.Frontend.Emit(e)
+}
+
+// spent adds the tokens of an answer and tells them.
+func (a *Agent) spent(u model.Usage) {
+	a.mu.Lock()
+	a.total = a.total.Add(u)
+	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit}
+	a.mu.Unlock()
+	a.emit(e)
+}
 
 // refuse remembers what nobody could grant. A model that asks again is refused
 // again, and the list names it once.

@@ -55,7 +55,7 @@ func TestATurnFromMessageToAnswer(t *testing.T) {
 }
 
 func TestModelErrorsEndTheTurnAndTheConversationGoesOn(t *testing.T) {
-	for _, kind := range []model.ErrorKind{model.SignIn, model.RateLimited, model.ContextFull, model.Transport, model.ServerFault, model.BadRequest} {
+	for _, kind := range []model.ErrorKind{model.SignIn, model.RateLimited, model.Transport, model.ServerFault, model.BadRequest} {
 		fault := &model.Error{Kind: kind, Message: "no"}
 		r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})},
 			[]any{fault},

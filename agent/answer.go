@@ -79,11 +79,7 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	}
 	a.items, a.unlogged, a.kind = nil, nil, ""
 	a.run.Reset()
-	message := ""
-	if d.Err != nil {
-		message = d.Err.Error()
-	}
-	a.turn.agent.emit(event.Retrying{Message: message, Delay: d.Delay, Attempt: d.Attempt, Most: d.Most})
+	a.turn.agent.emit(retrying(d))
 	return true
 }
 
@@ -154,13 +150,8 @@ func (a *answer) text() string {
 
 // count adds the tokens of an answer.
 func (t *turn) count(u model.Usage) {
-	a := t.agent
-	a.mu.Lock()
-	a.total = a.total.Add(u)
-	total := a.total
-	a.mu.Unlock()
 	t.usage = t.usage.Add(u)
-	a.emit(event.UsageUpdated{Last: u, Total: total})
+	t.agent.answered(u)
 }
 
 // sleep waits for d or for ctx.

@@ -89,7 +89,8 @@ type answers struct {
 	mu       sync.Mutex
 	list     [][]any
 	requests []model.Request
-	before   func(n int) // called before delta n of all
+	next     func(n int) []any // answers request n instead of list
+	before   func(n int)       // called before delta n of all
 	n        int
 }
 
@@ -97,7 +98,9 @@ func (m *answers) Stream(ctx context.Context, r model.Request) iter.Seq2[model.D
 	m.mu.Lock()
 	m.requests = append(m.requests, r)
 	deltas := []any{model.TextDelta{Text: "done"}, model.Finished{Reason: model.StopEnd}}
-	if len(m.list) > 0 {
+	if m.next != nil {
+		deltas = m.next(len(m.requests))
+	} else if len(m.list) > 0 {
 		deltas, m.list = m.list[0], m.list[1:]
 	}
 	m.mu.Unlock()
@@ -195,6 +198,8 @@ type logged struct {
 	mu    sync.Mutex
 	items []model.Item
 	err   error
+	// compacted counts how often.
+	compacted int
 }
 
 func (l *logged) Append(i model.Item) error {
@@ -202,6 +207,15 @@ func (l *logged) Append(i model.Item) error {
 	defer l.mu.Unlock()
 	if l.err == nil {
 		l.items = append(l.items, i)
+	}
+	return l.err
+}
+
+func (l *logged) Compacted(items []model.Item) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.items, l.compacted = slices.Clone(items), l.compacted+1
 	}
 	return l.err
 }

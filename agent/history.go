@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model"
 )
@@ -19,11 +20,27 @@ func (a *Agent) remember(items ...model.Item) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.items = append(a.items, items...)
+	a.budget.items += weighAll(items)
+}
+
+// restart goes on from items, which may be what an earlier process left.
+func (a *Agent) restart(items []model.Item) {
+	items = Repair(items)
+	a.carried.resume(items, func(c model.ToolCall) (approvals.Action, error) {
+		planned, err := a.cfg.Tools.Plan(c)
+		if err != nil {
+			return approvals.Action{}, err
+		}
+		return planned.Action(), nil
+	})
+	a.items = items
+	a.budget.replaced(weighAll(items))
 }
 
 // Back takes back the person's last message and all that came after it, and
 // returns it. There is nothing to take back while a turn runs, or in a
-// conversation without one. The log is not told.
+// conversation without one; what a summary stands for is none (see Restart). The
+// log is not told.
 func (a *Agent) Back() (Input, bool) {
 	if !a.turning.TryLock() {
 		return Input{}, false
@@ -34,10 +51,24 @@ func (a *Agent) Back() (Input, bool) {
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {
 			a.items = a.items[:i:i] // what was handed out stays as it was
+			a.budget.replaced(weighAll(a.items))
 			return Input{Text: item.Text, Images: item.Images}, true
 		}
 	}
 	return Input{}, false
+}
+
+// Restart goes on from items, as a log holds them, in the place of the
+// conversation so far. It reports false while a turn runs.
+func (a *Agent) Restart(items []model.Item) bool {
+	if !a.turning.TryLock() {
+		return false
+	}
+	defer a.turning.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.restart(items)
+	return true
 }
 
 // log adds item to the log. A log that fails costs the record and not the turn:
@@ -46,7 +77,11 @@ func (a *Agent) log(item model.Item) {
 	if a.cfg.Log == nil {
 		return
 	}
-	err := a.cfg.Log.Append(item)
+	a.saved(a.cfg.Log.Append(item))
+}
+
+// saved takes in how the log took something.
+func (a *Agent) saved(err error) {
 	if err == nil {
 		return
 	}

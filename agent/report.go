@@ -46,6 +46,15 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	return e
 }
 
+// retrying tells that a request is sent again.
+func retrying(d model.Retrying) event.Retrying {
+	e := event.Retrying{Delay: d.Delay, Attempt: d.Attempt, Most: d.Most}
+	if d.Err != nil {
+		e.Message = d.Err.Error()
+	}
+	return e
+}
+
 // yesWords is what a person said with a yes, for the model.
 func yesWords(ans approvals.Answer) string {
 	switch ans.Decision {

@@ -23,6 +23,7 @@ type Config struct {
 	AskForApproval string
 	Sandbox        Sandbox
 	TUI            TUI
+	Context        Context
 	// Tools holds, by tool name, whether it is enabled; absent means yes.
 	Tools map[string]bool
 	// Providers holds the [providers.NAME] tables.
@@ -91,6 +92,20 @@ type Env struct {
 type TUI struct {
 	// Mouse captures wheel and drag.
 	Mouse bool
+}
+
+// Context is the [context] table.
+type Context struct {
+	// At is compact_at, in percent; 0: never by itself.
+	At int64
+}
+
+// CompactAt is context.compact_at as the agent takes it.
+func (c Config) CompactAt() int {
+	if c.Context.At == 0 {
+		return -1
+	}
+	return int(c.Context.At)
 }
 
 // Origin says where a value came from.

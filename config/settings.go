@@ -197,6 +197,11 @@ var settings = []setting{
 		},
 	},
 	{
+		key: "context.compact_at", kind: number, most: 95, def: "80",
+		doc:   "How full the model's context may become, in percent of its limit, before the model writes a summary that stands for the conversation from then on. 0: only when the provider finds it too long, or `/compact` asks for it. The limit is `models.NAME.context`; where it is not known, 128,000 tokens.",
+		apply: func(c *Config, _ string, v value) { c.Context.At = v.number },
+	},
+	{
 		key: "tui.mouse", kind: flag, def: "true",
 		doc:   "`false` leaves wheel and drag to the terminal.",
 		apply: func(c *Config, _ string, v value) { c.TUI.Mouse = v.on },

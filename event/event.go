@@ -152,7 +152,38 @@ type Retrying struct {
 type RequestStarted struct{}
 
 // UsageUpdated carries the tokens of the last answer and of the session so far.
-type UsageUpdated struct{ Last, Total model.Usage }
+type UsageUpdated struct {
+	Last, Total model.Usage
+	// Context is how many tokens the next request will have, as far as can be
+	// told; Limit is what the model takes.
+	Context, Limit int
+}
+
+// Why a conversation is compacted.
+const (
+	// CompactAsked: the person asked for it.
+	CompactAsked = "asked"
+	// CompactNear: the conversation comes near to what the model takes.
+	CompactNear = "near"
+	// CompactFull: the provider refused it as too long.
+	CompactFull = "full"
+)
+
+// Compacting: the model is asked for a summary, which will stand for most of the
+// conversation. Compacted follows.
+type Compacting struct{ Reason string }
+
+// Compacted ends Compacting.
+type Compacted struct {
+	Reason string
+	// Before and After are the tokens that a request had and has, as far as can
+	// be told.
+	Before, After int
+	// Summary is what now stands for the conversation, as the model is given it.
+	Summary string
+	// Err says why nothing was changed; empty where it was.
+	Err string
+}
 
 // Notice is a line for the person: Level is "info", "warning" or "error".
 type Notice struct{ Level, Text string }
@@ -197,6 +228,8 @@ func (PlanUpdated) event()         {}
 func (Retrying) event()            {}
 func (RequestStarted) event()      {}
 func (UsageUpdated) event()        {}
+func (Compacting) event()          {}
+func (Compacted) event()           {}
 func (Notice) event()              {}
 func (BackgroundChanged) event()   {}
 func (TurnFinished) event()        {}
@@ -207,6 +240,6 @@ func All() []Event {
 		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
 		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
-		RequestStarted{}, UsageUpdated{}, Notice{}, BackgroundChanged{}, TurnFinished{},
+		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, TurnFinished{},
 	}
 }

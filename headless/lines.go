@@ -17,7 +17,7 @@ import (
 //
 // Our additions: `sandbox` on thread.started and command_execution, `limit` on
 // the latter, `refused` on turn.completed, and the item types
-// `permission_request` and `tool_call`. Schema: schema/lines.json.
+// `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
 	Type     string        `json:"type"`
@@ -82,6 +82,9 @@ type item struct {
 	Decision      string         `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
+	// compaction: the tokens of a request before and after
+	Before int `json:"tokens_before,omitempty"`
+	After  int `json:"tokens_after,omitempty"`
 	// error
 	Message string `json:"message,omitempty"`
 }
@@ -103,6 +106,8 @@ type lines struct {
 	calls map[string]*item // running calls by call id
 	asked map[string]*item // open questions by request id
 	plan  *item
+	// summary is the compaction that runs.
+	summary *item
 }
 
 func newLines(plain bool) *lines {
@@ -130,7 +135,7 @@ func (l *lines) marshal(ln line) []byte {
 			it := *ln.Item
 			it.Sandbox, it.DurationMS, it.Signal = nil, 0, ""
 			ln.Item = &it
-			if it.Type == "permission_request" || it.Type == "tool_call" {
+			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
 				return nil
 			}
 		}
@@ -172,6 +177,11 @@ func (l *lines) lines(e event.Event) []line {
 		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
 	case event.TurnFinished:
 		return l.turnFinished(e)
+	case event.Compacting:
+		l.summary = &item{ID: l.id(), Type: "compaction", Status: "in_progress", Reason: e.Reason}
+		return []line{{Type: "item.started", Item: l.summary}}
+	case event.Compacted:
+		return l.compacted(e)
 	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated,
 		event.BackgroundChanged:
 		// Deltas are not repeated: items carry the whole.
@@ -281,6 +291,19 @@ func (l *lines) planUpdated(e event.PlanUpdated) []line {
 	}
 	it := *l.plan
 	return []line{{Type: kind, Item: &it}}
+}
+
+func (l *lines) compacted(e event.Compacted) []line {
+	if l.summary == nil {
+		return nil
+	}
+	it := *l.summary
+	l.summary = nil
+	it.Status, it.Text, it.Before, it.After, it.Message = "completed", e.Summary, e.Before, e.After, e.Err
+	if e.Err != "" {
+		it.Status = "failed"
+	}
+	return []line{{Type: "item.completed", Item: &it}}
 }
 
 func (l *lines) turnFinished(e event.TurnFinished) []line {

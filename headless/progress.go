@@ -48,6 +48,14 @@ func (p *progress) print(e event.Event) {
 		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, e.Delay.Round(100*time.Millisecond), e.Attempt, e.Most)
 	case event.Notice:
 		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
+	case event.Compacting:
+		p.line("2", "%s", compacting(e.Reason))
+	case event.Compacted:
+		if e.Err != "" {
+			p.line("33", "  no summary: %s", e.Err)
+		} else {
+			p.line("32", "  a summary stands for it: about %d tokens instead of %d", e.After, e.Before)
+		}
 	case event.TurnFinished:
 		p.finished(e)
 	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
@@ -65,6 +73,16 @@ func (p *progress) session(e event.SessionStarted) {
 	for _, w := range e.Enforcement.Weaknesses {
 		p.line("33", "not enforced here: %s (%s)", w.What, w.Why)
 	}
+}
+
+func compacting(reason string) string {
+	switch reason {
+	case event.CompactNear:
+		return "the context is nearly full: making a summary of the conversation"
+	case event.CompactFull:
+		return "the context is full: making a summary of the conversation"
+	}
+	return "making a summary of the conversation"
 }
 
 func planMark(status string) string {

@@ -22,6 +22,9 @@ const (
 	// Note is what codeagent tells the model outside of any call (a steering
 	// message's frame, a changed policy); sent with the user's role.
 	Note Kind = "note"
+	// Summary stands for all that was said before it and is not given to the
+	// model any more; sent with the user's role.
+	Summary Kind = "summary"
 )
 
 // Item is one entry of a conversation. Kind says which fields are set.
@@ -39,6 +42,9 @@ type Item struct {
 	// Opaque is what the provider wants back with this item; nil without. A
 	// Reasoning may be nothing but that.
 	Opaque *Opaque `json:"opaque,omitempty"`
+	// Carried is, for Kind Summary, what the next one takes over as it is: the
+	// agent's own, and in Text already.
+	Carried json.RawMessage `json:"carried,omitempty"`
 }
 
 // Opaque is what a provider sent beside the text and wants back unchanged:

@@ -93,6 +93,8 @@ func partOf(i model.Item, n int) part {
 		}
 	case model.Note:
 		p.heading, p.folded = "Note to the model", true
+	case model.Summary:
+		p.heading, p.folded = "Summary that the model goes on from", true
 	}
 	return p
 }

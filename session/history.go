@@ -35,6 +35,15 @@ func (v view) history(limit int64) (History, error) {
 			continue
 		case err != nil:
 			return History{}, err
+		case r.kind == kindCompacted:
+			items := decodeCompacted(r.line)
+			if items == nil {
+				h.Damaged++
+				continue
+			}
+			slices.Reverse(h.Items)
+			h.Items = append(items, h.Items...)
+			return h, nil
 		case !isItem(r.kind):
 			continue
 		}

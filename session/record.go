@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -18,19 +19,22 @@ import (
 //	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
 //	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on the disk
 //	{"kind":"title","at":…,"title":…}                            the session was renamed
+//	{"kind":"compacted","at":…,"items":[…]}                      the conversation goes on from these items alone
 //	{"kind":"back","at":…,"bytes":…}                             the conversation goes on from that many bytes before this record
 //
 // A reader passes over kinds that it does not know: a newer codeagent may add
 // some without a new version. What would change the meaning of the kinds above is
-// a new version, and a file of a higher version is not opened.
+// a new version, and a file of a higher version is not opened. One that does not
+// know "compacted" goes on from all that was said, which is longer and as true.
 const version = 1
 
 // Kinds of records that are no items.
 const (
-	kindOpen  = "open"
-	kindTurn  = "turn"
-	kindTitle = "title"
-	kindBack  = "back"
+	kindOpen      = "open"
+	kindTurn      = "turn"
+	kindTitle     = "title"
+	kindBack      = "back"
+	kindCompacted = "compacted"
 )
 
 // maxLine bounds a record, in bytes: far above what a tool returns, and little
@@ -64,12 +68,15 @@ type record struct {
 	Outcome string       `json:"outcome,omitempty"`
 	Usage   *model.Usage `json:"usage,omitempty"`
 	Bytes   int64        `json:"bytes,omitempty"`
+	// Items are what a conversation goes on from: a summary first, and then what
+	// stands in the records before, word for word.
+	Items []model.Item `json:"items,omitempty"`
 }
 
 // isItem reports whether records of kind are entries of the conversation.
 func isItem(kind string) bool {
 	switch model.Kind(kind) {
-	case model.User, model.Assistant, model.Reasoning, model.Call, model.Result, model.Note:
+	case model.User, model.Assistant, model.Reasoning, model.Call, model.Result, model.Note, model.Summary:
 		return true
 	}
 	return false
@@ -114,6 +121,18 @@ func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	}
 	return line, err
 }
+
+// decodeCompacted reads what a conversation goes on from; nil if the record holds
+// no such thing.
+func decodeCompacted(line []byte) []model.Item {
+	var r record
+	if json.Unmarshal(line, &r) != nil || !slices.ContainsFunc(r.Items, isSummary) {
+		return nil
+	}
+	return r.Items
+}
+
+func isSummary(i model.Item) bool { return i.Kind == model.Summary }
 
 // kindOf reads the kind of a record without reading all of it: of two hundred
 // megabytes only what is wanted is decoded. It is "" for what is no record.

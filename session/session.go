@@ -72,6 +72,24 @@ func (s *Session) Append(item model.Item) error {
 	return s.write(line)
 }
 
+// Compacted says that the conversation goes on from items alone. What was said
+// before stays in the file: it is exported, and can be gone back to.
+func (s *Session) Compacted(items []model.Item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return s.broken
+	}
+	line, err := encode(record{Kind: kindCompacted, At: s.now(), Items: items})
+	if err == nil && len(line) > maxLine {
+		err = errTooLong
+	}
+	if err == nil {
+		err = s.write(line)
+	}
+	return err
+}
+
 // EndTurn says that a turn is over and puts everything on the disk.
 func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	s.mu.Lock()

@@ -204,8 +204,9 @@ func (v view) spans() ([]span, error) {
 // span is [from, to) of a file, whole lines.
 type span struct{ from, to int64 }
 
-// items yields the items of the conversation, first to last, with their times.
-// What cannot be read is passed over.
+// items yields all that was said and that counts, first to last, with their times,
+// each summary at the place where it began to stand for what came before. What
+// cannot be read is passed over.
 func (v view) items() iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		spans, err := v.spans()
@@ -225,7 +226,14 @@ func (v view) items() iter.Seq2[record, error] {
 					return
 				}
 				var r record
-				if !isItem(kindOf(line)) || json.Unmarshal(line, &r) != nil || r.Item == nil {
+				kind := kindOf(line)
+				if !isItem(kind) && kind != kindCompacted || json.Unmarshal(line, &r) != nil {
+					continue
+				}
+				if i := slices.IndexFunc(r.Items, isSummary); kind == kindCompacted && i >= 0 {
+					r.Item = &r.Items[i]
+				}
+				if r.Item == nil {
 					continue
 				}
 				if !yield(r, nil) {

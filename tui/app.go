@@ -48,6 +48,8 @@ type app struct {
 	thought  *entry
 	request  int // index of the first entry of the current request
 	retrying *notice
+	// compacting is the summary that is being written.
+	compacting *entry
 
 	stirs   int
 	frame   int

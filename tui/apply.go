@@ -45,6 +45,12 @@ func (m *app) apply(e event.Event) {
 		m.facts.usage = e
 	case event.BackgroundChanged:
 		m.facts.running = e.Running
+	case event.Compacting:
+		m.settle()
+		m.compacting = m.transcript.add(&compaction{reason: e.Reason}, false)
+		m.compacting.moving = true
+	case event.Compacted:
+		m.applyCompacted(e)
 	case event.Notice:
 		m.note(e.Level, e.Text)
 	case event.TurnFinished:

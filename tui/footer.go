@@ -104,9 +104,9 @@ func (f *facts) tokens() [][]span {
 	if u == (event.UsageUpdated{}) {
 		return nil
 	}
-	used := u.Last.Input + u.Last.Output
+	used, window := f.context()
 	long, short := span{count(used) + " in context", dim}, span{count(used), dim}
-	if window := f.session.Window; window > 0 {
+	if window > 0 {
 		share := int64(used) * 100 / window
 		s := dim
 		if share >= crowded {
@@ -118,13 +118,22 @@ func (f *facts) tokens() [][]span {
 	return [][]span{{long, {" · ", faint}, total}, {short}}
 }
 
+// context is how many tokens a request has, and how many it can have: what the
+// agent reckons with where it has said so. 0: not known.
+func (f *facts) context() (used int, window int64) {
+	if u := f.usage; u.Limit > 0 {
+		return u.Context, int64(u.Limit)
+	}
+	return f.usage.Last.Input + f.usage.Last.Output, f.session.Window
+}
+
 // window says how much of what the model can take is in use.
 func (f *facts) window() string {
-	used := f.usage.Last.Input + f.usage.Last.Output
-	if f.session.Window == 0 {
+	used, window := f.context()
+	if window == 0 {
 		return count(used) + " tokens; how much the model takes is not known"
 	}
-	return fmt.Sprintf("%s of %s tokens", count(used), count(int(f.session.Window)))
+	return fmt.Sprintf("%s of %s tokens", count(used), count(int(window)))
 }
 
 // page is /status.

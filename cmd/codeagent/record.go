@@ -96,6 +96,8 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 		switch i.Kind {
 		case model.User:
 			emit(event.TurnStarted{Text: i.Text, Images: agent.Input{Images: i.Images}.Shown()})
+		case model.Summary:
+			emit(event.Compacted{Summary: i.Text})
 		case model.Assistant:
 			emit(event.MessageFinished{Text: i.Text})
 		case model.Reasoning:

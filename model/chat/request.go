@@ -116,7 +116,7 @@ func messages(items []model.Item, view *wire.View, source string, withReasoning 
 	turn := lastUser(items)
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
-		case model.User, model.Note:
+		case model.User, model.Note, model.Summary:
 			m.user(it.Text, it.Images)
 		case model.Result:
 			if !m.results.Taken(i) {

@@ -145,7 +145,7 @@ func input(items []model.Item, view *wire.View, source string, q quirks) []any {
 	in := &inputter{items: items, view: view, results: wire.NewResults(items), source: source, quirks: q, out: []any{}}
 	for i := 0; i < len(items); i++ {
 		switch it := items[i]; it.Kind {
-		case model.User, model.Note:
+		case model.User, model.Note, model.Summary:
 			in.user(it.Text, it.Images)
 		case model.Result:
 			if !in.results.Taken(i) {

@@ -1,0 +1,153 @@
+package agent
+
+import "codeagent/model"
+
+// DefaultContext is what a model is taken to take where nobody has said it, in
+// tokens: what most do. One that takes less says so when it is full, and that is
+// kept in mind.
+const DefaultContext = 128_000
+
+// DefaultCompactAt is how full the context may become, in percent.
+const DefaultCompactAt = 80
+
+// budget knows how much of the context a request takes. It counts what is added
+// and never what is there already: a request of a long conversation costs no
+// more than one of a short one. Weights are in tokens as they are guessed from
+// bytes; what the provider reports of a request says how far that is off.
+type budget struct {
+	limit   int // what the model takes
+	reserve int // of that, room for the answer
+	at      int // percent at which to compact; 0: never
+	ratio   float64
+
+	items int // weight of the conversation
+	fixed int // of instructions and tools, in the last request
+
+	asked int // weight of the last request
+	// known is what the provider reported of the request whose weight is anchor;
+	// 0 without.
+	known, anchor int
+	// wait holds compaction back until so much is used: one that helped little
+	// would else be made again at once.
+	wait int
+}
+
+// newBudget is for limit tokens, output of which may be the answer's; 0 is not
+// known. A negative at stands for never.
+func newBudget(limit, output, at int) budget {
+	b := budget{limit: limit, at: at, ratio: 1}
+	if b.limit <= 0 {
+		b.limit = DefaultContext
+	}
+	switch {
+	case at == 0:
+		b.at = DefaultCompactAt
+	case at < 0:
+		b.at = 0
+	}
+	b.reserve = output
+	if output <= 0 {
+		b.reserve = min(b.limit/8, 16_000)
+	}
+	b.reserve = min(b.reserve, b.limit/2)
+	return b
+}
+
+// Bytes of a token, as a first guess: more in prose, fewer in code and in most
+// languages that are not English. What a message takes beside its text.
+const (
+	bytesPerToken = 4
+	perItem       = 4
+)
+
+func weighText(n int) int { return (n + bytesPerToken - 1) / bytesPerToken }
+
+// weigh guesses the tokens of an item.
+func weigh(i model.Item) int {
+	n := len(i.Text)
+	if i.Call != nil {
+		n += len(i.Call.Name) + len(i.Call.Arguments)
+	}
+	if i.Opaque != nil {
+		n += len(i.Opaque.Data)
+	}
+	w := perItem + weighText(n)
+	for _, p := range i.Images {
+		w += p.Tokens()
+	}
+	return w
+}
+
+func weighAll(items []model.Item) int {
+	w := 0
+	for _, i := range items {
+		w += weigh(i)
+	}
+	return w
+}
+
+// weighFixed guesses the tokens of what goes along with each conversation.
+func weighFixed(r model.Request) int {
+	n := len(r.Instructions)
+	for _, t := range r.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return weighText(n)
+}
+
+// asking notes a request that is about to be sent.
+func (b *budget) asking(fixed, items int) { b.fixed, b.asked = fixed, fixed+items }
+
+// answered takes in what the provider reports of the last request. A report far
+// below the guess is of something else: some count only what they had not read
+// before, or cut off what was too much for them.
+func (b *budget) answered(input int) {
+	if input <= 0 || b.asked == 0 || input < b.asked/3 {
+		return
+	}
+	b.known, b.anchor = input, b.asked
+	b.ratio = min(float64(input)/float64(b.asked), 4)
+}
+
+// refused learns from a provider that found the last request too long.
+func (b *budget) refused() {
+	if n := b.tokens(b.asked) * 19 / 20; n > 0 && n < b.limit {
+		b.reserve = b.reserve * n / b.limit
+		b.limit = n
+	}
+}
+
+// replaced says that the conversation is another one, of weight items.
+func (b *budget) replaced(items int) { b.items, b.known, b.anchor = items, 0, 0 }
+
+// tokens is a weight as the provider would count it.
+func (b *budget) tokens(weight int) int { return int(b.ratio * float64(weight)) }
+
+// weight is the reverse of tokens.
+func (b *budget) weight(tokens int) int { return int(float64(tokens) / b.ratio) }
+
+// used is how many tokens a request would have now.
+func (b *budget) used() int { return b.known + b.tokens(b.fixed+b.items-b.anchor) }
+
+// room is how many tokens the conversation can have at most.
+func (b *budget) room() int { return max(b.limit-b.reserve-b.tokens(b.fixed), b.limit/8) }
+
+// full reports whether the conversation is to be compacted before it is sent.
+// Where instructions and tools take most of the context that would not help.
+func (b *budget) full() bool {
+	if b.at == 0 || b.tokens(b.items) < b.room()/2 {
+		return false
+	}
+	return b.used() >= max(min(b.limit/100*b.at, b.limit-b.reserve), b.wait)
+}
+
+// pause holds compaction back until the conversation has grown noticeably.
+func (b *budget) pause() { b.wait = b.used() + b.limit/20 }
+
+// answered takes in what the provider reports of an answer.
+func (a *Agent) answered(u model.Usage) {
+	a.mu.Lock()
+	a.budget.answered(u.Input)
+	a.mu.Unlock()
+	a.spent(u)
+}

@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/prompts"
+)
+
+// carried is what the agent knows of the conversation for certain and no summary
+// may lose. It learns it from what it tells. Lists are bounded; the oldest go.
+type carried struct {
+	// Messages are the person's that the conversation itself holds no more.
+	Messages []string           `json:"messages,omitempty"`
+	Omitted  int                `json:"omitted,omitempty"`
+	Plan     []prompts.PlanStep `json:"plan,omitempty"`
+	// Changes are the kinds of change by path, the order is Paths'.
+	Changes map[string]string `json:"changes,omitempty"`
+	Paths   []string          `json:"paths,omitempty"`
+	Refused []string          `json:"refused,omitempty"`
+	Denied  []string          `json:"denied,omitempty"`
+
+	// granted ends with the process: what goes on with the session asks anew.
+	granted []string
+	// open are the questions that wait for an answer.
+	open map[string]event.PermissionRequested
+}
+
+// Bounds of what is carried.
+const (
+	mostPaths = 300
+	mostFacts = 40
+)
+
+// told takes in an event.
+func (c *carried) told(e event.Event) {
+	switch e := e.(type) {
+	case event.PlanUpdated:
+		c.Plan = nil
+		for _, s := range e.Steps {
+			c.Plan = append(c.Plan, prompts.PlanStep(s))
+		}
+	case event.ToolFinished:
+		for _, ch := range e.Changes {
+			if ch.From != "" {
+				c.changed("delete", ch.From)
+				c.changed("add", ch.Path)
+				continue
+			}
+			c.changed(ch.Kind, ch.Path)
+		}
+		for _, d := range e.Verdict.Denials {
+			if !d.Moot {
+				c.Denied = listed(c.Denied, string(d.Kind)+" "+d.Target)
+			}
+		}
+	case event.PermissionRequested:
+		if c.open == nil {
+			c.open = map[string]event.PermissionRequested{}
+		}
+		c.open[e.ID] = e
+	case event.PermissionAnswered:
+		c.answered(c.open[e.ID], e)
+		delete(c.open, e.ID)
+	}
+}
+
+// answered takes in how a question ended.
+func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswered) {
+	what := q.Title
+	if !q.Wanted.Empty() {
+		what += " (" + things(q.Wanted) + ")"
+	}
+	switch e.Decision {
+	case "once":
+		c.granted = listed(c.granted, what+": once")
+	case "session":
+		c.granted = listed(c.granted, what+": for the session")
+	case "denied", "refused":
+		if e.Reason != "" {
+			what += ": " + e.Reason
+		}
+		c.Refused = listed(c.Refused, what)
+	}
+}
+
+// listed is list with fact at its end, once, and without its oldest where it
+// grows too long.
+func listed(list []string, fact string) []string {
+	if i := slices.Index(list, fact); i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	list = append(list, fact)
+	return list[max(0, len(list)-mostFacts):]
+}
+
+// changed keeps what became of a file in all.
+func (c *carried) changed(kind, path string) {
+	if c.Changes == nil {
+		c.Changes = map[string]string{}
+	}
+	before, known := c.Changes[path]
+	switch {
+	case before == "add" && kind == "delete":
+		delete(c.Changes, path)
+		c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool { return p == path })
+		return
+	case before == "add" && kind == "update":
+		kind = before
+	case before == "delete" && kind == "add":
+		kind = "update"
+	}
+	c.Changes[path] = kind
+	if !known {
+		c.Paths = append(c.Paths, path)
+	}
+	if len(c.Paths) > mostPaths {
+		delete(c.Changes, c.Paths[0])
+		c.Paths = c.Paths[1:]
+	}
+}
+
+// resume learns from a conversation that an earlier process led: from its last
+// summary, and from what was called since.
+func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approvals.Action, error)) {
+	failed := map[string]bool{}
+	for _, i := range items {
+		if i.Kind == model.Result && i.Failed {
+			failed[i.CallID] = true
+		}
+	}
+	c.Messages, c.Omitted = nil, 0
+	for _, i := range items {
+		switch {
+		case i.Kind == model.Summary:
+			var before carried
+			if json.Unmarshal(i.Carried, &before) == nil { // else it is only text
+				c.join(before)
+			}
+		case i.Kind == model.Call && !failed[i.Call.ID]:
+			action, err := plan(*i.Call)
+			if err != nil {
+				continue
+			}
+			switch action.Kind {
+			case approvals.KindEdit:
+				for _, p := range action.Paths {
+					if c.Changes[p] == "" {
+						c.changed("update", p)
+					}
+				}
+			case approvals.KindPlan:
+				c.planned(i.Call.Arguments)
+			}
+		}
+	}
+}
+
+// join takes over what an earlier summary carried.
+func (c *carried) join(before carried) {
+	c.Messages, c.Omitted = before.Messages, before.Omitted
+	if c.Plan == nil {
+		c.Plan = before.Plan
+	}
+	for _, p := range before.Paths {
+		if c.Changes[p] == "" {
+			c.changed(before.Changes[p], p)
+		}
+	}
+	for _, f := range before.Refused {
+		c.Refused = listed(c.Refused, f)
+	}
+	for _, f := range before.Denied {
+		c.Denied = listed(c.Denied, f)
+	}
+}
+
+// planned reads the plan in a call's arguments.
+func (c *carried) planned(arguments string) {
+	var a struct {
+		Plan []struct{ Step, Status string } `json:"plan"`
+	}
+	if json.Unmarshal([]byte(arguments), &a) != nil {
+		return
+	}
+	c.Plan = nil
+	for _, s := range a.Plan {
+		c.Plan = append(c.Plan, prompts.PlanStep(s))
+	}
+}
+
+// with is what is carried when items leave the conversation: their messages come
+// to it, at most so many bytes of all. The first, which is most often the task,
+// and the last are worth most.
+func (c carried) with(items []model.Item, most int) carried {
+	c.Messages = slices.Clone(c.Messages)
+	for _, i := range items {
+		if i.Kind != model.User {
+			continue
+		}
+		text := strings.TrimSpace(i.Text)
+		for _, p := range i.Images {
+			text += "\n[image: " + p.String() + "]"
+		}
+		if text != "" {
+			c.Messages = append(c.Messages, text)
+		}
+	}
+	size := 0
+	for i, m := range c.Messages {
+		c.Messages[i] = middle(m, most/3)
+		size += len(c.Messages[i])
+	}
+	for size > most && len(c.Messages) > 2 {
+		size -= len(c.Messages[1])
+		c.Messages = slices.Delete(c.Messages, 1, 2)
+		c.Omitted++
+	}
+	return c
+}
+
+// words is c for the model; of the changed files so many bytes, the newest.
+func (c carried) words(most int) prompts.Carried {
+	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
+	if slices.ContainsFunc(c.Plan, func(s prompts.PlanStep) bool { return s.Status != "completed" }) {
+		out.Plan = c.Plan // one that is done is history
+	}
+	from := len(c.Paths)
+	for from > 0 && most >= len(c.Paths[from-1]) {
+		from--
+		most -= len(c.Paths[from])
+	}
+	if from > 0 {
+		out.Changes = append(out.Changes, fmt.Sprintf("%d files before these", from))
+	}
+	for _, p := range c.Paths[from:] {
+		out.Changes = append(out.Changes, c.Changes[p]+" "+p)
+	}
+	return out
+}
+
+// middle leaves out the middle of a text over most bytes and says so.
+func middle(text string, most int) string {
+	if len(text) <= most || most <= 0 {
+		return text
+	}
+	head, tail := most/2, len(text)-most/2
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", text[:head], tail-head, text[tail:])
+}

@@ -1,0 +1,309 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/prompts"
+)
+
+// Compaction puts a summary in the place of most of the conversation:
+//
+//	[item … item | tail]  ->  [Summary, tail]
+//
+// The model writes it; what the agent knows for certain (carried.go) stands in
+// it whatever the model wrote. The tail stays word for word. It begins where a
+// message begins, so that no call loses its result and no thinking its call.
+
+// How compaction can fail.
+var (
+	// ErrNothing: there is nothing to make shorter.
+	ErrNothing = errors.New("the conversation is too short to be compacted")
+	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
+	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
+	errSilent  = errors.New("the model wrote no summary")
+)
+
+// mostTail is how much of the conversation stays word for word at most, mostSaid
+// how much of the person's messages before it does, in tokens.
+const (
+	mostTail = 20_000
+	mostSaid = 8_000
+)
+
+// Compact has the model write a summary, which then stands for all but the end of
+// the conversation. focus is what it must keep above all; it may be empty. There
+// is no turn while it runs. The error is ErrBusy, ErrNothing, ErrTooLong, the
+// context's cause or a *model.Error; nothing was changed then.
+func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, error) {
+	if !a.turning.TryLock() {
+		return event.Compacted{}, ErrBusy
+	}
+	defer a.turning.Unlock()
+	done, _, err := a.compact(ctx, compaction{reason: event.CompactAsked, focus: focus})
+	return done, err
+}
+
+// compaction is what one is made of.
+type compaction struct {
+	reason, focus string
+	// bare keeps no tail.
+	bare bool
+}
+
+func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
+	a.mu.Lock()
+	items, b := a.items[:len(a.items):len(a.items)], a.budget
+	a.mu.Unlock()
+	cut := len(items)
+	if !c.bare {
+		most := min(b.weight(min(mostTail, b.room()/4)), b.items/4)
+		cut = tailOf(items, most, b.weight(b.room()/2))
+	}
+	if cut < 1 || cut == 1 && items[0].Kind != model.Assistant {
+		return event.Compacted{}, model.Usage{}, ErrNothing
+	}
+	a.emit(event.Compacting{Reason: c.reason})
+	done := event.Compacted{Reason: c.reason, Before: b.used(), After: b.used()}
+	text, usage, err := a.summarise(ctx, items, c)
+	if err == nil {
+		done.Summary, done.After = a.replace(items, cut, text)
+	} else {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		done.Err = err.Error()
+		a.mu.Lock()
+		a.budget.pause()
+		a.mu.Unlock()
+	}
+	a.emit(done)
+	a.spent(usage)
+	return done, usage, err
+}
+
+// replace puts a summary in the place of items before cut, and returns what the
+// model is given of it and how many tokens a request has now.
+func (a *Agent) replace(items []model.Item, cut int, text string) (summary string, after int) {
+	a.mu.Lock()
+	room := a.budget.room() * bytesPerToken
+	a.carried = a.carried.with(items[:cut], min(mostSaid*bytesPerToken, room/8))
+	kept, err := json.Marshal(a.carried)
+	if err != nil {
+		kept = nil // never: strings and numbers
+	}
+	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), a.carried.words(room/16)), Carried: kept}
+	a.items = append([]model.Item{item}, items[cut:]...)
+	a.budget.replaced(weighAll(a.items))
+	if a.budget.full() {
+		a.budget.pause()
+	}
+	now, after := a.items[:len(a.items):len(a.items)], a.budget.used()
+	a.mu.Unlock()
+	if a.cfg.Log != nil {
+		a.saved(a.cfg.Log.Compacted(now))
+	}
+	return item.Text, after
+}
+
+// answering reports whether items of kind are parts of an answer.
+func answering(kind model.Kind) bool {
+	return kind == model.Assistant || kind == model.Reasoning || kind == model.Call
+}
+
+// begins reports whether items can be cut before i: an answer, the results of its
+// calls and the thinking that led to them stay together.
+func begins(items []model.Item, i int) bool {
+	switch items[i].Kind {
+	case model.User, model.Note, model.Summary:
+		return true
+	}
+	return answering(items[i].Kind) && (i == 0 || !answering(items[i-1].Kind))
+}
+
+// tailOf is where the longest tail of at most that weight begins; the last piece
+// alone may have as much as last. An earlier summary is no part of a tail.
+func tailOf(items []model.Item, most, last int) int {
+	cut, weight := len(items), 0
+	for i := len(items) - 1; i >= 0; i-- {
+		weight += weigh(items[i])
+		if weight > max(most, last) || items[i].Kind == model.Summary {
+			break
+		}
+		if !begins(items, i) {
+			continue
+		}
+		if weight > most && cut < len(items) {
+			break
+		}
+		cut = i
+	}
+	return cut
+}
+
+// shortened are the ways in which a conversation is given to be summarised, each
+// shorter than the one before.
+const shortened = 5
+
+// summarise asks the model for a summary of items. It is given the conversation
+// as it stands, most of which its provider has read before; where that is too
+// long, less and less of it.
+func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
+	var usage model.Usage
+	last := errSilent
+	prompt := model.Item{Kind: model.Note, Text: prompts.Compact(c.focus)}
+	first := 0
+	if c.reason == event.CompactFull {
+		first = 1 // as it stands it was refused
+	}
+	for way := first; way < shortened; way++ {
+		shown := append(slices.Clip(shorter(items, way)), prompt)
+		text, used, err := a.written(ctx, shown)
+		usage = usage.Add(used)
+		switch {
+		case err == nil && text != "":
+			return text, usage, nil
+		case err == nil:
+			last = errSilent
+		case ctx.Err() == nil && contextFull(err):
+			last = err
+		default:
+			return "", usage, err
+		}
+	}
+	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
+}
+
+// shorter is items in one of the ways: whole, without thinking and with results
+// cut, and of that the last half, quarter, eighth.
+func shorter(items []model.Item, way int) []model.Item {
+	if way == 0 {
+		return items
+	}
+	var light []model.Item
+	for _, i := range items {
+		if i.Kind == model.Reasoning {
+			continue
+		}
+		light = append(light, lighter(i))
+	}
+	if way == 1 {
+		return light
+	}
+	cut := min(tailOf(light, weighAll(light)>>(way-1), 0), lastBegin(light))
+	if cut == 0 {
+		return light
+	}
+	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
+	if light[0].Kind == model.Summary {
+		left = light[0] // it says what there was
+	}
+	return append([]model.Item{left}, light[cut:]...)
+}
+
+// lastBegin is the last place at which items can be cut.
+func lastBegin(items []model.Item) int {
+	for i := len(items) - 1; i > 0; i-- {
+		if begins(items, i) {
+			return i
+		}
+	}
+	return 0
+}
+
+// lightText is how much of a result or of arguments is given for a summary that
+// would not fit otherwise, in bytes.
+const lightText = 2000
+
+// lighter is an item with its middle left out. What must be JSON stays JSON.
+func lighter(i model.Item) model.Item {
+	i.Images = nil
+	switch {
+	case i.Kind == model.Call && len(i.Call.Arguments) > 2*lightText:
+		arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, lightText)})
+		if err == nil {
+			i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
+		}
+	case i.Kind != model.Summary:
+		i.Text = middle(i.Text, lightText)
+	}
+	return i
+}
+
+// written is the text of the model's answer to items. Calls in it are not done.
+func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
+	var text strings.Builder
+	var usage model.Usage
+	for delta, err := range a.cfg.Model.Stream(ctx, a.ask(items, weighAll(items))) {
+		if err != nil {
+			return "", usage, err
+		}
+		switch d := delta.(type) {
+		case model.TextDelta:
+			text.WriteString(d.Text)
+		case model.Retrying:
+			text.Reset()
+			a.emit(retrying(d))
+		case model.Finished:
+			usage = d.Usage
+		}
+	}
+	if ctx.Err() != nil {
+		return "", usage, context.Cause(ctx)
+	}
+	return strings.TrimSpace(text.String()), usage, nil
+}
+
+// contextFull reports whether the provider found the conversation too long.
+func contextFull(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.Kind == model.ContextFull
+}
+
+// mostFull is how often in a row a request is made shorter after it was refused
+// as too long.
+const mostFull = 2
+
+// room makes room where the context is nearly full. Where that fails the turn
+// goes on: it may fit all the same.
+func (t *turn) room(ctx context.Context) {
+	t.agent.mu.Lock()
+	full := t.agent.budget.full()
+	t.agent.mu.Unlock()
+	if full {
+		_, usage, _ := t.agent.compact(ctx, compaction{reason: event.CompactNear}) // Compacted told why not
+		t.usage = t.usage.Add(usage)
+	}
+}
+
+// tooLong makes the conversation shorter after the provider refused it. It
+// reports whether the request is to be made again.
+func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err error) {
+	a := t.agent
+	if t.full++; t.full > mostFull {
+		return false, fmt.Errorf("%w: %w", ErrTooLong, refused)
+	}
+	a.mu.Lock()
+	a.budget.refused()
+	n := len(a.items)
+	half := n > 0 && answering(a.items[n-1].Kind)
+	a.mu.Unlock()
+	if half { // the answer broke off with this error
+		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
+	}
+	_, usage, err := a.compact(ctx, compaction{reason: event.CompactFull, bare: t.full > 1})
+	t.usage = t.usage.Add(usage)
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		return false, fmt.Errorf("%w; %w", refused, err)
+	}
+	return true, nil
+}
