@@ -50,7 +50,11 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 		if r.Item.Kind == model.User {
 			messages++
 		}
-		p.part(partOf(*r.Item, messages))
+		part := partOf(*r.Item, messages)
+		for _, i := range r.Item.Images {
+			part.images = append(part.images, s.drawn(id, i))
+		}
+		p.part(part)
 	}
 	p.end()
 	return out.Flush()
@@ -69,6 +73,25 @@ type part struct {
 	class, heading, text string
 	// folded parts are not what a reader looks for first.
 	folded bool
+	images []drawn
+}
+
+// drawn is an image on a page: its words, and its type and data where they are
+// there.
+type drawn struct {
+	words, mediaType string
+	data             []byte
+}
+
+// drawn reads an image. What its record says its type is goes into the page only
+// if it is one of those that a page shows as nothing but a picture.
+func (s *Store) drawn(id string, i model.Image) drawn {
+	d := drawn{words: shown("[image: " + i.String() + "]")}
+	switch i.MediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		d.mediaType, d.data = i.MediaType, s.image(id, i)
+	}
+	return d
 }
 
 // partOf says how an item stands on a page; n counts the messages so far.
@@ -165,7 +188,11 @@ func (p markdownPage) begin(title string, facts []string) {
 }
 
 func (p markdownPage) part(t part) {
-	fmt.Fprintf(p.w, "\n## %s\n\n%s\n", plain(t.heading), fenced(t.text))
+	text := t.text
+	for _, i := range t.images {
+		text = strings.TrimPrefix(text+"\n"+i.words, "\n")
+	}
+	fmt.Fprintf(p.w, "\n## %s\n\n%s\n", plain(t.heading), fenced(text))
 }
 
 func (p markdownPage) end() {}

@@ -2,24 +2,26 @@ package session
 
 import (
 	"bufio"
+	"encoding/base64"
 	"fmt"
 	"strings"
 )
 
-// htmlPage writes one file without a script or anything to load; its policy
-// forbids both as well.
+// htmlPage writes one file without a script or anything to load, with its images
+// in it; its policy forbids all else as well.
 type htmlPage struct{ w *bufio.Writer }
 
 const htmlTop = `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title>
 <style>
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
+img { display: block; max-width: 100%%; margin: .3rem 0; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; font: inherit; }
 .tool_call pre, .tool_result pre, .reasoning pre, .note pre { font: 13px/1.4 ui-monospace, monospace; }
 section { border-left: 3px solid #8886; padding-left: 1rem; margin: 1rem 0; }
@@ -39,11 +41,28 @@ func (p htmlPage) begin(title string, facts []string) {
 }
 
 func (p htmlPage) part(t part) {
+	open, end := "<h2>%s</h2>", ""
 	if t.folded {
-		fmt.Fprintf(p.w, "<section class=\"%s\"><details><summary>%s</summary><pre>\n%s</pre></details></section>\n", escape(t.class), escape(t.heading), escape(t.text))
+		open, end = "<details><summary>%s</summary>", "</details>"
+	}
+	fmt.Fprintf(p.w, "<section class=\"%s\">"+open+"<pre>\n%s</pre>", escape(t.class), escape(t.heading), escape(t.text))
+	for _, i := range t.images {
+		p.image(i)
+	}
+	fmt.Fprint(p.w, end+"</section>\n")
+}
+
+// image puts an image into the page; one that is lost is only named.
+func (p htmlPage) image(i drawn) {
+	if len(i.data) == 0 {
+		fmt.Fprintf(p.w, "<pre>%s</pre>", escape(i.words))
 		return
 	}
-	fmt.Fprintf(p.w, "<section class=\"%s\"><h2>%s</h2><pre>\n%s</pre></section>\n", escape(t.class), escape(t.heading), escape(t.text))
+	fmt.Fprintf(p.w, "<img alt=\"%s\" src=\"data:%s;base64,", escape(i.words), escape(i.mediaType))
+	e := base64.NewEncoder(base64.StdEncoding, p.w)
+	_, _ = e.Write(i.data) // what fails is told by the page's Flush
+	_ = e.Close()
+	fmt.Fprint(p.w, "\">")
 }
 
 func (p htmlPage) end() { fmt.Fprint(p.w, "</body>\n</html>\n") }

@@ -22,6 +22,8 @@ import (
 //	{"kind":"compacted","at":…,"items":[…]}                      the conversation goes on from these items alone
 //	{"kind":"back","at":…,"bytes":…}                             the conversation goes on from that many bytes before this record
 //
+// Images of an item are named by their sum; their files lie beside (images.go).
+//
 // A reader passes over kinds that it does not know: a newer codeagent may add
 // some without a new version. What would change the meaning of the kinds above is
 // a new version, and a file of a higher version is not opened. One that does not

@@ -66,10 +66,13 @@ func (s *Session) Append(item model.Item) error {
 	}
 	if s.f == nil && s.broken == nil {
 		// Without its beginning a conversation is worth little: there is no second try.
-		s.broken = s.create(item, line)
-		return s.broken
+		if s.broken = s.create(item, line); s.broken != nil {
+			return s.broken
+		}
+	} else if err := s.write(line); err != nil {
+		return err
 	}
-	return s.write(line)
+	return s.store.keepImages(s.info.ID, item.Images)
 }
 
 // Compacted says that the conversation goes on from items alone. What was said
@@ -131,7 +134,9 @@ func (s *Session) History(limit int64) (History, error) {
 	if s.f == nil {
 		return History{}, nil
 	}
-	return s.view.history(limit)
+	h, err := s.view.history(limit)
+	s.store.showImages(s.info.ID, h.Items)
+	return h, err
 }
 
 // Close lets another process go on with the session.
@@ -154,6 +159,9 @@ func (s *Session) now() time.Time { return s.store.now().UTC().Truncate(time.Mil
 // create makes the file with its first lines, in one write. Called with mu held.
 func (s *Session) create(item model.Item, line []byte) error {
 	h := head{Version: version, ID: s.info.ID, At: s.now(), Folder: s.info.Folder, First: firstWords(item.Text)}
+	if h.First == "" && len(item.Images) > 0 {
+		h.First = firstWords(item.Images[0].String())
+	}
 	top, err := encode(h)
 	if err != nil {
 		return err

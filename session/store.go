@@ -187,6 +187,10 @@ func (s *Store) Delete(id string) error {
 	if err := own(f, id); err != nil {
 		return err
 	}
+	// The session last: while it is there it can be deleted again.
+	if err := s.removeImages(id); err != nil {
+		return failed(id, err)
+	}
 	if err := os.Remove(f.Name()); err != nil {
 		return failed(id, err)
 	}
@@ -245,10 +249,14 @@ func (s *Store) copy(v view, id, title string) error {
 		err = cerr
 	}
 	if err == nil {
+		err = s.forkImages(v, id)
+	}
+	if err == nil {
 		err = os.Rename(f.Name(), s.file(id))
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		_ = s.removeImages(id) // the other error is the one to tell
 		return err
 	}
 	return s.sync()
@@ -283,14 +291,7 @@ func (s *Store) openFile(id string, flag int) (*os.File, error) {
 }
 
 // sync puts the folder on the disk: with it the names of new files.
-func (s *Store) sync() error {
-	d, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
+func (s *Store) sync() error { return syncDir(s.dir) }
 
 func failed(id string, err error) error { return fmt.Errorf("session %s: %w", id, err) }
 

@@ -104,7 +104,7 @@ func imagesBlind(t *testing.T, w Wire, build Build) {
 		t.Errorf("a request without an image has an image's fields:\n%s", bodies[0])
 	}
 	r.Blind = false
-	if bodies, _, _ = ask(t, w, build(t, srv.URL, 0), srv, r); holds(bodies[0]) != 3 || !strings.Contains(bodies[0], "it was lost]") {
+	if bodies, _, _ = ask(t, w, build(t, srv.URL, 0), srv, r); holds(bodies[0]) != 3 || !strings.Contains(bodies[0], "it is no longer at hand") {
 		t.Errorf("of an image without data nothing is said:\n%s", bodies[0])
 	}
 }

@@ -50,7 +50,7 @@ func (s *Sight) Look(r model.Request) *View {
 			case s.bad[img.Sum]:
 				v.hidden[img] = "the provider does not take it"
 			case len(img.Data) == 0:
-				v.hidden[img] = "it was lost"
+				v.hidden[img] = gone
 			default:
 				shown = append(shown, img)
 				size += len(img.Data)
@@ -59,7 +59,7 @@ func (s *Sight) Look(r model.Request) *View {
 		// Half of them go at once: a request that begins as the last one did costs
 		// less, and one more image must not change that each time.
 		for full := over(shown, size, 1); full && over(shown, size, 2); shown = shown[1:] {
-			v.hidden[shown[0]] = "newer images have taken its place; it can be shown again"
+			v.hidden[shown[0]] = gone
 			size -= len(shown[0].Data)
 		}
 	}
@@ -68,6 +68,10 @@ func (s *Sight) Look(r model.Request) *View {
 	}
 	return v
 }
+
+// gone is said of images that are too old to be sent once more, and of those
+// whose file is lost.
+const gone = "it is no longer at hand; view_image shows a file again"
 
 // over reports whether images of that size are more than 1/share of what one
 // request holds. One alone is never too much.

@@ -1,0 +1,199 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"syscall"
+
+	"codeagent/model"
+)
+
+// Images lie beside the session, in a folder of its own, each in a file that is
+// called by its sum: a record stays small, and the way back through a session
+// costs the same with images as without. The record comes first: an image whose
+// program died in between is missing, which is said, and no file is left that no
+// session knows.
+
+// imagesSuffix follows the session's name in that of the folder.
+const imagesSuffix = ".images"
+
+// sums are all names that an image has: nothing else becomes a file name.
+var sums = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (s *Store) imageDir(id string) string { return filepath.Join(s.dir, id+imagesSuffix) }
+
+// imageFile is where an image of a session lies; id is a valid one.
+func (s *Store) imageFile(id, sum string) (string, error) {
+	if !sums.MatchString(sum) {
+		return "", fmt.Errorf("an image without a name: %.64q", sum)
+	}
+	return filepath.Join(s.imageDir(id), sum), nil
+}
+
+// keepImages puts images on the disk.
+func (s *Store) keepImages(id string, images []model.Image) error {
+	if len(images) == 0 {
+		return nil
+	}
+	dir := s.imageDir(id)
+	if err := os.Mkdir(dir, 0o700); err == nil {
+		err = s.sync()
+		if err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, i := range images {
+		if len(i.Data) == 0 {
+			continue // it was lost already
+		}
+		name, err := s.imageFile(id, i.Sum)
+		if err != nil {
+			return err
+		}
+		if info, err := os.Lstat(name); err == nil && info.Size() == int64(len(i.Data)) {
+			continue
+		}
+		if err := writeWhole(name, i.Data); err != nil {
+			return fmt.Errorf("keep an image: %w", err)
+		}
+	}
+	return syncDir(dir)
+}
+
+// writeWhole makes a file that has its name only when all of it is on the disk.
+func writeWhole(name string, data []byte) error {
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// image reads an image of a session; nil if it is not there as it was.
+func (s *Store) image(id string, i model.Image) []byte {
+	name, err := s.imageFile(id, i.Sum)
+	if err != nil {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, model.MaxImageBytes+1))
+	if err != nil || len(data) > model.MaxImageBytes {
+		return nil
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != i.Sum {
+		return nil
+	}
+	return data
+}
+
+// showImages reads the images of items, the last ones, as many as a request
+// holds: the others are not sent and need no memory.
+func (s *Store) showImages(id string, items []model.Item) {
+	n, size := 0, 0
+	for _, item := range slices.Backward(items) {
+		for j := range slices.Backward(item.Images) {
+			if n >= model.MaxShown || size >= model.MaxShownBytes {
+				return
+			}
+			item.Images[j].Data = s.image(id, item.Images[j])
+			n, size = n+1, size+len(item.Images[j].Data)
+		}
+	}
+}
+
+// forkImages gives the session to the images that the records of v name. A file
+// of an image never changes, so both sessions may have the same one.
+func (s *Store) forkImages(v view, to string) error {
+	from := s.imageDir(v.head.ID)
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Mkdir(s.imageDir(to), 0o700); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(io.NewSectionReader(v.f, v.start, v.end-v.start), chunk)
+	for {
+		line, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return syncDir(s.imageDir(to))
+		}
+		if err != nil {
+			return err
+		}
+		var r record
+		if !bytes.Contains(line, []byte(`"images":[`)) || json.Unmarshal(line, &r) != nil || r.Item == nil {
+			continue
+		}
+		for _, i := range r.Item.Images {
+			if err := s.shareImage(v.head.ID, to, i); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// shareImage gives one image of a session to another one; one that is lost stays so.
+func (s *Store) shareImage(from, to string, i model.Image) error {
+	theirs, err := s.imageFile(from, i.Sum)
+	if err != nil {
+		return nil
+	}
+	ours, err := s.imageFile(to, i.Sum)
+	if err != nil {
+		return nil
+	}
+	err = os.Link(theirs, ours)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	// A file system without links.
+	data := s.image(from, i)
+	if data == nil {
+		return nil
+	}
+	return writeWhole(ours, data)
+}
+
+// removeImages removes the images of a session.
+func (s *Store) removeImages(id string) error { return os.RemoveAll(s.imageDir(id)) }
+
+// syncDir puts the names in a folder on the disk.
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,226 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/model"
+)
+
+// drawing is an image whose data tell it apart.
+func drawing(name, data string) model.Image {
+	sum := sha256.Sum256([]byte(data))
+	return model.Image{Name: name, MediaType: "image/png", Width: 4, Height: 3, Sum: hex.EncodeToString(sum[:]), Data: []byte(data)}
+}
+
+func showing(text string, images ...model.Image) model.Item {
+	return model.Item{Kind: model.User, Text: text, Images: images}
+}
+
+// seen are the data of all images of a history, in order; "-" for one that is not there.
+func seen(h History) string {
+	var all []string
+	for _, item := range h.Items {
+		for _, i := range item.Images {
+			if len(i.Data) == 0 {
+				i.Data = []byte("-")
+			}
+			all = append(all, string(i.Data))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// files lists what lies in the store, below the folder's name.
+func files(t *testing.T, s *Store) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && path != s.dir {
+			info, ierr := d.Info()
+			if ierr != nil {
+				return ierr
+			}
+			if info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s is open to others: %v", path, info.Mode())
+			}
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestImages: what was shown is there when the session is gone on with, and the
+// records stay small.
+func TestImages(t *testing.T) {
+	big := strings.Repeat("x", 1<<20)
+	s, ses := begun(t, showing("look", drawing("a.png", "A"), drawing("b.png", big)), answer("seen"),
+		model.Item{Kind: model.Result, CallID: "c", Text: "r", Images: []model.Image{drawing("c.png", "C")}}, showing("again", drawing("a.png", "A")))
+	if got := seen(history(t, ses)); got != "A "+big+" C A" {
+		t.Errorf("the images are %.40q", got)
+	}
+	closed(t, ses)
+	if data := bytesOf(t, s, ses.ID()); len(data) > 4<<10 || bytes.Contains(data, []byte("xxxx")) {
+		t.Errorf("the records of images have %d bytes", len(data))
+	}
+	if n := len(files(t, s)); n != 1+1+3 { // the session, its folder, and each image once
+		t.Errorf("the store holds %q", files(t, s))
+	}
+	again := opened(t, s, ses.ID())
+	h := history(t, again)
+	if got := seen(h); got != "A "+big+" C A" {
+		t.Errorf("after opening it again the images are %.40q", got)
+	}
+	if i := h.Items[0].Images[0]; i.Name != "a.png" || i.MediaType != "image/png" || i.Width != 4 || i.Height != 3 {
+		t.Errorf("an image has become %+v", i)
+	}
+}
+
+// TestImageFirst: a session that begins with an image alone is listed by it.
+func TestImageFirst(t *testing.T) {
+	s, _ := begun(t, showing("", drawing("a.png", "A")))
+	for sum, err := range s.List() {
+		if err != nil || sum.Name() != "a.png (PNG, 4×3)" {
+			t.Errorf("it is listed as %q, %v", sum.Name(), err)
+		}
+	}
+}
+
+// TestImagesLost: a file that is gone, was changed, is no file or is not named as
+// a file of ours costs that image and nothing else.
+func TestImagesLost(t *testing.T) {
+	secret := drawing("s.png", "secret")
+	s, ses := begun(t, showing("look", drawing("a", "A"), drawing("b", "B"), drawing("c", "C"), drawing("d", "D"), drawing("e", "E")))
+	outside := filepath.Join(t.TempDir(), secret.Sum)
+	if err := os.WriteFile(outside, []byte("E"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := func(data string) string {
+		name, err := s.imageFile(ses.ID(), drawing("", data).Sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, err := range []error{
+		os.Remove(at("A")),
+		os.WriteFile(at("B"), []byte("b"), 0o600),
+		os.Remove(at("C")), os.Mkdir(at("C"), 0o700),
+		os.Remove(at("E")), os.Symlink(outside, at("E")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := seen(history(t, ses)); got != "- - - D -" {
+		t.Errorf("the images are %q", got)
+	}
+	for _, sum := range []string{"", "..", "../" + ses.ID() + suffix, strings.ToUpper(secret.Sum), outside} {
+		if data := s.image(ses.ID(), model.Image{Sum: sum}); data != nil {
+			t.Errorf("the name %q was read: %q", sum, data)
+		}
+		if err := s.keepImages(ses.ID(), []model.Image{{Sum: sum, Data: []byte("x")}}); err == nil {
+			t.Errorf("the name %q was written", sum)
+		}
+	}
+}
+
+// TestImagesShown: no more is read into memory than a request holds.
+func TestImagesShown(t *testing.T) {
+	_, ses := begun(t, showing("first", drawing("first", "first")))
+	for range model.MaxShown {
+		put(t, ses, showing("look", drawing("x", "x")))
+	}
+	if got := seen(history(t, ses)); got != "-"+strings.Repeat(" x", model.MaxShown) {
+		t.Errorf("the images are %q", got)
+	}
+}
+
+func TestImagesDeleted(t *testing.T) {
+	s, ses := begun(t, showing("look", drawing("a", "A")))
+	closed(t, ses)
+	if err := s.Delete(ses.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if left := files(t, s); left != nil {
+		t.Errorf("deleted, and there are still %q", left)
+	}
+}
+
+// TestImagesForked: a copy has the images of what it holds, and no others, also
+// when the session that it was made of is gone.
+func TestImagesForked(t *testing.T) {
+	s, ses := begun(t, showing("one", drawing("a", "A"), drawing("lost", "lost")), answer("x"), showing("two", drawing("b", "B")))
+	if err := os.Remove(filepath.Join(s.imageDir(ses.ID()), drawing("", "lost").Sum)); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Fork(ses.ID(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := s.Fork(ses.ID(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, ses)
+	if err := s.Delete(ses.ID()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{all: "A - B", part: "A -"} {
+		if got := seen(history(t, opened(t, s, id))); got != want {
+			t.Errorf("the images of the copy are %q, want %q", got, want)
+		}
+	}
+	if n := len(files(t, s)); n != 2+2+3 {
+		t.Errorf("the store holds %q", files(t, s))
+	}
+}
+
+// TestImagesUnkept: a store that takes no image says so and keeps the words.
+func TestImagesUnkept(t *testing.T) {
+	s, ses := begun(t, user("hello"))
+	if err := os.WriteFile(s.imageDir(ses.ID()), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ses.Append(showing("look", drawing("a", "A"))); err == nil {
+		t.Error("an image was kept where there is no folder for it")
+	}
+	put(t, ses, answer("I see none"))
+	if h := history(t, ses); len(h.Items) != 3 || seen(h) != "-" {
+		t.Errorf("the conversation is %+v", h.Items)
+	}
+}
+
+// TestImagesExported: the page holds them, and the words of one that is lost or
+// says that it is something else.
+func TestImagesExported(t *testing.T) {
+	odd := drawing("odd", "O")
+	odd.MediaType = `text/html"><script>`
+	lost := drawing("<lost>", "")
+	s, ses := begun(t, showing("look", drawing("a \"b\".png", "A"), odd, lost))
+	var html, md bytes.Buffer
+	for format, w := range map[Format]*bytes.Buffer{HTML: &html, Markdown: &md} {
+		if err := s.Export(w, ses.ID(), format); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `<img alt="[image: a &#34;b&#34;.png (PNG, 4×3)]" src="data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("A")) + `">`
+	if !strings.Contains(html.String(), want) || strings.Count(html.String(), "<img ") != 1 || strings.Contains(html.String(), "<script") ||
+		!strings.Contains(html.String(), "&lt;lost&gt;") {
+		t.Errorf("the page is\n%s", html.String())
+	}
+	if !strings.Contains(md.String(), "look\n[image: a \"b\".png (PNG, 4×3)]\n[image: odd (") {
+		t.Errorf("the text is\n%s", md.String())
+	}
+}
