@@ -109,7 +109,7 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 		return sandbox.Enforcement{}, startError("policy", err)
 	}
 	return sandbox.Enforcement{
-		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses,
+		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses, Keeps: f.Broker,
 	}, nil
 }
 

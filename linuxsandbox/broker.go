@@ -53,7 +53,8 @@ type broker struct {
 	fresh    freshFile
 	socketWork
 	// held are the calls that wait for a person.
-	held *holding
+	held    *holding
+	keeping keeping
 }
 
 // brokerOptions say what a broker goes by.
@@ -77,6 +78,8 @@ type brokerOptions struct {
 	// nil: they fail at once.
 	holder sandbox.Holder
 	life   context.Context
+	// undo is told before what stands in a write root changes; nil: nobody is.
+	undo sandbox.Keeper
 }
 
 // brokerSession is what the brokers of one Backend share.
@@ -110,7 +113,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net)}
+	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net), keeping: keeping{keeper: o.undo}}
 	b.openGrants()
 	go b.run()
 	return b, nil

@@ -135,7 +135,7 @@ func (b *broker) resume(c *heldCall) {
 		c.lookup(true)
 		return
 	}
-	a := b.handle(&c.n)
+	a := b.handleAll(&c.n)
 	if a.proceed {
 		b.deny(c)
 		return

@@ -16,7 +16,7 @@ import (
 // learning is the call that a Learner is asked about.
 type learning struct {
 	learner sandbox.Learner // nil: none is
-	// asked is what was granted to the call already: a rename has two ends.
+	// asked is what was granted to the call already, each once: a rename has two ends.
 	asked []heldKey
 	// policy and protection are what they were before.
 	policy     sandbox.Policy
@@ -69,10 +69,7 @@ func (l *learning) forget(b *broker) {
 
 // reply answers a call that was just received.
 func (b *broker) reply(n *notification) reply {
-	a := b.handle(n)
-	for a.again {
-		a = b.handle(n) // at most once for each thing that it is about (asked)
-	}
+	a := b.handleAll(n)
 	b.held.learning.forget(b)
 	return a
 }

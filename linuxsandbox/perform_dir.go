@@ -64,6 +64,9 @@ func (b *broker) remove(n *notification, c *fileCall, s spot, who whose) reply {
 	if d := b.refusesEntry(n, s, &st, false); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
 	}
+	if a, first := b.keepRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
+		return a
+	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
 	}
@@ -93,6 +96,9 @@ func (b *broker) add(n *notification, c *fileCall, s spot, text string, who whos
 	}
 	if d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{s.pin()}})
+	}
+	if a, first := b.keepEntries(s); first {
+		return a
 	}
 	if err = b.make(n, c, s, text); err == nil {
 		b.made(s)

@@ -55,6 +55,9 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
 	}
 	if d == nil {
+		if a, first := b.keepMetadata(n, do, fd); first {
+			return a
+		}
 		return b.performed(n, c.name, path, do.perform(fd, &st))
 	}
 	errno := unix.EPERM

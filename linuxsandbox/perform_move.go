@@ -112,6 +112,9 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	if d := b.refusesRename(n, m, exchange); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{m.from.pin(), m.to.pin()}})
 	}
+	if a, first := b.keepMove(m); first {
+		return a
+	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
 	}
@@ -221,6 +224,9 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	}
 	if d := b.refusesLink(n, t, to); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{t.pin(), to.pin()}})
+	}
+	if a, first := b.keepLink(n, t, to); first {
+		return a
 	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)

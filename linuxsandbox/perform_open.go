@@ -184,6 +184,11 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 // lease, a pipe by the lack of a reader.
 func (b *broker) openOld(n *notification, o *opening, t *target) reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if kind := t.st.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
+		if a, first := b.keepTarget(n, t); first {
+			return a
+		}
+	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)
 	}
@@ -231,6 +236,9 @@ func (b *broker) openExclusive(n *notification, o *opening) (a reply, done bool)
 
 // makeAndGive makes a file at s, where none is, and opens it for the caller.
 func (b *broker) makeAndGive(n *notification, o *opening, s spot) reply {
+	if a, first := b.keepEntries(s); first {
+		return a
+	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := b.create(n, s.dir, s.last, flags, o.mode)
 	if err != nil {
@@ -314,6 +322,9 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	}
 	if most := b.policy.Limits.FileSize; most > 0 && size > most {
 		return failed(unix.EFBIG)
+	}
+	if a, first := b.keepTarget(n, t); first {
+		return a
 	}
 	if !n.valid(b.listener) {
 		return failed(unix.ESRCH)

@@ -195,6 +195,9 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	if b.session.sockets.full() {
 		return failed(unix.ENOSPC)
 	}
+	if a, first := b.keepEntries(s); first {
+		return a
+	}
 	return failed(b.bindAt(sock, s.dir, mask, path, base))
 }
 

@@ -91,14 +91,15 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		out.spec.Unreadable = slices.Concat(denied, f.Globs.Paths)
 	}
 	if f.Broker {
-		out.leaveToBroker(p)
+		out.leaveToBroker(p, false)
 	}
 	return out, nil
 }
 
-// leaveToBroker takes the rights to write off the roots that the broker holds.
-func (p *prepared) leaveToBroker(policy sandbox.Policy) {
-	p.protection = planProtection(policy, p.folders)
+// leaveToBroker takes the rights to write off the roots that the broker holds: all
+// that the policy names, if every change in them must be known.
+func (p *prepared) leaveToBroker(policy sandbox.Policy, every bool) {
+	p.protection = planProtection(policy, p.folders, every)
 	p.protection.planGrants(p.granted, p.folders)
 	for i, rule := range p.spec.Rules {
 		if rule.Access == AccessWrite && slices.Contains(p.protection.guarded, rule.Path) {

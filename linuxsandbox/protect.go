@@ -43,11 +43,12 @@ type protection struct {
 
 // planProtection says which of the write roots that are folders are brokered:
 // those of the policy, and any other one that holds a protected path or such a
-// root. Protected names do not count in folders for temporary files.
-func planProtection(p sandbox.Policy, folders []string) protection {
+// root. Protected names do not count in folders for temporary files. every: what a
+// Keeper is told of is brokered although nothing in it may be protected.
+func planProtection(p sandbox.Policy, folders []string, every bool) protection {
 	out := protection{policy: p}
 	paths := slices.Concat(p.Protected.Paths, p.Protected.Own)
-	if len(paths)+len(p.Protected.Names) == 0 {
+	if len(paths)+len(p.Protected.Names) == 0 && !every {
 		out.free = folders
 		return out
 	}

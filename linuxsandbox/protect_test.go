@@ -19,7 +19,7 @@ func TestProtectionByName(t *testing.T) {
 	p.Temp, p.SharedTemp = "/ws/temp", true
 	p.Protected.Paths = []string{"/ws/.git/config", "/ws/conf/secret"}
 	p.Protected.Own = []string{"/var/tmp/agent/bin"}
-	g := planProtection(p, []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"})
+	g := planProtection(p, []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}, false)
 	if want := []string{"/ws", "/extra", "/ws/inner", "/var/tmp"}; !slices.Equal(g.guarded, want) {
 		t.Errorf("brokered %v, want %v", g.guarded, want)
 	}
@@ -63,9 +63,13 @@ func TestProtectionByName(t *testing.T) {
 	if got := gitFolders("/ws/sub/.git/config", "/ws/sub/.git/config"); got != nil {
 		t.Errorf("what was granted lies in %v", got)
 	}
-	plain := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}}, []string{"/ws"})
+	plain := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}}, []string{"/ws"}, false)
 	if plain.any() {
 		t.Error("a policy that protects nothing leaves its roots to Landlock")
+	}
+	kept := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}, Temp: "/temp"}, []string{"/ws", "/temp"}, true)
+	if !slices.Equal(kept.guarded, []string{"/ws"}) || !slices.Equal(kept.free, []string{"/temp"}) {
+		t.Errorf("for a Keeper: %q are brokered and %q are not", kept.guarded, kept.free)
 	}
 }
 

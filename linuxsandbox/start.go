@@ -37,6 +37,9 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err != nil {
 		return nil, startError("policy", err)
 	}
+	if cmd.Keeper != nil && f.Broker {
+		ready.keepFor(p, cmd.Keeper)
+	}
 	proc, err := b.enter(p, ready)
 	if err != nil {
 		return nil, startError("policy", err)
@@ -298,7 +301,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
 			evidence: evidenceOptions{level: cmd.Evidence, reach: planReach(spec.Rules, spec.Mounts), keeper: k.pid},
 			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
-			holder: p.holder, life: ctx,
+			holder: p.holder, life: ctx, undo: cmd.Keeper,
 		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)

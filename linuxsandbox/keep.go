@@ -1,0 +1,221 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"path/filepath"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Keeper (sandbox.Keeper) is told before a change in a write root is made:
+//
+//	handle ─▶ allowed, and about to be done ─▶ keepEntries: not told yet
+//	                                               │ nothing is done
+//	the Keeper looks at the old state, no lock held ◀
+//	handle, from the call's start ─▶ about to be done ─▶ keepEntries: told ─▶ done
+//
+// The second look reads and resolves everything anew: what it finds under another
+// name by then is told as well. The broker's thread waits for the Keeper, and with
+// it the other calls of the command, so nothing that the command asks for can
+// change what is being kept. Other commands go on, and tell before they change it.
+//
+// A broker makes every change in a write root by itself where there is a Keeper
+// (planProtection). What can be changed without it is what a descriptor was opened
+// for before, which is told at the open, and single files that Landlock opens,
+// which are told before the command starts (keep_start.go).
+
+// keeping is what a broker has told. It is the broker's thread's own.
+type keeping struct {
+	keeper sandbox.Keeper // nil: nobody is told
+	// told are the paths, those of folders told as "." with "/." behind them.
+	told map[string]struct{}
+	// due are those to be told before the call is handled again.
+	due []dueKeep
+}
+
+// dueKeep is one call of the Keeper; dir is a descriptor of its own.
+type dueKeep struct {
+	dir        int
+	name, path string
+}
+
+const (
+	// maxTold bounds what is remembered. Beyond, everything is told once more.
+	maxTold = 1 << 16
+	// maxKeeps is after how many rounds a call fails whose names lead elsewhere each
+	// time: links outside of the brokered roots can be turned while a Keeper works.
+	maxKeeps = 16
+)
+
+// knows reports whether the entry at path was told, or one above it: then what
+// is below it was looked through, or was made since.
+func (k *keeping) knows(path string) bool {
+	for len(path) > 1 {
+		if _, ok := k.told[path]; ok {
+			return true
+		}
+		path = filepath.Dir(path)
+	}
+	return false
+}
+
+// untold reports whether somebody is to be told before the entry at path changes.
+func (b *broker) untold(path string) bool {
+	return b.keeping.keeper != nil && b.policy.Keeps(path) && !b.keeping.knows(path)
+}
+
+// keepEntries is asked right before entries change. first: somebody is to be told
+// before, so that the call must not be done now; then a is its reply.
+func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
+	for _, s := range entries {
+		path := s.full()
+		if !b.untold(path) {
+			continue
+		}
+		if err := b.keeping.put(s.dir, s.last, path); err != nil {
+			return failed(errnoOf(err)), true // what cannot be told is not done
+		}
+	}
+	return reply{again: true}, len(b.keeping.due) > 0
+}
+
+// keepRemoval is keepEntries for an entry that is taken away. What stands in the way of
+// that is left to the kernel to tell: a Keeper need not look through a folder that
+// stays because it is not empty.
+func (b *broker) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
+	if !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
+		return reply{}, false
+	}
+	return b.keepEntries(s)
+}
+
+// keepMove is keepEntries for both ends of a rename. A folder that is moved takes along
+// what is in it, so it is told as the entry that it is.
+func (b *broker) keepMove(m *moving) (a reply, first bool) {
+	if m.there && !m.exchange() && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
+		return reply{}, false
+	}
+	return b.keepEntries(m.from, m.to)
+}
+
+// keepLink is keepEntries for a file that gets another name: it can be changed by that
+// one from then on.
+func (b *broker) keepLink(n *notification, t *target, to spot) (a reply, first bool) {
+	if a, first := b.keepTarget(n, t); first {
+		return a, true
+	}
+	return b.keepEntries(to)
+}
+
+// keepMetadata is keepEntries for a file whose mode, owner or attributes change. A change
+// of times is told to nobody (sandbox.Keeper).
+func (b *broker) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
+	switch {
+	case b.keeping.keeper == nil:
+		return reply{}, false
+	case do.change == changeTimes, do.change == changeTimeval, do.change == changeUtime:
+		return reply{}, false
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	// The name that it has now, while no command can give it another.
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return failed(errnoOf(err)), true
+	}
+	return b.keepFile(n, fd, b.view.policyPath(fd), &st)
+}
+
+// keepFile is keepEntries for what the open file fd is called by, which the kernel calls
+// path. Nothing is told of one that has lost its name. session.mu is held, so that
+// no command changes the name meanwhile.
+func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t) (a reply, first bool) {
+	if !b.untold(path) || st.Nlink == 0 {
+		return reply{}, false
+	}
+	if isFolder(st) {
+		return b.keepFolder(fd, path)
+	}
+	dir, err := b.open(n, name{dir: unix.AT_FDCWD, path: filepath.Dir(path)})
+	if err != nil {
+		return reply{}, false // its folder is gone
+	}
+	s := b.spotIn(dir, filepath.Base(path), false)
+	defer s.close()
+	if now, err := s.stat(); err != nil || now.Dev != st.Dev || now.Ino != st.Ino {
+		return reply{}, false
+	}
+	return b.keepEntries(s)
+}
+
+// keepFolder is keepEntries for a folder itself, without what is in it.
+func (b *broker) keepFolder(fd int, path string) (a reply, first bool) {
+	if _, ok := b.keeping.told[path+"/."]; ok {
+		return reply{}, false
+	}
+	if err := b.keeping.put(fd, ".", path); err != nil {
+		return failed(errnoOf(err)), true
+	}
+	return reply{again: true}, true
+}
+
+// keepTarget is keepEntries for the file that t has found, and is about to be written.
+func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
+	if t.spot.dir >= 0 && t.path == t.spot.full() {
+		return b.keepEntries(t.spot)
+	}
+	return b.keepFile(n, t.fd, t.path, &t.st) // a link of /proc led to it
+}
+
+// put makes a call of the Keeper due, or none at all.
+func (k *keeping) put(dir int, name, path string) error {
+	own, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, lowestFD)
+	if err != nil {
+		for _, d := range k.due {
+			unix.Close(d.dir)
+		}
+		k.due = nil
+		return err
+	}
+	k.due = append(k.due, dueKeep{own, name, path})
+	return nil
+}
+
+// tell makes the calls that are due, and reports whether any were.
+func (k *keeping) tell() bool {
+	if len(k.due) == 0 {
+		return false
+	}
+	if k.told == nil || len(k.told) >= maxTold {
+		k.told = map[string]struct{}{}
+	}
+	for _, d := range k.due {
+		k.keeper.BeforeChange(d.dir, d.name, d.path)
+		unix.Close(d.dir)
+		key := d.path
+		if d.name == "." {
+			key += "/."
+		}
+		k.told[key] = struct{}{}
+	}
+	k.due = k.due[:0]
+	return true
+}
+
+// handleAll handles a call until there is nothing left to tell or to learn first.
+func (b *broker) handleAll(n *notification) reply {
+	a := b.handle(n)
+	for rounds := 0; a.again; a = b.handle(n) {
+		// A Learner's rounds are bounded by what the call is about (learning.asked).
+		if b.keeping.tell() {
+			rounds++
+		}
+		if rounds > maxKeeps {
+			return failed(unix.EAGAIN)
+		}
+	}
+	return a
+}
