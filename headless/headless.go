@@ -72,9 +72,6 @@ func (p *Printer) Ask(context.Context, approvals.Request) (approvals.Answer, err
 	return approvals.Answer{Decision: approvals.Unattended}, nil
 }
 
-// Steer has never anything to say.
-func (p *Printer) Steer() (string, bool) { return "", false }
-
 // Fail tells an error that ended the run before or between turns, where no
 // event could carry it.
 func (p *Printer) Fail(err error) {

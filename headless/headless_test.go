@@ -146,9 +146,6 @@ func TestNobodyIsThereToAsk(t *testing.T) {
 	if err != nil || got.Decision != approvals.Unattended {
 		t.Errorf("Ask = %+v, %v", got, err)
 	}
-	if text, ok := p.Steer(); ok {
-		t.Errorf("Steer = %q", text)
-	}
 }
 
 type goneWriter struct{ n int }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -12,10 +13,13 @@ import (
 type app struct {
 	// What the screen hands in.
 	box       *mailbox
-	turn      func(text string) tea.Cmd
+	turn      func(Message) tea.Cmd
+	run       func(func(context.Context) (then, error)) tea.Cmd
+	aside     func(func(context.Context) then) tea.Cmd
 	interrupt func()
-	takeBack  func() (string, bool) // nil: not offered
+	offers    Options // what is handed in beside; nil is not offered
 	now       func() time.Time
+	after     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
 	grace     time.Duration
 	still     bool
 	mouse     bool
@@ -30,16 +34,19 @@ type app struct {
 	transcript    transcript
 	composer      composer
 	questions     questions
-	panel         *panel
+	panel         overlay // nil: none
 	menu          menu
 
-	// working: a turn runs, since then; echo is its message, shown already.
+	// working: a turn runs, or what doing names and runs like one, since then;
+	// echo is its message, shown already.
 	working bool
+	doing   string
 	since   time.Time
 	echo    string
 	outcome string
 	// queued are messages for after the turn.
-	queued []string
+	queued []Message
+	images int // numbers the images of the session
 
 	// What events refer to.
 	tools    map[string]*entry
@@ -70,9 +77,9 @@ type app struct {
 
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
-		box: box, now: now, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
+		box: box, now: now, after: tea.Tick, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
 		transcript: transcript{follow: true}, tools: map[string]*entry{},
-		turn: func(string) tea.Cmd { return nil }, interrupt: func() {},
+		turn: func(Message) tea.Cmd { return nil }, interrupt: func() {},
 	}
 }
 
@@ -80,7 +87,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 func (m *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.box.wait(0)}
 	if text := m.initial; strings.TrimSpace(text) != "" {
-		cmds = append(cmds, func() tea.Msg { return submitMsg{text} })
+		cmds = append(cmds, func() tea.Msg { return submitMsg{Message{Text: text}} })
 	}
 	return tea.Batch(cmds...)
 }
@@ -109,7 +116,7 @@ func (m *app) draw() tea.View {
 	m.seq++
 	w, t := m.width, m.theme
 	q := m.questions.front()
-	need := wants{menu: len(matching(m.composer.text)), composer: len(m.composer.rows(m.composerWidth()))}
+	need := wants{menu: len(m.matching()), composer: len(m.composer.rows(m.composerWidth()))}
 	var asked []string
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
@@ -124,7 +131,9 @@ func (m *app) draw() tea.View {
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
-		lines = append(lines, m.panel.view(t, w, a.transcript.height)...)
+		var over []string
+		over, cx, cy = m.panel.view(t, w, a.transcript.height)
+		lines = append(lines, over...)
 	} else {
 		lines = append(lines, m.transcript.view(m.canvas(), a.transcript.height)...)
 	}
@@ -134,7 +143,7 @@ func (m *app) draw() tea.View {
 	}
 	lines = append(lines, waiting[:a.queued.height]...)
 	if a.menu.height > 0 {
-		lines = append(lines, m.menu.view(t, w, matching(m.composer.text))[:a.menu.height]...)
+		lines = append(lines, m.menu.view(t, w, m.matching())[:a.menu.height]...)
 	}
 	if a.rule.height > 0 {
 		lines = append(lines, t.paint(faint, strings.Repeat("─", w)))
@@ -156,6 +165,8 @@ func (m *app) draw() tea.View {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	switch {
+	case m.panel != nil && cy >= 0:
+		v.Cursor = tea.NewCursor(cx, a.transcript.top+cy)
 	case cy >= 0:
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
 	case m.panel == nil && (q == nil || !q.armed):
@@ -179,7 +190,7 @@ func (m *app) status(t *theme, w int) string {
 	case m.questions.front() != nil:
 		left = []span{{"?", warn}, {" a question waits behind this page", text}}
 	case m.working:
-		left = []span{{spinner(m.canvas().frame), accent}, {" Working", text}}
+		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.doing, "Working"), text}}
 		if d := m.now().Sub(m.since); d >= time.Second {
 			left = append(left, span{" " + elapsed(d.Truncate(time.Second)), dim})
 		}
@@ -199,8 +210,8 @@ func (m *app) status(t *theme, w int) string {
 func (m *app) waitingLines(t *theme, w int) []string {
 	const most = 3
 	var out []string
-	line := func(said, when string) {
-		out = append(out, t.row(w-1, span{"  ↳ ", faint}, span{when + "  ", dim}, span{strings.TrimSpace(said), text}))
+	line := func(s Message, when string) {
+		out = append(out, t.row(w-1, span{"  ↳ ", faint}, span{when + "  ", dim}, span{strings.TrimSpace(s.Text), text}))
 	}
 	for _, s := range m.box.waiting() {
 		line(s, "next")

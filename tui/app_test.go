@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,16 +20,22 @@ type rig struct {
 	t     *testing.T
 	app   *app
 	clock time.Time
-	turns []string // messages that started a turn
-	stops int      // interrupts
+	turns []string  // messages that started a turn
+	sent  []Message // the same, with their images
+	stops int       // interrupts
 }
 
 func newRig(t *testing.T, w, h int) *rig {
 	r := &rig{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	r.app = newApp(newMailbox(), func() time.Time { return r.clock })
 	r.app.still = true
+	r.app.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return nil } }
 	r.app.home, r.app.facts.home = "/home/ada", "/home/ada"
-	r.app.turn = func(text string) tea.Cmd { r.turns = append(r.turns, text); return nil }
+	r.app.turn = func(s Message) tea.Cmd { r.turns = append(r.turns, s.Text); r.sent = append(r.sent, s); return nil }
+	r.app.run = func(work func(context.Context) (then, error)) tea.Cmd {
+		return func() tea.Msg { next, err := work(t.Context()); return turnDoneMsg{err, next} }
+	}
+	r.app.aside = func(work func(context.Context) then) tea.Cmd { return func() tea.Msg { return work(t.Context()) } }
 	r.app.interrupt = func() { r.stops++ }
 	r.send(tea.WindowSizeMsg{Width: w, Height: h})
 	return r
@@ -199,13 +206,13 @@ func TestTurnErrorIsShownOnce(t *testing.T) {
 	r.typeText("x")
 	r.press("enter")
 	r.emit(event.TurnFinished{Outcome: "failed", Err: fmt.Errorf("no key: sign in")})
-	r.send(turnDoneMsg{fmt.Errorf("no key: sign in")})
+	r.send(turnDoneMsg{err: fmt.Errorf("no key: sign in")})
 	if n := strings.Count(r.screen(), "no key: sign in"); n != 1 {
 		t.Errorf("the error is shown %d times:\n%s", n, r.screen())
 	}
 	r.typeText("y")
 	r.press("enter")
-	r.send(turnDoneMsg{fmt.Errorf("silent failure")})
+	r.send(turnDoneMsg{err: fmt.Errorf("silent failure")})
 	r.has("✗ silent failure")
 }
 
@@ -216,7 +223,8 @@ func TestEnterWhileWorkingSteers(t *testing.T) {
 	r.typeText("faster")
 	r.press("enter")
 	r.has("↳ next  faster")
-	text, ok := r.app.box.steered()
+	said, ok := r.app.box.steered()
+	text := said.Text
 	if !ok || text != "faster" {
 		t.Fatalf("steered %q, %v", text, ok)
 	}

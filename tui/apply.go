@@ -12,20 +12,23 @@ import (
 func (m *app) apply(e event.Event) {
 	switch e := e.(type) {
 	case event.SessionStarted:
-		again := m.facts.started && m.facts.session.ID == e.ID
+		was, again := m.facts.session, m.facts.started && m.facts.session.ID == e.ID
 		m.facts.session, m.facts.started = e, true
-		if !again {
+		switch {
+		case !again:
 			m.transcript.add(&welcome{e}, false)
+		case was.Model != "" && was.Model != e.Model:
+			m.note("info", e.Model+" is asked from now on")
 		}
 	case event.TurnStarted:
 		if m.echo == e.Text {
 			m.echo = ""
-		} else if strings.TrimSpace(e.Text) != "" {
-			m.transcript.add(&said{e.Text}, false)
+		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
+			m.transcript.add(&said{e.Text, e.Images}, false)
 		}
 	case event.Steered:
 		m.settle()
-		m.transcript.add(&said{e.Text}, false)
+		m.transcript.add(&said{e.Text, e.Images}, false)
 	case event.RequestStarted:
 		m.settle()
 		m.request = len(m.transcript.entries)

@@ -10,9 +10,9 @@ import (
 
 // talked is a screen with two messages and their answers, and what taking back
 // returns.
-func talked(t *testing.T, last func() (string, bool)) *rig {
+func talked(t *testing.T, last func() (Message, bool)) *rig {
 	r := newRig(t, 80, 24)
-	r.app.takeBack = last
+	r.app.offers.Back = last
 	r.emit(event.SessionStarted{ID: "1"}, event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: "done"},
 		event.TurnStarted{Text: "second question"}, event.MessageFinished{Text: "second answer"}, event.TurnFinished{Outcome: "done"})
 	return r
@@ -21,7 +21,7 @@ func talked(t *testing.T, last func() (string, bool)) *rig {
 // Twice Esc with nothing else to do takes the last message into the editor.
 func TestEscTwiceGoesBack(t *testing.T) {
 	taken := 0
-	r := talked(t, func() (string, bool) { taken++; return "second question", true })
+	r := talked(t, func() (Message, bool) { taken++; return Message{Text: "second question"}, true })
 	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again goes back") {
 		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
 	}
@@ -40,7 +40,7 @@ func TestEscTwiceGoesBack(t *testing.T) {
 
 func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 	taken := 0
-	take := func() (string, bool) { taken++; return "", false }
+	take := func() (Message, bool) { taken++; return Message{}, false }
 	for what, do := range map[string]func(r *rig){
 		"once":                  func(r *rig) { r.press("esc") },
 		"slowly":                func(r *rig) { r.press("esc"); r.clock = r.clock.Add(escWindow + time.Millisecond); r.press("esc") },
@@ -48,7 +48,7 @@ func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 		"a panel closed first":  func(r *rig) { r.typeText("/help"); r.press("enter", "esc", "esc") },
 		"text in the editor":    func(r *rig) { r.typeText("x"); r.press("esc", "esc") },
 		"a turn that runs":      func(r *rig) { r.typeText("x"); r.press("enter", "esc", "esc") },
-		"where it is not given": func(r *rig) { r.app.takeBack = nil; r.press("esc", "esc") },
+		"where it is not given": func(r *rig) { r.app.offers.Back = nil; r.press("esc", "esc") },
 	} {
 		r := talked(t, take)
 		do(r)

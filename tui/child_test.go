@@ -44,8 +44,8 @@ func child() int {
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
 		Grace:   grace,
-		Turn: func(ctx context.Context, text string) error {
-			return play(ctx, s, text)
+		Turn: func(ctx context.Context, said Message) error {
+			return play(ctx, s, said.Text)
 		},
 	})
 	s.Emit(session())
@@ -101,8 +101,8 @@ func play(ctx context.Context, s *Screen, text string) error {
 	case "steer":
 		for ctx.Err() == nil {
 			if said, ok := s.Steer(); ok {
-				s.Emit(event.Steered{Text: said})
-				s.Emit(event.MessageFinished{Text: "Steered: " + said})
+				s.Emit(event.Steered{Text: said.Text})
+				s.Emit(event.MessageFinished{Text: "Steered: " + said.Text})
 				return finish("done", "")
 			}
 			time.Sleep(5 * time.Millisecond)

@@ -16,6 +16,8 @@ const (
 	// (plane 15). Pasted and typed runes of that plane are replaced.
 	firstChip = rune(0xf0000)
 	lastChip  = rune(0xffffd)
+	// maxLabel is how wide a chip is shown at most.
+	maxLabel = 34
 	// maxUndo bounds the undo history; typing in a row is one step.
 	maxUndo = 100
 )
@@ -25,7 +27,7 @@ const (
 type composer struct {
 	text   string
 	cursor int // byte offset
-	chips  []string
+	chips  []chip
 	// goal is the column up and down try to keep; -1 when unset.
 	goal int
 	// top is the first visible row.
@@ -41,24 +43,38 @@ type snapshot struct {
 	cursor int
 }
 
+// chip is what one rune of the text stands for: a big paste, or an image.
+type chip struct {
+	text  string
+	image *Image
+}
+
 func newComposer() composer { return composer{goal: -1} }
 
 func (c *composer) empty() bool { return c.text == "" }
 
 // value is the whole text, every chip replaced by what was pasted.
-func (c *composer) value() string {
+func (c *composer) value() string { return c.message().Text }
+
+// message is the whole text with its images.
+func (c *composer) message() Message {
 	if !strings.ContainsFunc(c.text, isChip) {
-		return c.text
+		return Message{Text: c.text}
 	}
 	var b strings.Builder
+	var images []Image
 	for _, r := range c.text {
-		if isChip(r) && int(r-firstChip) < len(c.chips) {
-			b.WriteString(c.chips[r-firstChip])
-		} else {
+		switch i := int(r - firstChip); {
+		case !isChip(r) || i >= len(c.chips):
 			b.WriteRune(r)
+		case c.chips[i].image != nil:
+			b.WriteString(c.chips[i].image.label())
+			images = append(images, *c.chips[i].image)
+		default:
+			b.WriteString(c.chips[i].text)
 		}
 	}
-	return b.String()
+	return Message{b.String(), images}
 }
 
 func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
@@ -70,17 +86,33 @@ func (c *composer) set(s string) {
 	c.put(s)
 }
 
+// restore puts a message back as it was: its images are chips again.
+func (c *composer) restore(s Message) {
+	c.save(false)
+	c.text, c.cursor = "", 0
+	rest := s.Text
+	for _, i := range s.Images {
+		before, after, found := strings.Cut(rest, i.label())
+		if found {
+			c.put(before)
+			rest = after
+		}
+		c.attach(i)
+	}
+	c.put(rest)
+}
+
 // clear empties the editor; undo and the history bring the text back.
 func (c *composer) clear() {
-	if v := c.value(); strings.TrimSpace(v) != "" {
+	if v := c.message(); !v.empty() {
 		c.history.add(v)
 	}
 	c.set("")
 }
 
 // take returns the message and empties the editor.
-func (c *composer) take() string {
-	v := c.value()
+func (c *composer) take() Message {
+	v := c.message()
 	c.history.add(v)
 	*c = composer{goal: -1, history: c.history}
 	return v
@@ -100,11 +132,23 @@ func (c *composer) paste(s string) {
 
 func (c *composer) put(s string) {
 	s = noChips(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
-	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && len(c.chips) <= int(lastChip-firstChip) {
-		c.chips = append(c.chips, s)
-		s = string(firstChip + rune(len(c.chips)-1))
+	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && c.insertChip(chip{text: s}) {
+		return
 	}
 	c.insert(s)
+}
+
+// attach inserts an image.
+func (c *composer) attach(i Image) { c.insertChip(chip{image: &i}) }
+
+// insertChip reports whether there was a rune left to stand for it.
+func (c *composer) insertChip(k chip) bool {
+	if len(c.chips) > int(lastChip-firstChip) {
+		return false
+	}
+	c.chips = append(c.chips, k)
+	c.insert(string(firstChip + rune(len(c.chips)-1)))
+	return true
 }
 
 func noChips(s string) string {
@@ -213,10 +257,14 @@ func (c *composer) cell(s string, col int) (size int, shown string, w int) {
 // label is how a chip looks.
 func (c *composer) label(r rune) string {
 	if i := int(r - firstChip); i < len(c.chips) {
-		if lines := strings.Count(strings.TrimSuffix(c.chips[i], "\n"), "\n") + 1; lines > 1 {
+		k := c.chips[i]
+		if k.image != nil {
+			return cut(k.image.label(), maxLabel)
+		}
+		if lines := strings.Count(strings.TrimSuffix(k.text, "\n"), "\n") + 1; lines > 1 {
 			return fmt.Sprintf("[pasted %d lines]", lines)
 		}
-		return fmt.Sprintf("[pasted %d characters]", utf8.RuneCountInString(c.chips[i]))
+		return fmt.Sprintf("[pasted %d characters]", utf8.RuneCountInString(k.text))
 	}
 	return "[pasted]"
 }

@@ -26,7 +26,7 @@ func (m *app) stir() tea.Cmd {
 		return nil
 	}
 	at := m.stirs
-	return tea.Tick(m.grace, func(time.Time) tea.Msg { return quietMsg{at} })
+	return m.after(m.grace, func(time.Time) tea.Msg { return quietMsg{at} })
 }
 
 // quiet arms the question if nothing moved since.

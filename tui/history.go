@@ -1,22 +1,20 @@
 package tui
 
-import "strings"
-
 // maxHistory bounds the messages kept for recall.
 const maxHistory = 500
 
 // history recalls earlier messages. While one is shown, draft holds what was
 // being written.
 type history struct {
-	items []string
+	items []Message
 	// at is the item shown plus one, counted from the end; 0 shows the draft.
 	at    int
-	draft string
+	draft Message
 }
 
-func (h *history) add(s string) {
-	h.at, h.draft = 0, ""
-	if strings.TrimSpace(s) == "" || len(h.items) > 0 && h.items[len(h.items)-1] == s {
+func (h *history) add(s Message) {
+	h.at, h.draft = 0, Message{}
+	if s.empty() || len(h.items) > 0 && h.items[len(h.items)-1].Text == s.Text {
 		return
 	}
 	h.items = append(h.items, s)
@@ -27,10 +25,10 @@ func (h *history) add(s string) {
 
 // recall steps by +1 to older and by -1 to newer messages; now is what the
 // editor holds. ok is false at either end.
-func (h *history) recall(by int, now string) (s string, ok bool) {
+func (h *history) recall(by int, now Message) (s Message, ok bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.items) {
-		return "", false
+		return Message{}, false
 	}
 	if h.at == 0 {
 		h.draft = now

@@ -91,7 +91,7 @@ func TestHostileEvents(t *testing.T) {
 			for _, page := range []string{"status", "permissions", "help"} {
 				for _, c := range commands() {
 					if c.name == page {
-						c.run(r.app)
+						c.run(r.app, "")
 					}
 				}
 				checkScreen(t, r)

@@ -47,6 +47,9 @@ const (
 	actOption action = "option"
 	actNote   action = "note"
 	actClose  action = "close"
+	actRename action = "rename"
+	actRemove action = "remove"
+	actAll    action = "all"
 )
 
 // place of a binding: where it holds.
@@ -59,6 +62,7 @@ const (
 	inNote      scope = "Writing a note"
 	inOverlay   scope = "Reading a panel"
 	inSlashMenu scope = "Choosing a command"
+	inPicker    scope = "Choosing from a list"
 )
 
 // binding is one line of the table of keys. The first of its keys is the one
@@ -116,7 +120,16 @@ func bindings() []binding {
 		{inSlashMenu, []string{"tab"}, actQueue, "complete the command"},
 		{inSlashMenu, []string{"enter"}, actSend, "run the command"},
 
-		{inOverlay, []string{"q", "enter"}, actClose, "close the panel"},
+		{inPicker, []string{"enter"}, actSend, "take the chosen one; say yes to a question"},
+		{inPicker, []string{"up", "ctrl+p"}, actUp, "the one above"},
+		{inPicker, []string{"down", "ctrl+n"}, actDown, "the one below"},
+		{inPicker, []string{"home"}, actTop, "the first one"},
+		{inPicker, []string{"end"}, actEnd, "the last one"},
+		{inPicker, []string{"tab"}, actAll, "sessions: of this folder, or of all"},
+		{inPicker, []string{"ctrl+r"}, actRename, "sessions: rename the chosen one"},
+		{inPicker, []string{"ctrl+x"}, actRemove, "sessions: delete the chosen one; background commands: end it"},
+
+		{inOverlay, []string{"q", "enter"}, actClose, "close the panel; with a preview Enter does what it says"},
 		{inOverlay, []string{"up", "k"}, actLineUp, "one line up"},
 		{inOverlay, []string{"down", "j"}, actLineDown, "one line down"},
 		{inOverlay, []string{"home", "g"}, actTop, "to the beginning"},

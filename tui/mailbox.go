@@ -23,7 +23,7 @@ const keptUnread = 256 << 10
 type mailbox struct {
 	mu     sync.Mutex
 	items  []any         // event.Event, *ask or withdrawn; guarded by mu
-	steers []string      // written by the screen, taken by the agent; guarded by mu
+	steers []Message     // written by the screen, taken by the agent; guarded by mu
 	closed bool          // guarded by mu
 	wake   chan struct{} // one token when there are items
 	done   chan struct{} // closed with the mailbox
@@ -121,38 +121,38 @@ func (m *mailbox) wait(after time.Duration) tea.Cmd {
 }
 
 // steer keeps a message for the agent to take while it works.
-func (m *mailbox) steer(text string) {
+func (m *mailbox) steer(s Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.steers = append(m.steers, text)
+	m.steers = append(m.steers, s)
 }
 
 // steered takes the oldest message.
-func (m *mailbox) steered() (string, bool) {
+func (m *mailbox) steered() (Message, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.steers) == 0 {
-		return "", false
+		return Message{}, false
 	}
-	text := m.steers[0]
+	s := m.steers[0]
 	m.steers = m.steers[1:]
-	return text, true
+	return s, true
 }
 
 // unsteer takes back all messages that were not delivered.
-func (m *mailbox) unsteer() []string {
+func (m *mailbox) unsteer() []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	texts := m.steers
+	all := m.steers
 	m.steers = nil
-	return texts
+	return all
 }
 
 // waiting lists the messages that were not delivered yet.
-func (m *mailbox) waiting() []string {
+func (m *mailbox) waiting() []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.steers...)
+	return append([]Message(nil), m.steers...)
 }
 
 func (m *mailbox) close() {

@@ -20,12 +20,15 @@ type Message struct {
 
 // Image is a picture that goes with a message.
 type Image struct {
-	// Name is the last part of its path.
+	// Name is what it is called, its path perhaps; the screen shows the last part.
 	Name          string
 	Width, Height int
-	// Type is "image/png" and the like, Data the file's bytes.
-	Type string
-	Data []byte
+	// Type is "image/png" and the like, Data the file's bytes, Sum what they are
+	// known by.
+	Type, Sum string
+	Data      []byte
+
+	number int // set by the screen
 }
 
 // ErrNoImage: what lies at the path is no picture, or nothing lies there.

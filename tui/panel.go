@@ -1,24 +1,74 @@
 package tui
 
-import "strings"
+import (
+	"strings"
 
-// panel is a page over the transcript: help, status, the whole of a question.
+	tea "charm.land/bubbletea/v2"
+)
+
+// overlay is what stands over the transcript and has the keys while it does.
+type overlay interface {
+	// view draws exactly h lines. The cursor stands in line y of them, nowhere
+	// for -1.
+	view(t *theme, w, h int) (lines []string, x, y int)
+	key(m *app, k tea.Key) tea.Cmd
+	scroll(by int)
+}
+
+// everything is more lines than any page has.
+const everything = 1 << 30
+
+// panel is a page to read: help, status, the whole of a question.
 type panel struct {
 	title string
 	page  func(t *theme, w int) []string
 	top   int
+	// accept is what Enter does, in the words of enter; nil: it closes the page.
+	accept func(m *app) tea.Cmd
+	enter  string
+	// tails: the page grows, and follow keeps its end in view. under is what
+	// stands there again afterwards.
+	tails, follow bool
+	under         overlay
+	// live has the page look anew at what it shows; nil: it does not change.
+	live func(m *app) tea.Cmd
 }
 
 // scroll moves the page by n lines; view bounds it.
-func (p *panel) scroll(n int) { p.top = max(p.top+n, 0) }
+func (p *panel) scroll(n int) {
+	p.top = max(p.top+n, 0)
+	p.follow = false
+}
 
-// view draws exactly h lines.
-func (p *panel) view(t *theme, w, h int) []string {
-	head := t.justify(w, []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}})
+// close shows what was there before.
+func (p *panel) close(m *app) { m.panel = p.under }
+
+func (p *panel) key(m *app, k tea.Key) tea.Cmd {
+	switch do := m.keys.find(k, inOverlay, everywhere); {
+	case do == actClose && k.Code == tea.KeyEnter && p.accept != nil:
+		return p.accept(m)
+	case do == actClose, do == actBack:
+		p.close(m)
+		return nil
+	default:
+		return m.common(do)
+	}
+}
+
+// view draws the page.
+func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
+	keys := []span{{"Esc", accent}, {" closes ", dim}}
+	if p.accept != nil {
+		keys = append([]span{{"Enter", accent}, {" " + p.enter + "  ", dim}}, keys...)
+	}
+	head := t.justify(w, []span{{"── ", faint}, {p.title, strong}}, keys)
 	lines := p.page(t, w-gutter-1)
 	room := max(h-2, 0)
+	if p.follow = p.tails && (p.follow || p.top >= len(lines)-room); p.follow {
+		p.top = len(lines)
+	}
 	p.top = max(min(p.top, len(lines)-room), 0)
-	out := []string{head, ""}
+	out = []string{head, ""}
 	shown := lines[p.top:min(p.top+room, len(lines))]
 	out = append(out, indent(shown)...)
 	if below := len(lines) - p.top - room; below > 0 && len(out) > 2 {
@@ -27,7 +77,7 @@ func (p *panel) view(t *theme, w, h int) []string {
 	for len(out) < h {
 		out = append(out, "")
 	}
-	return out[:h]
+	return out[:h], -1, -1
 }
 
 // columns draws pairs in two columns, the left one as wide as it needs.

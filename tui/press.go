@@ -22,7 +22,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	q := m.questions.front()
 	switch {
 	case m.panel != nil:
-		return m.common(m.keys.find(k, inOverlay, everywhere))
+		return m.panel.key(m, k)
 	case q != nil && q.field != nil:
 		return m.noteKey(q, k)
 	case q != nil && q.armed:
@@ -30,7 +30,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
-	if len(matching(m.composer.text)) > 0 {
+	if len(m.matching()) > 0 {
 		if handled, cmd := m.menuKey(m.keys.find(k, inSlashMenu)); handled {
 			return cmd
 		}
@@ -75,13 +75,13 @@ func (m *app) common(do action) tea.Cmd {
 		m.scroll(1)
 	case actTop:
 		if m.panel != nil {
-			m.panel.top = 0
+			m.panel.scroll(-everything)
 		} else {
 			m.transcript.home(m.canvas())
 		}
 	case actEnd:
 		if m.panel != nil {
-			m.panel.scroll(1 << 30)
+			m.panel.scroll(everything)
 		} else {
 			m.transcript.end()
 		}
@@ -109,12 +109,12 @@ func (m *app) back() tea.Cmd {
 		q.armed, q.barred, q.problem = false, true, ""
 	case m.working:
 		m.interrupt()
-	case q != nil || !m.composer.empty() || m.takeBack == nil:
+	case q != nil || !m.composer.empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
-		take := m.takeBack
+		take := m.offers.Back
 		return func() tea.Msg {
-			text, ok := take()
-			return tookBackMsg{text, ok}
+			said, ok := take()
+			return tookBackMsg{said, ok}
 		}
 	default:
 		m.escAt = m.now()
@@ -136,7 +136,7 @@ func (m *app) tookBack(msg tookBackMsg) tea.Cmd {
 	}
 	m.transcript.end()
 	if m.composer.empty() { // else something was typed meanwhile
-		m.composer.set(msg.text)
+		m.composer.restore(m.numbered(msg.said))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
 
 // menuKey takes a key while commands are listed.
 func (m *app) menuKey(do action) (handled bool, cmd tea.Cmd) {
-	choices := matching(m.composer.text)
+	choices := m.matching()
 	m.menu.at = max(min(m.menu.at, len(choices)-1), 0)
 	chosen := choices[m.menu.at]
 	switch do {
@@ -247,11 +247,11 @@ func (m *app) menuKey(do action) (handled bool, cmd tea.Cmd) {
 	case actDown:
 		m.menu.at = (m.menu.at + 1) % len(choices)
 	case actQueue:
-		m.composer.set("/" + chosen.name)
+		m.composer.set(chosen.typed())
 	case actSend:
 		m.composer.set("")
 		m.menu.at = 0
-		return true, chosen.run(m)
+		return true, chosen.run(m, "")
 	default:
 		return false, nil
 	}
@@ -319,24 +319,27 @@ func (m *app) upDown(c *composer, do action, w int) {
 	if c.vertical(w, by) {
 		return
 	}
-	if s, ok := c.history.recall(older, c.value()); ok {
+	if s, ok := c.history.recall(older, c.message()); ok {
 		h := c.history
-		c.set(s)
+		c.restore(s)
 		c.history = h
 	}
 }
 
 // send is Enter.
 func (m *app) send() tea.Cmd {
-	text := m.composer.value()
-	if strings.TrimSpace(text) == "" {
+	text := strings.TrimSpace(m.composer.value())
+	if text == "" {
 		return nil
 	}
-	if name, ok := slashName(strings.TrimSpace(text)); ok {
+	if c, argument, ok := m.called(text); ok {
+		m.composer.take()
+		return c.run(m, argument)
+	}
+	if name, ok := slashName(text); ok {
 		return m.say("no command /" + name + "; /help lists them")
 	}
-	m.composer.take()
-	return m.submit(text)
+	return m.submit(m.composer.take())
 }
 
 // queue is Tab: the message goes out after the turn.

@@ -44,12 +44,24 @@ func (c canvas) fold(lines []string, head, tail int) []string {
 	return append(out, lines[len(lines)-tail:]...)
 }
 
-// said is a message of the person's.
-type said struct{ text string }
+// said is a message of the person's. Its images are named where the text does
+// not have them already.
+type said struct {
+	text   string
+	images []string
+}
 
 func (s *said) foldable() bool { return true }
 func (s *said) draw(c canvas) []string {
-	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{strings.TrimSpace(s.text), strong})
+	var lines []string
+	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
+		lines = wrapper{theme: c.theme, width: c.inner()}.lines(span{text, strong})
+	}
+	if len(labelled.FindAllString(s.text, -1)) < len(s.images) {
+		for _, i := range s.images {
+			lines = append(lines, c.theme.row(c.inner(), span{"▣ " + i, dim}))
+		}
+	}
 	out := indent(c.fold(lines, 8, 2))
 	out[0] = c.theme.paint(accent, "›") + " " + strings.TrimPrefix(out[0], "  ")
 	return out

@@ -37,11 +37,11 @@ type Options struct {
 	InitialPrompt string
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
-	Turn func(ctx context.Context, text string) error
+	Turn func(context.Context, Message) error
 	// Back takes back the person's last message with all that came after it, and
 	// returns it; false where there is none. It is called while no turn runs. Nil:
 	// the screen does not offer it.
-	Back func() (string, bool)
+	Back func() (Message, bool)
 	// Compact makes the conversation shorter, with an eye on focus ("" for none).
 	// It runs as a turn does. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
@@ -71,7 +71,7 @@ type Options struct {
 type Screen struct {
 	opt   Options
 	box   *mailbox
-	turns sync.WaitGroup
+	turns sync.WaitGroup // and what is done beside them
 
 	mu     sync.Mutex
 	ctx    context.Context         // Run's; guarded by mu
@@ -125,7 +125,7 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 }
 
 // Steer takes the oldest message that was typed while the model worked.
-func (s *Screen) Steer() (string, bool) { return s.box.steered() }
+func (s *Screen) Steer() (Message, bool) { return s.box.steered() }
 
 // Run shows the screen until the person leaves or ctx ends. It returns after
 // the running turn has returned, with the terminal restored and the end of the
@@ -141,7 +141,8 @@ func (s *Screen) Run(ctx context.Context) error {
 	m.still, m.mouse, m.grace = s.opt.Still, s.opt.Mouse, s.opt.Grace
 	m.home = lookup(s.opt.Environ, "HOME")
 	m.facts.home = m.home
-	m.turn, m.interrupt, m.takeBack = s.turn, s.interrupt, s.opt.Back
+	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
+	m.offers = s.opt
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(s.opt.Environ), tea.WithoutSignalHandler(),
@@ -162,6 +163,7 @@ func (s *Screen) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	s.box.close()
 	s.interrupt()
+	leave()
 	s.turns.Wait()
 	s.printTail(m, profile)
 	switch {
@@ -176,22 +178,54 @@ func (s *Screen) Run(ctx context.Context) error {
 }
 
 // turn returns the command that runs one turn.
-func (s *Screen) turn(text string) tea.Cmd {
+func (s *Screen) turn(said Message) tea.Cmd {
+	return s.run(func(ctx context.Context) (then, error) { return nil, s.opt.Turn(ctx, said) })
+}
+
+// run returns the command that does work as a turn is done: one at a time, and
+// Esc ends it.
+func (s *Screen) run(work func(context.Context) (then, error)) tea.Cmd {
 	return func() tea.Msg {
-		s.mu.Lock()
-		if s.over || s.opt.Turn == nil {
-			s.mu.Unlock()
+		ctx, cancel, ok := s.begin()
+		if !ok {
 			return turnDoneMsg{}
 		}
-		ctx, cancel := context.WithCancelCause(s.ctx)
-		s.cancel = cancel
-		s.turns.Add(1)
-		s.mu.Unlock()
 		defer s.turns.Done()
 		defer cancel(nil)
 		defer s.noteBreak()
-		return turnDoneMsg{s.opt.Turn(ctx, text)}
+		s.mu.Lock()
+		s.cancel = cancel
+		s.mu.Unlock()
+		next, err := work(ctx)
+		return turnDoneMsg{err, next}
 	}
+}
+
+// aside returns the command that does work beside the turn; it ends with the
+// screen.
+func (s *Screen) aside(work func(context.Context) then) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel, ok := s.begin()
+		if !ok {
+			return nil
+		}
+		defer s.turns.Done()
+		defer cancel(nil)
+		defer s.noteBreak()
+		return work(ctx)
+	}
+}
+
+// begin registers work that Run waits for; false when the screen is leaving.
+func (s *Screen) begin() (context.Context, context.CancelCauseFunc, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, nil, false
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.turns.Add(1)
+	return ctx, cancel, true
 }
 
 // noteBreak keeps what a turn that panics says: Bubble Tea ends the program

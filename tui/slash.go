@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,26 +11,67 @@ import (
 // command is a / command: one entry here is all there is to one.
 type command struct {
 	name, help string
-	run        func(m *app) tea.Cmd
+	// takes names the words that may follow; "" takes none.
+	takes string
+	run   func(m *app, argument string) tea.Cmd
+	// offered: what it needs was handed in; nil needs nothing.
+	offered func(o Options) bool
 }
 
 // commands is the table of / commands, in the order they are shown.
 func commands() []command {
-	return []command{
-		{"help", "the keys and commands", func(m *app) tea.Cmd {
-			m.panel = &panel{title: "Help", page: helpPage}
+	page := func(title string, of func(m *app) func(*theme, int) []string) func(*app, string) tea.Cmd {
+		return func(m *app, _ string) tea.Cmd {
+			m.panel = &panel{title: title, page: of(m)}
 			return nil
-		}},
-		{"status", "model, folder, sandbox, what is not enforced here, tokens", func(m *app) tea.Cmd {
-			m.panel = &panel{title: "Status", page: m.facts.page}
-			return nil
-		}},
-		{"permissions", "what was asked for in this session, and the answers", func(m *app) tea.Cmd {
-			m.panel = &panel{title: "Permissions", page: m.permissionsPage}
-			return nil
-		}},
-		{"quit", "leave codeagent", func(m *app) tea.Cmd { return m.quit() }},
+		}
 	}
+	return []command{
+		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*theme, int) []string { return m.helpPage })},
+		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
+			run: page("Status", func(m *app) func(*theme, int) []string { return m.facts.page })},
+		{name: "permissions", help: "what was asked for in this session, and the answers",
+			run: page("Permissions", func(m *app) func(*theme, int) []string { return m.permissionsPage })},
+		{name: "model", takes: "[name]", help: "ask another model from now on", run: (*app).model,
+			offered: func(o Options) bool { return o.Models != nil }},
+		{name: "compact", takes: "[focus]", help: "make the conversation shorter; what the focus names is kept best", run: (*app).compact,
+			offered: func(o Options) bool { return o.Compact != nil }},
+		{name: "undo", help: "take back what the last turn changed, after a preview", run: (*app).undo,
+			offered: func(o Options) bool { return o.Undo != nil }},
+		{name: "ps", help: "the commands that run in the background", run: (*app).ps,
+			offered: func(o Options) bool { return o.Background != nil }},
+		{name: "sessions", help: "go on with an earlier conversation; rename and delete", run: (*app).sessions,
+			offered: func(o Options) bool { return o.Sessions != nil }},
+		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return m.quit() }},
+	}
+}
+
+// usage is how the command is written.
+func (c command) usage() string { return strings.TrimSpace("/" + c.name + " " + c.takes) }
+
+// typed is what completing its name leaves in the message.
+func (c command) typed() string {
+	if c.takes != "" {
+		return "/" + c.name + " "
+	}
+	return "/" + c.name
+}
+
+// commands are those that are offered here.
+func (m *app) commands() []command {
+	return slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(m.offers) })
+}
+
+// called returns the command that a message is, and what follows its name. What
+// only begins like one is a message: "/tmp is full".
+func (m *app) called(text string) (c command, argument string, ok bool) {
+	name, argument, more := strings.Cut(strings.TrimPrefix(text, "/"), " ")
+	for _, c := range m.commands() {
+		if strings.HasPrefix(text, "/") && c.name == name && (!more || c.takes != "") {
+			return c, strings.TrimSpace(argument), true
+		}
+	}
+	return command{}, "", false
 }
 
 // slashName returns what is typed of a command's name while the message is
@@ -43,13 +85,13 @@ func slashName(text string) (string, bool) {
 }
 
 // matching lists the commands whose names begin with what is typed.
-func matching(text string) []command {
-	name, ok := slashName(text)
+func (m *app) matching() []command {
+	name, ok := slashName(m.composer.text)
 	if !ok {
 		return nil
 	}
 	var out []command
-	for _, c := range commands() {
+	for _, c := range m.commands() {
 		if strings.HasPrefix(c.name, name) {
 			out = append(out, c)
 		}
@@ -68,16 +110,16 @@ func (n *menu) view(t *theme, w int, choices []command) []string {
 		if i == n.at {
 			mark, s = span{"› ", accent}, style{inkAccent, bold}
 		}
-		out = append(out, t.row(w-1, mark, span{fmt.Sprintf("/%-13s", c.name), s}, span{c.help, dim}))
+		out = append(out, t.row(w-1, mark, span{fmt.Sprintf("%-17s", c.usage()), s}, span{c.help, dim}))
 	}
 	return out
 }
 
-func helpPage(t *theme, w int) []string {
+func (m *app) helpPage(t *theme, w int) []string {
 	out := []string{t.paint(style{inkAccent, bold}, "Commands"), ""}
 	var pairs [][2]string
-	for _, c := range commands() {
-		pairs = append(pairs, [2]string{"/" + c.name, c.help})
+	for _, c := range m.commands() {
+		pairs = append(pairs, [2]string{c.usage(), c.help})
 	}
 	out = append(out, columns(t, w, pairs)...)
 	where := scope("")

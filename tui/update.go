@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -21,17 +22,23 @@ const quitWindow = 2 * time.Second
 
 type (
 	tickMsg struct{}
-	// turnDoneMsg ends a turn; err is what Turn returned.
-	turnDoneMsg struct{ err error }
+	// turnDoneMsg ends a turn, or what ran like one; err is what it returned, next
+	// what is done about its result, if anything.
+	turnDoneMsg struct {
+		err  error
+		next then
+	}
+	// then is what is done on the screen about work done outside of it.
+	then func(*app) tea.Cmd
 	// hintOverMsg takes hint number at away.
 	hintOverMsg struct{ at int }
 	// tookBackMsg: the last message was taken back, or there was none.
 	tookBackMsg struct {
-		text string
+		said Message
 		ok   bool
 	}
 	// submitMsg sends a message as if it had been typed.
-	submitMsg struct{ text string }
+	submitMsg struct{ said Message }
 )
 
 // Update takes one message.
@@ -53,8 +60,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		cmd := m.key(tea.Key(msg))
 		return tea.Batch(cmd, m.stir())
 	case tea.PasteMsg:
-		m.paste(msg.Content)
-		return m.stir()
+		cmd := m.paste(msg.Content)
+		return tea.Batch(cmd, m.stir())
 	case tea.MouseWheelMsg:
 		m.selection = selection{}
 		m.wheel(msg)
@@ -75,7 +82,7 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		m.frame++
-		return m.startTicking()
+		return tea.Batch(m.look(), m.startTicking())
 	case hintOverMsg:
 		if msg.at == m.hints {
 			m.hint = ""
@@ -83,10 +90,14 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tookBackMsg:
 		return m.tookBack(msg)
 	case submitMsg:
-		return m.submit(msg.text)
+		return m.submit(msg.said)
 	case turnDoneMsg:
 		cmd := m.drain()
-		return tea.Batch(cmd, m.turnDone(msg.err))
+		return tea.Batch(cmd, m.turnDone(msg))
+	case then:
+		if msg != nil {
+			return msg(m)
+		}
 	}
 	return nil
 }
@@ -96,16 +107,16 @@ func (m *app) say(hint string) tea.Cmd {
 	m.hint = hint
 	m.hints++
 	at := m.hints
-	return tea.Tick(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
+	return m.after(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
 }
 
 // startTicking keeps one tick under way while something runs.
 func (m *app) startTicking() tea.Cmd {
-	if m.still || m.ticking || !m.working {
+	if m.still || m.ticking || !m.working && !m.watching() {
 		return nil
 	}
 	m.ticking = true
-	return tea.Tick(tick, func(time.Time) tea.Msg { return tickMsg{} })
+	return m.after(tick, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // drain applies everything the mailbox holds.
@@ -115,45 +126,53 @@ func (m *app) drain() tea.Cmd {
 		switch item := item.(type) {
 		case event.Event:
 			m.apply(item)
+			if _, ok := item.(event.BackgroundChanged); ok && m.liveOverlay() != nil {
+				cmd = tea.Batch(cmd, m.liveOverlay()(m), m.startTicking())
+			}
 		case *ask:
 			first := m.questions.front() == nil
 			m.questions.add(item, m.now())
 			if first {
-				cmd = m.stir()
+				cmd = tea.Batch(cmd, m.stir())
 			}
 		case withdrawn:
 			was := m.questions.front()
 			m.questions.withdraw(item.ask)
 			if m.questions.front() != was {
-				cmd = m.stir()
+				cmd = tea.Batch(cmd, m.stir())
 			}
 		}
 	}
 	return cmd
 }
 
-// submit sends a message: a command runs, a message starts a turn or steers the
-// one that runs.
-func (m *app) submit(text string) tea.Cmd {
+// submit sends a message: it starts a turn or steers the one that runs.
+func (m *app) submit(s Message) tea.Cmd {
 	m.transcript.end()
 	if m.working {
-		m.box.steer(text)
+		m.box.steer(s)
 		return nil
 	}
-	return m.startTurn(text)
+	return m.startTurn(s)
 }
 
-func (m *app) startTurn(text string) tea.Cmd {
-	m.working, m.since, m.echo, m.outcome = true, m.now(), text, ""
-	m.transcript.add(&said{text}, false)
+func (m *app) startTurn(s Message) tea.Cmd {
+	m.echo = s.Text
+	m.transcript.add(&said{text: s.Text}, false)
 	m.transcript.end()
-	return tea.Batch(m.turn(text), m.startTicking())
+	return m.begin("", m.turn(s))
+}
+
+// begin shows that work goes on, a turn or the like.
+func (m *app) begin(doing string, work tea.Cmd) tea.Cmd {
+	m.working, m.doing, m.since, m.outcome = true, doing, m.now(), ""
+	return tea.Batch(work, m.startTicking())
 }
 
 // turnDone closes what the turn left open and goes on with what waits. After an
 // interrupted or failed turn what waits goes back to the editor: the person
 // decides.
-func (m *app) turnDone(err error) tea.Cmd {
+func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	m.working = false
 	for id, e := range m.tools {
 		if t := e.body.(*tool); t.done == nil {
@@ -166,15 +185,28 @@ func (m *app) turnDone(err error) tea.Cmd {
 	m.settle()
 	if m.outcome == "" {
 		m.outcome = "done"
-		if err != nil {
+		switch {
+		case errors.Is(msg.err, ErrInterrupted):
+			m.outcome = "interrupted"
+			m.note("info", "Interrupted.")
+		case msg.err != nil:
 			m.outcome = "failed"
-			m.note("error", err.Error())
+			m.note("error", msg.err.Error())
 		}
 	}
+	var cmd tea.Cmd
+	if msg.next != nil {
+		cmd = msg.next(m)
+	}
+	return tea.Batch(cmd, m.goOn())
+}
+
+// goOn sends what waited for the end of the turn, or gives it back.
+func (m *app) goOn() tea.Cmd {
 	waiting := m.box.unsteer()
 	if m.outcome == "done" {
 		if len(waiting) > 0 {
-			return m.startTurn(strings.Join(waiting, "\n\n"))
+			return m.startTurn(together(waiting))
 		}
 		if len(m.queued) > 0 {
 			next := m.queued[0]
@@ -187,27 +219,34 @@ func (m *app) turnDone(err error) tea.Cmd {
 	m.queued = nil
 	if len(waiting) > 0 {
 		if !m.composer.empty() {
-			waiting = append(waiting, m.composer.value())
+			waiting = append(waiting, m.composer.message())
 		}
-		m.composer.set(strings.Join(waiting, "\n\n"))
+		m.composer.restore(together(waiting))
 	}
 	return nil
 }
 
 // paste goes to the note when one is written, else to the message; a question
 // lets go of the keys.
-func (m *app) paste(s string) {
+func (m *app) paste(s string) tea.Cmd {
 	q := m.questions.front()
 	switch {
 	case m.panel != nil:
+		if p, ok := m.panel.(*picker); ok {
+			p.paste(s)
+		}
 	case q != nil && q.field != nil:
 		q.field.paste(strings.Join(strings.Fields(s), " "))
 	default:
 		if q != nil {
 			q.armed = false
 		}
+		if cmd := m.pasteImage(s); cmd != nil {
+			return cmd
+		}
 		m.composer.paste(s)
 	}
+	return nil
 }
 
 func (m *app) wheel(msg tea.MouseWheelMsg) {

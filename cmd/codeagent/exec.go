@@ -99,7 +99,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	if prompt == "" {
 		prompt = ses.tour.Prompt
 	}
-	ses.join(printer)
+	ses.join(printed{printer})
 	err = ses.agent.Turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {

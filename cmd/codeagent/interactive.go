@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model/tour"
@@ -47,22 +46,25 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 		prompt = ses.tour.Prompt
 	}
 	var screen *tui.Screen
-	back := func() (string, bool) { return ses.back(screen) }
+	back := func() (tui.Message, bool) {
+		in, ok := ses.back(drawn{screen})
+		return message(in), ok
+	}
 	if ses.tour != nil {
 		back = nil // it plays its part once
 	}
 	screen = tui.New(tui.Options{
 		Back: back,
 		In:   s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
-		Turn: func(ctx context.Context, text string) error {
-			err := ses.agent.Turn(ctx, agent.Input{Text: text})
+		Turn: func(ctx context.Context, said tui.Message) error {
+			err := ses.agent.Turn(ctx, input(said))
 			if err == nil && ses.tour != nil {
 				offerCleanup(ctx, screen, ses.tour)
 			}
 			return err
 		},
 	})
-	ses.join(screen)
+	ses.join(drawn{screen})
 	err = screen.Run(ctx)
 	if ses.tour != nil {
 		tellTourFiles(s, ses.tour) // what is left when the tour was stopped, or the files were kept

@@ -149,13 +149,13 @@ func (r *record) keep(screen face) face {
 
 // back takes the person's last message back, in the conversation and in its
 // record. Files stay as they are.
-func (ses *session) back(screen face) (string, bool) {
+func (ses *session) back(screen face) (agent.Input, bool) {
 	in, ok := ses.agent.Back()
 	if !ok || ses.record == nil {
-		return in.Text, ok
+		return in, ok
 	}
 	if err := ses.record.log.Back(sessions.Last); err != nil {
 		screen.Emit(event.Notice{Level: "error", Text: "that a message was taken back cannot be saved: " + err.Error()})
 	}
-	return in.Text, ok
+	return in, ok
 }

@@ -19,16 +19,7 @@ import (
 type face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
-	Steer() (string, bool)
-}
-
-// frontend makes a face the agent's: the two rooms do not know each other.
-type frontend struct{ face }
-
-// Steer hands over what was typed while the model worked.
-func (f frontend) Steer() (agent.Input, bool) {
-	text, ok := f.face.Steer()
-	return agent.Input{Text: text}, ok
+	Steer() (agent.Input, bool)
 }
 
 type sessionOptions struct {
@@ -108,7 +99,7 @@ func (ses *session) join(screen face) {
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
-		Frontend: frontend{screen}, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
+		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"codeagent/agent"
+	"codeagent/headless"
+	"codeagent/model"
+	"codeagent/tui"
+)
+
+// drawn and printed make the two faces the agent's: the rooms do not know
+// each other.
+type (
+	drawn   struct{ *tui.Screen }
+	printed struct{ *headless.Printer }
+)
+
+// Steer hands over what was typed while the model worked.
+func (s drawn) Steer() (agent.Input, bool) {
+	said, ok := s.Screen.Steer()
+	return input(said), ok
+}
+
+// Steer has never anything to say: nobody types.
+func (printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+// input is what the person wrote as the agent takes it.
+func input(said tui.Message) agent.Input {
+	in := agent.Input{Text: said.Text}
+	for _, i := range said.Images {
+		in.Images = append(in.Images, model.Image{Name: i.Name, MediaType: i.Type, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data})
+	}
+	return in
+}
+
+// message is what the agent gives back as the screen takes it.
+func message(in agent.Input) tui.Message {
+	said := tui.Message{Text: in.Text}
+	for _, i := range in.Images {
+		said.Images = append(said.Images, shown(i))
+	}
+	return said
+}
+
+func shown(i model.Image) tui.Image {
+	return tui.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
+}

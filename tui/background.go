@@ -1,0 +1,115 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+const (
+	// tailBytes bounds what is shown of a background command's output.
+	tailBytes = 64 << 10
+	// lookEvery is how many ticks lie between two looks at what moves in a list or
+	// a page: about a second.
+	lookEvery = 6
+)
+
+// ps is /ps: the commands that run beside the conversation.
+func (m *app) ps(string) tea.Cmd {
+	p := newPicker("Background commands")
+	p.none, p.enter = "no command was started in the background", "shows its output"
+	p.live = func(m *app) tea.Cmd { return m.listCommands(p) }
+	p.choose = func(m *app, r row) tea.Cmd { return m.showOutput(p, r) }
+	p.deeds = []deed{{do: actRemove, help: "ends it", asks: "End %s with all it started?", run: func(m *app, r row, _ string) tea.Cmd {
+		return m.kill(p, r)
+	}}}
+	m.panel = p
+	return tea.Batch(m.listCommands(p), m.startTicking())
+}
+
+func (m *app) listCommands(p *picker) tea.Cmd {
+	commands, now := m.offers.Background, m.now()
+	return m.aside(func(context.Context) then {
+		var rows []row
+		for _, c := range commands.List() {
+			rows = append(rows, row{id: c.ID, text: c.Command, about: commandState(c, now), more: c.Last})
+		}
+		return func(*app) tea.Cmd {
+			p.fill(rows, p.problem)
+			return nil
+		}
+	})
+}
+
+// commandState says how a command is doing.
+func commandState(c BackgroundCommand, now time.Time) string {
+	if c.Running {
+		return "running " + elapsed(now.Sub(c.Started).Truncate(time.Second))
+	}
+	return c.End + " · " + ago(now.Sub(c.Ended))
+}
+
+func (m *app) kill(p *picker, r row) tea.Cmd {
+	commands := m.offers.Background
+	return m.aside(func(ctx context.Context) then {
+		err := commands.Kill(ctx, r.id)
+		return func(m *app) tea.Cmd {
+			p.problem = problem(err)
+			return m.listCommands(p)
+		}
+	})
+}
+
+// showOutput shows the end of a command's output, and follows it.
+func (m *app) showOutput(from *picker, r row) tea.Cmd {
+	var output []byte
+	page := &panel{title: r.text, tails: true, follow: true, under: from}
+	page.page = func(t *theme, w int) []string {
+		lines := outputLines(string(output))
+		if len(lines) == 0 {
+			return []string{t.paint(dim, "it has printed nothing")}
+		}
+		var out []string
+		for _, l := range lines {
+			out = append(out, wrapper{theme: t, width: w, hard: true}.lines(span{l, text})...)
+		}
+		return out
+	}
+	commands := m.offers.Background
+	page.live = func(m *app) tea.Cmd {
+		return m.aside(func(context.Context) then {
+			data, err := commands.Output(r.id, tailBytes)
+			return func(m *app) tea.Cmd {
+				if output = data; err != nil {
+					output = []byte(err.Error())
+				}
+				return nil
+			}
+		})
+	}
+	m.panel = page
+	return page.live(m)
+}
+
+// watching reports whether what stands over the transcript moves by itself.
+func (m *app) watching() bool { return m.facts.running > 0 && m.liveOverlay() != nil }
+
+// look has a moving overlay look anew from time to time.
+func (m *app) look() tea.Cmd {
+	if m.frame%lookEvery != 0 || !m.watching() {
+		return nil
+	}
+	return m.liveOverlay()(m)
+}
+
+// liveOverlay is what the overlay does to look anew; nil where nothing moves.
+func (m *app) liveOverlay() func(*app) tea.Cmd {
+	switch o := m.panel.(type) {
+	case *picker:
+		return o.live
+	case *panel:
+		return o.live
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package tui
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// between reports whether no turn runs; else it says what to do about it.
+func (m *app) between(what string) (tea.Cmd, bool) {
+	if m.working {
+		return m.say(what + " waits for the end of the turn; " + keyName(keyFor(everywhere, actBack)) + " interrupts it"), false
+	}
+	return nil, true
+}
+
+// compact is /compact: it runs as a turn does.
+func (m *app) compact(focus string) tea.Cmd {
+	if no, ok := m.between("/compact"); !ok {
+		return no
+	}
+	m.transcript.end()
+	shorten := m.offers.Compact
+	return m.begin("Compacting", m.run(func(ctx context.Context) (then, error) { return nil, shorten(ctx, focus) }))
+}

@@ -1,0 +1,106 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+func TestImagePath(t *testing.T) {
+	for pasted, want := range map[string]string{
+		"/tmp/shot.png":                      "/tmp/shot.png",
+		" /tmp/shot.PNG\n":                   "/tmp/shot.PNG",
+		"'/tmp/a b.jpg'":                     "/tmp/a b.jpg",
+		`"/tmp/a b.jpeg"`:                    "/tmp/a b.jpeg",
+		`/tmp/a\ b\(1\).webp`:                "/tmp/a b(1).webp",
+		"file:///tmp/a%20b.gif":              "/tmp/a b.gif",
+		"file://localhost/tmp/x.png":         "/tmp/x.png",
+		"~/x.png":                            "/home/ada/x.png",
+		"shot.png":                           "",
+		"/tmp/notes.txt":                     "",
+		"look at /tmp/shot.png":              "",
+		"/tmp/a.png\n/tmp/b.png":             "",
+		"file:///tmp/%zz.png":                "",
+		"https://example.org/picture.png":    "",
+		"":                                   "",
+		"'":                                  "",
+		"/tmp/a.png and what is in it\nmore": "",
+	} {
+		if got := imagePath(pasted, "/home/ada"); got != want {
+			t.Errorf("%q: %q, want %q", pasted, got, want)
+		}
+	}
+}
+
+// pasted pastes as the terminal does, with what it leads to.
+func (r *rig) pasted(s string) { r.do(r.send(tea.PasteMsg{Content: s})) }
+
+// A pasted path of an image becomes a chip that is one character, and goes along.
+func TestImageChip(t *testing.T) {
+	r, _ := offers(t, 80, 20)
+	r.typeText("what is ")
+	r.pasted("'/tmp/a b.jpg'")
+	r.typeText(" beside ")
+	r.pasted("file:///tmp/shot.png")
+	r.has("what is [image 1: a b.jpg 10×20] beside [image 2: shot.png 1280×720]")
+	r.press("backspace")
+	r.lacks("image 2")
+	r.press("ctrl+_")
+	r.has("image 2")
+	r.press("enter")
+	if len(r.sent) != 1 || len(r.sent[0].Images) != 2 || r.sent[0].Images[1].Name != "/tmp/shot.png" ||
+		r.sent[0].Text != "what is [image 1: a b.jpg 10×20] beside [image 2: shot.png 1280×720]" {
+		t.Fatalf("sent %+v", r.sent)
+	}
+	// The history has it, image and all, and the next one has the next number.
+	r.send(turnDoneMsg{})
+	r.press("up")
+	r.pasted("/tmp/shot.png")
+	r.press("enter")
+	if len(r.sent) != 2 || len(r.sent[1].Images) != 3 || r.sent[1].Images[2].number != 3 {
+		t.Errorf("sent %+v", r.sent)
+	}
+}
+
+// What was steered too late or taken back keeps its images.
+func TestImagesComeBack(t *testing.T) {
+	r, _ := offers(t, 80, 20)
+	r.typeText("go")
+	r.press("enter")
+	r.pasted("/tmp/shot.png")
+	r.press("enter")
+	r.pasted("/tmp/a b.jpg")
+	r.press("tab")
+	r.app.outcome = "interrupted"
+	r.send(turnDoneMsg{})
+	if got := r.app.composer.message(); len(got.Images) != 2 || got.Text != "[image 1: shot.png 1280×720]\n\n[image 2: a b.jpg 10×20]" {
+		t.Errorf("the editor holds %+v", got)
+	}
+	r.press("ctrl+c")
+	r.do(func() tea.Msg {
+		return then(func(m *app) tea.Cmd {
+			return m.tookBack(tookBackMsg{Message{"see [image 7: x.png 1×2] and that", []Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true})
+		})
+	})
+	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 7 || got.Images[1].number != 8 {
+		t.Errorf("the editor holds %+v", got)
+	}
+}
+
+func TestImageRefused(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	r.pasted("/tmp/other.png")
+	if r.app.composer.value() != "/tmp/other.png" {
+		t.Errorf("a path without an image: %q", r.app.composer.value())
+	}
+	f.err = errors.New("scripted-1 sees no images")
+	r.pasted("/tmp/other.png")
+	r.has("▲ scripted-1 sees no images")
+	r.app.offers.Images = nil
+	r.press("ctrl+c")
+	r.pasted("/tmp/shot.png")
+	if r.app.composer.value() != "/tmp/shot.png" {
+		t.Errorf("without a loader: %q", r.app.composer.value())
+	}
+}

@@ -1,0 +1,419 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
+	"codeagent/internal/golden"
+)
+
+// offered stands for everything that can be handed in.
+type offered struct {
+	now      time.Time
+	models   []Model
+	kept     []SessionItem
+	commands []BackgroundCommand
+	preview  UndoPreview
+	report   UndoReport
+	images   map[string]Image
+	err      error // of what changes something
+
+	used, opened, deleted, killed, focus string
+	renamed                              [2]string
+	all                                  bool
+	applied                              int
+}
+
+type (
+	fakeModels     struct{ *offered }
+	fakeSessions   struct{ *offered }
+	fakeUndo       struct{ *offered }
+	fakeBackground struct{ *offered }
+	fakeImages     struct{ *offered }
+)
+
+func (f fakeModels) List(context.Context) ([]Model, error) { return f.models, nil }
+func (f fakeModels) Use(_ context.Context, name string) error {
+	f.used = name
+	return f.err
+}
+
+func (f fakeSessions) List(_ context.Context, all bool) ([]SessionItem, error) {
+	f.all = all
+	return slices.DeleteFunc(slices.Clone(f.kept), func(s SessionItem) bool { return !all && s.Folder != "/home/ada/src/app" }), nil
+}
+func (f fakeSessions) Rename(_ context.Context, id, title string) error {
+	f.renamed = [2]string{id, title}
+	return f.err
+}
+func (f fakeSessions) Delete(_ context.Context, id string) error {
+	f.deleted = id
+	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == id })
+	return f.err
+}
+func (f fakeSessions) Open(_ context.Context, id string) error {
+	f.opened = id
+	return f.err
+}
+
+func (f fakeUndo) Preview(context.Context) (UndoPreview, error) { return f.preview, f.err }
+func (f fakeUndo) Apply(context.Context) (UndoReport, error) {
+	f.applied++
+	return f.report, f.err
+}
+
+func (f fakeBackground) List() []BackgroundCommand { return f.commands }
+func (f fakeBackground) Output(id string, _ int) ([]byte, error) {
+	return []byte(strings.Repeat("line of "+id+"\n", 60) + "the end of " + id + "\x1b[2J\n"), nil
+}
+func (f fakeBackground) Kill(_ context.Context, id string) error {
+	f.killed = id
+	return f.err
+}
+
+func (f fakeImages) Load(_ context.Context, path string) (Image, error) {
+	i, ok := f.images[path]
+	if !ok {
+		return Image{}, cmp.Or(f.err, ErrNoImage)
+	}
+	return i, nil
+}
+
+// offers is a rig with all of it.
+func offers(t *testing.T, w, h int) (*rig, *offered) {
+	r := newRig(t, w, h)
+	now := r.clock
+	f := &offered{
+		now:    now,
+		models: []Model{{Name: "openai/gpt-5", About: "400k · images"}, {Name: "scripted-1", About: "configured", Current: true}, {Name: "ollama/qwen3:8b", About: "Ollama"}},
+		kept: []SessionItem{
+			{ID: "s1", Name: "the one on the screen", Folder: "/home/ada/src/app", Used: now, Size: 900, Current: true},
+			{ID: "s2", Name: "mend the parser's third branch, it loses the last token of a line", Folder: "/home/ada/src/app", Used: now.Add(-3 * time.Hour), Size: 182 << 10},
+			{ID: "s3", Name: "write the release notes", Folder: "/home/ada/src/app", Used: now.Add(-9 * 24 * time.Hour), Size: 3 << 20},
+			{ID: "s4", Name: "somewhere else", Folder: "/home/ada/src/other", Used: now.Add(-72 * time.Hour), Size: 4 << 10},
+		},
+		commands: []BackgroundCommand{
+			{ID: "b2", Command: "npm run dev", Started: now.Add(-95 * time.Second), Running: true, Last: "ready in 312 ms"},
+			{ID: "b1", Command: "go test ./...", Started: now.Add(-time.Hour), Ended: now.Add(-50 * time.Minute), End: "exit 1", Last: "FAIL codeagent/tui"},
+		},
+		preview: UndoPreview{
+			Message: "rename the type everywhere", At: now.Add(-4 * time.Minute),
+			Files:     []UndoFile{{Path: "/home/ada/src/app/main.go", Does: "restore"}, {Path: "/home/ada/src/app/new.go", Does: "remove"}},
+			Conflicts: []UndoFile{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
+			NotKept:   []UndoFile{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
+		},
+		images: map[string]Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
+	}
+	f.report = UndoReport{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
+	r.app.offers = Options{
+		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
+		Compact: func(_ context.Context, focus string) error { f.focus = focus; return f.err },
+	}
+	r.emit(session())
+	return r, f
+}
+
+// everythingOffered is a screen with every command.
+func everythingOffered(t *testing.T) *app {
+	r, _ := offers(t, 80, 24)
+	return r.app
+}
+
+// do sends what a command's work leads to, as the program does.
+func (r *rig) do(cmd tea.Cmd) {
+	r.t.Helper()
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		for _, c := range msg {
+			r.do(c)
+		}
+	case then, turnDoneMsg:
+		r.do(r.send(msg))
+	}
+}
+
+// slash types a command and runs it with what it leads to.
+func (r *rig) slash(command string) {
+	r.typeText(command)
+	r.do(r.press("enter"))
+}
+
+// What was not handed in is not offered.
+func TestOnlyWhatIsThereIsOffered(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.typeText("/")
+	for _, name := range []string{"/model", "/compact", "/undo", "/ps", "/sessions"} {
+		r.lacks(name)
+	}
+	r.typeText("undo")
+	r.press("enter")
+	r.has("no command /undo")
+	r, _ = offers(t, 80, 24)
+	r.typeText("/")
+	r.has("/model [name]", "/compact [focus]", "/undo", "/ps", "/sessions")
+}
+
+func TestModelPicker(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r, _ := offers(t, w, 20)
+		r.slash("/model")
+		golden.Check(t, map[int]string{40: "models-40.txt", 80: "models-80.txt"}[w], r.screen())
+	}
+	r, f := offers(t, 80, 20)
+	r.slash("/model")
+	r.typeText("qwen")
+	r.has("1 of 3")
+	r.lacks("gpt-5")
+	r.do(r.press("enter"))
+	if f.used != "ollama/qwen3:8b" || r.app.panel != nil || r.app.working {
+		t.Errorf("used %q, panel %v, working %v", f.used, r.app.panel, r.app.working)
+	}
+	s := session()
+	s.Model, s.Window = "ollama/qwen3:8b", 32000
+	r.emit(s)
+	r.has("ollama/qwen3:8b is asked from now on")
+	r.emit(event.UsageUpdated{})
+	r.slash("/model gpt-5-mini")
+	if f.used != "gpt-5-mini" {
+		t.Errorf("used %q", f.used)
+	}
+	f.err = errors.New("no key for the provider groq")
+	r.slash("/model groq/x")
+	r.has("✗ no key for the provider groq")
+}
+
+// While a turn runs the model stays, and the list can be read.
+func TestModelWaitsForTheTurn(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	r.typeText("go")
+	r.press("enter")
+	r.slash("/model gpt-5-mini")
+	r.has("/model waits for the end of the turn")
+	r.slash("/model")
+	r.has("openai/gpt-5")
+	r.do(r.press("enter"))
+	if f.used != "" {
+		t.Errorf("used %q", f.used)
+	}
+}
+
+func TestSessionPicker(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r, _ := offers(t, w, 20)
+		r.slash("/sessions")
+		r.press("down")
+		golden.Check(t, map[int]string{40: "sessions-40.txt", 80: "sessions-80.txt"}[w], r.screen())
+	}
+	r, f := offers(t, 80, 20)
+	r.slash("/sessions")
+	r.lacks("somewhere else")
+	r.do(r.press("tab"))
+	r.has("Sessions of all folders", "somewhere else")
+	r.typeText("release notes")
+	r.press("ctrl+r")
+	r.has("title write the release notes")
+	r.press("ctrl+u")
+	r.typeText("notes, at last")
+	r.do(r.press("enter"))
+	if f.renamed != [2]string{"s3", "notes, at last"} {
+		t.Errorf("renamed %q", f.renamed)
+	}
+	r.press("ctrl+x")
+	r.has("Delete “write the release notes” for good?")
+	r.do(r.press("x")) // no yes
+	if f.deleted != "" {
+		t.Errorf("deleted %q without a yes", f.deleted)
+	}
+	r.press("ctrl+x")
+	r.do(r.press("enter"))
+	if f.deleted != "s3" {
+		t.Errorf("deleted %q", f.deleted)
+	}
+	r.has("nothing has all of these words")
+}
+
+func TestSessionIsOpened(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	f.err = errors.New("session s2 is in use by process 7")
+	r.slash("/sessions")
+	r.press("down")
+	r.do(r.press("enter"))
+	r.has("▲ session s2 is in use by process 7")
+	f.err = nil
+	cmd := r.press("enter")
+	msg := cmd().(then)
+	if !isQuit(r.send(msg), time.Minute) || f.opened != "s2" {
+		t.Errorf("the screen does not end for %q", f.opened)
+	}
+}
+
+func TestUndoPreview(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r, _ := offers(t, w, 24)
+		r.slash("/undo")
+		golden.Check(t, map[int]string{40: "undo-40.txt", 80: "undo-80.txt"}[w], r.screen())
+	}
+	r, f := offers(t, 80, 24)
+	r.slash("/undo")
+	r.press("esc")
+	r.lacks("cannot be taken back")
+	r.slash("/undo")
+	r.do(r.press("enter"))
+	if f.applied != 1 {
+		t.Errorf("applied %d times", f.applied)
+	}
+	r.has("↶ taken back: 2 files · 1 changed since, left alone", "~/src/app/go.mod  changed 1 min ago")
+	f.preview = UndoPreview{}
+	r.slash("/undo")
+	r.has("there is nothing to take back")
+	f.preview.NotKept = []UndoFile{{Path: "/x", Does: "restore", Why: "too big"}}
+	r.slash("/undo")
+	r.do(r.press("enter"))
+	if f.applied != 1 {
+		t.Error("Enter applied a preview with nothing to take back")
+	}
+}
+
+func TestBackgroundCommands(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r, _ := offers(t, w, 20)
+		r.emit(event.BackgroundChanged{Running: 1})
+		r.slash("/ps")
+		golden.Check(t, map[int]string{40: "ps-40.txt", 80: "ps-80.txt"}[w], r.screen())
+	}
+	r, f := offers(t, 80, 20)
+	r.emit(event.BackgroundChanged{Running: 1})
+	r.has("1 running")
+	r.slash("/ps")
+	r.do(r.press("enter"))
+	r.has("npm run dev", "the end of b2␛[2J")
+	r.press("pgup")
+	r.lacks("the end of b2")
+	r.do(r.app.liveOverlay()(r.app)) // more output leaves the place alone
+	r.lacks("the end of b2")
+	r.press("end")
+	r.has("the end of b2")
+	r.press("esc")
+	r.has("Background commands", "ready in 312 ms")
+	r.press("ctrl+x")
+	r.has("End “npm run dev” with all it started?")
+	r.do(r.press("enter"))
+	if f.killed != "b2" {
+		t.Errorf("killed %q", f.killed)
+	}
+	f.commands[0].Running, f.commands[0].End, f.commands[0].Ended = false, "killed by SIGTERM", r.clock
+	r.do(r.cmdOf(event.BackgroundChanged{}))
+	r.has("killed by SIGTERM · just now")
+	r.lacks("1 running")
+}
+
+// cmdOf posts an event and returns what it leads to.
+func (r *rig) cmdOf(e event.Event) tea.Cmd {
+	r.app.box.post(e)
+	return r.app.drain()
+}
+
+// Only what moves is looked at again, and only while it is on the screen.
+func TestNothingIsWatchedInVain(t *testing.T) {
+	r, _ := offers(t, 80, 20)
+	r.app.still = false
+	r.slash("/ps")
+	if r.app.watching() {
+		t.Error("a list in which nothing runs is watched")
+	}
+	r.emit(event.BackgroundChanged{Running: 1})
+	if !r.app.watching() || !r.app.ticking {
+		t.Error("a list in which something runs is not watched")
+	}
+	r.press("esc")
+	r.send(tickMsg{})
+	if r.app.ticking {
+		t.Error("the clock ticks on without the list")
+	}
+}
+
+func TestCompactRunsAsATurn(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	r.typeText("/compact the parser")
+	cmd := r.press("enter")
+	r.has("Compacting", "Esc interrupts")
+	r.typeText("next")
+	r.press("tab")
+	r.do(cmd)
+	if f.focus != "the parser" {
+		t.Errorf("focus %q", f.focus)
+	}
+	if len(r.turns) != 1 || r.turns[0] != "next" {
+		t.Errorf("what was typed meanwhile: %q", r.turns)
+	}
+	r.send(turnDoneMsg{})
+	f.err = ErrInterrupted
+	r.slash("/compact")
+	r.has("Interrupted.")
+	r.typeText("/compact") // alone, with a space to come
+	r.press("tab")
+	if r.app.composer.value() != "/compact " {
+		t.Errorf("completed to %q", r.app.composer.value())
+	}
+}
+
+// Whatever is listed, the screen holds visible characters in its rows and columns.
+func TestHostileLists(t *testing.T) {
+	for _, s := range nasty() {
+		for _, size := range [][2]int{{9, 4}, {40, 12}, {100, 30}} {
+			r, f := offers(t, size[0], size[1])
+			f.models = []Model{{Name: s, About: s}, {Name: s, About: s, Current: true}}
+			f.kept = []SessionItem{{ID: "1", Name: s, Folder: "/home/ada/src/app"}}
+			f.commands = []BackgroundCommand{{ID: s, Command: s, End: s, Last: s}}
+			files := []UndoFile{{s, s, s}}
+			f.preview = UndoPreview{Message: s, Files: files, Conflicts: files, NotKept: files}
+			f.report = UndoReport{files, files, files}
+			for _, c := range []string{"/model", "/sessions", "/ps", "/undo"} {
+				r.slash(c)
+				checkScreen(t, r)
+				r.do(r.press("ctrl+x"))
+				checkScreen(t, r)
+				r.press("esc")
+				r.do(r.press("ctrl+r"))
+				checkScreen(t, r)
+				r.press("esc")
+				r.app.panel = nil
+			}
+			r.slash("/undo")
+			r.do(r.press("enter"))
+			checkScreen(t, r)
+		}
+	}
+}
+
+// A long list stays at hand: what is drawn of it does not grow with it.
+func TestFiveThousandSessions(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	f.kept = nil
+	for range 5000 {
+		f.kept = append(f.kept, SessionItem{ID: "x", Name: "a message of some length about the work at hand", Folder: "/home/ada/src/app"})
+	}
+	r.slash("/sessions")
+	r.has("5000")
+	r.press("end")
+	r.has("›")
+	p := r.app.panel.(*picker)
+	if p.at != 4999 {
+		t.Errorf("End goes to %d", p.at)
+	}
+	r.press("home", "up")
+	if p.at != 0 {
+		t.Errorf("Home goes to %d", p.at)
+	}
+}

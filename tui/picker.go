@@ -1,0 +1,336 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// picker is a list to choose from, over the transcript: typing filters it. The
+// models, the sessions and the background commands are one each.
+type picker struct {
+	title string
+	// none is said where there is nothing to choose from, problem what went wrong.
+	none, problem string
+	loading       bool
+	// enter says what Enter does, choose does it.
+	enter  string
+	choose func(m *app, r row) tea.Cmd
+	// deeds are what further keys do.
+	deeds []deed
+	// live asks for the rows anew while something in them moves; nil: never.
+	live func(m *app) tea.Cmd
+
+	rows   []row
+	shown  []int // of rows, those that match the filter
+	filter composer
+	at     int // of shown
+	top    int
+	height int // rows that were drawn last
+	// asked is the deed that waits for a yes, writing the one that waits for a text.
+	asked, writing *deed
+	field          composer
+}
+
+// row is one thing to choose.
+type row struct {
+	id    string
+	text  string
+	about string // at the right edge
+	more  string // told while it is chosen
+	mark  bool   // it is the one in use
+}
+
+// deed is what a key does with the chosen row.
+type deed struct {
+	do   action
+	help string
+	// asks is the question before it, with the row's text for %s; "" asks nothing.
+	asks string
+	// writes begins a text; nil: none is needed.
+	writes func(r row) string
+	run    func(m *app, r row, text string) tea.Cmd
+	// all: it is done with the list, and needs no row.
+	all bool
+}
+
+// lowList is how many lines a list has at least to show its filter and its keys.
+const lowList = 7
+
+func newPicker(title string) *picker {
+	return &picker{title: title, filter: newComposer(), loading: true}
+}
+
+// fill shows rows; the chosen one stays chosen.
+func (p *picker) fill(rows []row, problem string) {
+	was, had := p.chosen()
+	p.rows, p.problem, p.loading = rows, problem, false
+	p.match()
+	p.at = 0
+	for i, n := range p.shown {
+		if had && p.rows[n].id == was.id || !had && p.rows[n].mark {
+			p.at = i
+			break
+		}
+	}
+}
+
+// match lists the rows that hold every word of the filter.
+func (p *picker) match() {
+	words := strings.Fields(strings.ToLower(p.filter.value()))
+	p.shown = p.shown[:0]
+	for i, r := range p.rows {
+		text := strings.ToLower(r.text + " " + r.about + " " + r.more)
+		fits := true
+		for _, w := range words {
+			fits = fits && strings.Contains(text, w)
+		}
+		if fits {
+			p.shown = append(p.shown, i)
+		}
+	}
+	p.at = max(min(p.at, len(p.shown)-1), 0)
+}
+
+func (p *picker) chosen() (row, bool) {
+	if p.at >= len(p.shown) {
+		return row{}, false
+	}
+	return p.rows[p.shown[p.at]], true
+}
+
+// scroll moves the choice.
+func (p *picker) scroll(by int) { p.at = max(min(p.at+by, len(p.shown)-1), 0) }
+
+func (p *picker) key(m *app, k tea.Key) tea.Cmd {
+	do := m.keys.find(k, inPicker, everywhere)
+	switch {
+	case p.asked != nil:
+		return p.answer(m, do)
+	case p.writing != nil:
+		return p.write(m, k, do)
+	}
+	switch do {
+	case actUp:
+		p.scroll(-1)
+	case actDown:
+		p.scroll(1)
+	case actPageUp, actPageDown:
+		by := max(p.height-1, 1)
+		if do == actPageUp {
+			by = -by
+		}
+		p.scroll(by)
+	case actTop:
+		p.scroll(-everything)
+	case actEnd:
+		p.scroll(everything)
+	case actSend:
+		if r, ok := p.chosen(); ok {
+			return p.choose(m, r)
+		}
+	case actBack:
+		m.panel = nil
+	default:
+		if cmd, ok := p.deed(m, do); ok {
+			return cmd
+		}
+		if p.edit(m, &p.filter, k) {
+			p.at = 0
+			p.match()
+			return nil
+		}
+		return m.common(do)
+	}
+	return nil
+}
+
+// edit changes one of the picker's texts; false when the key does no such thing.
+func (p *picker) edit(m *app, c *composer, k tea.Key) bool {
+	if s := typed(k); s != "" {
+		c.typed(s)
+		return true
+	}
+	switch do := m.keys.find(k, inComposer); do {
+	case actBackspace, actCutWord, actCutLeft, actCutRight, actCutNext, actLeft, actRight, actWordLeft, actWordRight, actUndo:
+		m.edit(c, do, everything)
+		return true
+	}
+	return false
+}
+
+// paste goes where typing goes.
+func (p *picker) paste(s string) {
+	s = strings.Join(strings.Fields(s), " ")
+	if p.writing != nil {
+		p.field.typed(s)
+		return
+	}
+	p.filter.typed(s)
+	p.match()
+}
+
+// deed does what the key stands for in this list.
+func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
+	for i := range p.deeds {
+		d := &p.deeds[i]
+		if d.do != do {
+			continue
+		}
+		r, ok := p.chosen()
+		switch {
+		case !ok && !d.all:
+		case d.asks != "":
+			p.asked = d
+		case d.writes != nil:
+			p.writing, p.field = d, newComposer()
+			p.field.typed(d.writes(r))
+		default:
+			return d.run(m, r, ""), true
+		}
+		return nil, true
+	}
+	return nil, false
+}
+
+// answer takes the yes to a deed; every other key is a no.
+func (p *picker) answer(m *app, do action) tea.Cmd {
+	d := p.asked
+	p.asked = nil
+	if r, ok := p.chosen(); ok && do == actSend {
+		return d.run(m, r, "")
+	}
+	return nil
+}
+
+// write takes the text of a deed.
+func (p *picker) write(m *app, k tea.Key, do action) tea.Cmd {
+	switch do {
+	case actSend:
+		d, r, ok := p.writing, row{}, false
+		if r, ok = p.chosen(); ok {
+			p.writing = nil
+			return d.run(m, r, strings.TrimSpace(p.field.value()))
+		}
+	case actBack:
+		p.writing = nil
+	case actInterrupt:
+		p.writing = nil
+	default:
+		p.edit(m, &p.field, k)
+	}
+	return nil
+}
+
+// view draws the list, the chosen row's more, and the keys.
+func (p *picker) view(t *theme, w, h int) (out []string, x, y int) {
+	out = []string{t.justify(w, []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}})}
+	x, y = -1, -1
+	foot := p.foot(t, w)
+	if p.writing != nil {
+		line, at, _ := p.field.view(t, max(w-gutter-8, 4), 1)
+		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, span{"  Enter", accent}, span{" keeps it   ", dim}, span{"Esc", accent}, span{" leaves it", dim})}
+		x, y = gutter+6+at, h-2
+	}
+	if h < lowList && p.asked == nil && p.writing == nil {
+		foot = nil
+	}
+	if h >= lowList {
+		line, at, _ := p.filter.view(t, max(w-gutter-14, 4), 1)
+		if line[0] = t.paint(accent, ansi.Strip(line[0])); p.filter.empty() {
+			line[0] = t.paint(dim, "type to filter")
+		}
+		count := fmt.Sprintf("%d of %d", len(p.shown), len(p.rows))
+		if len(p.shown) == len(p.rows) {
+			count = fmt.Sprint(len(p.rows))
+		}
+		gap := strings.Repeat(" ", max(w-gutter-width(count)-1-ansi.StringWidth(line[0]), 1))
+		out = append(out, "  "+line[0]+gap+t.paint(dim, count))
+		if p.writing == nil && p.asked == nil {
+			x, y = gutter+at, 1
+		}
+	}
+	room := max(h-len(out)-len(foot), 0)
+	out = append(out, p.list(t, w, room)...)
+	for len(out)+len(foot) < h {
+		out = append(out, "")
+	}
+	out = append(out, foot...)
+	return out[:h], x, min(y, h-1)
+}
+
+// list draws at most room rows, the chosen one among them.
+func (p *picker) list(t *theme, w, room int) []string {
+	p.height = room
+	switch {
+	case p.loading:
+		return []string{t.paint(dim, "  …")}[:min(1, room)]
+	case len(p.shown) == 0:
+		said := p.none
+		if len(p.rows) > 0 {
+			said = "nothing has all of these words"
+		}
+		return []string{t.row(w-1, span{"  " + said, dim})}[:min(1, room)]
+	}
+	p.top = max(min(p.top, p.at, len(p.shown)-room), p.at-room+1, 0)
+	var out []string
+	for i := p.top; i < min(p.top+room, len(p.shown)); i++ {
+		r := p.rows[p.shown[i]]
+		mark, s := span{"  ", text}, text
+		if i == p.at {
+			mark, s = span{"› ", accent}, style{inkAccent, bold}
+		}
+		name := []span{mark, {r.text, s}}
+		if r.mark {
+			name = append(name, span{" ✓", good})
+		}
+		about := cut(r.about, w/2)
+		out = append(out, t.justify(w-1, name, []span{{about, dim}}))
+	}
+	return out
+}
+
+// foot is what stands below the list: more about the chosen row, a problem, and
+// what the keys do.
+func (p *picker) foot(t *theme, w int) []string {
+	r, ok := p.chosen()
+	if p.asked != nil {
+		return append(t.wrap(w-1, span{"  " + fmt.Sprintf(p.asked.asks, "“"+cut(r.text, 60)+"”"), warn}), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
+	}
+	var out []string
+	if p.problem != "" {
+		out = append(out, t.row(w-1, span{"  ▲ " + p.problem, warn}))
+	}
+	if ok && r.more != "" {
+		out = append(out, t.row(w-1, span{"  " + r.more, dim}))
+	}
+	var keys []string
+	if ok {
+		keys = append(keys, "Enter", p.enter)
+	}
+	for _, d := range p.deeds {
+		if ok || d.all {
+			keys = append(keys, keyName(keyFor(inPicker, d.do)), d.help)
+		}
+	}
+	return append(out, keyLines(t, w-1, keys...)...)
+}
+
+// keyLines names keys and what they do, in pairs that stay together.
+func keyLines(t *theme, w int, pairs ...string) []string {
+	var out []string
+	var line []span
+	for i := 0; i+1 < len(pairs); i += 2 {
+		pair := []span{{"  ", text}, {pairs[i], accent}, {" " + pairs[i+1] + " ", dim}}
+		if len(line) > 0 && spansWidth(line)+spansWidth(pair) > w {
+			out, line = append(out, t.row(w, line...)), nil
+		}
+		line = append(line, pair...)
+	}
+	if len(line) > 0 {
+		out = append(out, t.row(w, line...))
+	}
+	return out
+}
