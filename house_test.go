@@ -109,7 +109,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", []string{"tui"}, "one room draws"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "undo", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/linux-sandbox-helper"}, "signals are the program's, not a library's"},

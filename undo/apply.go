@@ -1,0 +1,197 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files changes files from inside the sandbox, under the policy of the session.
+// No link that stands in a path by then is followed.
+type Files interface {
+	// Put makes a file with that content and mode, where now is expected.
+	Put(path string, content []byte, mode fs.FileMode, now Expect) error
+	// Link makes a symbolic link where nothing is.
+	Link(path, target string) error
+	// Mkdir makes a folder where nothing is, and those missing above it.
+	Mkdir(path string, mode fs.FileMode) error
+	// Chmod sets the permissions of the file or folder that now is.
+	Chmod(path string, mode fs.FileMode, now Expect) error
+	// Remove takes away what now is; of folders, empty ones alone.
+	Remove(path string, now Expect) error
+}
+
+// Expect says what must be true of an entry for it to be changed.
+type Expect struct {
+	// Absent: there is none.
+	Absent bool
+	// Dev, Ino, Size and Mtime (in nanoseconds) are those of the file that is there,
+	// Ino 0 where nothing is expected.
+	Dev, Ino    uint64
+	Size, Mtime int64
+	// InPlace writes into the file that is there: it has other names, which are to
+	// get the content too.
+	InPlace bool
+}
+
+func expect(s state) Expect {
+	switch s.Kind {
+	case absent:
+		return Expect{Absent: true}
+	case file:
+		return Expect{Dev: s.Dev, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime}
+	}
+	return Expect{}
+}
+
+// Report is what undoing a turn came to.
+type Report struct {
+	Done   []Step
+	Failed []Left
+}
+
+// Apply undoes what p says, as far as it can be done, and notes that it was. What
+// changes meanwhile is left alone. An interrupted one can be begun again with a
+// new Plan. The error is that nothing was done, or not all was tried.
+func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
+	if err := s.settle(); err != nil {
+		return Report{}, err
+	}
+	if k, err := s.load(p.number); err != nil || k.undone {
+		return Report{}, errors.Join(ErrNothing, err)
+	}
+	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}}
+	a.all()
+	report := a.report()
+	if err := context.Cause(ctx); err != nil {
+		return report, fmt.Errorf("undo: %w", err)
+	}
+	if len(report.Failed) > 0 && len(report.Done) == 0 {
+		return report, nil // another try may do better
+	}
+	if err := s.markUndone(p); err != nil {
+		return report, fmt.Errorf("undo: it was done, but that cannot be written down: %w", err)
+	}
+	return report, nil
+}
+
+// markUndone notes that the turn was undone, once all that was put back is on
+// the disk.
+func (s *Session) markUndone(p *Plan) error {
+	for _, step := range p.Steps {
+		if dir, err := os.Open(filepath.Dir(step.Path)); err == nil {
+			err = flush(int(dir.Fd()))
+			dir.Close()
+			if err != nil {
+				return err
+			}
+			break // one file system holds nearly all that one turn changes
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return errors.Join(appendRecords(f, record{Kind: kindUndone, At: s.store.now()}), f.Sync())
+}
+
+// applying is one Apply.
+type applying struct {
+	ctx    context.Context
+	files  Files
+	plan   *Plan
+	failed map[string]error
+	done   map[string]bool
+}
+
+// all does the steps in an order in which each finds what it needs: folders are
+// open while something in them changes, and get their permissions last.
+func (a *applying) all() {
+	steps := a.plan.Steps
+	a.each(steps, isFolderNow, func(s Step) error {
+		if s.now.Mode&0o700 == 0o700 {
+			return nil
+		}
+		return a.files.Chmod(s.Path, fs.FileMode(s.now.Mode|0o700), Expect{})
+	})
+	deepFirst := slices.Clone(steps)
+	slices.Reverse(deepFirst)
+	a.each(deepFirst, func(s Step) bool {
+		return s.replaces() && !(s.before.Kind == file && s.now.Kind == file) && s.now.Kind != absent
+	},
+		func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) })
+	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == folder },
+		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700)) })
+	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == link },
+		func(s Step) error { return a.files.Link(s.Path, string(s.before.Target)) })
+	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == file }, a.put)
+	a.each(steps, func(s Step) bool { return !s.replaces() && s.now.Kind == file },
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now)) })
+	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), Expect{}) })
+}
+
+// replaces reports whether the step is about more than permissions.
+func (s Step) replaces() bool { return s.Do != Mode }
+
+func isFolderNow(s Step) bool { return s.now.Kind == folder }
+
+// each does one thing for each step that it is for, until something of it failed.
+func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
+	for _, s := range steps {
+		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
+			continue
+		}
+		if err := do(s); err != nil {
+			a.failed[s.Path] = err
+		}
+		a.done[s.Path] = true
+	}
+}
+
+// put gives a file back what it held.
+func (a *applying) put(s Step) error {
+	content, err := a.plan.kept.content(s.before)
+	if err != nil {
+		return err
+	}
+	now, mode := Expect{Absent: true}, s.before.Mode
+	if s.now.Kind == file {
+		now = expect(s.now)
+		now.InPlace = s.before.Links > 1 && s.before.inode() == s.now.inode()
+		if !s.mode {
+			mode = s.now.Mode // the agent did not change it
+		}
+	}
+	return a.files.Put(s.Path, content, fs.FileMode(mode), now)
+}
+
+func (a *applying) report() Report {
+	var r Report
+	for _, s := range a.plan.Steps {
+		switch err := a.failed[s.Path]; {
+		case err != nil:
+			r.Failed = append(r.Failed, Left{s.Path, failure(err)})
+		case a.done[s.Path]:
+			r.Done = append(r.Done, s)
+		}
+	}
+	return r
+}
+
+// failure says why a step failed.
+func failure(err error) string {
+	if errors.Is(err, unix.ENOSPC) {
+		return "the disk is full"
+	}
+	return strings.TrimSpace(err.Error())
+}

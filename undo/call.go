@@ -1,0 +1,179 @@
+package undo
+
+import (
+	"errors"
+	"path"
+	"strconv"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Call is one call of a tool, or one command, and what it changes.
+type Call struct {
+	session *Session
+	// touched says of each path that was told whether what the call left there is
+	// noted. It is guarded by the session's mu.
+	touched map[*entry]bool
+}
+
+var _ sandbox.Keeper = (*Call)(nil)
+
+// entry is one path of a turn that is being kept. It is guarded by the session's mu.
+type entry struct {
+	turn *turn
+	path string
+	// busy: somebody is keeping what stood there.
+	busy   bool
+	before state
+	// after is what the agent left there when a call was last over; nil: none was.
+	after *state
+	// mixed: somebody else changed it between two calls.
+	mixed bool
+	// calls have touched it and are not over.
+	calls int
+}
+
+// Call begins a call. Close it when the call is over.
+func (s *Session) Call() *Call {
+	c := &Call{session: s, touched: map[*entry]bool{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[c] = true
+	return c
+}
+
+// BeforeChange keeps what stands there: see sandbox.Keeper.
+func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
+
+// keep notes what stands under name in dir, and what lies below it.
+func (c *Call) keep(dir int, name, p string, depth int) {
+	e, mine, fresh := c.touch(p)
+	switch {
+	case e == nil:
+		return
+	case mine:
+		c.first(e, dir, name)
+	case fresh:
+		e.again(dir, name)
+	}
+	if name != "." {
+		c.keepBelow(e, dir, name, depth)
+	}
+}
+
+// touch finds the entry for a path, nil where there is nothing to keep. mine: it
+// is new, and the caller's to fill. fresh: this call had not touched it.
+func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.turn()
+	e = t.entries[p]
+	switch {
+	case e != nil:
+		for e.busy {
+			s.ready.Wait()
+		}
+	case t.more != "" || t.making(p):
+		return nil, false, false
+	case len(t.entries) == s.store.bounds.entries:
+		t.more = tooMany(len(t.entries))
+		return nil, false, false
+	default:
+		e = &entry{turn: t, path: p, busy: true}
+		t.entries[p] = e
+		mine = true
+	}
+	if _, known := c.touched[e]; !known {
+		c.touched[e] = false
+		e.calls++
+		fresh = true
+	}
+	return e, mine, fresh
+}
+
+func tooMany(n int) string { return "the turn changed over " + strconv.Itoa(n) + " files" }
+
+// making reports whether p lies in a folder that a call has made which is not over:
+// what is there is looked at with that folder. Called with the session's mu held.
+func (t *turn) making(p string) bool {
+	for p != "/" {
+		p = path.Dir(p)
+		if e := t.entries[p]; e != nil && !e.busy && e.before.Kind == absent && e.after == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// first keeps what is told for the first time.
+func (c *Call) first(e *entry, dir int, name string) {
+	s, err := look(dir, name)
+	why := ""
+	switch {
+	case err != nil:
+		s, why = state{Kind: special}, reason(err)
+	case s.Kind == file:
+		why = e.turn.keepFile(dir, name, &s)
+	case s.Kind == special:
+		why = "it is neither a file nor a link nor a folder"
+	}
+	r := about(kindBefore, e.path, &s)
+	r.Why = why
+	_ = e.turn.write(r) // a log that cannot be written stops the keeping, and that is told
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	e.before, e.busy = s, false
+	c.session.ready.Broadcast()
+}
+
+// again looks at what is known when another call is about to change it.
+func (e *entry) again(dir int, name string) {
+	s, err := look(dir, name)
+	if err != nil {
+		return
+	}
+	mu := &e.turn.session.mu
+	mu.Lock()
+	// While another call works on it nobody can say whose change it is.
+	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(s)
+	e.mixed = e.mixed || mixed
+	mu.Unlock()
+	if mixed {
+		_ = e.turn.write(about(kindMixed, e.path, nil)) // see first
+	}
+}
+
+// maxDepth is how many folders below each other are looked through: each is open
+// meanwhile.
+const maxDepth = 128
+
+// keepBelow keeps all that lies in the folder of e, which is about to move.
+func (c *Call) keepBelow(e *entry, dir int, name string, depth int) {
+	f, err := openFolder(dir, name)
+	switch {
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP):
+		return // no folder
+	case err == nil && depth == maxDepth:
+		f.Close()
+		err = errors.New("folders lie over " + strconv.Itoa(maxDepth) + " deep")
+	}
+	if err != nil {
+		lost := about(kindLost, e.path, nil)
+		lost.Why = reason(err)
+		_ = e.turn.write(lost) // see first
+		return
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1000)
+		for _, n := range names {
+			c.keep(int(f.Fd()), n, path.Join(e.path, n), depth+1)
+		}
+		if err != nil || len(names) == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package undo
+
+import (
+	"bytes"
+	"time"
+)
+
+// judge decides about one path: what it was, what the agent left, what it is.
+type judge struct {
+	*kept
+	*history
+	now state
+	// conflict and notKept say why something is left alone.
+	conflict, notKept string
+}
+
+// grace is how long after the last line of its log a turn that was cut off may
+// have changed files: the command dies with codeagent, and nobody else is as quick.
+const grace = 2 * time.Second
+
+const (
+	changedSince = "it was changed since"
+	changedToo   = "it was changed by somebody else, too, between the agent's changes"
+	changedLater = "codeagent ended before it could note what the agent left, and it was changed after that"
+)
+
+// step is what is to be done, nil: nothing.
+func (j *judge) step() *Step {
+	if j.before.Kind == special {
+		if j.now.Kind != special || j.now.inode() != j.before.inode() {
+			j.notKept = j.why
+		}
+		return nil
+	}
+	if j.isBefore() {
+		return nil
+	}
+	left := j.after
+	if left == nil {
+		// What is gone is brought back: nothing is lost by that.
+		if j.now.Kind != absent && time.Unix(0, j.now.Ctime).After(j.last.Add(grace)) {
+			j.conflict = changedLater
+			return nil
+		}
+		left = &j.now
+	}
+	switch {
+	case j.mixed:
+		j.conflict = changedToo
+	case left.Kind != j.now.Kind:
+		j.conflict = changedSince
+	case j.before.Kind == file && j.now.Kind == file:
+		return j.fileStep(left)
+	case j.before.Kind == folder && j.now.Kind == folder:
+		return j.modeStep(left)
+	case !isLeft(left, &j.now):
+		j.conflict = changedSince
+	default:
+		return j.kindStep()
+	}
+	return nil
+}
+
+// isBefore reports whether all is as it was before the turn.
+func (j *judge) isBefore() bool {
+	b, now := &j.before, &j.now
+	if b.Kind != now.Kind || b.Mode != now.Mode || !bytes.Equal(b.Target, now.Target) {
+		return false
+	}
+	return b.Kind != file || !j.differs(now)
+}
+
+// differs reports whether a file's content is another one than before the turn.
+func (j *judge) differs(now *state) bool {
+	b := &j.before
+	if b.Size != now.Size {
+		return true
+	}
+	if b.inode() == now.inode() && b.Mtime == now.Mtime && b.Ctime == now.Ctime {
+		return false
+	}
+	if b.Sum == nil && b.Kept != nil {
+		// It was kept without being read.
+		if data, err := j.content(*b); err == nil {
+			b.Sum, _ = sum(bytes.NewReader(data), b.Size) // reading memory does not fail
+		}
+	}
+	if b.Sum != nil && now.Sum != nil {
+		return !bytes.Equal(b.Sum, now.Sum)
+	}
+	return b.inode() != now.inode() || b.Mtime != now.Mtime
+}
+
+// isLeft reports whether what stands there is still what the agent left.
+func isLeft(left, now *state) bool {
+	return left.Mode == now.Mode && bytes.Equal(left.Target, now.Target) && sameContent(left, now) &&
+		(now.Kind != special || left.inode() == now.inode())
+}
+
+// sameContent is isLeft for the content alone.
+func sameContent(left, now *state) bool {
+	if left.Kind != file {
+		return true
+	}
+	if left.Sum != nil && now.Sum != nil {
+		return bytes.Equal(left.Sum, now.Sum)
+	}
+	return left.inode() == now.inode() && left.Size == now.Size && left.Mtime == now.Mtime && left.Ctime == now.Ctime
+}
+
+// fileStep is about a file that is still one. Content and mode are judged apart:
+// the agent may have changed the one and the user the other.
+func (j *judge) fileStep(left *state) *Step {
+	s := j.modeStep(left)
+	if !j.differs(&j.now) || !j.differs(left) {
+		return s // it is not changed, or not by the agent
+	}
+	switch {
+	case j.before.Kept == nil:
+		j.notKept = j.why
+		return s
+	case !sameContent(left, &j.now):
+		j.conflict = changedSince
+		return s
+	}
+	if s == nil {
+		s = &Step{Type: string(file), before: j.before, now: j.now}
+	}
+	s.Do, s.content = Restore, true
+	return s
+}
+
+// modeStep is about the permissions of what stays.
+func (j *judge) modeStep(left *state) *Step {
+	switch {
+	case j.now.Mode == j.before.Mode, left.Mode == j.before.Mode:
+		return nil // they are not changed, or not by the agent
+	case left.Mode != j.now.Mode:
+		j.conflict = "its permissions were changed since"
+		return nil
+	}
+	return &Step{Do: Mode, Type: string(j.now.Kind), before: j.before, now: j.now, mode: true}
+}
+
+// kindStep is about what the agent made, removed or replaced by something else.
+func (j *judge) kindStep() *Step {
+	s := &Step{Do: Restore, Type: string(j.before.Kind), before: j.before, now: j.now}
+	switch {
+	case j.before.Kind == absent:
+		s.Do, s.Type = Remove, string(j.now.Kind)
+	case j.before.Kind == file && j.before.Kept == nil:
+		j.notKept = j.why
+		return nil
+	case j.now.Kind == absent:
+		s.Do = Recreate
+	}
+	return s
+}

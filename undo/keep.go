@@ -1,0 +1,291 @@
+package undo
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// turn is the turn that is being kept. A nil turn has nothing to close or to end.
+type turn struct {
+	session *Session
+	title   string
+	began   time.Time
+
+	// entries and more are guarded by session.mu.
+	entries map[string]*entry
+	// more says why nothing is kept any more; empty: all is.
+	more string
+
+	// mu guards what follows, the files on disk. It is taken before session.mu.
+	mu     sync.Mutex
+	dir    string
+	log    *os.File
+	told   bool     // more stands in the log
+	small  *os.File // the small contents, one behind the other
+	atEnd  int64    // where the next one goes
+	files  int64    // contents with a file of their own
+	bytes  int64    // of all contents
+	ended  bool
+	broken error // the folder could not be made
+}
+
+func newTurn(s *Session, title string) *turn {
+	return &turn{session: s, title: title, began: s.store.now(), entries: map[string]*entry{}}
+}
+
+// smallFile is up to which size contents share a file: half of what a command
+// changes is smaller than a block, and a file each would cost more than that.
+const smallFile = 128 << 10
+
+const (
+	logName   = "log.jsonl"
+	smallName = "small"
+)
+
+// write appends to the turn's log. The turn gets its folder with the first record.
+func (t *turn) write(records ...record) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.ready()
+	if err == nil {
+		err = appendRecords(t.log, records...)
+	}
+	if err != nil {
+		t.stop(reason(err))
+		return err
+	}
+	if why := t.stopped(); why != "" && !t.told {
+		t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil
+	}
+	return nil
+}
+
+// stop keeps nothing more of this turn: what is not written down cannot be undone,
+// and half of it would be.
+func (t *turn) stop(why string) {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.more == "" {
+		t.more = why
+	}
+}
+
+func (t *turn) stopped() string {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.more
+}
+
+// ready makes the turn's folder, or opens its log again. Called with mu held.
+func (t *turn) ready() error {
+	switch {
+	case t.broken != nil:
+		return t.broken
+	case t.log != nil:
+		return nil
+	case t.dir == "":
+		t.broken = t.create()
+		return t.broken
+	}
+	f, err := os.OpenFile(filepath.Join(t.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err == nil {
+		t.log = f
+	}
+	return err
+}
+
+func (t *turn) create() error {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.claim(); err != nil {
+		return err
+	}
+	dir := filepath.Join(s.dir, strconv.Itoa(s.last+1))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	s.last++
+	t.dir, t.log = dir, f
+	return appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: firstWords(t.title)})
+}
+
+// firstWords is the beginning of what was asked, in valid UTF-8.
+func firstWords(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
+
+// end notes that the turn is over, if anything was kept of it.
+func (t *turn) end() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.log == nil || t.ended {
+		return
+	}
+	// Without this line the turn counts as cut off: nothing more is lost by that.
+	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.session.store.now()}) == nil
+}
+
+// close closes the files. What is still told of the turn opens them again.
+func (t *turn) close() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range []**os.File{&t.log, &t.small} {
+		if *f != nil {
+			(*f).Close()
+			*f = nil
+		}
+	}
+}
+
+// keepFile keeps the content of the file name in dir and says where. why is set
+// when it cannot be kept.
+func (t *turn) keepFile(dir int, name string, s *state) (why string) {
+	b := t.session.store.bounds
+	if s.Size > b.file {
+		return "over " + size(b.file)
+	}
+	f, err := openFile(dir, name, *s)
+	if err != nil {
+		return reason(err)
+	}
+	defer f.Close()
+	if !t.spend(s.Size) {
+		return "the turn changed over " + size(b.turn)
+	}
+	if s.Size <= smallFile {
+		err = t.keepSmall(f, s)
+	} else {
+		err = t.keepLarge(f, s)
+	}
+	if err != nil {
+		s.Kept = nil
+		return reason(err)
+	}
+	return ""
+}
+
+// spend takes n bytes of the turn's.
+func (t *turn) spend(n int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bytes+n > t.session.store.bounds.turn {
+		return false
+	}
+	t.bytes += n
+	return true
+}
+
+func (t *turn) keepSmall(f *os.File, s *state) error {
+	data := make([]byte, s.Size+1)
+	n, err := io.ReadFull(f, data)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	if int64(n) != s.Size {
+		return errReplaced
+	}
+	data = data[:n]
+	digest := sha256.Sum256(data)
+	s.Sum = digest[:]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.ready(); err != nil {
+		return err
+	}
+	if t.small == nil {
+		if t.small, err = os.OpenFile(filepath.Join(t.dir, smallName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600); err != nil {
+			return err
+		}
+	}
+	// Only a content that is whole moves the end: the next one overwrites the rest.
+	if _, err := t.small.WriteAt(data, t.atEnd); err != nil {
+		return err
+	}
+	s.Kept = &place{At: t.atEnd}
+	t.atEnd += s.Size
+	return nil
+}
+
+func (t *turn) keepLarge(f *os.File, s *state) error {
+	t.mu.Lock()
+	err := t.ready()
+	t.files++
+	number := t.files
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	to, err := os.OpenFile(filepath.Join(t.dir, strconv.FormatInt(number, 10)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	s.Kept = &place{File: number}
+	if clone(to, f) == nil {
+		if info, err := to.Stat(); err == nil && info.Size() == s.Size {
+			return nil
+		}
+		return errReplaced
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, h), io.LimitReader(f, s.Size+1))
+	if err == nil && n != s.Size {
+		err = errReplaced
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(to.Name()))
+	}
+	s.Sum = h.Sum(nil)
+	return nil
+}
+
+// reason says in words why something could not be kept.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return "it cannot be read"
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return "the disk is full"
+	}
+	return err.Error()
+}
+
+// size writes a bound in round units.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return strconv.FormatInt(n>>30, 10) + " GB"
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + " MB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}

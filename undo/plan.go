@@ -1,0 +1,279 @@
+package undo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Deed is what undoing does to one path.
+type Deed string
+
+const (
+	// Restore gives a changed file or link back what it held.
+	Restore Deed = "restore"
+	// Recreate brings back what was removed.
+	Recreate Deed = "recreate"
+	// Remove takes away what was made.
+	Remove Deed = "remove"
+	// Mode gives a file or folder back its permissions alone.
+	Mode Deed = "mode"
+)
+
+// Step is one path that undoing changes.
+type Step struct {
+	Path string
+	Do   Deed
+	// Type is "file", "folder", "link" or "special": what is put back, or taken away.
+	Type string
+
+	before, now state
+	// content and mode say what of a file or folder that stays is put back.
+	content, mode bool
+}
+
+// Left is one path that undoing leaves as it is, and why.
+type Left struct{ Path, Why string }
+
+// Plan is what undoing one turn comes to.
+type Plan struct {
+	// Title is the beginning of what was asked in the turn, Began when.
+	Title string
+	Began time.Time
+	// Cut: codeagent ended before the turn did.
+	Cut bool
+	// Steps, Conflicts and NotKept are in the order of paths. Conflicts are what
+	// somebody else has changed since; NotKept is what was not kept or cannot be
+	// put back.
+	Steps              []Step
+	Conflicts, NotKept []Left
+	// More says why nothing was kept from some moment of the turn on; empty: all was.
+	More string
+
+	number int
+	kept   *kept
+}
+
+func (p *Plan) empty() bool {
+	return len(p.Steps)+len(p.Conflicts)+len(p.NotKept) == 0 && p.More == ""
+}
+
+// Plan says what undoing the last turn that changed something would do; what was
+// undone does not count. It changes nothing. may says why a path cannot be
+// changed now, "" where it can. It fails with ErrNothing, or ErrBusy.
+func (s *Session) Plan(may func(path string) string) (*Plan, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	numbers, err := s.turns()
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Backward(numbers) {
+		k, err := s.load(n)
+		switch {
+		case errors.Is(err, errLog), errors.Is(err, fs.ErrNotExist):
+			continue // codeagent ended before anything was kept
+		case err != nil:
+			return nil, fmt.Errorf("undo: turn %d: %w", n, err)
+		case k.undone:
+			continue
+		}
+		if p := s.plan(k, may); !p.empty() {
+			return p, nil
+		}
+	}
+	return nil, ErrNothing
+}
+
+// settle notes what calls that still run have left so far.
+func (s *Session) settle() error {
+	s.mu.Lock()
+	running := s.running
+	s.mu.Unlock()
+	if running {
+		return ErrBusy
+	}
+	for _, c := range s.openCalls() {
+		c.Settle()
+	}
+	return nil
+}
+
+func (s *Session) folder(n int) string { return filepath.Join(s.dir, strconv.Itoa(n)) }
+
+// load reads what is kept of turn n.
+func (s *Session) load(n int) (*kept, error) {
+	f, err := os.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	k, err := readLog(f)
+	if err != nil {
+		return nil, err
+	}
+	k.dir, k.last = s.folder(n), info.ModTime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.current; t != nil && t.dir == k.dir && k.more == "" {
+		k.more = t.more // a full disk took the line
+	}
+	k.number = n
+	return k, nil
+}
+
+func (s *Session) plan(k *kept, may func(string) string) *Plan {
+	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k}
+	var w walker
+	defer w.close()
+	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
+		h := k.paths[name]
+		if h.lost != "" {
+			p.NotKept = append(p.NotKept, Left{name, "what lay in it: " + h.lost})
+		}
+		now, err := w.lookInto(name, s.store.bounds.file)
+		if err != nil {
+			p.NotKept = append(p.NotKept, Left{name, reason(err)})
+			continue
+		}
+		j := judge{kept: k, history: h, now: now}
+		step := j.step()
+		if why := may(name); why != "" && (step != nil || j.conflict != "") {
+			p.NotKept = append(p.NotKept, Left{name, why})
+			continue
+		}
+		if j.conflict != "" {
+			p.Conflicts = append(p.Conflicts, Left{name, j.conflict})
+		}
+		if j.notKept != "" {
+			p.NotKept = append(p.NotKept, Left{name, j.notKept})
+		}
+		if step != nil {
+			step.Path = name
+			p.Steps = append(p.Steps, *step)
+		}
+	}
+	p.spareFolders(&w)
+	return p
+}
+
+// spareFolders leaves folders that the agent made, and somebody else put
+// something into.
+func (p *Plan) spareFolders(w *walker) {
+	gone := map[string]bool{}
+	spared := map[string]bool{}
+	for _, s := range slices.Backward(p.Steps) { // what lies in a folder comes before it
+		if s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
+			continue
+		}
+		if s.now.Kind == folder && !holdsOnly(w, s.Path, gone) {
+			spared[s.Path] = true
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "somebody else's files lie in it"})
+			continue
+		}
+		gone[s.Path] = true
+	}
+	if len(spared) > 0 {
+		p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
+		slices.SortFunc(p.Conflicts, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	}
+}
+
+// holdsOnly reports whether all that lies in the folder p is in gone.
+func holdsOnly(w *walker, p string, gone map[string]bool) bool {
+	dir, err := w.folder(p)
+	if err != nil {
+		return true // removing it tells
+	}
+	f, err := openFolder(dir, ".")
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	for {
+		names, err := f.Readdirnames(1000)
+		for _, n := range names {
+			if !gone[path.Join(p, n)] {
+				return false
+			}
+		}
+		if err != nil || len(names) == 0 {
+			return true
+		}
+	}
+}
+
+// Contents returns what a Restore would put back and what it would take away, for
+// a diff; ok is false for what is no file, or larger than limit.
+func (p *Plan) Contents(s Step, limit int64) (before, now []byte, ok bool) {
+	if s.Do != Restore || s.before.Kind != file || s.now.Kind != file || s.before.Size > limit || s.now.Size > limit {
+		return nil, nil, false
+	}
+	before, err := p.kept.content(s.before)
+	if err != nil {
+		return nil, nil, false
+	}
+	var w walker
+	defer w.close()
+	dir, err := w.folder(filepath.Dir(s.Path))
+	if err != nil {
+		return nil, nil, false
+	}
+	f, err := openFile(dir, filepath.Base(s.Path), s.now)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer f.Close()
+	now, err = io.ReadAll(io.LimitReader(f, limit))
+	return before, now, err == nil
+}
+
+// errDamaged: a content is not what was kept.
+var errDamaged = errors.New("what was kept of it is damaged")
+
+// content reads what is kept of s, and makes sure that it is that.
+func (k *kept) content(s state) ([]byte, error) {
+	if s.Kept == nil {
+		return nil, errDamaged
+	}
+	name := smallName
+	if s.Kept.File > 0 {
+		name = strconv.FormatInt(s.Kept.File, 10)
+	}
+	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, errDamaged
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || s.Size > maxFile || s.Kept.At > info.Size() || s.Size > info.Size()-s.Kept.At || s.Kept.File > 0 && s.Size != info.Size() {
+		return nil, errDamaged
+	}
+	data := make([]byte, s.Size)
+	if _, err := f.ReadAt(data, s.Kept.At); err != nil && err != io.EOF {
+		return nil, errDamaged
+	}
+	if s.Sum != nil {
+		if is, err := sum(bytes.NewReader(data), s.Size); err != nil || !bytes.Equal(is, s.Sum) {
+			return nil, errDamaged
+		}
+	}
+	return data, nil
+}

@@ -1,0 +1,209 @@
+package undo
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+	"unicode/utf8"
+)
+
+// A turn's log is a line of JSON for each thing that is known, in the order in
+// which it became known. It is only appended to; the last line for a path counts,
+// but the first "before". A program that dies leaves at most one torn line, and a
+// content that no line names.
+
+// What a record is about.
+const (
+	kindTurn   = "turn"   // the first line: Version, At, Title
+	kindBefore = "before" // Path, State: what stood there; Why: why its content is not kept
+	kindAfter  = "after"  // Path, State: what the agent left there
+	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
+	kindLost   = "lost"   // Path, Why: what lies below it is not kept
+	kindMore   = "more"   // nothing is kept from here on; Why
+	kindEnd    = "end"    // the turn is over
+	kindUndone = "undone" // the turn was undone
+)
+
+// version is that of the log's format.
+const version = 1
+
+// record is one line.
+type record struct {
+	Kind    string    `json:"kind"`
+	Version int       `json:"version,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	Title   string    `json:"title,omitempty"`
+	Path    string    `json:"path,omitempty"`
+	// Bytes is a path that is not UTF-8, which JSON text cannot hold.
+	Bytes []byte `json:"bytes,omitempty"`
+	State *state `json:"state,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// about is a record of a path.
+func about(kind, path string, s *state) record {
+	r := record{Kind: kind, State: s}
+	if utf8.ValidString(path) {
+		r.Path = path
+	} else {
+		r.Bytes = []byte(path)
+	}
+	return r
+}
+
+func (r record) path() string {
+	if r.Bytes != nil {
+		return string(r.Bytes)
+	}
+	return r.Path
+}
+
+// Bounds of what is read of a log.
+const (
+	// maxLine is more than the longest path and link take.
+	maxLine = 64 << 10
+	// maxLog is more than maxEntries take.
+	maxLog = 512 << 20
+)
+
+// appendRecords writes whole lines or nothing.
+func appendRecords(f *os.File, records ...record) error {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	for _, r := range records {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(lines.Bytes()); err == nil {
+		return nil
+	}
+	// A full disk takes a part of a line: the next one must not be glued to it.
+	return errors.Join(err, f.Truncate(info.Size()))
+}
+
+// kept is what a log says about one turn.
+type kept struct {
+	number int
+	// dir is its folder.
+	dir   string
+	began time.Time
+	// last is when something was last written down.
+	last   time.Time
+	title  string
+	ended  bool
+	undone bool
+	// more says why nothing was kept from some moment on; empty: all was.
+	more  string
+	paths map[string]*history
+}
+
+// history is what is known of one path.
+type history struct {
+	before state
+	// why says why the content is not kept.
+	why string
+	// after is what the agent left; nil: codeagent ended before it looked.
+	after *state
+	// mixed: somebody else changed it between the agent's changes.
+	mixed bool
+	// lost says why what lies below it is not kept.
+	lost string
+}
+
+// errLog: this is no log of a turn.
+var errLog = errors.New("not a log of what was kept")
+
+// readLog reads a log. Lines that make no sense, such as a torn one, are passed
+// over: what they told is then unknown, and what is unknown is left alone.
+func readLog(r io.Reader) (*kept, error) {
+	k := &kept{paths: map[string]*history{}}
+	lines := bufio.NewReaderSize(io.LimitReader(r, maxLog), maxLine)
+	for first := true; ; first = false {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = skipLine(lines)
+			line = nil
+		}
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		var rec record
+		ok := err == nil && json.Unmarshal(line, &rec) == nil
+		if first && (!ok || rec.Kind != kindTurn) {
+			return nil, errLog
+		}
+		if first && rec.Version != version {
+			return nil, fmt.Errorf("the log has version %d, this program knows %d", rec.Version, version)
+		}
+		if ok {
+			k.take(rec)
+		}
+		if err == io.EOF {
+			return k, nil
+		}
+	}
+}
+
+func skipLine(r *bufio.Reader) error {
+	for {
+		if _, err := r.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// take adds what one record says.
+func (k *kept) take(r record) {
+	switch r.Kind {
+	case kindTurn:
+		k.began, k.title = r.At, r.Title
+	case kindEnd:
+		k.ended = true
+	case kindUndone:
+		k.undone = true
+	case kindMore:
+		k.more = r.Why
+	default:
+		k.takePath(r)
+	}
+}
+
+func (k *kept) takePath(r record) {
+	p := r.path()
+	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
+		return
+	}
+	h := k.paths[p]
+	switch {
+	case r.Kind == kindBefore && h == nil && r.State != nil && r.State.sane():
+		k.paths[p] = &history{before: *r.State, why: r.Why}
+	case h == nil:
+	case r.Kind == kindAfter && r.State != nil && r.State.sane():
+		h.after = r.State
+	case r.Kind == kindMixed:
+		h.mixed = true
+	case r.Kind == kindLost:
+		h.lost = r.Why
+	}
+}
+
+// sane reports whether s can be what was once seen.
+func (s *state) sane() bool {
+	switch s.Kind {
+	case absent, file, link, folder, special:
+	default:
+		return false
+	}
+	return s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.File >= 0 && s.Kept.At >= 0)
+}

@@ -1,0 +1,154 @@
+package undo
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Settle notes what the call has left so far. What it goes on to change in places
+// that it has changed already counts as somebody else's from then on: nobody could
+// tell it from the user's own.
+func (c *Call) Settle() {
+	look := looker{max: c.session.store.bounds.file, left: readNew}
+	defer look.close()
+	pending := map[*turn][]record{}
+	flush := func(t *turn, most int) {
+		if list := pending[t]; len(list) > most {
+			_ = t.write(list...) // see first
+			pending[t] = nil
+		}
+	}
+	for _, e := range c.unsettled() {
+		s, err := look.at(e.path, e.before.Kind != file)
+		if err != nil {
+			continue // what is not known is left alone
+		}
+		c.left(e, s)
+		pending[e.turn] = append(pending[e.turn], about(kindAfter, e.path, &s))
+		if s.Kind == folder && e.before.Kind != folder {
+			pending[e.turn] = append(pending[e.turn], c.made(e, &look)...)
+		}
+		flush(e.turn, batch)
+	}
+	for t := range pending {
+		flush(t, 0)
+	}
+}
+
+// Close says that the call is over: what it left is noted, and what happens to
+// that from now on is somebody else's doing.
+func (c *Call) Close() {
+	c.Settle()
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open[c] {
+		return
+	}
+	delete(s.open, c)
+	for e := range c.touched {
+		e.calls--
+	}
+}
+
+// readNew is how much of what a call made is read when it is over. Of the rest
+// size, times and number alone tell later whether somebody else changed it.
+const readNew = 64 << 20
+
+// batch is how many records are written at once.
+const batch = 1000
+
+// looker looks at what calls have left.
+type looker struct {
+	walker
+	max  int64 // the largest file that is read
+	left int64 // how much of what is new is read
+}
+
+func (l *looker) at(p string, isNew bool) (state, error) {
+	s, err := l.look(p)
+	if err != nil || s.Kind != file || isNew && s.Size > l.left {
+		return s, err
+	}
+	if isNew {
+		l.left -= s.Size
+	}
+	return l.lookInto(p, l.max)
+}
+
+// unsettled is what the call has touched and not settled yet, in the order of paths.
+func (c *Call) unsettled() []*entry {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*entry
+	for e, settled := range c.touched {
+		if !settled {
+			out = append(out, e)
+		}
+	}
+	for _, e := range out {
+		for e.busy {
+			s.ready.Wait()
+		}
+		c.touched[e] = true
+	}
+	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
+	return out
+}
+
+func (c *Call) left(e *entry, s state) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	e.after = &s
+}
+
+// made lists what lies in the folder that the call made, or moved to e: nobody
+// tells of that.
+func (c *Call) made(e *entry, look *looker) []record {
+	dir, err := look.folder(e.path)
+	if err != nil {
+		return nil
+	}
+	f, err := openFolder(dir, ".")
+	if err != nil {
+		return nil
+	}
+	names, _ := f.Readdirnames(-1) // as many as there are
+	f.Close()
+	slices.Sort(names)
+	var out []record
+	for _, n := range names {
+		p := path.Join(e.path, n)
+		s, err := look.at(p, true)
+		if err != nil || s.Kind == absent {
+			continue
+		}
+		below := e.turn.add(p, s)
+		if below == nil {
+			continue
+		}
+		out = append(out, about(kindBefore, p, &below.before), about(kindAfter, p, &s))
+		if s.Kind == folder {
+			out = append(out, c.made(below, look)...)
+		}
+	}
+	return out
+}
+
+// add notes a path that was not there before; nil where it is known.
+func (t *turn) add(p string, now state) *entry {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	switch {
+	case t.entries[p] != nil || t.more != "":
+		return nil
+	case len(t.entries) == t.session.store.bounds.entries:
+		t.more = tooMany(len(t.entries))
+		return nil
+	}
+	e := &entry{turn: t, path: p, before: state{Kind: absent}, after: &now}
+	t.entries[p] = e
+	return e
+}

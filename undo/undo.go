@@ -1,0 +1,238 @@
+// Package undo keeps what files were before a turn changed them, and puts it
+// back. Its store is codeagent's own folder, outside of every write root and of
+// the user's git; it imports nothing that could run a program.
+//
+//	a change is about to happen  -> Call.BeforeChange   before: what stood there, its content kept
+//	the call is over             -> Call.Close          after: what the agent left there
+//	/undo                        -> Session.Plan        now, against both
+//	     now == before   nothing to do
+//	     now == after    the agent's work: put back
+//	     else            somebody else's work: a conflict, shown and left alone
+//	                 -> Session.Apply              through the file worker, under the policy
+//
+// Everything that is looked at may be changed by a command at the same moment:
+// entries are opened below an open folder, no link is followed, and nothing but
+// regular files and folders is opened. Nothing here changes a file of the user's:
+// Apply asks Files, which the worker inside the sandbox performs.
+package undo
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bounds of what is kept.
+const (
+	// maxFile is the largest file kept, in bytes.
+	maxFile = 64 << 20
+	// maxTurn is how much of one turn is kept, in bytes.
+	maxTurn = 1 << 30
+	// maxEntries is how many paths of one turn are kept: their list is held in memory
+	// while the turn runs, about 400 bytes each.
+	maxEntries = 100_000
+)
+
+// Store is the folder of all sessions' turns.
+type Store struct {
+	dir    string
+	bounds bounds
+	now    func() time.Time
+}
+
+type bounds struct {
+	file, turn int64
+	entries    int
+}
+
+// New returns the store in dir, a folder of the user's alone.
+func New(dir string) *Store {
+	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, entries: maxEntries}, now: time.Now}
+}
+
+var (
+	// ErrInUse: another process works in the session.
+	ErrInUse = errors.New("the session is in use by another process")
+	// ErrBusy: a turn is running.
+	ErrBusy = errors.New("a turn is running: stop it first")
+	// ErrNothing: no turn is left that changed anything.
+	ErrNothing = errors.New("nothing to undo")
+)
+
+// ids are all names that a session has: nothing else becomes a folder's name.
+var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// NewID names a session that nobody goes on with.
+func NewID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+// Session is what is kept of one conversation. It is safe for concurrent use.
+type Session struct {
+	store *Store
+	dir   string
+
+	mu sync.Mutex
+	// ready wakes those who wait for an entry that somebody else is keeping.
+	ready *sync.Cond
+	// lock is open and locked; nil before the first change of a new session.
+	lock *os.File
+	// current gets what is told; nil before the first turn.
+	current *turn
+	// running: between Begin and End.
+	running bool
+	// open are the calls that are not closed.
+	open map[*Call]bool
+	// last is the highest number that a turn has.
+	last int
+}
+
+// Open goes on with what is kept of the session id, or begins it. It fails with
+// ErrInUse where another process has it open. Nothing is written before there is
+// something to keep.
+func (s *Store) Open(id string) (*Session, error) {
+	if !ids.MatchString(id) {
+		return nil, fmt.Errorf("undo: no session is called %.64q", id)
+	}
+	ses := &Session{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
+	ses.ready = sync.NewCond(&ses.mu)
+	turns, err := ses.turns()
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	if len(turns) > 0 {
+		ses.last = slices.Max(turns)
+		if err := ses.claim(); err != nil {
+			return nil, fmt.Errorf("undo: %w", err)
+		}
+	}
+	return ses, nil
+}
+
+// Has reports whether anything is kept of the session id.
+func (s *Store) Has(id string) bool {
+	if !ids.MatchString(id) {
+		return false
+	}
+	turns, err := (&Session{store: s, dir: filepath.Join(s.dir, id)}).turns()
+	return err == nil && len(turns) > 0
+}
+
+// claim makes the session's folder and locks it. Called with mu held, or by Open.
+func (s *Session) claim() error {
+	if s.lock != nil {
+		return nil
+	}
+	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := lockFile(filepath.Join(s.dir, lockName))
+	if err == nil {
+		s.lock = f
+	}
+	return err
+}
+
+const lockName = "lock"
+
+// lockFile opens and locks the file that says who works in a session.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		err = ErrInUse
+	case err != nil:
+		err = nil // some network file systems know no locks
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// turns lists the numbers of the turns that are kept, in no order.
+func (s *Session) turns() ([]int, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 && e.IsDir() && strconv.Itoa(n) == e.Name() {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// Begin says that a turn begins; title is the first words of what was asked.
+func (s *Session) Begin(title string) {
+	s.mu.Lock()
+	was := s.current
+	s.current, s.running = newTurn(s, title), true
+	s.mu.Unlock()
+	was.close()
+}
+
+// End says that the turn is over. What calls that still run left so far is noted.
+func (s *Session) End() {
+	for _, c := range s.openCalls() {
+		c.Settle()
+	}
+	s.mu.Lock()
+	s.running = false
+	t := s.current
+	s.mu.Unlock()
+	t.end()
+}
+
+// turn is the one that gets what is told: what a command in the background
+// changes between two turns belongs to the first. Called with mu held.
+func (s *Session) turn() *turn {
+	if s.current == nil {
+		s.current = newTurn(s, "")
+	}
+	return s.current
+}
+
+func (s *Session) openCalls() []*Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.open))
+}
+
+// Close ends the work in the session; what is kept stays.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	t, lock := s.current, s.lock
+	s.current, s.lock = nil, nil
+	s.mu.Unlock()
+	t.close()
+	if lock == nil {
+		return nil
+	}
+	return lock.Close()
+}
+
+// Discard closes the session and removes what is kept of it.
+func (s *Session) Discard() error {
+	return errors.Join(s.Close(), os.RemoveAll(s.dir))
+}
