@@ -61,6 +61,8 @@ type Tools interface {
 	Specs() []model.ToolSpec
 	// Plan's error is in words for the model.
 	Plan(model.ToolCall) (tools.Call, error)
+	// Reads reports whether the calls of the tool name are Readings.
+	Reads(name string) bool
 }
 
 // Log keeps the conversation. Append is called for each item once it stands, a
@@ -102,6 +104,8 @@ type Config struct {
 	// Hold reports whether calls that the sandbox refuses the command that starts
 	// now may wait for an answer, where somebody can give one; nil: none does.
 	Hold func() bool
+	// WholeAnswers: no call starts before its answer is there as a whole.
+	WholeAnswers bool
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
 	// History is the conversation so far, as a session kept it. Calls in it
@@ -233,13 +237,12 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	batch := newBatch(ctx, t)
-	ans := answer{turn: t, batch: batch}
+	ans := answer{turn: t, batch: batch, guesses: guesses{batch: batch}}
 	a.mu.Lock()
 	items, weight := a.items[:len(a.items):len(a.items)], a.budget.items
 	a.mu.Unlock()
 	err = ans.read(ctx, a.cfg.Model.Stream(ctx, a.ask(items, weight)))
-	ans.close()
-	ans.log()
+	ans.end()
 	a.remember(ans.items...)
 	calls := batch.calls
 	a.remember(batch.wait()...)

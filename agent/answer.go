@@ -16,6 +16,10 @@ import (
 type answer struct {
 	turn  *turn
 	batch *batch
+	// guesses are of the calls that have begun.
+	guesses guesses
+	// waiting are the calls that are complete where none starts before the answer is.
+	waiting []model.ToolCall
 	// items are the runs of text and reasoning and the calls, see keep.
 	items []model.Item
 	// unlogged are those of them that the log does not hold, in the order they came.
@@ -50,11 +54,19 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.Sealed:
 			a.open(d.Kind)
 			a.seal(d.Opaque)
+		case model.CallStarted:
+			if a.decoding() {
+				a.guesses.begin(d)
+			}
+		case model.CallDelta:
+			a.guesses.more(d)
 		case model.CallDone:
 			a.close()
 			a.keep(model.Item{Kind: model.Call, Call: &d.Call, Opaque: d.Opaque})
-			a.log()
-			a.batch.start(d.Call)
+			a.waiting = append(a.waiting, d.Call)
+			if a.decoding() {
+				a.start()
+			}
 		case model.Retrying:
 			if !a.retry(ctx, d) {
 				return nil
@@ -64,9 +76,34 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.Finished:
 			a.reason = d.Reason
 			a.turn.count(d.Usage)
+			a.start()
 		}
 	}
 	return nil
+}
+
+// decoding reports that calls start while the answer is being decoded.
+func (a *answer) decoding() bool { return !a.turn.agent.cfg.WholeAnswers }
+
+// start starts the calls that wait, logged before.
+func (a *answer) start() {
+	a.log()
+	for _, call := range a.waiting {
+		a.batch.start(call, a.guesses.take(call.ID))
+	}
+	a.waiting = nil
+}
+
+// end voids the calls that were not started when the stream was over.
+func (a *answer) end() {
+	a.close()
+	a.guesses.void()
+	never := func(i model.Item) bool {
+		return i.Kind == model.Call && slices.Contains(a.waiting, *i.Call)
+	}
+	a.items = slices.DeleteFunc(a.items, never)
+	a.unlogged = slices.DeleteFunc(a.unlogged, never)
+	a.log()
 }
 
 // retry voids what came before, and reports false when that is no longer possible.
@@ -77,7 +114,8 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 		sleep(ctx, d.Delay)
 		return false
 	}
-	a.items, a.unlogged, a.kind = nil, nil, ""
+	a.items, a.unlogged, a.waiting, a.kind = nil, nil, nil, ""
+	a.guesses.void()
 	a.run.Reset()
 	a.turn.agent.emit(retrying(d))
 	return true

@@ -84,7 +84,7 @@ func (f *face) last(t *testing.T) event.TurnFinished {
 }
 
 // answers is a model that plays deltas: one entry for each request. An error in
-// it ends the stream. After the last it says that it is done.
+// it ends the stream, a function is called before the model goes on. After the last it says that it is done.
 type answers struct {
 	mu       sync.Mutex
 	list     [][]any
@@ -113,6 +113,10 @@ func (m *answers) Stream(ctx context.Context, r model.Request) iter.Seq2[model.D
 			if ctx.Err() != nil {
 				yield(nil, ctx.Err())
 				return
+			}
+			if f, ok := d.(func()); ok {
+				f()
+				continue
 			}
 			if err, ok := d.(error); ok {
 				yield(nil, err)
@@ -155,6 +159,8 @@ type deed struct {
 
 // toolbox is fake tools by name.
 type toolbox map[string]deed
+
+func (b toolbox) Reads(string) bool { return false }
 
 func (b toolbox) Specs() []model.ToolSpec { return []model.ToolSpec{{Name: "fake"}} }
 

@@ -21,7 +21,9 @@ package agent
 //	report  result text for the model (with what was refused), ToolFinished
 //
 // Calls of one message run at the same time, each from the moment its arguments
-// are complete; a call that changes files runs alone, in its place.
+// are complete; a call that changes files runs alone, in its place. One that only
+// reads may have run ahead of that (runAhead): its result then takes the place of
+// run, and of nothing before it.
 
 import (
 	"context"
@@ -37,6 +39,9 @@ import (
 	"codeagent/prompts"
 	"codeagent/tools"
 )
+
+// errNotAhead: this call is not one that runs before it is complete.
+var errNotAhead = errors.New("not run ahead")
 
 // maxParallel is how many calls of a message run at once; the rest waits.
 const maxParallel = 8
@@ -61,17 +66,24 @@ type toolCall struct {
 	planned tools.Call // nil when it could not be planned
 	action  approvals.Action
 	err     error         // why not
+	ahead   *ahead        // a run of the same before it was complete; nil without
 	done    chan struct{} // closed when the result stands
 	result  model.Item
 }
 
-// start plans a call and sets it going. The goroutine ends with the call, at
-// the latest when ctx does; wait joins it.
-func (b *batch) start(mc model.ToolCall) {
+// start plans a call and sets it going; early is what ran ahead of it, nil
+// without. The goroutine ends with the call, at the latest when ctx does; wait
+// joins it.
+func (b *batch) start(mc model.ToolCall, early *ahead) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
 	earlier := b.calls
 	b.calls = append(b.calls, c)
 	c.plan()
+	if early.reads(c.planned) {
+		c.ahead = early
+	} else {
+		early.void() // the whole call is another
+	}
 	b.group.Go(func() error {
 		defer close(c.done)
 		for _, before := range earlier {
@@ -79,12 +91,79 @@ func (b *batch) start(mc model.ToolCall) {
 				<-before.done
 			}
 		}
+		if c.ahead != nil {
+			<-c.ahead.done // before a slot is taken: it may wait for one itself
+		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
 		c.result = c.finish(b.ctx, res, err)
 		return nil
 	})
+}
+
+// runAhead runs a call that only reads before it is complete, after the edits
+// before it. Nothing is told or logged, nobody is asked, and the sandbox is that
+// of any call. It ends when it is void, at the latest with ctx; wait joins it.
+func (b *batch) runAhead(planned tools.Reading) *ahead {
+	ctx, cancel := context.WithCancel(b.ctx)
+	a := &ahead{planned: planned, cancel: cancel, done: make(chan struct{})}
+	earlier := b.calls
+	b.group.Go(func() error {
+		defer close(a.done)
+		defer cancel()
+		for _, before := range earlier {
+			if !before.alone() {
+				continue
+			}
+			select {
+			case <-before.done:
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case b.slots <- struct{}{}:
+			defer func() { <-b.slots }()
+		case <-ctx.Done():
+		}
+		if a.err = ctx.Err(); a.err == nil {
+			a.err = contain(func() error { return a.run(ctx, b.turn.agent.cfg) })
+		}
+		return nil
+	})
+	return a
+}
+
+// run is the path of a run ahead: no permit without a question, no run.
+func (a *ahead) run(ctx context.Context, cfg Config) error {
+	action := a.planned.Action()
+	if action.Kind != approvals.KindRead {
+		return errNotAhead
+	}
+	permit, question, err := cfg.Gate.Decide(action) // of a read it never asks
+	switch {
+	case err != nil:
+		return err
+	case question != nil:
+		return errNotAhead
+	}
+	stage := cfg.Stage
+	stage.Output, stage.Holder = nil, nil
+	stage.Mode = cfg.Gate.Mode()
+	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
+	a.permit = permit
+	a.result, err = a.planned.Run(ctx, permit, stage)
+	return err
+}
+
+// found is the result of the run ahead, if there was one that did exactly what
+// permit permits now, under the policy that holds now, and was refused nothing.
+func (c *toolCall) found(permit approvals.Permit) (tools.Result, bool) {
+	a := c.ahead
+	if a == nil || a.err != nil || a.result.Denied || !a.permit.Equal(permit) {
+		return tools.Result{}, false
+	}
+	return a.result, true
 }
 
 // wait returns the results in the order of the calls.
@@ -155,6 +234,9 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	}
 	if err != nil {
 		return tools.Result{}, whyNot(ctx, err)
+	}
+	if res, ok := c.found(permit); ok && question == nil {
+		return res, nil
 	}
 	out := newOutput(c.turn.agent.emit, c.model.ID)
 	held := c.holder(ctx)

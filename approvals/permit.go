@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"codeagent/sandbox"
 )
@@ -26,6 +27,12 @@ func (p Permit) Policy(a Action) (sandbox.Policy, error) {
 		return sandbox.Policy{}, ErrNoPermit
 	}
 	return p.policy.Clone(), nil
+}
+
+// Equal reports whether p and q permit the same action under the same policy. A
+// permit that permits nothing is equal to none.
+func (p Permit) Equal(q Permit) bool {
+	return p.minted && q.minted && p.action == q.action && reflect.DeepEqual(p.policy, q.policy)
 }
 
 func mint(a Action, p sandbox.Policy) Permit {

@@ -68,6 +68,19 @@ func TestPermitIsForExactlyOneAction(t *testing.T) {
 	}
 }
 
+func TestEqualPermits(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	a, b := command("x", Wish{}), command("y", Wish{})
+	p, _, _ := g.Decide(a)
+	same, _, _ := g.Decide(a)
+	other, _, _ := g.Decide(b)
+	g.Ledger().add(Entry{Grant: sandbox.Grant{Write: []string{"/srv"}}})
+	wider, _, _ := g.Decide(a)
+	if !p.Equal(same) || p.Equal(other) || p.Equal(wider) || p.Equal(Permit{}) || (Permit{}).Equal(Permit{}) {
+		t.Error("permits are equal only for the same action under the same policy")
+	}
+}
+
 func TestPermitDoesNotShareItsPolicy(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	a := command("x", Wish{})

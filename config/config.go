@@ -24,6 +24,8 @@ type Config struct {
 	Sandbox        Sandbox
 	TUI            TUI
 	Context        Context
+	// Speculation is speculation.mode, "off" or Decoding.
+	Speculation string
 	// Tools holds, by tool name, whether it is enabled; absent means yes.
 	Tools map[string]bool
 	// Providers holds the [providers.NAME] tables.
@@ -66,6 +68,9 @@ type Sandbox struct {
 	Limits Limits
 	Env    Env
 }
+
+// Decoding is a value of speculation.mode.
+const Decoding = "decoding"
 
 // The values of sandbox.mode.
 const (

@@ -202,6 +202,11 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.Context.At = v.number },
 	},
 	{
+		key: "speculation.mode", kind: choice, choices: []string{"off", Decoding}, def: `"decoding"`,
+		doc:   "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete; `read_file`, `list_files` and `search` once what they need is known, and again if the rest changes it. What needs a question is never run ahead. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing.",
+		apply: func(c *Config, _ string, v value) { c.Speculation = v.text },
+	},
+	{
 		key: "tui.mouse", kind: flag, def: "true",
 		doc:   "`false` leaves wheel and drag to the terminal.",
 		apply: func(c *Config, _ string, v value) { c.TUI.Mouse = v.on },

@@ -74,10 +74,12 @@ func (t *listFilesTool) Plan(arguments string) (Call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "list_files", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
-	}}, nil
+	}}, fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)}, nil
 }
+
+func (t *listFilesTool) onlyReads() {}
 
 func (t *listFilesTool) run(ctx context.Context, p sandbox.Policy, s Stage, root string, depth int, g *glob) (Result, error) {
 	files, refused, err := t.open(ctx, p, s, root)

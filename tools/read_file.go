@@ -69,10 +69,12 @@ func (t *readFileTool) Plan(arguments string) (Call, error) {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
 	action := approvals.Action{Tool: "read_file", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)
-	}}, nil
+	}}, fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)}, nil
 }
+
+func (t *readFileTool) onlyReads() {}
 
 func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path string, v view) (Result, error) {
 	if err := t.readable(p, path, s); err != nil {

@@ -83,10 +83,12 @@ func (t *searchTool) Plan(arguments string) (Call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "search", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, q)
-	}}, nil
+	}}, fmt.Sprintf("%q in %q, %q, %d lines", q.pattern, q.root, a.Glob, q.max)}, nil
 }
+
+func (t *searchTool) onlyReads() {}
 
 func (t *searchTool) query(a searchArguments) (query, error) {
 	q := query{pattern: a.Pattern, max: defaultMatches}

@@ -42,6 +42,14 @@ type Call interface {
 	Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error)
 }
 
+// Reading is a Call that only reads files, asks nobody and leaves no trace: it
+// may run before it is known whether it is the call that the model means.
+type Reading interface {
+	Call
+	// Reads says all that it does: two calls that read the same find the same.
+	Reads() string
+}
+
 // Stage is what a call runs on.
 type Stage struct {
 	Exec *exec.Runner
@@ -186,10 +194,16 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	if own, ok := planned.(*call); ok {
-		own.action.CallID = c.ID
+	if ours, ok := planned.(interface{ own() *call }); ok {
+		ours.own().action.CallID = c.ID
 	}
 	return planned, nil
+}
+
+// Reads reports whether the calls of the tool name are Readings.
+func (s *Set) Reads(name string) bool {
+	_, ok := s.tools[name].(interface{ onlyReads() })
+	return ok && !s.disabled[name]
 }
 
 // call is every tool's Call: the permit is checked here, once for all of them.
@@ -198,7 +212,17 @@ type call struct {
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
 }
 
+// reading is the Reading among them.
+type reading struct {
+	*call
+	what string
+}
+
+func (r reading) Reads() string { return r.what }
+
 func (c *call) Action() approvals.Action { return c.action }
+
+func (c *call) own() *call { return c }
 
 func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error) {
 	policy, err := p.Policy(c.action)

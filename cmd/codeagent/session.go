@@ -8,6 +8,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/config"
 	"codeagent/event"
 	"codeagent/model/tour"
 	"codeagent/prompts"
@@ -100,6 +101,7 @@ func (ses *session) join(screen face) {
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate,
 		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
+		WholeAnswers: ses.cfg.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()

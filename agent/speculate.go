@@ -1,0 +1,115 @@
+package agent
+
+// Reading calls start before they are complete. A model writes its arguments
+// token by token, and what it wants to read is often known long before the
+// object is closed: each time a field is, the call that the closed fields make
+// is planned, and run ahead (toolcall.go) if it would be permitted without a
+// question. A later field that changes what is read cancels that run; the whole
+// call takes over the result of a run that read the same, else it runs as ever.
+//
+// Nobody can tell a run ahead from none but by the clock: it is not told, not
+// logged, asks nobody, changes nothing, and what it found goes nowhere until the
+// whole call has been judged anew. Commands are not run ahead. They start when
+// they are whole (model.CallDone), which the wires say as soon as the arguments
+// are closed.
+
+import (
+	"codeagent/approvals"
+	"codeagent/internal/partial"
+	"codeagent/model"
+	"codeagent/tools"
+)
+
+// guesses are the calls of one answer that have begun and are not complete.
+type guesses struct {
+	batch *batch
+	open  []*guess
+}
+
+// guess is what is known of a call.
+type guess struct {
+	id, name  string
+	arguments partial.Object
+	fields    int    // as of the last look
+	run       *ahead // of what it looked like then; nil: none
+}
+
+func (g *guesses) begin(d model.CallStarted) {
+	g.open = append(g.open, &guess{id: d.ID, name: d.Name})
+}
+
+// more takes more arguments. Only the first call that is not complete runs
+// ahead: one before it could turn out to be an edit, which it must wait for.
+func (g *guesses) more(d model.CallDelta) {
+	for i, c := range g.open {
+		if c.id != d.ID || !g.batch.turn.agent.cfg.Tools.Reads(c.name) {
+			continue
+		}
+		c.arguments.Write(d.Arguments)
+		if n := c.arguments.Fields(); i == 0 && n != c.fields {
+			c.fields = n
+			g.look(c)
+		}
+	}
+}
+
+// look runs ahead what c looks like, unless it runs already.
+func (g *guesses) look(c *guess) {
+	call := model.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.Soon()}
+	var reading tools.Reading
+	err := contain(func() error {
+		planned, err := g.batch.turn.agent.cfg.Tools.Plan(call)
+		reading, _ = planned.(tools.Reading)
+		return err
+	})
+	if err != nil || reading == nil {
+		c.run.void() // not a call yet, or not any more
+		c.run = nil
+		return
+	}
+	if !c.run.reads(reading) {
+		c.run.void()
+		c.run = g.batch.runAhead(reading)
+	}
+}
+
+// take returns the run ahead of a call that is complete now; nil without one.
+func (g *guesses) take(id string) *ahead {
+	for i, c := range g.open {
+		if c.id == id {
+			g.open = append(g.open[:i:i], g.open[i+1:]...)
+			return c.run
+		}
+	}
+	return nil
+}
+
+// void cancels what was not taken.
+func (g *guesses) void() {
+	for _, c := range g.open {
+		c.run.void()
+	}
+	g.open = nil
+}
+
+// ahead is one run of a call before it was complete. A nil one is none.
+type ahead struct {
+	planned tools.Reading
+	cancel  func()
+	done    chan struct{} // closed when what follows stands
+	permit  approvals.Permit
+	result  tools.Result
+	err     error // nothing came of it
+}
+
+func (a *ahead) void() {
+	if a != nil {
+		a.cancel()
+	}
+}
+
+// reads reports whether a run of c would read the same.
+func (a *ahead) reads(c tools.Call) bool {
+	reading, ok := c.(tools.Reading)
+	return a != nil && ok && reading.Reads() == a.planned.Reads()
+}

@@ -1,0 +1,59 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+	"codeagent/model"
+)
+
+// What runs before it is complete is a read of exactly these tools, and every
+// argument that changes what is found changes what it says that it reads.
+func TestWhatReads(t *testing.T) {
+	p := newPlace(t, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
+	var reads []string
+	for tool, a := range everyCall {
+		c, err := p.plan(tool, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.(Reading); ok != All(p.options).Reads(tool) {
+			t.Errorf("%s: a Reading %t", tool, ok)
+		}
+		if All(p.options).Reads(tool) {
+			reads = append(reads, tool)
+			if kind := c.Action().Kind; kind != approvals.KindRead {
+				t.Errorf("%s is of the kind %s", tool, kind)
+			}
+		}
+	}
+	slices.Sort(reads)
+	if got := strings.Join(reads, " "); got != "list_files read_file search" {
+		t.Errorf("reading tools are %s", got)
+	}
+	off := p.options
+	off.Disabled = map[string]bool{"search": true}
+	if All(off).Reads("search") || All(off).Reads("no_such") {
+		t.Error("a tool that is switched off reads, or one that does not exist")
+	}
+	for tool, c := range map[string]struct{ same, other []string }{
+		"read_file":  {[]string{`{"path":"a.txt"}`, `{"path":"./a.txt","offset":1}`, `{"offset":0,"limit":2000,"path":"a.txt"}`}, []string{`{"path":"sub"}`, `{"path":"a.txt","offset":2}`, `{"path":"a.txt","limit":1}`}},
+		"list_files": {[]string{`{}`, `{"path":"."}`, `{"depth":2}`}, []string{`{"path":"sub"}`, `{"depth":1}`, `{"glob":"*.go"}`}},
+		"search": {[]string{`{"pattern":"a"}`, `{"pattern":"a","path":".","max":200}`, `{"pattern":"a","ignore_case":false}`},
+			[]string{`{"pattern":"b"}`, `{"pattern":"a","path":"sub"}`, `{"pattern":"a","glob":"*.go"}`, `{"pattern":"a","max":1}`, `{"pattern":"a","ignore_case":true}`}},
+	} {
+		said := map[string]int{}
+		for _, arguments := range append(c.same, c.other...) {
+			planned, err := All(p.options).Plan(model.ToolCall{ID: "c", Name: tool, Arguments: arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said[planned.(Reading).Reads()]++
+		}
+		if len(said) != 1+len(c.other) {
+			t.Errorf("%s: %v", tool, said)
+		}
+	}
+}
