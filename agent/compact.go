@@ -66,7 +66,10 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 		most := min(b.weight(min(mostTail, b.room()/4)), b.items/4)
 		cut = tailOf(items, most, b.weight(b.room()/2))
 	}
-	if cut < 1 || cut == 1 && items[0].Kind != model.Assistant {
+	if cut <= 1 && c.reason == event.CompactFull {
+		cut = len(items) // the tail is what is too long
+	}
+	if cut <= 1 {
 		return event.Compacted{}, model.Usage{}, ErrNothing
 	}
 	a.emit(event.Compacting{Reason: c.reason})

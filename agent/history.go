@@ -39,7 +39,7 @@ func (a *Agent) restart(items []model.Item) {
 
 // Back takes back the person's last message and all that came after it, and
 // returns it. There is nothing to take back while a turn runs, or in a
-// conversation without one; what a summary stands for is none (see Restart). The
+// conversation without one: what a summary stands for is Restart's. The
 // log is not told.
 func (a *Agent) Back() (Input, bool) {
 	if !a.turning.TryLock() {
@@ -58,17 +58,28 @@ func (a *Agent) Back() (Input, bool) {
 	return Input{}, false
 }
 
-// Restart goes on from items, as a log holds them, in the place of the
-// conversation so far. It reports false while a turn runs.
-func (a *Agent) Restart(items []model.Item) bool {
+// Compacted reports that a summary stands for the beginning of the conversation.
+func (a *Agent) Compacted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.items, func(i model.Item) bool { return i.Kind == model.Summary })
+}
+
+// Restart goes on from what past returns, as a log holds it, in the place of the
+// conversation so far. The error is past's, which changes nothing, or ErrBusy.
+func (a *Agent) Restart(past func() ([]model.Item, error)) error {
 	if !a.turning.TryLock() {
-		return false
+		return ErrBusy
 	}
 	defer a.turning.Unlock()
+	items, err := past()
+	if err != nil {
+		return err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.restart(items)
-	return true
+	return nil
 }
 
 // log adds item to the log. A log that fails costs the record and not the turn:

@@ -127,6 +127,22 @@ func (s *Session) Back(n int) error {
 	return s.sync()
 }
 
+// Message is message n, counted as Back does.
+func (s *Session) Message(n int) (model.Item, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return model.Item{}, fmt.Errorf("there is no message %d: the session is empty", n)
+	}
+	at, err := s.view.before(n)
+	if err != nil {
+		return model.Item{}, err
+	}
+	item, err := s.view.itemAt(at)
+	s.store.showImages(s.info.ID, []model.Item{item})
+	return item, err
+}
+
 // History is the conversation that counts, at most limit bytes of its end.
 func (s *Session) History(limit int64) (History, error) {
 	s.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"iter"
 	"os"
 	"slices"
+
+	"codeagent/model"
 )
 
 // view is a file to read: its head, and its records in [start, end). A last line
@@ -179,6 +181,19 @@ func (v view) before(n int) (int64, error) {
 		return 0, fmt.Errorf("there is no message %d: the session has %d", n, len(at))
 	}
 	return at[len(at)-n], nil
+}
+
+// itemAt reads the item of the record at a place.
+func (v view) itemAt(at int64) (model.Item, error) {
+	line, err := readLine(bufio.NewReaderSize(io.NewSectionReader(v.f, at, v.end-at), firstChunk))
+	if err != nil {
+		return model.Item{}, fmt.Errorf("read the session: %w", err)
+	}
+	item := decodeItem(line)
+	if item == nil {
+		return model.Item{}, errDamaged
+	}
+	return *item, nil
 }
 
 // spans are the parts of the file that the conversation consists of, first to last.

@@ -106,10 +106,15 @@ var faults = map[string]scripted.Fault{
 
 // scriptModel starts a model server that plays FILE, one JSON step a line, and
 // points OPENAI_BASE_URL at it: model FILE. The instructions of the request N, from
-// 1, are then in FILE.N.
+// 1, are then in FILE.N. With inorder behind it each request gets the next step,
+// else each conversation begins with the first.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
+	play := scripted.Steps
+	if len(args) == 2 && args[1] == "inorder" {
+		play, args = scripted.InOrder, args[:1]
+	}
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: model FILE")
+		ts.Fatalf("usage: model FILE [inorder]")
 	}
 	var replies []scripted.Reply
 	lines := bufio.NewScanner(strings.NewReader(ts.ReadFile(args[0])))
@@ -123,7 +128,7 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(dec.Decode(&st))
 		replies = append(replies, st.reply())
 	}
-	file, steps := ts.MkAbs(args[0]), scripted.Steps(replies...)
+	file, steps := ts.MkAbs(args[0]), play(replies...)
 	var requests atomic.Int64
 	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
 		_ = os.WriteFile(fmt.Sprintf("%s.%d", file, requests.Add(1)), []byte(r.Instructions), 0o644) // its absence fails the script

@@ -152,6 +152,16 @@ func Steps(replies ...Reply) Handler {
 	}
 }
 
+// InOrder answers all requests in order, whatever they ask and whoever asks: for
+// conversations whose beginning changes. After the last step it does as Steps.
+func InOrder(replies ...Reply) Handler {
+	steps := Steps(replies...)
+	return func(r Request) Reply {
+		r.Messages = nil // one conversation for all
+		return steps(r)
+	}
+}
+
 // Always gives the same answer to every request.
 func Always(reply Reply) Handler {
 	return func(Request) Reply { return reply }

@@ -1,0 +1,129 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/model"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func compacted(t testing.TB, ses *Session, items ...model.Item) {
+	t.Helper()
+	if err := ses.Compacted(items); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func summary(text string) model.Item {
+	return model.Item{Kind: model.Summary, Text: text, Carried: []byte(`{"plan":[]}`)}
+}
+
+func same(t testing.TB, what string, h History, want ...model.Item) {
+	t.Helper()
+	if d := cmp.Diff(want, h.Items); d != "" || h.Omitted || h.Damaged > 0 {
+		t.Errorf("%s: %s%+v", what, d, h)
+	}
+}
+
+// After a compaction the conversation goes on from the summary; all that was said
+// stays in the file, is counted, and can be gone back to.
+func TestCompactedGoesOnFromTheSummary(t *testing.T) {
+	s, ses := begun(t, user("one"), answer("1"), user("two"), answer("2"), user("three"), answer("3"))
+	first := summary("of one and two")
+	compacted(t, ses, first, user("three"), answer("3"))
+	put(t, ses, user("four"), answer("4"))
+	want := []model.Item{first, user("three"), answer("3"), user("four"), answer("4")}
+	same(t, "at once", history(t, ses), want...)
+	if err := ses.EndTurn("done", model.Usage{}); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, ses)
+	ses = opened(t, s, ses.ID())
+	same(t, "opened again", history(t, ses), want...)
+
+	fork, err := s.Fork(ses.ID(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "a fork", history(t, opened(t, s, fork)), want...)
+	fork, err = s.Fork(ses.ID(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "a fork from before it", history(t, opened(t, s, fork)), user("one"), answer("1"))
+
+	second := summary("of all")
+	compacted(t, ses, second)
+	same(t, "compacted again", history(t, ses), second)
+	messages, err := s.Messages(ses.ID())
+	if err != nil || len(messages) != 4 || messages[3].Text != "four" {
+		t.Errorf("%+v, %v", messages, err)
+	}
+	for _, f := range []Format{Markdown, HTML} {
+		var page bytes.Buffer
+		if err := s.Export(&page, ses.ID(), f); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"one", "two", "three", "four", "of one and two", "of all"} {
+			if n := strings.Count(page.String(), "\n"+text) + strings.Count(page.String(), ">"+text); n < 1 {
+				t.Errorf("%s: %q is not in it", f, text)
+			}
+		}
+		if n := strings.Count(page.String(), "Summary that the model goes on from"); n != 2 {
+			t.Errorf("%s: %d summaries", f, n)
+		}
+		if n := strings.Count(page.String(), "Message 3"); n != 1 {
+			t.Errorf("%s: message 3 stands in it %d times", f, n)
+		}
+	}
+
+	// Back within, and across the last one, and across both.
+	for _, step := range []struct {
+		to   int
+		want []model.Item
+	}{
+		{4, []model.Item{first, user("three"), answer("3")}},
+		{2, []model.Item{user("one"), answer("1")}},
+	} {
+		if m, err := ses.Message(step.to); err != nil || m.Text != messages[step.to-1].Text {
+			t.Errorf("message %d: %+v, %v", step.to, m, err)
+		}
+		if err := ses.Back(step.to); err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprintf("back before message %d", step.to), history(t, ses), step.want...)
+	}
+	put(t, ses, user("another"))
+	same(t, "and on", history(t, ses), user("one"), answer("1"), user("another"))
+}
+
+// A record that holds no summary is damaged: what was said before it counts.
+func TestDamagedCompactionIsPassedOver(t *testing.T) {
+	for _, line := range []string{
+		`{"kind":"compacted","at":"2026-01-02T03:04:05Z"}`,
+		`{"kind":"compacted","items":[]}`,
+		`{"kind":"compacted","items":[{"kind":"user","text":"x"}]}`,
+		`{"kind":"compacted","items":"x"}`,
+		`{"kind":"compacted","items":[{"kind":"summary"`,
+	} {
+		s, ses := begun(t, user("one"), answer("1"))
+		closed(t, ses)
+		add(t, s, ses.ID(), line+"\n")
+		h := history(t, opened(t, s, ses.ID()))
+		if len(h.Items) != 2 || h.Damaged != 1 {
+			t.Errorf("%s: %+v", line, h)
+		}
+	}
+}
+
+func TestCompactionIsBounded(t *testing.T) {
+	_, ses := begun(t, user("one"), answer("1"))
+	if err := ses.Compacted([]model.Item{summary(strings.Repeat("x", maxLine))}); err == nil {
+		t.Error("a record was written that cannot be read")
+	}
+	same(t, "afterwards", history(t, ses), user("one"), answer("1"))
+}
