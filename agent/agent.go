@@ -84,6 +84,8 @@ type Config struct {
 	// for the provider's; see model.Request.
 	CacheKey        string
 	MaxOutputTokens int
+	// Blind: the model cannot see images.
+	Blind bool
 	// ContextLimit is how many tokens the model takes; 0: not known, which is
 	// DefaultContext.
 	ContextLimit int
@@ -292,7 +294,7 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 
 // ask is the request for items, of that weight.
 func (a *Agent) ask(items []model.Item, weight int) model.Request {
-	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs()}
+	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
 	if a.cfg.Instructions != nil {
 		r.Instructions = a.cfg.Instructions()
 	}

@@ -9,6 +9,8 @@ type Choice struct {
 	MaxOutputTokens int
 	// ContextLimit is how many tokens the model takes; 0: not known.
 	ContextLimit int
+	// Blind: it cannot see images.
+	Blind bool
 }
 
 // Use has another model answer from the next turn on. The conversation stays as
@@ -22,7 +24,7 @@ func (a *Agent) Use(c Choice) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cfg.Model, a.cfg.ModelName, a.cfg.Effort = c.Model, c.ModelName, c.Effort
-	a.cfg.MaxOutputTokens, a.cfg.ContextLimit = c.MaxOutputTokens, c.ContextLimit
+	a.cfg.MaxOutputTokens, a.cfg.ContextLimit, a.cfg.Blind = c.MaxOutputTokens, c.ContextLimit, c.Blind
 	fixed := a.budget.fixed
 	a.budget = newBudget(c.ContextLimit, c.MaxOutputTokens, a.cfg.CompactAt)
 	a.budget.fixed = fixed

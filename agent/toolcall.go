@@ -266,7 +266,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output, held *holder) (res tools.Result, err error) {
 	cfg := c.turn.agent.cfg
 	stage := cfg.Stage
-	stage.Output, stage.Mode = out.sink, cfg.Gate.Mode()
+	stage.Output, stage.Mode, stage.Blind = out.sink, cfg.Gate.Mode(), cfg.Blind
 	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
 	if held != nil {
 		stage.Holder = held

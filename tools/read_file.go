@@ -12,6 +12,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/picture"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -94,7 +95,10 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 		if ctx.Err() != nil {
 			return Result{}, fmt.Errorf("read_file: %w", context.Cause(ctx))
 		}
-		return t.explain(path, err), nil
+		return t.unreadable(path, err), nil
+	}
+	if v.image != nil {
+		return t.shown(s, path, v.image, v.size), nil
 	}
 	if v.binary != "" {
 		return done(v.binary, "binary file"), nil
@@ -102,20 +106,20 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	return done(v.text(), plural(v.shown, "line")), nil
 }
 
-// explain puts the worker's error into words with a way on.
-func (t *readFileTool) explain(path string, err error) Result {
+// unreadable puts the worker's error into words with a way on.
+func (ps paths) unreadable(path string, err error) Result {
 	var werr *exec.FileError
 	if errors.As(err, &werr) {
 		switch werr.Kind {
 		case exec.FileAbsent:
-			return failed("there is no file %s; list_files or search finds its name", t.show(path))
+			return failed("there is no file %s; list_files or search finds its name", ps.show(path))
 		case exec.FileIsFolder:
-			return failed("%s is a folder; list_files shows what is in it", t.show(path))
+			return failed("%s is a folder; list_files shows what is in it", ps.show(path))
 		case exec.FileSpecial:
-			return failed("%s is not a regular file, and is not read", t.show(path))
+			return failed("%s is not a regular file, and is not read", ps.show(path))
 		}
 	}
-	return failed("%s cannot be read: %v", t.show(path), err)
+	return failed("%s cannot be read: %v", ps.show(path), err)
 }
 
 // view collects the lines first to first+limit-1 of a file.
@@ -135,6 +139,7 @@ type view struct {
 	size     int64
 	complete bool // the whole file was scanned: line counts them all
 	binary   string
+	image    []byte // the file, or its beginning where it is too large
 }
 
 // read goes through the file in chunks, so that a line deep inside a large file
@@ -149,6 +154,10 @@ func (v *view) read(files *exec.Files, path string) error {
 		}
 		v.size = info.Size
 		if at == 0 && bytes.IndexByte(data[:min(len(data), 8<<10)], 0) >= 0 {
+			if picture.Type(data) != "" {
+				v.image, v.size, err = wholeImage(files, path)
+				return err
+			}
 			v.binary = fmt.Sprintf("This is a binary file of %d bytes; it begins with % x. It is not shown as text.", info.Size, data[:min(len(data), 16)])
 			return nil
 		}

@@ -55,6 +55,11 @@ func TestToolsConfined(t *testing.T) {
 	if r := p.ok("read_file", args{"path": "a.txt"}); r.Text != "1\tA\n2\tneedle" {
 		t.Errorf("%q", r.Text)
 	}
+	p.write("../out/a.png", pngOf(t, 4, 3))
+	if r := p.ok("view_image", args{"path": p.out + "/a.png"}); len(r.Images) != 1 {
+		t.Errorf("%+v", r)
+	}
+	p.remove("../out/a.png")
 	if r := p.ok("list_files", args{}); r.Text != ".gitignore\na.txt\nkept\nsub/\nsub/n" {
 		t.Errorf("%q", r.Text)
 	}

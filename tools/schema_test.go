@@ -24,6 +24,7 @@ var argumentTypes = map[string]any{
 	"shell":       shellArguments{},
 	"apply_patch": applyPatchArguments{},
 	"read_file":   readFileArguments{},
+	"view_image":  viewImageArguments{},
 	"list_files":  listFilesArguments{},
 	"search":      searchArguments{},
 	"update_plan": updatePlanArguments{},

@@ -64,6 +64,8 @@ type Stage struct {
 	// suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
+	// Blind: the model cannot see images.
+	Blind bool
 }
 
 // Outcomes of a Result.
@@ -151,6 +153,7 @@ func All(o Options) *Set {
 		&shellTool{paths: paths, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
 		&applyPatchTool{paths: paths},
 		&readFileTool{paths: paths},
+		&viewImageTool{paths: paths},
 		&listFilesTool{paths: paths},
 		&searchTool{paths: paths, ripgrep: o.Ripgrep},
 		&updatePlanTool{},

@@ -15,6 +15,7 @@ var everyCall = map[string]args{
 	"shell":       {"command": "echo x > made"},
 	"apply_patch": addOf("made", "x"),
 	"read_file":   {"path": "a.txt"},
+	"view_image":  {"path": "a.png"},
 	"list_files":  {},
 	"search":      {"pattern": "a"},
 	"update_plan": {"plan": []args{{"step": "s", "status": "pending"}}},
@@ -24,7 +25,7 @@ var everyCall = map[string]args{
 // the zero one, not one for the same tool with other arguments, not one for
 // the same arguments under another call.
 func TestNoCallWithoutItsOwnPermit(t *testing.T) {
-	p := newPlace(t, map[string]string{"a.txt": "a\n"})
+	p := newPlace(t, map[string]string{"a.txt": "a\n", "a.png": pngOf(t, 1, 1)})
 	p.stage.Exec = p.runner()
 	if len(everyCall) != len(All(p.options).Names()) {
 		t.Fatal("a tool has no call here")
@@ -102,14 +103,15 @@ func TestUnknownAndDisabledTools(t *testing.T) {
 			t.Error("a tool that is switched off is offered")
 		}
 	}
+	names := strings.Join(set.Names(), ", ")
 	for _, tt := range []struct{ name, want string }{
-		{"shell", "the tool shell is switched off in the user's settings; do without it: the tools are apply_patch, read_file, list_files, search, update_plan"},
-		{"aply_patch", "there is no tool \"aply_patch\"; the tools are apply_patch, read_file, list_files, search, update_plan. Did you mean apply_patch?"},
+		{"shell", "the tool shell is switched off in the user's settings; do without it: the tools are " + names},
+		{"aply_patch", "there is no tool \"aply_patch\"; the tools are " + names + ". Did you mean apply_patch?"},
 		{"list", "Did you mean list_files?"},
 		{"", `there is no tool ""`},
 		{"x\x1b[31m\n", `there is no tool "x\x1b[31m\n"`},
 		{strings.Repeat("x", 100_000), "…; the tools are"},
-		{"shel", "there is no tool \"shel\"; the tools are apply_patch, read_file, list_files, search, update_plan."},
+		{"shel", "there is no tool \"shel\"; the tools are " + names + "."},
 	} {
 		_, err := set.Plan(model.ToolCall{ID: "1", Name: tt.name, Arguments: "{}"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 500 {

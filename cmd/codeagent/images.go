@@ -49,3 +49,6 @@ func readImage(path string) (model.Image, error) {
 	}
 	return picture.Read(path, data)
 }
+
+// blind reports that the model is known to see no images.
+func (c chosen) blind() bool { return c.limits.Vision == "no" }

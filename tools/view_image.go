@@ -1,0 +1,99 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/internal/picture"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed view_image.md
+var viewImageText string
+
+//go:embed schema/view_image.json
+var viewImageSchema json.RawMessage
+
+const viewImageExample = `{"path": "docs/screenshot.png"}`
+
+type viewImageArguments struct {
+	Path string `json:"path" jsonschema:"The image file, absolute or relative to the workspace."`
+}
+
+type viewImageTool struct{ paths }
+
+func (t *viewImageTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "view_image", Description: strings.TrimSpace(viewImageText), Schema: viewImageSchema}
+}
+
+func (t *viewImageTool) Plan(arguments string) (Call, error) {
+	var a viewImageArguments
+	if err := decode(arguments, &a, viewImageExample); err != nil {
+		return nil, err
+	}
+	path, err := t.canonical(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	action := approvals.Action{Tool: "view_image", Kind: approvals.KindRead, Title: oneLine("view " + t.show(path)), Folder: t.workspace, Paths: []string{path}}
+	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		return t.run(ctx, p, s, path)
+	}}, nil
+}
+
+func (t *viewImageTool) run(ctx context.Context, p sandbox.Policy, s Stage, path string) (Result, error) {
+	files, r, err := t.open(ctx, p, s, path)
+	if files == nil {
+		return r, err
+	}
+	defer files.Close()
+	data, size, err := wholeImage(files, path)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Result{}, fmt.Errorf("view_image: %w", context.Cause(ctx))
+		}
+		return t.unreadable(path, err), nil
+	}
+	return t.shown(s, path, data, size), nil
+}
+
+// wholeImage reads a file that is an image, as far as its beginning tells; of any
+// other no more than the beginning, and of one that is too large for an image
+// less than all. size is the whole file's.
+func wholeImage(files *exec.Files, path string) (data []byte, size int64, err error) {
+	for len(data) <= picture.MaxFile {
+		piece, info, err := files.ReadFile(path, int64(len(data)), readChunk)
+		if err != nil {
+			return nil, 0, err
+		}
+		data = append(data, piece...)
+		size = max(info.Size, int64(len(data))) // files of /proc say 0
+		if len(piece) < readChunk || size > picture.MaxFile || picture.Type(data) == "" {
+			break
+		}
+	}
+	return data, size, nil
+}
+
+// shown is the result that brings an image, or says why not.
+func (ps paths) shown(s Stage, path string, data []byte, size int64) Result {
+	name := ps.show(path)
+	img, err := picture.Read(name, data)
+	switch {
+	case size > picture.MaxFile:
+		return failed("%s cannot be shown: %v", name, picture.TooLarge(size))
+	case err != nil:
+		return failed("%s cannot be shown: %v", name, err)
+	case s.Blind:
+		return failed("%s is an image, and the model in use cannot see images. Work without it: ask the user to describe it, or get what is needed of it with a program.", img)
+	}
+	r := done(fmt.Sprintf("%s follows.", img), strings.TrimPrefix(img.String(), name+" "))
+	r.Images = []model.Image{img}
+	return r
+}
