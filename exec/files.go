@@ -172,6 +172,30 @@ func (f *Files) Mkdir(path string, mode fs.FileMode, parents bool) error {
 	return f.why(f.client.Mkdir(path, mode, parents))
 }
 
+// Put makes path a file with exactly that content and mode, if it is absent or a
+// file that e expects, by Absent or Version. What is there is replaced whatever its
+// permissions; inPlace writes into it instead.
+func (f *Files) Put(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (FileInfo, error) {
+	info, err := f.client.Put(path, data, mode, e, inPlace)
+	return info, f.why(err)
+}
+
+// Chmod sets the permissions of a file or folder, if it has the Version of e.
+func (f *Files) Chmod(path string, mode fs.FileMode, e Expect) error {
+	return f.why(f.client.Chmod(path, mode, e))
+}
+
+// Symlink makes a symbolic link to to where nothing is.
+func (f *Files) Symlink(path, to string, e Expect) error {
+	return f.why(f.client.Symlink(path, to, e))
+}
+
+// FileVersion is the FileInfo.Version of the file with that device, inode, size in
+// bytes and modification time in nanoseconds since 1970.
+func FileVersion(dev, ino uint64, size, mtime int64) string {
+	return fileworker.Version(dev, ino, size, mtime)
+}
+
 // Grep searches regular files line by line for an RE2 pattern.
 func (f *Files) Grep(paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
 	result, err := f.client.Grep(paths, pattern, limits)

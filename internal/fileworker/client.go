@@ -123,3 +123,28 @@ func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
 	_, err := c.ask(&request{op: opMkdir, path: path, mode: mode, flag: parents})
 	return err
 }
+
+// Put makes path a file with exactly that content and mode, if it is absent or a
+// file that e expects (Content does not count). What is there is replaced whatever
+// its permissions; inPlace writes into it instead.
+func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (Info, error) {
+	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e, flag: inPlace})
+	if err != nil {
+		return Info{}, err
+	}
+	return a.info, nil
+}
+
+// Chmod sets the permissions of a file or folder that has the version of e, if that
+// says one.
+func (c *Client) Chmod(path string, mode fs.FileMode, e Expect) error {
+	_, err := c.ask(&request{op: opChmod, path: path, mode: mode, expect: e})
+	return err
+}
+
+// Symlink makes a symbolic link to to where nothing is; e.Parents creates missing
+// folders above it.
+func (c *Client) Symlink(path, to string, e Expect) error {
+	_, err := c.ask(&request{op: opSymlink, path: path, to: to, expect: e})
+	return err
+}

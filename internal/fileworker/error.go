@@ -36,7 +36,8 @@ const (
 
 // Error is what an operation ended with. It crosses the pipe as it stands.
 type Error struct {
-	// Op is "stat", "read", "list", "write", "remove", "rename", "mkdir" or "grep".
+	// Op is "stat", "read", "list", "write", "remove", "rename", "mkdir", "grep",
+	// "put", "chmod" or "symlink".
 	Op   string
 	Path string
 	Kind Kind

@@ -84,7 +84,7 @@ type Expect struct {
 	Content []byte
 	// Version is the Info.Version that was seen.
 	Version string
-	// Parents: missing folders above the file are created (WriteFile alone).
+	// Parents: missing folders above the file are created (where a file is made).
 	Parents bool
 }
 
@@ -166,16 +166,24 @@ func typeOf(m fs.FileMode) Type {
 }
 
 func versionOf(fi fs.FileInfo) string {
-	b := make([]byte, 0, 64)
+	var dev, ino uint64
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		b = strconv.AppendUint(b, uint64(st.Dev), 36)
-		b = append(b, '.')
-		b = strconv.AppendUint(b, st.Ino, 36)
+		dev, ino = uint64(st.Dev), st.Ino
 	}
+	return Version(dev, ino, fi.Size(), fi.ModTime().UnixNano())
+}
+
+// Version is the Info.Version of the file with that device, inode, size in bytes
+// and modification time in nanoseconds since 1970.
+func Version(dev, ino uint64, size, mtime int64) string {
+	b := make([]byte, 0, 64)
+	b = strconv.AppendUint(b, dev, 36)
 	b = append(b, '.')
-	b = strconv.AppendInt(b, fi.Size(), 36)
+	b = strconv.AppendUint(b, ino, 36)
 	b = append(b, '.')
-	b = strconv.AppendInt(b, fi.ModTime().UnixNano(), 36)
+	b = strconv.AppendInt(b, size, 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, mtime, 36)
 	return string(b)
 }
 

@@ -12,6 +12,9 @@ const (
 	opRename
 	opMkdir
 	opReadMany
+	opPut
+	opChmod
+	opSymlink
 )
 
 // request is one question; which fields are used depends on op.
@@ -22,7 +25,7 @@ type request struct {
 	offset, limit int64
 	mode          fs.FileMode
 	expect        Expect
-	// flag is "replace" for rename and "parents" for mkdir.
+	// flag is "replace" for rename, "parents" for mkdir and "in place" for put.
 	flag bool
 	data []byte
 }

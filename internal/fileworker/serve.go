@@ -60,6 +60,12 @@ func perform(q *request) *answer {
 		err = mkdir(q.path, q.mode, q.flag)
 	case opReadMany:
 		a.contents = readMany(q.paths, q.limit)
+	case opPut:
+		a.info, err = putFile(q.path, q.data, q.mode, q.expect, q.flag)
+	case opChmod:
+		a.info, err = chmod(q.path, q.mode, q.expect)
+	case opSymlink:
+		err = symlink(q.path, q.to, q.expect.Parents)
 	default:
 		err = fail("request", q.path, Invalid, "unknown operation")
 	}

@@ -202,7 +202,7 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 	if err := t.meets(e, fi, old); err != nil {
 		return Info{}, err
 	}
-	info, err := t.replace(data, fi)
+	info, err := t.replace(data, fi, fi.Mode())
 	if err == errInPlace {
 		return t.overwrite(old, data)
 	}
@@ -269,10 +269,10 @@ func (t *target) fill(f *os.File, data []byte) (Info, error) {
 	return infoOf(fi), nil
 }
 
-// replace puts a temporary file with the mode and owner of old in its place.
+// replace puts a temporary file with that mode and the owner of old in its place.
 // It returns errInPlace when the folder takes no new file (the permission is
 // for this one file) or the owner cannot be kept.
-func (t *target) replace(data []byte, old fs.FileInfo) (Info, error) {
+func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, error) {
 	name := ".codeagent-" + strconv.FormatUint(rand.Uint64(), 36) + ".tmp"
 	f, err := t.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -287,7 +287,7 @@ func (t *target) replace(data []byte, old fs.FileInfo) (Info, error) {
 		return Info{}, errInPlace
 	}
 	// Set-id bits are not kept: the content is new, and nobody vouched for it.
-	err = f.Chmod(old.Mode().Perm())
+	err = f.Chmod(mode.Perm())
 	if err != nil {
 		f.Close()
 		t.root.Remove(name)

@@ -1,0 +1,114 @@
+package fileworker
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// What undo needs beside the rest: a state of a file is put back whatever the file
+// is now, and with exactly the permissions that it had. A file that may not be
+// written is replaced all the same: it had those permissions when it was kept, too.
+
+// putFile makes path a file with the content data and the permissions mode. Where
+// there is a file it is replaced; inPlace writes into it instead, for it has other
+// names.
+func putFile(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (Info, error) {
+	t, err := pin("put", path, e.Parents)
+	if err != nil {
+		return Info{}, err
+	}
+	defer t.root.Close()
+	fi, err := t.look()
+	if err == nil {
+		err = t.meets(e, fi, nil)
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	if fi == nil {
+		if info, err := t.create(data, mode); err != nil {
+			return info, err
+		}
+		return t.chmod(mode, nil)
+	}
+	if !inPlace {
+		info, err := t.replace(data, fi, mode)
+		if err != errInPlace {
+			return info, err
+		}
+	}
+	return t.putInPlace(data, mode, fi)
+}
+
+// putInPlace is putFile for the file that stands there.
+func (t *target) putInPlace(data []byte, mode fs.FileMode, was fs.FileInfo) (Info, error) {
+	f, err := t.open(os.O_WRONLY, was)
+	if errors.Is(err, fs.ErrPermission) && was.Mode().Perm()&0o200 == 0 {
+		if _, err := t.chmod(was.Mode().Perm()|0o200, was); err != nil {
+			return Info{}, err
+		}
+		f, err = t.open(os.O_WRONLY, was)
+	}
+	if err != nil {
+		return Info{}, err
+	}
+	defer f.Close()
+	if _, err := t.overwrite(f, data); err != nil {
+		return Info{}, err
+	}
+	return t.chmod(mode, was)
+}
+
+// chmod sets permissions and says what the entry is then. seen, if it is known, is
+// the file that it must still be. A link is never followed.
+func (t *target) chmod(mode fs.FileMode, seen fs.FileInfo) (Info, error) {
+	fi, err := t.root.Lstat(t.base)
+	switch {
+	case err != nil:
+		return Info{}, wrap(t.op, t.path, err)
+	case typeOf(fi.Mode()) != File && typeOf(fi.Mode()) != Folder:
+		return Info{}, wantRegular(t.op, t.path, fi)
+	case seen != nil && !os.SameFile(fi, seen):
+		return Info{}, fail(t.op, t.path, Changed, "the file was replaced meanwhile")
+	}
+	if fi.Mode().Perm() != mode.Perm() {
+		if err := t.root.Chmod(t.base, mode.Perm()); err != nil {
+			return Info{}, wrap(t.op, t.path, err)
+		}
+		if fi, err = t.root.Lstat(t.base); err != nil {
+			return Info{}, wrap(t.op, t.path, err)
+		}
+	}
+	return infoOf(fi), nil
+}
+
+// chmod sets the permissions of a file or folder.
+func chmod(path string, mode fs.FileMode, e Expect) (Info, error) {
+	t, err := pin("chmod", path, false)
+	if err != nil {
+		return Info{}, err
+	}
+	defer t.root.Close()
+	fi, err := t.root.Lstat(t.base)
+	if err != nil {
+		return Info{}, wrap("chmod", path, err)
+	}
+	if err := t.meets(Expect{Version: e.Version}, fi, nil); err != nil {
+		return Info{}, err
+	}
+	return t.chmod(mode, fi)
+}
+
+// symlink makes a symbolic link where nothing is.
+func symlink(path, to string, parents bool) error {
+	t, err := pin("symlink", path, parents)
+	if err != nil {
+		return err
+	}
+	defer t.root.Close()
+	if err := t.root.Symlink(to, t.base); err != nil {
+		return wrap("symlink", path, err)
+	}
+	return nil
+}
