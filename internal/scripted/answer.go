@@ -70,6 +70,12 @@ func (a *answer) play() {
 		if a.strikes(sent) {
 			break
 		}
+		if a.reply.Before != nil {
+			if !a.flush() {
+				return
+			}
+			a.reply.Before(event)
+		}
 		if paced && !a.sleep(a.delay) || !a.send(a.frame(event, sent)) {
 			return
 		}
@@ -234,8 +240,8 @@ func (a *answer) events() iter.Seq2[string, bool] {
 				}
 			}
 		}
-		for delta := range a.calls() {
-			if !yield(a.chunk(`{"tool_calls":[`+delta+`]}`, "null"), a.reply.TokensPerSecond == 0) {
+		for delta, head := range a.calls() {
+			if !yield(a.chunk(`{"tool_calls":[`+delta+`]}`, "null"), a.pacesArguments(head)) {
 				return
 			}
 		}
@@ -255,9 +261,16 @@ func (a *answer) events() iter.Seq2[string, bool] {
 	}
 }
 
-// calls yields the tool call deltas: a head for each call, then its fragments.
-func (a *answer) calls() iter.Seq[string] {
-	return func(yield func(string) bool) {
+// pacesArguments reports whether the pace applies to a piece of a call, or to
+// what announces it.
+func (a *answer) pacesArguments(head bool) bool {
+	return a.reply.TokensPerSecond == 0 || a.reply.PaceArguments && !head
+}
+
+// calls yields the tool call deltas: a head for each call, then its fragments;
+// and whether it is a head.
+func (a *answer) calls() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
 		rest := make([][]string, len(a.reply.Calls))
 		head := func(i int) string {
 			c := a.reply.Calls[i]
@@ -275,11 +288,11 @@ func (a *answer) calls() iter.Seq[string] {
 			for p := range pieces(c.Arguments, a.piece) {
 				rest[i] = append(rest[i], p)
 			}
-			if !yield(head(i)) {
+			if !yield(head(i), true) {
 				return
 			}
 			for !a.reply.Interleave && len(rest[i]) > 0 {
-				if !yield(fragment(i)) {
+				if !yield(fragment(i), false) {
 					return
 				}
 			}
@@ -291,7 +304,7 @@ func (a *answer) calls() iter.Seq[string] {
 					continue
 				}
 				left = true
-				if !yield(fragment(i)) {
+				if !yield(fragment(i), false) {
 					return
 				}
 			}

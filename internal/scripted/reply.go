@@ -49,8 +49,13 @@ type Reply struct {
 	// Delay passes before each piece.
 	Delay time.Duration
 	// TokensPerSecond, when set, takes the place of Delay, for text alone: one
-	// piece is one token, and nobody reads arguments as they come.
+	// piece is one token, and nobody reads arguments as they come. PaceArguments
+	// makes it hold for arguments too.
 	TokensPerSecond int
+	PaceArguments   bool
+	// Before, when set, is called before each event with its JSON: the server
+	// does not go on until it returns.
+	Before func(event string)
 
 	// KeepAlives is the number of comment lines sent before each event.
 	KeepAlives int

@@ -160,7 +160,7 @@ func (r *responder) calls() {
 			continue
 		}
 		for _, p := range all {
-			r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(p), r.reply.TokensPerSecond == 0)
+			r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(p), r.pacesArguments(false))
 		}
 		done(i)
 	}
@@ -169,7 +169,7 @@ func (r *responder) calls() {
 		for i := range rest {
 			if len(rest[i]) > 0 {
 				left = true
-				r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(rest[i][0]), r.reply.TokensPerSecond == 0)
+				r.event("response.function_call_arguments.delta", at(i)+`,"delta":`+quote(rest[i][0]), r.pacesArguments(false))
 				rest[i] = rest[i][1:]
 			}
 		}

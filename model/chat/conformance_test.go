@@ -28,3 +28,5 @@ func TestRecorded(t *testing.T) { modeltest.Recorded(t, modeltest.Chat, connect)
 func TestCuts(t *testing.T) { modeltest.Cuts(t, modeltest.Chat, connect) }
 
 func FuzzStream(f *testing.F) { modeltest.Fuzz(f, modeltest.Chat, connect) }
+
+func FuzzPieces(f *testing.F) { modeltest.FuzzPieces(f, modeltest.Chat, connect) }

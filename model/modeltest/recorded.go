@@ -271,3 +271,41 @@ func Fuzz(f *testing.F, w Wire, connect Connect) {
 		}
 	})
 }
+
+// dripped hands out its text in pieces of these sizes, again and again.
+type dripped struct {
+	text  io.Reader
+	sizes []byte
+	n     int
+}
+
+func (d *dripped) Read(p []byte) (int, error) {
+	size := 1 + int(d.sizes[d.n%len(d.sizes)])
+	d.n++
+	return d.text.Read(p[:min(len(p), size)])
+}
+
+// FuzzPieces hands out recorded answers, changed or not, in pieces: however the
+// bytes come, the answer is the same.
+func FuzzPieces(f *testing.F, w Wire, connect Connect) {
+	for _, stream := range w.streams(f) {
+		f.Add(stream, []byte{0})
+		f.Add(stream, []byte{2, 0, 200, 7})
+	}
+	f.Fuzz(func(t *testing.T, stream, sizes []byte) {
+		if len(sizes) == 0 {
+			return
+		}
+		again := w.streams(t)["minimal"]
+		var got [2]Answer
+		var errs [2]string
+		for i, body := range []io.Reader{bytes.NewReader(stream), &dripped{text: bytes.NewReader(stream), sizes: sizes}} {
+			m := connect(t, &canned{bodies: []io.Reader{body}, again: again})
+			answer, err := Collect(t, m.Stream(t.Context(), question()))
+			got[i], errs[i] = answer, fmt.Sprint(err)
+		}
+		if d := cmp.Diff(got[0], got[1]); d != "" || errs[0] != errs[1] {
+			t.Errorf("in pieces it is another answer: %s\n%s\n%s", d, errs[0], errs[1])
+		}
+	})
+}

@@ -38,6 +38,8 @@ func TestCuts(t *testing.T) { modeltest.Cuts(t, modeltest.Responses, connect) }
 
 func FuzzStream(f *testing.F) { modeltest.Fuzz(f, modeltest.Responses, connect) }
 
+func FuzzPieces(f *testing.F) { modeltest.FuzzPieces(f, modeltest.Responses, connect) }
+
 func connectChat(t *testing.T, base http.RoundTripper) modeltest.Model {
 	c := chat.New(chat.Options{BaseURL: "http://provider.invalid/v1", HTTP: &http.Client{Transport: base}, Retry: impatient()})
 	t.Cleanup(c.Close)
