@@ -46,6 +46,9 @@ var rooms = []room{
 	// JSON that is still being written: a wire asks where a call ends, the agent
 	// which of its fields are there.
 	{path: "internal/partial", pure: true},
+	// Text of what web servers send: hostile input, so it is a room by itself that
+	// can be fuzzed. HTML is parsed by golang.org/x/net.
+	{path: "internal/webtext", imports: []string{"internal/visible"}},
 
 	// Makes images of files. Decoders of the Go project's own (x/image), and no IO.
 	{path: "internal/picture", imports: []string{"model"}},
@@ -69,7 +72,7 @@ var rooms = []room{
 	{path: "model/tour", floor: 1, imports: []string{"model", "model/wire", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "exec", "internal/picture", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "internal/picture", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
@@ -104,7 +107,7 @@ type door struct {
 
 var doors = []door{
 	{"os/exec", []string{"exec", "linuxsandbox", "seatbelt", "cmd/codeagent"}, "commands start in the exec layer; cmd starts the editor and the clipboard"},
-	{"net/http", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted"}, "the wires and the proxy; a fetching tool gets its RoundTripper handed in"},
+	{"net/http", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
 	{"net", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", []string{"tui"}, "one room draws"},

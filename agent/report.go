@@ -16,7 +16,7 @@ import (
 // What a tool call's path tells: events in plain types, words for the model.
 
 func started(a approvals.Action) event.ToolStarted {
-	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind, Title: a.Title, Folder: a.Folder}
+	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title, Folder: a.Folder}
 	if a.Kind == approvals.KindCommand {
 		e.Command = a.Command
 	}
@@ -36,7 +36,7 @@ func requested(q *approvals.Request) event.PermissionRequested {
 
 func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	e := event.ToolFinished{
-		CallID: a.CallID, Tool: a.Tool, Kind: a.Kind, Title: a.Title,
+		CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
 		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Spill: res.Spill,
 	}

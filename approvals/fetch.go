@@ -13,6 +13,14 @@ import (
 // a program that reaches a host can send it anything, a fetch sends the words of
 // its URL. So it can be granted also where the backend opens no single hosts.
 
+// Looks is the kind that a is shown as: a fetch is a way of reading.
+func (a Action) Looks() string {
+	if a.Kind == KindFetch {
+		return KindRead
+	}
+	return a.Kind
+}
+
 // baseOf is Base for a: a fetch has besides what was granted to fetches.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
 	base := g.Base()

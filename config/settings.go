@@ -122,7 +122,7 @@ var settings = []setting{
 	},
 	{
 		key: "sandbox.allow_hosts", kind: texts,
-		doc:   "Hosts that commands may reach, each as `name:port`; nothing else of the network opens. `--allow-host` adds to the list.",
+		doc:   "Hosts that commands and `fetch_url` may reach, each as `name:port`; nothing else of the network opens. `--allow-host` adds to the list.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHosts = v.texts },
 	},
 	{
@@ -191,7 +191,7 @@ var settings = []setting{
 	},
 	{
 		key: "tools.NAME.enabled", kind: flag, def: "true", narrower: true,
-		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `update_plan`) from the model and refuses its calls.",
+		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `update_plan`, `fetch_url`) from the model and refuses its calls.",
 		apply: func(c *Config, name string, v value) {
 			c.Tools[name] = v.on
 		},

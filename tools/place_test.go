@@ -162,6 +162,28 @@ func (p *place) do(tool string, args any) (Result, error) {
 	return c.Run(context.Background(), permit, p.stage)
 }
 
+// with is do with tools that are kept from call to call.
+func (p *place) with(set *Set, tool string, args any) Result {
+	p.t.Helper()
+	data, err := json.Marshal(args)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c, err := set.Plan(model.ToolCall{ID: "c1", Name: tool, Arguments: string(data)})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	permit, err := p.permit(c.Action())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r, err := c.Run(context.Background(), permit, p.stage)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
 // ok does a call that must go well.
 func (p *place) ok(tool string, args any) Result {
 	p.t.Helper()

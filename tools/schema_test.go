@@ -28,6 +28,7 @@ var argumentTypes = map[string]any{
 	"list_files":  listFilesArguments{},
 	"search":      searchArguments{},
 	"update_plan": updatePlanArguments{},
+	"fetch_url":   fetchURLArguments{},
 }
 
 // enums are the values of arguments that have few.

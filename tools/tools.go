@@ -53,6 +53,8 @@ type Reading interface {
 // Stage is what a call runs on.
 type Stage struct {
 	Exec *exec.Runner
+	// Fetch gets pages from the web; nil: none are fetched.
+	Fetch Fetcher
 	// Output receives a command's output as it comes; may be nil.
 	Output exec.Sink
 	// Holder answers for refused calls of a command while they wait; nil: they
@@ -157,6 +159,7 @@ func All(o Options) *Set {
 		&listFilesTool{paths: paths},
 		&searchTool{paths: paths, ripgrep: o.Ripgrep},
 		&updatePlanTool{},
+		&fetchURLTool{workspace: o.Workspace},
 	} {
 		name := t.Spec().Name
 		s.order = append(s.order, name)

@@ -19,6 +19,7 @@ var everyCall = map[string]args{
 	"list_files":  {},
 	"search":      {"pattern": "a"},
 	"update_plan": {"plan": []args{{"step": "s", "status": "pending"}}},
+	"fetch_url":   {"url": "http://docs.example/"},
 }
 
 // A call runs with the permit minted for its own action and with no other: not
@@ -27,6 +28,8 @@ var everyCall = map[string]args{
 func TestNoCallWithoutItsOwnPermit(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "a.png": pngOf(t, 1, 1)})
 	p.stage.Exec = p.runner()
+	p.stage.Fetch = web{"http://docs.example/": {Type: "text/plain", Body: []byte("manual")}}
+	p.answer = approvals.Answer{Decision: approvals.Once}
 	if len(everyCall) != len(All(p.options).Names()) {
 		t.Fatal("a tool has no call here")
 	}
@@ -38,7 +41,9 @@ func TestNoCallWithoutItsOwnPermit(t *testing.T) {
 		other := c.Action()
 		other.CallID = "c2"
 		wider := c.Action()
-		wider.Wish.Write = append(wider.Wish.Write, p.ws)
+		if wider.Wish.Write = append(wider.Wish.Write, p.ws); tool == "fetch_url" {
+			wider.Wish = approvals.Wish{Hosts: []string{"other.example:80"}} // it is refused all the rest
+		}
 		foreign := c.Action()
 		foreign.Title += " "
 		for name, act := range map[string]approvals.Action{"another call": other, "another wish": wider, "another action": foreign, "nothing": {}} {
@@ -89,7 +94,7 @@ func TestEveryToolRefusesUnknownArguments(t *testing.T) {
 func TestExamplesAreGood(t *testing.T) {
 	p := newPlace(t, nil)
 	for tool, example := range map[string]string{"shell": shellExample, "apply_patch": applyPatchExample, "read_file": readFileExample,
-		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample} {
+		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "fetch_url": fetchURLExample} {
 		if _, err := p.plan(tool, example); err != nil {
 			t.Errorf("%s: %v", tool, err)
 		}

@@ -107,7 +107,7 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: "read", Title: i.Call.Name}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
-				e.Kind, e.Title, e.Folder = a.Kind, a.Title, a.Folder
+				e.Kind, e.Title, e.Folder = a.Looks(), a.Title, a.Folder
 				if a.Kind == approvals.KindCommand {
 					e.Command = a.Command
 				}

@@ -99,7 +99,7 @@ func (ses *session) join(screen face) {
 	cfg := agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
-		Stage:    tools.Stage{Exec: ses.runner, Asking: ses.options.attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.runner, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
 		WholeAnswers: ses.cfg.Speculation != config.Decoding,
 		Instructions: func() string {

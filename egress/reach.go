@@ -1,0 +1,186 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// RefusedError says that the policy, or the place that a name leads to, keeps a
+// page from being fetched. Nothing was sent there.
+type RefusedError struct{ Words string }
+
+func (e *RefusedError) Error() string { return e.Words }
+
+// Limits of one connection.
+const (
+	maxAddresses = 8
+	dialTime     = 7 * time.Second
+)
+
+// route is the way to one host for one request: it looks the name up, judges
+// each address, and dials those it has judged and nothing else. A name that
+// means something else a moment later changes nothing.
+type route struct {
+	policy sandbox.Policy
+	// asked is the address that the model wrote and the gate judged, at the one
+	// to be reached now: another one after a redirect.
+	asked, at Address
+	lookup    func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	own       func() ([]net.Addr, error)
+}
+
+// dial connects to r.at whatever else is asked for: the transport that calls it
+// serves one request to one host.
+func (r *route) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	addrs, err := r.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: dialTime}
+	var errs []error
+	for _, a := range addrs[:min(len(addrs), maxAddresses)] {
+		conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, r.at.Host.Port).String())
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// addresses are those of r.at's that may be reached: at least one, or an error.
+func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
+	name := r.at.Host.Host
+	if a, err := netip.ParseAddr(name); err == nil {
+		if why := r.refused(a); why != "" {
+			return nil, &RefusedError{fmt.Sprintf("%s is %s; it is fetched from only when a URL names it and it is granted as %s", name, why, r.at.Host)}
+		}
+		return []netip.Addr{a}, nil
+	}
+	if strings.Contains(name, ".") {
+		name += "." // exactly this name, and none that a search list makes of it
+	}
+	found, err := r.lookup(ctx, "ip", name)
+	if err != nil {
+		return nil, fmt.Errorf("the name %s cannot be looked up: %w", r.at.Host.Host, err)
+	}
+	var open []netip.Addr
+	var closed error
+	for _, a := range found {
+		a = a.Unmap().WithZone("")
+		if why := r.refused(a); why != "" {
+			closed = &RefusedError{fmt.Sprintf("the name %s leads to %s, %s; names are not followed there unless the settings allow that very address (sandbox.allow_hosts: %s)",
+				r.at.Host.Host, a, why, sandbox.HostPort{Host: a.String(), Port: r.at.Host.Port})}
+			continue
+		}
+		open = append(open, a)
+	}
+	if len(open) == 0 && closed == nil {
+		closed = fmt.Errorf("the name %s has no address", r.at.Host.Host)
+	}
+	if len(open) == 0 {
+		return nil, closed
+	}
+	return open, nil
+}
+
+// refused says why an address is not reached, "" when it is. What is not on the
+// public internet is served to whoever is close: without this, a name or a
+// redirect of a stranger's could make codeagent ask the machine's own servers or
+// a cloud's metadata. So the address must have been named: by the policy, or by
+// the very URL that was judged.
+func (r *route) refused(a netip.Addr) string {
+	why := notPublic(a)
+	if why == "" && r.isOwn(a) {
+		why = "an address of this machine"
+	}
+	if why == "" {
+		return ""
+	}
+	h := r.at.Host
+	named := func(h sandbox.HostPort) bool { return h == r.asked.Host || slices.Contains(r.policy.Network.Hosts, h) }
+	if named(sandbox.HostPort{Host: a.String(), Port: h.Port}) || h.Host == "localhost" && a.IsLoopback() && named(h) {
+		return ""
+	}
+	return why
+}
+
+// isOwn reports an address of this machine's interfaces. One that cannot be
+// asked for counts as foreign: notPublic has judged it already.
+func (r *route) isOwn(a netip.Addr) bool {
+	all, _ := r.own()
+	return slices.ContainsFunc(all, func(n net.Addr) bool {
+		prefix, err := netip.ParsePrefix(n.String())
+		return err == nil && prefix.Addr().Unmap().WithZone("") == a
+	})
+}
+
+// nearby are the parts of the address space that are not the public internet's,
+// with the words for them (IANA's special-purpose registries).
+var nearby = []struct {
+	prefix netip.Prefix
+	words  string
+}{
+	{netip.MustParsePrefix("127.0.0.0/8"), "an address of this machine"},
+	{netip.MustParsePrefix("0.0.0.0/8"), "an address of this machine"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address, where clouds hand out credentials"},
+	{netip.MustParsePrefix("10.0.0.0/8"), private},
+	{netip.MustParsePrefix("172.16.0.0/12"), private},
+	{netip.MustParsePrefix("192.168.0.0/16"), private},
+	{netip.MustParsePrefix("100.64.0.0/10"), private},
+	{netip.MustParsePrefix("192.0.0.0/24"), special},
+	{netip.MustParsePrefix("192.0.2.0/24"), special},
+	{netip.MustParsePrefix("192.88.99.0/24"), special},
+	{netip.MustParsePrefix("198.18.0.0/15"), special},
+	{netip.MustParsePrefix("198.51.100.0/24"), special},
+	{netip.MustParsePrefix("203.0.113.0/24"), special},
+	{netip.MustParsePrefix("224.0.0.0/3"), special}, // multicast, reserved, broadcast
+	{netip.MustParsePrefix("::1/128"), "an address of this machine"},
+	{netip.MustParsePrefix("::/128"), "an address of this machine"},
+	{netip.MustParsePrefix("fe80::/10"), "a link-local address, where clouds hand out credentials"},
+	{netip.MustParsePrefix("fc00::/7"), private},
+	{netip.MustParsePrefix("fec0::/10"), private},
+	{netip.MustParsePrefix("2001::/23"), special}, // Teredo, benchmarks, ORCHID: they lead elsewhere or nowhere
+	{netip.MustParsePrefix("2001:db8::/32"), special},
+	{netip.MustParsePrefix("2002::/16"), special}, // 6to4: an IPv4 address inside
+	{netip.MustParsePrefix("3fff::/20"), special},
+}
+
+const (
+	private = "an address of a private network"
+	special = "an address that is not on the public internet"
+)
+
+var (
+	globalUnicast = netip.MustParsePrefix("2000::/3")
+	// nat64 is how networks without IPv4 reach it (RFC 6052): the address inside
+	// is the one that counts.
+	nat64 = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+// notPublic says in words where an address lies that is not on the public
+// internet, "" for one that is.
+func notPublic(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	if nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	for _, n := range nearby {
+		if n.prefix.Contains(a) {
+			return n.words
+		}
+	}
+	if !a.IsValid() || a.Is6() && !globalUnicast.Contains(a) {
+		return special
+	}
+	return ""
+}

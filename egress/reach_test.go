@@ -1,0 +1,158 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+func TestNotPublic(t *testing.T) {
+	for _, a := range []string{
+		"127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "100.127.255.255",
+		"169.254.169.254", "192.0.0.170", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255",
+		"240.0.0.1", "255.255.255.255", "::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "::ffff:0:127.0.0.1", "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1",
+		"fc00::1", "fd00:ec2::254", "ff02::1", "2001::1", "2001:db8::1", "2001:10::1", "2002:7f00:1::", "2002:a00:1::", "3fff::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b::10.0.0.1",
+		"64:ff9b:1::1", "100::1", "5f00::1", "4000::1",
+	} {
+		if notPublic(netip.MustParseAddr(a)) == "" {
+			t.Errorf("%s is taken for public", a)
+		}
+	}
+	for _, a := range []string{"1.1.1.1", "93.184.215.14", "172.32.0.1", "100.128.0.1", "192.0.1.1", "223.255.255.254", "2606:4700::1111", "2a00:1450::1", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1"} {
+		if why := notPublic(netip.MustParseAddr(a)); why != "" {
+			t.Errorf("%s: %s", a, why)
+		}
+	}
+	if notPublic(netip.Addr{}) == "" {
+		t.Error("no address is taken for public")
+	}
+}
+
+// A name of a stranger's that leads to a server of this machine leads nowhere,
+// unless that very address is allowed. The last row is the attack without the
+// defence.
+func TestNamesDoNotLeadInside(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret") })
+	at := "http://evil.example:" + port(s) + "/"
+	full := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkFull}}
+	for _, tt := range []struct {
+		name, addresses string
+		policy          sandbox.Policy
+		reached         bool
+	}{
+		{"loopback", "127.0.0.1", allow("evil.example:" + port(s)), false},
+		{"mapped", "::ffff:127.0.0.1", allow("evil.example:" + port(s)), false},
+		{"unspecified", "0.0.0.0", allow("evil.example:" + port(s)), false},
+		{"several", "::1 0.0.0.0 127.0.0.1", allow("evil.example:" + port(s)), false},
+		{"full network", "127.0.0.1", full, false},
+		{"no sandbox", "127.0.0.1", sandbox.FullAccess(), false},
+		{"the name of localhost is not this name", "127.0.0.1", allow("evil.example:"+port(s), "localhost:"+port(s)), false},
+		{"another port of the address", "127.0.0.1", allow("evil.example:"+port(s), "127.0.0.1:1"), false},
+		{"the address is allowed", "127.0.0.1", allow("evil.example:"+port(s), "127.0.0.1:"+port(s)), true},
+	} {
+		p, err := lonely(names{"evil.example": tt.addresses}).Fetch(context.Background(), tt.policy, address(t, at))
+		if reached := string(p.Body) == "secret"; reached != tt.reached || !reached && !isRefused(err) {
+			t.Errorf("%s: %q %v", tt.name, p.Body, err)
+		}
+	}
+}
+
+// A redirect does not lead there either, though the policy lets everything be
+// reached: it is the server's wish and nobody's here.
+func TestRedirectsDoNotLeadInside(t *testing.T) {
+	inside := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "secret") })
+	to := ""
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
+	f := lonely(names{"localhost": "127.0.0.1", "evil.example": "127.0.0.1"})
+	for _, host := range []string{"127.0.0.1", "localhost", "evil.example", "[::ffff:127.0.0.1]"} {
+		to = "http://" + host + ":" + port(inside) + "/"
+		for name, policy := range map[string]sandbox.Policy{"full network": {Network: sandbox.Network{Mode: sandbox.NetworkFull}}, "no sandbox": sandbox.FullAccess()} {
+			if p, err := f.Fetch(context.Background(), policy, address(t, s.URL)); !isRefused(err) {
+				t.Errorf("%s, %s: %q %v", host, name, p.Body, err)
+			}
+		}
+		named := strings.Trim(to[len("http://"):], "/")
+		if p, err := f.Fetch(context.Background(), allow("127.0.0.1:"+port(s), "127.0.0.1:"+port(inside), named), address(t, s.URL)); string(p.Body) != "secret" {
+			t.Errorf("%s, named: %q %v", host, p.Body, err)
+		}
+	}
+}
+
+// What was judged is what is dialled: the name is looked up once.
+func TestANameIsLookedUpOnce(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") })
+	f, asked := lonely(nil), 0
+	f.lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		if asked++; host != "rebound.example." {
+			t.Errorf("looked up %q", host)
+		}
+		if asked > 1 {
+			return []netip.Addr{netip.MustParseAddr("127.0.0.2")}, nil
+		}
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	p, err := f.Fetch(context.Background(), allow("rebound.example:"+port(s), "127.0.0.1:"+port(s)), address(t, "http://Rebound.example.:"+port(s)))
+	if err != nil || string(p.Body) != "page" || asked != 1 {
+		t.Errorf("%q after %d lookups: %v", p.Body, asked, err)
+	}
+}
+
+func TestLocalhostByItsName(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") })
+	a := address(t, "http://localhost:"+port(s))
+	for _, policy := range []sandbox.Policy{allow("localhost:" + port(s)), sandbox.FullAccess()} {
+		if p, err := lonely(names{"localhost": "127.0.0.1"}).Fetch(context.Background(), policy, a); err != nil || string(p.Body) != "page" {
+			t.Errorf("%q %v", p.Body, err)
+		}
+	}
+	if p, err := lonely(names{"localhost": "10.0.0.1"}).Fetch(context.Background(), allow("localhost:"+port(s)), a); !isRefused(err) {
+		t.Errorf("a localhost elsewhere: %q %v", p.Body, err)
+	}
+}
+
+// An address that is public and this machine's own is inside all the same.
+func TestOwnAddresses(t *testing.T) {
+	r := route{at: address(t, "http://evil.example/"), asked: address(t, "http://evil.example/"), own: func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP("93.184.215.14"), Mask: net.CIDRMask(24, 32)}}, nil
+	}}
+	if r.refused(netip.MustParseAddr("93.184.215.14")) == "" || r.refused(netip.MustParseAddr("93.184.215.15")) != "" {
+		t.Error("own and foreign addresses are mistaken")
+	}
+}
+
+// Through a proxy a name is looked up by the proxy. What it means here is
+// judged all the same, where it means anything.
+func TestProxies(t *testing.T) {
+	var through []string
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		through = append(through, r.Host)
+		fmt.Fprint(w, "by proxy")
+	})
+	u, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := lonely(names{"evil.example": "10.0.0.1"})
+	f.proxy = func(*http.Request) (*url.URL, error) { return u, nil }
+	p, err := f.Fetch(context.Background(), allow("unknown.example:80"), address(t, "http://unknown.example/"))
+	if err != nil || string(p.Body) != "by proxy" || fmt.Sprint(through) != "[unknown.example]" {
+		t.Errorf("%q %v %v", p.Body, through, err)
+	}
+	for _, host := range []string{"evil.example", "10.0.0.1"} {
+		if p, err := f.Fetch(context.Background(), sandbox.FullAccess(), address(t, "http://"+host)); host == "evil.example" && !isRefused(err) {
+			t.Errorf("%s: %q %v", host, p.Body, err)
+		}
+	}
+	f.proxy = func(*http.Request) (*url.URL, error) { return nil, errors.New(`invalid proxy "http://me:secret@x"`) }
+	if _, err := f.Fetch(context.Background(), allow("unknown.example:80"), address(t, "http://unknown.example/")); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,71 @@
+// Package webtext makes text of what web servers send: any charset becomes
+// UTF-8, HTML becomes lines with its headings, lists, tables and links, and no
+// character reaches a reader that is obeyed and not seen. The input is hostile:
+// time and memory are bounded by its size.
+package webtext
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"codeagent/internal/visible"
+)
+
+// Decode returns data as UTF-8: by its byte order mark, by the charset of the
+// Content-Type header, or by what the page says itself; else as UTF-8 where it
+// is that, and as Windows-1252 where it is not, as browsers do.
+func Decode(data []byte, contentType string) string {
+	enc, name, certain := charset.DetermineEncoding(data, contentType)
+	if name == "utf-8" || !certain && utf8.Valid(withoutPart(data)) {
+		return strings.TrimPrefix(strings.ToValidUTF8(string(data), "\uFFFD"), "\uFEFF")
+	}
+	decoded, err := enc.NewDecoder().Bytes(data)
+	if err != nil {
+		decoded = data
+	}
+	return strings.TrimPrefix(strings.ToValidUTF8(string(decoded), "\uFFFD"), "\uFEFF")
+}
+
+// Plain reports text that a server sends under a type that says nothing, such
+// as that of a shell script: UTF-8 without a NUL.
+func Plain(data []byte) bool {
+	head := data[:min(len(data), 8<<10)]
+	return bytes.IndexByte(head, 0) < 0 && utf8.Valid(withoutPart(head))
+}
+
+// withoutPart leaves out a character that was cut off at the end.
+func withoutPart(data []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if at := len(data) - n; utf8.RuneStart(data[at]) {
+			if !utf8.FullRune(data[at:]) {
+				return data[:at]
+			}
+			break
+		}
+	}
+	return data
+}
+
+// Visible returns s with every line break as one newline, and with the name of
+// each character that a terminal obeys or a reader does not see in its place.
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && r != '\t' && visible.Name(r) != "" }) {
+		return s
+	}
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	var b strings.Builder
+	before := rune(0)
+	for _, r := range s {
+		name := visible.Name(r)
+		if r == '\n' || r == '\t' || name == "" || visible.Joins(r) && before >= 0x80 && visible.Name(before) == "" {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(name)
+		}
+		before = r
+	}
+	return b.String()
+}

@@ -1,0 +1,99 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/egress"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed fetch_url.md
+var fetchURLText string
+
+//go:embed schema/fetch_url.json
+var fetchURLSchema json.RawMessage
+
+const fetchURLExample = `{"url": "https://pkg.go.dev/net/http", "justification": "the documentation of the package that the task is about"}`
+
+type fetchURLArguments struct {
+	URL           string `json:"url" jsonschema:"The page, with http:// or https:// in front."`
+	Offset        int    `json:"offset,omitempty" jsonschema:"Where to go on in the text of a page that was returned in part, as its result says."`
+	Raw           bool   `json:"raw,omitempty" jsonschema:"Return HTML as its source, not as text."`
+	Justification string `json:"justification,omitempty" jsonschema:"One sentence for the user: why this page is needed. They decide by it whether its host is reached."`
+}
+
+// Fetcher gets pages; *egress.Fetcher is the one there is.
+type Fetcher interface {
+	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
+}
+
+type fetchURLTool struct {
+	workspace string
+	read      fetched
+}
+
+func (t *fetchURLTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "fetch_url", Description: strings.TrimSpace(fetchURLText), Schema: fetchURLSchema}
+}
+
+func (t *fetchURLTool) Plan(arguments string) (Call, error) {
+	var a fetchURLArguments
+	if err := decode(arguments, &a, fetchURLExample); err != nil {
+		return nil, err
+	}
+	if a.Offset < 0 {
+		return nil, fmt.Errorf("the argument \"offset\" must be positive, not %d", a.Offset)
+	}
+	address, err := egress.Parse(a.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w. Example: %s", err, fetchURLExample)
+	}
+	title := "fetch " + address.URL
+	if a.Offset > 0 {
+		title += fmt.Sprintf(" from byte %d", a.Offset)
+	}
+	action := approvals.Action{
+		Tool: "fetch_url", Kind: approvals.KindFetch, Title: oneLine(title), Folder: t.workspace,
+		Wish: approvals.Wish{Hosts: []string{address.Host.String()}, Justification: strings.TrimSpace(a.Justification)},
+	}
+	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		return t.run(ctx, p, s, address, a)
+	}}, nil
+}
+
+func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, address egress.Address, a fetchURLArguments) (Result, error) {
+	if s.Fetch == nil {
+		return failed("pages cannot be fetched here"), nil
+	}
+	key := fetchedKey{address.URL, a.Raw}
+	if r, ok := t.read.get(key, p); ok && a.Offset > 0 {
+		return r.result(a.Offset), nil
+	}
+	page, err := s.Fetch.Fetch(ctx, p, address)
+	var refused *egress.RefusedError
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, fmt.Errorf("fetch_url: %w", context.Cause(ctx))
+	case errors.As(err, &refused):
+		r := failed("%s was not fetched: %s.", address.URL, visible(refused.Words))
+		r.Outcome, r.Denied = Refused, true
+		return r, nil
+	case err != nil:
+		return failed("%s cannot be fetched: %s", address.URL, visible(err.Error())), nil
+	case page.Elsewhere != "":
+		return failed("%s redirects to %s , which is another place and was not followed. Fetch that URL if you need it: it may have to be allowed first.", page.URL, page.Elsewhere), nil
+	}
+	r := readPage(page, a.Raw)
+	if r.host, err = egress.Parse(page.URL); err != nil {
+		return failed("%s cannot be fetched: %v", address.URL, err), nil
+	}
+	t.read.put(key, r)
+	return r.result(a.Offset), nil
+}
