@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(sweeping{m}, map[string]func(){
 		"codeagent":             main,
 		"socketclient":          socketClient,
+		"longtalk":              liveLong,
 		linuxsandbox.HelperName: func() { syscall.Exit(linuxsandbox.HelperMain(os.Args)) },
 	})
 }

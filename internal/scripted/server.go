@@ -38,6 +38,7 @@ type Server struct {
 	count    int       // guarded by mu
 	requests []Request // guarded by mu
 	closed   bool      // guarded by mu
+	forgets  bool      // guarded by mu
 }
 
 // Start serves h on a free loopback port until Close or until ctx is done.
@@ -95,6 +96,14 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.requests)
 }
 
+// Forget has Requests remember nothing from now on: for very many or very long
+// requests.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgets, s.requests = true, nil
+}
+
 // enter registers a running handler; false when the server is closing.
 func (s *Server) enter() bool {
 	s.mu.Lock()
@@ -112,6 +121,9 @@ func (s *Server) remember(r Request) Request {
 	defer s.mu.Unlock()
 	r.N = s.count
 	s.count++
+	if s.forgets {
+		return r
+	}
 	if len(s.requests) == maxKept {
 		s.requests = slices.Delete(s.requests, 0, 1)
 	}
