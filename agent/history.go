@@ -37,6 +37,16 @@ func (a *Agent) restart(items []model.Item) {
 	a.budget.replaced(weighAll(items))
 }
 
+// Note tells the model something together with the person's next message. It does
+// nothing while a turn runs.
+func (a *Agent) Note(text string) {
+	if !a.turning.TryLock() {
+		return
+	}
+	defer a.turning.Unlock()
+	a.append(model.Item{Kind: model.Note, Text: text})
+}
+
 // Back takes back the person's last message and all that came after it, and
 // returns it. There is nothing to take back while a turn runs, or in a
 // conversation without one: what a summary stands for is Restart's. The

@@ -20,6 +20,7 @@ import (
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/undo"
 )
 
 // Tool is one thing the model may do.
@@ -60,7 +61,10 @@ type Stage struct {
 	// Holder answers for refused calls of a command while they wait; nil: they
 	// fail at once.
 	Holder sandbox.Holder
-	// Keeper is told before a call changes what stands in a write root; nil: nobody is.
+	// Undo keeps what files were before a call changes them; nil: nobody does.
+	Undo *undo.Session
+	// Keeper is told before a call changes what stands in a write root. It is set for
+	// each call where there is Undo; nil: nobody is told.
 	Keeper sandbox.Keeper
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
@@ -237,6 +241,11 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, er
 	}
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
+	}
+	if kind := c.action.Kind; s.Undo != nil && (kind == approvals.KindCommand || kind == approvals.KindEdit) {
+		kept := s.Undo.Call()
+		defer kept.Settle()
+		s.Keeper = kept
 	}
 	begun := time.Now()
 	r, err := c.run(ctx, policy, s)

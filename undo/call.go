@@ -13,8 +13,7 @@ import (
 // Call is one call of a tool, or one command, and what it changes.
 type Call struct {
 	session *Session
-	// touched says of each path that was told whether what the call left there is
-	// noted. It is guarded by the session's mu.
+	// touched is what was told and is not settled. It is guarded by the session's mu.
 	touched map[*entry]bool
 }
 
@@ -31,18 +30,12 @@ type entry struct {
 	after *state
 	// mixed: somebody else changed it between two calls.
 	mixed bool
-	// calls have touched it and are not over.
+	// calls have touched it and not settled it.
 	calls int
 }
 
-// Call begins a call. Close it when the call is over.
-func (s *Session) Call() *Call {
-	c := &Call{session: s, touched: map[*entry]bool{}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[c] = true
-	return c
-}
+// Call begins a call. Settle it when the call is over.
+func (s *Session) Call() *Call { return &Call{session: s, touched: map[*entry]bool{}} }
 
 // BeforeChange keeps what stands there: see sandbox.Keeper.
 func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
@@ -64,7 +57,7 @@ func (c *Call) keep(dir int, name, p string, depth int) {
 }
 
 // touch finds the entry for a path, nil where there is nothing to keep. mine: it
-// is new, and the caller's to fill. fresh: this call had not touched it.
+// is new, and the caller's to fill. fresh: it is news from this call.
 func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	s := c.session
 	s.mu.Lock()
@@ -86,10 +79,9 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 		t.entries[p] = e
 		mine = true
 	}
-	if _, known := c.touched[e]; !known {
-		c.touched[e] = false
+	if fresh = !c.touched[e]; fresh {
+		c.touched[e], s.open[c] = true, true
 		e.calls++
-		fresh = true
 	}
 	return e, mine, fresh
 }

@@ -1,14 +1,16 @@
 package undo
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
 )
 
-// Settle notes what the call has left so far. What it goes on to change in places
-// that it has changed already counts as somebody else's from then on: nobody could
-// tell it from the user's own.
+// Settle notes what the call has left. It is called when the call is over; of a
+// command that stays in the background also later. What that goes on to change in
+// places that were settled counts as somebody else's: nobody could tell it from the
+// user's own.
 func (c *Call) Settle() {
 	look := looker{max: c.session.store.bounds.file, left: readNew}
 	defer look.close()
@@ -19,7 +21,8 @@ func (c *Call) Settle() {
 			pending[t] = nil
 		}
 	}
-	for _, e := range c.unsettled() {
+	entries := c.unsettled()
+	for _, e := range entries {
 		s, err := look.at(e.path, e.before.Kind != file)
 		if err != nil {
 			continue // what is not known is left alone
@@ -34,21 +37,22 @@ func (c *Call) Settle() {
 	for t := range pending {
 		flush(t, 0)
 	}
+	c.release(entries)
 }
 
-// Close says that the call is over: what it left is noted, and what happens to
-// that from now on is somebody else's doing.
-func (c *Call) Close() {
-	c.Settle()
+// release lets go of what is settled.
+func (c *Call) release(entries []*entry) {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.open[c] {
-		return
+	for _, e := range entries {
+		if c.touched[e] {
+			delete(c.touched, e)
+			e.calls--
+		}
 	}
-	delete(s.open, c)
-	for e := range c.touched {
-		e.calls--
+	if len(c.touched) == 0 {
+		delete(s.open, c)
 	}
 }
 
@@ -77,22 +81,16 @@ func (l *looker) at(p string, isNew bool) (state, error) {
 	return l.lookInto(p, l.max)
 }
 
-// unsettled is what the call has touched and not settled yet, in the order of paths.
+// unsettled is what is to be settled, in the order of paths.
 func (c *Call) unsettled() []*entry {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*entry
-	for e, settled := range c.touched {
-		if !settled {
-			out = append(out, e)
-		}
-	}
+	out := slices.Collect(maps.Keys(c.touched))
 	for _, e := range out {
 		for e.busy {
 			s.ready.Wait()
 		}
-		c.touched[e] = true
 	}
 	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.path, b.path) })
 	return out

@@ -3,7 +3,7 @@
 // the user's git; it imports nothing that could run a program.
 //
 //	a change is about to happen  -> Call.BeforeChange   before: what stood there, its content kept
-//	the call is over             -> Call.Close          after: what the agent left there
+//	the call is over             -> Call.Settle         after: what the agent left there
 //	/undo                        -> Session.Plan        now, against both
 //	     now == before   nothing to do
 //	     now == after    the agent's work: put back
@@ -94,7 +94,7 @@ type Session struct {
 	current *turn
 	// running: between Begin and End.
 	running bool
-	// open are the calls that are not closed.
+	// open are the calls that have something to settle.
 	open map[*Call]bool
 	// last is the highest number that a turn has.
 	last int
@@ -185,6 +185,9 @@ func (s *Session) turns() ([]int, error) {
 
 // Begin says that a turn begins; title is the first words of what was asked.
 func (s *Session) Begin(title string) {
+	for _, c := range s.openCalls() {
+		c.Settle()
+	}
 	s.mu.Lock()
 	was := s.current
 	s.current, s.running = newTurn(s, title), true

@@ -63,7 +63,7 @@ func (b *bench) turn(do func()) {
 func (b *bench) during(do func()) {
 	b.call = b.ses.Call()
 	do()
-	b.call.Close()
+	b.call.Settle()
 }
 
 func (b *bench) at(name string) string { return filepath.Join(b.ws, name) }

@@ -100,7 +100,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		prompt = ses.tour.Prompt
 	}
 	ses.join(printed{printer})
-	err = ses.agent.Turn(ctx, agent.Input{Text: prompt})
+	err = ses.turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {
 			return fmt.Errorf("write the answer: %w", werr)

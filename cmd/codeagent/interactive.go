@@ -54,10 +54,10 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 		back = nil // it plays its part once
 	}
 	screen = tui.New(tui.Options{
-		Back: back,
-		In:   s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
+		Back: back, Undo: ses.offerUndo(),
+		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
 		Turn: func(ctx context.Context, said tui.Message) error {
-			err := ses.agent.Turn(ctx, input(said))
+			err := ses.turn(ctx, input(said))
 			if err == nil && ses.tour != nil {
 				offerCleanup(ctx, screen, ses.tour)
 			}

@@ -14,6 +14,7 @@ import (
 	"codeagent/prompts"
 	sessions "codeagent/session"
 	"codeagent/tools"
+	"codeagent/undo"
 )
 
 // face is what both front ends are to the wiring.
@@ -46,6 +47,8 @@ type session struct {
 	agent      *agent.Agent  // set by join
 	tour       *tour.Tour    // nil with a real model
 	record     *record
+	undo       *undo.Session // nil where noUndo says why
+	noUndo     error
 }
 
 // openSession builds everything below the faces. The order matters: what may be
@@ -68,6 +71,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		ses.close()
 		return nil, err
 	}
+	ses.openUndo()
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
@@ -99,7 +103,7 @@ func (ses *session) join(screen face) {
 	cfg := agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
-		Stage:    tools.Stage{Exec: ses.runner, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
 		WholeAnswers: ses.cfg.Speculation != config.Decoding,
 		Instructions: func() string {
@@ -126,6 +130,7 @@ func (ses *session) join(screen face) {
 	for _, offer := range ses.chosen.offers {
 		screen.Emit(event.Notice{Level: "info", Text: offer})
 	}
+	ses.tellUndo(screen.Emit)
 	if ses.cfg.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: "info", Text: ses.cfg.ProjectFile + " is not read: settings of a project are not taken over"})
 	}
@@ -140,6 +145,7 @@ func (ses *session) close() {
 	if ses.tour != nil {
 		ses.tour.Close()
 	}
+	ses.closeUndo()
 	if ses.record != nil {
 		_ = ses.record.log.Close() // every turn is on the disk already
 	}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"codeagent/agent"
+	"codeagent/config"
+	"codeagent/event"
+	"codeagent/exec"
+	"codeagent/sandbox"
+	"codeagent/tui"
+	"codeagent/undo"
+)
+
+// openUndo goes on with what is kept of the session, so that turns can be undone.
+// A store that cannot be used costs the undoing and not the session.
+func (ses *session) openUndo() {
+	id := undo.NewID()
+	if ses.record != nil {
+		id = ses.record.log.ID()
+	}
+	if ses.undo, ses.noUndo = undo.New(ses.paths.Undo).Open(id); ses.noUndo != nil {
+		ses.undo = nil
+	}
+}
+
+// undoStore finds the folder of what is kept without anything else of a run.
+func undoStore(s stdio) (*undo.Store, error) {
+	paths, err := config.FindPaths(s.env, s.env("HOME"))
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	return undo.New(paths.Undo), nil
+}
+
+// closeUndo forgets what nobody can come back to.
+func (ses *session) closeUndo() {
+	switch {
+	case ses.undo == nil:
+	case ses.record == nil:
+		_ = ses.undo.Discard() // what is left is swept later
+	default:
+		_ = ses.undo.Close() // nothing of it is unwritten
+	}
+}
+
+// turn delivers a message, and keeps what files were before the work on it.
+func (ses *session) turn(ctx context.Context, in agent.Input) error {
+	if ses.undo != nil {
+		ses.undo.Begin(in.Text)
+		defer ses.undo.End()
+	}
+	return ses.agent.Turn(ctx, in)
+}
+
+// undoing is /undo of the screen.
+type undoing struct {
+	ses *session
+	// plan is what was shown last.
+	plan *undo.Plan
+}
+
+var _ tui.Undo = (*undoing)(nil)
+
+// offerUndo is nil where nothing is kept.
+func (ses *session) offerUndo() tui.Undo {
+	if ses.undo == nil {
+		return nil
+	}
+	return &undoing{ses: ses}
+}
+
+// tellUndo says that nothing is kept, and why.
+func (ses *session) tellUndo(emit func(event.Event)) {
+	if ses.noUndo != nil {
+		emit(event.Notice{Level: "warning", Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
+	}
+}
+
+// Preview says what undoing the last turn would do.
+func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
+	var out tui.UndoPreview
+	p, err := u.ses.undo.Plan(mayChange(u.ses.gate.Base()))
+	u.plan = p
+	switch {
+	case errors.Is(err, undo.ErrNothing):
+		return out, nil
+	case err != nil:
+		return out, err
+	}
+	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
+	if p.More != "" {
+		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
+	}
+	return out, nil
+}
+
+// Apply does what was shown, and tells the model of it.
+func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
+	p := u.plan
+	if u.plan = nil; p == nil {
+		return tui.UndoReport{}, undo.ErrNothing
+	}
+	r, err := applyUndo(ctx, u.ses.box, u.ses.undo, p, u.ses.gate.Base())
+	if note := undoneNote(p, r); note != "" {
+		u.ses.agent.Note(note)
+	}
+	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
+}
+
+// applyUndo undoes what p says through a file worker that is confined by policy.
+func applyUndo(ctx context.Context, b *box, s *undo.Session, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
+	files, err := b.runner.Files(ctx, policy, nil)
+	if err != nil {
+		return undo.Report{}, err
+	}
+	defer files.Close()
+	return s.Apply(ctx, p, undoFiles{files})
+}
+
+// mayChange says of a path why the policy does not let it be changed, "" if it does.
+func mayChange(p sandbox.Policy) func(path string) string {
+	return func(path string) string {
+		if j := p.JudgeWrite(path); !j.Allowed {
+			return "it lies " + j.Rule
+		}
+		return ""
+	}
+}
+
+func shownSteps(steps []undo.Step) []tui.UndoFile {
+	does := map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
+	var out []tui.UndoFile
+	for _, s := range steps {
+		f := tui.UndoFile{Path: s.Path, Does: does[s.Do]}
+		if s.Type != "file" {
+			f.Why = s.Type
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func shownLeft(list []undo.Left) []tui.UndoFile {
+	var out []tui.UndoFile
+	for _, l := range list {
+		out = append(out, tui.UndoFile{Path: l.Path, Why: l.Why})
+	}
+	return out
+}
+
+// maxNoted is how many files the note for the model names.
+const maxNoted = 20
+
+// undoneNote tells the model that files are not what it left any more; "" where
+// nothing was done.
+func undoneNote(p *undo.Plan, r undo.Report) string {
+	if len(r.Done) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[The user undid what was changed after the message %q. These are as they were before:", p.Title)
+	for _, s := range r.Done[:min(maxNoted, len(r.Done))] {
+		fmt.Fprintf(&b, "\n%s (%s)", strings.ToValidUTF8(s.Path, "\uFFFD"), s.Do)
+	}
+	if more := len(r.Done) - maxNoted; more > 0 {
+		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	if n := len(p.Conflicts) + len(p.NotKept) + len(r.Failed); n > 0 {
+		fmt.Fprintf(&b, "\n%d others of that turn were left as they are.", n)
+	}
+	b.WriteString("\nRead files again before you change them.]")
+	return b.String()
+}
+
+// undoFiles are the file worker's hands for the undo room.
+type undoFiles struct{ files *exec.Files }
+
+var _ undo.Files = undoFiles{}
+
+func (f undoFiles) expect(now undo.Expect) exec.Expect {
+	e := exec.Expect{Absent: now.Absent, Parents: now.Absent}
+	if now.Ino != 0 {
+		e.Version = exec.FileVersion(now.Dev, now.Ino, now.Size, now.Mtime)
+	}
+	return e
+}
+
+// Put is undo.Files.
+func (f undoFiles) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
+	_, err := f.files.Put(path, content, mode, f.expect(now), now.InPlace)
+	return err
+}
+
+// Link is undo.Files.
+func (f undoFiles) Link(path, target string) error {
+	return f.files.Symlink(path, target, exec.Expect{Parents: true})
+}
+
+// Mkdir is undo.Files.
+func (f undoFiles) Mkdir(path string, mode fs.FileMode) error {
+	return f.files.Mkdir(path, mode, true)
+}
+
+// Chmod is undo.Files.
+func (f undoFiles) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
+	return f.files.Chmod(path, mode, f.expect(now))
+}
+
+// Remove is undo.Files.
+func (f undoFiles) Remove(path string, now undo.Expect) error {
+	return f.files.Remove(path, f.expect(now))
+}
