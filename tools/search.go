@@ -129,7 +129,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	defer files.Close()
 	info, err := files.Stat(q.root)
 	if err != nil {
-		return t.readProblem(q.root, err), nil
+		return t.unreadable(q.root, err), nil
 	}
 	var f found
 	names, known := []string{q.root}, info.Type != folderType
@@ -147,13 +147,9 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return t.readProblem(q.root, err), nil
+		return t.unreadable(q.root, err), nil
 	}
 	return t.result(f), nil
-}
-
-func (t *searchTool) readProblem(root string, err error) Result {
-	return (&readFileTool{t.paths}).explain(root, err)
 }
 
 // walkFiles lists what is to be searched, through the file worker.
