@@ -145,6 +145,7 @@ type Agent struct {
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
 	unsaved bool            // the log failed, and that was said
+	doubted bool            // that the provider reads all of it, and that was said
 }
 
 // New returns an agent that goes on from cfg.History.

@@ -1,6 +1,11 @@
 package agent
 
-import "codeagent/model"
+import (
+	"fmt"
+
+	"codeagent/event"
+	"codeagent/model"
+)
 
 // DefaultContext is what a model is taken to take where nobody has said it, in
 // tokens: what most do. One that takes less says so when it is full, and that is
@@ -98,15 +103,24 @@ func weighFixed(r model.Request) int {
 // asking notes a request that is about to be sent.
 func (b *budget) asking(fixed, items int) { b.fixed, b.asked = fixed, fixed+items }
 
-// answered takes in what the provider reports of the last request. A report far
-// below the guess is of something else: some count only what they had not read
-// before, or cut off what was too much for them.
-func (b *budget) answered(input int) {
-	if input <= 0 || b.asked == 0 || input < b.asked/3 {
-		return
+// doubtful is the weight from which on a report far below it is worth a word.
+const doubtful = 3000
+
+// answered takes in what the provider reports of the last request. No tokenizer
+// makes so few tokens of a text that the guess is twice too high: such a report is
+// of something else. Some count only what they had not read before; some cut off
+// the beginning of what is too much for them and say nothing. It reports whether
+// that may have been so.
+func (b *budget) answered(input int) (cutOff bool) {
+	if input <= 0 || b.asked == 0 {
+		return false
+	}
+	if input < b.asked/2 {
+		return b.asked >= doubtful
 	}
 	b.known, b.anchor = input, b.asked
 	b.ratio = min(float64(input)/float64(b.asked), 4)
+	return false
 }
 
 // refused learns from a provider that found the last request too long.
@@ -146,8 +160,29 @@ func (b *budget) pause() { b.wait = b.used() + b.limit/20 }
 
 // answered takes in what the provider reports of an answer.
 func (a *Agent) answered(u model.Usage) {
+	read := u.Input
+	if u.Cached > read { // counted apart, where it should be a part of it
+		read += u.Cached
+	}
 	a.mu.Lock()
-	a.budget.answered(u.Input)
+	guess := a.budget.asked
+	doubt := a.budget.answered(read) && !a.doubted
+	a.doubted = a.doubted || doubt
 	a.mu.Unlock()
+	if doubt {
+		a.emit(event.Notice{Level: "warning", Text: fmt.Sprintf("the provider says that it read %d tokens of about %d: it may be leaving out the beginning of the conversation (models.NAME.context in the settings says how much the model takes)", read, guess)})
+	}
 	a.spent(u)
+}
+
+// Learn says how many tokens the model takes, where that became known after it
+// had been chosen; 0: it is still not known.
+func (a *Agent) Learn(contextLimit int) {
+	if contextLimit <= 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fresh := newBudget(contextLimit, a.cfg.MaxOutputTokens, a.cfg.CompactAt)
+	a.budget.limit, a.budget.reserve = fresh.limit, fresh.reserve
 }

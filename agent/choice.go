@@ -25,6 +25,7 @@ func (a *Agent) Use(c Choice) error {
 	defer a.mu.Unlock()
 	a.cfg.Model, a.cfg.ModelName, a.cfg.Effort = c.Model, c.ModelName, c.Effort
 	a.cfg.MaxOutputTokens, a.cfg.ContextLimit, a.cfg.Blind = c.MaxOutputTokens, c.ContextLimit, c.Blind
+	a.doubted = false
 	fixed := a.budget.fixed
 	a.budget = newBudget(c.ContextLimit, c.MaxOutputTokens, a.cfg.CompactAt)
 	a.budget.fixed = fixed

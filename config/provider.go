@@ -199,14 +199,15 @@ func (l ModelLimits) or(m ModelLimits) ModelLimits {
 
 // known are the context windows of families of models, by the beginning of the
 // name without its maker; the first that fits counts. The limit of an answer is
-// left to the provider.
+// left to the provider. Where a part of the window is the answer's alone, it is
+// what is left of it.
 var known = []struct {
 	prefix string
 	limits ModelLimits
 }{
 	{"gpt-4.1", ModelLimits{Context: 1_047_576, Vision: "yes"}},
 	{"gpt-4o", ModelLimits{Context: 128_000, Vision: "yes"}},
-	{"gpt-5", ModelLimits{Context: 400_000, Vision: "yes"}},
+	{"gpt-5", ModelLimits{Context: 272_000, Vision: "yes"}},
 	{"gpt-oss", ModelLimits{Context: 131_072, Vision: "no"}},
 	{"o3-mini", ModelLimits{Context: 200_000, Vision: "no"}},
 	{"o3", ModelLimits{Context: 200_000, Vision: "yes"}},

@@ -145,7 +145,7 @@ func TestModelLimits(t *testing.T) {
 		}
 	}
 	for model, want := range map[string]config.ModelLimits{
-		"gpt-5":                     {Context: 400_000, Vision: "no"},
+		"gpt-5":                     {Context: 272_000, Vision: "no"},
 		"anthropic/claude-sonnet-4": {Context: 200_000, Vision: "yes"},
 		"o3-mini":                   {Context: 200_000, Vision: "no"},
 		"unheard-of":                {},

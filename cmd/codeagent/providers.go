@@ -92,7 +92,7 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	if name != "" {
 		return c, nil
 	}
-	first := &firstServed{client: client}
+	first := &firstServed{client: client, limits: func(name string) config.ModelLimits { return b.cfg.LimitsOf(p, name) }}
 	if attended {
 		c.model, c.first = first, first
 		return c, nil
@@ -117,7 +117,9 @@ type firstServed struct {
 	client client
 	// found is told the name before the first answer; nil: nobody is.
 	found func(name string)
-	name  string // turns come one after the other: no lock
+	// limits is what is known of a model of this provider.
+	limits func(name string) config.ModelLimits
+	name   string // turns come one after the other: no lock
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.

@@ -123,7 +123,8 @@ func (ses *session) join(screen face) {
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
 	if first := ses.chosen.first; first != nil {
 		first.found = func(name string) {
-			start.Model = ses.chosen.title(name)
+			start.Model, start.Window = ses.chosen.title(name), first.limits(name).Context
+			ses.agent.Learn(int(start.Window))
 			screen.Emit(start)
 		}
 	}

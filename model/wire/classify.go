@@ -54,6 +54,10 @@ var contextWords = []string{
 	"greater than the context length",    // LM Studio
 	"context the overflows",              // LM Studio, sic
 	"context length of only",             // LM Studio
+	"context length is only",             // vLLM
+	"too long to fit into the model",     // vLLM
+	"longer than the model's context",    // SGLang
+	"prompt token count",                 // GitHub Models
 	"prompt is too long",                 // Anthropic
 	"input is too long",                  // Bedrock
 	"input token count",                  // Gemini

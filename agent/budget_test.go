@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+)
+
+// What the provider reports goes before the guess, and what was added since is
+// guessed by what the report taught.
+func TestBudgetFollowsTheReports(t *testing.T) {
+	b := newBudget(10_000, 1000, 0)
+	b.items = 1000
+	b.asking(500, b.items)
+	if got := b.used(); got != 1500 {
+		t.Errorf("before any report %d", got)
+	}
+	b.answered(3000) // twice the guess
+	if got := b.used(); got != 3000 {
+		t.Errorf("after the report %d", got)
+	}
+	b.items += 500
+	if got := b.used(); got != 4000 {
+		t.Errorf("with more to it %d", got)
+	}
+	b.asking(600, b.items)
+	if got := b.used(); got != 4200 {
+		t.Errorf("with longer instructions %d", got)
+	}
+	b.replaced(100)
+	if got := b.used(); got != 1400 {
+		t.Errorf("another conversation %d", got)
+	}
+	if b.answered(0) || b.used() != 1400 {
+		t.Error("no report is one of nothing")
+	}
+}
+
+func TestBudgetIsFullInTime(t *testing.T) {
+	for _, c := range []struct {
+		limit, output, at int
+		first             int // the least that is full
+	}{
+		{10_000, 1000, 0, 8000},
+		{10_000, 1000, 50, 5000},
+		{10_000, 4000, 80, 6000},  // the answer needs its room
+		{10_000, 90_000, 0, 5000}, // but no more than half of all
+		{0, 0, 0, DefaultContext / 100 * 80},
+	} {
+		b := newBudget(c.limit, c.output, c.at)
+		for _, used := range []int{c.first - 1, c.first} {
+			if b.items = used; b.full() != (used >= c.first) {
+				t.Errorf("%+v: %d is full: %t", c, used, b.full())
+			}
+		}
+		b.pause()
+		if b.full() {
+			t.Errorf("%+v: full again at once", c)
+		}
+	}
+	b := newBudget(10_000, 1000, -1)
+	if b.items = 20_000; b.full() {
+		t.Error("it is full where nobody wants to know")
+	}
+	b = newBudget(10_000, 1000, 0)
+	b.asking(9000, 0)
+	if b.items = 100; b.full() {
+		t.Error("instructions that fill the context are not made shorter by a summary")
+	}
+}
+
+func TestBudgetLearnsFromARefusal(t *testing.T) {
+	b := newBudget(0, 0, 0)
+	b.items = 9000
+	b.asking(1000, b.items)
+	b.refused()
+	if b.limit != 9500 || b.reserve >= b.limit/2 || !b.full() {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A report far below what was sent is not believed, and said once: some servers
+// cut off the beginning of what is too long and tell nobody.
+func TestReportOfLessThanWasSent(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	long := strings.Repeat("all of this was sent ", 1000)
+	r.model.next = func(int) []any {
+		return []any{model.TextDelta{Text: "done"}, model.Finished{Reason: model.StopEnd, Usage: model.Usage{Input: 2050, Output: 1}}}
+	}
+	for range 3 {
+		if err := r.Turn(t.Context(), Input{Text: long}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	for _, e := range told[event.Notice](r.face) {
+		if strings.Contains(e.Text, "read 2050 tokens") {
+			n++
+		}
+	}
+	if got := r.budget.used(); n != 1 || got < 15_000 {
+		t.Errorf("said %d times; %d tokens are reckoned with", n, got)
+	}
+}
+
+func TestLimitThatBecomesKnown(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	r.Learn(5000)
+	r.Learn(0)
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if u := told[event.UsageUpdated](r.face); len(u) == 0 || u[0].Limit != 5000 {
+		t.Errorf("%+v", u)
+	}
+}
