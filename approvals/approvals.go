@@ -38,13 +38,18 @@ const (
 	// KindFetch is a request of codeagent's own to the one host that the wish
 	// names, see fetch.go.
 	KindFetch = "fetch"
+	// KindInput types to a background command.
+	KindInput = "input"
+	// KindWatch looks at background commands, or ends one.
+	KindWatch = "watch"
 )
 
 // Action is what a tool call would do, in plain words and exact fields. A
 // Permit is bound to every one of them.
 type Action struct {
 	CallID, Tool string
-	// Kind is KindCommand, KindEdit, KindRead, KindPlan or KindFetch.
+	// Kind is KindCommand, KindEdit, KindRead, KindPlan, KindFetch,
+	// KindInput or KindWatch.
 	Kind string
 	// Title is one line: what the call does ("$ npm test").
 	Title string
@@ -55,6 +60,19 @@ type Action struct {
 	// Paths are the files an edit or a read touches.
 	Paths []string
 	Wish  Wish
+	// Background: the command goes on after its call, and can be typed to.
+	Background bool
+	// Input is what is typed, and Running what it is typed to.
+	Input   string
+	Running Running
+}
+
+// Running is a background command: its number, its text, and the policy that it
+// was started under and keeps.
+type Running struct {
+	ID      int
+	Command string
+	Policy  sandbox.Policy
 }
 
 // Wish is what the model asks for beyond the policy, as it wrote it: nothing in

@@ -6,16 +6,17 @@ package approvals
 //
 //	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
 //	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
-//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it).
+//	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it);
+//	of an input: what the command may that it is typed to.
 //	command: known (on the short read-only list), other.
 //	nobody: what becomes of it when no person is there to answer.
 //	mode                  sandbox  kind       wish         command  decision  nobody
-//	*                       *        plan|read  *            *        run       run
+//	*                       *        plan|read|watch  *      *        run       run
 //	*                       *        fetch      bad          *        refuse    refuse
 //	*                       on       *          bad          *        refuse    refuse
 //	never                   on       *          new|outside  *        refuse    refuse
 //	never                   *        *          *            *        run       run
-//	untrusted               *        edit       *            *        ask       refuse
+//	untrusted               *        edit|input  *           *        ask       refuse
 //	untrusted               on       command    none         known    run       run
 //	untrusted               *        fetch      none         *        run       run
 //	untrusted               *        command|fetch  *        *        ask       refuse
@@ -113,7 +114,7 @@ const (
 // command: on the read-only list; answered for the session.
 func rule(m Mode, unconfined bool, kind string, wants, known, remembered bool) ruling {
 	switch {
-	case kind == KindPlan || kind == KindRead:
+	case kind == KindPlan || kind == KindRead || kind == KindWatch:
 		return run
 	case m == Never && wants:
 		return no
@@ -145,8 +146,11 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		return Permit{}, nil, refusal
 	}
 	remembered, outside := g.ledger.command(a)
-	if a.Kind == KindEdit {
+	switch a.Kind {
+	case KindEdit:
 		remembered = g.ledger.edits(paths)
+	case KindInput:
+		remembered, outside = false, false
 	}
 	if outside && (w.unsandboxed || w.blocked != "") {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
@@ -170,7 +174,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 // wanted is what a asks for beyond base, and the canonical files it edits.
 func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) {
 	switch a.Kind {
-	case KindPlan, KindRead:
+	case KindPlan, KindRead, KindWatch:
 		return want{}, nil, nil
 	case KindCommand:
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
@@ -197,6 +201,8 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 	case KindFetch:
 		w, r := g.wantFetch(base, a.Wish)
 		return w, nil, r
+	case KindInput:
+		return wantInput(base, a), nil, nil
 	}
 	return want{}, nil, refuse("an action of the unknown kind %q cannot be judged", a.Kind)
 }

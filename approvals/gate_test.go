@@ -150,6 +150,14 @@ func cell(kind, wish, cmd string) (Action, bool) {
 		a.Wish.Hosts = []string{h}
 		return a, ok
 	}
+	if kind == KindInput {
+		policies := map[string]sandbox.Policy{
+			"none": confined(), "new": confined().With(sandbox.Grant{Write: []string{"/srv/data"}}), "outside": confined().With(sandbox.Grant{Unsandboxed: true}),
+		}
+		p, ok := policies[wish]
+		a.Input, a.Running = "make\n", Running{ID: 1, Command: "bash", Policy: p}
+		return a, ok
+	}
 	switch wish {
 	case "new":
 		a.Wish.Write = []string{"~/.npm"}
@@ -178,7 +186,7 @@ func TestDecisionTable(t *testing.T) {
 	used := make([]bool, len(table))
 	for _, mode := range Modes() {
 		for _, box := range []string{"on", "off"} {
-			for _, kind := range []string{KindCommand, KindEdit, KindRead, KindPlan, KindFetch} {
+			for _, kind := range []string{KindCommand, KindEdit, KindRead, KindPlan, KindFetch, KindInput, KindWatch} {
 				for _, wish := range []string{"none", "new", "outside", "bad"} {
 					for _, cmd := range []string{"known", "other"} {
 						a, ok := cell(kind, wish, cmd)

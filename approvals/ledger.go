@@ -40,7 +40,7 @@ type Entry struct {
 type deed [sha256.Size]byte
 
 func deedOf(a Action) deed {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", a.Tool, a.Command, a.Folder, a.Argv))
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
 }
 
 // List returns what is remembered, oldest first.

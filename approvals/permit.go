@@ -40,8 +40,8 @@ func mint(a Action, p sandbox.Policy) Permit {
 }
 
 // fingerprint covers every field of a, present and future: the Go syntax of a
-// struct of strings, slices and bools names each and quotes each string, so
-// that no two actions are written alike.
+// struct of strings, numbers, bools, slices and maps names each, quotes each
+// string and sorts each map, so that no two actions are written alike.
 func fingerprint(a Action) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%#v", a))
 }

@@ -15,6 +15,9 @@ import (
 
 // request writes the question for a and what it wants.
 func (g *Gate) request(a Action, w want) Request {
+	if a.Kind == KindInput {
+		return g.inputRequest(a, w)
+	}
 	r := Request{
 		ID: g.opts.NewID(), CallID: a.CallID,
 		Grant: w.grant, Warnings: w.warnings,
@@ -32,6 +35,12 @@ func (g *Gate) request(a Action, w want) Request {
 		r.Title = who(a) + " wants to edit " + firstOf(a.Paths)
 	default:
 		r.Title = who(a) + " wants to run"
+	}
+	if a.Background {
+		r.Title += " in the background"
+		if !r.Grant.Empty() || w.blocked != "" {
+			r.Warnings = append(r.Warnings, "it keeps this until it ends, is killed, or codeagent ends; what is typed to it is asked about")
+		}
 	}
 	if w.blocked != "" {
 		r.Warnings = append(r.Warnings, w.blocked+": it can only be granted by running outside the sandbox")
@@ -144,6 +153,9 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	i := slices.IndexFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision })
 	if i < 0 {
 		return sandbox.Grant{}, refuse("the answer %q was not offered", string(ans.Decision))
+	}
+	if asked.Action.Kind == KindInput {
+		return sandbox.Grant{}, yesInput(asked, ans)
 	}
 	shown := asked.Grant
 	grant := shown
@@ -265,6 +277,7 @@ func cloneGrant(gr sandbox.Grant) sandbox.Grant {
 
 func cloneAction(a Action) Action {
 	a.Argv, a.Paths = slices.Clone(a.Argv), slices.Clone(a.Paths)
+	a.Running.Policy = a.Running.Policy.Clone()
 	w := &a.Wish
 	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)
 	w.Hosts, w.Sockets = slices.Clone(w.Hosts), slices.Clone(w.Sockets)

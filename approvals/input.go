@@ -1,0 +1,106 @@
+package approvals
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"codeagent/sandbox"
+)
+
+// What is typed to a command that runs in the background does what that command
+// may do: to a shell outside the sandbox it is a command outside the sandbox,
+// whatever was said about the shell. A command keeps the policy it was started
+// with; so an answer about an input is asked for whenever that is more than what
+// holds now, holds for these characters alone, and is never remembered.
+
+// wantInput is what the command that a goes to may do beyond base.
+func wantInput(base sandbox.Policy, a Action) want {
+	p := a.Running.Policy
+	switch {
+	case base.Unconfined:
+		return want{}
+	case p.Unconfined, p.Network.Mode == sandbox.NetworkFull && base.Network.Mode != sandbox.NetworkFull:
+		return want{unsandboxed: true}
+	}
+	return want{grant: sandbox.Grant{
+		Write: roots(p.Write, base.Write), Read: moreRead(base, p),
+		Hosts: moreHosts(base.Network, p.Network), Sockets: without(p.Sockets, base.Sockets),
+	}}
+}
+
+// without is what of list is not in known.
+func without[T comparable](list, known []T) []T {
+	var out []T
+	for _, v := range list {
+		if !slices.Contains(known, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func roots(list, known []sandbox.Root) []string {
+	names := func(list []sandbox.Root) (out []string) {
+		for _, r := range list {
+			out = append(out, r.Path)
+		}
+		return out
+	}
+	return without(names(list), names(known))
+}
+
+// moreRead is what p may read and base may not: roots, and what is denied no more.
+func moreRead(base, p sandbox.Policy) []string {
+	out := without(base.DenyRead, p.DenyRead)
+	switch {
+	case len(base.Read) == 0: // which is everything
+		return out
+	case len(p.Read) == 0:
+		return append(out, "/")
+	}
+	return append(out, roots(p.Read, base.Read)...)
+}
+
+func moreHosts(base, p sandbox.Network) []sandbox.HostPort {
+	if base.Mode == sandbox.NetworkFull || p.Mode != sandbox.NetworkAllow {
+		return nil
+	}
+	return without(p.Hosts, base.Hosts)
+}
+
+// inputRequest writes the question for an input: what is typed, all of it, to
+// which command, and what that one may do.
+func (g *Gate) inputRequest(a Action, w want) Request {
+	r := Request{ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Grant: w.grant}
+	r.Title = fmt.Sprintf("type %s to background command %d (%s)", shorten(strconv.Quote(a.Input), 60), a.Running.ID, who(Action{Kind: KindCommand, Command: a.Running.Command}))
+	switch {
+	case w.unsandboxed:
+		r.Grant = sandbox.Grant{Unsandboxed: true}
+		r.Warnings = append(r.Warnings, "the command runs outside the sandbox: what is typed to it may change every file you may, and reach every host")
+	case g.opts.Base.Unconfined:
+		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
+	case !w.grant.Empty():
+		r.Warnings = append(r.Warnings, "the command was started with more than the sandbox allows: what is typed to it may use that")
+	}
+	r.Options = []Option{
+		{Key: "1", Decision: Once, Label: "this once, exactly this"},
+		{Key: "n", Decision: Deny, Label: "no, because …"},
+		{Key: "s", Decision: Stop, Label: "stop"},
+	}
+	return r
+}
+
+// yesInput checks a yes to an input. It opens nothing: the command has what it
+// has, and cannot have less.
+func yesInput(asked Request, ans Answer) *Refusal {
+	if g := ans.Grant; g != nil && !sameGrant(*g, asked.Grant) {
+		return refuse("a command that runs cannot be given less: the answer counts as no")
+	}
+	return nil
+}
+
+func sameGrant(a, b sandbox.Grant) bool {
+	return slices.Equal(a.Write, b.Write) && slices.Equal(a.Read, b.Read) && slices.Equal(a.Hosts, b.Hosts) &&
+		slices.Equal(a.Sockets, b.Sockets) && a.Unsandboxed == b.Unsandboxed
+}

@@ -1,0 +1,125 @@
+package approvals
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+func typing(text string, p sandbox.Policy) Action {
+	return Action{CallID: "c4", Tool: "write_stdin", Kind: KindInput, Input: text, Running: Running{ID: 2, Command: "FOO=1 bash -i", Policy: p}}
+}
+
+func TestInputShowsWhatIsTypedToWhatWithWhat(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	p := confined().With(sandbox.Grant{Write: []string{"/srv/data"}, Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}, Sockets: []string{"/run/docker.sock"}})
+	r := mustAsk(t, g, typing("rm -rf ~\n\x1b[2J\u202e", p))
+	if want := `type "rm -rf ~\n\x1b[2J\u202e" to background command 2 (bash)`; r.Title != want {
+		t.Errorf("title %q, want %q", r.Title, want)
+	}
+	if got := grantWords(r.Grant); got != "write /srv/data, reach a.example:443, use the socket /run/docker.sock" {
+		t.Errorf("it is said to have: %s", got)
+	}
+	for _, o := range r.Options {
+		if o.Decision == Session || o.Decision == Outside || o.Decision == OutsideSession {
+			t.Errorf("offers %q for an input", o.Decision)
+		}
+	}
+	outside := mustAsk(t, g, typing("ls\n", confined().With(sandbox.Grant{Unsandboxed: true})))
+	if !outside.Grant.Unsandboxed || !strings.Contains(strings.Join(outside.Warnings, " "), "outside the sandbox") {
+		t.Errorf("outside: %+v", outside)
+	}
+}
+
+func TestInputIsAskedForEachTime(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	a := typing("ls\n", confined().With(sandbox.Grant{Unsandboxed: true}))
+	for range 2 {
+		r := mustAsk(t, g, a)
+		permit, err := g.Settle(r, Answer{Decision: Once, Grant: &r.Grant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := mustPolicy(t, permit, err, a); p.Unconfined {
+			t.Error("the yes to an input opened the sandbox")
+		}
+		other := a
+		other.Input = "rm -rf ~\n"
+		if _, err := permit.Policy(other); err == nil {
+			t.Error("the yes holds for other characters too")
+		}
+		other = a
+		other.Running.ID = 3
+		if _, err := permit.Policy(other); err == nil {
+			t.Error("the yes holds for another command too")
+		}
+	}
+	for _, d := range []Decision{Session, Outside, OutsideSession} {
+		if permit, err := g.Settle(mustAsk(t, g, a), Answer{Decision: d}); err == nil || permit.minted {
+			t.Errorf("the answer %q was taken", d)
+		}
+	}
+	if _, err := g.Settle(mustAsk(t, g, a), Answer{Decision: Once, Grant: &sandbox.Grant{}}); err == nil {
+		t.Error("less was granted to a command that has more")
+	}
+}
+
+// What was said about a command says nothing about what is typed to it.
+func TestInputIsNoRememberedCommand(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	start := Action{CallID: "c1", Tool: "shell", Kind: KindCommand, Command: "bash", Folder: workspace, Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
+	r := mustAsk(t, g, start)
+	permit, err := g.Settle(r, Answer{Decision: OutsideSession})
+	p := mustPolicy(t, permit, err, start)
+	mustAsk(t, g, typing("ls\n", p))
+	foreground := start
+	foreground.Background = false
+	mustAsk(t, g, foreground) // another deed: that one cannot be typed to
+	if _, again, err := g.Decide(start); again != nil || err != nil {
+		t.Errorf("the very same command is asked for again: %v", err)
+	}
+}
+
+func TestInputFollowsWhatHoldsNow(t *testing.T) {
+	g := newGate(OnRequest, confined())
+	wider := confined().With(sandbox.Grant{Write: []string{"/srv/data"}})
+	start := Action{CallID: "c1", Tool: "shell", Kind: KindCommand, Command: "x", Folder: workspace, Wish: Wish{Write: []string{"/srv/data"}, Justification: "j"}}
+	mustAsk(t, g, typing("a\n", wider))
+	if _, err := g.Settle(mustAsk(t, g, start), Answer{Decision: Session}); err != nil {
+		t.Fatal(err)
+	}
+	if _, r, err := g.Decide(typing("a\n", wider)); r != nil || err != nil {
+		t.Errorf("asked about what is open to every command: %v", err)
+	}
+}
+
+func TestInputSeesEveryGrant(t *testing.T) {
+	base := confined()
+	base.Read = []sandbox.Root{{Path: "/usr"}}
+	base.DenyRead = []string{"/home/u/.ssh", "**/.env"}
+	for name, g := range map[string]sandbox.Grant{
+		"write":       {Write: []string{"/srv/data"}},
+		"read":        {Read: []string{"/srv/data"}},
+		"denied read": {Read: []string{"/home/u/.ssh"}},
+		"host":        {Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}},
+		"socket":      {Sockets: []string{"/run/docker.sock"}},
+		"everything":  {Unsandboxed: true},
+	} {
+		if w := wantInput(base, typing("x", base.With(g))); w.empty() {
+			t.Errorf("%s: not seen", name)
+		}
+	}
+	if w := wantInput(base, typing("x", base)); !w.empty() {
+		t.Errorf("the base itself has more than itself: %+v", w)
+	}
+	full := base
+	full.Network.Mode = sandbox.NetworkFull
+	all := base
+	all.Read = nil
+	for name, p := range map[string]sandbox.Policy{"the whole network": full, "reading everything": all} {
+		if w := wantInput(base, typing("x", p)); w.empty() {
+			t.Errorf("%s: not seen", name)
+		}
+	}
+}
