@@ -113,6 +113,13 @@ func (p *place) runner() *exec.Runner {
 	return exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Environ: os.Environ(), Resolver: exec.OS{}})
 }
 
+// withSessions lets commands run in the background until the test ends.
+func (p *place) withSessions() {
+	p.stage.Exec = p.runner()
+	p.options.Sessions = exec.NewSessions(p.stage.Exec)
+	p.t.Cleanup(func() { p.options.Sessions.Close() })
+}
+
 func (p *place) gate() *approvals.Gate {
 	return approvals.NewGate(approvals.Options{
 		Mode: p.mode, Base: p.policy, Resolver: exec.OS{}, Home: "/nonexistent", Workspace: p.ws,

@@ -29,16 +29,19 @@ var argumentTypes = map[string]any{
 	"search":      searchArguments{},
 	"update_plan": updatePlanArguments{},
 	"fetch_url":   fetchURLArguments{},
+	"write_stdin": writeStdinArguments{},
+	"background":  backgroundArguments{},
 }
 
 // enums are the values of arguments that have few.
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
+	"action":              {listAction, killAction},
 	"status":              {stepStatuses[0], stepStatuses[1], stepStatuses[2]},
 }
 
 // minimums keep counts sensible.
-var minimums = map[string]float64{"timeout_ms": 1, "offset": 1, "limit": 1, "depth": 1, "max": 1}
+var minimums = map[string]float64{"timeout_ms": 1, "yield_time_ms": 1, "session_id": 1, "offset": 1, "limit": 1, "depth": 1, "max": 1}
 
 func generate(t *testing.T, v any) []byte {
 	t.Helper()

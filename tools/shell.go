@@ -34,7 +34,11 @@ const (
 type shellArguments struct {
 	Command       string           `json:"command" jsonschema:"The command line, as typed into a shell. Pipes, redirections and several lines are fine."`
 	Workdir       string           `json:"workdir,omitempty" jsonschema:"The folder to run in, absolute or relative to the workspace. Default: the workspace."`
-	TimeoutMS     int              `json:"timeout_ms,omitempty" jsonschema:"After how many milliseconds the command and all it started are killed. Default 120000, at most 3600000."`
+	TimeoutMS     int              `json:"timeout_ms,omitempty" jsonschema:"After how many milliseconds the command and all it started are killed. Default 120000, at most 3600000; in the background never, at most 86400000."`
+	Background    bool             `json:"background,omitempty" jsonschema:"true lets the command go on after this call: servers, watchers, long builds, programs to talk to. The result has its session_id for write_stdin, or the whole output when it ended at once."`
+	TTY           bool             `json:"tty,omitempty" jsonschema:"With background: true gives the command a terminal (TERM=dumb) instead of pipes, for programs that need one to talk: python3 -i, bash -i, gdb."`
+	YieldMS       int              `json:"yield_time_ms,omitempty" jsonschema:"With background: how many milliseconds to wait for output at most. Default 5000, at most 600000."`
+	WaitFor       string           `json:"wait_for,omitempty" jsonschema:"With background: wait until this text stands in the output, like 'Listening on'. Without it until there is output and then silence for a tenth of yield_time_ms."`
 	Sandbox       string           `json:"sandbox_permissions,omitempty" jsonschema:"use_default runs in the sandbox as it is. with_additional_permissions asks the user for exactly additional_permissions. require_escalated asks to run outside the sandbox: the last resort."`
 	Additional    *shellPermission `json:"additional_permissions,omitempty" jsonschema:"What to open for this command beyond the sandbox. Ask for the least that is needed."`
 	Justification string           `json:"justification,omitempty" jsonschema:"One sentence for the user: why the command needs more than the sandbox allows. Needed whenever more is asked for."`
@@ -51,6 +55,7 @@ type shellPermission struct {
 
 type shellTool struct {
 	paths
+	sessions *exec.Sessions // nil: nothing runs in the background
 	shell    string
 	workdirs []string
 	// patches: a command that is a patch is planned as one, see shell_patch.go.
@@ -75,11 +80,15 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 	if len(a.Command) > maxCommand {
 		return nil, fmt.Errorf("the command has %d bytes; at most %d are taken: write a file with apply_patch and run that", len(a.Command), maxCommand)
 	}
-	timeout, err := shellTimeout(a.TimeoutMS)
+	timeout, err := shellTimeout(a.TimeoutMS, a.Background)
 	if err != nil {
 		return nil, err
 	}
 	wish, err := a.wish()
+	if err != nil {
+		return nil, err
+	}
+	wait, err := a.wait(t.sessions)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +108,14 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 	action := approvals.Action{
 		Tool: "shell", Kind: approvals.KindCommand, Title: "$ " + oneLine(a.Command),
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
+		Background: a.Background,
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
-		return runShell(ctx, p, s, exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Holder: s.Holder, Keeper: s.Keeper})
+		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Keeper: s.Keeper}
+		if a.Background {
+			return startBackground(ctx, p, s, t.sessions, exec.Background{Command: c, Text: a.Command}, wait)
+		}
+		return runShell(ctx, p, s, c)
 	}}, nil
 }
 
@@ -109,8 +123,11 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 // less its NUL.
 const maxCommand = 128<<10 - 1
 
-func shellTimeout(ms int) (time.Duration, error) {
-	const most = time.Hour
+func shellTimeout(ms int, background bool) (time.Duration, error) {
+	most := exec.MaxTimeout
+	if background {
+		most = exec.MaxBackground
+	}
 	if ms < 0 {
 		return 0, fmt.Errorf("the argument \"timeout_ms\" must be positive, not %d", ms)
 	}
@@ -198,7 +215,11 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 	if err != nil {
 		return Result{}, fmt.Errorf("shell: %w", err)
 	}
-	text := o.Output.Text()
+	return ran(o, o.Output.Text()), nil
+}
+
+// ran is the result of a command that has ended.
+func ran(o exec.Outcome, text string) Result {
 	r := Result{
 		Outcome: OK, Exit: o.Status.Exit, Signal: signalName(o.Status.Signal),
 		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
@@ -220,21 +241,16 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 		how += " (" + o.Limit.Words() + ")"
 	}
 	r.Message = how
-	r.Text = shellResult(how, o, text)
-	return r, nil
+	r.Text = fmt.Sprintf("%s after %s\n", how, seconds(o.Duration)) + outputWords("output:", "(no output)", text)
+	return r
 }
 
-func shellResult(how string, o exec.Outcome, text string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s after %s\n", how, seconds(o.Duration))
-	switch {
-	case strings.TrimSpace(text) == "" && o.Output.Total == 0:
-		b.WriteString("(no output)")
-	default:
-		b.WriteString("output:\n")
-		b.WriteString(strings.ToValidUTF8(text, "\uFFFD"))
+// outputWords is a command's output under its title, or what says that there is none.
+func outputWords(title, none, text string) string {
+	if text == "" {
+		return none
 	}
-	return b.String()
+	return title + "\n" + strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // signalName names the signals a command is likely to end by.

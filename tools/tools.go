@@ -100,6 +100,8 @@ type Result struct {
 	// Output is what Text shows of a command's output; Spill is the file that
 	// holds all of it when it was cut.
 	Output, Spill string
+	// Session is the background command that goes on; 0: none does.
+	Session int
 	// Message is one line for the person: what was done or went wrong.
 	Message  string
 	Duration time.Duration
@@ -142,6 +144,8 @@ type Options struct {
 	Shell string
 	// Ripgrep is the absolute path of rg; empty where there is none.
 	Ripgrep string
+	// Sessions are the background commands; nil: there are none.
+	Sessions *exec.Sessions
 }
 
 // Set is the tools of a session.
@@ -156,7 +160,7 @@ func All(o Options) *Set {
 	paths := paths{o.Resolver, o.Workspace}
 	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
 	for _, t := range []Tool{
-		&shellTool{paths: paths, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
+		&shellTool{paths: paths, sessions: o.Sessions, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
 		&applyPatchTool{paths: paths},
 		&readFileTool{paths: paths},
 		&viewImageTool{paths: paths},
@@ -164,6 +168,8 @@ func All(o Options) *Set {
 		&searchTool{paths: paths, ripgrep: o.Ripgrep},
 		&updatePlanTool{},
 		&fetchURLTool{workspace: o.Workspace},
+		&writeStdinTool{o.Sessions},
+		&backgroundTool{o.Sessions},
 	} {
 		name := t.Spec().Name
 		s.order = append(s.order, name)

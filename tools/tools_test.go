@@ -20,6 +20,8 @@ var everyCall = map[string]args{
 	"search":      {"pattern": "a"},
 	"update_plan": {"plan": []args{{"step": "s", "status": "pending"}}},
 	"fetch_url":   {"url": "http://docs.example/"},
+	"write_stdin": {"session_id": 1, "chars": "x\n"},
+	"background":  {"action": "list"},
 }
 
 // A call runs with the permit minted for its own action and with no other: not
@@ -27,9 +29,10 @@ var everyCall = map[string]args{
 // the same arguments under another call.
 func TestNoCallWithoutItsOwnPermit(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "a.png": pngOf(t, 1, 1)})
-	p.stage.Exec = p.runner()
 	p.stage.Fetch = web{"http://docs.example/": {Type: "text/plain", Body: []byte("manual")}}
 	p.answer = approvals.Answer{Decision: approvals.Once}
+	p.withSessions()
+	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	if len(everyCall) != len(All(p.options).Names()) {
 		t.Fatal("a tool has no call here")
 	}
@@ -93,8 +96,11 @@ func TestEveryToolRefusesUnknownArguments(t *testing.T) {
 // The examples in the errors are calls that are taken.
 func TestExamplesAreGood(t *testing.T) {
 	p := newPlace(t, nil)
+	p.withSessions()
+	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	for tool, example := range map[string]string{"shell": shellExample, "apply_patch": applyPatchExample, "read_file": readFileExample,
-		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "fetch_url": fetchURLExample} {
+		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "fetch_url": fetchURLExample,
+		"write_stdin": writeStdinExample, "background": backgroundExample} {
 		if _, err := p.plan(tool, example); err != nil {
 			t.Errorf("%s: %v", tool, err)
 		}

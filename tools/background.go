@@ -1,0 +1,85 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed background.md
+var backgroundText string
+
+//go:embed schema/background.json
+var backgroundSchema json.RawMessage
+
+const backgroundExample = `{"action": "kill", "session_id": 1}`
+
+// Actions of the tool.
+const (
+	listAction = "list"
+	killAction = "kill"
+)
+
+type backgroundArguments struct {
+	Action  string `json:"action" jsonschema:"list tells of every session; kill ends one with all it started."`
+	Session int    `json:"session_id,omitempty" jsonschema:"For kill: the number that shell gave."`
+}
+
+// backgroundTool lists and ends background commands.
+type backgroundTool struct{ sessions *exec.Sessions }
+
+func (*backgroundTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "background", Description: strings.TrimSpace(backgroundText), Schema: backgroundSchema}
+}
+
+func (t *backgroundTool) Plan(arguments string) (Call, error) {
+	var a backgroundArguments
+	if err := decode(arguments, &a, backgroundExample); err != nil {
+		return nil, err
+	}
+	switch a.Action {
+	case listAction:
+		if t.sessions == nil {
+			return nil, errNoSessions
+		}
+		action := approvals.Action{Tool: "background", Kind: approvals.KindWatch, Title: "list background commands"}
+		return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.sessions.List()), nil }}, nil
+	case killAction:
+		session, err := find(t.sessions, a.Session)
+		if err != nil {
+			return nil, err
+		}
+		info := session.Info()
+		action := watching("background", fmt.Sprintf("end session %d: $ %s", info.ID, oneLine(info.Text)), info)
+		return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+			t.sessions.Kill(info.ID)
+			return read(ctx, s, session, exec.Wait{}), nil
+		}}, nil
+	}
+	return nil, fmt.Errorf("the argument \"action\" must be %q or %q, not %s. Example: %s", listAction, killAction, show(a.Action), backgroundExample)
+}
+
+func listed(list []exec.Info) Result {
+	if len(list) == 0 {
+		return done("Nothing runs in the background.", "nothing runs")
+	}
+	var b strings.Builder
+	running := 0
+	for _, info := range list {
+		state := "ended: " + Ending(info.Outcome)
+		if info.Running {
+			running++
+			state = "running for " + seconds(time.Since(info.Started))
+		}
+		fmt.Fprintf(&b, "session %d: %s; %d bytes of output; in %s: $ %s\n", info.ID, state, info.Printed, info.Dir, oneLine(info.Text))
+	}
+	return done(strings.TrimRight(b.String(), "\n"), fmt.Sprintf("%d running", running))
+}

@@ -1,0 +1,132 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/sandbox"
+)
+
+// How long a call waits for a background command, and for how much silence after
+// its output: a tenth of that, so that who is ready to wait for long is not called
+// back for each line of a build.
+const (
+	startYield  = 5 * time.Second
+	pollYield   = 5 * time.Second
+	typedYield  = time.Second
+	maxYield    = 10 * time.Minute
+	leastQuiet  = 250 * time.Millisecond
+	mostQuiet   = 30 * time.Second
+	quietShare  = 10
+	maxWaitText = 1000
+)
+
+// waitFor is the wait that a call asks for.
+func waitFor(yieldMS int, text string, unsaid time.Duration) (exec.Wait, error) {
+	switch {
+	case yieldMS < 0:
+		return exec.Wait{}, fmt.Errorf("the argument \"yield_time_ms\" must be positive, not %d", yieldMS)
+	case len(text) > maxWaitText:
+		return exec.Wait{}, fmt.Errorf("the argument \"wait_for\" has %d bytes; at most %d are looked for", len(text), maxWaitText)
+	}
+	w := exec.Wait{Most: min(time.Duration(yieldMS)*time.Millisecond, maxYield), Text: text}
+	if yieldMS == 0 {
+		w.Most = unsaid
+	}
+	if text == "" {
+		w.Quiet = min(max(w.Most/quietShare, leastQuiet), mostQuiet)
+	}
+	return w, nil
+}
+
+// wait is what the start of a background command waits for.
+func (a *shellArguments) wait(sessions *exec.Sessions) (exec.Wait, error) {
+	switch {
+	case a.Background && sessions == nil:
+		return exec.Wait{}, errNoSessions
+	case !a.Background && (a.TTY || a.YieldMS != 0 || a.WaitFor != ""):
+		return exec.Wait{}, errors.New("\"tty\", \"yield_time_ms\" and \"wait_for\" go together with \"background\": true; to give a command more time set \"timeout_ms\"")
+	}
+	return waitFor(a.YieldMS, a.WaitFor, startYield)
+}
+
+var errNoSessions = errors.New("nothing can run in the background here")
+
+func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *exec.Sessions, b exec.Background, w exec.Wait) (Result, error) {
+	w.Sink = s.Output
+	session, reading, err := sessions.Start(ctx, p, b, w)
+	if err == nil && !reading.Running {
+		err = reading.Err
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("shell: %w", err)
+	}
+	text := printed(reading, b.Terminal)
+	if !reading.Running {
+		return ran(reading.Outcome, text), nil
+	}
+	r := done("", fmt.Sprintf("goes on in the background as session %d", session.ID()))
+	r.Output, r.Spill, r.Session = text, reading.Output.Spill, session.ID()
+	r.Text = fmt.Sprintf("running in the background as session_id %d\n%s%s", session.ID(), outputWords("output so far:", "(no output yet)", text), missing(reading, w))
+	return r, nil
+}
+
+// printed is what a reading holds, as text.
+func printed(r exec.Reading, terminal bool) string {
+	if text := r.Output.Text(); terminal {
+		return terminalText(text)
+	} else {
+		return text
+	}
+}
+
+// missing says that what was waited for has not come.
+func missing(r exec.Reading, w exec.Wait) string {
+	if w.Text == "" || r.Found {
+		return ""
+	}
+	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
+}
+
+// read is the result of reading a session.
+func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Result {
+	w.Sink = s.Output
+	reading := session.Read(ctx, w)
+	info := session.Info()
+	text := printed(reading, info.Terminal)
+	if reading.Running {
+		state := fmt.Sprintf("session %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
+		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+missing(reading, w), state)
+		r.Output, r.Spill, r.Session = text, reading.Output.Spill, info.ID
+		return r
+	}
+	o := reading.Outcome
+	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, Ending(o)))
+	r.Output, r.Spill, r.Exit, r.Signal = text, reading.Output.Spill, o.Status.Exit, signalName(o.Status.Signal)
+	r.Verdict, r.Denied, r.Limit = o.Verdict, o.Verdict.Denied, o.Limit
+	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
+	if reading.Err != nil {
+		r.Text += "\n(" + reading.Err.Error() + ")"
+	}
+	return r
+}
+
+// Ending says in words how a background command ended.
+func Ending(o exec.Outcome) string {
+	how := fmt.Sprintf("exit status %d", o.Status.Exit)
+	switch {
+	case o.Interrupted:
+		return "killed with all it had started"
+	case o.TimedOut:
+		return "killed with all it had started, because its time was up"
+	case o.Status.Signal != 0:
+		how = fmt.Sprintf("signal %d (%s)", o.Status.Signal, signalName(o.Status.Signal))
+	}
+	if o.Limit != "" {
+		how += " (" + o.Limit.Words() + ")"
+	}
+	return how
+}

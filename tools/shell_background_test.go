@@ -1,0 +1,155 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+)
+
+// longest is a wait that only the command itself ends.
+const longest = 60_000
+
+func TestShellInTheBackground(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	r := p.ok("shell", args{"command": "echo hello; read -r x; echo got $x; exit 3", "background": true, "wait_for": "hello", "yield_time_ms": longest})
+	if r.Session != 1 || r.Outcome != OK || r.Text != "running in the background as session_id 1\noutput so far:\nhello\n" || r.Output != "hello\n" {
+		t.Fatalf("%+v", r)
+	}
+	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "session 1: running for ") || !strings.HasSuffix(r.Text, "6 bytes of output; in "+p.ws+": $ echo hello; read -r x; echo got $x; exit 3") {
+		t.Errorf("list: %q", r.Text)
+	}
+	r = p.ok("write_stdin", args{"session_id": 1, "chars": "you\n", "wait_for": "never", "yield_time_ms": longest})
+	if r.Session != 0 || r.Exit != 3 || r.Message != "session 1 ended: exit status 3" || !strings.HasSuffix(r.Text, "new output:\ngot you\n") {
+		t.Errorf("typed: %+v", r)
+	}
+	if _, err := p.do("write_stdin", args{"session_id": 1, "chars": "more\n"}); err != nil {
+		t.Error(err)
+	}
+	r, err := p.do("write_stdin", args{"session_id": 1, "chars": "more\n"})
+	if err != nil || !r.Failed || !strings.HasPrefix(r.Text, "Not typed: the command has ended.\nsession 1 ended: exit status 3") {
+		t.Errorf("typed to what has ended: %v, %q", err, r.Text)
+	}
+	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "session 1: ended: exit status 3; ") {
+		t.Errorf("list: %q", r.Text)
+	}
+}
+
+func TestShellInTheBackgroundThatEndsAtOnce(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	r, err := p.do("shell", args{"command": "echo hello; exit 3", "background": true, "wait_for": "never", "yield_time_ms": longest})
+	if err != nil || r.Session != 0 || !r.Failed || r.Exit != 3 || !strings.HasPrefix(r.Text, "exit status 3 after ") || !strings.HasSuffix(r.Text, "output:\nhello\n") {
+		t.Errorf("%v, %+v", err, r)
+	}
+	if r := p.ok("background", args{"action": "list"}); r.Text != "Nothing runs in the background." {
+		t.Errorf("list: %q", r.Text)
+	}
+}
+
+func TestShellWithATerminal(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	p.ok("shell", args{"command": `stty -echo; printf '\033[1mbold\033[0m 10%%\r20%%\rready\n'; read -r x; echo "got $x"; cat`, "background": true, "tty": true, "wait_for": "ready", "yield_time_ms": longest})
+	r := p.ok("write_stdin", args{"session_id": 1, "chars": "you\n", "wait_for": "got you", "yield_time_ms": longest})
+	if !strings.HasSuffix(r.Text, "new output:\ngot you\n") && !strings.HasSuffix(r.Text, "new output:\ngot you") {
+		t.Errorf("%q", r.Text)
+	}
+	p.ok("write_stdin", args{"session_id": 1, "chars": "again\n", "wait_for": "again", "yield_time_ms": longest}) // cat is there
+	r = p.ok("write_stdin", args{"session_id": 1, "chars": "\x03", "wait_for": "never", "yield_time_ms": longest})
+	if r.Message != "session 1 ended: signal 2 (SIGINT)" && r.Message != "session 1 ended: exit status 130" {
+		t.Errorf("Ctrl+C: %+v", r)
+	}
+}
+
+func TestBackgroundKill(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	p.ok("shell", args{"command": "echo ready; sleep 1000 & wait", "background": true, "wait_for": "ready", "yield_time_ms": longest})
+	r := p.ok("background", args{"action": "kill", "session_id": 1})
+	if r.Message != "session 1 ended: killed with all it had started" {
+		t.Errorf("%+v", r)
+	}
+	if news := p.options.Sessions.News(); len(news) != 0 {
+		t.Errorf("what the model ended itself is news: %+v", news)
+	}
+	for want, a := range map[string]args{
+		`there is no session 2; there is 1`:                          {"action": "kill", "session_id": 2},
+		`there is no session 0; there is 1`:                          {"action": "kill"},
+		`the argument "action" must be "list" or "kill", not "stop"`: {"action": "stop"},
+	} {
+		if _, err := p.plan("background", a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", a, err)
+		}
+	}
+}
+
+func TestBackgroundArguments(t *testing.T) {
+	p := newPlace(t, nil)
+	if _, err := p.plan("shell", args{"command": "x", "background": true}); err == nil || !strings.Contains(err.Error(), "nothing can run in the background here") {
+		t.Errorf("without sessions: %v", err)
+	}
+	p.withSessions()
+	for want, a := range map[string]args{
+		`go together with "background"`: {"command": "x", "tty": true},
+		`must be positive, not -1`:      {"command": "x", "background": true, "yield_time_ms": -1},
+		`at most 1000 are looked for`:   {"command": "x", "background": true, "wait_for": strings.Repeat("x", 1001)},
+	} {
+		if _, err := p.plan("shell", a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", a, err)
+		}
+	}
+	if _, err := p.plan("write_stdin", args{"session_id": 1}); err == nil || !strings.Contains(err.Error(), "there is no session 1: nothing runs in the background") {
+		t.Errorf("%v", err)
+	}
+	if _, err := p.plan("write_stdin", args{"session_id": 1, "chars": strings.Repeat("x", maxChars+1)}); err == nil || !strings.Contains(err.Error(), "write a file") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What the gate needs to judge an input is in the action, and a look is none.
+func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	p.answer = approvals.Answer{Decision: approvals.Outside}
+	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1, "sandbox_permissions": "require_escalated", "justification": "j"})
+	if len(p.asked) != 1 || !p.asked[0].Action.Background {
+		t.Fatalf("asked %+v", p.asked)
+	}
+	c, err := p.plan("write_stdin", args{"session_id": 1, "chars": "rm -rf /\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Action()
+	if a.Kind != approvals.KindInput || a.Input != "rm -rf /\n" || a.Running.ID != 1 || a.Running.Command != "cat" || !a.Running.Policy.Unconfined {
+		t.Errorf("%+v", a)
+	}
+	p.answer = approvals.Answer{Decision: approvals.Deny}
+	if _, err := p.do("write_stdin", args{"session_id": 1, "chars": "x\n"}); err == nil || len(p.asked) != 2 {
+		t.Errorf("typed outside the sandbox without a yes: %v, asked %d", err, len(p.asked))
+	}
+	if r := p.ok("write_stdin", args{"session_id": 1, "yield_time_ms": 1}); r.Output != "" || len(p.asked) != 2 {
+		t.Errorf("a look: %+v, asked %d", r, len(p.asked))
+	}
+	if c, err = p.plan("write_stdin", args{"session_id": 1}); err != nil || c.Action().Kind != approvals.KindWatch {
+		t.Errorf("a look: %v", err)
+	}
+}
+
+func TestTerminalText(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\r\nlines\r\n":                           "plain\nlines\n",
+		"\x1b[1;31mred\x1b[0m \x1b[?25l\x1b[2K":        "red ",
+		"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b":     "ab",
+		"\x1bP1$r0m\x1b\\c\x1b(Bd\x1b=\x1b>\x1b7\x1b8": "cd",
+		"10%\r20%\r100%\r\nnext":                       "100%\nnext",
+		"ab\bc\a":                                      "ac",
+		"\b\b":                                         "",
+		"\x1b[31":                                      "\x1b[31",
+	} {
+		if got := terminalText(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

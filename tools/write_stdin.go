@@ -1,0 +1,117 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/exec"
+	"codeagent/model"
+	"codeagent/sandbox"
+)
+
+//go:embed write_stdin.md
+var writeStdinText string
+
+//go:embed schema/write_stdin.json
+var writeStdinSchema json.RawMessage
+
+const writeStdinExample = `{"session_id": 1, "chars": "print(1 + 1)\n"}`
+
+type writeStdinArguments struct {
+	Session int    `json:"session_id" jsonschema:"The number that shell gave."`
+	Chars   string `json:"chars,omitempty" jsonschema:"What to type, with its line ends: \"ls\\n\". \"\\u0003\" is Ctrl+C, \"\\u0004\" Ctrl+D (the end of stdin). Leave it out to read only."`
+	YieldMS int    `json:"yield_time_ms,omitempty" jsonschema:"How many milliseconds to wait for output at most. Default 1000 after typing, 5000 without; at most 600000."`
+	WaitFor string `json:"wait_for,omitempty" jsonschema:"Wait until this text stands in the new output. Without it until there is output and then silence for a tenth of yield_time_ms."`
+}
+
+// maxChars is the most that is typed at once: what a person can still look at.
+const maxChars = 64 << 10
+
+// writeStdinTool types to background commands and reads them.
+type writeStdinTool struct{ sessions *exec.Sessions }
+
+func (*writeStdinTool) Spec() model.ToolSpec {
+	return model.ToolSpec{Name: "write_stdin", Description: strings.TrimSpace(writeStdinText), Schema: writeStdinSchema}
+}
+
+func (t *writeStdinTool) Plan(arguments string) (Call, error) {
+	var a writeStdinArguments
+	if err := decode(arguments, &a, writeStdinExample); err != nil {
+		return nil, err
+	}
+	if len(a.Chars) > maxChars {
+		return nil, fmt.Errorf("the argument \"chars\" has %d bytes; at most %d are typed at once: write a file and let the command read that", len(a.Chars), maxChars)
+	}
+	unsaid := pollYield
+	if a.Chars != "" {
+		unsaid = typedYield
+	}
+	wait, err := waitFor(a.YieldMS, a.WaitFor, unsaid)
+	if err != nil {
+		return nil, err
+	}
+	session, err := find(t.sessions, a.Session)
+	if err != nil {
+		return nil, err
+	}
+	info := session.Info()
+	if a.Chars == "" {
+		return &call{watching("write_stdin", fmt.Sprintf("wait for session %d: $ %s", info.ID, oneLine(info.Text)), info), func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+			return read(ctx, s, session, wait), nil
+		}}, nil
+	}
+	action := approvals.Action{
+		Tool: "write_stdin", Kind: approvals.KindInput, Title: fmt.Sprintf("type %s to session %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
+		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy},
+	}
+	return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+		return typeTo(ctx, s, session, a.Chars, wait), nil
+	}}, nil
+}
+
+// typeTo types and reads the answer. That a command has ended before it was
+// typed to is told with how it ended.
+func typeTo(ctx context.Context, s Stage, session *exec.Session, chars string, w exec.Wait) Result {
+	err := session.Type(ctx, chars)
+	if err != nil && !errors.Is(err, exec.ErrEnded) {
+		r := read(ctx, s, session, exec.Wait{})
+		r.Failed, r.Outcome, r.Message = true, Failed, err.Error()
+		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
+		return r
+	}
+	r := read(ctx, s, session, w)
+	if err != nil {
+		r.Failed, r.Outcome = true, Failed
+		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
+	}
+	return r
+}
+
+// find is the session with that number. The error names those that there are.
+func find(sessions *exec.Sessions, id int) (*exec.Session, error) {
+	if sessions == nil {
+		return nil, errNoSessions
+	}
+	if s := sessions.Find(id); s != nil {
+		return s, nil
+	}
+	var names []string
+	for _, info := range sessions.List() {
+		names = append(names, strconv.Itoa(info.ID))
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no session %d: nothing runs in the background. A session ends with codeagent; start the command again with shell and \"background\": true", id)
+	}
+	return nil, fmt.Errorf("there is no session %d; there is %s", id, strings.Join(names, ", "))
+}
+
+// watching is the action of looking at one session, or of ending it.
+func watching(tool, title string, info exec.Info) approvals.Action {
+	return approvals.Action{Tool: tool, Kind: approvals.KindWatch, Title: title, Folder: info.Dir}
+}
