@@ -108,6 +108,9 @@ type Config struct {
 	Hold func() bool
 	// WholeAnswers: no call starts before its answer is there as a whole.
 	WholeAnswers bool
+	// News returns what has happened beside the conversation since it was last
+	// asked, a line each for the model and the person; may be nil.
+	News func() []string
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
 	// History is the conversation so far, as a session kept it. Calls in it
@@ -217,6 +220,7 @@ type turn struct {
 func (t *turn) work(ctx context.Context) error {
 	for range t.agent.cfg.MaxRequests {
 		t.steer()
+		t.news()
 		more, err := t.request(ctx)
 		if err != nil {
 			return err

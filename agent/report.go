@@ -103,7 +103,7 @@ func endedBy(ctx context.Context) string {
 // The file tools say in their own results what was refused and how to ask.
 func (c *toolCall) denialWords(v sandbox.Verdict) string {
 	cfg := c.turn.agent.cfg
-	if c.action.Kind != approvals.KindCommand {
+	if !c.aboutCommand() {
 		return ""
 	}
 	words := prompts.Denial(v, cfg.Attended, string(cfg.Gate.Mode()))
@@ -116,10 +116,20 @@ func (c *toolCall) denialWords(v sandbox.Verdict) string {
 // toldWords is denialWords without the way to ask.
 func (c *toolCall) toldWords(v sandbox.Verdict) string {
 	words := prompts.Denied(v)
-	if words == "" || c.action.Kind != approvals.KindCommand {
+	if words == "" || !c.aboutCommand() {
 		return ""
 	}
 	return "\n" + words
+}
+
+// aboutCommand: the verdict of the call is about a command, its own or one in the
+// background whose end it told.
+func (c *toolCall) aboutCommand() bool {
+	switch c.action.Kind {
+	case approvals.KindCommand, approvals.KindInput, approvals.KindWatch:
+		return true
+	}
+	return false
 }
 
 // notRun is the outcome and the words for a call that did not run.

@@ -179,9 +179,11 @@ func (b *batch) wait() []model.Item {
 	return results
 }
 
-// alone: the call changes files, so those before it end first and those after
-// it see what it did.
-func (c *toolCall) alone() bool { return c.action.Kind == approvals.KindEdit }
+// alone: the call changes files, or types, so those before it end first and those
+// after it see what it did.
+func (c *toolCall) alone() bool {
+	return c.action.Kind == approvals.KindEdit || c.action.Kind == approvals.KindInput
+}
 
 // plan finds out what the call would do.
 func (c *toolCall) plan() {

@@ -24,6 +24,9 @@ const (
 // may be used from several goroutines.
 type Sessions struct {
 	runner *Runner
+	// changed is told how many run now; telling keeps its calls in order.
+	changed func(running int)
+	telling sync.Mutex
 
 	// starting are the starts under way, which Close waits for.
 	starting sync.WaitGroup
@@ -35,8 +38,26 @@ type Sessions struct {
 	closed bool
 }
 
-// NewSessions returns an empty list. Whoever has one closes it.
-func NewSessions(r *Runner) *Sessions { return &Sessions{runner: r} }
+// NewSessions returns an empty list. Whoever has one closes it. changed is told
+// how many commands run, whenever one has started or ended; nil: nobody is.
+func NewSessions(r *Runner, changed func(running int)) *Sessions {
+	return &Sessions{runner: r, changed: changed}
+}
+
+// tell tells how many run now.
+func (l *Sessions) tell() {
+	if l.changed == nil {
+		return
+	}
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.mu.Lock()
+	running, closed := l.running(), l.closed
+	l.mu.Unlock()
+	if !closed {
+		l.changed(running)
+	}
+}
 
 // Background is a command to run in the background.
 type Background struct {
@@ -95,7 +116,9 @@ func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w 
 	}
 	if !reading.Running {
 		l.forget(s)
+		return s, reading, nil
 	}
+	l.tell()
 	return s, reading, nil
 }
 
@@ -105,7 +128,7 @@ func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background) (*
 		return nil, cannot("background", err)
 	}
 	defer l.starting.Done()
-	s, err := l.runner.background(ctx, p, b, id)
+	s, err := l.runner.background(ctx, p, b, id, l.tell)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun--

@@ -27,7 +27,7 @@ func (h openQuestion) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant
 
 func TestBackgroundHoldsNothingAfterItsCall(t *testing.T) {
 	r, p, ws, out := confined(t)
-	s := &sessions{exec.NewSessions(r), t, p, ws}
+	s := &sessions{exec.NewSessions(r, nil), t, p, ws}
 	defer s.Close()
 	target := filepath.Join(out, "x")
 	h := openQuestion{make(chan sandbox.Denial, 10)}

@@ -37,7 +37,7 @@ type Session struct {
 
 // background starts a session. Besides the copiers of its output it has one
 // goroutine, the waiter, which ends with the command.
-func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, id int) (*Session, error) {
+func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, id int, over func()) (*Session, error) {
 	b.background = true
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Session{id: id, about: b, ctx: life, cancel: cancel, done: make(chan struct{})}
@@ -46,7 +46,7 @@ func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background,
 		cancel()
 		return nil, err
 	}
-	go s.follow()
+	go s.follow(over)
 	return s, nil
 }
 
@@ -81,10 +81,11 @@ func (s *Session) start(r *Runner, p sandbox.Policy, c Command) (err error) {
 	return err
 }
 
-// follow is the waiter.
-func (s *Session) follow() {
+// follow is the waiter. Its last deed is to say that it is over.
+func (s *Session) follow(over func()) {
 	defer close(s.done)
 	defer s.cancel()
+	defer over()
 	o, err := s.running.end(s.ctx)
 	s.writing.Lock()
 	s.stdin.Close()

@@ -31,7 +31,7 @@ func everywhere(t *testing.T, f func(*testing.T, *sessions)) {
 	for name, open := range places {
 		t.Run(name, func(t *testing.T) {
 			r, p, dir := open(t)
-			s := &sessions{exec.NewSessions(r), t, p, dir}
+			s := &sessions{exec.NewSessions(r, nil), t, p, dir}
 			t.Cleanup(func() { s.Close() })
 			f(t, s)
 		})
@@ -228,7 +228,7 @@ func TestBackgroundCloseEndsAll(t *testing.T) {
 
 func TestBackgroundLimits(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	var last *exec.Session
 	for range 16 {
@@ -249,7 +249,7 @@ func TestBackgroundLimits(t *testing.T) {
 
 func TestBackgroundForgetsTheOldestThatEnded(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	for range 20 {
 		session, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
@@ -264,7 +264,7 @@ func TestBackgroundForgetsTheOldestThatEnded(t *testing.T) {
 
 func TestBackgroundOutputIsBounded(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	const lines = 200_000
 	session, first := s.start(s.script(fmt.Sprintf(`echo ready; read -r x; i=0; seq 1 %d; echo done; read -r x`, lines)), until("ready"))
@@ -290,12 +290,29 @@ func TestBackgroundOutputIsBounded(t *testing.T) {
 
 func TestBackgroundThatDoesNotRead(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r), t, sandbox.FullAccess(), dir}
+	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	session, _ := s.start(s.script("echo ready; sleep 1000"), until("ready"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := session.Type(ctx, strings.Repeat("x", 4<<20)); !errors.Is(err, exec.ErrNotTaken) {
 		t.Errorf("4 MiB that nobody reads: %v", err)
+	}
+}
+
+func TestBackgroundTellsHowManyRun(t *testing.T) {
+	r, dir := plain(t)
+	told := make(chan int, 10)
+	s := &sessions{exec.NewSessions(r, func(n int) { told <- n }), t, sandbox.FullAccess(), dir}
+	defer s.Close()
+	one, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
+	two, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
+	typed(t, one, "\n")
+	one.Read(context.Background(), end)
+	s.Kill(two.ID())
+	for _, want := range []int{1, 2, 1, 0} {
+		if got := <-told; got != want {
+			t.Errorf("told %d, want %d", got, want)
+		}
 	}
 }

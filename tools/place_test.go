@@ -116,7 +116,7 @@ func (p *place) runner() *exec.Runner {
 // withSessions lets commands run in the background until the test ends.
 func (p *place) withSessions() {
 	p.stage.Exec = p.runner()
-	p.options.Sessions = exec.NewSessions(p.stage.Exec)
+	p.options.Sessions = exec.NewSessions(p.stage.Exec, nil)
 	p.t.Cleanup(func() { p.options.Sessions.Close() })
 }
 

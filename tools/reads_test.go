@@ -13,6 +13,8 @@ import (
 // argument that changes what is found changes what it says that it reads.
 func TestWhatReads(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
+	p.withSessions()
+	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	var reads []string
 	for tool, a := range everyCall {
 		c, err := p.plan(tool, a)

@@ -114,6 +114,16 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 	return r
 }
 
+// Ended is what the model and the person are told of a background command that
+// has ended by itself.
+func Ended(info exec.Info) string {
+	words := fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), Ending(info.Outcome))
+	if info.Outcome.Verdict.Denied {
+		words += "; the sandbox refused it something"
+	}
+	return words
+}
+
 // Ending says in words how a background command ended.
 func Ending(o exec.Outcome) string {
 	how := fmt.Sprintf("exit status %d", o.Status.Exit)

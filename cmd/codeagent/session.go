@@ -10,6 +10,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/config"
 	"codeagent/event"
+	"codeagent/exec"
 	"codeagent/model/tour"
 	"codeagent/prompts"
 	sessions "codeagent/session"
@@ -43,9 +44,10 @@ type session struct {
 	options    sessionOptions
 	chosen     chosen
 	gate       *approvals.Gate
-	checkedOut func() string // what git says; waits for it
-	agent      *agent.Agent  // set by join
-	tour       *tour.Tour    // nil with a real model
+	checkedOut func() string  // what git says; waits for it
+	agent      *agent.Agent   // set by join
+	beside     *exec.Sessions // set by join
+	tour       *tour.Tour     // nil with a real model
 	record     *record
 	undo       *undo.Session // nil where noUndo says why
 	noUndo     error
@@ -85,9 +87,10 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 // it is looking at.
 func (ses *session) join(screen face) {
 	mode := ses.gate.Mode()
+	ses.runBeside(func(e event.Event) { screen.Emit(e) })
 	set := tools.All(tools.Options{
 		Workspace: ses.workspace, Resolver: ses.resolver, AllowedWorkdirs: ses.workdirs(),
-		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"),
+		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"), Sessions: ses.beside,
 	})
 	facts := prompts.Facts{
 		Workspace: ses.workspace, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.shell(), Date: time.Now().Format(time.DateOnly),
@@ -104,7 +107,7 @@ func (ses *session) join(screen face) {
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
 		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
-		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, MaxRequests: ses.options.maxRequests,
+		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
 		WholeAnswers: ses.cfg.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
@@ -143,6 +146,7 @@ func (ses *session) holds() bool {
 }
 
 func (ses *session) close() {
+	ses.endBeside()
 	if ses.tour != nil {
 		ses.tour.Close()
 	}
