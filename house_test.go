@@ -153,7 +153,7 @@ var starters = []permitted{
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
 	{"tui", "the highlighter and the file index"},
 	{"egress", "the proxy's connections"},
-	{"agent/toolcall.go", "parallel tool calls, an errgroup"},
+	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }
 

@@ -38,23 +38,35 @@ func (g *guesses) begin(d model.CallStarted) {
 	g.open = append(g.open, &guess{id: d.ID, name: d.Name})
 }
 
-// more takes more arguments. Only the first call that is not complete runs
-// ahead: one before it could turn out to be an edit, which it must wait for.
+// more takes more arguments. A call does not run ahead of an incomplete one that
+// could turn out to be an edit: it must wait for that.
 func (g *guesses) more(d model.CallDelta) {
-	for i, c := range g.open {
-		if c.id != d.ID || !g.batch.turn.agent.cfg.Tools.Reads(c.name) {
-			continue
+	behind := false
+	for _, c := range g.open {
+		reads := g.batch.turn.agent.cfg.Tools.Reads(c.name)
+		if c.id == d.ID && reads {
+			c.arguments.Write(d.Arguments)
+			if n := c.arguments.Fields(); n != c.fields && !behind {
+				c.fields = n
+				g.look(c)
+			}
+			return
 		}
-		c.arguments.Write(d.Arguments)
-		if n := c.arguments.Fields(); i == 0 && n != c.fields {
-			c.fields = n
-			g.look(c)
-		}
+		behind = behind || !reads
 	}
 }
 
+// mostFields is more than any reading call has. Each field costs another look at
+// all of them.
+const mostFields = 16
+
 // look runs ahead what c looks like, unless it runs already.
 func (g *guesses) look(c *guess) {
+	if c.fields > mostFields {
+		c.run.void()
+		c.run = nil
+		return
+	}
 	call := model.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.Soon()}
 	var reading tools.Reading
 	err := contain(func() error {

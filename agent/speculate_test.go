@@ -355,6 +355,31 @@ func TestManyRunAhead(t *testing.T) {
 	}
 }
 
+// Reads that come in turns run ahead side by side, and a call with more fields
+// than any has is left alone.
+func TestReadsInTurnsRunAhead(t *testing.T) {
+	l := newLibrary(nil)
+	script := append(opening("1", "read", `{"path":"a"`), opening("2", "read", `{"path":"b"`)...)
+	script = append(script, func() {
+		if begun := []string{<-l.begun, <-l.begun}; !slices.Contains(begun, "a:1") || !slices.Contains(begun, "b:1") {
+			t.Errorf("%q began", begun)
+		}
+	}, closing("1", "read", `{"path":"a"}`), closing("2", "read", `{"path":"b"}`))
+	long := `{"path":"c"` + strings.Repeat(`,"offset":1`, mostFields)
+	script = append(append(script, opening("3", "read", long+`,`)...), closing("3", "read", long+`}`))
+	r := newLibraryRig(l, play(script...))
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := results(r.check(t)); !slices.Equal(got, []string{"1: found a:1", "2: found b:1", "3: found c:1"}) {
+		t.Errorf("%q", got)
+	}
+	until(t, l.begun, "c:1")
+	if len(l.begun) > 0 {
+		t.Errorf("%q ran ahead", <-l.begun)
+	}
+}
+
 // With speculation off nothing starts before the answer is there as a whole, and
 // an answer that breaks off has done nothing: it can be asked for again.
 func TestWholeAnswers(t *testing.T) {

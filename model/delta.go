@@ -27,8 +27,9 @@ type CallStarted struct{ ID, Name string }
 // CallDelta is more of the raw arguments of the call ID.
 type CallDelta struct{ ID, Arguments string }
 
-// CallDone is a complete call; empty arguments have become "{}". Opaque is kept
-// with its item; nil without.
+// CallDone is a complete call, sent as soon as nothing that may still come can
+// change it: it may run while the answer goes on. Empty arguments have become
+// "{}". Opaque is kept with its item; nil without.
 type CallDone struct {
 	Call   ToolCall
 	Opaque *Opaque

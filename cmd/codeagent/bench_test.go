@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/internal/scripted"
 )
@@ -92,6 +93,49 @@ func benchExec(b *testing.B, replies ...scripted.Reply) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		return cmd
 	})
+}
+
+// BenchmarkExecFourSleeps is an answer of four sandboxed sleep 0.5, decoded at 50
+// tokens a second: 24 pieces of four bytes, 480 ms. Its figure is the time from the
+// request to the one that brings all results.
+func BenchmarkExecFourSleeps(b *testing.B) {
+	for _, wire := range []string{"chat", "responses"} {
+		for _, mode := range []string{"decoding", "off"} {
+			b.Run(wire+"/"+mode, func(b *testing.B) { benchSleeps(b, wire, mode) })
+		}
+	}
+}
+
+func benchSleeps(b *testing.B, wire, mode string) {
+	u := benchUser(b)
+	sleeps := scripted.Reply{TokensPerSecond: 50, PaceArguments: true}
+	for range 4 {
+		sleeps.Calls = append(sleeps.Calls, scripted.Call{Name: "shell", Arguments: `{"command":"sleep 0.5"}`})
+	}
+	var asked time.Time
+	var most, all time.Duration
+	least := time.Hour
+	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
+		if r.N%2 == 0 {
+			asked = time.Now()
+			return sleeps
+		}
+		took := time.Since(asked)
+		least, most, all = min(least, took), max(most, took), all+took
+		return scripted.Reply{Text: "done"}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer srv.Close()
+	measure(b, func() *exec.Cmd {
+		cmd := u.codeagent("exec", "--ephemeral", "--model", "test", "-c", "wire="+wire, "-c", "speculation.mode="+mode, "hello")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		return cmd
+	})
+	b.ReportMetric(float64(all.Microseconds())/1000/float64(b.N), "ms-to-results")
+	b.ReportMetric(float64(least.Microseconds())/1000, "least-ms-to-results")
+	b.ReportMetric(float64(most.Microseconds())/1000, "most-ms-to-results")
 }
 
 // BenchmarkSandboxTrue is the whole of `codeagent sandbox -- true`, and true

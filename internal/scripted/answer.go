@@ -24,6 +24,7 @@ type answer struct {
 	req   Request
 	reply Reply
 	delay time.Duration
+	due   time.Time // when the last piece was, at TokensPerSecond
 	piece int
 	head  string // of every chunk, up to its delta
 }
@@ -76,7 +77,7 @@ func (a *answer) play() {
 			}
 			a.reply.Before(event)
 		}
-		if paced && !a.sleep(a.delay) || !a.send(a.frame(event, sent)) {
+		if paced && !a.sleep(a.pause()) || !a.send(a.frame(event, sent)) {
 			return
 		}
 		if a.delay > 0 && !a.flush() {
@@ -144,6 +145,19 @@ func (a *answer) plain() {
 	}
 	a.w.WriteHeader(status)
 	_, _ = io.WriteString(a.w, a.reply.Body)
+}
+
+// pause is how long to wait before the next paced piece. A rate is kept over all
+// of them, however late a machine wakes who sleeps.
+func (a *answer) pause() time.Duration {
+	if a.reply.TokensPerSecond == 0 {
+		return a.delay
+	}
+	if a.due.IsZero() {
+		a.due = time.Now()
+	}
+	a.due = a.due.Add(a.delay)
+	return time.Until(a.due)
 }
 
 // sleep waits for d; false when the answer must end.
