@@ -79,6 +79,7 @@ func TestScripts(t *testing.T) {
 			"greet":  scriptGreet,
 			"status": scriptStatus,
 			"lines":  scriptLines,
+			"web":    scriptWeb,
 			"last":   scriptLast,
 		},
 	})
