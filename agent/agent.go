@@ -24,11 +24,6 @@ type Input struct {
 	Images []model.Image
 }
 
-// item is the message as a part of the conversation.
-func (in Input) item() model.Item {
-	return model.Item{Kind: model.User, Text: in.Text, Images: in.Images}
-}
-
 // Shown says in words which images there are.
 func (in Input) Shown() []string {
 	var all []string
@@ -184,8 +179,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	a.refused, a.unsaved = nil, false
 	a.mu.Unlock()
 
-	a.emit(event.TurnStarted{Text: in.Text, Images: in.Shown()})
-	a.append(in.item())
+	a.say(in, func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} })
 	t := &turn{agent: a, stop: stop}
 	err := t.work(ctx)
 	outcome := "failed"
@@ -322,8 +316,7 @@ func (t *turn) steer() bool {
 			break
 		}
 		any = true
-		t.agent.append(in.item())
-		t.agent.emit(event.Steered{Text: in.Text, Images: in.Shown()})
+		t.agent.say(in, func(in Input) event.Event { return event.Steered{Text: in.Text, Images: in.Shown()} })
 	}
 	return any
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 
+	"codeagent/event"
 	"codeagent/model"
 )
 
@@ -15,4 +16,29 @@ func unseenWords(name string, u model.Unseen) string {
 		return fmt.Sprintf("%s cannot see images, and was told of them in words instead; choose a model with vision to have them looked at (the provider says: %v)", name, u.Err)
 	}
 	return fmt.Sprintf("the provider does not take the images, and %s was told of them in words instead (it says: %v)", name, u.Err)
+}
+
+// Blind reports whether the model that answers now is known to see no images, and
+// its name.
+func (a *Agent) Blind() (name string, blind bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cfg.ModelName, a.cfg.Blind
+}
+
+// say makes a message of the person's part of the conversation. told is its event;
+// what of its images does not reach the model is said too.
+func (a *Agent) say(in Input, told func(Input) event.Event) {
+	over := len(in.Images) - model.MaxImages
+	if over > 0 {
+		in.Images = in.Images[:model.MaxImages]
+	}
+	a.emit(told(in))
+	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
+	if over > 0 {
+		a.emit(event.Notice{Level: "warning", Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", model.MaxImages, over)})
+	}
+	if len(in.Images) > 0 && a.cfg.Blind {
+		a.emit(event.Notice{Level: "warning", Text: a.cfg.ModelName + " cannot see images, and is told of them in words instead"})
+	}
 }

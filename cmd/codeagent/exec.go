@@ -26,6 +26,7 @@ type execFlags struct {
 	timeout                time.Duration
 	maxTurns               int
 	ephemeral              bool
+	images                 []string
 	// from is the session to go on with.
 	from *resumed
 }
@@ -58,6 +59,7 @@ func newExec(s stdio, f *flags) *cobra.Command {
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, "ask the model at most this many times")
+	imageFlag(fl, &x.images)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Go on with an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Go on with a copy of an earlier session", true))
 	return cmd
@@ -75,6 +77,9 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	if prompt == "" && x.from != nil {
 		return &usageError{err: errors.New("a session is gone on with by a prompt"), hints: []string{"give it as the last argument, or on stdin"}}
 	}
+	if prompt == "" && len(x.images) > 0 {
+		return &usageError{err: errors.New("an image alone says not what to do"), hints: []string{"give a prompt as the last argument, or on stdin"}}
+	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
@@ -90,13 +95,19 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
 	})
-	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, from: x.from})
+	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, images: x.images, from: x.from})
 	if err != nil {
 		printer.Fail(err)
 		return err
 	}
 	defer ses.close()
-	if prompt == "" {
+	switch {
+	case prompt != "":
+	case ses.tour == nil:
+		err := &usageError{err: errors.New("no prompt"), hints: []string{"give it as the last argument, or on stdin"}}
+		printer.Fail(err)
+		return err
+	default:
 		prompt = ses.tour.Prompt
 	}
 	ses.join(printed{printer})

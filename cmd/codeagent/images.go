@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,8 +9,13 @@ import (
 	"os"
 	"syscall"
 
+	"codeagent/agent"
+	"codeagent/event"
 	"codeagent/internal/picture"
 	"codeagent/model"
+	"codeagent/tui"
+
+	"github.com/spf13/pflag"
 )
 
 // loadImage reads an image that the person named, with the person's own rights:
@@ -50,5 +56,75 @@ func readImage(path string) (model.Image, error) {
 	return picture.Read(path, data)
 }
 
+// loadImages reads what -i names, all of it before anything begins.
+func loadImages(paths []string) ([]model.Image, error) {
+	if len(paths) > model.MaxImages {
+		return nil, &usageError{err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
+	}
+	var images []model.Image
+	for _, path := range paths {
+		img, err := loadImage(path)
+		if err != nil {
+			return nil, &usageError{err: fmt.Errorf("-i: %w", err)}
+		}
+		images = append(images, img)
+	}
+	return images, nil
+}
+
+// imageFlag is -i, on each way of running that sends a message.
+func imageFlag(f *pflag.FlagSet, paths *[]string) {
+	f.StringArrayVarP(paths, "image", "i", nil, "show the model this image file with the first message; may be given several times")
+}
+
 // blind reports that the model is known to see no images.
 func (c chosen) blind() bool { return c.limits.Vision == "no" }
+
+// seesThem is the error for images that the model cannot see.
+func (c chosen) seesThem(images []model.Image) error {
+	if len(images) == 0 || !c.blind() {
+		return nil
+	}
+	name := c.title(c.name)
+	return &usageError{err: fmt.Errorf("the model %s cannot see images", name), hints: []string{
+		"leave -i away, or choose a model that can: --model NAME",
+		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
+	}}
+}
+
+// withImages adds the images of -i to the first message of the run.
+func (ses *session) withImages(in agent.Input) agent.Input {
+	in.Images = append(ses.images, in.Images...)
+	ses.images = nil
+	return in
+}
+
+// tellImages says what goes with a message that is not written yet.
+func (ses *session) tellImages(screen face) {
+	if ses.options.hasPrompt {
+		return
+	}
+	for _, img := range ses.images {
+		screen.Emit(event.Notice{Level: "info", Text: img.String() + " goes with your first message"})
+	}
+}
+
+// imageLoader loads images whose paths the person pastes.
+type imageLoader struct{ ses *session }
+
+func (l imageLoader) Load(_ context.Context, path string) (tui.Image, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return tui.Image{}, tui.ErrNoImage
+	}
+	img, err := loadImage(path)
+	if errors.Is(err, picture.ErrFormat) {
+		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
+	}
+	if err != nil {
+		return tui.Image{}, err
+	}
+	if name, blind := l.ses.agent.Blind(); blind {
+		return tui.Image{}, fmt.Errorf("%s cannot see images: /model chooses one that can", name)
+	}
+	return shown(img), nil
+}

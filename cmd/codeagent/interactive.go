@@ -17,6 +17,7 @@ import (
 // interactiveOptions are what the ways to the screen differ in.
 type interactiveOptions struct {
 	ephemeral bool
+	images    []string
 	// from is the session to go on with.
 	from *resumed
 }
@@ -37,7 +38,7 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 		return noTerminal()
 	}
 	prompt := strings.Join(args, " ")
-	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, from: o.from})
+	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, images: o.images, from: o.from})
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 		back = nil // it plays its part once
 	}
 	screen = tui.New(tui.Options{
-		Back: back, Undo: ses.offerUndo(),
+		Back: back, Undo: ses.offerUndo(), Images: imageLoader{ses},
 		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
 		Turn: func(ctx context.Context, said tui.Message) error {
 			err := ses.turn(ctx, input(said))

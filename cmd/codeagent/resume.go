@@ -54,6 +54,7 @@ func newFork(s stdio, f *flags) *cobra.Command {
 
 func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long string) *cobra.Command {
 	r := resumeFlags{fork: fork, picks: true}
+	var o interactiveOptions
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,9 +65,11 @@ func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long strin
 			if err != nil {
 				return err
 			}
-			return runInteractive(cmd.Context(), s, *f, interactiveOptions{from: from}, rest)
+			o.from = from
+			return runInteractive(cmd.Context(), s, *f, o, rest)
 		},
 	}
+	imageFlag(cmd.Flags(), &o.images)
 	r.add(cmd, strings.Fields(use)[0])
 	return cmd
 }

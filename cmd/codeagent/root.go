@@ -82,6 +82,7 @@ func newRoot(s stdio) *cobra.Command {
 	p.StringArrayVar(&f.addFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")
 	p.StringArrayVar(&f.hosts, "allow-host", nil, "a host that commands may reach, as name:port")
 	p.StringArrayVarP(&f.settings, "config", "c", nil, "set one setting, as key=value")
+	imageFlag(root.Flags(), &o.images)
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
 	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newUndo(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false

@@ -81,6 +81,7 @@ func TestScripts(t *testing.T) {
 			"lines":  scriptLines,
 			"web":    scriptWeb,
 			"last":   scriptLast,
+			"image":  scriptImage,
 		},
 	})
 }
@@ -108,8 +109,8 @@ var faults = map[string]scripted.Fault{
 
 // scriptModel starts a model server that plays FILE, one JSON step a line, and
 // points OPENAI_BASE_URL at it: model FILE. The instructions of the request N, from
-// 1, are then in FILE.N. With inorder behind it each request gets the next step,
-// else each conversation begins with the first.
+// 1, are then in FILE.N, what was said in FILE.N.said. With inorder behind it each
+// request gets the next step, else each conversation begins with the first.
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	play := scripted.Steps
 	if len(args) == 2 && args[1] == "inorder" {
@@ -133,7 +134,9 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	file, steps := ts.MkAbs(args[0]), play(replies...)
 	var requests atomic.Int64
 	srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
-		_ = os.WriteFile(fmt.Sprintf("%s.%d", file, requests.Add(1)), []byte(r.Instructions), 0o644) // its absence fails the script
+		name := fmt.Sprintf("%s.%d", file, requests.Add(1))
+		_ = os.WriteFile(name, []byte(r.Instructions), 0o644) // its absence fails the script
+		_ = os.WriteFile(name+".said", []byte(said(r)), 0o644)
 		return steps(r)
 	})
 	ts.Check(err)

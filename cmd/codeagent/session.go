@@ -11,6 +11,7 @@ import (
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/exec"
+	"codeagent/model"
 	"codeagent/model/tour"
 	"codeagent/prompts"
 	sessions "codeagent/session"
@@ -32,6 +33,8 @@ type sessionOptions struct {
 	hasPrompt bool
 	// ephemeral runs keep no session.
 	ephemeral bool
+	// images are the files that -i names.
+	images []string
 	// from is the session to go on with; nil begins one.
 	from *resumed
 	// maxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
@@ -51,6 +54,7 @@ type session struct {
 	record     *record
 	undo       *undo.Session // nil where noUndo says why
 	noUndo     error
+	images     []model.Image // of -i, until the first message takes them along
 }
 
 // openSession builds everything below the faces. The order matters: what may be
@@ -59,12 +63,20 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	if o.from != nil && f.folder == "" {
 		f.folder = o.from.folder
 	}
+	images, err := loadImages(o.images)
+	if err != nil {
+		return nil, err
+	}
 	box, err := newBox(s, f, sandboxFlags{})
 	if err != nil {
 		return nil, err
 	}
-	ses := &session{box: box, options: o}
-	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt || o.from != nil); err != nil {
+	ses := &session{box: box, options: o, images: images}
+	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt || o.from != nil || len(images) > 0); err != nil {
+		ses.close()
+		return nil, err
+	}
+	if err := ses.chosen.seesThem(images); err != nil {
 		ses.close()
 		return nil, err
 	}
@@ -131,6 +143,7 @@ func (ses *session) join(screen face) {
 			screen.Emit(start)
 		}
 	}
+	ses.tellImages(screen)
 	for _, offer := range ses.chosen.offers {
 		screen.Emit(event.Notice{Level: "info", Text: offer})
 	}

@@ -48,13 +48,14 @@ func (ses *session) closeUndo() {
 	}
 }
 
-// turn delivers a message, and keeps what files were before the work on it.
+// turn delivers a message, the first with the images of -i, and keeps what files
+// were before the work on it.
 func (ses *session) turn(ctx context.Context, in agent.Input) error {
 	if ses.undo != nil {
 		ses.undo.Begin(in.Text)
 		defer ses.undo.End()
 	}
-	return ses.agent.Turn(ctx, in)
+	return ses.agent.Turn(ctx, ses.withImages(in))
 }
 
 // undoing is /undo of the screen.

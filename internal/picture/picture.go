@@ -39,6 +39,9 @@ const (
 // Formats names what can be read, for words about what cannot.
 const Formats = "PNG, JPEG, GIF or WebP"
 
+// ErrFormat: a file is none of Formats.
+var ErrFormat = errors.New("an image must be a " + Formats + " file")
+
 // format is one kind of file.
 type format struct {
 	mediaType string
@@ -95,7 +98,7 @@ func Read(name string, data []byte) (img model.Image, err error) {
 	}
 	f := formatOf(data)
 	if f == nil {
-		return model.Image{}, fmt.Errorf("it is %s; an image must be a %s file", guess(data), Formats)
+		return model.Image{}, fmt.Errorf("it is %s; %w", guess(data), ErrFormat)
 	}
 	one.Lock()
 	defer one.Unlock()

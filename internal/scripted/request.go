@@ -44,8 +44,9 @@ const (
 type Message struct {
 	Role   string
 	Text   string
-	Calls  []Call // of an assistant message
-	CallID string // of a tool message
+	Images []string // their media types
+	Calls  []Call   // of an assistant message
+	CallID string   // of a tool message
 }
 
 // FirstUser is the text of the first message of the person; empty without one.
@@ -76,24 +77,41 @@ func (r Request) Result(id string) (string, bool) {
 	return "", false
 }
 
-// text is a message's content or a result: a string, null, or a list of parts.
-type text string
+// content is a message's content or a result: a string, null, or a list of parts.
+type content struct {
+	text   string
+	images []string
+}
 
-func (t *text) UnmarshalJSON(data []byte) error {
+func (c *content) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
-		return json.Unmarshal(data, (*string)(t))
+		return json.Unmarshal(data, &c.text)
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text  string          `json:"text"`
+		Image json.RawMessage `json:"image_url"` // an object over Chat, a string over Responses
 	}
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
-	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString(p.Text)
+		c.text += p.Text
+		if p.Image == nil {
+			continue
+		}
+		var url string
+		if json.Unmarshal(p.Image, &url) != nil {
+			var in struct {
+				URL string `json:"url"`
+			}
+			if err := json.Unmarshal(p.Image, &in); err != nil {
+				return err
+			}
+			url = in.URL
+		}
+		kind, _, _ := strings.Cut(strings.TrimPrefix(url, "data:"), ";")
+		c.images = append(c.images, kind)
 	}
-	*t = text(b.String())
 	return nil
 }
 
@@ -102,8 +120,8 @@ func parseChat(body []byte) (Request, error) {
 		Model    string `json:"model"`
 		Stream   bool   `json:"stream"`
 		Messages []struct {
-			Role      string `json:"role"`
-			Content   text   `json:"content"`
+			Role      string  `json:"role"`
+			Content   content `json:"content"`
 			ToolCalls []struct {
 				ID       string `json:"id"`
 				Function struct {
@@ -129,10 +147,10 @@ func parseChat(body []byte) (Request, error) {
 	r := Request{Wire: Chat, Body: body, Model: in.Model, CacheKey: in.CacheKey, Streaming: in.Stream, WantsUsage: in.StreamOptions.IncludeUsage}
 	for _, m := range in.Messages {
 		if m.Role == "system" || m.Role == "developer" {
-			r.Instructions += string(m.Content)
+			r.Instructions += m.Content.text
 			continue
 		}
-		msg := Message{Role: m.Role, Text: string(m.Content), CallID: m.ToolCallID}
+		msg := Message{Role: m.Role, Text: m.Content.text, Images: m.Content.images, CallID: m.ToolCallID}
 		for _, c := range m.ToolCalls {
 			msg.Calls = append(msg.Calls, Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}

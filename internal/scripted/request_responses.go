@@ -8,13 +8,13 @@ import (
 
 // inputItem is one item of a Responses request.
 type inputItem struct {
-	Type      string `json:"type"`
-	Role      string `json:"role"`
-	Content   text   `json:"content"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Output    text   `json:"output"`
+	Type      string  `json:"type"`
+	Role      string  `json:"role"`
+	Content   content `json:"content"`
+	CallID    string  `json:"call_id"`
+	Name      string  `json:"name"`
+	Arguments string  `json:"arguments"`
+	Output    content `json:"output"`
 }
 
 // input is a list of items, or a string that is what the person said.
@@ -73,12 +73,12 @@ func (r *Request) take(it inputItem, raw json.RawMessage) {
 		last := &r.Messages[len(r.Messages)-1]
 		last.Calls = append(last.Calls, Call{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
 	case "function_call_output":
-		r.Messages = append(r.Messages, Message{Role: "tool", Text: string(it.Output), CallID: it.CallID})
+		r.Messages = append(r.Messages, Message{Role: "tool", Text: it.Output.text, CallID: it.CallID})
 	case "message", "":
 		if it.Role == "system" || it.Role == "developer" {
-			r.Instructions += string(it.Content)
+			r.Instructions += it.Content.text
 			return
 		}
-		r.Messages = append(r.Messages, Message{Role: it.Role, Text: string(it.Content)})
+		r.Messages = append(r.Messages, Message{Role: it.Role, Text: it.Content.text, Images: it.Content.images})
 	}
 }

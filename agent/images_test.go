@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+func picture(name string) model.Image {
+	return model.Image{Name: name, MediaType: "image/png", Width: 4, Height: 3, Data: []byte(name)}
+}
+
+// warnings are the texts of the warnings that were told.
+func (f *face) warnings() string {
+	var all []string
+	for _, n := range told[event.Notice](f) {
+		if n.Level == "warning" {
+			all = append(all, n.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestImagesGoAlong: images of a message and of a result are in the conversation,
+// in the log and in what is told, and come back with a message that is taken back.
+func TestImagesGoAlong(t *testing.T) {
+	looking := npm(approvals.Wish{})
+	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
+		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: tools.OK, Images: []model.Image{picture("b")}}, nil
+	}
+	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), play("seen"))
+	if err := r.Turn(t.Context(), Input{Text: "look", Images: []model.Image{picture("a")}}); err != nil {
+		t.Fatal(err)
+	}
+	r.check(t)
+	for what, items := range map[string][]model.Item{"conversation": r.History(), "log": r.log.items, "request": r.model.requests[1].Items} {
+		if len(items) < 3 || len(items[0].Images) != 1 || items[0].Images[0].Name != "a" || items[2].Kind != model.Result || len(items[2].Images) != 1 || items[2].Text != "blind: false" {
+			t.Errorf("the %s: %+v", what, items)
+		}
+	}
+	if e := told[event.TurnStarted](r.face)[0]; len(e.Images) != 1 || e.Images[0] != "a (PNG, 4×3)" {
+		t.Errorf("%+v", e)
+	}
+	if in, ok := r.Back(); !ok || len(in.Images) != 1 || string(in.Images[0].Data) != "a" {
+		t.Errorf("taken back: %+v", in)
+	}
+}
+
+// TestImagesUnseen: whoever sends images to a model that sees none learns it, and
+// requests and tools know it; another model is shown them.
+func TestImagesUnseen(t *testing.T) {
+	looking := npm(approvals.Wish{})
+	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
+		return tools.Result{Text: fmt.Sprint("blind: ", s.Blind), Outcome: tools.OK}, nil
+	}
+	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), play("no"), play("yes"))
+	if err := r.Use(Choice{Model: r.model, ModelName: "mole", Blind: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Turn(t.Context(), Input{Text: "look", Images: []model.Image{picture("a")}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.face.warnings(); got != "mole cannot see images, and is told of them in words instead" {
+		t.Errorf("warnings: %q", got)
+	}
+	if name, blind := r.Blind(); name != "mole" || !blind || !r.model.requests[0].Blind || r.History()[2].Text != "blind: true" {
+		t.Errorf("%s is blind: %v; %s", name, blind, dump(r.History()))
+	}
+	if err := r.Use(Choice{Model: r.model, ModelName: "eagle"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Turn(t.Context(), Input{Text: "and now?"}); err != nil {
+		t.Fatal(err)
+	}
+	if last := r.model.requests[2]; last.Blind || len(last.Items[0].Images) != 1 {
+		t.Errorf("the other model's request: %+v", last)
+	}
+}
+
+// TestImagesRefused: what the provider says of images reaches the person.
+func TestImagesRefused(t *testing.T) {
+	because := &model.Error{Kind: model.BadRequest, Message: "no pictures"}
+	for _, c := range []struct {
+		blind bool
+		want  string
+	}{{true, "m cannot see images"}, {false, "does not take the images"}} {
+		r := newRig(approvals.OnRequest, toolbox{}, play(model.Unseen{Err: because, Blind: c.blind}, "fine"))
+		if err := r.Turn(t.Context(), Input{Text: "look", Images: []model.Image{picture("a")}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.face.warnings(); !strings.Contains(got, c.want) || !strings.Contains(got, "no pictures") {
+			t.Errorf("warnings: %q", got)
+		}
+	}
+}
+
+// TestImagesTooMany: a message has so many and no more, and the rest is told.
+func TestImagesTooMany(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{}, play("fine"))
+	var many []model.Image
+	for i := range model.MaxImages + 3 {
+		many = append(many, picture(fmt.Sprint(i)))
+	}
+	if err := r.Turn(t.Context(), Input{Text: "look", Images: many}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.History()[0].Images); n != model.MaxImages || !strings.Contains(r.face.warnings(), "the last 3 were left out") {
+		t.Errorf("%d images, %q", n, r.face.warnings())
+	}
+	if n := len(told[event.TurnStarted](r.face)[0].Images); n != model.MaxImages {
+		t.Errorf("%d images were told", n)
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"codeagent/agent"
+	"codeagent/tui"
+)
+
+// TestImageLoader: a pasted path is an image, or what is said of it; what is no
+// image stays the text that was pasted.
+func TestImageLoader(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	f, err := os.Create(at("a.png"))
+	if err == nil {
+		err = errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 4, 3))), f.Close())
+	}
+	for _, err := range []error{
+		err, os.WriteFile(at("text.png"), []byte("hello"), 0o600), os.WriteFile(at("cut.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600),
+		os.Mkdir(at("folder.png"), 0o700), syscall.Mkfifo(at("fifo.png"), 0o600), os.Truncate(at("text.png"), 5),
+		os.WriteFile(at("huge.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600), os.Truncate(at("huge.png"), 40<<30),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, blind := range []bool{false, true} {
+		load := imageLoader{&session{agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
+		img, err := load.Load(t.Context(), at("a.png"))
+		switch {
+		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):
+			t.Errorf("a model that sees nothing: %v", err)
+		case !blind && (err != nil || img.Name != at("a.png") || img.Width != 4 || img.Height != 3 || img.Type != "image/png" || img.Sum == "" || len(img.Data) == 0):
+			t.Errorf("%+v, %v", img, err)
+		}
+		for name, want := range map[string]string{"absent.png": "", "text.png": "", "folder.png": "", "fifo.png": "", "cut.png": "damaged", "huge.png": "MB"} {
+			_, err := load.Load(t.Context(), at(name))
+			if err == nil || errors.Is(err, tui.ErrNoImage) != (want == "") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"strconv"
+	"strings"
+
+	"codeagent/internal/scripted"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// scriptImage makes a PNG file: image FILE WIDTH HEIGHT.
+func scriptImage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: image FILE WIDTH HEIGHT")
+	}
+	w, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	h, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(png.Encode(f, image.NewGray(image.Rect(0, 0, w, h))))
+	ts.Check(f.Close())
+}
+
+// said is a conversation as text, a message a line; an image is "<image/png>".
+func said(r scripted.Request) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		fmt.Fprintf(&b, "%s: %s", m.Role, strings.ReplaceAll(m.Text, "\n", " "))
+		for _, i := range m.Images {
+			fmt.Fprintf(&b, " <%s>", i)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
