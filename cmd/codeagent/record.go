@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"codeagent/agent"
@@ -146,45 +145,4 @@ func (r *record) keep(screen face) face {
 		return screen
 	}
 	return recorded{screen, r.log}
-}
-
-// back takes the person's last message back, in the conversation and in its
-// record. Files stay as they are. Where a summary stands for the conversation the
-// record says what it is now: the message may be one that the summary stands for,
-// and then the summary is taken back too.
-func (ses *session) back(screen face) (agent.Input, bool) {
-	var in agent.Input
-	var ok bool
-	var err error
-	if ses.record != nil && ses.agent.Compacted() {
-		in, ok, err = ses.backInRecord()
-	} else if in, ok = ses.agent.Back(); ok && ses.record != nil {
-		err = ses.record.log.Back(sessions.Last)
-	}
-	if err != nil {
-		screen.Emit(event.Notice{Level: "error", Text: "that a message was taken back cannot be saved: " + err.Error()})
-	}
-	return in, ok
-}
-
-// backInRecord takes the last message back in the record and has the agent go on
-// from there.
-func (ses *session) backInRecord() (in agent.Input, ok bool, err error) {
-	log := ses.record.log
-	err = ses.agent.Restart(func() ([]model.Item, error) {
-		last, err := log.Message(sessions.Last)
-		if err != nil {
-			return nil, err
-		}
-		if err = log.Back(sessions.Last); err != nil {
-			return nil, err
-		}
-		h, err := log.History(sessions.HistoryLimit)
-		in, ok = agent.Input{Text: last.Text, Images: last.Images}, err == nil
-		return h.Items, err
-	})
-	if errors.Is(err, agent.ErrBusy) {
-		err = nil // there is nothing to take back yet
-	}
-	return in, ok, err
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	sessions "codeagent/session"
+	"codeagent/tools"
+)
+
+// says answers everything with as many words.
+type says int
+
+func (n says) Stream(context.Context, model.Request) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		_ = yield(model.TextDelta{Text: strings.Repeat("word ", int(n))}, nil) && yield(model.Finished{Reason: model.StopEnd}, nil)
+	}
+}
+
+// unwatched is a face that nobody looks at.
+type unwatched struct{ notices []string }
+
+func (l *unwatched) Emit(e event.Event) {
+	if n, ok := e.(event.Notice); ok {
+		l.notices = append(l.notices, n.Text)
+	}
+}
+
+func (*unwatched) Ask(context.Context, approvals.Request) (approvals.Answer, error) {
+	return approvals.Answer{Decision: approvals.Unattended}, nil
+}
+
+func (*unwatched) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+// talkedAndCompacted is a session of four messages, for which a summary stands.
+func talkedAndCompacted(t *testing.T, kept bool) (*session, *unwatched) {
+	t.Helper()
+	screen := &unwatched{}
+	ses := &session{}
+	cfg := agent.Config{Model: says(200), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()})}
+	if kept {
+		ses.record = &record{log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}
+		t.Cleanup(func() { ses.record.log.Close() })
+		cfg.Log = ses.record.log
+	}
+	ses.agent = agent.New(cfg)
+	for n := range 4 {
+		if err := ses.agent.Turn(t.Context(), agent.Input{Text: fmt.Sprint("wish ", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ses.agent.Compact(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	return ses, screen
+}
+
+// Going back goes across a summary: what it stood for is given to the model again,
+// and the record and the conversation say the same.
+func TestBackAcrossASummary(t *testing.T) {
+	ses, screen := talkedAndCompacted(t, true)
+	if err := ses.agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {
+		t.Fatal(err)
+	}
+	for n := 4; n >= 0; n-- {
+		in, ok := ses.back(screen)
+		if !ok || in.Text != fmt.Sprint("wish ", n) {
+			t.Fatalf("taken back: %q, %t, %q", in.Text, ok, screen.notices)
+		}
+		items := ses.agent.History()
+		h, err := ses.record.log.History(sessions.HistoryLimit)
+		if err != nil || len(h.Items) != len(items) {
+			t.Fatalf("%d items, of which the record holds %d, %v", len(items), len(h.Items), err)
+		}
+		if before := n == 4; ses.agent.Compacted() != before || !before && len(items) != 2*n {
+			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.agent.Compacted())
+		}
+	}
+	if _, ok := ses.back(screen); ok || len(screen.notices) > 0 {
+		t.Errorf("there was still something: %q", screen.notices)
+	}
+}
+
+func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
+	ses, screen := talkedAndCompacted(t, false)
+	for range 4 {
+		if _, ok := ses.back(screen); !ok {
+			break
+		}
+	}
+	if n := len(screen.notices); n != 1 || !strings.Contains(screen.notices[n-1], "a summary stands for that message") {
+		t.Errorf("%q", screen.notices)
+	}
+}
