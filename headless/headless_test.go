@@ -54,6 +54,10 @@ func aRun() []event.Event {
 		event.PlanUpdated{Steps: []event.PlanStep{{Step: "one", Status: "completed"}, {Step: "two", Status: "pending"}}},
 		event.ToolFinished{CallID: "c4", Tool: "update_plan", Kind: "plan", Outcome: "ok"},
 		event.Retrying{Message: "HTTP 429", Delay: time.Second, Attempt: 2, Most: 5},
+		event.Compacting{Reason: event.CompactNear},
+		event.Compacted{Reason: event.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
+		event.Compacting{Reason: event.CompactFull},
+		event.Compacted{Reason: event.CompactFull, Before: 9000, After: 9000, Err: "no answer"},
 		event.Notice{Level: "warning", Text: "careful"},
 		event.MessageFinished{Text: "Done, but not hosts."},
 		event.UsageUpdated{},
@@ -100,7 +104,7 @@ func TestNothingToListIsAnEmptyList(t *testing.T) {
 func TestPlainJSONHasNothingOfOurs(t *testing.T) {
 	stdout, _ := play(Options{JSON: true, Plain: true}, aRun())
 	golden.Check(t, "run.plain.jsonl", stdout)
-	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms"} {
+	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms", "compaction"} {
 		if strings.Contains(stdout, ours) {
 			t.Errorf("plain lines contain %q", ours)
 		}
