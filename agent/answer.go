@@ -76,7 +76,9 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.Finished:
 			a.reason = d.Reason
 			a.turn.count(d.Usage)
-			a.start()
+			if !a.decoding() {
+				a.start()
+			}
 		}
 	}
 	return nil
