@@ -3,6 +3,7 @@ package tui
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,8 +156,11 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 	case r.Action.Command != "" && r.Action.Kind == approvals.KindEdit:
 		out = append(out, folded(t, w, patchLines(t, w, r.Action.Command), 10, full, "the whole change")...)
 	case r.Action.Command != "":
-		lines := wrapper{theme: t, width: w - 1, first: []span{{"   ", text}}, rest: []span{{"     ", text}}}.lines(span{"$ " + r.Action.Command, strong})
-		out = append(out, folded(t, w, lines, 6, full, "the whole command")...)
+		out = append(out, folded(t, w, commandLines(t, w, "$ "+r.Action.Command), 6, full, "the whole command")...)
+	case r.Action.Kind == approvals.KindInput:
+		// Quoted, so that every character is seen for what it is.
+		out = append(out, folded(t, w, commandLines(t, w, strconv.Quote(r.Action.Input)), 6, full, "all that is typed")...)
+		field("into", span{"$ " + r.Action.Running.Command, text})
 	case r.Action.Title != "" && r.Action.Title != r.Title:
 		out = append(out, t.row(w-1, span{"   " + r.Action.Title, strong}))
 	}
@@ -196,7 +200,10 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 	}
 	for i, g := range grantLines(r.Grant, home) {
 		name := ""
-		if i == 0 {
+		switch {
+		case i == 0 && r.Action.Kind == approvals.KindInput:
+			name = "may" // it was granted already
+		case i == 0:
 			name = "grants"
 		}
 		field(name, span{"+ ", good}, span{g, strong})
@@ -208,6 +215,11 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 		field("", span{"▲ " + w, warn})
 	}
 	return out
+}
+
+// commandLines wraps what runs or is typed.
+func commandLines(t *theme, w int, s string) []string {
+	return wrapper{theme: t, width: w - 1, first: []span{{"   ", text}}, rest: []span{{"     ", text}}}.lines(span{s, strong})
 }
 
 // witness says who tried and how that is known.
