@@ -17,7 +17,8 @@ import (
 // Files changes files from inside the sandbox, under the policy of the session.
 // No link that stands in a path by then is followed.
 type Files interface {
-	// Put makes a file with that content and mode, where now is expected.
+	// Put makes a file with that content and mode, where now is expected. It need not
+	// be on the disk: Apply sees to that.
 	Put(path string, content []byte, mode fs.FileMode, now Expect) error
 	// Link makes a symbolic link where nothing is.
 	Link(path, target string) error
@@ -86,14 +87,19 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 // markUndone notes that the turn was undone, once all that was put back is on
 // the disk.
 func (s *Session) markUndone(p *Plan) error {
+	var last uint64
 	for _, step := range p.Steps {
-		if dir, err := os.Open(filepath.Dir(step.Path)); err == nil {
-			err = flush(int(dir.Fd()))
-			dir.Close()
-			if err != nil {
-				return err
-			}
-			break // one file system holds nearly all that one turn changes
+		dir, err := os.OpenFile(filepath.Dir(step.Path), os.O_RDONLY|syscall.O_DIRECTORY, 0) // never a FIFO
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if err = unix.Fstat(int(dir.Fd()), &st); err == nil && uint64(st.Dev) != last {
+			last, err = uint64(st.Dev), flush(int(dir.Fd()))
+		}
+		dir.Close()
+		if err != nil {
+			return err
 		}
 	}
 	f, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)

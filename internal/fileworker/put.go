@@ -12,13 +12,14 @@ import (
 
 // putFile makes path a file with the content data and the permissions mode. Where
 // there is a file it is replaced; inPlace writes into it instead, for it has other
-// names.
+// names. Putting it on the disk is the caller's: undo puts many.
 func putFile(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (Info, error) {
 	t, err := pin("put", path, e.Parents)
 	if err != nil {
 		return Info{}, err
 	}
 	defer t.root.Close()
+	t.unsynced = true
 	fi, err := t.look()
 	if err == nil {
 		err = t.meets(e, fi, nil)

@@ -17,6 +17,8 @@ import (
 type target struct {
 	op, path, base string
 	root           *os.Root
+	// unsynced: whoever asked puts it on the disk together with the rest.
+	unsynced bool
 	// placeholder is the empty file that stands for an absent one, if look met it.
 	placeholder fs.FileInfo
 }
@@ -254,7 +256,7 @@ func (t *target) fillPlaceholder(data []byte, mode fs.FileMode) (Info, error) {
 func (t *target) fill(f *os.File, data []byte) (Info, error) {
 	_, err := f.Write(data)
 	if err == nil {
-		err = f.Sync()
+		err = t.sync(f)
 	}
 	var fi fs.FileInfo
 	if err == nil {
@@ -267,6 +269,13 @@ func (t *target) fill(f *os.File, data []byte) (Info, error) {
 		return Info{}, wrap(t.op, t.path, err)
 	}
 	return infoOf(fi), nil
+}
+
+func (t *target) sync(f *os.File) error {
+	if t.unsynced {
+		return nil
+	}
+	return f.Sync()
 }
 
 // replace puts a temporary file with that mode and the owner of old in its place.
@@ -342,7 +351,7 @@ func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 		err = f.Truncate(int64(len(data)))
 	}
 	if err == nil {
-		err = f.Sync()
+		err = t.sync(f)
 	}
 	if err != nil {
 		return Info{}, wrap(t.op, t.path, err)

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/internal/scripted"
+)
+
+// formatted is how many files the formatter rewrites.
+const formatted = 500
+
+// makeTree fills the workspace with files of all sorts, as u's own.
+func makeTree(t *testing.T, u user) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string {
+		p := filepath.Join(u.work, name)
+		must(os.MkdirAll(filepath.Dir(p), 0o755))
+		return p
+	}
+	for i := range formatted {
+		name, text := fmt.Sprintf("src/d%d/f%03d.txt", i%9, i), fmt.Sprintf("line one  \nnumber %d\t\n", i)
+		switch i % 7 {
+		case 1:
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		case 2:
+			text = strings.TrimSuffix(text, "\n")
+		case 3:
+			name = strings.Replace(name, "/f", "/with space\n and more", 1)
+		case 4:
+			name = strings.Replace(name, "/f", "/\xff\xfe", 1)
+		case 5:
+			text = strings.Repeat(text, 20_000) // beyond what lies together
+		}
+		must(os.WriteFile(at(name), []byte(text), 0o644))
+		if i%5 == 0 {
+			must(os.Chmod(at(name), 0o755))
+		}
+	}
+	must(os.WriteFile(at("patched.txt"), []byte("one\ntwo\nthree\n"), 0o640))
+	must(os.WriteFile(at("deleted.txt"), []byte("delete me"), 0o600))
+	must(os.WriteFile(at("readonly"), []byte("read only\n"), 0o444))
+	must(os.WriteFile(at("tool/run.sh"), []byte("#!/bin/sh\n"), 0o644))
+	must(os.WriteFile(at("old/deep/er/f"), []byte("moved\n"), 0o644))
+	must(os.WriteFile(at("two names"), []byte("two\n"), 0o644))
+	must(os.Link(at("two names"), at("other name")))
+	must(os.Symlink("patched.txt", at("link")))
+	must(os.Symlink("nowhere \xff", at("dangling")))
+	must(os.Mkdir(at("empty"), 0o750))
+	must(syscall.Mkfifo(at("pipe"), 0o600))
+	repo := exec.Command("sh", "-c", "git init -q repo && cd repo && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a")
+	repo.Dir = u.work
+	must(repo.Run())
+	if u.uid >= 0 {
+		must(filepath.WalkDir(u.work, func(p string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Lchown(p, u.uid, u.uid)
+		}))
+	}
+}
+
+// treeOf is all of a folder: type, permissions, owner and content of each entry.
+func treeOf(t *testing.T, root string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		is := fmt.Sprintf("%v %d", info.Mode(), info.Sys().(*syscall.Stat_t).Uid)
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			is += fmt.Sprintf(" %d bytes, %x", len(data), sha256.Sum256(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			is = "link to " + to
+		}
+		out[strings.TrimPrefix(p, root)] = is
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// differences lists at most ten.
+func differences(was, is map[string]string) string {
+	var b strings.Builder
+	n := 0
+	say := func(format string, args ...any) {
+		if n++; n <= 10 {
+			fmt.Fprintf(&b, format+"\n", args...)
+		}
+	}
+	for name, w := range was {
+		if is[name] != w {
+			say("%q is %q, was %q", name, is[name], w)
+		}
+	}
+	for name, i := range is {
+		if _, ok := was[name]; !ok {
+			say("%q is new: %s", name, i)
+		}
+	}
+	if n > 10 {
+		fmt.Fprintf(&b, "and %d more\n", n-10)
+	}
+	return b.String()
+}
+
+// formatter takes blanks from the ends of lines, by a new file in the place of the
+// old, and goes on in every other one within the file.
+const formatter = `find src -type f -print0 | sort -z > $TMPDIR/list
+xargs -0 sed -i 's/[[:space:]]*$//' < $TMPDIR/list
+while IFS= read -r -d '' f && IFS= read -r -d '' _; do printf 'formatted\n' >> "$f"; done < $TMPDIR/list`
+
+// everything is one turn that does what can be done to files.
+var everything = []scripted.Reply{
+	{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch", "*** Begin Patch\n*** Update File: patched.txt\n@@\n one\n-two\n+2\n three\n"+
+		"*** Add File: added/by/patch.txt\n+added\n*** Delete File: deleted.txt\n*** Update File: tool/run.sh\n*** Move to: tool/moved.sh\n@@\n-#!/bin/sh\n+#!/bin/bash\n*** End Patch")}}},
+	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", formatter)}}},
+	{Calls: []scripted.Call{
+		{Name: "shell", Arguments: arguments("command", `chmod +x patched.txt; chmod 0700 tool; mv old new; echo changed > new/deep/er/f; rm -r src/d3; mkdir -p made/tree; date > made/tree/now; ln -s / made/root`)},
+		{Name: "shell", Arguments: arguments("command", `chmod u+w readonly; echo x >> readonly; chmod 0444 readonly; ln -sfn elsewhere link; rm dangling; rmdir empty; echo file > empty; echo three >> 'two names'`)},
+	}},
+	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", `cd repo && echo b > b && git rm -q a && git add b && git -c user.name=a -c user.email=a@b commit -qm b && git switch -qc other && git gc -q; tar cf - b | (mkdir ../copy && cd ../copy && tar xf -)`)}}},
+	{Text: "done"},
+}
+
+func arguments(name, value string) string {
+	data, _ := json.Marshal(map[string]string{name: value}) // strings do not fail
+	return string(data)
+}
+
+// play runs one prompt against a model that plays replies.
+func (u user) play(t *testing.T, prompt string, replies ...scripted.Reply) result {
+	t.Helper()
+	srv, err := scripted.Start(context.Background(), scripted.InOrder(replies...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	cmd := u.codeagent("exec", "--model", "test", prompt)
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	return run1(t, cmd)
+}
+
+// TestUndoEverything: after a turn that patched, made, removed, moved, changed
+// permissions and ran a formatter over 500 files, undo leaves all as it was, to the
+// byte.
+func TestUndoEverything(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		need(t, "git")
+		makeTree(t, u)
+		was := treeOf(t, u.work)
+		if r := u.play(t, "do it all", everything...); r.code != 0 || !strings.Contains(r.stdout, "done") {
+			t.Fatalf("%v", r)
+		}
+		changed := treeOf(t, u.work)
+		for _, name := range []string{"/added/by/patch.txt", "/tool/moved.sh", "/new/deep/er/f", "/made/root", "/copy/b"} {
+			if changed[name] == "" {
+				t.Errorf("the turn did not make %s", name)
+			}
+		}
+		n := 0
+		for name, w := range was {
+			if strings.HasPrefix(name, "/src/d") && changed[name] != w {
+				n++
+			}
+		}
+		if n < formatted {
+			t.Errorf("the turn changed %d files of %d", n, formatted)
+		}
+		begun := time.Now()
+		r := run1(t, u.codeagent("undo"))
+		t.Logf("undone in %s", time.Since(begun))
+		if r.code != 0 || strings.Contains(r.stderr, "left alone") || strings.Contains(r.stderr, "not kept") {
+			t.Errorf("undo: status %d, %s", r.code, r.stderr)
+		}
+		if d := differences(was, treeOf(t, u.work)); d != "" {
+			t.Errorf("not as it was:\n%s", d)
+		}
+	})
+}
+
+// TestUndoAfterKill: what a codeagent had done that was killed at some moment can
+// be undone by the next.
+func TestUndoAfterKill(t *testing.T) {
+	kills := 3
+	if os.Getenv("CI") == "true" {
+		kills = 20
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	need(t, "git")
+	u := newUser(t, "self", -1)
+	makeTree(t, u)
+	was := treeOf(t, u.work)
+	begun := time.Now()
+	if r := u.play(t, "do it all", everything...); r.code != 0 {
+		t.Fatalf("without a kill: %v", r)
+	}
+	whole := time.Since(begun)
+	if r := run1(t, u.codeagent("undo")); r.code != 0 {
+		t.Fatalf("without a kill: %v", r)
+	}
+	srv, err := scripted.Start(context.Background(), scripted.Steps(everything...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	cut := 0
+	for range kills {
+		cmd := u.codeagent("exec", "--model", "test", "do it all")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+		_ = cmd.Wait()
+		kill.Stop()
+		r := run1(t, u.codeagent("undo"))
+		if strings.Contains(r.stderr, "no session in this folder changed anything") {
+			continue // it was killed before that
+		}
+		if strings.Contains(r.stderr, "cut off") {
+			cut++
+		}
+		if d := differences(was, treeOf(t, u.work)); d != "" || r.code != 0 {
+			t.Fatalf("seed %d: not as it was:\n%s%v\n%s", seed, d, r, out.String())
+		}
+	}
+	t.Logf("%d turns of %d were cut off and undone", cut, kills)
+}
