@@ -86,6 +86,40 @@ func (c Config) prefixed(name string) bool {
 	return true
 }
 
+// Switch returns the provider and the model that name stands for in a session
+// that asks p: a model of p, unless its prefix chooses another provider. Where
+// base_url is set only a [providers.NAME] counts, as when a session starts.
+func (c Config) Switch(p Provider, name string) (Provider, string) {
+	if prefix, rest, cut := strings.Cut(name, "/"); cut && rest != "" {
+		_, own := c.Providers[prefix]
+		if other, known := c.named(prefix); known && (own || p.Name != "" || c.BaseURL == "") {
+			return other, rest
+		}
+	}
+	return p, name
+}
+
+// Ready lists the providers that can be asked at once, by name: those with a key
+// and the servers on this machine. One whose key a program prints is none of
+// them: the person may have to touch something for it.
+func (c Config) Ready(getenv func(string) string) []Provider {
+	var names []string
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	for name := range c.Providers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var out []Provider
+	for _, name := range slices.Compact(names) {
+		if p, _ := c.named(name); len(p.KeyCommand) == 0 && p.Lacks(getenv) == "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // rank orders origins: a later source overrides an earlier one.
 func (o Origin) rank() int {
 	return slices.Index([]string{"default", "file", "environment", "-c", "flag"}, o.Kind)

@@ -166,3 +166,39 @@ func TestKeysAreNotHandedToCommands(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestSwitch: in a session a name stands for a model of the provider in use,
+// unless a prefix chooses another one that may be meant.
+func TestSwitch(t *testing.T) {
+	c, err := load(t, "[providers.mine]\nbase_url = 'http://mine/v1'\nkey_command = ['key']\n", config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	atBase := c
+	atBase.BaseURL = "http://base/v1"
+	groq, _ := c.Switch(config.Provider{}, "groq/x")
+	for _, w := range []struct {
+		c              config.Config
+		from           config.Provider
+		name, to, left string
+	}{
+		{c, groq, "plain", "groq", "plain"},
+		{c, groq, "meta/llama", "groq", "meta/llama"},
+		{c, groq, "mistral/large", "mistral", "large"},
+		{c, config.Provider{}, "groq/llama", "groq", "llama"},
+		{atBase, config.Provider{BaseURL: "http://base/v1"}, "groq/llama", "", "groq/llama"},
+		{atBase, config.Provider{BaseURL: "http://base/v1"}, "mine/m", "mine", "m"},
+		{atBase, groq, "openai/gpt-5", "openai", "gpt-5"},
+	} {
+		if p, left := w.c.Switch(w.from, w.name); p.Name != w.to || left != w.left {
+			t.Errorf("%s at %q: %q of %q, want %q of %q", w.name, w.from.Name, left, p.Name, w.left, w.to)
+		}
+	}
+	var names []string
+	for _, p := range c.Ready(env(map[string]string{"GROQ_API_KEY": "k"})) {
+		names = append(names, p.Name)
+	}
+	if got := strings.Join(names, " "); got != "groq llamacpp lmstudio ollama vllm" {
+		t.Errorf("ready: %s", got)
+	}
+}

@@ -96,6 +96,31 @@ func (s *Session) Compacted(items []model.Item) error {
 	return err
 }
 
+// Asks says that another model answers from now on.
+func (s *Session) Asks(model string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info.Model = model
+	if s.f == nil {
+		return s.broken // a new session's first record will name it
+	}
+	return s.record(s.opened())
+}
+
+// Rename gives the session a title; empty takes it away.
+func (s *Session) Rename(title string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.f == nil {
+		return errors.New("there is nothing in it yet")
+	}
+	if err := s.record(record{Kind: kindTitle, Title: firstWords(title)}); err != nil {
+		return err
+	}
+	s.title = firstWords(title)
+	return s.sync()
+}
+
 // EndTurn says that a turn is over and puts everything on the disk.
 func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	s.mu.Lock()

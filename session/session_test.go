@@ -348,3 +348,38 @@ func TestSyncedClock(t *testing.T) {
 		t.Errorf("%+v %v", m, err)
 	}
 }
+
+// TestChangedWhileItIsOpen: another model and a title are noted by whoever writes
+// the session, and nobody else may.
+func TestChangedWhileItIsOpen(t *testing.T) {
+	s, ses := begun(t)
+	if err := ses.Asks("early"); err != nil {
+		t.Fatal(err)
+	}
+	if err := ses.Rename("nothing"); err == nil {
+		t.Error("a session without a word has a title")
+	}
+	put(t, ses, user("hello"))
+	if err := errors.Join(ses.Asks("another"), ses.Rename("the title"), ses.EndTurn("done", model.Usage{})); err != nil {
+		t.Fatal(err)
+	}
+	var inUse *InUseError
+	if err := s.Free(ses.ID()); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+		t.Errorf("free: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(s.dir, ses.ID()+suffix))
+	if err != nil || strings.Count(string(data), `"model":"early"`) != 1 || strings.Count(string(data), `"model":"another"`) != 1 {
+		t.Errorf("%v\n%s", err, data)
+	}
+	if err := ses.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Free(ses.ID()); err != nil {
+		t.Errorf("free: %v", err)
+	}
+	for sum := range s.List() {
+		if sum.Title != "the title" {
+			t.Errorf("the title is %q", sum.Title)
+		}
+	}
+}

@@ -177,6 +177,16 @@ func (s *Store) Rename(id, title string) error {
 	return nil
 }
 
+// Free returns an *InUseError while somebody writes the session.
+func (s *Store) Free(id string) error {
+	f, err := s.openFile(id, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // the lock goes with it
+	return own(f, id)
+}
+
 // Delete removes a session that nobody writes. A damaged one goes too.
 func (s *Store) Delete(id string) error {
 	f, err := s.openFile(id, os.O_RDWR)

@@ -26,6 +26,8 @@ type app struct {
 	home      string
 	// initial is sent as the first message.
 	initial string
+	// alone opens the only overlay there is: the screen ends with it.
+	alone then
 
 	width, height int
 	theme         *theme
@@ -89,6 +91,9 @@ func (m *app) Init() tea.Cmd {
 	if text := m.initial; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{Message{Text: text}} })
 	}
+	if m.alone != nil {
+		cmds = append(cmds, func() tea.Msg { return m.alone })
+	}
 	return tea.Batch(cmds...)
 }
 
@@ -115,6 +120,9 @@ func (m *app) canvas() canvas {
 func (m *app) draw() tea.View {
 	m.seq++
 	w, t := m.width, m.theme
+	if m.alone != nil {
+		return m.drawAlone(t, w)
+	}
 	q := m.questions.front()
 	need := wants{menu: len(m.matching()), composer: len(m.composer.rows(m.composerWidth()))}
 	var asked []string
@@ -171,6 +179,18 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
 	case m.panel == nil && (q == nil || !q.armed):
 		v.Cursor = tea.NewCursor(x+gutter, a.composer.top+y)
+	}
+	return v
+}
+
+// drawAlone draws the overlay and nothing else.
+func (m *app) drawAlone(t *theme, w int) tea.View {
+	v := tea.View{AltScreen: true}
+	if m.panel != nil {
+		lines, x, y := m.panel.view(t, w, m.height)
+		if v.Content = strings.Join(lines, "\n"); y >= 0 {
+			v.Cursor = tea.NewCursor(x, y)
+		}
 	}
 	return v
 }

@@ -26,12 +26,22 @@ func (b *compaction) draw(c canvas) []string {
 	case b.done.Err != "":
 		return c.hang(span{"▲", warn}, span{"No summary was made: " + b.done.Err, text})
 	}
+	head := "Compacted"
 	if b.done.Before > 0 {
-		why = fmt.Sprintf("  %s tokens in context, before %s", count(b.done.After), count(b.done.Before))
+		head = fmt.Sprintf("Compacted: %s → %s tokens", grouped(b.done.Before), grouped(b.done.After))
 	}
-	out := c.hang(span{"≡", accent}, span{"A summary stands for the conversation so far", text}, span{why, dim})
+	out := c.hang(span{"≡", accent}, span{head, text}, span{why, dim})
 	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{strings.TrimSpace(b.done.Summary), dim})
 	return append(out, indent(c.fold(lines, 0, 0))...)
+}
+
+// grouped writes a number with its thousands apart.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // applyCompacted shows how the summary that was begun came out, or one of an
@@ -46,6 +56,9 @@ func (m *app) applyCompacted(e event.Compacted) {
 		en = m.transcript.add(&compaction{reason: e.Reason}, false)
 	}
 	en.body.(*compaction).done = &e
+	if e.Err != "" && e.Reason == event.CompactAsked {
+		m.outcome = "failed" // and told
+	}
 	en.moving = false
 	en.changed()
 }

@@ -94,8 +94,9 @@ func approvalName(mode string) string {
 	return "approvals " + firstOf(mode, "?")
 }
 
-// crowded is from which share of the window on the footer warns, in percent.
-const crowded = 80
+// crowded is from which share of the window on the footer warns, in percent:
+// somewhat before the conversation is compacted by itself.
+const crowded = 70
 
 // tokens says how full the conversation is and what the session used, in two
 // lengths.

@@ -417,3 +417,24 @@ func TestFiveThousandSessions(t *testing.T) {
 		t.Errorf("Home goes to %d", p.at)
 	}
 }
+
+// A summary is one line that opens; one that was not made is told once.
+func TestCompacted(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	r.emit(event.Compacting{Reason: event.CompactAsked})
+	r.has("Writing a summary")
+	r.emit(event.Compacted{Reason: event.CompactAsked, Before: 182000, After: 21040, Summary: "The task\nis this.\nAnd that."})
+	r.has("≡ Compacted: 182,000 → 21,040 tokens")
+	r.lacks("And that.")
+	r.press("ctrl+o")
+	r.has("And that.")
+	f.err = errors.New("no answer came")
+	r.typeText("/compact")
+	cmd := r.press("enter")
+	r.app.box.post(event.Compacting{Reason: event.CompactAsked})
+	r.app.box.post(event.Compacted{Reason: event.CompactAsked, Err: "no answer came"})
+	r.do(cmd)
+	if n := strings.Count(r.screen(), "no answer came"); n != 1 {
+		t.Errorf("the error is told %d times:\n%s", n, r.screen())
+	}
+}

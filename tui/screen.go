@@ -130,7 +130,16 @@ func (s *Screen) Steer() (Message, bool) { return s.box.steered() }
 // Run shows the screen until the person leaves or ctx ends. It returns after
 // the running turn has returned, with the terminal restored and the end of the
 // transcript printed on the normal screen. The error is ctx's when ctx ended it.
-func (s *Screen) Run(ctx context.Context) error {
+func (s *Screen) Run(ctx context.Context) error { return s.show(ctx, nil) }
+
+// PickSession shows the list of Sessions alone, until one was opened or the
+// person leaves.
+func (s *Screen) PickSession(ctx context.Context) error {
+	return s.show(ctx, func(m *app) tea.Cmd { return m.sessions("") })
+}
+
+// show is Run; with alone there is nothing but the overlay that it opens.
+func (s *Screen) show(ctx context.Context, alone then) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	s.mu.Lock()
@@ -155,7 +164,7 @@ func (s *Screen) Run(ctx context.Context) error {
 		profile = min(profile, colorprofile.Ascii)
 	}
 	options = append(options, tea.WithColorProfile(profile))
-	m.initial = s.opt.InitialPrompt
+	m.initial, m.alone = s.opt.InitialPrompt, alone
 	_, err := tea.NewProgram(m, options...).Run()
 
 	s.mu.Lock()

@@ -62,7 +62,11 @@ func undoLine(t *theme, w int, home string, f UndoFile) []string {
 	if f.Why != "" {
 		spans = append(spans, span{"  " + f.Why, dim})
 	}
-	return wrapper{theme: t, width: w, first: []span{{fmt.Sprintf("  %-8s ", f.Does), dim}}, rest: []span{{strings.Repeat(" ", 11), text}}}.lines(flat(spans)...)
+	does := "  "
+	if f.Does != "" {
+		does = fmt.Sprintf("  %-8s ", f.Does)
+	}
+	return wrapper{theme: t, width: w, first: []span{{does, dim}}, rest: []span{{strings.Repeat(" ", width(does)), text}}}.lines(flat(spans)...)
 }
 
 // takeBack does what the preview says.

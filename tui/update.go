@@ -44,7 +44,12 @@ type (
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.fresh = false
-	return m, m.handle(msg)
+	shown := m.panel != nil
+	cmd := m.handle(msg)
+	if m.alone != nil && shown && m.panel == nil {
+		cmd = tea.Quit
+	}
+	return m, cmd
 }
 
 func (m *app) handle(msg tea.Msg) tea.Cmd {

@@ -32,30 +32,35 @@ func noTerminal() error {
 	}
 }
 
-// runInteractive is codeagent on a terminal.
+// runInteractive is codeagent on a terminal: one session, and what the person
+// goes on with from it.
 func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions, args []string) error {
 	if !s.interactive() {
 		return noTerminal()
 	}
 	prompt := strings.Join(args, " ")
+	for {
+		next, err := playSession(ctx, s, f, o, prompt)
+		if err != nil || next == nil {
+			return err
+		}
+		o, prompt = interactiveOptions{from: next}, ""
+		f.folder = "" // each session works in its own
+	}
+}
+
+// playSession plays one session and returns the one to go on with, nil for none.
+func playSession(ctx context.Context, s stdio, f flags, o interactiveOptions, prompt string) (*resumed, error) {
 	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, images: o.images, from: o.from})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer ses.close()
 	if ses.tour != nil && prompt == "" {
 		prompt = ses.tour.Prompt
 	}
 	var screen *tui.Screen
-	back := func() (tui.Message, bool) {
-		in, ok := ses.back(drawn{screen})
-		return message(in), ok
-	}
-	if ses.tour != nil {
-		back = nil // it plays its part once
-	}
-	screen = tui.New(tui.Options{
-		Back: back, Undo: ses.offerUndo(), Images: imageLoader{ses},
+	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
 		Turn: func(ctx context.Context, said tui.Message) error {
 			err := ses.turn(ctx, input(said))
@@ -64,7 +69,15 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 			}
 			return err
 		},
-	})
+	}
+	if ses.tour == nil { // it plays its part once
+		options.Back = func() (tui.Message, bool) {
+			in, ok := ses.back(drawn{screen})
+			return message(in), ok
+		}
+	}
+	kept := ses.offer(&options, func(e event.Event) { screen.Emit(e) })
+	screen = tui.New(options)
 	ses.join(drawn{screen})
 	err = screen.Run(ctx)
 	if ses.tour != nil {
@@ -73,7 +86,7 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 	if ses.record != nil && ses.record.log.Kept() {
 		fmt.Fprintf(s.Out, "to go on: codeagent resume %s\n", ses.record.log.ID())
 	}
-	return err
+	return kept.next, err
 }
 
 // offerCleanup asks once whether what the tour made shall go.

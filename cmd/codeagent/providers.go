@@ -25,6 +25,7 @@ const defaultModel = "gpt-5"
 type chosen struct {
 	model    agent.Model
 	provider string // its name; empty for the top-level settings and the tour
+	from     config.Provider
 	name     string // empty while first does not know it
 	limits   config.ModelLimits
 	tour     *tour.Tour
@@ -76,6 +77,7 @@ func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen
 // that only the provider knows is asked for with the first message, not before
 // the first picture.
 func (b *box) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
+	from := p
 	client, p, err := b.client(p)
 	if err != nil {
 		return chosen{}, err
@@ -88,7 +90,7 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	if name == "" && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := chosen{model: client, provider: p.Name, name: name, limits: b.cfg.LimitsOf(p, name)}
+	c := chosen{model: client, provider: p.Name, from: from, name: name, limits: b.cfg.LimitsOf(p, name)}
 	if name != "" {
 		return c, nil
 	}

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"strconv"
 	"strings"
 
 	"codeagent/config"
 	"codeagent/exec"
 	sessions "codeagent/session"
+	"codeagent/tui"
 
 	"github.com/spf13/cobra"
 )
@@ -61,7 +58,7 @@ func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long strin
 			if !s.interactive() {
 				return noTerminal()
 			}
-			from, rest, err := r.find(s, *f, args)
+			from, rest, err := r.find(cmd.Context(), s, *f, args)
 			if err != nil {
 				return err
 			}
@@ -90,7 +87,7 @@ func newExecFrom(s stdio, f *flags, x *execFlags, verb, short string, fork bool)
 }
 
 func runExecFrom(ctx context.Context, s stdio, f flags, x execFlags, r resumeFlags, args []string) error {
-	from, rest, err := r.find(s, f, args)
+	from, rest, err := r.find(ctx, s, f, args)
 	if err != nil {
 		return err
 	}
@@ -112,7 +109,7 @@ func sessionStore(s stdio) (*sessions.Store, error) {
 
 // find settles which session is meant and returns the arguments that are left.
 // It changes nothing: the run may not come about.
-func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, error) {
+func (r resumeFlags) find(ctx context.Context, s stdio, f flags, args []string) (*resumed, []string, error) {
 	store, err := sessionStore(s)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +119,7 @@ func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, 
 	case r.last:
 		sum, err = lastUsed(s, f, store, r.all)
 	case len(args) == 0 && r.picks:
-		sum, err = pickSession(s, f, store)
+		sum, err = r.pickSession(ctx, s, f, store)
 	case len(args) == 0:
 		err = whichSession(s, f, store)
 	default:
@@ -136,9 +133,8 @@ func (r resumeFlags) find(s stdio, f flags, args []string) (*resumed, []string, 
 		return nil, nil, &usageError{err: errors.New("--before counts messages from 1")}
 	}
 	if f.folder == "" {
-		if info, err := os.Stat(sum.Folder); err != nil || !info.IsDir() {
-			return nil, nil, &usageError{err: fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder),
-				hints: []string{"name the folder to work in with --cd"}}
+		if err := folderThere(sum); err != nil {
+			return nil, nil, &usageError{err: err, hints: []string{"name the folder to work in with --cd"}}
 		}
 	}
 	return &resumed{id: sum.ID, folder: sum.Folder, fork: r.fork, before: r.before}, args, nil
@@ -193,52 +189,23 @@ func sessionsHere(s stdio, f flags, store *sessions.Store, n int) ([]sessions.Su
 	return out, nil
 }
 
-// picked is how many sessions are offered to choose from.
-const picked = 9
-
-// pickSession lets the person choose, before the screen opens.
-func pickSession(s stdio, f flags, store *sessions.Store) (sessions.Summary, error) {
-	list, err := sessionsHere(s, f, store, picked)
+// pickSession lets the person choose, before the session's screen opens.
+func (r resumeFlags) pickSession(ctx context.Context, s stdio, f flags, store *sessions.Store) (sessions.Summary, error) {
+	list, err := sessionsHere(s, f, store, 1)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
 	if len(list) == 0 {
 		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"codeagent sessions --all lists those of others"}}
 	}
-	for i, sum := range list {
-		fmt.Fprintf(s.Out, "%d  %s\n", i+1, sessionLine(sum))
+	k := &keptSessions{store: store, here: list[0].Folder, elsewhere: f.folder != "", fork: r.fork}
+	if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
+		return sessions.Summary{}, err
 	}
-	fmt.Fprintf(s.Out, "Go on with which? [1-%d, Enter for none] ", len(list))
-	line, err := readLine(s.In)
-	if err != nil {
-		return sessions.Summary{}, fmt.Errorf("read the answer: %w", err)
-	}
-	if line = strings.TrimSpace(line); line == "" {
+	if k.next == nil {
 		return sessions.Summary{}, statusError(exitOK)
 	}
-	n, err := strconv.Atoi(line)
-	if err != nil || n < 1 || n > len(list) {
-		return sessions.Summary{}, &usageError{err: fmt.Errorf("%q is none of them", line)}
-	}
-	return list[n-1], nil
-}
-
-// readLine reads a short line and nothing behind it: the rest is the screen's.
-func readLine(r io.Reader) (string, error) {
-	var line []byte
-	var b [1]byte
-	for len(line) < 80 {
-		if _, err := io.ReadFull(r, b[:]); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return "", err
-		}
-		if b[0] == '\n' {
-			break
-		}
-		line = append(line, b[0])
-	}
-	return string(line), nil
+	return store.Find(k.next.id)
 }
 
 // whichSession is the error of a command that names none: it names some.

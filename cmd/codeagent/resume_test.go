@@ -34,11 +34,9 @@ func TestResumeOnTheScreen(t *testing.T) {
 		cmd := u.codeagent("resume", "--model", "test")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 100, 40)
-		term.WaitFor("Go on with which? [1-1, Enter for none]")
-		if screen := term.Screen(); !strings.Contains(screen, "the first question") {
-			t.Errorf("nothing to choose from:\n%s", screen)
-		}
-		term.Write("1\r")
+		term.WaitFor("Sessions of this folder")
+		term.WaitFor("› the first question")
+		term.Write("\r")
 		term.WaitFor("going on with session")
 		for _, part := range []string{"the first question", "I look.", "echo seen before", "the first answer"} {
 			if screen := term.Screen(); !strings.Contains(screen, part) {

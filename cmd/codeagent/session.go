@@ -47,10 +47,12 @@ type session struct {
 	options    sessionOptions
 	chosen     chosen
 	gate       *approvals.Gate
-	checkedOut func() string  // what git says; waits for it
-	agent      *agent.Agent   // set by join
-	beside     *exec.Sessions // set by join
-	tour       *tour.Tour     // nil with a real model
+	checkedOut func() string        // what git says; waits for it
+	agent      *agent.Agent         // set by join
+	beside     *exec.Sessions       // set by join
+	tour       *tour.Tour           // nil with a real model
+	start      event.SessionStarted // as it was told last
+	choosing   sync.Mutex           // guards chosen once a turn may run
 	record     *record
 	undo       *undo.Session // nil where noUndo says why
 	noUndo     error
@@ -130,17 +132,18 @@ func (ses *session) join(screen face) {
 	}
 	id := ses.record.join(&cfg)
 	ses.agent = agent.New(cfg)
-	start := event.SessionStarted{
+	ses.start = event.SessionStarted{
 		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.enforcement, Window: ses.chosen.limits.Context, Tour: ses.tour != nil,
 	}
-	screen.Emit(start)
+	screen.Emit(ses.start)
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
 	if first := ses.chosen.first; first != nil {
 		first.found = func(name string) {
-			start.Model, start.Window = ses.chosen.title(name), first.limits(name).Context
-			ses.agent.Learn(int(start.Window))
-			screen.Emit(start)
+			c := ses.asked()
+			c.name, c.limits = name, first.limits(name)
+			ses.agent.Learn(int(c.limits.Context))
+			ses.asks(c, screen.Emit)
 		}
 	}
 	ses.tellImages(screen)

@@ -26,13 +26,19 @@ func onScreen(t *testing.T, url string, args ...string) (*golden.Terminal, user)
 func serve(t *testing.T, replies ...scripted.Reply) *scripted.Server {
 	t.Helper()
 	var n atomic.Int64
-	srv, err := scripted.Start(context.Background(), func(scripted.Request) scripted.Reply {
+	return answering(t, func(scripted.Request) scripted.Reply {
 		i := int(n.Add(1)) - 1
 		if i >= len(replies) {
 			return scripted.Reply{Status: http.StatusBadRequest}
 		}
 		return replies[i]
 	})
+}
+
+// answering answers requests as handle says.
+func answering(t *testing.T, handle scripted.Handler) *scripted.Server {
+	t.Helper()
+	srv, err := scripted.Start(context.Background(), handle)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	sessions "codeagent/session"
+	"codeagent/tui"
+)
+
+// keptSessions are the sessions that the screen lists.
+type keptSessions struct {
+	store *sessions.Store
+	here  string
+	// current is the one on the screen, nil for none.
+	current *sessions.Session
+	// fork goes on with a copy of what is chosen; elsewhere: another folder is
+	// named to work in.
+	fork, elsewhere bool
+	// next is what is gone on with when the screen has ended; nil: nothing.
+	next *resumed
+}
+
+func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
+	var out []tui.SessionItem
+	for sum, err := range k.store.List() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return out, err
+		}
+		if all || sum.Folder == k.here {
+			out = append(out, tui.SessionItem{
+				ID: sum.ID, Name: sum.Name(), Folder: sum.Folder, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
+			})
+		}
+	}
+	return out, nil
+}
+
+func (k *keptSessions) isCurrent(id string) bool { return k.current != nil && k.current.ID() == id }
+
+func (k *keptSessions) Rename(_ context.Context, id, title string) error {
+	if k.isCurrent(id) {
+		return k.current.Rename(title)
+	}
+	return k.store.Rename(id, title)
+}
+
+func (k *keptSessions) Delete(_ context.Context, id string) error {
+	if k.isCurrent(id) {
+		return errors.New("it is the one on the screen")
+	}
+	return k.store.Delete(id)
+}
+
+// Open settles what is gone on with. A copy can be made of a session that is in
+// use, too.
+func (k *keptSessions) Open(_ context.Context, id string) error {
+	sum, err := k.store.Find(id)
+	if err == nil && !k.fork {
+		err = k.store.Free(sum.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if !k.elsewhere {
+		err = folderThere(sum)
+	}
+	if err != nil {
+		return err
+	}
+	k.next = &resumed{id: sum.ID, folder: sum.Folder, fork: k.fork}
+	return nil
+}
+
+// folderThere says that the folder of a session is gone.
+func folderThere(sum sessions.Summary) error {
+	if info, err := os.Stat(sum.Folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeagent/tools"
+	"codeagent/tui"
+)
+
+// backgroundCommands is /ps of the screen.
+type backgroundCommands struct{ ses *session }
+
+// List is tui.Background.
+func (b backgroundCommands) List() []tui.BackgroundCommand {
+	var out []tui.BackgroundCommand
+	for _, info := range b.ses.beside.List() {
+		id := strconv.Itoa(info.ID)
+		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
+		if !info.Running {
+			c.End, c.Ended = tools.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration)
+		}
+		c.Last = lastLine(string(b.ses.beside.Output(info.ID)))
+		out = append(out, c)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// lastLine is the last line of an output with anything in it.
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return strings.TrimSpace(output[strings.LastIndexAny(output, "\r\n")+1:])
+}
+
+// Output is tui.Background.
+func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
+	n, err := strconv.Atoi(id)
+	if err != nil || b.ses.beside.Find(n) == nil {
+		return nil, errors.New("the command is not remembered any more")
+	}
+	data := b.ses.beside.Output(n)
+	return data[max(len(data)-most, 0):], nil
+}
+
+// Kill is tui.Background.
+func (b backgroundCommands) Kill(_ context.Context, id string) error {
+	n, err := strconv.Atoi(id)
+	if err != nil || !b.ses.beside.Kill(n) {
+		return errors.New("it had ended already")
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestSwitchOnTheScreen: another model is asked in the middle of a session, one
+// that the provider does not have is not, and another session is gone on with in
+// the same program.
+func TestSwitchOnTheScreen(t *testing.T) {
+	srv := answering(t, func(r scripted.Request) scripted.Reply {
+		if r.Model == "absent" {
+			return scripted.Reply{Status: 404, Body: `{"error":{"message":"there is no such model"}}`}
+		}
+		return scripted.Reply{Text: r.Model + " was asked"}
+	})
+	u := newUser(t, "self", -1)
+	start := func(args ...string) *golden.Terminal {
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		return golden.Start(t, cmd, 100, 30)
+	}
+	cmd := u.codeagent("exec", "--model", "first", "an earlier question")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	if r := run1(t, cmd); r.code != 0 {
+		t.Fatal(r)
+	}
+	term := start("--model", "first")
+	term.WaitFor("Ask codeagent")
+	term.Write("a question\r")
+	term.WaitFor("first was asked")
+	term.Write("/model absent\r")
+	term.WaitFor("there is no such model")
+	term.WaitFor("first is still asked")
+	term.Write("/model\r")
+	term.WaitFor("first ✓")
+	term.Write("scripted")
+	term.WaitFor("1 of 2")
+	term.Write("\r")
+	term.WaitFor("scripted is asked from now on")
+	term.Write("again\r")
+	term.WaitFor("scripted was asked")
+
+	term.Write("/sessions\r")
+	term.WaitFor("Sessions of this folder")
+	term.Write("earlier")
+	term.WaitFor("1 of 2")
+	term.Write("\r")
+	term.WaitFor("going on with session")
+	term.WaitFor("an earlier question")
+	term.Write("and on\r")
+	term.WaitUntil("an answer in the other session", func(s string) bool { return strings.Count(s, "first was asked") == 2 })
+	term.Write("/quit\r")
+	if err := term.WaitExit(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	files, err := filepath.Glob(u.home + "/.local/state/codeagent/sessions/*.jsonl")
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	var all []byte
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
+	}
+	if n := strings.Count(string(all), `"model":"scripted"`); n != 1 {
+		t.Errorf("the record names the new model %d times:\n%s", n, all)
+	}
+}
