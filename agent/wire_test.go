@@ -62,7 +62,7 @@ func newBench(t *testing.T, mode approvals.Mode, handler scripted.Handler) bench
 	return newBenchOver(t, mode, handler, wires["chat"].connect(t))
 }
 
-func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, connect func(wire.Options) agent.Model) bench {
+func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, connect func(wire.Options) agent.Model, change ...func(*agent.Config)) bench {
 	t.Helper()
 	shell, err := exec.LookPath("bash")
 	if err != nil {
@@ -88,11 +88,15 @@ func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, c
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("q", n) },
 	})
 	b := bench{person: &person{}, server: server, workspace: workspace}
-	b.Agent = agent.New(agent.Config{
+	cfg := agent.Config{
 		Model: client, ModelName: "m", CacheKey: "this conversation", Gate: gate, Frontend: b.person, Attended: true,
 		Tools: tools.All(tools.Options{Workspace: workspace, Resolver: codeexec.OS{}, Shell: shell}),
 		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{None: codeexec.Plain{}, Environ: os.Environ(), Resolver: codeexec.OS{}})},
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	b.Agent = agent.New(cfg)
 	return b
 }
 

@@ -38,7 +38,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Sandbox.Mode != config.WorkspaceWrite || c.AskForApproval != "on-request" || c.APIKeyEnv != "OPENAI_API_KEY" ||
-		!c.TUI.Mouse || c.Sandbox.FullNetwork || c.Sandbox.SharedTemp || c.Sandbox.Warn || c.Sandbox.AllowHome || c.Sandbox.Env.Inherit != "core" {
+		!c.TUI.Mouse || c.Speculation != config.Decoding || c.Sandbox.FullNetwork || c.Sandbox.SharedTemp || c.Sandbox.Warn || c.Sandbox.AllowHome || c.Sandbox.Env.Inherit != "core" {
 		t.Errorf("defaults %+v", c)
 	}
 	if keys := c.Keys(); len(keys) != 0 {
@@ -85,6 +85,9 @@ enabled = false
 [tui]
 mouse = false
 
+[speculation]
+mode = "off"
+
 [providers.local]
 base_url = "http://127.0.0.1:2/v1"
 key_env = "LOCAL_KEY"
@@ -106,13 +109,13 @@ func TestFile(t *testing.T) {
 	if d := cmp.Diff(want, c.Sandbox); d != "" {
 		t.Error(d)
 	}
-	if c.Model != "m1" || c.APIKeyEnv != "MY_KEY" || c.ReasoningEffort != "high" || c.AskForApproval != "never" || c.TUI.Mouse {
+	if c.Model != "m1" || c.APIKeyEnv != "MY_KEY" || c.ReasoningEffort != "high" || c.AskForApproval != "never" || c.TUI.Mouse || c.Speculation != "off" {
 		t.Errorf("%+v", c)
 	}
 	if d := cmp.Diff(map[string]bool{"search": true}, c.DisabledTools()); d != "" {
 		t.Error(d)
 	}
-	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 23, "sandbox.env.set": 29, "tools.search.enabled": 32, "providers.local.headers": 40} {
+	for key, line := range map[string]int{"model": 2, "sandbox.mode": 10, "sandbox.limits.cpu_s": 23, "sandbox.env.set": 29, "tools.search.enabled": 32, "providers.local.headers": 43} {
 		if o := c.Origin(key); o.Kind != "file" || o.Line != line || o.Column < 1 {
 			t.Errorf("%s comes from %v, want line %d", key, o, line)
 		}
