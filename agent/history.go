@@ -21,6 +21,9 @@ func (a *Agent) remember(items ...model.Item) {
 	defer a.mu.Unlock()
 	a.items = append(a.items, items...)
 	a.budget.items += weighAll(items)
+	if slices.ContainsFunc(items, func(i model.Item) bool { return len(i.Images) > 0 }) {
+		a.items = withoutOldImages(a.items)
+	}
 }
 
 // restart goes on from items, which may be what an earlier process left.

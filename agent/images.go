@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"codeagent/event"
 	"codeagent/model"
@@ -41,4 +42,33 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 	if len(in.Images) > 0 && a.cfg.Blind {
 		a.emit(event.Notice{Level: "warning", Text: a.cfg.ModelName + " cannot see images, and is told of them in words instead"})
 	}
+}
+
+// withoutOldImages is items; when their images come to twice of what a request
+// holds, without the data of all but the newest. The wires do not send those any
+// longer, and a log has them. Half of what a request holds is left, as a wire
+// leaves it: what it sends does not change. items itself stays as it is.
+func withoutOldImages(items []model.Item) []model.Item {
+	n, size, first := 0, 0, 0
+	for i, item := range slices.Backward(items) {
+		for _, img := range item.Images {
+			if len(img.Data) > 0 {
+				n, size = n+1, size+len(img.Data)
+			}
+		}
+		if n <= model.MaxShown/2 && size <= model.MaxShownBytes/2 {
+			first = i
+		}
+	}
+	if n <= 2*model.MaxShown && size <= 2*model.MaxShownBytes {
+		return items
+	}
+	items = slices.Clone(items)
+	for i := range first {
+		items[i].Images = slices.Clone(items[i].Images)
+		for j := range items[i].Images {
+			items[i].Images[j].Data = nil
+		}
+	}
+	return items
 }

@@ -118,3 +118,50 @@ func TestImagesTooMany(t *testing.T) {
 		t.Errorf("%d images were told", n)
 	}
 }
+
+// TestOldImagesAreLetGo: the memory that images take is bounded however long the
+// conversation is; who holds an earlier part of it has it as it was.
+func TestOldImagesAreLetGo(t *testing.T) {
+	a := New(Config{})
+	most, held := 0, a.items
+	for i := range 20 * model.MaxShown {
+		a.remember(model.Item{Kind: model.User, Text: "look", Images: []model.Image{picture(fmt.Sprint(i))}}, model.Item{Kind: model.Assistant, Text: "seen"})
+		if i == model.MaxShown {
+			held = a.items[:len(a.items):len(a.items)]
+		}
+		n := 0
+		for _, item := range a.items {
+			for _, img := range item.Images {
+				if len(img.Data) > 0 {
+					n++
+				}
+			}
+		}
+		most = max(most, n)
+		if last := a.items[len(a.items)-2]; len(last.Images[0].Data) == 0 || n < min(i, model.MaxShown/2) {
+			t.Fatalf("after %d images %d are there", i+1, n)
+		}
+	}
+	if most != 2*model.MaxShown {
+		t.Errorf("%d images were held at once", most)
+	}
+	for i, item := range held {
+		if len(item.Images) > 0 && len(item.Images[0].Data) == 0 {
+			t.Fatalf("item %d of an earlier request lost its image", i)
+		}
+	}
+	large := picture("large")
+	large.Data = make([]byte, model.MaxImageBytes)
+	for range 100 {
+		a.remember(model.Item{Kind: model.User, Images: []model.Image{large}})
+	}
+	size := 0
+	for _, item := range a.items {
+		for _, img := range item.Images {
+			size += len(img.Data)
+		}
+	}
+	if size > 2*model.MaxShownBytes {
+		t.Errorf("%d bytes of images are held", size)
+	}
+}

@@ -218,10 +218,10 @@ var settings = []setting{
 	provider("wire", choice, "As `wire` above, for this provider.", func(p *Provider, v value) { p.Wire = v.text }),
 	provider("context", number, "How many tokens its models take. 0: not known.", func(p *Provider, v value) { p.Limits.Context = v.number }),
 	provider("output", number, "How many tokens an answer may have. 0: the provider's own limit.", func(p *Provider, v value) { p.Limits.Output = v.number }),
-	provider("vision", choice, "Whether its models take images. Empty: not known.", func(p *Provider, v value) { p.Limits.Vision = v.text }),
+	provider("vision", choice, "Whether its models see images. With \"no\" they are told of images in words. Empty: not known; images are sent, and a refusal is learned from.", func(p *Provider, v value) { p.Limits.Vision = v.text }),
 	modelLimit("context", number, "How many tokens the model NAME takes; NAME may be `\"PROVIDER/MODEL\"`. 0: not known.", func(l *ModelLimits, v value) { l.Context = v.number }),
 	modelLimit("output", number, "How many tokens an answer of it may have. 0: the provider's own limit.", func(l *ModelLimits, v value) { l.Output = v.number }),
-	modelLimit("vision", choice, "Whether it takes images. Empty: not known.", func(l *ModelLimits, v value) { l.Vision = v.text }),
+	modelLimit("vision", choice, "Whether it sees images, as for a provider.", func(l *ModelLimits, v value) { l.Vision = v.text }),
 }
 
 func limit(name, doc string, most int64, field func(*Limits) *int64) setting {

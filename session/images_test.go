@@ -87,9 +87,31 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestImagesCompacted: what goes on behind a summary has its images, also in a copy.
+func TestImagesCompacted(t *testing.T) {
+	s, ses := begun(t, showing("one", drawing("a", "A")), showing("two", drawing("b", "B")))
+	compacted(t, ses, summary("of one"), showing("two", drawing("b", "B")))
+	put(t, ses, showing("three", drawing("c", "C")))
+	fork, err := s.Fork(ses.ID(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []*Session{ses, opened(t, s, fork)} {
+		if got := seen(history(t, of)); got != "B C" {
+			t.Errorf("the images of %s are %q", of.ID(), got)
+		}
+	}
+	if data := bytesOf(t, s, fork); bytes.Contains(data, []byte(`"Data"`)) || len(data) > 4<<10 {
+		t.Errorf("the records hold images:\n%s", data)
+	}
+}
+
 // TestImageFirst: a session that begins with an image alone is listed by it.
 func TestImageFirst(t *testing.T) {
-	s, _ := begun(t, showing("", drawing("a.png", "A")))
+	s, ses := begun(t, showing("", drawing("a.png", "A")))
+	if m, err := s.Messages(ses.ID()); err != nil || len(m) != 1 || m[0].Text != "a.png (PNG, 4×3)" {
+		t.Errorf("its messages: %+v, %v", m, err)
+	}
 	for sum, err := range s.List() {
 		if err != nil || sum.Name() != "a.png (PNG, 4×3)" {
 			t.Errorf("it is listed as %q, %v", sum.Name(), err)

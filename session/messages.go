@@ -28,7 +28,7 @@ func (s *Store) Messages(id string) ([]Message, error) {
 			return nil, failed(id, err)
 		}
 		if r.Item.Kind == model.User {
-			out = append(out, Message{N: len(out) + 1, At: r.At, Text: firstWords(r.Item.Text)})
+			out = append(out, Message{N: len(out) + 1, At: r.At, Text: beginning(*r.Item)})
 		}
 	}
 	return out, nil

@@ -202,10 +202,7 @@ func (s *Session) now() time.Time { return s.store.now().UTC().Truncate(time.Mil
 
 // create makes the file with its first lines, in one write. Called with mu held.
 func (s *Session) create(item model.Item, line []byte) error {
-	h := head{Version: version, ID: s.info.ID, At: s.now(), Folder: s.info.Folder, First: firstWords(item.Text)}
-	if h.First == "" && len(item.Images) > 0 {
-		h.First = firstWords(item.Images[0].String())
-	}
+	h := head{Version: version, ID: s.info.ID, At: s.now(), Folder: s.info.Folder, First: beginning(item)}
 	top, err := encode(h)
 	if err != nil {
 		return err
@@ -294,6 +291,15 @@ func (v view) holder() int {
 
 // maxFirst is how much of the first message the head holds, in runes.
 const maxFirst = 200
+
+// beginning is how a message begins; an image is named where there are no words.
+func beginning(item model.Item) string {
+	words := firstWords(item.Text)
+	if words == "" && len(item.Images) > 0 {
+		words = firstWords(item.Images[0].String())
+	}
+	return words
+}
 
 // firstWords is the beginning of a message, in one line.
 func firstWords(text string) string {
