@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -304,5 +305,72 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "content" {
 		t.Errorf("holds %q, %v", data, err)
+	}
+}
+
+// toldPaths is a Keeper that notes what it is told, with what stood there.
+type toldPaths struct {
+	mu   sync.Mutex
+	told map[string]string // guarded by mu
+}
+
+func (k *toldPaths) BeforeChange(_ int, _, path string) {
+	data, err := os.ReadFile(path)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.told == nil {
+		k.told = map[string]string{}
+	}
+	if _, was := k.told[path]; !was && err == nil {
+		k.told[path] = string(data)
+	} else if !was {
+		k.told[path] = "-"
+	}
+}
+
+// What the file worker and a command change, the Keeper is told before.
+func TestConfinedFilesAreKept(t *testing.T) {
+	r, p, ws, out := confined(t)
+	e, err := r.Enforcement(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(ws, name) }
+	for _, name := range []string{"written", "removed", "moved", "appended", "granted"} {
+		path := at(name)
+		if name == "granted" {
+			path = filepath.Join(out, name)
+			p.Write = append(p.Write, sandbox.Root{Path: path})
+		}
+		if err := os.WriteFile(path, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &toldPaths{}
+	f, err := r.Files(t.Context(), p, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, err1 := f.WriteFile(at("written"), []byte("new"), 0, exec.Expect{})
+	_, err2 := f.WriteFile(at("a/b"), []byte("new"), 0, exec.Expect{Parents: true})
+	_, err3 := f.WriteFile(filepath.Join(out, "granted"), []byte("new"), 0, exec.Expect{})
+	if err := errors.Join(err1, err2, err3, f.Remove(at("removed"), exec.Expect{}), f.Rename(at("moved"), at("there"), false), f.Mkdir(at("folder"), 0o755, false)); err != nil {
+		t.Fatal(err)
+	}
+	c := sh(ws, "echo x >> appended")
+	c.Keeper = k
+	if o, err := r.Run(t.Context(), p, c, nil); err != nil || o.Failed() {
+		t.Fatalf("%+v %v", o, err)
+	}
+	want := map[string]string{at("written"): "written", at("removed"): "removed", at("moved"): "moved", at("there"): "-", at("a"): "-", at("folder"): "-",
+		at("appended"): "appended", filepath.Join(out, "granted"): "granted"}
+	for path := range k.told {
+		if strings.HasPrefix(filepath.Base(path), ".codeagent-") {
+			delete(k.told, path) // what a file is written to before it has its name
+		}
+	}
+	if e.Keeps && !maps.Equal(k.told, want) || !e.Keeps && len(k.told) > 0 {
+		t.Errorf("told %q, want %q (Keeps: %v)", k.told, want, e.Keeps)
 	}
 }

@@ -64,12 +64,15 @@ func (k *keeping) knows(path string) bool {
 
 // untold reports whether somebody is to be told before the entry at path changes.
 func (b *broker) untold(path string) bool {
-	return b.keeping.keeper != nil && b.policy.Keeps(path) && !b.keeping.knows(path)
+	return b.policy.Keeps(path) && !b.keeping.knows(path)
 }
 
 // keepEntries is asked right before entries change. first: somebody is to be told
 // before, so that the call must not be done now; then a is its reply.
 func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
+	if b.keeping.keeper == nil {
+		return reply{}, false
+	}
 	for _, s := range entries {
 		path := s.full()
 		if !b.untold(path) {
@@ -82,27 +85,28 @@ func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
 	return reply{again: true}, len(b.keeping.due) > 0
 }
 
-// keepRemoval is keepEntries for an entry that is taken away. What stands in the way of
-// that is left to the kernel to tell: a Keeper need not look through a folder that
-// stays because it is not empty.
+// keepRemoval is keepEntries for an entry that is taken away. What stands in the
+// way of that is left to the kernel to tell: a Keeper need not look through a
+// folder that stays because it is not empty.
 func (b *broker) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
-	if !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
+	if b.keeping.keeper == nil || !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
 		return reply{}, false
 	}
 	return b.keepEntries(s)
 }
 
-// keepMove is keepEntries for both ends of a rename. A folder that is moved takes along
-// what is in it, so it is told as the entry that it is.
+// keepMove is keepEntries for both ends of a rename. A folder that is moved takes
+// along what is in it, so it is told as the entry that it is.
 func (b *broker) keepMove(m *moving) (a reply, first bool) {
-	if m.there && !m.exchange() && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
+	over := m.there && !m.exchange()
+	if b.keeping.keeper == nil || over && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
 		return reply{}, false
 	}
 	return b.keepEntries(m.from, m.to)
 }
 
-// keepLink is keepEntries for a file that gets another name: it can be changed by that
-// one from then on.
+// keepLink is keepEntries for a file that gets another name: it can be changed by
+// that one from then on.
 func (b *broker) keepLink(n *notification, t *target, to spot) (a reply, first bool) {
 	if a, first := b.keepTarget(n, t); first {
 		return a, true
@@ -110,8 +114,8 @@ func (b *broker) keepLink(n *notification, t *target, to spot) (a reply, first b
 	return b.keepEntries(to)
 }
 
-// keepMetadata is keepEntries for a file whose mode, owner or attributes change. A change
-// of times is told to nobody (sandbox.Keeper).
+// keepMetadata is keepEntries for a file whose mode, owner or attributes change. A
+// change of times is told to nobody (sandbox.Keeper).
 func (b *broker) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
 	switch {
 	case b.keeping.keeper == nil:
@@ -129,9 +133,9 @@ func (b *broker) keepMetadata(n *notification, do *changing, fd int) (a reply, f
 	return b.keepFile(n, fd, b.view.policyPath(fd), &st)
 }
 
-// keepFile is keepEntries for what the open file fd is called by, which the kernel calls
-// path. Nothing is told of one that has lost its name. session.mu is held, so that
-// no command changes the name meanwhile.
+// keepFile is keepEntries for the open file fd, which is called path. Nothing is
+// told of one that has lost its name. session.mu is held, so that no command
+// changes the name meanwhile.
 func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t) (a reply, first bool) {
 	if !b.untold(path) || st.Nlink == 0 {
 		return reply{}, false
@@ -139,16 +143,19 @@ func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t)
 	if isFolder(st) {
 		return b.keepFolder(fd, path)
 	}
+	var now unix.Stat_t
 	dir, err := b.open(n, name{dir: unix.AT_FDCWD, path: filepath.Dir(path)})
-	if err != nil {
-		return reply{}, false // its folder is gone
+	if err == nil {
+		s := b.spotIn(dir, filepath.Base(path), false)
+		defer s.close()
+		if now, err = s.stat(); err == nil && now.Dev == st.Dev && now.Ino == st.Ino {
+			return b.keepEntries(s)
+		}
 	}
-	s := b.spotIn(dir, filepath.Base(path), false)
-	defer s.close()
-	if now, err := s.stat(); err != nil || now.Dev != st.Dev || now.Ino != st.Ino {
-		return reply{}, false
+	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
+		return reply{}, false // it is called so no more
 	}
-	return b.keepEntries(s)
+	return failed(errnoOf(err)), true
 }
 
 // keepFolder is keepEntries for a folder itself, without what is in it.
@@ -164,6 +171,9 @@ func (b *broker) keepFolder(fd int, path string) (a reply, first bool) {
 
 // keepTarget is keepEntries for the file that t has found, and is about to be written.
 func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
+	if b.keeping.keeper == nil {
+		return reply{}, false
+	}
 	if t.spot.dir >= 0 && t.path == t.spot.full() {
 		return b.keepEntries(t.spot)
 	}

@@ -1,0 +1,248 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// tellTo is a Keeper that is a function.
+type tellTo func(dir int, name, path string)
+
+func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
+
+// TestKeptElsewhere is what is told beside the table of TestKept, for root and for
+// a user without rights.
+func TestKeptElsewhere(t *testing.T) {
+	inSettings(t, "^(TestNotTold|TestToldOnce|TestKeeperAtWork|TestNamesTurned|TestKeptFiles)$")
+}
+
+// TestNotTold: what changes nothing in a write root is told to nobody.
+func TestNotTold(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || !f.Broker {
+		return
+	}
+	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+	furnishKept(t, ws, false)
+	cache := filepath.Join(filepath.Dir(ws), ".cache", "tool")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Write = append(p.Write, sandbox.Root{Path: cache})
+	for _, script := range []string{
+		`cat a l d/x; ls -lR; grep -r one a d`,
+		`py '[os.utime(p, (1, 1)) for p in ("a", "d", ".")]; os.utime("l", (1, 1), follow_symlinks=False)'`,
+		`echo x > "$TMPDIR/x"; mkdir "$TMPDIR/d"; mv "$TMPDIR/x" "$TMPDIR/d"; chmod 700 "$TMPDIR/d"; rm -r "$TMPDIR/d"`,
+		`cd ` + cache + `; echo x > x; mv x y; mkdir d; rm -r y d`,
+		`echo x > /dev/null; exec 3<>p; echo x >&3`,
+		`mkdir -p d/sub`,
+		`py 'os.open("a", os.O_RDONLY | os.O_CREAT)'`,
+		`rmdir d || rm d || mv -T e d || mv -T a d || ln a b || mkdir a || mv missing a || true`,
+		`chmod 600 missing || truncate -cs 1 missing || rm missing || true`,
+		`echo x > .envrc || mkdir .vscode/settings.json || ln -s x .idea || mv d .codeagent || true`,
+		`echo x > /outside || chmod 777 / || mv a /usr || mv /usr/bin . || ln /usr/bin/env . || true`,
+	} {
+		album := newAlbum()
+		if st, out := runKept(t, b, p, ws, "set +e; "+script, album); st.Signal != 0 || len(album.told) > 0 {
+			t.Errorf("%s: %+v, told %q\n%s", script, st, album.told, out)
+		}
+	}
+}
+
+// TestToldOnce: a command tells a path once, and nothing below what it told.
+func TestToldOnce(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || !f.Broker {
+		return
+	}
+	for script, want := range map[string][]string{
+		`echo x > a; echo y > a; chmod 600 a; rm a; mkdir a; echo x > a/x`: {"a"},
+		`mkdir n; echo x > n/x; mkdir n/n; mv n/x n/n; rm -r n; mkdir n`:   {"n"},
+		`chmod 700 d; chmod 750 d; echo x > d/x; mv d n; echo x > n/new`:   {"d/.", "d/x", "d", "n"},
+		`ln -s n m; mv m l; rm l; echo x > l`:                              {"m", "l"},
+		`chmod 700 .; chmod 755 .; echo x > l`:                             {"/.", "a"},
+	} {
+		ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+		furnishKept(t, ws, false)
+		album := newAlbum()
+		st, out := runKept(t, b, p, ws, script, album)
+		var told []string
+		for _, path := range album.told {
+			told = append(told, strings.TrimPrefix(strings.TrimPrefix(path, ws), "/"))
+		}
+		if want[0] == "/." {
+			want[0] = "."
+		}
+		if st.Exit != 0 || !slices.Equal(told, want) {
+			t.Errorf("%s: %+v told %q, want %q\n%s", script, st, told, want, out)
+		}
+	}
+}
+
+// TestKeeperAtWork: while a Keeper works nothing is changed yet, and no other
+// command waits for it.
+func TestKeeperAtWork(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || !f.Broker {
+		return
+	}
+	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+	furnishKept(t, ws, false)
+	at, goOn := make(chan struct{}), make(chan struct{})
+	slow := tellTo(func(dir int, name, _ string) {
+		close(at)
+		<-goOn
+		if now, err := photoAt(dir, name); err != nil || now.data != "one\n" {
+			t.Errorf("changed before it was kept: %+v %v", now, err)
+		}
+	})
+	done := make(chan sandbox.Status)
+	go func() {
+		st, _ := runKept(t, b, p, ws, `echo x > a`, slow)
+		done <- st
+	}()
+	<-at
+	album := newAlbum()
+	st, out := runKept(t, b, p, ws, `echo x > b; mv d n; mkdir d; ln n/x h; chmod 600 b; py 's = socket.socket(socket.AF_UNIX); s.bind("d/sock")'`, album)
+	if st.Exit != 0 || len(album.told) == 0 {
+		t.Errorf("beside it: %+v %q\n%s", st, album.told, out)
+	}
+	close(goOn)
+	if st := <-done; st.Exit != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestNamesTurned: a name that leads elsewhere each time it was kept is kept anew,
+// and not for ever.
+func TestNamesTurned(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || !f.Broker {
+		return
+	}
+	for turns, want := range map[int]bool{3: true, 2 * maxKeeps: false} {
+		ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+		link := filepath.Join(p.Temp, "link")
+		turn := func(to int) {
+			_ = os.Remove(link)
+			if err := os.Symlink(filepath.Join(ws, strconv.Itoa(to)), link); err != nil {
+				t.Error(err)
+			}
+		}
+		turn(0)
+		told := 0
+		st, out := runKept(t, b, p, ws, `echo x > "$TMPDIR/link"`, tellTo(func(_ int, _, path string) {
+			if told++; told <= turns {
+				turn(told)
+			}
+		}))
+		entries, err := os.ReadDir(ws)
+		if err != nil || (st.Exit == 0) != want || want && (len(entries) != 1 || entries[0].Name() != strconv.Itoa(turns)) || !want && len(entries) > 0 {
+			t.Errorf("turned %d times: %+v, %q, %v\n%s", turns, st, entries, err, out)
+		}
+	}
+}
+
+// TestKeptFiles: single files that were granted, also where Landlock opens them
+// and nothing is asked about, and names that nothing had.
+func TestKeptFiles(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || !f.Broker {
+		return
+	}
+	// In /tmp, where the command has a folder of its own, a grant is Landlock's.
+	for _, parent := range []string{"/tmp", os.Getenv(envStage)} {
+		for _, optional := range []bool{true, false} {
+			out, err := os.MkdirTemp(parent, "kept-files")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { removeAll(out) })
+			ws, p := keptPlace(t, sandbox.WorkspaceWrite())
+			file, absent := filepath.Join(out, "f"), filepath.Join(out, "new")
+			if err := errors.Join(os.WriteFile(file, []byte("one\n"), 0o644), os.Mkdir(filepath.Join(out, "d"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			p.Write = append(p.Write, sandbox.Root{Path: file, Optional: optional}, sandbox.Root{Path: absent, Optional: true}, sandbox.Root{Path: filepath.Join(out, "d")})
+			before, album := treeOf(t, out), newAlbum()
+			st, said := runKept(t, b, p, ws, `echo x >> `+file+`; echo x > `+absent+`; chmod 600 `+file+`; echo x > `+out+`/d/x`, album)
+			if st.Exit != 0 || len(differences(before, treeOf(t, out))) < 3 {
+				t.Errorf("%s: %+v\n%s", out, st, said)
+			}
+			album.putBack(t)
+			for _, d := range differences(before, treeOf(t, out)) {
+				t.Error("not put back: " + d)
+			}
+		}
+	}
+}
+
+// TestKeptGrants: what is granted to a command that runs is told from then on.
+func TestKeptGrants(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		for _, job := range outsideJobs {
+			if job.needs != "" {
+				if _, err := lookIn(jobPath, job.needs); err != nil {
+					missing(t, job.needs)
+				}
+			}
+			for _, folder := range []bool{true, false} {
+				if !folder && job.most == 0 {
+					continue
+				}
+				work, out, _ := th.furnish(t)
+				before := treeOf(t, filepath.Dir(out))
+				inside := treeOf(t, work)
+				answer := func(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
+					if folder {
+						return sandbox.Grant{Write: []string{out}}, true
+					}
+					return sandbox.Grant{Write: []string{d.Target}}, true
+				}
+				album := newAlbum()
+				st, said, _ := th.ask(t, &asker{answer: answer}, sandbox.Command{
+					Path: "bash", Args: []string{"bash", "-ec", job.script}, Env: append(th.env("", ""), "OUT="+out, "LC_ALL=C"), Keeper: album,
+				})
+				if st.Exit != 0 {
+					t.Errorf("%s: %+v %s", job.name, st, said)
+				}
+				album.putBack(t)
+				for _, d := range append(differences(before, treeOf(t, filepath.Dir(out))), differences(inside, treeOf(t, work))...) {
+					t.Errorf("%s (%q): not put back: %s", job.name, album.told, d)
+				}
+			}
+		}
+	})
+}
+
+// TestKeepingIsBounded: what is remembered has an end, and is then told anew.
+func TestKeepingIsBounded(t *testing.T) {
+	dir, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	told := 0
+	k := keeping{keeper: tellTo(func(int, string, string) { told++ })}
+	for i := range maxTold + 10 {
+		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told) > maxTold {
+			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told))
+		}
+	}
+	last := "/w/" + strconv.Itoa(maxTold+9)
+	if told != maxTold+10 || k.tell() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
+		t.Errorf("told %d; remembers %d", told, len(k.told))
+	}
+}
