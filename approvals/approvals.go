@@ -53,7 +53,8 @@ type Action struct {
 	Kind string
 	// Title is one line: what the call does ("$ npm test").
 	Title string
-	// Command is the whole command text, Folder the absolute folder it runs in
+	// Command is the whole command text, the patch of an edit, the URL of a
+	// fetch; Folder the absolute folder it runs in
 	// and that relative paths of the wish mean.
 	Command, Folder string
 	Argv            []string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -93,7 +94,7 @@ func TestNothingIsToldToServers(t *testing.T) {
 	f := lonely(nil)
 	for range 2 {
 		p, err := f.Fetch(context.Background(), allow("127.0.0.1:"+port(s)), address(t, s.URL))
-		if err != nil || string(p.Body) != "<p>hello" || p.Type != "text/html" || p.Status != 200 || p.StatusText != "OK" || p.URL != s.URL+"/page?x" || p.Cut {
+		if err != nil || string(p.Body) != "<p>hello" || p.Type != "text/html" || p.Status != 200 || p.StatusText != "OK" || p.URL.URL != s.URL+"/page?x" || p.Cut {
 			t.Fatalf("%+v %v", p, err)
 		}
 	}
@@ -109,13 +110,21 @@ func TestNothingIsToldToServers(t *testing.T) {
 	}
 }
 
-// Nothing is sent to what the policy does not name, not even a connection.
+// Nothing is sent to what the policy does not name: no connection, no lookup.
 func TestThePolicyDecides(t *testing.T) {
 	asked := 0
 	s := serve(t, func(http.ResponseWriter, *http.Request) { asked++ })
 	a := address(t, s.URL)
+	f := lonely(nil)
+	f.lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		t.Errorf("%s was looked up", host)
+		return nil, nil
+	}
+	if _, err := f.Fetch(context.Background(), allow("other.example:80"), address(t, "http://data.evil.example/")); !isRefused(err) {
+		t.Error(err)
+	}
 	for _, p := range []sandbox.Policy{{}, allow("127.0.0.1:1"), allow("localhost:" + port(s)), {Network: sandbox.Network{Hosts: []sandbox.HostPort{a.Host}}}} {
-		if _, err := lonely(nil).Fetch(context.Background(), p, a); !isRefused(err) {
+		if _, err := f.Fetch(context.Background(), p, a); !isRefused(err) {
 			t.Errorf("%+v: %v", p.Network, err)
 		}
 	}
@@ -191,14 +200,16 @@ func TestRedirects(t *testing.T) {
 func TestTLS(t *testing.T) {
 	var s *httptest.Server
 	open := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in the clear") })
-	s = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/down" {
 			http.Redirect(w, r, open.URL, http.StatusFound)
 			return
 		}
 		fmt.Fprint(w, r.Proto)
 	}))
-	s.Config.ErrorLog = nil
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	t.Cleanup(s.Close)
 	p := allow("127.0.0.1:"+port(s), "127.0.0.1:"+port(open), "example.com:"+port(s), "other.example:"+port(s))
 	f := lonely(names{"example.com": "127.0.0.1", "other.example": "127.0.0.1"})
@@ -206,7 +217,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("an unknown certificate: %v", err)
 	}
 	f.roots = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	for name, want := range map[string]string{"127.0.0.1": "HTTP/1.1", "example.com": "HTTP/1.1"} {
+	for name, want := range map[string]string{"127.0.0.1": "HTTP/2.0", "example.com": "HTTP/2.0"} {
 		page, err := f.Fetch(context.Background(), p, address(t, "https://"+name+":"+port(s)))
 		if err != nil || string(page.Body) != want {
 			t.Errorf("%s: %q %v", name, page.Body, err)

@@ -15,7 +15,7 @@ import (
 // Page is what was fetched.
 type Page struct {
 	// URL is where it was in the end.
-	URL string
+	URL Address
 	// Status is the answer's, StatusText the standard's words for it.
 	Status     int
 	StatusText string
@@ -58,7 +58,7 @@ func (p Page) Opaque() bool {
 // read takes up the answer.
 func read(ctx context.Context, at Address, resp *http.Response) (Page, error) {
 	p := Page{
-		URL: at.URL, Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), Size: resp.ContentLength,
+		URL: at, Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), Size: resp.ContentLength,
 		ContentType: resp.Header.Get("Content-Type"),
 	}
 	if packed := resp.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {

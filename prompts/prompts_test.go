@@ -44,7 +44,7 @@ func facts() Facts {
 	return Facts{
 		Workspace: "/home/u/src/app", OS: "linux/amd64", Shell: "/bin/bash", Git: "branch main, 2 changed, 1 untracked", Date: "2026-11-21",
 		Policy: workspaceWrite(), Preset: "workspace-write", Mode: "on-request", Attended: true,
-		Tools: []string{"shell", "apply_patch", "read_file", "list_files", "search", "update_plan"},
+		Tools: []string{"shell", "apply_patch", "read_file", "list_files", "search", "update_plan", "fetch_url"},
 		Enforcement: sandbox.Enforcement{Backend: "linux", Weaknesses: []sandbox.Weakness{
 			{ID: "metadata", What: "a command can change modes and times of your files anywhere.", Why: "Landlock does not cover metadata"},
 		}},

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/egress"
+	"codeagent/internal/webtext"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -34,10 +35,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
 }
 
-type fetchURLTool struct {
-	workspace string
-	read      fetched
-}
+type fetchURLTool struct{ read fetched }
 
 func (t *fetchURLTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "fetch_url", Description: strings.TrimSpace(fetchURLText), Schema: fetchURLSchema}
@@ -60,7 +58,7 @@ func (t *fetchURLTool) Plan(arguments string) (Call, error) {
 		title += fmt.Sprintf(" from byte %d", a.Offset)
 	}
 	action := approvals.Action{
-		Tool: "fetch_url", Kind: approvals.KindFetch, Title: oneLine(title), Folder: t.workspace,
+		Tool: "fetch_url", Kind: approvals.KindFetch, Title: oneLine(title), Command: address.URL,
 		Wish: approvals.Wish{Hosts: []string{address.Host.String()}, Justification: strings.TrimSpace(a.Justification)},
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
@@ -82,18 +80,19 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 	case ctx.Err() != nil:
 		return Result{}, fmt.Errorf("fetch_url: %w", context.Cause(ctx))
 	case errors.As(err, &refused):
-		r := failed("%s was not fetched: %s.", address.URL, visible(refused.Words))
+		r := failed("%s was not fetched: %s.", address.URL, plainly(refused))
 		r.Outcome, r.Denied = Refused, true
 		return r, nil
 	case err != nil:
-		return failed("%s cannot be fetched: %s", address.URL, visible(err.Error())), nil
+		return failed("%s cannot be fetched: %s", address.URL, plainly(err)), nil
 	case page.Elsewhere != "":
-		return failed("%s redirects to %s , which is another place and was not followed. Fetch that URL if you need it: it may have to be allowed first.", page.URL, page.Elsewhere), nil
+		return failed("%s redirects to another place and was not followed. If you need what is there, fetch this URL; it may have to be allowed first.\n%s",
+			address.URL, framed(page.Elsewhere)), nil
 	}
 	r := readPage(page, a.Raw)
-	if r.host, err = egress.Parse(page.URL); err != nil {
-		return failed("%s cannot be fetched: %v", address.URL, err), nil
-	}
 	t.read.put(key, r)
 	return r.result(a.Offset), nil
 }
+
+// plainly is an error on one line: servers choose words of it.
+func plainly(err error) string { return strings.TrimRight(oneLine(webtext.Visible(err.Error())), ".") }

@@ -167,7 +167,7 @@ func All(o Options) *Set {
 		&listFilesTool{paths: paths},
 		&searchTool{paths: paths, ripgrep: o.Ripgrep},
 		&updatePlanTool{},
-		&fetchURLTool{workspace: o.Workspace},
+		&fetchURLTool{},
 		&writeStdinTool{o.Sessions},
 		&backgroundTool{o.Sessions},
 	} {

@@ -155,6 +155,8 @@ func (q *question) body(t *theme, w int, home string, full bool) []string {
 	switch {
 	case r.Action.Command != "" && r.Action.Kind == approvals.KindEdit:
 		out = append(out, folded(t, w, patchLines(t, w, r.Action.Command), 10, full, "the whole change")...)
+	case r.Action.Kind == approvals.KindFetch: // the whole address: it says what is sent
+		out = append(out, folded(t, w, commandLines(t, w, "GET "+r.Action.Command), 6, full, "the whole address")...)
 	case r.Action.Command != "":
 		out = append(out, folded(t, w, commandLines(t, w, "$ "+r.Action.Command), 6, full, "the whole command")...)
 	case r.Action.Kind == approvals.KindInput:

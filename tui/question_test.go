@@ -8,6 +8,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/sandbox"
 )
 
 // put asks without a goroutine and returns where the answer goes.
@@ -288,4 +289,22 @@ func TestPlainQuestion(t *testing.T) {
 	r.lacks("beyond the sandbox")
 	r.press("ctrl+y", "n")
 	r.wantAnswer(a, approvals.Deny, "")
+}
+
+// A fetch shows the whole address: what it says is what is sent.
+func TestAFetchShowsItsWholeAddress(t *testing.T) {
+	r := newRig(t, 80, 30)
+	url := "https://docs.example/manual?" + strings.Repeat("word=", 20) + "secret"
+	r.put(approvals.Request{
+		ID: "q", Title: "fetch_url wants to reach docs.example:443",
+		Action:  approvals.Action{Tool: "fetch_url", Kind: approvals.KindFetch, Title: "fetch " + url, Command: url},
+		Grant:   sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}},
+		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "n", Decision: approvals.Deny, Label: "no"}},
+	})
+	screen := r.screen()
+	for _, want := range []string{"fetch_url wants to reach docs.example:443", "GET", "https://docs.example/manual?", "secret", "docs.example:443"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the question lacks %q:\n%s", want, screen)
+		}
+	}
 }
