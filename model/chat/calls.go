@@ -144,13 +144,15 @@ func (a *assembler) start(c *call) error {
 
 // settle yields the calls that nothing can change any more, in their order: a
 // call whose arguments go on keeps those after it waiting. What is wanted back
-// with a call comes with its fragments, see kept.
-func (a *assembler) settle() error {
+// with a call comes with its fragments, and so does what is wanted back with the
+// thinking before it: that goes along with the call.
+func (a *assembler) settle(thinking *kept) error {
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
 		if !c.started || !c.arguments.Closed() {
 			return nil
 		}
+		c.kept.Details, thinking.Details = thinking.Details, nil
 		if !a.end(c) {
 			return wire.ErrStopped
 		}

@@ -21,6 +21,9 @@ func heard(t testing.TB, deltas ...string) (words []string, calls []model.ToolCa
 			words = append(words, d.Arguments)
 		case model.CallDone:
 			words = append(words, "done "+d.Call.ID)
+			if d.Opaque != nil {
+				words = append(words, strings.TrimSuffix(strings.TrimPrefix(string(d.Opaque.Data), `{"reasoning_details":`), "}"))
+			}
 			calls = append(calls, d.Call)
 		default:
 			words = append(words, fmt.Sprintf("%T", d))
@@ -64,8 +67,9 @@ func TestWhenCallsAreDone(t *testing.T) {
 			`start a {"x":"` + "\n" + `"} | start b {"y":2} | | done a done b`},
 		{"no arguments", []string{piece(0, "a", "f", `{}`), piece(1, "b", "f", ``)}, `start a {} done a | | | start b done b`},
 		{"no name yet", []string{piece(0, "a", "", `{"x":1}`), piece(0, "", "f", "")}, `| | | start a {"x":1} done a`},
-		{"signed thinking may grow", []string{`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}`, piece(0, "a", "f", `{"x":1}`)},
-			`| start a {"x":1} | | model.Sealed done a`},
+		{"signed thinking goes along", []string{`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}`, piece(0, "a", "f", `{"x":1}`)},
+			`| start a {"x":1} done a [{"data":"x","type":"reasoning.encrypted"}] | |`},
+		{"signed thinking without a call", []string{`{"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}`}, `| | model.Sealed`},
 	} {
 		words, _ := heard(t, c.chunks...)
 		got := strings.TrimSuffix(strings.Join(words, " "), " model.Finished")

@@ -181,11 +181,8 @@ func (d *decoder) choice(c *choice) error {
 			return err
 		}
 	}
-	// Where signed thinking came, it belongs before the calls and may still grow.
-	if len(d.kept.Details) == 0 {
-		if err := d.calls.settle(); err != nil {
-			return err
-		}
+	if err := d.calls.settle(&d.kept); err != nil {
+		return err
 	}
 	if c.Finish == "" {
 		return nil

@@ -14,7 +14,8 @@ type kept struct {
 	// Extra is a call's extra_content: Gemini's thought signature.
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 	// Details are an answer's reasoning_details: OpenRouter's blocks of thinking
-	// with their signatures.
+	// with their signatures. They are kept with the call that the thinking led to,
+	// or of their own.
 	Details []detail `json:"reasoning_details,omitempty"`
 }
 
