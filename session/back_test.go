@@ -58,24 +58,63 @@ func TestLineLongerThanAnyRecord(t *testing.T) {
 	}
 }
 
-// life is what a session should hold, by the simplest means.
-type life []model.Item
+// life is what a session should hold, by the simplest means: all that was said,
+// and the places at which it was compacted.
+type life struct {
+	said []model.Item
+	sums []sum
+}
+
+// sum stands for what was said before at.
+type sum struct {
+	at    int
+	items []model.Item
+}
+
+func (l life) with(item model.Item) life {
+	l.said = append(slices.Clip(l.said), item)
+	return l
+}
 
 // back takes message n and what follows it away.
 func (l life) back(n int) life {
-	for i, item := range l {
+	for i, item := range l.said {
 		if item.Kind == model.User {
 			if n--; n == 0 {
-				return l[:i:i]
+				l.said = l.said[:i]
+				break
 			}
 		}
 	}
+	var kept []sum
+	for _, s := range l.sums {
+		if s.at <= len(l.said) {
+			kept = append(kept, s)
+		}
+	}
+	l.sums = kept
 	return l
+}
+
+// compacted is l with a summary and its last items.
+func (l life) compacted(text string, last int) life {
+	items := append([]model.Item{summary(text)}, l.goesOn()[max(len(l.goesOn())-last, 0):]...)
+	l.sums = append(slices.Clip(l.sums), sum{len(l.said), items})
+	return l
+}
+
+// goesOn is what the model is given.
+func (l life) goesOn() []model.Item {
+	if len(l.sums) == 0 {
+		return l.said
+	}
+	last := l.sums[len(l.sums)-1]
+	return append(slices.Clip(last.items), l.said[last.at:]...)
 }
 
 func (l life) messages() []string {
 	var out []string
-	for _, item := range l {
+	for _, item := range l.said {
 		if item.Kind == model.User {
 			out = append(out, item.Text)
 		}
@@ -86,8 +125,8 @@ func (l life) messages() []string {
 func check(t *testing.T, what string, s *Store, ses *Session, want life) {
 	t.Helper()
 	h := history(t, ses)
-	if !cmp.Equal(life(h.Items), want) && len(h.Items)+len(want) > 0 || h.Damaged > 0 || h.Omitted {
-		t.Fatalf("%s: %s", what, cmp.Diff(want, life(h.Items)))
+	if on := want.goesOn(); !cmp.Equal(h.Items, on) && len(h.Items)+len(on) > 0 || h.Damaged > 0 || h.Omitted {
+		t.Fatalf("%s: %s", what, cmp.Diff(on, h.Items))
 	}
 	m, err := s.Messages(ses.ID())
 	if err != nil {
@@ -105,15 +144,16 @@ func check(t *testing.T, what string, s *Store, ses *Session, want life) {
 	}
 }
 
-// Any sequence of writing, going back, closing and forking leaves what it says.
+// Any sequence of writing, compacting, going back, closing and forking leaves what
+// it says.
 func TestBackAndFork(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s, ses := begun(t, user("first"))
-		want := life{user("first")}
+		want := life{}.with(user("first"))
 		for step := range 60 {
 			n := len(want.messages())
-			switch r.IntN(8) {
+			switch r.IntN(9) {
 			case 0:
 				closed(t, ses)
 				ses = opened(t, s, ses.ID())
@@ -144,15 +184,18 @@ func TestBackAndFork(t *testing.T) {
 				old := ses
 				ses, want = opened(t, s, id), want.back(k)
 				put(t, ses, answer("in the fork"))
-				want = append(want, answer("in the fork"))
+				want = want.with(answer("in the fork"))
 				if !bytes.Equal(before, bytesOf(t, s, old.ID())) {
 					t.Fatal("the original changed with its fork")
 				}
 				closed(t, old)
+			case 3:
+				want = want.compacted(fmt.Sprintf("summary %d", step), r.IntN(4))
+				compacted(t, ses, want.goesOn()...)
 			default:
 				item := []model.Item{user(fmt.Sprintf("message %d", step)), answer(fmt.Sprintf("answer %d", step))}[r.IntN(2)]
 				put(t, ses, item)
-				want = append(want, item)
+				want = want.with(item)
 			}
 			check(t, fmt.Sprintf("seed %d, step %d", seed, step), s, ses, want)
 		}
@@ -178,6 +221,7 @@ func FuzzFile(f *testing.F) {
 	whole := bytesOf(f, s, ses.ID())
 	top, rest, _ := bytes.Cut(whole, []byte("\n"))
 	f.Add(rest)
+	f.Add([]byte("{\"kind\":\"user\",\"item\":{\"kind\":\"user\",\"text\":\"x\"}}\n{\"kind\":\"compacted\",\"items\":[{\"kind\":\"summary\",\"text\":\"y\",\"carried\":[1]}]}\n"))
 	f.Add([]byte("{\"kind\":\"back\",\"bytes\":1}\n{\"kind\":\"back\",\"bytes\":27}\n\n{}\ntorn"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s := New(t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type span struct {
 	Allocs uint64 // allocations a turn
 	Bytes  uint64 // of them
 	Micros int64
+	// Processor is processor time in microseconds, of codeagent alone.
+	Processor int64
 }
 
 // lived is what became of a long session.
@@ -73,7 +76,7 @@ func liveTurns(count string) (lived, error) {
 	part := func(from, to int) (span, error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		start := time.Now()
+		start, processor := time.Now(), processorTime()
 		for n := from; n < to; n++ {
 			if err := ses.agent.Turn(ctx, agent.Input{Text: fmt.Sprintf("wish %d: read it, and say what you think", n)}); err != nil {
 				return span{}, fmt.Errorf("turn %d: %w", n, err)
@@ -81,7 +84,8 @@ func liveTurns(count string) (lived, error) {
 		}
 		runtime.ReadMemStats(&after)
 		n := uint64(max(to-from, 1))
-		return span{to - from, (after.Mallocs - before.Mallocs) / n, (after.TotalAlloc - before.TotalAlloc) / n, time.Since(start).Microseconds() / int64(n)}, nil
+		return span{to - from, (after.Mallocs - before.Mallocs) / n, (after.TotalAlloc - before.TotalAlloc) / n,
+			time.Since(start).Microseconds() / int64(n), (processorTime() - processor).Microseconds() / int64(n)}, nil
 	}
 	for _, p := range []struct {
 		from, to int
@@ -96,6 +100,13 @@ func liveTurns(count string) (lived, error) {
 	runtime.ReadMemStats(&end)
 	out.HeapMB, out.PeakMB, out.Items = int(end.HeapInuse>>20), peakMB(), len(ses.agent.History())
 	return out, nil
+}
+
+// processorTime is what the process has had.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // never fails for oneself
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // peakMB is the most memory the process has had.
@@ -199,6 +210,8 @@ func BenchmarkLongSession(b *testing.B) {
 		got := liveIn(b, 2000, 32_000)
 		b.ReportMetric(float64(got.Early.Micros), "µs/turn-10")
 		b.ReportMetric(float64(got.Late.Micros), "µs/turn-2000")
+		b.ReportMetric(float64(got.Early.Processor), "cpu-µs/turn-10")
+		b.ReportMetric(float64(got.Late.Processor), "cpu-µs/turn-2000")
 		b.ReportMetric(float64(got.Early.Bytes)/1024, "KB/turn-10")
 		b.ReportMetric(float64(got.Late.Bytes)/1024, "KB/turn-2000")
 		b.ReportMetric(float64(got.PeakMB), "peak-MB")
