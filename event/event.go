@@ -93,6 +93,8 @@ type ToolFinished struct {
 	Changes []FileChange
 	// Message says in one line what went wrong or was done; may be empty.
 	Message string
+	// Session is the background command that goes on after the call; 0: none does.
+	Session int
 	// Spill is the file that holds the whole output; empty if nothing was cut.
 	Spill string
 }

@@ -246,7 +246,8 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	switch it.Type {
 	case "command_execution":
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
-		if e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out" {
+		// What goes on in the background has no exit status yet.
+		if e.Session == 0 && (e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out") {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged

@@ -101,6 +101,10 @@ func (p *progress) tool(e event.ToolFinished) {
 		if e.Kind == "plan" {
 			break // the plan itself has been printed
 		}
+		if e.Session != 0 {
+			p.line("32", "  %s", e.Message)
+			break
+		}
 		p.line("32", "  done in %s", e.Duration.Round(time.Millisecond))
 	case "timed_out":
 		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))

@@ -55,8 +55,8 @@ type app struct {
 	asked    []*asked
 	answer   *entry
 	thought  *entry
-	request  int // index of the first entry of the current request
-	retrying *notice
+	request  int    // index of the first entry of the current request
+	retrying *entry // the try that is waited for
 	// compacting is the summary that is being written.
 	compacting *entry
 

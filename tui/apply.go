@@ -10,6 +10,7 @@ import (
 // apply changes the transcript by one event. Every kind of event has its case;
 // a test feeds all of them.
 func (m *app) apply(e event.Event) {
+	m.retried(e)
 	switch e := e.(type) {
 	case event.SessionStarted:
 		was, again := m.facts.session, m.facts.started && m.facts.session.ID == e.ID
@@ -194,30 +195,6 @@ func (m *app) applyPlan(e event.PlanUpdated) {
 		}
 	}
 	m.transcript.add(p, false)
-}
-
-// applyRetry takes back what was told of the answer that broke off.
-func (m *app) applyRetry(e event.Retrying) {
-	m.settle()
-	m.transcript.drop(m.request, func(en *entry) bool {
-		switch en.body.(type) {
-		case *answer, *thought:
-			return true
-		}
-		return false
-	})
-	text := firstOf(e.Message, "the request failed")
-	text += fmt.Sprintf(" · trying again in %s", elapsed(e.Delay))
-	if e.Most > 0 {
-		text += fmt.Sprintf(" (%d of %d)", e.Attempt, e.Most)
-	}
-	// Tries in a row are one line.
-	if n := len(m.transcript.entries); n > 0 && m.retrying != nil && m.transcript.entries[n-1].body == body(m.retrying) {
-		m.retrying.text = text
-		m.transcript.entries[n-1].changed()
-		return
-	}
-	m.retrying = m.note("warning", text)
 }
 
 func (m *app) note(level, text string) *notice {

@@ -21,7 +21,7 @@ func (m *app) ps(string) tea.Cmd {
 	p.none, p.enter = "no command was started in the background", "shows its output"
 	p.live = func(m *app) tea.Cmd { return m.listCommands(p) }
 	p.choose = func(m *app, r row) tea.Cmd { return m.showOutput(p, r) }
-	p.deeds = []deed{{do: actRemove, help: "ends it", asks: "End %s with all it started?", run: func(m *app, r row, _ string) tea.Cmd {
+	p.deeds = []deed{{do: actRemove, help: "ends it", asks: "End %s with all it started?", fits: func(r row) bool { return !r.over }, run: func(m *app, r row, _ string) tea.Cmd {
 		return m.kill(p, r)
 	}}}
 	m.panel = p
@@ -33,7 +33,7 @@ func (m *app) listCommands(p *picker) tea.Cmd {
 	return m.aside(func(context.Context) then {
 		var rows []row
 		for _, c := range commands.List() {
-			rows = append(rows, row{id: c.ID, text: c.Command, about: commandState(c, now), more: c.Last})
+			rows = append(rows, row{id: c.ID, text: c.Command, about: commandState(c, now), more: c.Last, over: !c.Running})
 		}
 		return func(*app) tea.Cmd {
 			p.fill(rows, p.problem)

@@ -40,6 +40,7 @@ type row struct {
 	text  string
 	about string // at the right edge
 	more  string // told while it is chosen
+	over  bool   // it has ended
 	mark  bool   // it is the one in use
 }
 
@@ -52,12 +53,19 @@ type deed struct {
 	// writes begins a text; nil: none is needed.
 	writes func(r row) string
 	run    func(m *app, r row, text string) tea.Cmd
-	// all: it is done with the list, and needs no row.
-	all bool
+	// all: it is done with the list, and needs no row. fits says which rows it is
+	// for; nil: each.
+	all  bool
+	fits func(r row) bool
 }
 
 // lowList is how many lines a list has at least to show its filter and its keys.
 const lowList = 7
+
+// offered reports whether the deed can be done with the chosen row, if any.
+func (d *deed) offered(r row, chosen bool) bool {
+	return d.all || chosen && (d.fits == nil || d.fits(r))
+}
 
 func newPicker(title string) *picker {
 	return &picker{title: title, filter: newComposer(), loading: true}
@@ -181,7 +189,7 @@ func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
 		}
 		r, ok := p.chosen()
 		switch {
-		case !ok && !d.all:
+		case !d.offered(r, ok):
 		case d.asks != "":
 			p.asked = d
 		case d.writes != nil:
@@ -297,7 +305,8 @@ func (p *picker) list(t *theme, w, room int) []string {
 func (p *picker) foot(t *theme, w int) []string {
 	r, ok := p.chosen()
 	if p.asked != nil {
-		return append(t.wrap(w-1, span{"  " + fmt.Sprintf(p.asked.asks, "“"+cut(r.text, 60)+"”"), warn}), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
+		question := fmt.Sprintf(p.asked.asks, "“"+cut(r.text, 40)+"”")
+		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
 	}
 	var out []string
 	if p.problem != "" {
@@ -311,7 +320,7 @@ func (p *picker) foot(t *theme, w int) []string {
 		keys = append(keys, "Enter", p.enter)
 	}
 	for _, d := range p.deeds {
-		if ok || d.all {
+		if d.offered(r, ok) {
 			keys = append(keys, keyName(keyFor(inPicker, d.do)), d.help)
 		}
 	}

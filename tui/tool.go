@@ -168,6 +168,9 @@ func (t *tool) status(c canvas) []span {
 		if t.kind == "read" && f.Message != "" {
 			return []span{{f.Message, faint}}
 		}
+		if f.Session != 0 {
+			return []span{{fmt.Sprintf("runs in the background as %d", f.Session), dim}}
+		}
 	case "refused":
 		words, s = append(words, "not allowed"), warn
 	case "timed_out":

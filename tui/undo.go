@@ -42,7 +42,7 @@ func (m *app) undoPage(u UndoPreview) *panel {
 			if len(files) > 0 {
 				out = append(append(out, ""), t.wrap(w, span{fmt.Sprintf("%s: %d", head, len(files)), style{s.ink, bold}})...)
 				for _, f := range files {
-					out = append(out, undoLine(t, w, m.home, f)...)
+					out = append(out, undoLine(t, w, m.within, f)...)
 				}
 			}
 		}
@@ -57,8 +57,16 @@ func (m *app) undoPage(u UndoPreview) *panel {
 	return p
 }
 
-func undoLine(t *theme, w int, home string, f UndoFile) []string {
-	spans := []span{{tilde(f.Path, home), text}}
+// within writes a path shortly: from the session's folder, where it lies in it.
+func (m *app) within(path string) string {
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(m.facts.session.Folder, "/")+"/"); ok && m.facts.session.Folder != "" {
+		return rest
+	}
+	return tilde(path, m.home)
+}
+
+func undoLine(t *theme, w int, named func(string) string, f UndoFile) []string {
+	spans := []span{{named(f.Path), text}}
 	if f.Why != "" {
 		spans = append(spans, span{"  " + f.Why, dim})
 	}
@@ -91,11 +99,14 @@ func (m *app) undone(r UndoReport) {
 	if len(r.Done)+len(r.Conflicts)+len(r.Failed) == 0 {
 		return
 	}
-	m.transcript.add(&undone{r}, false)
+	m.transcript.add(&undone{r, m.within}, false)
 }
 
 // undone is the report in the transcript.
-type undone struct{ UndoReport }
+type undone struct {
+	UndoReport
+	named func(path string) string
+}
 
 func (u *undone) foldable() bool { return true }
 
@@ -111,7 +122,7 @@ func (u *undone) draw(c canvas) []string {
 	var lines []string
 	for _, part := range [][]UndoFile{u.Failed, u.Conflicts, u.Done} {
 		for _, f := range part {
-			lines = append(lines, undoLine(c.theme, c.inner(), c.home, f)...)
+			lines = append(lines, undoLine(c.theme, c.inner(), u.named, f)...)
 		}
 	}
 	lines = c.fold(lines, 6, 0)

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"codeagent/tools"
+	"codeagent/exec"
 	"codeagent/tui"
 )
 
@@ -21,13 +22,26 @@ func (b backgroundCommands) List() []tui.BackgroundCommand {
 		id := strconv.Itoa(info.ID)
 		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
-			c.End, c.Ended = tools.Ending(info.Outcome), info.Started.Add(info.Outcome.Duration)
+			c.End, c.Ended = ending(info.Outcome), info.Started.Add(info.Outcome.Duration)
 		}
 		c.Last = lastLine(string(b.ses.beside.Output(info.ID)))
 		out = append(out, c)
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// ending says in a word or two how a command ended.
+func ending(o exec.Outcome) string {
+	switch {
+	case o.Interrupted:
+		return "killed"
+	case o.TimedOut:
+		return "out of time"
+	case o.Status.Signal != 0:
+		return fmt.Sprintf("signal %d", o.Status.Signal)
+	}
+	return fmt.Sprintf("exit %d", o.Status.Exit)
 }
 
 // lastLine is the last line of an output with anything in it.
