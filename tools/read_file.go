@@ -98,7 +98,7 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 		return t.unreadable(path, err), nil
 	}
 	if v.image != nil {
-		return t.shown(s, path, v.image, v.size), nil
+		return t.shown(ctx, s, path, v.image, v.size)
 	}
 	if v.binary != "" {
 		return done(v.binary, "binary file"), nil

@@ -60,7 +60,7 @@ func (t *viewImageTool) run(ctx context.Context, p sandbox.Policy, s Stage, path
 		}
 		return t.unreadable(path, err), nil
 	}
-	return t.shown(s, path, data, size), nil
+	return t.shown(ctx, s, path, data, size)
 }
 
 // wholeImage reads a file that is an image, as far as its beginning tells; of any
@@ -82,18 +82,20 @@ func wholeImage(files *exec.Files, path string) (data []byte, size int64, err er
 }
 
 // shown is the result that brings an image, or says why not.
-func (ps paths) shown(s Stage, path string, data []byte, size int64) Result {
+func (ps paths) shown(ctx context.Context, s Stage, path string, data []byte, size int64) (Result, error) {
 	name := ps.show(path)
-	img, err := picture.Read(name, data)
+	img, err := picture.Read(ctx, name, data)
 	switch {
+	case ctx.Err() != nil:
+		return Result{}, fmt.Errorf("look at the image: %w", context.Cause(ctx))
 	case size > picture.MaxFile:
-		return failed("%s cannot be shown: %v", name, picture.TooLarge(size))
+		return failed("%s cannot be shown: %v", name, picture.TooLarge(size)), nil
 	case err != nil:
-		return failed("%s cannot be shown: %v", name, err)
+		return failed("%s cannot be shown: %v", name, err), nil
 	case s.Blind:
-		return failed("%s is an image, and the model in use cannot see images. Work without it: ask the user to describe it, or get what is needed of it with a program.", img)
+		return failed("%s is an image, and the model in use cannot see images. Work without it: ask the user to describe it, or get what is needed of it with a program.", img), nil
 	}
 	r := done(fmt.Sprintf("%s follows.", img), strings.TrimPrefix(img.String(), name+" "))
 	r.Images = []model.Image{img}
-	return r
+	return r, nil
 }

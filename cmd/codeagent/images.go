@@ -20,8 +20,8 @@ import (
 
 // loadImage reads an image that the person named, with the person's own rights:
 // no command and no model has a say in which.
-func loadImage(path string) (model.Image, error) {
-	img, err := readImage(path)
+func loadImage(ctx context.Context, path string) (model.Image, error) {
+	img, err := readImage(ctx, path)
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
@@ -31,7 +31,7 @@ func loadImage(path string) (model.Image, error) {
 	return img, nil
 }
 
-func readImage(path string) (model.Image, error) {
+func readImage(ctx context.Context, path string) (model.Image, error) {
 	// Without waiting: what is named may be a pipe that nobody writes to.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -53,17 +53,17 @@ func readImage(path string) (model.Image, error) {
 	if err != nil {
 		return model.Image{}, err
 	}
-	return picture.Read(path, data)
+	return picture.Read(ctx, path, data)
 }
 
 // loadImages reads what -i names, all of it before anything begins.
-func loadImages(paths []string) ([]model.Image, error) {
+func loadImages(ctx context.Context, paths []string) ([]model.Image, error) {
 	if len(paths) > model.MaxImages {
 		return nil, &usageError{err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
 	}
 	var images []model.Image
 	for _, path := range paths {
-		img, err := loadImage(path)
+		img, err := loadImage(ctx, path)
 		if err != nil {
 			return nil, &usageError{err: fmt.Errorf("-i: %w", err)}
 		}
@@ -112,11 +112,11 @@ func (ses *session) tellImages(screen face) {
 // imageLoader loads images whose paths the person pastes.
 type imageLoader struct{ ses *session }
 
-func (l imageLoader) Load(_ context.Context, path string) (tui.Image, error) {
+func (l imageLoader) Load(ctx context.Context, path string) (tui.Image, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return tui.Image{}, tui.ErrNoImage
 	}
-	img, err := loadImage(path)
+	img, err := loadImage(ctx, path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
 	}

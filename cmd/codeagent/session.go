@@ -65,7 +65,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	if o.from != nil && f.folder == "" {
 		f.folder = o.from.folder
 	}
-	images, err := loadImages(o.images)
+	images, err := loadImages(ctx, o.images)
 	if err != nil {
 		return nil, err
 	}

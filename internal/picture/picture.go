@@ -6,6 +6,7 @@ package picture
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -33,7 +34,7 @@ const (
 	maxPixels = 25_000_000
 	// maxTime bounds the decoding: a file can be made so that each of its bytes
 	// costs a walk over the whole picture.
-	maxTime = 20 * time.Second
+	maxTime = 10 * time.Second
 )
 
 // Formats names what can be read, for words about what cannot.
@@ -88,8 +89,8 @@ var one sync.Mutex
 // Read makes an image of a whole file. One that is larger than the bounds of
 // package model is made smaller; of a GIF the first picture is taken. The error
 // says what is wrong with the file, and what to do where that can be said; it
-// does not name the file.
-func Read(name string, data []byte) (img model.Image, err error) {
+// does not name the file. When ctx is done it is the context's own.
+func Read(ctx context.Context, name string, data []byte) (img model.Image, err error) {
 	if len(data) == 0 {
 		return model.Image{}, errors.New("the file is empty")
 	}
@@ -108,7 +109,7 @@ func Read(name string, data []byte) (img model.Image, err error) {
 			img, err = model.Image{}, damaged(f, errors.New("its decoder gave up"))
 		}
 	}()
-	pixels, err := f.pixels(data)
+	pixels, err := f.pixels(ctx, data)
 	if err != nil {
 		return model.Image{}, err
 	}
@@ -127,7 +128,9 @@ func TooLarge(size int64) error {
 
 // pixels decodes a file, as a whole: one that is cut short would be refused by the
 // provider, with each request from then on.
-func (f *format) pixels(data []byte) (image.Image, error) {
+func (f *format) pixels(ctx context.Context, data []byte) (image.Image, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, errSlow)
+	defer cancel()
 	c, err := f.config(bytes.NewReader(data))
 	if err != nil {
 		return nil, damaged(f, err)
@@ -138,11 +141,11 @@ func (f *format) pixels(data []byte) (image.Image, error) {
 	if int64(c.Width)*int64(c.Height) > maxPixels {
 		return nil, fmt.Errorf("it has %d×%d pixels; at most %d million are taken: make it smaller first", c.Width, c.Height, maxPixels/1_000_000)
 	}
-	m, err := f.decode(&hurried{r: bytes.NewReader(data), end: time.Now().Add(maxTime)})
-	if errors.Is(err, errSlow) {
-		return nil, errSlow
-	}
-	if err != nil {
+	m, err := f.decode(&hurried{ctx, bytes.NewReader(data)})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, damaged(f, err)
 	}
 	// What was promised is what was counted.
@@ -160,18 +163,19 @@ func damaged(f *format, err error) error {
 // errSlow ends the decoding of a file that takes too long.
 var errSlow = fmt.Errorf("it takes more than %v to decode, and is refused", maxTime)
 
-// hurried fails after a time.
+// hurried fails when ctx is done.
 type hurried struct {
+	ctx context.Context
 	r   io.Reader
-	end time.Time
 }
 
 func (h *hurried) Read(p []byte) (int, error) {
-	if time.Now().After(h.end) {
-		return 0, errSlow
+	if err := h.ctx.Err(); err != nil {
+		return 0, err
 	}
-	// Small pieces: the clock is looked at often.
-	return h.r.Read(p[:min(len(p), 4096)])
+	// Small pieces, so that it is looked at often: in few bytes there can be work
+	// for seconds.
+	return h.r.Read(p[:min(len(p), 512)])
 }
 
 // guess says what a file seems to be that is no image, for the words about it.

@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 		{"a large JPEG", "image/jpeg", jpegFile(t, painted(3000, 1500, false)), 2000, 1000, false},
 		{"a PNG of many bytes", "image/jpeg", pngFile(t, painted(1400, 1000, true)), 1400, 1000, false},
 	} {
-		img, err := Read("x.txt", c.data)
+		img, err := Read(t.Context(), "x.txt", c.data)
 		if err != nil {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -175,20 +175,12 @@ func TestRefused(t *testing.T) {
 		{"a JPEG bomb", hugeJPEG, "65535×65535 pixels"},
 		{"too many bytes", append(bytes.Clone(whole), make([]byte, MaxFile)...), "MB"},
 	} {
-		img, err := Read("x.png", c.data)
+		img, err := Read(t.Context(), "x.png", c.data)
 		if err == nil {
 			t.Errorf("%s was taken as %v", c.what, img)
 		} else if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q does not say %q", c.what, err, c.want)
 		}
-	}
-}
-
-// TestHurried: a file that takes too long is given up.
-func TestHurried(t *testing.T) {
-	h := &hurried{r: strings.NewReader("some")}
-	if _, err := h.Read(make([]byte, 8)); err != errSlow {
-		t.Errorf("after the end: %v", err)
 	}
 }
 
@@ -198,7 +190,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		img, err := Read("", data)
+		img, err := Read(t.Context(), "", data)
 		if err != nil {
 			return
 		}

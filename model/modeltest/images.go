@@ -170,6 +170,7 @@ var imageRefusals = []imageRefusal{
 	{"Volcano", 400, `{"error":{"code":"InvalidParameter","message":"Model do not support image input. Request id: 021788846573420402c3547e09b7409e","param":"","type":"BadRequest"}}`, true},
 	{"Anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}`, false},
 	{"OpenAI, this image", 400, `{"error":{"message":"You uploaded an unsupported image. Please make sure your image is valid.","type":"invalid_request_error","param":null,"code":"image_parse_error"}}`, false},
+	{"LM Studio", 400, `{"error":{"message":"Invalid type for 'input'.","type":"invalid_request_error","param":"input","code":"invalid_union"}}`, false},
 	{"vLLM, so many", 400, `{"object":"error","message":"At most 1 image(s) may be provided in one prompt.","type":"BadRequestError","param":null,"code":400}`, false},
 }
 

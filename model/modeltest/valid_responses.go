@@ -28,6 +28,8 @@ type contentPart struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
 	Image string `json:"image_url"`
+	// Detail must be said of an image, as vLLM has it.
+	Detail string `json:"detail"`
 }
 
 // ValidResponses judges a Responses request that stores nothing: each call has
@@ -159,13 +161,13 @@ func validMessage(it inputItem) error {
 		return errors.New("a phase that is not the assistant's")
 	}
 	for _, p := range it.Content {
-		if p.Type == "input_image" && it.Role == "user" && p.Text == "" {
+		if p.Type == "input_image" && it.Role == "user" && p.Text == "" && p.Detail == "auto" {
 			if err := validImage(p.Image); err != nil {
 				return err
 			}
 			continue
 		}
-		if p.Type != want || p.Image != "" {
+		if p.Type != want || p.Image+p.Detail != "" {
 			return fmt.Errorf("a part of type %q, want %q", p.Type, want)
 		}
 		if err := filled("text", p.Text); err != nil {

@@ -117,6 +117,7 @@ type (
 		Type     string `json:"type"`
 		Text     string `json:"text,omitempty"`
 		ImageURL string `json:"image_url,omitempty"`
+		Detail   string `json:"detail,omitempty"` // "auto" of an image: vLLM wants the default to be said
 	}
 	functionCall struct {
 		Type      string `json:"type"`
@@ -178,7 +179,7 @@ func (in *inputter) user(text string, images []model.Image) {
 	for _, p := range append([]wire.Part{{Text: text}}, in.view.Parts(images)...) {
 		switch {
 		case p.Image != nil:
-			content = append(content, part{Type: "input_image", ImageURL: wire.DataURL(p.Image)})
+			content = append(content, part{Type: "input_image", ImageURL: wire.DataURL(p.Image), Detail: "auto"})
 		case strings.TrimSpace(p.Text) != "":
 			content = append(content, part{Type: "input_text", Text: p.Text})
 		}
@@ -220,8 +221,8 @@ func (in *inputter) answer(from, to int) {
 		in.out = append(in.out, functionOutput{"function_call_output", id, text})
 		brought = append(brought, images)
 	}
-	// OpenAI takes images in a result as well; the servers that follow it know
-	// them in a message.
+	// OpenAI takes images in a result as well; others (LM Studio) refuse a result
+	// that is no text, and know them in a message.
 	for _, images := range brought {
 		in.user("", images)
 	}

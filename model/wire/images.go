@@ -152,5 +152,8 @@ var (
 		"content.str: input should be a valid string",
 		"not support vision",
 	}
-	imageWords = []string{"image", "base64", "media_type", "media type"}
+	imageWords = []string{
+		"image", "base64", "media_type", "media type",
+		"invalid type for 'input'", // LM Studio
+	}
 )
