@@ -13,7 +13,8 @@ import (
 // Call is one call of a tool, or one command, and what it changes.
 type Call struct {
 	session *Session
-	// touched is what was told and is not settled. It is guarded by the session's mu.
+	// touched is what was told and is not settled, true for what was told under its
+	// name: nobody tells of what changes below that. It is guarded by the session's mu.
 	touched map[*entry]bool
 }
 
@@ -30,8 +31,8 @@ type entry struct {
 	after *state
 	// mixed: somebody else changed it between two calls.
 	mixed bool
-	// calls have touched it and not settled it.
-	calls int
+	// calls have touched it and not settled it, named of them under its name.
+	calls, named int
 }
 
 // Call begins a call. Settle it when the call is over.
@@ -53,6 +54,7 @@ func (c *Call) keep(dir int, name, p string, depth int) {
 	}
 	if name != "." {
 		c.keepBelow(e, dir, name, depth)
+		c.isNamed(e)
 	}
 }
 
@@ -79,21 +81,33 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 		t.entries[p] = e
 		mine = true
 	}
-	if fresh = !c.touched[e]; fresh {
-		c.touched[e], s.open[c] = true, true
+	if _, touched := c.touched[e]; !touched {
+		c.touched[e], s.open[c] = false, true
 		e.calls++
+		fresh = true
 	}
 	return e, mine, fresh
 }
 
+// isNamed notes that e was told under its name, and what lies below it is known.
+func (c *Call) isNamed(e *entry) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	if named, touched := c.touched[e]; touched && !named {
+		c.touched[e] = true
+		e.named++
+	}
+}
+
 func tooMany(n int) string { return "the turn changed over " + strconv.Itoa(n) + " files" }
 
-// making reports whether p lies in a folder that a call has made which is not over:
-// what is there is looked at with that folder. Called with the session's mu held.
+// making reports whether p lies in a folder that a call has made, moved or replaced
+// which is not over: what is there and was not is looked at with that folder. Called
+// with the session's mu held.
 func (t *turn) making(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
-		if e := t.entries[p]; e != nil && !e.busy && e.before.Kind == absent && e.after == nil {
+		if e := t.entries[p]; e != nil && !e.busy && (e.named > 0 || e.before.Kind == absent && e.after == nil) {
 			return true
 		}
 	}

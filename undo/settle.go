@@ -29,7 +29,7 @@ func (c *Call) Settle() {
 		}
 		c.left(e, s)
 		pending[e.turn] = append(pending[e.turn], about(kindAfter, e.path, &s))
-		if s.Kind == folder && e.before.Kind != folder {
+		if s.Kind == folder && c.named(e) {
 			pending[e.turn] = append(pending[e.turn], c.made(e, &look)...)
 		}
 		flush(e.turn, batch)
@@ -46,9 +46,12 @@ func (c *Call) release(entries []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range entries {
-		if c.touched[e] {
+		if named, touched := c.touched[e]; touched {
 			delete(c.touched, e)
 			e.calls--
+			if named {
+				e.named--
+			}
 		}
 	}
 	if len(c.touched) == 0 {
@@ -102,8 +105,15 @@ func (c *Call) left(e *entry, s state) {
 	e.after = &s
 }
 
-// made lists what lies in the folder that the call made, or moved to e: nobody
-// tells of that.
+// named reports whether e was told under its name by this call.
+func (c *Call) named(e *entry) bool {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.touched[e]
+}
+
+// made lists what lies in the folder that the call made, or moved to e, and was not
+// there: nobody tells of that.
 func (c *Call) made(e *entry, look *looker) []record {
 	dir, err := look.folder(e.path)
 	if err != nil {

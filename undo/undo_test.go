@@ -225,26 +225,47 @@ func same(t *testing.T, was map[string]string, root string) {
 func TestUndo(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", smallFile/8)
 	for name, do := range map[string]func(b *bench){
-		"change":                 func(b *bench) { b.write("a", "new") },
-		"change a large one":     func(b *bench) { b.write("big", "small") },
-		"change twice":           func(b *bench) { b.write("a", "new"); b.write("a", "newer") },
-		"make":                   func(b *bench) { b.write("new", "new") },
-		"make with odd names":    func(b *bench) { b.write("a b\nc", "new"); b.write("\xff\xfe", "x"); b.write("d/\xf0", "x") },
-		"change with odd names":  func(b *bench) { b.write("odd \xff\n name", "new") },
-		"remove":                 func(b *bench) { b.remove("a") },
-		"remove a link":          func(b *bench) { b.remove("l") },
-		"turn a link":            func(b *bench) { b.remove("l"); b.link("elsewhere", "l") },
-		"file for link":          func(b *bench) { b.remove("l"); b.write("l", "file") },
-		"link for file":          func(b *bench) { b.remove("a"); b.link("d", "a") },
-		"folder for file":        func(b *bench) { b.remove("a"); b.mkdir("a"); b.write("a/x", "x") },
-		"file for folder":        func(b *bench) { b.remove("empty"); b.write("empty", "file") },
-		"mode":                   func(b *bench) { b.chmod("a", 0o755) },
-		"mode and content":       func(b *bench) { b.write("a", "new"); b.chmod("a", 0o600) },
-		"mode of a folder":       func(b *bench) { b.write("d/x", "new"); b.chmod("d", 0o500) },
-		"rename":                 func(b *bench) { b.rename("a", "moved") },
-		"rename over":            func(b *bench) { b.write("tmp", "new"); b.rename("tmp", "a") },
-		"move a folder":          func(b *bench) { b.rename("d", "moved") },
-		"move a folder, change":  func(b *bench) { b.rename("d", "moved"); b.must(os.WriteFile(b.at("moved/x"), []byte("y"), 0o644)) },
+		"change":                func(b *bench) { b.write("a", "new") },
+		"change a large one":    func(b *bench) { b.write("big", "small") },
+		"change twice":          func(b *bench) { b.write("a", "new"); b.write("a", "newer") },
+		"make":                  func(b *bench) { b.write("new", "new") },
+		"make with odd names":   func(b *bench) { b.write("a b\nc", "new"); b.write("\xff\xfe", "x"); b.write("d/\xf0", "x") },
+		"change with odd names": func(b *bench) { b.write("odd \xff\n name", "new") },
+		"remove":                func(b *bench) { b.remove("a") },
+		"remove a link":         func(b *bench) { b.remove("l") },
+		"turn a link":           func(b *bench) { b.remove("l"); b.link("elsewhere", "l") },
+		"file for link":         func(b *bench) { b.remove("l"); b.write("l", "file") },
+		"link for file":         func(b *bench) { b.remove("a"); b.link("d", "a") },
+		"folder for file":       func(b *bench) { b.remove("a"); b.mkdir("a"); b.write("a/x", "x") },
+		"file for folder":       func(b *bench) { b.remove("empty"); b.write("empty", "file") },
+		"mode":                  func(b *bench) { b.chmod("a", 0o755) },
+		"mode and content":      func(b *bench) { b.write("a", "new"); b.chmod("a", 0o600) },
+		"mode of a folder":      func(b *bench) { b.write("d/x", "new"); b.chmod("d", 0o500) },
+		"rename":                func(b *bench) { b.rename("a", "moved") },
+		"rename over":           func(b *bench) { b.write("tmp", "new"); b.rename("tmp", "a") },
+		"move a folder":         func(b *bench) { b.rename("d", "moved") },
+		"move a folder, change": func(b *bench) { b.rename("d", "moved"); b.must(os.WriteFile(b.at("moved/x"), []byte("y"), 0o644)) },
+		"move a folder over one": func(b *bench) {
+			b.tell("d")
+			b.tell("empty")
+			b.must(syscall.Rename(b.at("d"), b.at("empty")))
+			b.must(os.WriteFile(b.at("empty/x"), []byte("y"), 0o644))
+		},
+		"a folder made anew": func(b *bench) {
+			b.remove("d/sub/y")
+			b.remove("d/sub")
+			b.mkdir("d/sub")
+			b.must(os.WriteFile(b.at("d/sub/z"), []byte("z"), 0o644))
+		},
+		"two folders exchanged": func(b *bench) {
+			b.tell("d")
+			b.tell("empty")
+			b.must(os.Rename(b.at("d"), b.at("t")))
+			b.must(os.Rename(b.at("empty"), b.at("d")))
+			b.must(os.Rename(b.at("t"), b.at("empty")))
+			b.must(os.WriteFile(b.at("d/new"), []byte("x"), 0o644))
+			b.must(os.WriteFile(b.at("empty/x"), []byte("y"), 0o644))
+		},
 		"move a folder, and out": func(b *bench) { b.rename("d", "moved"); b.must(os.Rename(b.at("moved/sub"), b.at("moved/other"))) },
 		"make a tree": func(b *bench) {
 			b.mkdir("t")
