@@ -27,10 +27,16 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 	if a.Kind != KindFetch {
 		return base
 	}
+	hosts := slices.Clone(g.opts.Fetch)
 	for _, e := range g.ledger.List() {
-		base = base.With(sandbox.Grant{Hosts: e.Fetch})
+		hosts = append(hosts, e.Fetch...)
 	}
-	return base
+	if base.Network.Mode == sandbox.NetworkFull {
+		// They are open already. An address that is no public one must be named all
+		// the same, see egress.
+		base.Network.Hosts = append(base.Network.Hosts, hosts...)
+	}
+	return base.With(sandbox.Grant{Hosts: hosts})
 }
 
 // wantFetch is what a fetch asks for beyond base.
@@ -58,7 +64,7 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 // named are the hosts that the settings or an answer name, also where a policy
 // that opens everything does not list them.
 func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
-	out := slices.Clone(base.Network.Hosts)
+	out := slices.Concat(base.Network.Hosts, g.opts.Fetch)
 	for _, e := range g.ledger.List() {
 		out = append(append(out, e.Grant.Hosts...), e.Fetch...)
 	}

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,18 +121,39 @@ func TestAFetchFromNearbyIsSaidAloud(t *testing.T) {
 	}
 }
 
+// The hint opens what was asked and no more, also where no host can be opened to commands.
 func TestARefusedFetchHasAHint(t *testing.T) {
-	for grants, want := range map[bool]string{
-		true: "codeagent exec --allow-host docs.example:443 …", false: "run codeagent in a terminal with --ask-for-approval on-request to be asked",
-	} {
+	for _, grants := range []bool{true, false} {
 		for _, mode := range []Mode{Never, OnRequest} {
 			g := newGate(mode, confined(), func(o *Options) { o.GrantsHosts = grants })
 			_, r, err := g.Decide(fetch("docs.example:443"))
 			if r != nil {
 				_, err = g.Settle(r, Answer{Decision: Unattended})
 			}
-			if refusal, ok := AsRefusal(err); !ok || refusal.Hint != want || refusal.Request == nil {
+			if refusal, ok := AsRefusal(err); !ok || refusal.Hint != "codeagent exec --allow-fetch docs.example:443 …" || refusal.Request == nil {
 				t.Errorf("%s, grants %v: %+v", mode, grants, refusal)
+			}
+		}
+	}
+}
+
+// What the settings open to fetches is open to no command, in every mode.
+func TestHostsOfTheSettings(t *testing.T) {
+	for _, mode := range Modes() {
+		full := confined()
+		full.Network.Mode = sandbox.NetworkFull
+		for _, base := range []sandbox.Policy{confined(), full, sandbox.FullAccess()} {
+			g := newGate(mode, base, func(o *Options) { o.Fetch = []sandbox.HostPort{manual} })
+			a := fetch("docs.example:443")
+			p, r, err := g.Decide(a)
+			if r != nil {
+				t.Fatalf("%s: asked", mode)
+			}
+			if pol := mustPolicy(t, p, err, a); !pol.JudgeHost(manual).Allowed || !slices.Contains(pol.Network.Hosts, manual) {
+				t.Errorf("%s: not open by its name: %+v", mode, pol.Network)
+			}
+			if !base.Unconfined && base.Network.Mode != sandbox.NetworkFull && g.Base().Network.Mode != sandbox.NetworkDeny {
+				t.Errorf("%s: commands may reach %+v", mode, g.Base().Network)
 			}
 		}
 	}

@@ -53,6 +53,8 @@ type Options struct {
 	// hosts and path sockets. Where it cannot, such a wish can only be granted
 	// by running outside the sandbox, and the question says so.
 	GrantsHosts, GrantsSockets bool
+	// Fetch is what fetches may reach without any answer, beside Base.
+	Fetch []sandbox.HostPort
 }
 
 // Gate decides. It is safe for concurrent use.
@@ -163,7 +165,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 		r := g.request(a, w)
 		return Permit{}, nil, &Refusal{
 			Reason:  "the approval policy is never: nobody is asked, and the sandbox does not allow this (" + grantWords(r.Grant) + ")",
-			Hint:    g.hint(r.Grant),
+			Hint:    g.hint(a.Kind, r.Grant),
 			Request: &r,
 		}
 	}

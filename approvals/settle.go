@@ -142,7 +142,7 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	case Unattended:
 		return &Refusal{
 			Reason: "nobody is there to be asked, so this was refused" + because,
-			Hint:   g.hint(asked.Grant), Request: &asked,
+			Hint:   g.hint(asked.Action.Kind, asked.Grant), Request: &asked,
 		}
 	}
 	return refuse("the answer %q is not understood and counts as no", string(ans.Decision))
@@ -211,10 +211,14 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	g.ledger.add(e)
 }
 
-// hint is what would allow gr where nobody can be asked.
-func (g *Gate) hint(gr sandbox.Grant) string {
+// hint is what would allow gr, to an action of a kind, where nobody can be asked.
+func (g *Gate) hint(kind string, gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
-	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
+	host := "--allow-host"
+	if kind == KindFetch {
+		host = "--allow-fetch" // no more than was asked: it opens nothing to commands
+	}
+	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask
 	}
 	var flags []string
@@ -226,7 +230,7 @@ func (g *Gate) hint(gr sandbox.Grant) string {
 		flags = append(flags, name+" "+ShellWord(p))
 	}
 	for _, h := range gr.Hosts {
-		flags = append(flags, "--allow-host "+ShellWord(h.String()))
+		flags = append(flags, host+" "+ShellWord(h.String()))
 	}
 	return "codeagent exec " + strings.Join(flags, " ") + " …"
 }

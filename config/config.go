@@ -61,6 +61,8 @@ type Sandbox struct {
 	FullNetwork bool
 	// AllowHosts are "name:port", AllowSockets paths, as written.
 	AllowHosts, AllowSockets []string
+	// AllowFetch are "name:port", as written; see FetchHosts.
+	AllowFetch []string
 	// Evidence is "full", "network" or "off".
 	Evidence string
 	// Hold lets a refused call of a running command wait for an answer.

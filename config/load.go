@@ -186,6 +186,8 @@ func (c *Config) list(key string) []string {
 		return c.Sandbox.Protected
 	case "sandbox.allow_hosts":
 		return c.Sandbox.AllowHosts
+	case "sandbox.allow_fetch":
+		return c.Sandbox.AllowFetch
 	case "sandbox.allow_sockets":
 		return c.Sandbox.AllowSockets
 	}

@@ -257,17 +257,11 @@ var secretPlaces = []string{
 // network is what may be reached: hosts, and sockets with a path.
 func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 	s := b.config.Sandbox
-	for _, text := range s.AllowHosts {
-		host, err := sandbox.ParseHostPort(text)
-		if err == nil && host.Port == 0 {
-			err = fmt.Errorf("host %s: name the port too, as %s", quoted(text), quoted(host.Host+":443"))
-		}
-		if err != nil {
-			return n, nil, fmt.Errorf("sandbox.allow_hosts (%s): %w", b.config.Origin("sandbox.allow_hosts"), err)
-		}
-		if n.Mode = sandbox.NetworkAllow; !slices.Contains(n.Hosts, host) {
-			n.Hosts = append(n.Hosts, host)
-		}
+	if n.Hosts, err = b.config.hosts("sandbox.allow_hosts", s.AllowHosts); err != nil {
+		return n, nil, err
+	}
+	if len(n.Hosts) > 0 {
+		n.Mode = sandbox.NetworkAllow
 	}
 	for _, name := range s.AllowSockets {
 		socket, err := b.canonical(name)

@@ -126,6 +126,11 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHosts = v.texts },
 	},
 	{
+		key: "sandbox.allow_fetch", kind: texts,
+		doc:   "Hosts that `fetch_url` may read pages of, each as `name:port`, and commands may not. `--allow-fetch` adds to the list.",
+		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowFetch = v.texts },
+	},
+	{
 		key: "sandbox.allow_sockets", kind: texts,
 		doc:   "Sockets with a path that commands may connect to: the program that listens there acts outside the sandbox. `codeagent sandbox --allow-socket` adds to the list.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowSockets = v.texts },

@@ -77,7 +77,7 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 	for _, a := range found {
 		a = a.Unmap().WithZone("")
 		if why := r.refused(a); why != "" {
-			closed = &RefusedError{fmt.Sprintf("the name %s leads to %s, %s; names are not followed there unless the settings allow that very address (sandbox.allow_hosts: %s)",
+			closed = &RefusedError{fmt.Sprintf("the name %s leads to %s, %s; names are not followed there unless the settings allow that very address (sandbox.allow_fetch: %s)",
 				r.at.Host.Host, a, why, sandbox.HostPort{Host: a.String(), Port: r.at.Host.Port})}
 			continue
 		}

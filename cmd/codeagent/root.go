@@ -14,8 +14,8 @@ import (
 // flags are what the command line sets for every way of running.
 type flags struct {
 	sandbox, approval, model, folder string
-	addDirs, addFiles, hosts         []string
-	settings                         []string
+	addDirs, addFiles                []string
+	hosts, fetchHosts, settings      []string
 }
 
 // run is the whole program as a function: arguments and surroundings in, exit
@@ -80,7 +80,8 @@ func newRoot(s stdio) *cobra.Command {
 	p.StringVarP(&f.folder, "cd", "C", "", "work in this folder")
 	p.StringArrayVar(&f.addDirs, "add-dir", nil, "a further folder that commands may write")
 	p.StringArrayVar(&f.addFiles, "add-file", nil, "a single file that commands may write; it may be absent yet")
-	p.StringArrayVar(&f.hosts, "allow-host", nil, "a host that commands may reach, as name:port")
+	p.StringArrayVar(&f.hosts, "allow-host", nil, "a host that commands and fetch_url may reach, as name:port")
+	p.StringArrayVar(&f.fetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.settings, "config", "c", nil, "set one setting, as key=value")
 	imageFlag(root.Flags(), &o.images)
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")

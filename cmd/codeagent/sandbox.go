@@ -27,8 +27,10 @@ type box struct {
 	workspace string // canonical
 	place     config.Place
 	policy    sandbox.Policy
-	resolver  sandbox.Resolver
-	runner    *exec.Runner
+	// fetchHosts are what fetch_url may reach besides.
+	fetchHosts []sandbox.HostPort
+	resolver   sandbox.Resolver
+	runner     *exec.Runner
 	// enforcement is what the runner's backend holds of policy.
 	enforcement sandbox.Enforcement
 	git         *gitrun.Git
@@ -98,6 +100,9 @@ func (b *box) open(f flags, x sandboxFlags) error {
 	}
 	b.policy, err = config.Policy(b.cfg, b.place)
 	if err != nil {
+		return &usageError{err: err}
+	}
+	if b.fetchHosts, err = config.FetchHosts(b.cfg); err != nil {
 		return &usageError{err: err}
 	}
 	if b.policy, err = b.withCaches(b.policy); err != nil {
@@ -182,6 +187,7 @@ func (b *box) sources(f flags, x sandboxFlags) (config.Sources, error) {
 	addAll("--add-file", "sandbox.add_files", absolute(f.addFiles))
 	addAll("--deny-read", "sandbox.deny_read", x.denyRead)
 	addAll("--allow-host", "sandbox.allow_hosts", f.hosts)
+	addAll("--allow-fetch", "sandbox.allow_fetch", f.fetchHosts)
 	addAll("--allow-socket", "sandbox.allow_sockets", x.sockets)
 	if empty != nil {
 		return src, &usageError{err: empty}

@@ -92,7 +92,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
 		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
-		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets,
+		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
 	})
 	return ses, nil
 }
