@@ -279,9 +279,11 @@ func (q *question) view(t *theme, w, h int, home string, now time.Time, more int
 		foot = append(foot, t.paint(accent, prompt)+line)
 		x, y = width(prompt)+cx, len(foot)-1
 	} else {
-		line := t.row(w-1, q.hint()...)
-		if until := q.deadline(w, now); until != nil {
-			line = t.justify(w-1, q.hint(), until)
+		until := q.deadline(w, now)
+		hint := q.hint(w - 2 - spansWidth(until))
+		line := t.row(w-1, hint...)
+		if until != nil {
+			line = t.justify(w-1, hint, until)
 		}
 		foot = append(foot, line)
 	}
@@ -358,8 +360,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// hint is the line below the options.
-func (q *question) hint() []span {
+// hint is the line below the options, as much of it as fits in w columns.
+func (q *question) hint(w int) []span {
 	switch {
 	case q.problem != "":
 		return []span{{"   " + q.problem, warn}}
@@ -368,5 +370,11 @@ func (q *question) hint() []span {
 	case q.note != "":
 		return []span{{"   with the note “" + q.note + "”", dim}}
 	}
-	return []span{{"   " + keyName(keyFor(inQuestion, actNote)), accent}, {" adds a note   ", dim}, {"Esc", accent}, {" lets go of the keys", dim}}
+	note := []span{{"   " + keyName(keyFor(inQuestion, actNote)), accent}, {" adds a note   ", dim}}
+	for _, rest := range []string{" lets go of the keys", " lets go"} {
+		if all := append(note[:len(note):len(note)], span{"Esc", accent}, span{rest, dim}); spansWidth(all) <= w {
+			return all
+		}
+	}
+	return note
 }

@@ -80,6 +80,21 @@ func TestHeldClock(t *testing.T) {
 	r.has("the command waits 10:00", "it is a no in 0:00")
 }
 
+// An interruption is told as one, and not as a no or as a refusal.
+func TestHeldQuestionInterrupted(t *testing.T) {
+	r := newRig(t, 80, 26)
+	curlRuns(r)
+	q := heldRequest("q", 41)
+	r.app.box.post(withdrawn{r.hold(q)})
+	r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Decision: "denied", Reason: "no answer: interrupted by the user"},
+		event.ToolFinished{CallID: "c", Kind: "command", Outcome: "interrupted", Verdict: sandbox.Verdict{Denied: true, Denials: q.Denials}},
+		event.TurnFinished{Outcome: "interrupted"})
+	r.has("no answer while it ran: network example.org:443  “interrupted by the user”", "Interrupted.")
+	r.lacks("⊘")
+	r.press("ctrl+o")
+	r.has("⊘ connect example.org:443")
+}
+
 // TestHeldQuestionsOfOneCommandQueueUp, identical ones but for the process are
 // one.
 func TestHeldQuestionsOfOneCommandQueueUp(t *testing.T) {

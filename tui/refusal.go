@@ -203,7 +203,7 @@ func (a *asked) lines(c canvas) []string {
 		return nil
 	}
 	what := strings.Join(grantLines(a.request.Wanted, c.home), ", ")
-	s, word := warn, "denied"
+	s, word, reason := warn, "denied", a.answer.Reason
 	switch a.answer.Decision {
 	case "once":
 		s, word = good, "allowed once"
@@ -220,6 +220,9 @@ func (a *asked) lines(c canvas) []string {
 			"stopped": "not granted while it ran, and stopped",
 		}[a.answer.Decision]
 		word = firstOf(word, "not granted while it ran")
+		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody said no
+			word, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
+		}
 	}
 	switch a.chosen {
 	case approvals.Outside, approvals.OutsideSession:
@@ -231,8 +234,8 @@ func (a *asked) lines(c canvas) []string {
 	if what != "" {
 		spans = append(spans, span{": " + what, text})
 	}
-	if a.answer.Reason != "" {
-		spans = append(spans, span{"  “" + a.answer.Reason + "”", dim})
+	if reason != "" {
+		spans = append(spans, span{"  “" + reason + "”", dim})
 	}
 	if a.answer.Hint != "" {
 		spans = append(spans, span{"  " + a.answer.Hint, dim})

@@ -246,6 +246,9 @@ func (t *tool) ended(c canvas) []string {
 			out = append(out, t.spilled(c, cutOff)...)
 		}
 	}
+	if f.Outcome == "interrupted" && !c.open {
+		return out // what it was refused by then is not how it ended
+	}
 	return append(out, denialLines(c, f.Verdict)...)
 }
 

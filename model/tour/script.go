@@ -37,6 +37,7 @@ const (
 	passed                  // the command ran and did what it should
 	refused                 // the sandbox refused
 	declined                // the person, or the approval policy, said no
+	stopped                 // the person interrupted it
 	failed                  // it did not do what it should, for another reason
 )
 
@@ -63,12 +64,20 @@ func judge(result string, have bool, done *regexp.Regexp) outcome {
 		return notYet
 	case done.MatchString(result):
 		return passed
+	case interrupted(text):
+		return stopped
 	case has("the user said no", "nobody is there", "nobody is asked", "declined", "rejected"):
 		return declined
 	case has("[sandbox]", "permission denied", "operation not permitted", "read-only file system", "access denied"):
 		return refused
 	}
 	return failed
+}
+
+// interrupted reports whether a result says that the person interrupted its call,
+// whatever the sandbox had refused it by then.
+func interrupted(result string) bool {
+	return strings.Contains(strings.ToLower(result), "interrupted by the user")
 }
 
 // scene is one request, read.
@@ -246,6 +255,8 @@ func written(write, ask outcome) string {
 	switch {
 	case write == notYet && ask == passed:
 		return "It succeeded: for this command that one path was open, and nothing else."
+	case write == stopped || ask == stopped:
+		return "You interrupted it, so I carry on without it."
 	case write == notYet && ask == declined:
 		return "The answer was no, so the command did not run and the file stays unwritten. I carry on without it."
 	case write == notYet:
@@ -271,6 +282,8 @@ func (s *scene) reached() (string, string) {
 	switch {
 	case !tried:
 		return "The network call I skip: none of the programs that could make it is installed here.", "skipped"
+	case interrupted(result):
+		return "You interrupted the network call, and it was ended with all that it had started.", "interrupted"
 	case opened && strings.Contains(result, strings.TrimSpace(greeting)):
 		return "The connection was refused, and the command waited. By your yes the very same command went on, read the greeting and ended with 0. Nothing but that address was opened.", "granted while the command waited"
 	case opened:
@@ -322,6 +335,8 @@ func words(o outcome) string {
 		return "refused by the sandbox"
 	case declined:
 		return "not allowed by the approval"
+	case stopped:
+		return "interrupted"
 	}
 	return "failed"
 }

@@ -206,6 +206,7 @@ func TestHeld(t *testing.T) {
 	const (
 		opened = "exit status 0 after 3.1 s\noutput:\nhello from outside the sandbox\n[approval] While the command ran, the user opened for it: 127.0.0.1:1.\n"
 		closed = "exit status 1 after 3.1 s\noutput:\nbash: connect: Connection refused\n[approval] While the command ran, the user was asked and did not open: 127.0.0.1:1 (the user said no).\n"
+		killed = "interrupted by the user and killed with all it had started, after 1 s\noutput:\n(none)\n[approval] While the command ran, the user was asked and did not open: 127.0.0.1:1 (no answer: interrupted by the user).\n"
 		failed = "exit status 1\n[approval] While the command ran, the user opened for it: 127.0.0.1:1.\n"
 	)
 	for name, c := range map[string]struct {
@@ -215,6 +216,7 @@ func TestHeld(t *testing.T) {
 	}{
 		"yes twice": {map[string]string{"tour1_reach": opened}, []string{"asking for that path: allowed", "network connection: granted while the command waited"}, 2},
 		"no twice":  {map[string]string{"tour1_ask": userNo, "tour1_reach": closed}, []string{"asking for that path: not allowed by the approval", "network connection: refused, without a yes"}, 1},
+		"stopped":   {map[string]string{"tour1_ask": userNo, "tour1_reach": killed}, []string{"network connection: interrupted", "You interrupted the network call"}, 1},
 		"in vain":   {map[string]string{"tour1_ask": userNo, "tour1_reach": failed}, []string{"network connection: granted, and failed all the same"}, 1},
 		"not held":  {map[string]string{"tour1_ask": sandboxed, "tour1_reach": sandboxed}, []string{"asking for that path: refused by the sandbox", "network connection: refused by the sandbox"}, 1},
 	} {
