@@ -332,7 +332,7 @@ func (a *Agent) emit(e event.Event) {
 	a.cfg.Frontend.Emit(e)
 }
 
-// spent adds the tokens of an answer and tells them.
+// spent adds the tokens of an answer and tells them, and how full the context is.
 func (a *Agent) spent(u model.Usage) {
 	a.mu.Lock()
 	a.total = a.total.Add(u)

@@ -237,7 +237,7 @@ func (c carried) words(most int) prompts.Carried {
 		most -= len(c.Paths[from])
 	}
 	if from > 0 {
-		out.Changes = append(out.Changes, fmt.Sprintf("%d files before these", from))
+		out.Changes = append(out.Changes, fmt.Sprintf("(and %d before these)", from))
 	}
 	for _, p := range c.Paths[from:] {
 		out.Changes = append(out.Changes, c.Changes[p]+" "+p)

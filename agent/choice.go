@@ -1,5 +1,7 @@
 package agent
 
+import "codeagent/model"
+
 // Choice is what answers: a model and what is known of it.
 type Choice struct {
 	Model Model
@@ -21,6 +23,12 @@ func (a *Agent) Use(c Choice) error {
 		return ErrBusy
 	}
 	defer a.turning.Unlock()
+	a.use(c)
+	a.spent(model.Usage{}) // the limit is another one
+	return nil
+}
+
+func (a *Agent) use(c Choice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cfg.Model, a.cfg.ModelName, a.cfg.Effort = c.Model, c.ModelName, c.Effort
@@ -30,5 +38,4 @@ func (a *Agent) Use(c Choice) error {
 	a.budget = newBudget(c.ContextLimit, c.MaxOutputTokens, a.cfg.CompactAt)
 	a.budget.fixed = fixed
 	a.budget.replaced(weighAll(a.items))
-	return nil
 }

@@ -59,6 +59,14 @@ func (a *Agent) Back() (Input, bool) {
 		return Input{}, false
 	}
 	defer a.turning.Unlock()
+	in, ok := a.takeBack()
+	if ok {
+		a.spent(model.Usage{}) // the context is less full
+	}
+	return in, ok
+}
+
+func (a *Agent) takeBack() (Input, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, item := range slices.Backward(a.items) {
@@ -90,8 +98,9 @@ func (a *Agent) Restart(past func() ([]model.Item, error)) error {
 		return err
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.restart(items)
+	a.mu.Unlock()
+	a.spent(model.Usage{})
 	return nil
 }
 

@@ -33,8 +33,8 @@ type Carried struct {
 	Plan []PlanStep
 	// Changes say "add /w/a.go", one for each file that was changed.
 	Changes []string
-	// Granted and Refused are what the person and the policy answered, Denied
-	// what the sandbox refused.
+	// Granted and Refused are what was asked for and how it was answered, Denied
+	// what the sandbox refused: "write /etc/hosts".
 	Granted, Refused, Denied []string
 }
 
@@ -45,35 +45,71 @@ type PlanStep struct{ Step, Status string }
 // what is known for certain.
 func Compacted(summary string, c Carried) string {
 	var b strings.Builder
-	b.WriteString(fill(compacted, "summary", strings.TrimSpace(summary)))
+	b.WriteString(fill(compacted, "summary", below(strings.TrimSpace(summary))))
 	b.WriteString(messages(c))
 	var plan []string
 	for _, s := range c.Plan {
-		plan = append(plan, s.Status+": "+line(s.Step))
+		plan = append(plan, s.Status+": "+s.Step)
 	}
 	var known strings.Builder
 	for _, part := range []struct {
 		title string
-		lines []string
+		facts []string
 	}{
 		{"Your plan, as last updated", plan},
-		{"Files changed so far by your tools", c.Changes},
+		{"Files changed so far by your tools", named(c.Changes)},
 		{"Granted in this session", c.Granted},
-		{"Refused by the user or the policy; do not ask for it again", c.Refused},
-		{"Refused by the sandbox", c.Denied},
+		{"Refused, by the user or because nobody could be asked", c.Refused},
+		{"Refused by the sandbox", named(c.Denied)},
 	} {
-		if len(part.lines) == 0 {
+		if len(part.facts) == 0 {
 			continue
 		}
 		fmt.Fprintf(&known, "%s:\n", part.title)
-		for _, l := range part.lines {
-			fmt.Fprintf(&known, "- %s\n", line(l))
+		for _, f := range part.facts {
+			fmt.Fprintf(&known, "- %s\n", fact(f))
 		}
 	}
 	if known.Len() > 0 {
 		b.WriteString("\n# Known for certain\ncodeagent kept this itself.\n" + known.String())
 	}
 	return b.String()
+}
+
+// below puts the headings of a text below those of codeagent: no part of a summary
+// can look like what codeagent itself says.
+func below(text string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimLeft(l, " \t"), "# ") {
+			b.WriteString("#")
+			l = strings.TrimLeft(l, " \t")
+		}
+		b.WriteString(l)
+	}
+	return b.String()
+}
+
+// named writes what stands behind the first word of each as the name that it is:
+// whoever chose it has no other say here.
+func named(things []string) []string {
+	var out []string
+	for _, t := range things {
+		kind, name, _ := strings.Cut(t, " ")
+		out = append(out, kind+" "+word(name))
+	}
+	return out
+}
+
+// maxFact bounds what is said of one thing, in bytes.
+const maxFact = 500
+
+// fact is on one line, and bounded.
+func fact(s string) string {
+	if s = line(s); len(s) > maxFact {
+		s = strings.ToValidUTF8(s[:maxFact], "") + "…"
+	}
+	return s
 }
 
 // messages quotes the person.
