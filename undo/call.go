@@ -43,19 +43,24 @@ func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path
 
 // keep notes what stands under name in dir, and what lies below it.
 func (c *Call) keep(dir int, name, p string, depth int) {
-	e, mine, fresh := c.touch(p)
-	switch {
-	case e == nil:
-		return
-	case mine:
-		c.first(e, dir, name)
-	case fresh:
-		e.again(dir, name)
-	}
-	if name != "." {
+	if e := c.note(dir, name, p, nil); e != nil && name != "." {
 		c.keepBelow(e, dir, name, depth)
 		c.isNamed(e)
 	}
+}
+
+// note notes what stands under name in dir, and returns its entry, nil where there is
+// nothing to keep. had are contents that are kept already.
+func (c *Call) note(dir int, name, p string, had *contents) *entry {
+	e, mine, fresh := c.touch(p)
+	switch {
+	case e == nil:
+	case mine:
+		c.first(e, dir, name, had)
+	case fresh:
+		e.again(dir, name)
+	}
+	return e
 }
 
 // touch finds the entry for a path, nil where there is nothing to keep. mine: it
@@ -115,12 +120,15 @@ func (t *turn) making(p string) bool {
 }
 
 // first keeps what is told for the first time.
-func (c *Call) first(e *entry, dir int, name string) {
+func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	s, err := look(dir, name)
 	why := ""
 	switch {
 	case err != nil:
 		s, why = state{Kind: special}, reason(err)
+	case s.Kind == file && had.holds(e, &s):
+	case s.Kind == file && had != nil && s.Size > watchedFile:
+		why = "over " + size(watchedFile) + ", and codeagent was not told of the change beforehand"
 	case s.Kind == file:
 		why = e.turn.keepFile(dir, name, &s)
 	case s.Kind == special:
@@ -128,6 +136,7 @@ func (c *Call) first(e *entry, dir int, name string) {
 	}
 	r := about(kindBefore, e.path, &s)
 	r.Why = why
+	had.add(e, s)
 	_ = e.turn.write(r) // a log that cannot be written stops the keeping, and that is told
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()

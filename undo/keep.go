@@ -28,6 +28,7 @@ type turn struct {
 
 	// mu guards what follows, the files on disk. It is taken before session.mu.
 	mu     sync.Mutex
+	number int
 	dir    string
 	log    *os.File
 	told   bool     // more stands in the log
@@ -111,7 +112,8 @@ func (t *turn) create() error {
 	if err := s.claim(); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.dir, strconv.Itoa(s.last+1))
+	s.makeRoom()
+	dir := s.folder(s.last + 1)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (t *turn) create() error {
 		return err
 	}
 	s.last++
-	t.dir, t.log = dir, f
+	t.number, t.dir, t.log = s.last, dir, f
 	return appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: firstWords(t.title)})
 }
 
@@ -147,6 +149,9 @@ func (t *turn) end() {
 	if t.log == nil || t.ended {
 		return
 	}
+	t.session.mu.Lock()
+	t.session.sizes[t.number] = t.bytes
+	t.session.mu.Unlock()
 	// Without this line the turn counts as cut off: nothing more is lost by that.
 	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.session.store.now()}) == nil
 }

@@ -257,7 +257,11 @@ func (k *kept) content(s state) ([]byte, error) {
 	if s.Kept.File > 0 {
 		name = strconv.FormatInt(s.Kept.File, 10)
 	}
-	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	dir := k.dir
+	if s.Kept.Turn > 0 {
+		dir = filepath.Join(filepath.Dir(k.dir), strconv.Itoa(s.Kept.Turn))
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, errDamaged
 	}

@@ -23,6 +23,7 @@ const (
 	kindTurn   = "turn"   // the first line: Version, At, Title
 	kindBefore = "before" // Path, State: what stood there; Why: why its content is not kept
 	kindAfter  = "after"  // Path, State: what the agent left there
+	kindSame   = "same"   // Path: what the agent left there is what stood there
 	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
 	kindLost   = "lost"   // Path, Why: what lies below it is not kept
 	kindMore   = "more"   // nothing is kept from here on; Why
@@ -191,6 +192,8 @@ func (k *kept) takePath(r record) {
 	case h == nil:
 	case r.Kind == kindAfter && r.State != nil && r.State.sane():
 		h.after = r.State
+	case r.Kind == kindSame:
+		h.after = &h.before
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindLost:
@@ -205,5 +208,5 @@ func (s *state) sane() bool {
 	default:
 		return false
 	}
-	return s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.File >= 0 && s.Kept.At >= 0)
+	return s.Mode&^0o777 == 0 && s.Size >= 0 && (s.Kept == nil || s.Kind == file && s.Kept.Turn >= 0 && s.Kept.File >= 0 && s.Kept.At >= 0)
 }

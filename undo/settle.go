@@ -23,12 +23,13 @@ func (c *Call) Settle() {
 	}
 	entries := c.unsettled()
 	for _, e := range entries {
-		s, err := look.at(e.path, e.before.Kind != file)
+		s, err := look.after(e)
 		if err != nil {
 			continue // what is not known is left alone
 		}
-		c.left(e, s)
-		pending[e.turn] = append(pending[e.turn], about(kindAfter, e.path, &s))
+		if kind := c.left(e, s); kind != "" {
+			pending[e.turn] = append(pending[e.turn], leftRecord(kind, e.path, &s))
+		}
 		if s.Kind == folder && c.named(e) {
 			pending[e.turn] = append(pending[e.turn], c.made(e, &look)...)
 		}
@@ -73,6 +74,16 @@ type looker struct {
 	left int64 // how much of what is new is read
 }
 
+// after looks at what a call left. What the kernel saw nobody change is not read.
+func (l *looker) after(e *entry) (state, error) {
+	s, err := l.look(e.path)
+	if err == nil && e.before.untouched(s) && s.settledBy(e.turn.began) {
+		s.Sum = e.before.Sum
+		return s, nil
+	}
+	return l.at(e.path, e.before.Kind != file)
+}
+
 func (l *looker) at(p string, isNew bool) (state, error) {
 	s, err := l.look(p)
 	if err != nil || s.Kind != file || isNew && s.Size > l.left {
@@ -99,10 +110,26 @@ func (c *Call) unsettled() []*entry {
 	return out
 }
 
-func (c *Call) left(e *entry, s state) {
+// left notes what the call left, and says what record that takes, "" for none.
+func (c *Call) left(e *entry, s state) string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
+	was := e.after
 	e.after = &s
+	switch {
+	case was != nil && was.untouched(s):
+		return ""
+	case e.before.untouched(s):
+		return kindSame
+	}
+	return kindAfter
+}
+
+func leftRecord(kind, path string, s *state) record {
+	if kind == kindSame {
+		s = nil
+	}
+	return about(kind, path, s)
 }
 
 // named reports whether e was told under its name by this call.

@@ -1,5 +1,7 @@
 package undo
 
+import "time"
+
 // kind is what stands under a name.
 type kind string
 
@@ -40,6 +42,8 @@ type state struct {
 // place is where a content lies in a turn's folder: a file of its own, or a part
 // of the one that holds the small ones.
 type place struct {
+	// Turn is the number of an earlier turn that kept it already, 0 for its own.
+	Turn int `json:"turn,omitempty"`
 	// File is the number of the file, 0 for the small ones'.
 	File int64 `json:"f,omitempty"`
 	// At is where it begins.
@@ -54,3 +58,10 @@ func (s state) untouched(now state) bool {
 	return s.Kind == now.Kind && s.Mode == now.Mode && s.Size == now.Size && s.inode() == now.inode() &&
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
 }
+
+// tick is more than any file system's clock takes to show a change.
+const tick = 3 * time.Second
+
+// settledBy reports that s was last changed well before t: whatever changed it after
+// t shows.
+func (s state) settledBy(t time.Time) bool { return t.Sub(time.Unix(0, s.Ctime)) > tick }

@@ -51,14 +51,15 @@ type Store struct {
 	now    func() time.Time
 }
 
+// bounds are those above, and of sweep.go.
 type bounds struct {
-	file, turn int64
-	entries    int
+	file, turn, session, store int64
+	entries                    int
 }
 
 // New returns the store in dir, a folder of the user's alone.
 func New(dir string) *Store {
-	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, entries: maxEntries}, now: time.Now}
+	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, session: maxSession, store: maxStore, entries: maxEntries}, now: time.Now}
 }
 
 var (
@@ -98,6 +99,10 @@ type Session struct {
 	open map[*Call]bool
 	// last is the highest number that a turn has.
 	last int
+	// watched are the contents that Watch has kept.
+	watched contents
+	// sizes are the bytes of each turn, nil: not known yet.
+	sizes map[int]int64
 }
 
 // Open goes on with what is kept of the session id, or begins it. It fails with
@@ -136,12 +141,13 @@ func (s *Session) claim() error {
 	if s.lock != nil {
 		return nil
 	}
-	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	f, err := lockFile(filepath.Join(s.dir, lockName))
-	if err == nil {
-		s.lock = f
+	err := fs.ErrNotExist
+	// Whoever sweeps can take the folder away before it is locked.
+	for tries := 0; tries < 3 && errors.Is(err, fs.ErrNotExist); tries++ {
+		if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		s.lock, err = lockFile(filepath.Join(s.dir, lockName))
 	}
 	return err
 }
@@ -158,8 +164,14 @@ func lockFile(name string) (*os.File, error) {
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = ErrInUse
-	case err != nil:
-		err = nil // some network file systems know no locks
+	default: // some network file systems know no locks
+		var mine, there fs.FileInfo
+		if mine, err = f.Stat(); err == nil {
+			there, err = os.Lstat(name)
+		}
+		if err == nil && !os.SameFile(mine, there) {
+			err = fs.ErrNotExist
+		}
 	}
 	if err != nil {
 		f.Close()

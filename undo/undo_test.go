@@ -401,7 +401,7 @@ func TestUsersEdits(t *testing.T) {
 // TestNotKept: what was not kept is listed with the reason, if it was changed.
 func TestNotKept(t *testing.T) {
 	b := newBench(t)
-	b.store.bounds = bounds{file: 1000, turn: 2500, entries: 8}
+	b.store.bounds = bounds{file: 1000, turn: 2500, session: 1 << 20, entries: 8}
 	b.user("large", strings.Repeat("x", 1001))
 	b.user("large and left", strings.Repeat("x", 1001))
 	b.must(os.Chmod(b.at("large and left"), 0o600))

@@ -220,7 +220,7 @@ func TestUndoEverything(t *testing.T) {
 func TestUndoAfterKill(t *testing.T) {
 	kills := 3
 	if os.Getenv("CI") == "true" {
-		kills = 20
+		kills = 10
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -237,13 +237,12 @@ func TestUndoAfterKill(t *testing.T) {
 	if r := run1(t, u.codeagent("undo")); r.code != 0 {
 		t.Fatalf("without a kill: %v", r)
 	}
-	srv, err := scripted.Start(context.Background(), scripted.Steps(everything...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer srv.Close()
 	cut := 0
 	for range kills {
+		srv, err := scripted.Start(context.Background(), scripted.InOrder(everything...))
+		if err != nil {
+			t.Fatal(err)
+		}
 		cmd := u.codeagent("exec", "--model", "test", "do it all")
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		var out bytes.Buffer
@@ -254,6 +253,7 @@ func TestUndoAfterKill(t *testing.T) {
 		kill := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 		_ = cmd.Wait()
 		kill.Stop()
+		srv.Close()
 		r := run1(t, u.codeagent("undo"))
 		if strings.Contains(r.stderr, "no session in this folder changed anything") {
 			continue // it was killed before that

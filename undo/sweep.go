@@ -1,0 +1,121 @@
+package undo
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Bounds of the whole store.
+const (
+	// maxAge is how long a session that nobody goes on with keeps its turns.
+	maxAge = 30 * 24 * time.Hour
+	// maxStore is how much all sessions keep, in bytes, without those in use.
+	maxStore = 8 << 30
+	// maxSession is how much one session keeps.
+	maxSession = 4 << 30
+)
+
+// Sweep removes what sessions have kept for too long, and beyond the bound of the
+// store what was used longest ago. Sessions in use are left alone, as is what cannot
+// be removed.
+func (s *Store) Sweep() {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return
+	}
+	type stored struct {
+		id    string
+		used  time.Time
+		bytes int64
+	}
+	var list []stored
+	var total int64
+	for _, e := range entries {
+		if !e.IsDir() || !ids.MatchString(e.Name()) {
+			continue
+		}
+		one := stored{id: e.Name()}
+		one.used, one.bytes = measure(filepath.Join(s.dir, one.id))
+		list = append(list, one)
+		total += one.bytes
+	}
+	slices.SortFunc(list, func(a, b stored) int { return a.used.Compare(b.used) })
+	for _, one := range list {
+		if s.now().Sub(one.used) < maxAge && total <= s.bounds.store {
+			return
+		}
+		if s.Remove(one.id) == nil {
+			total -= one.bytes
+		}
+	}
+}
+
+// Remove forgets all that is kept of the session id. It fails with ErrInUse.
+func (s *Store) Remove(id string) error {
+	if !ids.MatchString(id) {
+		return fs.ErrNotExist
+	}
+	dir := filepath.Join(s.dir, id)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return os.RemoveAll(dir)
+}
+
+// measure says when something in the folder was changed last, and how much it holds.
+func measure(dir string) (used time.Time, bytes int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it is gone
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if info.ModTime().After(used) {
+			used = info.ModTime()
+		}
+		if info.Mode().IsRegular() {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return used, bytes
+}
+
+// makeRoom removes the oldest turns until another one fits. Called with mu held.
+func (s *Session) makeRoom() {
+	if s.sizes == nil {
+		s.sizes = map[int]int64{}
+		numbers, _ := s.turns() // what cannot be listed is not removed
+		for _, n := range numbers {
+			_, s.sizes[n] = measure(s.folder(n))
+		}
+	}
+	var total int64
+	numbers := make([]int, 0, len(s.sizes))
+	for n, size := range s.sizes {
+		total += size
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	b := s.store.bounds
+	for _, n := range numbers {
+		if total+b.turn <= b.session {
+			return
+		}
+		if os.RemoveAll(s.folder(n)) == nil {
+			total -= s.sizes[n]
+			delete(s.sizes, n)
+		}
+	}
+}

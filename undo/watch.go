@@ -1,0 +1,116 @@
+package undo
+
+import (
+	"errors"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where nobody tells before each change, all that a command is likely to change is
+// kept before it starts, and looked at again when it is over.
+
+// watchedFile is the largest file that is kept because it might be changed.
+const watchedFile = 8 << 20
+
+// Watch keeps what stands at each of the paths, which are canonical, in case that it
+// changes. What is kept already and has not changed since is not kept again.
+func (c *Call) Watch(paths []string) {
+	c.session.mu.Lock()
+	had := &c.session.watched
+	if had.states == nil {
+		had.states = map[string]state{}
+	}
+	c.session.mu.Unlock()
+	var w walker
+	defer w.close()
+	for _, p := range slices.Sorted(slices.Values(paths)) {
+		dir, err := w.folder(path.Dir(p))
+		var step *stepError
+		switch {
+		case err == nil:
+			c.note(dir, path.Base(p), p, had)
+		case errors.As(err, &step) && errors.Is(err, unix.ENOENT):
+			// The folders that are missing are made as well.
+			if dir, err := w.folder(step.folder); err == nil {
+				if e := c.note(dir, step.name, path.Join(step.folder, step.name), had); e != nil {
+					c.isNamed(e)
+				}
+			}
+		}
+	}
+}
+
+// Made notes those of the paths that nobody knew: they were made since Watch.
+func (c *Call) Made(paths []string) {
+	look := looker{max: c.session.store.bounds.file, left: readNew}
+	defer look.close()
+	c.session.mu.Lock()
+	t := c.session.turn()
+	c.session.mu.Unlock()
+	var out []record
+	for _, p := range slices.Sorted(slices.Values(paths)) {
+		if t.knows(p) {
+			continue
+		}
+		s, err := look.at(p, true)
+		if err != nil || s.Kind == absent {
+			continue
+		}
+		if e := t.add(p, s); e != nil {
+			out = append(out, about(kindBefore, p, &e.before), about(kindAfter, p, &s))
+		}
+	}
+	if len(out) > 0 {
+		_ = t.write(out...) // see first
+	}
+}
+
+func (t *turn) knows(p string) bool {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.entries[p] != nil
+}
+
+// contents are those that a session has kept before, by path. Nil holds none.
+type contents struct {
+	// states is guarded by the session's mu.
+	states map[string]state
+}
+
+// holds reports whether the content of s is kept, and notes where.
+func (h *contents) holds(e *entry, s *state) bool {
+	if h == nil {
+		return false
+	}
+	e.turn.session.mu.Lock()
+	defer e.turn.session.mu.Unlock()
+	was, ok := h.states[e.path]
+	if !ok || !was.untouched(*s) {
+		return false
+	}
+	s.Sum, s.Kept = was.Sum, was.Kept
+	return true
+}
+
+// add remembers a content that was kept.
+func (h *contents) add(e *entry, s state) {
+	t := e.turn
+	if h == nil || s.Kept == nil || !s.settledBy(t.began) {
+		return
+	}
+	t.mu.Lock()
+	number := t.number
+	t.mu.Unlock()
+	kept := *s.Kept
+	if kept.Turn == 0 {
+		kept.Turn = number
+	}
+	s.Kept = &kept
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if len(h.states) < t.session.store.bounds.entries {
+		h.states[e.path] = s
+	}
+}
