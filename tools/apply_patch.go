@@ -112,6 +112,9 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	if r, ok := t.refuse(policy, s, p); !ok {
 		return r, nil
 	}
+	if !s.told(policy) {
+		s.kept.Watch(p.Paths())
+	}
 	// Once files are being changed, an interrupt must not leave half of them:
 	// the worker lives on until the patch is whole or undone.
 	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)

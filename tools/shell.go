@@ -111,6 +111,7 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 		Background: a.Background,
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+		defer t.untold(ctx, p, s)()
 		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Keeper: s.Keeper}
 		if a.Background {
 			return startBackground(ctx, p, s, t.sessions, exec.Background{Command: c, Text: a.Command}, wait)

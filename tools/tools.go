@@ -66,6 +66,7 @@ type Stage struct {
 	// Keeper is told before a call changes what stands in a write root. It is set for
 	// each call where there is Undo; nil: nobody is told.
 	Keeper sandbox.Keeper
+	kept   *undo.Call
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
 	Asking bool
@@ -251,7 +252,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, er
 	if kind := c.action.Kind; s.Undo != nil && (kind == approvals.KindCommand || kind == approvals.KindEdit) {
 		kept := s.Undo.Call()
 		defer kept.Settle()
-		s.Keeper = kept
+		s.kept, s.Keeper = kept, kept
 	}
 	begun := time.Now()
 	r, err := c.run(ctx, policy, s)

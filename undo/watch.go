@@ -42,6 +42,21 @@ func (c *Call) Watch(paths []string) {
 	}
 }
 
+// Lost notes that not all that lies below the folder p is kept.
+func (c *Call) Lost(p, why string) {
+	var w walker
+	defer w.close()
+	dir, err := w.folder(path.Dir(p))
+	if err != nil {
+		return
+	}
+	if e := c.note(dir, path.Base(p), p, nil); e != nil {
+		lost := about(kindLost, p, nil)
+		lost.Why = why
+		_ = e.turn.write(lost) // see first
+	}
+}
+
 // Made notes those of the paths that nobody knew: they were made since Watch.
 func (c *Call) Made(paths []string) {
 	look := looker{max: c.session.store.bounds.file, left: readNew}

@@ -154,6 +154,9 @@ func newSessionsDelete(s stdio) *cobra.Command {
 					if err := store.Delete(sum.ID); err != nil {
 						return err
 					}
+					if err := forgetUndo(s, sum.ID); err != nil {
+						return err
+					}
 					fmt.Fprintf(s.Err, "deleted %s\n", sessionLine(sum))
 					return nil
 				})

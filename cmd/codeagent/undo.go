@@ -23,9 +23,11 @@ func (ses *session) openUndo() {
 	if ses.record != nil {
 		id = ses.record.log.ID()
 	}
-	if ses.undo, ses.noUndo = undo.New(ses.paths.Undo).Open(id); ses.noUndo != nil {
+	store := undo.New(ses.paths.Undo)
+	if ses.undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
 		ses.undo = nil
 	}
+	go store.Sweep() // nothing waits for it
 }
 
 // undoStore finds the folder of what is kept without anything else of a run.

@@ -116,6 +116,15 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 		hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
 }
 
+// forgetUndo removes what is kept for a session that is deleted.
+func forgetUndo(s stdio, id string) error {
+	store, err := undoStore(s)
+	if err != nil {
+		return err
+	}
+	return store.Remove(id)
+}
+
 func printSteps(s stdio, steps []undo.Step) {
 	for _, step := range steps {
 		fmt.Fprintf(s.Out, "%-8s  %s\n", step.Do, visible.Line(step.Path))
