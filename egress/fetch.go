@@ -71,13 +71,12 @@ func (f *Fetcher) Fetch(ctx context.Context, p sandbox.Policy, a Address) (Page,
 	limited, cancel := context.WithTimeoutCause(ctx, f.time, errSlow)
 	defer cancel()
 	page, err := f.follow(limited, p, a)
-	if err == nil {
-		return page, nil
-	}
 	var refused *RefusedError
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // also where a part of the page is there
 		return Page{}, context.Cause(ctx)
+	case err == nil:
+		return page, nil
 	case errors.As(err, &refused):
 		return Page{}, refused
 	case limited.Err() != nil:

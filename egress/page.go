@@ -75,7 +75,7 @@ func read(ctx context.Context, at Address, resp *http.Response) (Page, error) {
 		p.Body, p.Cut = p.Body[:limit], true
 	}
 	if err != nil {
-		if len(p.Body) == 0 || errors.Is(context.Cause(ctx), context.Canceled) {
+		if len(p.Body) == 0 {
 			return Page{}, err
 		}
 		if p.Broken = plain(err).Error(); ctx.Err() != nil {
