@@ -113,7 +113,9 @@ func (t *thought) draw(c canvas) []string {
 // notice is a line about the work: a level, a text, perhaps a second line.
 type notice struct{ level, text string }
 
-func (n *notice) foldable() bool { return true }
+// foldable: a short notice has nothing more to show, and leaves the key to the
+// entry before it.
+func (n *notice) foldable() bool { return len(n.text) > 160 || strings.Count(n.text, "\n") > 3 }
 func (n *notice) draw(c canvas) []string {
 	mark, s := span{"·", dim}, dim
 	switch n.level {

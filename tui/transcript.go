@@ -126,7 +126,7 @@ func (t *transcript) view(c canvas, h int) []string {
 		if i == start.at {
 			lines = lines[min(start.off, len(lines)):]
 		}
-		if _, ok := t.entries[i].body.(opener); ok && len(lines) > 0 {
+		if o, ok := t.entries[i].body.(opener); ok && o.foldable() && len(lines) > 0 {
 			t.last = t.entries[i]
 		}
 		out = append(out, lines[:min(len(lines), h-len(out))]...)
