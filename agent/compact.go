@@ -150,9 +150,12 @@ func tailOf(items []model.Item, most, last int) int {
 	return cut
 }
 
-// shortened are the ways in which a conversation is given to be summarised, each
-// shorter than the one before.
-const shortened = 5
+// A conversation is given to be summarised in one of these ways, each shorter than
+// the one before; mostAsked bounds the requests for one summary.
+const (
+	shortened = 16
+	mostAsked = 5
+)
 
 // summarise asks the model for a summary of items. It is given the conversation
 // as it stands, most of which its provider has read before; where that is too
@@ -165,8 +168,12 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	if c.reason == event.CompactFull {
 		first = 1 // as it stands it was refused
 	}
-	for way := first; way < shortened; way++ {
+	for way, asked := first, 0; way < shortened && asked < mostAsked; way++ {
 		shown := append(slices.Clip(shorter(items, way)), prompt)
+		if way < shortened-1 && !a.fits(shown) {
+			continue
+		}
+		asked++
 		text, used, err := a.written(ctx, shown)
 		usage = usage.Add(used)
 		switch {
@@ -183,8 +190,15 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
 }
 
+// fits reports whether a request with items has a chance.
+func (a *Agent) fits(items []model.Item) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.budget.tokens(a.budget.fixed+weighAll(items)) <= a.budget.limit
+}
+
 // shorter is items in one of the ways: whole, without thinking and with results
-// cut, and of that the last half, quarter, eighth.
+// cut, and of that the last half, quarter, eighth and so on.
 func shorter(items []model.Item, way int) []model.Item {
 	if way == 0 {
 		return items

@@ -219,6 +219,29 @@ func TestNeverCompactsForEver(t *testing.T) {
 	}
 }
 
+// A conversation far beyond the limit, as one that goes on with another model can
+// be, costs no more requests than are needed.
+func TestFarBeyondTheLimit(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	r.talk(t, 100, 8000) // 200,000 tokens
+	if err := r.Use(Choice{Model: r.model, ContextLimit: 9000}); err != nil {
+		t.Fatal(err)
+	}
+	asked := len(r.model.requests)
+	if err := r.Turn(t.Context(), Input{Text: "go on"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range r.model.requests[asked:] {
+		if w := weighAll(q.Items); w > 9000 || w < 1000 {
+			t.Errorf("request %d weighs %d", i, w)
+		}
+	}
+	if n := len(r.model.requests) - asked; n != 2 || len(compactions(r.face)) == 0 {
+		t.Errorf("%d requests", n)
+	}
+	r.check(t)
+}
+
 // A message that is too long by itself is the person's to make shorter.
 func TestOneMessageThatIsTooLong(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, []any{full})
