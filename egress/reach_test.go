@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -155,4 +157,64 @@ func TestProxies(t *testing.T) {
 	if _, err := f.Fetch(context.Background(), allow("unknown.example:80"), address(t, "http://unknown.example/")); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
+}
+
+// Over TLS the proxy carries the stream: the server proves itself to codeagent,
+// and the proxy's password stays with the proxy.
+func TestProxiesCarryTLS(t *testing.T) {
+	var told http.Header
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told = r.Header
+		fmt.Fprint(w, "behind the proxy")
+	}))
+	t.Cleanup(s.Close)
+	key := ""
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		key = r.Header.Get("Proxy-Authorization")
+		if r.Method != http.MethodConnect || r.Host != "example.com:443" {
+			http.Error(w, "what?", http.StatusBadRequest)
+			return
+		}
+		carry(t, w, s.Listener.Addr().String())
+	})
+	u, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword("me", "secret")
+	f := lonely(nil)
+	f.proxy = func(*http.Request) (*url.URL, error) { return u, nil }
+	if _, err := f.Fetch(context.Background(), allow("example.com:443"), address(t, "https://example.com/")); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("an unknown certificate: %v", err)
+	}
+	f.roots = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	p, err := f.Fetch(context.Background(), allow("example.com:443"), address(t, "https://example.com/"))
+	if err != nil || string(p.Body) != "behind the proxy" || key == "" || told.Get("Proxy-Authorization") != "" {
+		t.Errorf("%q %v; the proxy got %q, the server %v", p.Body, err, key, told)
+	}
+	if _, err := f.Fetch(context.Background(), allow("other.example:443"), address(t, "https://other.example/")); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a proxy that says no: %v", err)
+	}
+}
+
+// carry joins the client of a CONNECT with a server, until either ends.
+func carry(t *testing.T, w http.ResponseWriter, to string) {
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer server.Close()
+	client, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer client.Close()
+	fmt.Fprint(client, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { // ends with server, which is closed below
+		_, _ = io.Copy(client, server)
+		client.Close()
+	}()
+	_, _ = io.Copy(server, client)
 }
