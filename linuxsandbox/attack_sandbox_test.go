@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/internal/attack"
 	"codeagent/sandbox"
 )
 
@@ -20,6 +21,7 @@ func (s stage) command(t *testing.T, b *Backend) func([]string, *props) (string,
 		t.Helper()
 		st, out := run(t, b, sandbox.WorkspaceWrite(s.dir), sandbox.Command{
 			Path: s.binary, Args: []string{"victim", victimArg}, Dir: s.dir, Env: env, Stdin: p.stdin,
+			Terminal: p.kind == attack.StdinTerminal, // typing into one's own terminal needs one
 		})
 		return out, syscall.Signal(st.Signal)
 	}

@@ -109,6 +109,15 @@ func buildRuleset(abi int, s *Spec) (int, error) {
 			return -1, err
 		}
 	}
+	if s.Command.Terminal {
+		// By its descriptor: under its name it may not be in sight, and the name may
+		// be another's in the command's own /dev/pts.
+		own := ll.PathBeneathAttr{AllowedAccess: fsDevice & attr.HandledAccessFS, ParentFd: 0}
+		if err := ll.LandlockAddPathBeneathRule(ruleset, &own, 0); err != nil {
+			unix.Close(ruleset)
+			return -1, fmt.Errorf("add rule for the terminal: %w", err)
+		}
+	}
 	return ruleset, nil
 }
 

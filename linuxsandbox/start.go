@@ -297,9 +297,13 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 		return err
 	}
 	if spec.Ask {
+		reach := planReach(spec.Rules, spec.Mounts)
+		if cmd.Terminal {
+			reach.files = append(reach.files, pathOf(int(cmd.Stdin.Fd())))
+		}
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
-			evidence: evidenceOptions{level: cmd.Evidence, reach: planReach(spec.Rules, spec.Mounts), keeper: k.pid},
+			evidence: evidenceOptions{level: cmd.Evidence, reach: reach, keeper: k.pid},
 			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx, undo: cmd.Keeper,
 		}
