@@ -12,6 +12,7 @@ import (
 
 // keptSessions are the sessions that the screen lists.
 type keptSessions struct {
+	s     stdio
 	store *sessions.Store
 	here  string
 	// current is the one on the screen, nil for none.
@@ -54,7 +55,10 @@ func (k *keptSessions) Delete(_ context.Context, id string) error {
 	if k.isCurrent(id) {
 		return errors.New("it is the one on the screen")
 	}
-	return k.store.Delete(id)
+	if err := k.store.Delete(id); err != nil {
+		return err
+	}
+	return forgetUndo(k.s, id)
 }
 
 // Open settles what is gone on with. A copy can be made of a session that is in

@@ -198,7 +198,7 @@ func (r resumeFlags) pickSession(ctx context.Context, s stdio, f flags, store *s
 	if len(list) == 0 {
 		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"codeagent sessions --all lists those of others"}}
 	}
-	k := &keptSessions{store: store, here: list[0].Folder, elsewhere: f.folder != "", fork: r.fork}
+	k := &keptSessions{s: s, store: store, here: list[0].Folder, elsewhere: f.folder != "", fork: r.fork}
 	if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
 		return sessions.Summary{}, err
 	}
