@@ -67,6 +67,9 @@ type Background struct {
 	Command
 	// Text is the command as a person reads it.
 	Text string
+	// Ended is called once when all of it is gone, before anybody is told; nil:
+	// nothing is.
+	Ended func()
 }
 
 // Info is a session as it stands.

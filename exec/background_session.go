@@ -90,6 +90,9 @@ func (s *Session) follow(over func()) {
 	s.writing.Lock()
 	s.stdin.Close()
 	s.writing.Unlock()
+	if s.about.Ended != nil {
+		s.about.Ended()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended, s.outcome, s.err = true, o, err

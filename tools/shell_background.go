@@ -57,6 +57,9 @@ var errNoSessions = errors.New("nothing can run in the background here")
 
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *exec.Sessions, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
+	if kept, ok := s.Keeper.(interface{ Settle() }); ok {
+		b.Ended = kept.Settle // of what it changes after this call
+	}
 	session, reading, err := sessions.Start(ctx, p, b, w)
 	if err == nil && !reading.Running {
 		err = reading.Err

@@ -153,3 +153,25 @@ func TestTerminalText(t *testing.T) {
 		}
 	}
 }
+
+// settled is a keeper of what files were that is told when a command is over.
+type settled struct{ told chan struct{} }
+
+func (settled) BeforeChange(int, string, string) {}
+func (s settled) Settle()                        { s.told <- struct{}{} }
+
+// What keeps the files of a turn hears of the end of what the turn has started.
+func TestBackgroundSettlesAtItsEnd(t *testing.T) {
+	p := newPlace(t, nil)
+	p.withSessions()
+	s := settled{make(chan struct{}, 2)}
+	p.stage.Keeper = s
+	p.ok("shell", args{"command": "echo ready; read -r x", "background": true, "wait_for": "ready", "yield_time_ms": longest})
+	if len(s.told) != 0 {
+		t.Error("it is over while it runs")
+	}
+	p.ok("write_stdin", args{"session_id": 1, "chars": "\n", "wait_for": "never", "yield_time_ms": longest})
+	if len(s.told) != 1 {
+		t.Errorf("told %d times that it is over", len(s.told))
+	}
+}
