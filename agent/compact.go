@@ -76,7 +76,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	done := event.Compacted{Reason: c.reason, Before: b.used(), After: b.used()}
 	text, usage, err := a.summarise(ctx, items, c)
 	if err == nil {
-		done.Summary, done.After = a.replace(items, cut, text)
+		done.Summary, done.After = a.replace(cut, text)
 	} else {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -91,18 +91,18 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	return done, usage, err
 }
 
-// replace puts a summary in the place of items before cut, and returns what the
-// model is given of it and how many tokens a request has now.
-func (a *Agent) replace(items []model.Item, cut int, text string) (summary string, after int) {
+// replace puts a summary in the place of the items before cut, and returns what
+// the model is given of it and how many tokens a request has now.
+func (a *Agent) replace(cut int, text string) (summary string, after int) {
 	a.mu.Lock()
-	room := a.budget.room() * bytesPerToken
-	a.carried = a.carried.with(items[:cut], min(mostSaid*bytesPerToken, room/8))
+	room := a.budget.weight(a.budget.room()) * bytesPerToken
+	a.carried = a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
 	kept, err := json.Marshal(a.carried)
 	if err != nil {
 		kept = nil // never: strings and numbers
 	}
 	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), a.carried.words(room/16)), Carried: kept}
-	a.items = append([]model.Item{item}, items[cut:]...)
+	a.items = append([]model.Item{item}, a.items[cut:]...)
 	a.budget.replaced(weighAll(a.items))
 	if a.budget.full() {
 		a.budget.pause()
