@@ -34,8 +34,8 @@ type Files interface {
 type Expect struct {
 	// Absent: there is none.
 	Absent bool
-	// Dev, Ino, Size and Mtime (in nanoseconds) are those of the file that is there,
-	// Ino 0 where nothing is expected.
+	// Dev, Ino, Size and Mtime (in nanoseconds) are those of what is there, Ino 0 where
+	// nothing is expected.
 	Dev, Ino    uint64
 	Size, Mtime int64
 	// InPlace writes into the file that is there: it has other names, which are to
@@ -47,10 +47,10 @@ func expect(s state) Expect {
 	switch s.Kind {
 	case absent:
 		return Expect{Absent: true}
-	case file:
-		return Expect{Dev: s.Dev, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime}
+	case folder:
+		return Expect{} // what lies in it changes meanwhile, and with it its time
 	}
-	return Expect{}
+	return Expect{Dev: s.Dev, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime}
 }
 
 // Report is what undoing a turn came to.

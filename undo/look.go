@@ -34,13 +34,14 @@ func stateOf(st *unix.Stat_t) state {
 	s := state{Kind: special, Mode: mode & 0o777, Dev: uint64(st.Dev), Ino: st.Ino, Ctime: unix.TimespecToNsec(st.Ctim)}
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		s.Kind, s.Size, s.Links = file, st.Size, uint64(st.Nlink)
-		s.Mtime = unix.TimespecToNsec(st.Mtim)
+		s.Kind, s.Links = file, uint64(st.Nlink)
 	case unix.S_IFDIR:
 		s.Kind = folder
+		return s
 	case unix.S_IFLNK:
 		s.Kind, s.Mode = link, 0 // a link's own is not the same everywhere, and nobody can change it
 	}
+	s.Size, s.Mtime = st.Size, unix.TimespecToNsec(st.Mtim)
 	return s
 }
 

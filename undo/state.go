@@ -27,7 +27,7 @@ type state struct {
 	Ino  uint64 `json:"i,omitempty"`
 	// Ctime, in nanoseconds, is what nobody can set back.
 	Ctime int64 `json:"c,omitempty"`
-	// Size is in bytes; it, Mtime and Links are of files alone.
+	// Size, in bytes, and Mtime are of all but folders, Links of files alone.
 	Size  int64  `json:"n,omitempty"`
 	Mtime int64  `json:"t,omitempty"`
 	Links uint64 `json:"l,omitempty"`

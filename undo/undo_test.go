@@ -437,6 +437,66 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
+// TestBounds: a file of 65 MB is not kept, one of 64 MB is.
+func TestBounds(t *testing.T) {
+	b := newBench(t)
+	for name, size := range map[string]int64{"65": 65 << 20, "64": 64 << 20} {
+		b.user(name, "")
+		b.must(os.Truncate(b.at(name), size)) // all of it a hole
+	}
+	b.turn(func() { b.write("65", "new"); b.write("64", "new") })
+	p := b.undo()
+	if len(p.NotKept) != 1 || p.NotKept[0] != (Left{b.at("65"), "over 64 MB"}) {
+		t.Errorf("not kept: %v", p.NotKept)
+	}
+	if is, err := os.Stat(b.at("64")); err != nil || is.Size() != 64<<20 {
+		t.Errorf("%d bytes, %v", is.Size(), err)
+	}
+}
+
+// TestNothingIsFollowed: keeping opens no FIFO, which would wait, and reads nothing
+// through a link, whatever stands under a name.
+func TestNothingIsFollowed(t *testing.T) {
+	b := newBench(t)
+	secret := filepath.Join(filepath.Dir(b.ws), "secret")
+	b.must(os.WriteFile(secret, []byte("secret content"), 0o600))
+	b.must(os.Symlink(secret, b.at("link")))
+	b.must(os.Symlink(filepath.Dir(b.ws), b.at("way")))
+	b.must(syscall.Mkfifo(b.at("pipe"), 0o600))
+	dir, err := os.Open(b.ws)
+	b.must(err)
+	defer dir.Close()
+	for name, was := range map[string]string{"link": "a", "pipe": "a"} {
+		// What was a file when it was looked at is something else when it is opened.
+		b.user(was, "x")
+		s, err := look(int(dir.Fd()), was)
+		b.must(err)
+		if f, err := openFile(int(dir.Fd()), name, s); err == nil {
+			f.Close()
+			t.Errorf("a %s was opened as a file", name)
+		}
+	}
+	var w walker
+	defer w.close()
+	if _, err := w.folder(b.at("way")); err == nil {
+		t.Error("a link on the way was followed")
+	}
+	if s, err := w.lookInto(b.at("way/secret"), maxFile); err != nil || s.Kind != absent {
+		t.Errorf("behind a link stands %v, %v", s.Kind, err)
+	}
+	b.turn(func() {
+		b.remove("link")
+		b.remove("pipe")
+		b.remove("way")
+	})
+	b.must(filepath.WalkDir(b.store.dir, func(p string, d fs.DirEntry, err error) error {
+		if data, _ := os.ReadFile(p); strings.Contains(string(data), "secret content") {
+			t.Errorf("%s holds what a link led to", p)
+		}
+		return err
+	}))
+}
+
 // TestCutOff: a turn that codeagent did not live to end can be undone, and what
 // was changed after that is left alone.
 func TestCutOff(t *testing.T) {

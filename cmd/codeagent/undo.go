@@ -135,13 +135,25 @@ func mayChange(p sandbox.Policy) func(path string) string {
 	}
 }
 
+// shownSteps lists steps for a person: a folder that goes with all that is in it is
+// one line.
 func shownSteps(steps []undo.Step) []tui.UndoFile {
 	does := map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
 	var out []tui.UndoFile
+	gone, below := "", 0 // the folder that was shown last as removed
 	for _, s := range steps {
+		if s.Do == undo.Remove && gone != "" && sandbox.Covers(gone, s.Path) {
+			below++
+			out[len(out)-1].Why = fmt.Sprintf("folder, with %d in it", below)
+			continue
+		}
 		f := tui.UndoFile{Path: s.Path, Does: does[s.Do]}
 		if s.Type != "file" {
 			f.Why = s.Type
+		}
+		gone, below = "", 0
+		if s.Do == undo.Remove && s.Type == "folder" {
+			gone = s.Path
 		}
 		out = append(out, f)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 )
 
@@ -266,4 +267,52 @@ func TestUndoAfterKill(t *testing.T) {
 		}
 	}
 	t.Logf("%d turns of %d were cut off and undone", cut, kills)
+}
+
+// TestUndoOnTheScreen: /undo shows what it would do, and does it on Enter; the model
+// is told with the next message. A repository that the session made goes, too.
+func TestUndoOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		need(t, "git")
+		for _, name := range []string{"a.txt", "mine.txt"} {
+			if err := os.WriteFile(filepath.Join(u.work, name), []byte("old\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Lchown(filepath.Join(u.work, name), u.uid, u.uid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		was := treeOf(t, u.work)
+		srv := serve(t,
+			scripted.Reply{Calls: []scripted.Call{shellCall("echo new > a.txt; echo new > mine.txt; git init -q repo && echo x > repo/x")}},
+			scripted.Reply{Text: "All changed."}, scripted.Reply{Text: "I see."})
+		cmd := u.codeagent("--model", "test", "change it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 100, 40)
+		term.WaitFor("All changed.")
+		if err := os.WriteFile(filepath.Join(u.work, "mine.txt"), []byte("mine\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		term.Write("/undo\r")
+		term.WaitFor("To be taken back")
+		term.WaitFor("Changed since, left alone: 1")
+		term.WaitFor("it was changed since")
+		term.Write("\r")
+		term.WaitFor("↶ taken back: ")
+		is := treeOf(t, u.work)
+		was["/mine.txt"] = is["/mine.txt"]
+		if d := differences(was, is); d != "" {
+			t.Errorf("not as it was:\n%s", d)
+		}
+		if data, err := os.ReadFile(filepath.Join(u.work, "mine.txt")); err != nil || string(data) != "mine\n" {
+			t.Errorf("the user's own is %q, %v", data, err)
+		}
+		term.Write("and now?\r")
+		term.WaitFor("I see.")
+		requests := srv.Requests()
+		messages := requests[len(requests)-1].Messages
+		if told := messages[len(messages)-1].Text; !strings.Contains(told, "The user undid what was changed after the message \"change it\"") || !strings.Contains(told, u.work+"/a.txt (restore)") {
+			t.Errorf("the model is told %q", told)
+		}
+	})
 }

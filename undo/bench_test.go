@@ -1,0 +1,43 @@
+package undo
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// BenchmarkBeforeChange is what a command waits for before it changes one file.
+func BenchmarkBeforeChange(b *testing.B) {
+	for _, row := range []struct {
+		name string
+		size int
+	}{{"a new file", -1}, {"4 KB", 4 << 10}, {"64 KB", 64 << 10}, {"1 MB", 1 << 20}} {
+		b.Run(row.name, func(b *testing.B) {
+			store := New(b.TempDir())
+			store.bounds.turn, store.bounds.session = 1<<40, 1<<40
+			ses, err := store.Open(sessionID)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { ses.Discard() })
+			dir, err := os.Open(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			if row.size >= 0 {
+				if err := os.WriteFile(dir.Name()+"/f", []byte(strings.Repeat("x", row.size)), 0o600); err != nil {
+					b.Fatal(err)
+				}
+			}
+			call := ses.Call()
+			n := 0
+			for b.Loop() {
+				if n++; n%10_000 == 0 {
+					ses.Begin("")
+				}
+				call.BeforeChange(int(dir.Fd()), "f", fmt.Sprintf("%s/%d", dir.Name(), n))
+			}
+		})
+	}
+}
