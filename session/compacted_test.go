@@ -120,6 +120,20 @@ func TestDamagedCompactionIsPassedOver(t *testing.T) {
 	}
 }
 
+// A long summary at the end does not hide what the session is called.
+func TestTitleBehindALongCompaction(t *testing.T) {
+	s, ses := begun(t, user("one"), answer("1"))
+	if err := ses.Rename("my title"); err != nil {
+		t.Fatal(err)
+	}
+	compacted(t, ses, summary(strings.Repeat("x", 4*near)))
+	for sum, err := range s.List() {
+		if err != nil || sum.Title != "my title" {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+}
+
 func TestCompactionIsBounded(t *testing.T) {
 	_, ses := begun(t, user("one"), answer("1"))
 	if err := ses.Compacted([]model.Item{summary(strings.Repeat("x", maxLine))}); err == nil {

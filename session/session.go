@@ -90,6 +90,9 @@ func (s *Session) Compacted(items []model.Item) error {
 	if err == nil {
 		err = s.write(line)
 	}
+	if err == nil && s.title != "" { // which must stand near the end
+		err = s.record(record{Kind: kindTitle, Title: s.title})
+	}
 	if err == nil {
 		err = s.sync() // between turns nothing else would
 	}
