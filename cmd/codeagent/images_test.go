@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,12 +17,8 @@ import (
 func TestImageLoader(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	f, err := os.Create(at("a.png"))
-	if err == nil {
-		err = errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 4, 3))), f.Close())
-	}
 	for _, err := range []error{
-		err, os.WriteFile(at("text.png"), []byte("hello"), 0o600), os.WriteFile(at("cut.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600),
+		writePNG(at("a.png"), 4, 3), os.WriteFile(at("text.png"), []byte("hello"), 0o600), os.WriteFile(at("cut.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600),
 		os.Mkdir(at("folder.png"), 0o700), syscall.Mkfifo(at("fifo.png"), 0o600), os.Truncate(at("text.png"), 5),
 		os.WriteFile(at("huge.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600), os.Truncate(at("huge.png"), 40<<30),
 	} {

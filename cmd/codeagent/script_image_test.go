@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -22,10 +23,16 @@ func scriptImage(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	h, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	f, err := os.Create(ts.MkAbs(args[0]))
-	ts.Check(err)
-	ts.Check(png.Encode(f, image.NewGray(image.Rect(0, 0, w, h))))
-	ts.Check(f.Close())
+	ts.Check(writePNG(ts.MkAbs(args[0]), w, h))
+}
+
+// writePNG makes a PNG file of w times h pixels.
+func writePNG(name string, w, h int) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, w, h))), f.Close())
 }
 
 // said is a conversation as text, a message a line; an image is "<image/png>".
