@@ -51,3 +51,18 @@ func TestBackgroundHoldsNothingAfterItsCall(t *testing.T) {
 		t.Errorf("interrupted while it was asked: %v, %+v", err, reading)
 	}
 }
+
+// What the sandbox refuses is told while the command still runs, once.
+func TestBackgroundTellsRefusalsWhileItRuns(t *testing.T) {
+	r, p, ws, out := confined(t)
+	s := &sessions{exec.NewSessions(r, nil), t, p, ws}
+	defer s.Close()
+	target := filepath.Join(out, "x")
+	session, reading := s.start(s.script("echo x >"+target+"; echo ready; read -r x"), until("ready"))
+	if !reading.Running || len(reading.Refused) != 1 || reading.Refused[0].Target != target || reading.Refused[0].Kind != sandbox.KindWrite {
+		t.Errorf("refused so far: %+v", reading.Refused)
+	}
+	if again := session.Read(context.Background(), exec.Wait{Most: 1}); len(again.Refused) != 0 {
+		t.Errorf("told again: %+v", again.Refused)
+	}
+}

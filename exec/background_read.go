@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"time"
+
+	"codeagent/sandbox"
 )
 
 // windowBytes is how much of a session's output stays in memory at least.
@@ -49,6 +51,9 @@ type Wait struct {
 type Reading struct {
 	// Output holds that alone: Total counts it, and Spill has all there ever was.
 	Output Output
+	// Refused is what the sandbox has refused since the last reading, as far as that
+	// can be known while the command runs; the Outcome has all of it.
+	Refused []sandbox.Denial
 	// Found: Wait.Text has appeared.
 	Found   bool
 	Running bool
@@ -129,6 +134,24 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 	return news, over || r.found
 }
 
+// refused is what was refused since it was last asked for; mu is held.
+func (s *Session) refused() []sandbox.Denial {
+	watched, ok := s.running.proc.(sandbox.Watched)
+	if !ok || s.ended {
+		return nil
+	}
+	var news []sandbox.Denial
+	last := s.refusal
+	for _, d := range watched.Refused() {
+		if d.Order > s.refusal && !d.Moot {
+			news = append(news, d)
+			last = max(last, d.Order)
+		}
+	}
+	s.refusal = last
+	return news
+}
+
 // taken takes what is there to be read.
 func (s *Session) taken(found bool) Reading {
 	s.mu.Lock()
@@ -146,7 +169,7 @@ func (s *Session) taken(found bool) Reading {
 	}
 	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
 	s.at = end
-	r := Reading{Found: found, Running: !s.ended, Outcome: s.outcome, Err: s.err}
+	r := Reading{Found: found, Refused: s.refused(), Running: !s.ended, Outcome: s.outcome, Err: s.err}
 	s.told = s.told || s.ended
 	s.mu.Unlock()
 	if o.Skipped > 0 {

@@ -33,6 +33,7 @@ type Session struct {
 	outcome Outcome
 	err     error
 	told    bool // somebody was told of the end
+	refusal int  // the Order of the last refusal that was told
 }
 
 // background starts a session. Besides the copiers of its output it has one

@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"slices"
+	"sync"
 
 	"codeagent/sandbox"
 )
@@ -30,8 +31,9 @@ const (
 
 // denialLog gathers what the broker refused, counting what is alike.
 type denialLog struct {
-	list []sandbox.Denial
-	tids []uint32 // of each one's thread
+	mu   sync.Mutex
+	list []sandbox.Denial // written by the broker alone, under mu
+	tids []uint32         // of each one's thread
 	at   map[denialKey]int
 	seen int
 	lost bool
@@ -71,12 +73,16 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 	i, known := l.at[key]
 	switch {
 	case known && l.tids[i] == n.tid:
+		l.mu.Lock()
 		l.list[i].Count++
+		l.mu.Unlock()
 		return
 	case !known && len(l.list) == maxDenials:
 		l.lost = true
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.order++
 	d = b.described(n, d)
 	d.Order = l.order
@@ -99,6 +105,16 @@ func (b *broker) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	c := b.log.callers.of(n.tid)
 	d.Program, d.PID, d.Chain = c.program, c.pid, chainOf(c, b.evidence.keeper)
 	return d
+}
+
+// refused is what was refused so far.
+func (b *broker) refused() []sandbox.Denial {
+	if b == nil {
+		return nil
+	}
+	b.log.mu.Lock()
+	defer b.log.mu.Unlock()
+	return slices.Clone(b.log.list)
 }
 
 // trace is what was seen; complete once the broker has ended.

@@ -177,6 +177,9 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
+// Refused is sandbox.Watched.
+func (p *process) Refused() []sandbox.Denial { return p.broker.refused() }
+
 // Trace is what the broker saw and what was put back after the command.
 func (p *process) Trace() sandbox.Trace {
 	<-p.done

@@ -34,6 +34,10 @@ type Process interface {
 	Trace() Trace
 }
 
+// Watched is a Process that also tells, at any time, what was refused to it so
+// far: without what is only known at its end.
+type Watched interface{ Refused() []Denial }
+
 // Holder answers a denial while the refused call waits. The only one that can
 // say yes for a model's command stands in agent/held.go.
 type Holder interface {

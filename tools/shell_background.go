@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"codeagent/exec"
@@ -73,7 +74,7 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *e
 	}
 	r := done("", fmt.Sprintf("goes on in the background as session %d", session.ID()))
 	r.Output, r.Spill, r.Session = text, reading.Output.Spill, session.ID()
-	r.Text = fmt.Sprintf("running in the background as session_id %d\n%s%s", session.ID(), outputWords("output so far:", "(no output yet)", text), missing(reading, w))
+	r.Text = fmt.Sprintf("running in the background as session_id %d\n%s%s", session.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
 	return r, nil
 }
 
@@ -86,12 +87,22 @@ func printed(r exec.Reading, terminal bool) string {
 	}
 }
 
-// missing says that what was waited for has not come.
-func missing(r exec.Reading, w exec.Wait) string {
-	if w.Text == "" || r.Found {
-		return ""
+// soFar says of a command that goes on that what was waited for has not come, and
+// what the sandbox has refused it meanwhile.
+func soFar(r exec.Reading, w exec.Wait) string {
+	var b strings.Builder
+	if w.Text != "" && !r.Found {
+		fmt.Fprintf(&b, "\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
 	}
-	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
+	const most = 5
+	for i, d := range r.Refused {
+		if i == most {
+			fmt.Fprintf(&b, "\n(and %d refusals more)", len(r.Refused)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n(the sandbox has refused it: %s %s, by %s)", d.Kind, show(d.Target), show(d.Program))
+	}
+	return b.String()
 }
 
 // read is the result of reading a session.
@@ -102,7 +113,7 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 	text := printed(reading, info.Terminal)
 	if reading.Running {
 		state := fmt.Sprintf("session %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
-		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+missing(reading, w), state)
+		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+soFar(reading, w), state)
 		r.Output, r.Spill, r.Session = text, reading.Output.Spill, info.ID
 		return r
 	}
