@@ -54,7 +54,7 @@ func (b *Backend) Name() string { return "seatbelt" }
 // read-only profile with a write that must fail.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: b.Name(), Layers: []sandbox.Layer{{Name: "seatbelt", State: sandbox.LayerAbsent}}, Weaknesses: Weaknesses(p)}
-	argv, err := b.prepare(p)
+	argv, err := b.prepare(p, "")
 	if err == nil {
 		err = b.try(argv, func() error { return b.nothing(argv) })
 	}
@@ -70,7 +70,8 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 }
 
 // prepare builds the start of the argv: the tool, the profile, its parameters.
-func (b *Backend) prepare(p sandbox.Policy) ([]string, error) {
+// terminal is the command's own, "" where it has none.
+func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 	if b.system != "darwin" {
 		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
 	}
@@ -80,6 +81,13 @@ func (b *Backend) prepare(p sandbox.Policy) ([]string, error) {
 	}
 	if err := checkRoots(p); err != nil {
 		return nil, err
+	}
+	if terminal != "" {
+		rules, err := terminalRules(terminal)
+		if err != nil {
+			return nil, err
+		}
+		text += rules
 	}
 	return Argv(b.tool, text, params), nil
 }
@@ -217,7 +225,11 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 		p = p.Clone()
 		p.Read = append(p.Read, sandbox.Root{Path: program})
 	}
-	argv, err := b.prepare(p)
+	terminal := ""
+	if c.Terminal && c.Stdin != nil {
+		terminal = c.Stdin.Name()
+	}
+	argv, err := b.prepare(p, terminal)
 	if err == nil {
 		err = b.try(argv, func() error { return b.nothing(argv) })
 	}

@@ -89,7 +89,7 @@ func (m *modelled) Start(ctx context.Context, p sandbox.Policy, c sandbox.Comman
 	if !ok || !judgeable(steps) {
 		return m.Backend.Start(ctx, p, c, h)
 	}
-	if _, err := m.Backend.prepare(p); err != nil {
+	if _, err := m.Backend.prepare(p, ""); err != nil {
 		return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "seatbelt", Err: err}
 	}
 	var out bytes.Buffer
