@@ -92,7 +92,7 @@ func (c Config) prefixed(name string) bool {
 func (c Config) Switch(p Provider, name string) (Provider, string) {
 	if prefix, rest, cut := strings.Cut(name, "/"); cut && rest != "" {
 		_, own := c.Providers[prefix]
-		if other, known := c.named(prefix); known && (own || p.Name != "" || c.BaseURL == "") {
+		if other, known := c.named(prefix); known && (own || c.BaseURL == "") {
 			return other, rest
 		}
 	}
@@ -101,7 +101,8 @@ func (c Config) Switch(p Provider, name string) (Provider, string) {
 
 // Ready lists the providers that can be asked at once, by name: those with a key
 // and the servers on this machine. One whose key a program prints is none of
-// them: the person may have to touch something for it.
+// them: the person may have to touch something for it. Nor is one whose key is,
+// with base_url set, for that place: it must not reach another.
 func (c Config) Ready(getenv func(string) string) []Provider {
 	var names []string
 	for _, p := range presets {
@@ -113,7 +114,10 @@ func (c Config) Ready(getenv func(string) string) []Provider {
 	slices.Sort(names)
 	var out []Provider
 	for _, name := range slices.Compact(names) {
-		if p, _ := c.named(name); len(p.KeyCommand) == 0 && p.Lacks(getenv) == "" {
+		p, _ := c.named(name)
+		_, own := c.Providers[name]
+		elsewhere := !own && !p.Local && c.BaseURL != "" && p.KeyEnv == c.APIKeyEnv
+		if len(p.KeyCommand) == 0 && p.Lacks(getenv) == "" && !elsewhere {
 			out = append(out, p)
 		}
 	}

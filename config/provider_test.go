@@ -188,17 +188,24 @@ func TestSwitch(t *testing.T) {
 		{c, config.Provider{}, "groq/llama", "groq", "llama"},
 		{atBase, config.Provider{BaseURL: "http://base/v1"}, "groq/llama", "", "groq/llama"},
 		{atBase, config.Provider{BaseURL: "http://base/v1"}, "mine/m", "mine", "m"},
-		{atBase, groq, "openai/gpt-5", "openai", "gpt-5"},
+		{atBase, groq, "openai/gpt-5", "groq", "openai/gpt-5"},
 	} {
 		if p, left := w.c.Switch(w.from, w.name); p.Name != w.to || left != w.left {
 			t.Errorf("%s at %q: %q of %q, want %q of %q", w.name, w.from.Name, left, p.Name, w.left, w.to)
 		}
 	}
-	var names []string
-	for _, p := range c.Ready(env(map[string]string{"GROQ_API_KEY": "k"})) {
-		names = append(names, p.Name)
+	ready := func(c config.Config) string {
+		var names []string
+		for _, p := range c.Ready(env(map[string]string{"GROQ_API_KEY": "k", "OPENAI_API_KEY": "k"})) {
+			names = append(names, p.Name)
+		}
+		return strings.Join(names, " ")
 	}
-	if got := strings.Join(names, " "); got != "groq llamacpp lmstudio ollama vllm" {
+	if got := ready(c); got != "groq llamacpp lmstudio ollama openai vllm" {
 		t.Errorf("ready: %s", got)
+	}
+	// The key may be that of the base URL, and is shown to nobody else.
+	if got := ready(atBase); got != "groq llamacpp lmstudio ollama vllm" {
+		t.Errorf("ready with a base URL: %s", got)
 	}
 }

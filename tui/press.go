@@ -144,6 +144,9 @@ func (m *app) tookBack(msg tookBackMsg) tea.Cmd {
 // ctrlC clears the message; without one it interrupts, and twice it quits.
 func (m *app) ctrlC() tea.Cmd {
 	now := m.now()
+	if m.alone != nil {
+		return m.quit()
+	}
 	if m.panel == nil && !m.composer.empty() {
 		m.composer.clear()
 		return nil

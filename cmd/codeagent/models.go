@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// listTime bounds the question which models a provider serves.
-	listTime = 4 * time.Second
+	// listTime bounds the question which models the provider in use serves, and
+	// otherTime the same for the others, which hold up the list.
+	listTime  = 4 * time.Second
+	otherTime = 1500 * time.Millisecond
 	// probeTime bounds the question whether a model answers that is not listed.
 	probeTime = 30 * time.Second
 )
@@ -42,8 +44,6 @@ type named struct {
 // machine which models they serve. Whoever does not answer in time is passed
 // over, but for the one in use.
 func (m *models) List(ctx context.Context) ([]tui.Model, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTime)
-	defer cancel()
 	now := m.ses.asked()
 	providers := []config.Provider{now.from}
 	for _, p := range m.ses.cfg.Ready(m.ses.s.env) {
@@ -55,7 +55,11 @@ func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	failed := make([]error, len(providers))
 	var all sync.WaitGroup
 	for i, p := range providers {
-		all.Go(func() { served[i], failed[i] = m.ses.serves(ctx, p) }) // ends with ctx
+		patience := otherTime
+		if i == 0 {
+			patience = listTime
+		}
+		all.Go(func() { served[i], failed[i] = m.ses.serves(ctx, p, patience) }) // ends with its patience
 	}
 	all.Wait()
 	if now.name != "" && !slices.Contains(served[0], now.name) {
@@ -82,7 +86,9 @@ func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 }
 
 // serves asks p for its models.
-func (ses *session) serves(ctx context.Context, p config.Provider) ([]string, error) {
+func (ses *session) serves(ctx context.Context, p config.Provider, patience time.Duration) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	c, _, err := ses.client(p)
 	if err != nil {
 		return nil, err
