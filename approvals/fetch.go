@@ -13,9 +13,10 @@ import (
 // a program that reaches a host can send it anything, a fetch sends the words of
 // its URL. So it can be granted also where the backend opens no single hosts.
 
-// Looks is the kind that a is shown as: a fetch is a way of reading.
+// Looks is the kind that a is shown as: a fetch is a way of reading, and so is a
+// look at what runs in the background.
 func (a Action) Looks() string {
-	if a.Kind == KindFetch {
+	if a.Kind == KindFetch || a.Kind == KindWatch {
 		return KindRead
 	}
 	return a.Kind

@@ -55,7 +55,7 @@ type ReasoningFinished struct{ Text string }
 // ToolStarted: a call was planned and is about to be decided on.
 type ToolStarted struct {
 	CallID, Tool string
-	// Kind is "command", "edit", "read" or "plan": how to show it.
+	// Kind is "command", "edit", "read", "plan" or "input": how to show it.
 	Kind string
 	// Title is one line: what the call does ("$ npm test", "edit main.go").
 	Title string
