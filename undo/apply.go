@@ -28,6 +28,8 @@ type Files interface {
 	Chmod(path string, mode fs.FileMode, now Expect) error
 	// Remove takes away what now is; of folders, empty ones alone.
 	Remove(path string, now Expect) error
+	// Move gives a file another name, where nothing is.
+	Move(from, to string) error
 }
 
 // Expect says what must be true of an entry for it to be changed.
@@ -59,12 +61,22 @@ type Report struct {
 	Failed []Left
 }
 
+// errStale: a plan is good until the next turn.
+var errStale = errors.New("files were changed since it was shown: look at it again")
+
 // Apply undoes what p says, as far as it can be done, and notes that it was. What
 // changes meanwhile is left alone. An interrupted one can be begun again with a
 // new Plan. The error is that nothing was done, or not all was tried.
 func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
 	if err := s.settle(); err != nil {
 		return Report{}, err
+	}
+	numbers, err := s.turns()
+	if err == nil && (len(numbers) == 0 || slices.Max(numbers) != p.last) {
+		err = errStale
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("undo: %w", err)
 	}
 	if k, err := s.load(p.number); err != nil || k.undone {
 		return Report{}, errors.Join(ErrNothing, err)
@@ -123,33 +135,42 @@ type applying struct {
 // open while something in them changes, and get their permissions last.
 func (a *applying) all() {
 	steps := a.plan.Steps
-	a.each(steps, isFolderNow, func(s Step) error {
-		if s.now.Mode&0o700 == 0o700 {
-			return nil
-		}
-		return a.files.Chmod(s.Path, fs.FileMode(s.now.Mode|0o700), Expect{})
-	})
 	deepFirst := slices.Clone(steps)
 	slices.Reverse(deepFirst)
-	a.each(deepFirst, func(s Step) bool {
-		return s.replaces() && !(s.before.Kind == file && s.now.Kind == file) && s.now.Kind != absent
-	},
-		func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) })
-	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == folder },
+	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
+	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.now.Mode|0o700), Expect{}) })
+	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind != folder }, remove)
+	a.each(steps, func(s Step) bool { return s.comes(folder) },
 		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700)) })
-	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == link },
+	a.each(steps, func(s Step) bool { return s.from != "" }, a.move)
+	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind == folder }, remove)
+	a.each(steps, func(s Step) bool { return s.comes(link) },
 		func(s Step) error { return a.files.Link(s.Path, string(s.before.Target)) })
-	a.each(steps, func(s Step) bool { return s.replaces() && s.before.Kind == file }, a.put)
-	a.each(steps, func(s Step) bool { return !s.replaces() && s.now.Kind == file },
+	a.each(steps, func(s Step) bool { return s.comes(file) }, a.put)
+	a.each(steps, func(s Step) bool { return s.Do == Mode && s.now.Kind == file },
 		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now)) })
 	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
 		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), Expect{}) })
 }
 
-// replaces reports whether the step is about more than permissions.
-func (s Step) replaces() bool { return s.Do != Mode }
+// goes reports whether what is there is taken away first. A file in the place of a
+// file is replaced.
+func (s Step) goes() bool {
+	return s.Do != Mode && s.from == "" && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
+}
 
-func isFolderNow(s Step) bool { return s.now.Kind == folder }
+// comes reports whether something of kind k is made or replaced.
+func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
+
+// move moves a file back that the turn had moved.
+func (a *applying) move(s Step) error {
+	err := a.files.Move(s.from, s.Path)
+	if err == nil && s.now.Mode != s.before.Mode {
+		err = a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now))
+	}
+	return err
+}
 
 // each does one thing for each step that it is for, until something of it failed.
 func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {

@@ -41,6 +41,8 @@ type Step struct {
 	before, now state
 	// content and mode say what of a file or folder that stays is put back.
 	content, mode bool
+	// from is where a file lies that was moved, and is moved back; empty: it was not.
+	from string
 }
 
 // Left is one path that undoing leaves as it is, and why.
@@ -63,6 +65,10 @@ type Plan struct {
 
 	number int
 	kept   *kept
+	// lost are the files whose content is gone and not kept.
+	lost []Step
+	// last is the highest number that a turn had.
+	last int
 }
 
 func (p *Plan) empty() bool {
@@ -92,6 +98,7 @@ func (s *Session) Plan(may func(path string) string) (*Plan, error) {
 			continue
 		}
 		if p := s.plan(k, may); !p.empty() {
+			p.last = slices.Max(numbers)
 			return p, nil
 		}
 	}
@@ -141,12 +148,14 @@ func (s *Session) load(n int) (*kept, error) {
 
 func (s *Session) plan(k *kept, may func(string) string) *Plan {
 	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k}
+	incomplete := k.more != ""
 	var w walker
 	defer w.close()
 	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
 		h := k.paths[name]
 		if h.lost != "" {
 			p.NotKept = append(p.NotKept, Left{name, "what lay in it: " + h.lost})
+			incomplete = true
 		}
 		now, err := w.lookInto(name, s.store.bounds.file)
 		if err != nil {
@@ -164,14 +173,61 @@ func (s *Session) plan(k *kept, may func(string) string) *Plan {
 		}
 		if j.notKept != "" {
 			p.NotKept = append(p.NotKept, Left{name, j.notKept})
+			if h.before.Kind == file {
+				p.lost = append(p.lost, Step{Path: name, Do: Recreate, Type: string(file), before: h.before, now: now})
+			}
 		}
 		if step != nil {
 			step.Path = name
 			p.Steps = append(p.Steps, *step)
 		}
 	}
+	p.moveBack()
+	if len(p.lost) > 0 || incomplete {
+		p.spareFiles()
+	}
 	p.spareFolders(&w)
+	byPath := func(a, b Left) int { return strings.Compare(a.Path, b.Path) }
+	slices.SortFunc(p.Conflicts, byPath)
 	return p
+}
+
+// moveBack finds files whose content is not kept under the names that the turn moved
+// them to.
+func (p *Plan) moveBack() {
+	made := map[inode]int{}
+	for i, s := range p.Steps {
+		if s.Do == Remove && s.now.Kind == file {
+			made[s.now.inode()] = i
+		}
+	}
+	moved, back := map[string]bool{}, map[string]bool{}
+	p.lost = slices.DeleteFunc(p.lost, func(l Step) bool {
+		i, ok := made[l.before.inode()]
+		if !ok || l.now.Kind != absent || p.Steps[i].now.Size != l.before.Size || p.Steps[i].now.Mtime != l.before.Mtime {
+			return false
+		}
+		delete(made, l.before.inode())
+		l.from, l.now = p.Steps[i].Path, p.Steps[i].now
+		moved[l.from], back[l.Path] = true, true
+		p.Steps = append(p.Steps, l)
+		return true
+	})
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return moved[s.Path] })
+	slices.SortFunc(p.Steps, func(a, b Step) int { return strings.Compare(a.Path, b.Path) })
+	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Left) bool { return back[l.Path] })
+}
+
+// spareFiles leaves the files that the turn made where it also destroyed what is not
+// kept: they may be all that is left of it, packed, renamed or rewritten.
+func (p *Plan) spareFiles() {
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		spared := s.Do == Remove && s.now.Kind == file && s.now.Size > 0
+		if spared {
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may hold what could not be kept"})
+		}
+		return spared
+	})
 }
 
 // spareFolders leaves folders that the agent made, and somebody else put
@@ -179,21 +235,21 @@ func (s *Session) plan(k *kept, may func(string) string) *Plan {
 func (p *Plan) spareFolders(w *walker) {
 	gone := map[string]bool{}
 	spared := map[string]bool{}
+	for _, s := range p.Steps {
+		gone[s.from] = true
+	}
 	for _, s := range slices.Backward(p.Steps) { // what lies in a folder comes before it
-		if s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
+		if s.from != "" || s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
 			continue
 		}
 		if s.now.Kind == folder && !holdsOnly(w, s.Path, gone) {
 			spared[s.Path] = true
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "somebody else's files lie in it"})
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "what lies in it stays"})
 			continue
 		}
 		gone[s.Path] = true
 	}
-	if len(spared) > 0 {
-		p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
-		slices.SortFunc(p.Conflicts, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
-	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
 }
 
 // holdsOnly reports whether all that lies in the folder p is in gone.

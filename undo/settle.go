@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"bytes"
 	"maps"
 	"path"
 	"slices"
@@ -12,6 +13,10 @@ import (
 // places that were settled counts as somebody else's: nobody could tell it from the
 // user's own.
 func (c *Call) Settle() {
+	// One after the other: of what two calls have changed, the later look is the one
+	// that must stand last in the log.
+	c.session.settling.Lock()
+	defer c.session.settling.Unlock()
 	look := looker{max: c.session.store.bounds.file, left: readNew}
 	defer look.close()
 	pending := map[*turn][]record{}
@@ -117,7 +122,7 @@ func (c *Call) left(e *entry, s state) string {
 	was := e.after
 	e.after = &s
 	switch {
-	case was != nil && was.untouched(s):
+	case was != nil && was.untouched(s) && bytes.Equal(was.Sum, s.Sum):
 		return ""
 	case e.before.untouched(s):
 		return kindSame

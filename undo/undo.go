@@ -86,6 +86,9 @@ type Session struct {
 	store *Store
 	dir   string
 
+	// settling is held while a call is settled. It is taken before mu.
+	settling sync.Mutex
+
 	mu sync.Mutex
 	// ready wakes those who wait for an entry that somebody else is keeping.
 	ready *sync.Cond

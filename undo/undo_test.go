@@ -167,6 +167,7 @@ func (hands) Put(path string, content []byte, mode fs.FileMode, now Expect) erro
 func (hands) Link(path, target string) error                { return os.Symlink(target, path) }
 func (hands) Mkdir(path string, mode fs.FileMode) error     { return os.MkdirAll(path, mode) }
 func (hands) Chmod(p string, m fs.FileMode, _ Expect) error { return os.Chmod(p, m) }
+func (hands) Move(from, to string) error                    { return os.Rename(from, to) }
 func (hands) Remove(path string, _ Expect) error            { return os.Remove(path) }
 
 // tree is all of a folder: type, permissions and content of each entry.
@@ -434,6 +435,64 @@ func TestNotKept(t *testing.T) {
 	}
 	if is := tree(t, b.ws)["large and left"]; !strings.HasPrefix(is, "-rw-------") {
 		t.Errorf("the mode of a file that was too large to keep was not put back: %.20q", is)
+	}
+}
+
+// TestLargeMoved: what is too large to be kept and was moved is moved back, with the
+// folder that it lies in.
+func TestLargeMoved(t *testing.T) {
+	b := newBench(t)
+	b.store.bounds.file = 1000
+	large := strings.Repeat("x", 1001)
+	b.user("large", large)
+	b.user("d/sub/large", large+"y")
+	b.user("d/small", "small")
+	was := tree(t, b.ws)
+	b.turn(func() {
+		b.rename("large", "other")
+		b.chmod("other", 0o755)
+		b.rename("d", "e")
+	})
+	if p := b.undo(); len(p.Conflicts)+len(p.NotKept) > 0 {
+		t.Errorf("conflicts %v, not kept %v", p.Conflicts, p.NotKept)
+	}
+	same(t, was, b.ws)
+}
+
+// TestNothingIsLost: where a turn destroyed what is not kept, nothing that it made is
+// taken away: it may be all that is left of it.
+func TestNothingIsLost(t *testing.T) {
+	b := newBench(t)
+	b.store.bounds.file = 1000
+	b.user("large", strings.Repeat("x", 1001))
+	b.user("a", "old")
+	b.turn(func() {
+		b.mkdir("d")
+		b.write("d/packed", "1001 times x")
+		b.remove("large")
+		b.write("a", "new")
+	})
+	p := b.undo()
+	is := tree(t, b.ws)
+	if is["d/packed"] != "-rw-r--r-- 1001 times x" || is["a"] != "-rw-r--r-- old" || len(p.NotKept) != 1 || len(p.Conflicts) != 2 {
+		t.Errorf("%v\nconflicts %v, not kept %v", is, p.Conflicts, p.NotKept)
+	}
+}
+
+// TestStalePlan: what was shown is not done any more after another turn.
+func TestStalePlan(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	b.turn(func() { b.write("a", "new") })
+	p := b.plan()
+	b.ses.Begin("")
+	if _, err := b.ses.Apply(context.Background(), p, hands{}); !errors.Is(err, ErrBusy) {
+		t.Errorf("in the middle of a turn: %v", err)
+	}
+	b.during(func() { b.write("a", "newer") })
+	b.ses.End()
+	if _, err := b.ses.Apply(context.Background(), p, hands{}); !errors.Is(err, errStale) {
+		t.Errorf("after another turn: %v", err)
 	}
 }
 

@@ -226,6 +226,9 @@ func (f undoFiles) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
 	return f.files.Chmod(path, mode, f.expect(now))
 }
 
+// Move is undo.Files.
+func (f undoFiles) Move(from, to string) error { return f.files.Rename(from, to, false) }
+
 // Remove is undo.Files.
 func (f undoFiles) Remove(path string, now undo.Expect) error {
 	return f.files.Remove(path, f.expect(now))
