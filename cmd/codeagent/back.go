@@ -19,7 +19,9 @@ func (ses *session) back(screen face) (agent.Input, bool) {
 	var err error
 	compacted := ses.agent.Compacted()
 	if ses.record != nil && compacted {
-		in, ok, err = ses.backInRecord()
+		if in, ok, err = ses.backInRecord(); ok && !ses.agent.Compacted() {
+			screen.Emit(event.Notice{Level: "info", Text: "that was before the summary: the model is given again what it stood for"})
+		}
 	} else if in, ok = ses.agent.Back(); ok && ses.record != nil {
 		err = ses.record.log.Back(sessions.Last)
 	}

@@ -83,7 +83,7 @@ func TestBackAcrossASummary(t *testing.T) {
 			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.agent.Compacted())
 		}
 	}
-	if _, ok := ses.back(screen); ok || len(screen.notices) > 0 {
+	if _, ok := ses.back(screen); ok || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
 		t.Errorf("there was still something: %q", screen.notices)
 	}
 }

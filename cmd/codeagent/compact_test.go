@@ -1,0 +1,79 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestCompactOnTheScreen: /compact has the model write a summary, with what the
+// person wants kept; the conversation goes on from it, is shown from it when it is
+// gone on with, and Esc twice goes back across it.
+func TestCompactOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		long := strings.Repeat("Words that fill the context. ", 100)
+		srv := serve(t,
+			scripted.Reply{Text: long + "\n\nthe first answer", Piece: 512},
+			scripted.Reply{Text: long + "\n\nthe second answer", Piece: 512},
+			scripted.Reply{Text: "## Done\nthe two questions were answered"},
+			scripted.Reply{Text: "the third answer"},
+			scripted.Reply{Text: "the fourth answer"},
+		)
+		screen := func(args ...string) *golden.Terminal {
+			cmd := u.codeagent(append(args, "--model", "test")...)
+			cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+			return golden.Start(t, cmd, 100, 40)
+		}
+		term := screen()
+		term.WaitFor("Ask codeagent")
+		for _, n := range []string{"first", "second"} {
+			term.Write("the " + n + " question\r")
+			term.WaitFor("the " + n + " answer")
+			term.WaitGone("Working")
+		}
+		term.Write("/compact the tests\r")
+		term.WaitFor("Compacted: ")
+		term.Write("the third question\r")
+		term.WaitFor("the third answer")
+		requests := srv.Requests()
+		if asked := requests[2].Last().Text; !strings.Contains(asked, "kept above all: the tests") {
+			t.Errorf("the summary was asked for by %q", asked)
+		}
+		first := requests[3].FirstUser()
+		for _, part := range []string{"the two questions were answered", "> the first question"} {
+			if !strings.Contains(first, part) {
+				t.Errorf("the model goes on from %q, which lacks %q", first, part)
+			}
+		}
+		term.Write("\x03")
+		term.Write("\x03")
+		term.WaitFor("to go on: codeagent resume ")
+
+		term = screen("resume", "--last")
+		term.WaitFor("the third answer")
+		// Twice back: the second question stands before the summary.
+		for _, n := range []string{"third", "second"} {
+			eventually(t, "the "+n+" question is in the editor", func() bool {
+				if screen := term.Screen(); strings.Contains(screen, "› the "+n+" question") && !strings.Contains(screen, "the third answer") {
+					return true
+				}
+				term.Write("\x1b")
+				time.Sleep(100 * time.Millisecond) // between keys, as fingers do
+				return false
+			})
+			term.Write(" and more")
+			term.WaitFor("the " + n + " question and more") // every Esc was read
+			term.Write("\x15")                              // Ctrl+U clears the line
+			term.WaitGone("the " + n + " question and more")
+		}
+		term.WaitFor("that was before the summary")
+		term.Write("the fourth question\r")
+		term.WaitFor("the fourth answer")
+		if last := srv.Requests()[4]; last.FirstUser() != "the first question" || len(last.Messages) != 3 {
+			t.Errorf("after going back the model is given %d messages, the first %q", len(last.Messages), last.FirstUser())
+		}
+	})
+}
