@@ -10,8 +10,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// TestSwitchOnTheScreen: another model is asked in the middle of a session, one
-// that the provider does not have is not, and another session is gone on with in
+// TestSwitchOnTheScreen: another provider's model is asked in the middle of a
+// session, one that is not there or wants a key is not, and another session is gone on with in
 // the same program.
 func TestSwitchOnTheScreen(t *testing.T) {
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
@@ -20,7 +20,15 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		}
 		return scripted.Reply{Text: r.Model + " was asked"}
 	})
+	other := answering(t, func(scripted.Request) scripted.Reply { return scripted.Reply{Text: "the other one answers"} })
 	u := newUser(t, "self", -1)
+	settings := "[providers.other]\nbase_url = '" + other.URL + "'\n[providers.locked]\nbase_url = '" + other.URL + "'\nkey_env = 'NO_SUCH_KEY'\n"
+	if err := os.MkdirAll(u.home+"/.config/codeagent", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(u.home+"/.config/codeagent/config.toml", []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	start := func(args ...string) *golden.Terminal {
 		cmd := u.codeagent(args...)
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
@@ -42,12 +50,19 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitGone(switching)
 	term.Write("/model\r")
 	term.WaitFor("first ✓")
-	term.Write("scripted")
-	term.WaitFor("1 of 2")
+	term.WaitFor("other/scripted") // of the provider in the settings
+	term.Write("other")
+	term.WaitFor("› other/scripted")
 	term.Write("\r")
-	term.WaitFor("scripted is asked from now on")
+	term.WaitFor("other/scripted is asked from now on")
+	term.WaitGone(switching)
 	term.Write("again\r")
-	term.WaitFor("scripted was asked")
+	term.WaitFor("the other one answers")
+	term.WaitGone(working)
+	term.Write("/model locked/any\r")
+	term.WaitFor("no key for the provider locked")
+	term.WaitFor("other/scripted is still asked")
+	term.WaitGone(switching)
 
 	term.Write("/sessions\r")
 	term.WaitFor("Sessions of this folder")
@@ -74,7 +89,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		}
 		all = append(all, data...)
 	}
-	if n := strings.Count(string(all), `"model":"scripted"`); n != 1 {
+	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 1 {
 		t.Errorf("the record names the new model %d times:\n%s", n, all)
 	}
 }
