@@ -44,10 +44,8 @@ func (a *album) BeforeChange(dir int, name, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.told = append(a.told, path+map[bool]string{true: "/."}[name == "."])
-	for at := path; at != "/"; at = filepath.Dir(at) {
-		if a.whole[at] {
-			return
-		}
+	if a.known(path) {
+		return
 	}
 	if err := a.look(dir, name, path); err != nil {
 		a.wrong = errors.Join(a.wrong, fmt.Errorf("%s: %w", path, err))
@@ -75,7 +73,9 @@ func (a *album) look(dir int, name, path string) error {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	for _, name := range names {
-		err = errors.Join(err, a.look(fd, name, filepath.Join(path, name)))
+		if at := filepath.Join(path, name); !a.known(at) {
+			err = errors.Join(err, a.look(fd, name, at))
+		}
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func (a *album) emptied(path string) error {
 	return err
 }
 
-// known reports whether all below path was told.
+// known reports whether path was told under its name, or lies below one that was.
 func (a *album) known(path string) bool {
 	for at := path; at != "/"; at = filepath.Dir(at) {
 		if a.whole[at] {

@@ -25,7 +25,7 @@ func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
 // TestKeptElsewhere is what is told beside the table of TestKept, for root and for
 // a user without rights.
 func TestKeptElsewhere(t *testing.T) {
-	inSettings(t, "^(TestNotTold|TestToldOnce|TestKeeperAtWork|TestNamesTurned|TestKeptFiles)$")
+	inSettings(t, "^(TestNotTold|TestToldOnce|TestKeeperAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
 }
 
 // TestNotTold: what changes nothing in a write root is told to nobody.

@@ -62,6 +62,7 @@ var keptWays = []struct{ name, script string }{
 	{"mv of a folder", `mv d new`},
 	{"mv of a folder, and changed there", `mv d new; echo x >> new/x; rm new/sub/y; touch new/sub/z`},
 	{"mv of a folder, and made anew", `mv d new; mkdir d; echo other > d/x`},
+	{"mv of a folder that something was made in", `mkdir d/n; echo x > d/n/f; echo x >> d/x; mv d new; echo x > new/n/g`},
 	{"mv of a folder over an empty one", `mv -T d e; echo x > e/x`},
 	{"mv into a folder", `mv a d`},
 	{"mv out to the folder for temporary files", `mv a d "$TMPDIR"`},
