@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +24,7 @@ func onScreen(t *testing.T, url string, args ...string) (*golden.Terminal, user)
 // serve answers request after request, whatever it asks.
 func serve(t *testing.T, replies ...scripted.Reply) *scripted.Server {
 	t.Helper()
-	var n atomic.Int64
-	return answering(t, func(scripted.Request) scripted.Reply {
-		i := int(n.Add(1)) - 1
-		if i >= len(replies) {
-			return scripted.Reply{Status: http.StatusBadRequest}
-		}
-		return replies[i]
-	})
+	return answering(t, scripted.InOrder(replies...))
 }
 
 // answering answers requests as handle says.
