@@ -294,7 +294,11 @@ func (q *question) view(t *theme, w, h int, home string, now time.Time, more int
 		hidden := len(body) - keep
 		body = body[:keep]
 		if room > 0 {
-			body = append(body, t.row(w-1, span{fmt.Sprintf("   … %d more lines: %s shows all of it", hidden, keyName(keyFor(everywhere, actToggle))), warn}))
+			rest := fmt.Sprintf("   … %d more lines: %s", hidden, keyName(keyFor(everywhere, actToggle)))
+			if w >= roomy {
+				rest += " shows all of it"
+			}
+			body = append(body, t.row(w-1, span{rest, warn}))
 		}
 	}
 	if len(body) > 0 && len(head)+len(body)+len(foot) < h {

@@ -13,6 +13,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/internal/golden"
+	"codeagent/model"
 )
 
 // offered stands for everything that can be handed in.
@@ -179,11 +180,12 @@ func TestModelPicker(t *testing.T) {
 	if f.used != "ollama/qwen3:8b" || r.app.panel != nil || r.app.working {
 		t.Errorf("used %q, panel %v, working %v", f.used, r.app.panel, r.app.working)
 	}
+	r.emit(event.UsageUpdated{Last: model.Usage{Input: 24000}, Context: 24000, Limit: 200_000})
+	r.has("12%")
 	s := session()
 	s.Model, s.Window = "ollama/qwen3:8b", 32000
 	r.emit(s)
-	r.has("ollama/qwen3:8b is asked from now on")
-	r.emit(event.UsageUpdated{})
+	r.has("ollama/qwen3:8b is asked from now on", "75%")
 	r.slash("/model gpt-5-mini")
 	if f.used != "gpt-5-mini" {
 		t.Errorf("used %q", f.used)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,6 +94,7 @@ func (ses *session) serves(ctx context.Context, p config.Provider, patience time
 	if err != nil {
 		return nil, err
 	}
+	defer c.Close()
 	return c.Models(ctx)
 }
 
@@ -145,7 +147,8 @@ func (m *models) Use(ctx context.Context, name string) error {
 		err = c.answers(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be asked: %w\n%s is still asked", name, inWords(err), m.ses.asked().title(m.ses.asked().name))
+		now := m.ses.asked()
+		return fmt.Errorf("%s cannot be asked: %w\n%s is still asked", name, inWords(err), cmp.Or(now.title(now.name), "the provider's model"))
 	}
 	if err := m.ses.agent.Use(m.ses.choice(c)); err != nil {
 		return err

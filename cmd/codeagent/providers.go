@@ -156,6 +156,8 @@ func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 type client interface {
 	agent.Model
 	Models(context.Context) ([]string, error)
+	// Close lets go of connections that wait to be used again.
+	Close()
 }
 
 // client is the wire to a provider, and the provider with its variables filled in.
