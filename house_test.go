@@ -37,7 +37,7 @@ var rooms = []room{
 	{path: "model", pure: true},
 	{path: "patch", pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
-	{path: "prompts", imports: []string{"sandbox", "model"}, pure: true},
+	{path: "prompts", imports: []string{"sandbox"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
@@ -57,7 +57,7 @@ var rooms = []room{
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
 	{path: "config", floor: 1, imports: []string{"sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
-	{path: "session", floor: 1, imports: []string{"event", "model", "internal/visible"}},
+	{path: "session", floor: 1, imports: []string{"model", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
@@ -69,7 +69,7 @@ var rooms = []room{
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
 	{path: "internal/scripted", floor: 1},
-	{path: "model/tour", floor: 1, imports: []string{"model", "model/wire", "internal/scripted"}},
+	{path: "model/tour", floor: 1, imports: []string{"internal/scripted"}},
 
 	// Floor 2: deeds.
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "internal/picture", "internal/webtext", "model", "patch", "sandbox", "undo"}},
@@ -82,7 +82,7 @@ var rooms = []room{
 
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 4, imports: []string{"*"}},
-	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox", "sandbox", "internal/fileworker"}},
+	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.
 	{path: "sandbox/sandboxtest", support: true, imports: []string{"sandbox", "internal/fileworker", "internal/attack", "internal/golden"}},
@@ -106,18 +106,18 @@ type door struct {
 }
 
 var doors = []door{
-	{"os/exec", []string{"exec", "linuxsandbox", "seatbelt", "cmd/codeagent"}, "commands start in the exec layer; cmd starts the editor and the clipboard"},
-	{"net/http", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
-	{"net", []string{"model/wire", "model/chat", "model/responses", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
+	{"os/exec", []string{"seatbelt", "cmd/codeagent"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; cmd starts the editor and the clipboard"},
+	{"net/http", []string{"model/wire", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
+	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
-	{"charm.land/bubbles", []string{"tui"}, "one room draws"},
+	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "undo", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
-	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
-	{"github.com/elastic/go-seccomp-bpf", []string{"linuxsandbox", "exec", "cmd/linux-sandbox-helper"}, "system calls stay where they are reviewed"},
-	{"os/signal", []string{"cmd/codeagent", "cmd/linux-sandbox-helper"}, "signals are the program's, not a library's"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
+	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
+	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox", "exec"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
 }
 
@@ -148,11 +148,8 @@ var granters = []permitted{
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
-	{"cmd/linux-sandbox-helper", "signal forwarding of the keeper"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
-	{"tui", "the highlighter and the file index"},
-	{"egress", "the proxy's connections"},
 	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }
