@@ -82,7 +82,7 @@ var settings = []setting{
 	},
 	{
 		key: "ask_for_approval", kind: choice, choices: []string{"untrusted", "on-request", "on-failure", "never"}, def: `"on-request"`, narrower: true,
-		doc:   "When to ask: `untrusted` before every command, `on-request` when the model asks for more than the sandbox allows, `on-failure` after a refused command, `never`.",
+		doc:   "When to ask: `untrusted` before every edit, every command that is not known to only read, everything typed to one, and each page of a host that no setting names; `on-request` when the model asks for more than the sandbox allows, or for a page of such a host; `on-failure` also after a refused command; `never`, which refuses what would be asked.",
 		apply: func(c *Config, _ string, v value) { c.AskForApproval = v.text },
 	},
 	{
