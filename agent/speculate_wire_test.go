@@ -17,20 +17,6 @@ import (
 	"codeagent/model"
 )
 
-// sees returns a function that waits until the file name is there, and says so
-// where it never is.
-func sees(t *testing.T, folder func() string, name string) func() {
-	return func() {
-		path := filepath.Join(folder(), name)
-		for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
-			if _, err := os.Stat(path); err == nil {
-				return
-			}
-		}
-		t.Errorf("%s was never made", name)
-	}
-}
-
 // Each call runs before the model has begun to write the next one: the server
 // goes on only when it sees what the call did.
 func TestCallsRunWhileTheAnswerIsWritten(t *testing.T) {

@@ -117,21 +117,6 @@ func (term *Terminal) Screen() string {
 	return term.text()
 }
 
-// ANSI returns what is on the screen with its colours.
-func (term *Terminal) ANSI() string {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	return term.screen.Render()
-}
-
-// Cursor returns the cursor's column and row.
-func (term *Terminal) Cursor() (x, y int) {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	p := term.screen.CursorPosition()
-	return p.X, p.Y
-}
-
 // AltScreen reports whether the alternate screen is shown.
 func (term *Terminal) AltScreen() bool {
 	term.mu.Lock()
