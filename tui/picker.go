@@ -1,11 +1,9 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // picker is a list to choose from, over the transcript: typing filters it. The
@@ -58,9 +56,6 @@ type deed struct {
 	all  bool
 	fits func(r row) bool
 }
-
-// lowList is how many lines a list has at least to show its filter and its keys.
-const lowList = 7
 
 // offered reports whether the deed can be done with the chosen row, if any.
 func (d *deed) offered(r row, chosen bool) bool {
@@ -217,129 +212,15 @@ func (p *picker) answer(m *app, do action) tea.Cmd {
 func (p *picker) write(m *app, k tea.Key, do action) tea.Cmd {
 	switch do {
 	case actSend:
-		d, r, ok := p.writing, row{}, false
-		if r, ok = p.chosen(); ok {
-			p.writing = nil
+		d := p.writing
+		p.writing = nil
+		if r, ok := p.chosen(); ok {
 			return d.run(m, r, strings.TrimSpace(p.field.value()))
 		}
-	case actBack:
-		p.writing = nil
-	case actInterrupt:
+	case actBack, actInterrupt:
 		p.writing = nil
 	default:
 		p.edit(m, &p.field, k)
 	}
 	return nil
-}
-
-// view draws the list, the chosen row's more, and the keys.
-func (p *picker) view(t *theme, w, h int) (out []string, x, y int) {
-	out = []string{t.justify(w, []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}})}
-	x, y = -1, -1
-	foot := p.foot(t, w)
-	if p.writing != nil {
-		line, at, _ := p.field.view(t, max(w-gutter-8, 4), 1)
-		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, span{"  Enter", accent}, span{" keeps it   ", dim}, span{"Esc", accent}, span{" leaves it", dim})}
-		x, y = gutter+6+at, h-2
-	}
-	if h < lowList && p.asked == nil && p.writing == nil {
-		foot = nil
-	}
-	if h >= lowList {
-		line, at, _ := p.filter.view(t, max(w-gutter-14, 4), 1)
-		if line[0] = t.paint(accent, ansi.Strip(line[0])); p.filter.empty() {
-			line[0] = t.paint(dim, "type to filter")
-		}
-		count := fmt.Sprintf("%d of %d", len(p.shown), len(p.rows))
-		if len(p.shown) == len(p.rows) {
-			count = fmt.Sprint(len(p.rows))
-		}
-		gap := strings.Repeat(" ", max(w-gutter-width(count)-1-ansi.StringWidth(line[0]), 1))
-		out = append(out, "  "+line[0]+gap+t.paint(dim, count))
-		if p.writing == nil && p.asked == nil {
-			x, y = gutter+at, 1
-		}
-	}
-	room := max(h-len(out)-len(foot), 0)
-	out = append(out, p.list(t, w, room)...)
-	for len(out)+len(foot) < h {
-		out = append(out, "")
-	}
-	out = append(out, foot...)
-	return out[:h], x, min(y, h-1)
-}
-
-// list draws at most room rows, the chosen one among them.
-func (p *picker) list(t *theme, w, room int) []string {
-	p.height = room
-	switch {
-	case p.loading:
-		return []string{t.paint(dim, "  …")}[:min(1, room)]
-	case len(p.shown) == 0:
-		said := p.none
-		if len(p.rows) > 0 {
-			said = "nothing has all of these words"
-		}
-		return []string{t.row(w-1, span{"  " + said, dim})}[:min(1, room)]
-	}
-	p.top = max(min(p.top, p.at, len(p.shown)-room), p.at-room+1, 0)
-	var out []string
-	for i := p.top; i < min(p.top+room, len(p.shown)); i++ {
-		r := p.rows[p.shown[i]]
-		mark, s := span{"  ", text}, text
-		if i == p.at {
-			mark, s = span{"› ", accent}, style{inkAccent, bold}
-		}
-		name := []span{mark, {r.text, s}}
-		if r.mark {
-			name = append(name, span{" ✓", good})
-		}
-		about := cut(r.about, w/2)
-		out = append(out, t.justify(w-1, name, []span{{about, dim}}))
-	}
-	return out
-}
-
-// foot is what stands below the list: more about the chosen row, a problem, and
-// what the keys do.
-func (p *picker) foot(t *theme, w int) []string {
-	r, ok := p.chosen()
-	if p.asked != nil {
-		question := fmt.Sprintf(p.asked.asks, "“"+cut(r.text, 40)+"”")
-		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
-	}
-	var out []string
-	if p.problem != "" {
-		out = append(out, t.row(w-1, span{"  ▲ " + p.problem, warn}))
-	}
-	if ok && r.more != "" {
-		out = append(out, t.row(w-1, span{"  " + r.more, dim}))
-	}
-	var keys []string
-	if ok {
-		keys = append(keys, "Enter", p.enter)
-	}
-	for _, d := range p.deeds {
-		if d.offered(r, ok) {
-			keys = append(keys, keyName(keyFor(inPicker, d.do)), d.help)
-		}
-	}
-	return append(out, keyLines(t, w-1, keys...)...)
-}
-
-// keyLines names keys and what they do, in pairs that stay together.
-func keyLines(t *theme, w int, pairs ...string) []string {
-	var out []string
-	var line []span
-	for i := 0; i+1 < len(pairs); i += 2 {
-		pair := []span{{"  ", text}, {pairs[i], accent}, {" " + pairs[i+1] + " ", dim}}
-		if len(line) > 0 && spansWidth(line)+spansWidth(pair) > w {
-			out, line = append(out, t.row(w, line...)), nil
-		}
-		line = append(line, pair...)
-	}
-	if len(line) > 0 {
-		out = append(out, t.row(w, line...))
-	}
-	return out
 }
