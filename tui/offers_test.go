@@ -433,3 +433,15 @@ func TestCompactionThatFailed(t *testing.T) {
 		t.Errorf("the error is told %d times:\n%s", n, r.screen())
 	}
 }
+
+func TestAgo(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		-time.Second: "just now", 59 * time.Second: "just now", 90 * time.Second: "1 min ago", 47 * time.Hour: "47 h ago",
+		2 * day: "2 days ago", 61 * day: "2 months ago", 729 * day: "24 months ago", 730 * day: "2 years ago",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}

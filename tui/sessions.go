@@ -105,7 +105,14 @@ func ago(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h ago", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days ago", int(d.Hours())/24)
+	switch days := int(d.Hours()) / 24; {
+	case days < 60:
+		return fmt.Sprintf("%d days ago", days)
+	case days < 2*365:
+		return fmt.Sprintf("%d months ago", days/30)
+	default:
+		return fmt.Sprintf("%d years ago", days/365)
+	}
 }
 
 // size writes a number of bytes shortly.
