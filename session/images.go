@@ -66,33 +66,18 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 		if info, err := os.Lstat(name); err == nil && info.Size() == int64(len(i.Data)) {
 			continue
 		}
-		if err := writeWhole(name, i.Data); err != nil {
+		if err := writeImage(name, i.Data); err != nil {
 			return fmt.Errorf("keep an image: %w", err)
 		}
 	}
 	return syncDir(dir)
 }
 
-// writeWhole makes a file that has its name only when all of it is on the disk.
-func writeWhole(name string, data []byte) error {
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
+func writeImage(name string, data []byte) error {
+	return writeWhole(name, func(f io.Writer) error {
+		_, err := f.Write(data)
 		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	})
 }
 
 // image reads an image of a session; nil if it is not there as it was.
@@ -182,7 +167,7 @@ func (s *Store) shareImage(from, to string, i model.Image) error {
 	if data == nil {
 		return nil
 	}
-	return writeWhole(ours, data)
+	return writeImage(ours, data)
 }
 
 // removeImages removes the images of a session.

@@ -51,7 +51,7 @@ func TestList(t *testing.T) {
 		used(t, s, id, i+1)
 	}
 	// What is no session is passed over.
-	for name, text := range map[string]string{"x.jsonl": "{}", "cccc000000000004.jsonl": "", "cccc000000000005.jsonl": `{"codeagent_session":1`, "aaaa000000000001.new": "x"} {
+	for name, text := range map[string]string{"x.jsonl": "{}", "cccc000000000004.jsonl": "", "cccc000000000005.jsonl": `{"codeagent_session":1`, "aaaa000000000001.jsonl.new": "x"} {
 		if err := writeFile(filepath.Join(s.dir, name), []byte(text)); err != nil {
 			t.Fatal(err)
 		}

@@ -241,17 +241,34 @@ func (s *Store) copy(v view, id, title string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, id+".new"), os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	err = writeWhole(s.file(id), func(f io.Writer) error {
+		_, err := f.Write(top)
+		if err == nil {
+			_, err = io.Copy(f, io.NewSectionReader(v.f, v.start, v.end-v.start))
+		}
+		if err == nil {
+			_, err = f.Write(named)
+		}
+		if err == nil {
+			err = s.forkImages(v, id)
+		}
+		return err
+	})
+	if err != nil {
+		_ = s.removeImages(id) // the other error is the one to tell
+		return err
+	}
+	return s.sync()
+}
+
+// writeWhole makes a file that has its name only when all that write gave it is on
+// the disk.
+func writeWhole(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(top)
-	if err == nil {
-		_, err = io.Copy(f, io.NewSectionReader(v.f, v.start, v.end-v.start))
-	}
-	if err == nil {
-		_, err = f.Write(named)
-	}
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -259,17 +276,12 @@ func (s *Store) copy(v view, id, title string) error {
 		err = cerr
 	}
 	if err == nil {
-		err = s.forkImages(v, id)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), s.file(id))
+		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		_ = s.removeImages(id) // the other error is the one to tell
-		return err
 	}
-	return s.sync()
+	return err
 }
 
 // read opens a session to be read. It may be written meanwhile.
