@@ -156,22 +156,6 @@ func cut(s string, w int) string {
 	return b.String()
 }
 
-// cutLeft shows the end of s in at most w columns, beginning with … when
-// something was left off: for paths, whose end tells most.
-func cutLeft(s string, w int) string {
-	if width(s) <= w {
-		return show(s)
-	}
-	if w <= 1 {
-		return cut("…", w)
-	}
-	for len(s) > 0 && width(s) > w-1 {
-		n, _, _ := cell(s, 0)
-		s = s[n:]
-	}
-	return "…" + show(s)
-}
-
 // unstyle drops the colours a program printed and the frame of its hyperlinks,
 // which can hide nothing once gone: the text stays. Every other control stays
 // and is shown by cell.

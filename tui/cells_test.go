@@ -71,9 +71,6 @@ func TestCut(t *testing.T) {
 			t.Errorf("cut(%q, %d) = %q, want %q", c.in, c.w, got, c.want)
 		}
 	}
-	if got := cutLeft("/very/long/path", 8); got != "…ng/path" {
-		t.Errorf("cutLeft = %q", got)
-	}
 }
 
 func TestOutputLines(t *testing.T) {
