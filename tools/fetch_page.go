@@ -58,12 +58,7 @@ func readPage(p egress.Page, raw bool) *webPage {
 		w.text = webtext.Visible(w.text)
 		return w
 	}
-	made, err := webtext.HTML(w.text, p.URL.URL)
-	if err != nil {
-		w.notes = append(w.notes, err.Error()+": this is its source")
-		w.text = webtext.Visible(w.text)
-		return w
-	}
+	made := webtext.HTML(w.text, p.URL.URL)
 	if made.Cut {
 		w.notes = append(w.notes, "its text is cut")
 	}

@@ -1,7 +1,6 @@
 package webtext
 
 import (
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -27,15 +26,11 @@ type Page struct {
 }
 
 // HTML renders a page that was decoded already; base is its URL, which links are
-// relative to. What a reader of the page would not see is left out. The parser
-// refuses pages nested deeper than 512 elements, which bounds its time and ours.
-func HTML(page, base string) (Page, error) {
-	// Nothing runs scripts here: what is there for that case is shown.
-	root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
-	if err != nil {
-		return Page{}, errors.New("the page is nested too deeply to be read as text")
-	}
+// relative to. What a reader of the page would not see is left out.
+func HTML(page, base string) Page {
+	root, cut := parse(page)
 	w := &walker{}
+	var err error
 	if w.base, err = url.Parse(base); err != nil {
 		w.base = &url.URL{}
 	}
@@ -44,7 +39,7 @@ func HTML(page, base string) (Page, error) {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "")
 	}
-	return Page{Title: Visible(strings.Join(strings.Fields(w.title), " ")), Text: Visible(text), Cut: w.full()}, nil
+	return Page{Title: Visible(strings.Join(strings.Fields(w.title), " ")), Text: Visible(text), Cut: cut || w.full()}
 }
 
 // walker goes through a tree and writes what is read in it.

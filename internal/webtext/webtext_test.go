@@ -54,34 +54,44 @@ func TestPlain(t *testing.T) {
 func hostile() map[string]string {
 	many := strings.Repeat
 	var attributes strings.Builder
+	var bodies strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&attributes, "a%d ", i)
+		fmt.Fprintf(&bodies, "<body a%d>", i)
+	}
+	var formats strings.Builder
+	for i := range 480 {
+		fmt.Fprintf(&formats, "<b x=%d>", i)
 	}
 	return map[string]string{
-		"nested":              many("<div>", 1_000_000) + "x",
-		"nested as allowed":   many(many("<blockquote>", 400)+"x\ny"+many("</blockquote>", 400), 200),
-		"lists in lists":      many("<ul><li>", 250) + "x",
-		"open formatting":     many("<b>", 200_000) + "x",
-		"formatting again":    many("<p><b><i><u>", 100) + many("<p>x", 20_000),
-		"open links":          many("<a href=x>y<p>", 20_000),
-		"empty links":         many("<a href=x></a>", 200_000) + "x",
-		"cells":               "<table><tr>" + many("<td>", 100_000) + "x",
-		"rows":                "<table>" + many("<tr><td>x", 100_000),
-		"out of the table":    "<table>" + many("x<b>", 400),
-		"marks":               "<p>" + many("*_`[", 500_000),
-		"attributes":          "<p " + attributes.String() + ">x",
-		"one attribute":       "<a href=\"" + many("a", 2_000_000) + "\">x</a>",
-		"one word":            many("x", 5<<20),
-		"one line of code":    "<pre>" + many("`", 2_000_000),
-		"lines of code":       "<pre>" + many("\n", 2_000_000) + "x",
-		"indented code":       many("<ul><li>", 100) + "<pre>" + many("\nx", 1_000_000),
-		"code in code":        many("<code>", 500) + many("x ", 100_000),
-		"texts in a textarea": "<textarea>" + many("<p>", 500_000),
-		"an open comment":     "<!--" + many("--", 1_000_000),
-		"an open script":      "<script>" + many("<script>", 200_000),
-		"entities":            many("&#x202e;", 300_000),
-		"controls":            many("\x1b", 2_000_000),
-		"nothing":             many(" \n", 2_000_000),
+		"nested":                  many("<div>", 1_000_000) + "x",
+		"nested as allowed":       many(many("<blockquote>", 400)+"x\ny"+many("</blockquote>", 400), 200),
+		"lists in lists":          many("<ul><li>", 250) + "x",
+		"open formatting":         many("<b>", 200_000) + "x",
+		"formatting again":        many("<p><b><i><u>", 100) + many("<p>x", 20_000),
+		"many bodies":             bodies.String() + "x",
+		"formatting for all":      "<p>" + formats.String() + many("<p>a", 240<<10),
+		"tags that close nothing": many("<td>", 250) + many("</b></p></li></q>", 300_000) + "x",
+		"a wall":                  "<p>" + many("<table>", 250) + many("</p>", 1_000_000),
+		"open links":              many("<a href=x>y<p>", 20_000),
+		"empty links":             many("<a href=x></a>", 200_000) + "x",
+		"cells":                   "<table><tr>" + many("<td>", 100_000) + "x",
+		"rows":                    "<table>" + many("<tr><td>x", 100_000),
+		"out of the table":        "<table>" + many("x<b>", 400),
+		"marks":                   "<p>" + many("*_`[", 500_000),
+		"attributes":              "<p " + attributes.String() + ">x",
+		"one attribute":           "<a href=\"" + many("a", 2_000_000) + "\">x</a>",
+		"one word":                many("x", 5<<20),
+		"one line of code":        "<pre>" + many("`", 2_000_000),
+		"lines of code":           "<pre>" + many("\n", 2_000_000) + "x",
+		"indented code":           many("<ul><li>", 100) + "<pre>" + many("\nx", 1_000_000),
+		"code in code":            many("<code>", 500) + many("x ", 100_000),
+		"texts in a textarea":     "<textarea>" + many("<p>", 500_000),
+		"an open comment":         "<!--" + many("--", 1_000_000),
+		"an open script":          "<script>" + many("<script>", 200_000),
+		"entities":                many("&#x202e;", 300_000),
+		"controls":                many("\x1b", 2_000_000),
+		"nothing":                 many(" \n", 2_000_000),
 	}
 }
 
@@ -89,7 +99,7 @@ func hostile() map[string]string {
 func TestHostilePages(t *testing.T) {
 	for name, page := range hostile() {
 		begun := time.Now()
-		p, err := HTML(page, "https://site.example/")
+		p := HTML(page, "https://site.example/")
 		if took := time.Since(begun); took > 30*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		}
@@ -97,9 +107,6 @@ func TestHostilePages(t *testing.T) {
 			t.Errorf("%s: %d bytes of text", name, len(p.Text))
 		}
 		check(t, p)
-		if name == "nested" && err == nil {
-			t.Error("a million elements in each other are read")
-		}
 	}
 }
 
@@ -126,10 +133,7 @@ func FuzzHTML(f *testing.F) {
 		f.Add(page, "https://site.example/")
 	}
 	f.Fuzz(func(t *testing.T, page, base string) {
-		p, err := HTML(Decode([]byte(page), ""), base)
-		if err == nil {
-			check(t, p)
-		}
+		check(t, HTML(Decode([]byte(page), ""), base))
 	})
 }
 

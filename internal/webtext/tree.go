@@ -1,0 +1,134 @@
+package webtext
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// The tree of a page, made from its tokens in one sweep. The parser of x/net/html
+// does what browsers do with misplaced tags, and some of that (attributes of
+// further body elements, formatting that goes on in each paragraph) costs the
+// square of a page's size or many times its memory. To be read as text a page
+// needs no more than tags that close each other.
+
+const (
+	// maxDepth is how deep elements are nested; what is deeper stands side by side.
+	maxDepth = 256
+	// maxNodes bounds the elements and texts of a page.
+	maxNodes = 300_000
+)
+
+// transparent elements are there whether or not they are written.
+var transparent = map[atom.Atom]bool{atom.Html: true, atom.Head: true, atom.Body: true}
+
+// empty elements have no content and no end.
+var empty = map[atom.Atom]bool{
+	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true, atom.Input: true,
+	atom.Link: true, atom.Meta: true, atom.Source: true, atom.Track: true, atom.Wbr: true, atom.Param: true, atom.Frame: true,
+}
+
+// closes says which open elements end where one begins.
+var closes = map[atom.Atom][]atom.Atom{
+	atom.Li: {atom.Li}, atom.Dt: {atom.Dt, atom.Dd}, atom.Dd: {atom.Dt, atom.Dd}, atom.A: {atom.A}, atom.Option: {atom.Option},
+	atom.Td: {atom.Td, atom.Th}, atom.Th: {atom.Td, atom.Th}, atom.Tr: {atom.Tr}, atom.Thead: {atom.Tr, atom.Caption},
+	atom.Tbody: {atom.Tr, atom.Caption}, atom.Tfoot: {atom.Tr, atom.Caption},
+}
+
+// walls are elements that a tag within them does not close, but their own.
+var walls = map[atom.Atom]bool{
+	atom.Ul: true, atom.Ol: true, atom.Dl: true, atom.Table: true, atom.Td: true, atom.Th: true, atom.Caption: true, atom.Template: true,
+	atom.Object: true, atom.Select: true, atom.Svg: true, atom.Math: true,
+}
+
+// tree is being made.
+type tree struct {
+	root  *html.Node
+	stack []*html.Node // the open elements, the root first
+	open  map[string]int
+	nodes int
+}
+
+// parse makes the tree of page; cut says that its end was left out.
+func parse(page string) (root *html.Node, cut bool) {
+	root = &html.Node{Type: html.DocumentNode}
+	t := &tree{root: root, stack: []*html.Node{root}, open: map[string]int{}}
+	tokens := html.NewTokenizer(strings.NewReader(page))
+	for t.nodes < maxNodes {
+		switch tokens.Next() {
+		case html.ErrorToken: // the end: strings are read without errors
+			return root, false
+		case html.TextToken:
+			t.add(&html.Node{Type: html.TextNode, Data: tokens.Token().Data})
+		case html.StartTagToken, html.SelfClosingTagToken:
+			t.begin(tokens.Token())
+		case html.EndTagToken:
+			t.end(tokens.Token())
+		}
+	}
+	return root, true
+}
+
+func (t *tree) top() *html.Node { return t.stack[len(t.stack)-1] }
+
+func (t *tree) add(n *html.Node) {
+	t.nodes++
+	t.top().AppendChild(n)
+}
+
+func (t *tree) begin(tag html.Token) {
+	if transparent[tag.DataAtom] {
+		return
+	}
+	if blocks[tag.DataAtom] > 0 {
+		t.close(atom.P.String())
+	}
+	for _, other := range closes[tag.DataAtom] {
+		t.close(other.String())
+	}
+	n := &html.Node{Type: html.ElementNode, Data: tag.Data, DataAtom: tag.DataAtom, Attr: tag.Attr}
+	t.add(n)
+	if !empty[tag.DataAtom] && len(t.stack) < maxDepth {
+		t.stack = append(t.stack, n)
+		t.open[n.Data]++
+	}
+}
+
+func (t *tree) end(tag html.Token) {
+	if tag.DataAtom == atom.Br { // browsers take it for one
+		t.add(&html.Node{Type: html.ElementNode, Data: tag.Data, DataAtom: tag.DataAtom})
+		return
+	}
+	t.close(tag.Data)
+}
+
+// close ends the innermost open element of that name with all that is open in it,
+// unless a wall stands between.
+func (t *tree) close(name string) {
+	if t.open[name] == 0 {
+		return
+	}
+	for i := len(t.stack) - 1; i > 0; i-- {
+		n := t.stack[i]
+		if n.Data == name {
+			for _, ended := range t.stack[i:] {
+				t.open[ended.Data]--
+			}
+			t.stack = t.stack[:i]
+			return
+		}
+		if walls[n.DataAtom] && !wallOf(name) {
+			return
+		}
+	}
+}
+
+// wallOf reports tags that end tables and lists whatever stands between.
+func wallOf(name string) bool {
+	switch a := atom.Lookup([]byte(name)); a {
+	case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot, atom.Template, atom.Object, atom.Select, atom.Svg, atom.Math:
+		return true
+	}
+	return false
+}
