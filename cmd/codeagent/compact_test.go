@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
@@ -56,14 +55,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 		term.WaitFor("the third answer")
 		// Twice back: the second question stands before the summary.
 		for _, n := range []string{"third", "second"} {
-			eventually(t, "the "+n+" question is in the editor", func() bool {
-				if screen := term.Screen(); strings.Contains(screen, "› the "+n+" question") && !strings.Contains(screen, "the third answer") {
-					return true
-				}
-				term.Write("\x1b")
-				time.Sleep(100 * time.Millisecond) // between keys, as fingers do
-				return false
-			})
+			takeBack(t, term, "the "+n+" question", "the third answer")
 			term.Write(" and more")
 			term.WaitFor("the " + n + " question and more") // every Esc was read
 			term.Write("\x15")                              // Ctrl+U clears the line
