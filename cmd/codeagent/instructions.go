@@ -51,8 +51,9 @@ type instructions struct {
 }
 
 func (ses *session) newInstructions(tell func(event.Event)) *instructions {
+	places := append([]string{filepath.Join(ses.paths.Config, instructionsName)}, projectInstructions(ses.workspace)...)
 	return &instructions{
-		places: append([]string{filepath.Join(ses.paths.Config, instructionsName)}, projectInstructions(ses.workspace)...),
+		places: places,
 		open: func(ctx context.Context) (*exec.Files, error) {
 			return ses.runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
 		},
@@ -60,6 +61,10 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 			file, err := sandbox.Canonical(ses.resolver, "/", place)
 			if err != nil {
 				return "", err
+			}
+			// The first request would carry whatever a link leads to.
+			if root := filepath.Dir(places[1]); !sandbox.Covers(root, file) {
+				return "", fmt.Errorf("it leads out of the project, to %s", file)
 			}
 			if j := ses.gate.Base().JudgeRead(file); !j.Allowed {
 				return "", fmt.Errorf("the sandbox does not allow to read %s (%s)", file, j.Rule)
@@ -103,10 +108,13 @@ func (in *instructions) current() []prompts.Instruction {
 	in.seen, in.texts = found, nil
 	in.read(found)
 	switch {
-	case len(in.texts) > 0:
+	case len(in.texts) > 0 && first:
 		in.say("info", "following "+in.names())
+	case len(in.texts) > 0:
+		// It may have been a command: what it wrote speaks with the user's voice now.
+		in.say("warning", instructionsName+" was changed; following now: "+in.names())
 	case !first:
-		in.say("info", "no "+instructionsName+" is left to follow")
+		in.say("warning", "no "+instructionsName+" is left to follow")
 	}
 	return in.texts
 }
