@@ -72,16 +72,15 @@ func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
 	return out
 }
 
-// ownPlace says what an address is that is not reached over the internet.
+// ownPlace says what a host is that is not reached over the internet. It knows
+// what egress knows: the URL that a person says yes to names its address, and an
+// address that was named is dialled.
 func ownPlace(host string) string {
-	addr, err := netip.ParseAddr(host)
-	switch {
-	case host == "localhost", err == nil && addr.IsLoopback():
+	if host == "localhost" {
 		return "this machine"
-	case err == nil && addr.IsLinkLocalUnicast():
-		return "a link-local address, where clouds hand out credentials"
-	case err == nil && addr.IsPrivate():
-		return "an address of a private network"
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return sandbox.NotPublic(addr)
 	}
 	return ""
 }

@@ -111,8 +111,12 @@ func TestAFetchAsksForOneHostAlone(t *testing.T) {
 
 func TestAFetchFromNearbyIsSaidAloud(t *testing.T) {
 	for host, want := range map[string]string{
-		"127.0.0.1:80": "this machine", "localhost:80": "this machine", "[::1]:80": "this machine", "169.254.169.254:80": "credentials",
-		"10.0.0.1:80": "private network", "[fd00::1]:80": "private network", "example.com:80": "",
+		"127.0.0.1:80": "this machine", "localhost:80": "this machine", "LocalHost.:80": "this machine", "[::1]:80": "this machine", "0.0.0.0:80": "this machine",
+		"[::]:80": "this machine", "[::ffff:127.0.0.1]:80": "this machine", "[64:ff9b::7f00:1]:80": "this machine",
+		"169.254.169.254:80": "credentials", "[fe80::1]:80": "credentials", "[::ffff:a9fe:a9fe]:80": "credentials", "[64:ff9b::a9fe:a9fe]:80": "credentials",
+		"10.0.0.1:80": "private network", "[fd00::1]:80": "private network", "100.64.0.1:80": "private network", "[::ffff:192.168.1.1]:80": "private network",
+		"224.0.0.1:80": "not on the public internet", "[2002:7f00:1::]:80": "not on the public internet", "[100::1]:80": "not on the public internet",
+		"example.com:80": "", "1.1.1.1:80": "", "[2606:4700::1111]:80": "", "[64:ff9b::1.1.1.1]:80": "",
 	} {
 		r := mustAsk(t, newGate(OnRequest, confined()), fetch(host))
 		if got := strings.Join(r.Warnings, "; "); (want == "") != (got == "") || !strings.Contains(got, want) {

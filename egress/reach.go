@@ -98,7 +98,7 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 // a cloud's metadata. So the address must have been named: by the policy, or by
 // the very URL that was judged.
 func (r *route) refused(a netip.Addr) string {
-	why := notPublic(a)
+	why := sandbox.NotPublic(a)
 	if why == "" && r.isOwn(a) {
 		why = "an address of this machine"
 	}
@@ -114,73 +114,11 @@ func (r *route) refused(a netip.Addr) string {
 }
 
 // isOwn reports an address of this machine's interfaces. One that cannot be
-// asked for counts as foreign: notPublic has judged it already.
+// asked for counts as foreign: sandbox.NotPublic has judged it already.
 func (r *route) isOwn(a netip.Addr) bool {
 	all, _ := r.own()
 	return slices.ContainsFunc(all, func(n net.Addr) bool {
 		prefix, err := netip.ParsePrefix(n.String())
 		return err == nil && prefix.Addr().Unmap().WithZone("") == a
 	})
-}
-
-// nearby are the parts of the address space that are not the public internet's,
-// with the words for them (IANA's special-purpose registries).
-var nearby = []struct {
-	prefix netip.Prefix
-	words  string
-}{
-	{netip.MustParsePrefix("127.0.0.0/8"), "an address of this machine"},
-	{netip.MustParsePrefix("0.0.0.0/8"), "an address of this machine"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address, where clouds hand out credentials"},
-	{netip.MustParsePrefix("10.0.0.0/8"), private},
-	{netip.MustParsePrefix("172.16.0.0/12"), private},
-	{netip.MustParsePrefix("192.168.0.0/16"), private},
-	{netip.MustParsePrefix("100.64.0.0/10"), private},
-	{netip.MustParsePrefix("192.0.0.0/24"), special},
-	{netip.MustParsePrefix("192.0.2.0/24"), special},
-	{netip.MustParsePrefix("192.88.99.0/24"), special},
-	{netip.MustParsePrefix("198.18.0.0/15"), special},
-	{netip.MustParsePrefix("198.51.100.0/24"), special},
-	{netip.MustParsePrefix("203.0.113.0/24"), special},
-	{netip.MustParsePrefix("224.0.0.0/3"), special}, // multicast, reserved, broadcast
-	{netip.MustParsePrefix("::1/128"), "an address of this machine"},
-	{netip.MustParsePrefix("::/128"), "an address of this machine"},
-	{netip.MustParsePrefix("fe80::/10"), "a link-local address, where clouds hand out credentials"},
-	{netip.MustParsePrefix("fc00::/7"), private},
-	{netip.MustParsePrefix("fec0::/10"), private},
-	{netip.MustParsePrefix("2001::/23"), special}, // Teredo, benchmarks, ORCHID: they lead elsewhere or nowhere
-	{netip.MustParsePrefix("2001:db8::/32"), special},
-	{netip.MustParsePrefix("2002::/16"), special}, // 6to4: an IPv4 address inside
-	{netip.MustParsePrefix("3fff::/20"), special},
-}
-
-const (
-	private = "an address of a private network"
-	special = "an address that is not on the public internet"
-)
-
-var (
-	globalUnicast = netip.MustParsePrefix("2000::/3")
-	// nat64 is how networks without IPv4 reach it (RFC 6052): the address inside
-	// is the one that counts.
-	nat64 = netip.MustParsePrefix("64:ff9b::/96")
-)
-
-// notPublic says in words where an address lies that is not on the public
-// internet, "" for one that is.
-func notPublic(a netip.Addr) string {
-	a = a.Unmap().WithZone("")
-	if nat64.Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
-	}
-	for _, n := range nearby {
-		if n.prefix.Contains(a) {
-			return n.words
-		}
-	}
-	if !a.IsValid() || a.Is6() && !globalUnicast.Contains(a) {
-		return special
-	}
-	return ""
 }
