@@ -28,6 +28,7 @@ var (
 	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
+	errLonger  = errors.New("its summary would be no shorter")
 )
 
 // mostTail is how much of the conversation stays word for word at most, mostSaid
@@ -47,6 +48,9 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 	}
 	defer a.turning.Unlock()
 	done, _, err := a.compact(ctx, compaction{reason: event.CompactAsked, focus: focus})
+	if errors.Is(err, errLonger) {
+		err = fmt.Errorf("%w: %w", ErrNothing, err)
+	}
 	return done, err
 }
 
@@ -76,8 +80,9 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	done := event.Compacted{Reason: c.reason, Before: b.used(), After: b.used()}
 	text, usage, err := a.summarise(ctx, items, c)
 	if err == nil {
-		done.Summary, done.After = a.replace(cut, text)
-	} else {
+		done.Summary, done.After, err = a.replace(cut, text)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -92,16 +97,22 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 }
 
 // replace puts a summary in the place of the items before cut, and returns what
-// the model is given of it and how many tokens a request has now.
-func (a *Agent) replace(cut int, text string) (summary string, after int) {
+// the model is given of it and how many tokens a request has now. Where that would
+// not be less than there was nothing is changed.
+func (a *Agent) replace(cut int, text string) (summary string, after int, err error) {
 	a.mu.Lock()
 	room := a.budget.weight(a.budget.room()) * bytesPerToken
-	a.carried = a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
-	kept, err := json.Marshal(a.carried)
+	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
+	kept, err := json.Marshal(known)
 	if err != nil {
 		kept = nil // never: strings and numbers
 	}
-	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), a.carried.words(room/16)), Carried: kept}
+	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: kept}
+	if after = a.budget.used(); weigh(item) >= weighAll(a.items[:cut]) {
+		a.mu.Unlock()
+		return "", after, errLonger
+	}
+	a.carried = known
 	a.items = append([]model.Item{item}, a.items[cut:]...)
 	a.budget.replaced(weighAll(a.items))
 	if a.budget.full() {
@@ -112,7 +123,7 @@ func (a *Agent) replace(cut int, text string) (summary string, after int) {
 	if a.cfg.Log != nil {
 		a.saved(a.cfg.Log.Compacted(now))
 	}
-	return item.Text, after
+	return item.Text, after, nil
 }
 
 // answering reports whether items of kind are parts of an answer.

@@ -398,3 +398,21 @@ func cutIsClean(t *testing.T, items []model.Item, cut int) {
 		t.Errorf("cut at %d: thinking is cut from what it led to\n%s", cut, dump(items))
 	}
 }
+
+// A summary that is longer than what it stands for is not put in its place.
+func TestASummaryThatIsNoShorter(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	r.talk(t, 3, 40)
+	before := dump(r.History())
+	r.model.list = [][]any{play(strings.Repeat("much was said ", 50))}
+	if _, err := r.Compact(t.Context(), ""); !errors.Is(err, ErrNothing) {
+		t.Errorf("%v", err)
+	}
+	done := compactions(r.face)
+	if len(done) != 1 || done[0].Err == "" || done[0].After != done[0].Before {
+		t.Errorf("%+v", done)
+	}
+	if dump(r.History()) != before || r.log.compacted != 0 {
+		t.Error("it was put there")
+	}
+}

@@ -196,7 +196,7 @@ var settings = []setting{
 	},
 	{
 		key: "tools.NAME.enabled", kind: flag, def: "true", narrower: true,
-		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `update_plan`, `fetch_url`) from the model and refuses its calls.",
+		doc: "`false` hides the tool NAME (`shell`, `apply_patch`, `read_file`, `view_image`, `list_files`, `search`, `write_stdin`, `background`, `update_plan`, `fetch_url`) from the model and refuses its calls.",
 		apply: func(c *Config, name string, v value) {
 			c.Tools[name] = v.on
 		},

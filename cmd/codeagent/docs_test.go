@@ -14,6 +14,7 @@ import (
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/sandbox"
+	"codeagent/tools"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -167,6 +168,22 @@ func TestNotice(t *testing.T) {
 			if !strings.Contains(text, "  "+dep.Path+" ") && !strings.Contains(text, "  "+dep.Path+"\n") {
 				t.Errorf("%s is linked into %s and not in NOTICE", dep.Path, name)
 			}
+		}
+	}
+}
+
+// TestToolsAreListed: each tool that can be switched off is named where that is said.
+func TestToolsAreListed(t *testing.T) {
+	text := page(t, "docs/config.md")
+	_, row, found := strings.Cut(text, "`tools.NAME.enabled`")
+	row, _, _ = strings.Cut(row, "\n")
+	names := tools.All(tools.Options{Workspace: t.TempDir()}).Names()
+	if !found || len(names) < 8 {
+		t.Fatalf("no such setting, or only the tools %q", names)
+	}
+	for _, name := range names {
+		if !strings.Contains(row, "`"+name+"`") {
+			t.Errorf("%s is not named in %q", name, row)
 		}
 	}
 }

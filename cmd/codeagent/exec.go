@@ -70,6 +70,9 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	// Ignore: an ignored signal would be inherited by every command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
+	if x.timeout < 0 || x.maxTurns < 0 {
+		return &usageError{err: errors.New("--timeout and --max-turns cannot be negative"), hints: []string{"0 is no limit of your own"}}
+	}
 	prompt, err := readPrompt(s, x, args)
 	if err != nil {
 		return err

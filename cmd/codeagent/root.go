@@ -87,7 +87,28 @@ func newRoot(s stdio) *cobra.Command {
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
 	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newUndo(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
+	explainArguments(root)
 	return root
+}
+
+// explainArguments has every command say what it takes when it is given too much
+// or too little.
+func explainArguments(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		explainArguments(sub)
+	}
+	check := cmd.Args
+	if check == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		var usage *usageError
+		if err == nil || errors.As(err, &usage) {
+			return err
+		}
+		return &usageError{err: fmt.Errorf("%s: %w", cmd.CommandPath(), err), hints: []string{"usage: " + cmd.UseLine(), fmt.Sprintf("see %s --help", cmd.CommandPath())}}
+	}
 }
 
 func newVersion(s stdio) *cobra.Command {
