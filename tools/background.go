@@ -74,7 +74,7 @@ func listed(list []exec.Info) Result {
 	var b strings.Builder
 	running := 0
 	for _, info := range list {
-		state := "ended: " + Ending(info.Outcome)
+		state := "ended: " + ending(info.Outcome)
 		if info.Running {
 			running++
 			state = "running for " + seconds(time.Since(info.Started))

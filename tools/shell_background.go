@@ -118,7 +118,7 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 		return r
 	}
 	o := reading.Outcome
-	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, Ending(o)))
+	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, ending(o)))
 	r.Output, r.Spill, r.Exit, r.Signal = text, reading.Output.Spill, o.Status.Exit, signalName(o.Status.Signal)
 	r.Verdict, r.Denied, r.Limit = o.Verdict, o.Verdict.Denied, o.Limit
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
@@ -131,15 +131,15 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 // Ended is what the model and the person are told of a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
-	words := fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), Ending(info.Outcome))
+	words := fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
 	if info.Outcome.Verdict.Denied {
 		words += "; the sandbox refused it something"
 	}
 	return words
 }
 
-// Ending says in words how a background command ended.
-func Ending(o exec.Outcome) string {
+// ending says in words how a background command ended.
+func ending(o exec.Outcome) string {
 	how := fmt.Sprintf("exit status %d", o.Status.Exit)
 	switch {
 	case o.Interrupted:

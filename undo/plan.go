@@ -276,31 +276,6 @@ func holdsOnly(w *walker, p string, gone map[string]bool) bool {
 	}
 }
 
-// Contents returns what a Restore would put back and what it would take away, for
-// a diff; ok is false for what is no file, or larger than limit.
-func (p *Plan) Contents(s Step, limit int64) (before, now []byte, ok bool) {
-	if s.Do != Restore || s.before.Kind != file || s.now.Kind != file || s.before.Size > limit || s.now.Size > limit {
-		return nil, nil, false
-	}
-	before, err := p.kept.content(s.before)
-	if err != nil {
-		return nil, nil, false
-	}
-	var w walker
-	defer w.close()
-	dir, err := w.folder(filepath.Dir(s.Path))
-	if err != nil {
-		return nil, nil, false
-	}
-	f, err := openFile(dir, filepath.Base(s.Path), s.now)
-	if err != nil {
-		return nil, nil, false
-	}
-	defer f.Close()
-	now, err = io.ReadAll(io.LimitReader(f, limit))
-	return before, now, err == nil
-}
-
 // errDamaged: a content is not what was kept.
 var errDamaged = errors.New("what was kept of it is damaged")
 
