@@ -17,8 +17,6 @@
 package undo
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,13 +71,6 @@ var (
 
 // ids are all names that a session has: nothing else becomes a folder's name.
 var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
-
-// NewID names a session that nobody goes on with.
-func NewID() string {
-	var b [8]byte
-	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
-	return hex.EncodeToString(b[:])
-}
 
 // Session is what is kept of one conversation. It is safe for concurrent use.
 type Session struct {

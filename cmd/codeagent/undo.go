@@ -12,6 +12,7 @@ import (
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/sandbox"
+	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/undo"
 )
@@ -19,7 +20,7 @@ import (
 // openUndo goes on with what is kept of the session, so that turns can be undone.
 // A store that cannot be used costs the undoing and not the session.
 func (ses *session) openUndo() {
-	id := undo.NewID()
+	id := sessions.NewID()
 	if ses.record != nil {
 		id = ses.record.log.ID()
 	}
