@@ -68,12 +68,13 @@ type Action struct {
 	Running Running
 }
 
-// Running is a background command: its number, its text, and the policy that it
-// was started under and keeps.
+// Running is a background command: its number, its text, the policy that it was
+// started under, and what held calls of it were granted. It keeps both.
 type Running struct {
 	ID      int
 	Command string
 	Policy  sandbox.Policy
+	Granted []sandbox.Grant
 }
 
 // Wish is what the model asks for beyond the policy, as it wrote it: nothing in

@@ -11,12 +11,13 @@ import (
 // What is typed to a command that runs in the background does what that command
 // may do: to a shell outside the sandbox it is a command outside the sandbox,
 // whatever was said about the shell. A command keeps the policy it was started
-// with; so an answer about an input is asked for whenever that is more than what
-// holds now, holds for these characters alone, and is never remembered.
+// with, and what it was granted since; so an answer about an input is asked for
+// whenever that is more than what holds now, holds for these characters alone, and
+// is never remembered.
 
 // wantInput is what the command that a goes to may do beyond base.
 func wantInput(base sandbox.Policy, a Action) want {
-	p := a.Running.Policy
+	p := a.Running.may()
 	switch {
 	case base.Unconfined:
 		return want{}
@@ -27,6 +28,16 @@ func wantInput(base sandbox.Policy, a Action) want {
 		Write: roots(p.Write, base.Write), Read: moreRead(base, p),
 		Hosts: moreHosts(base.Network, p.Network), Sockets: without(p.Sockets, base.Sockets),
 	}}
+}
+
+// may is the policy that a command lives under by now. A grant counts as it was
+// given, even where its path has become something else since.
+func (r Running) may() sandbox.Policy {
+	p := r.Policy
+	for _, gr := range r.Granted {
+		p = p.With(gr)
+	}
+	return p
 }
 
 // without is what of list is not in known.
@@ -81,7 +92,7 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 	case g.opts.Base.Unconfined:
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	case !w.grant.Empty():
-		r.Warnings = append(r.Warnings, "the command was started with more than the sandbox allows: what is typed to it may use that")
+		r.Warnings = append(r.Warnings, "the command may do more than the sandbox allows: what is typed to it may use that")
 	}
 	r.Options = []Option{
 		{Key: "1", Decision: Once, Label: "this once, exactly this"},

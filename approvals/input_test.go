@@ -123,3 +123,66 @@ func TestInputSeesEveryGrant(t *testing.T) {
 		}
 	}
 }
+
+// What a held call of the command was granted since it started counts like what it
+// was started with, in every mode.
+func TestInputSeesWhatWasGrantedSince(t *testing.T) {
+	all := sandbox.Grant{Write: []string{"/srv/data"}, Read: []string{"/home/u/.ssh"}, Hosts: []sandbox.HostPort{{Host: "a.example", Port: 443}}, Sockets: []string{"/run/docker.sock"}}
+	words := grantWords(all)
+	for _, mode := range Modes() {
+		g := newGate(mode, confined())
+		a := typing("x\n", confined())
+		a.Running.Granted = []sandbox.Grant{{Write: all.Write, Read: all.Read}, {Hosts: all.Hosts}, {Sockets: all.Sockets}}
+		permit, r, err := g.Decide(a)
+		if refusal, ok := AsRefusal(err); ok && mode == Never {
+			r = refusal.Request
+		}
+		if r == nil || permit.minted || (err == nil) == (mode == Never) || grantWords(r.Grant) != words || len(r.Warnings) == 0 {
+			t.Errorf("%s: %+v, %v", mode, r, err)
+			continue
+		}
+		if mode == Never {
+			continue
+		}
+		r.Action.Running.Granted[0].Write[0] = "/else" // a copy: the gate has its own
+		permit, err = g.Settle(r, Answer{Decision: Once})
+		if p := mustPolicy(t, permit, err, a); p.JudgeWrite("/srv/data/x").Allowed {
+			t.Errorf("%s: the yes to an input opened what the command may", mode)
+		}
+		a.Running.Granted = nil
+		if _, err := permit.Policy(a); err == nil {
+			t.Errorf("%s: the yes holds for a command with other grants too", mode)
+		}
+	}
+}
+
+// A running command keeps what was granted for the session, also where that holds
+// no more for others: because its path leads elsewhere by now, or the session is
+// another.
+func TestInputAsksForASessionGrantThatStandsNoMore(t *testing.T) {
+	g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = true })
+	start := command("server", Wish{})
+	start.Background = true
+	a := typing("x\n", confined())
+	for _, d := range []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/srv/data"}, {Kind: sandbox.KindNetwork, Target: "a.example:443"}} {
+		_, r, err := g.DecideHeld(start, d, HeldAnswers{})
+		if r == nil {
+			t.Fatal(err)
+		}
+		grant, err := g.SettleHeld(r, Answer{Decision: Session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Running.Granted = append(a.Running.Granted, grant)
+	}
+	if _, r, err := g.Decide(a); r != nil || err != nil {
+		t.Errorf("asked about what is open to every command: %+v %v", r, err)
+	}
+	g.disk["/srv/data"] = "->/etc"
+	if got := grantWords(mustAsk(t, g, a).Grant); got != "write /srv/data" {
+		t.Errorf("the folder became a link: %s", got)
+	}
+	if got := grantWords(mustAsk(t, newGate(OnRequest, confined()), a).Grant); got != "write /srv/data, reach a.example:443" {
+		t.Errorf("another session: %s", got)
+	}
+}

@@ -281,7 +281,10 @@ func cloneGrant(gr sandbox.Grant) sandbox.Grant {
 
 func cloneAction(a Action) Action {
 	a.Argv, a.Paths = slices.Clone(a.Argv), slices.Clone(a.Paths)
-	a.Running.Policy = a.Running.Policy.Clone()
+	a.Running.Policy, a.Running.Granted = a.Running.Policy.Clone(), slices.Clone(a.Running.Granted)
+	for i, gr := range a.Running.Granted {
+		a.Running.Granted[i] = cloneGrant(gr)
+	}
 	w := &a.Wish
 	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)
 	w.Hosts, w.Sockets = slices.Clone(w.Hosts), slices.Clone(w.Sockets)

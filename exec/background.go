@@ -20,8 +20,8 @@ const (
 )
 
 // Sessions are the commands that run in the background. Each lives under the
-// policy it was started with until it ends, is killed, or the Sessions close. It
-// may be used from several goroutines.
+// policy it was started with, and what it was granted while it started, until it
+// ends, is killed, or the Sessions close. It may be used from several goroutines.
 type Sessions struct {
 	runner *Runner
 	// changed is told how many run now; telling keeps its calls in order.
@@ -78,9 +78,13 @@ type Info struct {
 	Text     string
 	Dir      string
 	Terminal bool
-	// Policy is what it runs under, whatever was granted or taken back since.
+	// Policy is what it was started under, and Granted what its Holder gave it
+	// since: it keeps both, whatever is granted or taken back elsewhere.
 	Policy  sandbox.Policy
-	Started time.Time
+	Granted []sandbox.Grant
+	// Starting: Start lasts, and more may be granted.
+	Starting bool
+	Started  time.Time
 	// Printed is how many bytes of output there were so far.
 	Printed int64
 	// Running is false when everything it started is gone; Outcome then says how
@@ -103,10 +107,12 @@ func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w 
 	defer over()
 	clock := newWallClock(max(w.Most, 1))
 	defer clock.end()
+	held := &callHolder{Holder: b.Holder, call: call}
+	defer held.end()
 	if b.Holder != nil {
-		b.Holder = patientHolder{callHolder{b.Holder, call}, clock}
+		b.Holder = patientHolder{held, clock}
 	}
-	s, err := l.begin(ctx, p, b)
+	s, err := l.begin(ctx, p, b, held)
 	if err != nil {
 		return nil, Reading{}, err
 	}
@@ -125,13 +131,13 @@ func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w 
 	return s, reading, nil
 }
 
-func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background) (*Session, error) {
+func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background, held *callHolder) (*Session, error) {
 	id, err := l.enter()
 	if err != nil {
 		return nil, cannot("background", err)
 	}
 	defer l.starting.Done()
-	s, err := l.runner.background(ctx, p, b, id, l.tell)
+	s, err := l.runner.background(ctx, p, b, held, id, l.tell)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun--
@@ -262,21 +268,4 @@ func (l *Sessions) Close() []Info {
 		<-s.done
 	}
 	return killed
-}
-
-// callHolder asks on while the call lasts that started the command. Afterwards
-// nobody would know what the question is about, so that the answer is no.
-type callHolder struct {
-	sandbox.Holder
-	call context.Context
-}
-
-func (h callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
-	if h.call.Err() != nil {
-		return sandbox.Grant{}, false
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(h.call, func() { cancel(context.Cause(h.call)) })()
-	return h.Holder.Hold(ctx, d)
 }

@@ -16,6 +16,7 @@ import (
 type Session struct {
 	id      int
 	about   Background
+	held    *callHolder
 	running *running
 	// ctx ends when the command is to end; done is closed when all is gone.
 	ctx    context.Context
@@ -38,10 +39,10 @@ type Session struct {
 
 // background starts a session. Besides the copiers of its output it has one
 // goroutine, the waiter, which ends with the command.
-func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, id int, over func()) (*Session, error) {
+func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, held *callHolder, id int, over func()) (*Session, error) {
 	b.background = true
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Session{id: id, about: b, ctx: life, cancel: cancel, done: make(chan struct{})}
+	s := &Session{id: id, about: b, held: held, ctx: life, cancel: cancel, done: make(chan struct{})}
 	err := s.start(r, p, b.Command)
 	if err != nil {
 		cancel()
@@ -136,10 +137,12 @@ func (s *Session) ID() int { return s.id }
 
 // Info is the session as it stands.
 func (s *Session) Info() Info {
+	granted, all := s.held.soFar()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Info{
-		ID: s.id, Text: s.about.Text, Dir: s.about.Dir, Terminal: s.about.Terminal, Policy: s.running.policy.Clone(),
+		ID: s.id, Text: s.about.Text, Dir: s.about.Dir, Terminal: s.about.Terminal,
+		Policy: s.running.policy.Clone(), Granted: granted, Starting: !all,
 		Started: s.running.start, Printed: s.window.end(), Running: !s.ended, Outcome: s.outcome,
 	}
 }

@@ -66,9 +66,13 @@ func (t *writeStdinTool) Plan(arguments string) (Call, error) {
 			return read(ctx, s, session, wait), nil
 		}}, nil
 	}
+	if info.Starting {
+		// It may be granted more until then, and the question would not show that.
+		return nil, fmt.Errorf("session %d is still being started: type to it when the call of shell has returned", info.ID)
+	}
 	action := approvals.Action{
 		Tool: "write_stdin", Kind: approvals.KindInput, Title: fmt.Sprintf("type %s to session %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
-		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy},
+		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy, Granted: info.Granted},
 	}
 	return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
 		return typeTo(ctx, s, session, a.Chars, wait), nil
