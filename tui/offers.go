@@ -90,20 +90,23 @@ type SessionItem struct {
 type Undo interface {
 	// Preview says what Apply would do, and changes nothing.
 	Preview(ctx context.Context) (UndoPreview, error)
-	// Apply does what the last Preview said, and no more: what changed since is a
-	// conflict.
+	// Earlier is Preview for the turn before the one that was shown last, which
+	// stays as it is and can be taken back later.
+	Earlier(ctx context.Context) (UndoPreview, error)
+	// Apply does what was shown last, and no more: what changed since is a conflict.
+	// What was left alone or failed can be taken back later.
 	Apply(ctx context.Context) (UndoReport, error)
 }
 
-// UndoPreview is what would be taken back. Without any file in it there is
-// nothing to take back.
+// UndoPreview is what would be taken back. Without any file in any list there is
+// no turn to take back.
 type UndoPreview struct {
 	// Message is the beginning of the message whose turn it is, At when it was sent.
 	Message string
 	At      time.Time
 	// Files would get their old state.
 	Files []UndoFile
-	// Conflicts were changed by somebody else since, and would stay as they are.
+	// Conflicts were changed by somebody else after the turn, and would stay as they are.
 	Conflicts []UndoFile
 	// NotKept were changed, and their old state is not known.
 	NotKept []UndoFile

@@ -23,6 +23,7 @@ type offered struct {
 	kept     []SessionItem
 	commands []BackgroundCommand
 	preview  UndoPreview
+	earlier  UndoPreview
 	report   UndoReport
 	images   map[string]Image
 	err      error // of what changes something
@@ -66,6 +67,7 @@ func (f fakeSessions) Open(_ context.Context, id string) error {
 }
 
 func (f fakeUndo) Preview(context.Context) (UndoPreview, error) { return f.preview, f.err }
+func (f fakeUndo) Earlier(context.Context) (UndoPreview, error) { return f.earlier, f.err }
 func (f fakeUndo) Apply(context.Context) (UndoReport, error) {
 	f.applied++
 	return f.report, f.err
@@ -275,7 +277,7 @@ func TestUndoPreview(t *testing.T) {
 	if f.applied != 1 {
 		t.Errorf("applied %d times", f.applied)
 	}
-	r.has("↶ taken back: 2 files · 1 changed since, left alone", "go.mod  changed 1 min ago")
+	r.has("↶ taken back: 2 files · 1 changed after the turn, left alone", "go.mod  changed 1 min ago")
 	f.preview = UndoPreview{}
 	r.slash("/undo")
 	r.has("there is nothing to take back")
@@ -285,6 +287,44 @@ func TestUndoPreview(t *testing.T) {
 	if f.applied != 1 {
 		t.Error("Enter applied a preview with nothing to take back")
 	}
+	r.has("no earlier turn has anything to take back")
+}
+
+// A turn of which nothing can be taken back does not stand in the way of those
+// before it.
+func TestUndoGoesOn(t *testing.T) {
+	r, f := offers(t, 80, 24)
+	f.earlier = f.preview
+	f.preview = UndoPreview{Message: "the last one", Conflicts: f.earlier.Conflicts}
+	f.report = UndoReport{Failed: f.earlier.Files}
+	r.slash("/undo")
+	r.has("the last one", "Enter goes on to the turn before")
+	r.do(r.press("enter"))
+	r.has("rename the type everywhere", "Enter takes it back")
+	r.do(r.press("enter"))
+	if f.applied != 1 {
+		t.Errorf("applied %d times", f.applied)
+	}
+	r.has("nothing was taken back · 2 failed")
+	f.err = errors.New("it cannot be read")
+	r.slash("/undo")
+	r.has("it cannot be read")
+}
+
+// What goes on in the background may be who changed files after the turn.
+func TestUndoWhileCommandsRun(t *testing.T) {
+	r, f := offers(t, 80, 24)
+	r.emit(event.BackgroundChanged{Running: 2})
+	r.slash("/undo")
+	r.has("2 background commands still run and may have written these; /ps ends them")
+	r.press("esc")
+	r.emit(event.BackgroundChanged{Running: 1})
+	r.slash("/undo")
+	r.has("1 background command still runs and may have written these; /ps ends it")
+	r.press("esc")
+	f.preview.Conflicts = nil
+	r.slash("/undo")
+	r.lacks("may have written")
 }
 
 func TestBackgroundCommands(t *testing.T) {

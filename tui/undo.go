@@ -13,16 +13,29 @@ func (m *app) undo(string) tea.Cmd {
 	if no, ok := m.between("/undo"); !ok {
 		return no
 	}
-	keeper := m.offers.Undo
+	return m.lookAtTurn(m.offers.Undo.Preview, "there is nothing to take back")
+}
+
+// goEarlier shows the turn before one of which nothing can be taken back.
+func (m *app) goEarlier() tea.Cmd {
+	if no, ok := m.between("/undo"); !ok {
+		return no
+	}
+	m.panel = nil
+	return m.lookAtTurn(m.offers.Undo.Earlier, "no earlier turn has anything to take back")
+}
+
+// lookAtTurn shows a preview; none says that there is no such turn.
+func (m *app) lookAtTurn(look func(context.Context) (UndoPreview, error), none string) tea.Cmd {
 	return m.aside(func(ctx context.Context) then {
-		preview, err := keeper.Preview(ctx)
+		preview, err := look(ctx)
 		return func(m *app) tea.Cmd {
 			switch {
 			case err != nil:
 				m.note("error", err.Error())
 				m.transcript.end()
 			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept) == 0:
-				return m.say("there is nothing to take back")
+				return m.say(none)
 			default:
 				m.panel = m.undoPage(preview)
 			}
@@ -47,14 +60,27 @@ func (m *app) undoPage(u UndoPreview) *panel {
 			}
 		}
 		part("To be taken back", good, u.Files)
-		part("Changed since, left alone", warn, u.Conflicts)
+		part("Changed after the turn, left alone", warn, u.Conflicts)
+		if n := m.facts.running; n > 0 && len(u.Conflicts) > 0 {
+			out = append(out, t.wrap(w, span{mayHaveWritten(n), dim})...)
+		}
 		part("Not kept, cannot be taken back", warn, u.NotKept)
 		return out
 	}}
-	if len(u.Files) > 0 {
-		p.enter, p.accept = "takes it back", (*app).takeBack
+	p.enter, p.accept = "takes it back", (*app).takeBack
+	if len(u.Files) == 0 {
+		p.enter, p.accept = "goes on to the turn before", (*app).goEarlier
 	}
 	return p
+}
+
+// mayHaveWritten says that what n commands in the background wrote after the turn
+// cannot be told from the user's own work.
+func mayHaveWritten(n int) string {
+	if n == 1 {
+		return "1 background command still runs and may have written these; /ps ends it"
+	}
+	return fmt.Sprintf("%d background commands still run and may have written these; /ps ends them", n)
 }
 
 // within writes a path shortly: from the session's folder, where it lies in it.
@@ -112,9 +138,12 @@ func (u *undone) foldable() bool { return true }
 
 func (u *undone) draw(c canvas) []string {
 	head := []span{{"taken back: " + files(len(u.Done)), text}}
+	if len(u.Done) == 0 {
+		head = []span{{"nothing was taken back", text}}
+	}
 	mark := span{"↶", accent}
 	if n := len(u.Conflicts); n > 0 {
-		head = append(head, span{fmt.Sprintf(" · %d changed since, left alone", n), warn})
+		head = append(head, span{fmt.Sprintf(" · %d changed after the turn, left alone", n), warn})
 	}
 	if n := len(u.Failed); n > 0 {
 		head = append(head, span{fmt.Sprintf(" · %d failed", n), bad})

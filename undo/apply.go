@@ -64,9 +64,11 @@ type Report struct {
 // errStale: a plan is good until the next turn.
 var errStale = errors.New("files were changed since it was shown: look at it again")
 
-// Apply undoes what p says, as far as it can be done, and notes that it was. What
-// changes meanwhile is left alone. An interrupted one can be begun again with a
-// new Plan. The error is that nothing was done, or not all was tried.
+// Apply undoes what p says, as far as it can be done, and notes what was. What
+// changes meanwhile is left alone. What was left alone or failed can be undone
+// later: the turn is undone once nothing of that is left. An interrupted one can be
+// begun again with a new Plan. The error is that nothing was done, or not all was
+// tried.
 func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
 	if err := s.settle(); err != nil {
 		return Report{}, err
@@ -87,20 +89,60 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if err := context.Cause(ctx); err != nil {
 		return report, fmt.Errorf("undo: %w", err)
 	}
-	if len(report.Failed) > 0 && len(report.Done) == 0 {
+	if len(report.Done) == 0 {
 		return report, nil // another try may do better
 	}
-	if err := s.markUndone(p); err != nil {
+	if err := s.mark(p, report); err != nil {
 		return report, fmt.Errorf("undo: it was done, but that cannot be written down: %w", err)
 	}
 	return report, nil
 }
 
-// markUndone notes that the turn was undone, once all that was put back is on
-// the disk.
-func (s *Session) markUndone(p *Plan) error {
+// mark notes what was undone, the turn or a part of it, once all that was put back
+// is on the disk.
+func (s *Session) mark(p *Plan, r Report) error {
+	if err := flushed(r.Done); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	records := []record{{Kind: kindUndone, At: s.store.now()}}
+	if len(p.Conflicts)+len(r.Failed) > 0 {
+		records = p.back(r)
+	}
+	return errors.Join(appendRecords(f, records...), f.Sync())
+}
+
+// back are the records of a turn of which a part was put back. They say when the log
+// was last written before: what a turn that was cut off may have changed is judged
+// by that time.
+func (p *Plan) back(r Report) []record {
+	left := map[string]bool{}
+	for _, l := range slices.Concat(p.Conflicts, p.NotKept, r.Failed) {
+		left[l.Path] = true // of one path, the permissions may be put back and the content not
+	}
+	var out []record
+	note := func(path string) {
+		if path != "" && !left[path] {
+			b := about(kindBack, path, nil)
+			b.At = p.kept.last
+			out = append(out, b)
+		}
+	}
+	for _, step := range r.Done {
+		note(step.from)
+		note(step.Path)
+	}
+	return out
+}
+
+// flushed has what was put back on the disk.
+func flushed(steps []Step) error {
 	var last uint64
-	for _, step := range p.Steps {
+	for _, step := range steps {
 		dir, err := os.OpenFile(filepath.Dir(step.Path), os.O_RDONLY|syscall.O_DIRECTORY, 0) // never a FIFO
 		if err != nil {
 			continue
@@ -114,12 +156,7 @@ func (s *Session) markUndone(p *Plan) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return errors.Join(appendRecords(f, record{Kind: kindUndone, At: s.store.now()}), f.Sync())
+	return nil
 }
 
 // applying is one Apply.

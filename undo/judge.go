@@ -10,6 +10,8 @@ type judge struct {
 	*kept
 	*history
 	now state
+	// later: a later turn that is not undone may have changed it, too.
+	later bool
 	// conflict and notKept say why something is left alone.
 	conflict, notKept string
 }
@@ -19,7 +21,7 @@ type judge struct {
 const grace = 2 * time.Second
 
 const (
-	changedSince = "it was changed since"
+	changedSince = "it was changed after the turn"
 	changedToo   = "it was changed by somebody else, too, between the agent's changes"
 	changedLater = "codeagent ended before it could note what the agent left, and it was changed after that"
 )
@@ -38,7 +40,7 @@ func (j *judge) step() *Step {
 	left := j.after
 	if left == nil {
 		// What is gone is brought back: nothing is lost by that.
-		if j.now.Kind != absent && time.Unix(0, j.now.Ctime).After(j.last.Add(grace)) {
+		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(j.last.Add(grace))) {
 			j.conflict = changedLater
 			return nil
 		}
@@ -136,7 +138,7 @@ func (j *judge) modeStep(left *state) *Step {
 	case j.now.Mode == j.before.Mode, left.Mode == j.before.Mode:
 		return nil // they are not changed, or not by the agent
 	case left.Mode != j.now.Mode:
-		j.conflict = "its permissions were changed since"
+		j.conflict = "its permissions were changed after the turn"
 		return nil
 	}
 	return &Step{Do: Mode, Type: string(j.now.Kind), before: j.before, now: j.now, mode: true}

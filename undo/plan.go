@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,7 +57,7 @@ type Plan struct {
 	// Cut: codeagent ended before the turn did.
 	Cut bool
 	// Steps, Conflicts and NotKept are in the order of paths. Conflicts are what
-	// somebody else has changed since; NotKept is what was not kept or cannot be
+	// somebody else has changed after the turn; NotKept is what was not kept or cannot be
 	// put back.
 	Steps              []Step
 	Conflicts, NotKept []Left
@@ -67,6 +68,8 @@ type Plan struct {
 	kept   *kept
 	// lost are the files whose content is gone and not kept.
 	lost []Step
+	// later are the paths of later turns that are passed over.
+	later map[string]bool
 	// last is the highest number that a turn had.
 	last int
 }
@@ -79,6 +82,23 @@ func (p *Plan) empty() bool {
 // undone does not count. It changes nothing. may says why a path cannot be
 // changed now, "" where it can. It fails with ErrNothing, or ErrBusy.
 func (s *Session) Plan(may func(path string) string) (*Plan, error) {
+	return s.planBelow(math.MaxInt, map[string]bool{}, may)
+}
+
+// Earlier is Plan for the turns before that of p, which stays as it is and can be
+// undone later. What it changed is, for those before it, changed after them.
+func (s *Session) Earlier(p *Plan, may func(path string) string) (*Plan, error) {
+	later := maps.Clone(p.later)
+	for name, h := range p.kept.paths {
+		if !h.back {
+			later[name] = true
+		}
+	}
+	return s.planBelow(p.number, later, may)
+}
+
+// planBelow is Plan for the turns with a number below top.
+func (s *Session) planBelow(top int, later map[string]bool, may func(string) string) (*Plan, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
@@ -88,6 +108,9 @@ func (s *Session) Plan(may func(path string) string) (*Plan, error) {
 	}
 	slices.Sort(numbers)
 	for _, n := range slices.Backward(numbers) {
+		if n >= top {
+			continue
+		}
 		k, err := s.load(n)
 		switch {
 		case errors.Is(err, errLog), errors.Is(err, fs.ErrNotExist):
@@ -97,7 +120,7 @@ func (s *Session) Plan(may func(path string) string) (*Plan, error) {
 		case k.undone:
 			continue
 		}
-		if p := s.plan(k, may); !p.empty() {
+		if p := s.plan(k, later, may); !p.empty() {
 			p.last = slices.Max(numbers)
 			return p, nil
 		}
@@ -136,7 +159,10 @@ func (s *Session) load(n int) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.dir, k.last = s.folder(n), info.ModTime()
+	k.dir = s.folder(n)
+	if k.last.IsZero() {
+		k.last = info.ModTime()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.current; t != nil && t.dir == k.dir && k.more == "" {
@@ -146,13 +172,16 @@ func (s *Session) load(n int) (*kept, error) {
 	return k, nil
 }
 
-func (s *Session) plan(k *kept, may func(string) string) *Plan {
-	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k}
+func (s *Session) plan(k *kept, later map[string]bool, may func(string) string) *Plan {
+	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k, later: later}
 	incomplete := k.more != ""
 	var w walker
 	defer w.close()
 	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
 		h := k.paths[name]
+		if h.back {
+			continue
+		}
 		if h.lost != "" {
 			p.NotKept = append(p.NotKept, Left{name, "what lay in it: " + h.lost})
 			incomplete = true
@@ -162,7 +191,7 @@ func (s *Session) plan(k *kept, may func(string) string) *Plan {
 			p.NotKept = append(p.NotKept, Left{name, reason(err)})
 			continue
 		}
-		j := judge{kept: k, history: h, now: now}
+		j := judge{kept: k, history: h, now: now, later: later[name]}
 		step := j.step()
 		if why := may(name); why != "" && (step != nil || j.conflict != "") {
 			p.NotKept = append(p.NotKept, Left{name, why})

@@ -28,6 +28,7 @@ const (
 	kindLost   = "lost"   // Path, Why: what lies below it is not kept
 	kindMore   = "more"   // nothing is kept from here on; Why
 	kindEnd    = "end"    // the turn is over
+	kindBack   = "back"   // Path: it was put back; At: when the log was last written before that
 	kindUndone = "undone" // the turn was undone
 )
 
@@ -99,7 +100,7 @@ type kept struct {
 	// dir is its folder.
 	dir   string
 	began time.Time
-	// last is when something was last written down.
+	// last is when something was last written down of what the turn did.
 	last   time.Time
 	title  string
 	ended  bool
@@ -120,6 +121,8 @@ type history struct {
 	mixed bool
 	// lost says why what lies below it is not kept.
 	lost string
+	// back: it was put back, and what happens to it since is not the turn's.
+	back bool
 }
 
 // errLog: this is no log of a turn.
@@ -198,6 +201,11 @@ func (k *kept) takePath(r record) {
 		h.mixed = true
 	case r.Kind == kindLost:
 		h.lost = r.Why
+	case r.Kind == kindBack:
+		h.back = true
+		if k.last.IsZero() {
+			k.last = r.At
+		}
 	}
 }
 

@@ -87,8 +87,20 @@ func (ses *session) tellUndo(emit func(event.Event)) {
 
 // Preview says what undoing the last turn would do.
 func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
+	return u.show(u.ses.undo.Plan(mayChange(u.ses.gate.Base())))
+}
+
+// Earlier says it of the turn before the one that was shown.
+func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
+	if u.plan == nil {
+		return tui.UndoPreview{}, undo.ErrNothing
+	}
+	return u.show(u.ses.undo.Earlier(u.plan, mayChange(u.ses.gate.Base())))
+}
+
+// show makes a plan the one that is shown.
+func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	var out tui.UndoPreview
-	p, err := u.ses.undo.Plan(mayChange(u.ses.gate.Base()))
 	u.plan = p
 	switch {
 	case errors.Is(err, undo.ErrNothing):

@@ -295,8 +295,8 @@ func TestUndoOnTheScreen(t *testing.T) {
 		}
 		term.Write("/undo\r")
 		term.WaitFor("To be taken back")
-		term.WaitFor("Changed since, left alone: 1")
-		term.WaitFor("it was changed since")
+		term.WaitFor("Changed after the turn, left alone: 1")
+		term.WaitFor("it was changed after the turn")
 		term.Write("\r")
 		term.WaitFor("↶ taken back: ")
 		is := treeOf(t, u.work)

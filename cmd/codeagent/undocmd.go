@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"codeagent/internal/visible"
 	"codeagent/model"
@@ -14,27 +15,44 @@ import (
 )
 
 func newUndo(s stdio, f *flags) *cobra.Command {
-	var dry bool
+	var how undoHow
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Short: "Undo what the last turn changed in files",
 		Long: "undo puts back what the last turn of a session changed in files: of the session ID, else of the\n" +
 			"one last used in this folder that changed something. What you changed yourself since is left alone\n" +
-			"and listed. Called again it goes back one more turn.",
+			"and listed; it can be undone later, once it is as the agent left it. Called again undo goes back one\n" +
+			"more turn. A turn of which nothing can be put back stays the last one: --skip passes over it.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id := ""
 			if len(args) == 1 {
-				id = args[0]
+				how.id = args[0]
 			}
-			return runUndo(cmd.Context(), s, *f, id, dry)
+			return runUndo(cmd.Context(), s, *f, how)
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&how.dry, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().CountVar(&how.skip, "skip", "leave the last turn as it is and undo the one before it; again for one more")
 	return cmd
 }
 
-func runUndo(ctx context.Context, s stdio, f flags, id string, dry bool) error {
-	sum, err := undoneSession(s, f, id)
+// undoHow is what the command line of undo says.
+type undoHow struct {
+	id   string // of the session, "" for the last one
+	dry  bool
+	skip int // how many turns are passed over
+}
+
+// further is the command that passes over one more turn.
+func (h undoHow) further() string {
+	command := "codeagent undo"
+	if h.id != "" {
+		command += " " + h.id
+	}
+	return command + strings.Repeat(" --skip", h.skip+1)
+}
+
+func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
+	sum, err := undoneSession(s, f, how.id)
 	if err != nil {
 		return err
 	}
@@ -57,7 +75,7 @@ func runUndo(ctx context.Context, s stdio, f flags, id string, dry bool) error {
 		return err
 	}
 	defer kept.Close()
-	p, err := kept.Plan(mayChange(b.policy))
+	p, err := skipTurns(kept, mayChange(b.policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
 		fmt.Fprintln(s.Err, "codeagent: nothing to undo in session "+sum.ID)
 		return nil
@@ -67,7 +85,7 @@ func runUndo(ctx context.Context, s stdio, f flags, id string, dry bool) error {
 	}
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
-	if dry {
+	if how.dry {
 		printSteps(s, p.Steps)
 		return nil
 	}
@@ -79,10 +97,24 @@ func runUndo(ctx context.Context, s stdio, f flags, id string, dry bool) error {
 	if note := undoneNote(p, r); note != "" {
 		err = errors.Join(err, log.Append(model.Item{Kind: model.Note, Text: note}))
 	}
-	if err == nil && len(r.Failed) > 0 {
+	switch {
+	case err == nil && len(r.Done) == 0:
+		return &hintError{err: errors.New("nothing was put back"), code: exitFailed, hints: []string{
+			"what was left alone can be undone once it is again as the agent left it",
+			"the turn before it: " + how.further()}}
+	case err == nil && len(r.Failed) > 0:
 		return statusError(exitFailed)
 	}
 	return err
+}
+
+// skipTurns is the plan for the last turn that has anything to undo after skip others.
+func skipTurns(kept *undo.Session, may func(path string) string, skip int) (*undo.Plan, error) {
+	p, err := kept.Plan(may)
+	for ; err == nil && skip > 0; skip-- {
+		p, err = kept.Earlier(p, may)
+	}
+	return p, err
 }
 
 // undoneSession finds the session: the named one, or the last here of which
