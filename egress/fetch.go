@@ -66,7 +66,8 @@ func New(o Options) *Fetcher {
 
 // Fetch gets the page at a under p: every connection goes to a host and port
 // that p allows. The error is a *RefusedError when p does not allow it, the
-// cause of ctx when that is done, or says in words what went wrong.
+// cause of ctx when that is done, or says what went wrong in codeagent's own
+// words: of a server's there are host names and nothing else.
 func (f *Fetcher) Fetch(ctx context.Context, p sandbox.Policy, a Address) (Page, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, f.time, errSlow)
 	defer cancel()
@@ -106,7 +107,7 @@ func (f *Fetcher) follow(ctx context.Context, p sandbox.Policy, asked Address) (
 		}
 		at = *next
 	}
-	return Page{}, fmt.Errorf("it redirects more than %d times", maxRedirects)
+	return Page{}, failure(fmt.Sprintf("it redirects more than %d times", maxRedirects))
 }
 
 // request sends one request to at, over a connection of its own; done ends it.
@@ -147,13 +148,13 @@ func (f *Fetcher) direct(ctx context.Context, t *http.Transport, r *route, req *
 	proxy, err := f.proxy(req)
 	if err != nil {
 		// Its text may hold the proxy's password.
-		return errors.New("the proxy that the environment names cannot be used")
+		return failure("the proxy that the environment names cannot be used")
 	}
 	if proxy == nil {
 		t.DialContext = r.dial
 		return nil
 	}
-	t.Proxy = http.ProxyURL(proxy)
+	t.Proxy, t.OnProxyConnectResponse = http.ProxyURL(proxy), proxyAnswered
 	t.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
 	// Where only the proxy can look names up, asking here takes until this ends.
 	ctx, cancel := context.WithTimeout(ctx, proxiedLookup)
@@ -185,11 +186,12 @@ func redirect(p sandbox.Policy, at Address, resp *http.Response) (next *Address,
 		base, err = base.Parse(location)
 	}
 	if err != nil || len(location) > maxURL {
-		return nil, "", errors.New("it redirects to something that is not a URL")
+		return nil, "", failure("it redirects to something that is not a URL")
 	}
 	to, err := canonical(base)
 	if err != nil {
-		return nil, "", fmt.Errorf("it redirects to a place that is not fetched: %w", err)
+		// The reason would quote what the server wrote.
+		return nil, "", failure("it redirects to a place that is not fetched: only http:// and https:// URLs of a host are, without a user or a password")
 	}
 	// What was fetched over TLS is not fetched without it because a server says so.
 	if at.Secure && !to.Secure || !p.JudgeHost(to.Host).Allowed {

@@ -2,12 +2,9 @@ package egress
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -30,7 +27,7 @@ type Page struct {
 	Size int64
 	// Cut: the page goes on after Body.
 	Cut bool
-	// Broken says in words why it ended early; empty when it did not.
+	// Broken says in codeagent's own words why it ended early; empty when it did not.
 	Broken string
 }
 
@@ -62,7 +59,7 @@ func read(ctx context.Context, at Address, resp *http.Response) (Page, error) {
 		ContentType: resp.Header.Get("Content-Type"),
 	}
 	if packed := resp.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
-		return Page{}, fmt.Errorf("the answer is packed in a way that was not asked for (%.40q)", packed)
+		return Page{}, failure("the answer is packed in a way that was not asked for")
 	}
 	p.Type = mediaType(p.ContentType)
 	limit := maxBody
@@ -98,16 +95,4 @@ func mediaType(content string) string {
 		kind = strings.ToLower(strings.TrimSpace(kind))
 	}
 	return kind
-}
-
-// plain is err without the request around it, which the reader knows.
-func plain(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection ended in the middle of the answer")
-	}
-	return err
 }

@@ -53,7 +53,7 @@ func (r *route) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, errors.Join(errs...)
+	return nil, failure(errors.Join(errs...).Error()) // addresses, and words of the system
 }
 
 // addresses are those of r.at's that may be reached: at least one, or an error.
@@ -70,7 +70,7 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 	}
 	found, err := r.lookup(ctx, "ip", name)
 	if err != nil {
-		return nil, fmt.Errorf("the name %s cannot be looked up: %w", r.at.Host.Host, err)
+		return nil, failure(fmt.Sprintf("the name %s cannot be looked up: %v", r.at.Host.Host, err))
 	}
 	var open []netip.Addr
 	var closed error
@@ -84,7 +84,7 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 		open = append(open, a)
 	}
 	if len(open) == 0 && closed == nil {
-		closed = fmt.Errorf("the name %s has no address", r.at.Host.Host)
+		closed = failure(fmt.Sprintf("the name %s has no address", r.at.Host.Host))
 	}
 	if len(open) == 0 {
 		return nil, closed

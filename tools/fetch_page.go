@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,8 +20,6 @@ const (
 	fetchedPart = 40 << 10
 	// failedPart is how much is shown of what comes with an error status.
 	failedPart = 4 << 10
-	// longestURL is how much is shown of where a page was.
-	longestURL = 500
 	// keptPages are kept to be read on, the latest ones.
 	keptPages = 4
 )
@@ -28,21 +27,30 @@ const (
 // webPage is what became of a page.
 type webPage struct {
 	egress.Page
-	text string
+	// asked is the URL that the model wrote; Page.URL is another after redirects.
+	asked string
+	text  string
 	// binary says what it is where it is no text.
 	binary string
 	notes  []string
 }
 
+// mediaType is what is shown of a type: a server may send anything as one, and
+// outside the frame there is no room for its sentences.
+var mediaType = regexp.MustCompile(`^(application|audio|font|image|model|text|video)/[a-z0-9.+-]+$`)
+
 // readPage makes text of what was fetched.
-func readPage(p egress.Page, raw bool) *webPage {
-	w := &webPage{Page: p}
+func readPage(p egress.Page, asked string, raw bool) *webPage {
+	w := &webPage{Page: p, asked: asked}
 	if p.Opaque() || !p.Text() && !webtext.Plain(p.Body) {
-		size := "a size that the server does not say"
+		kind, size := "unknown", "unknown"
+		if len(p.Type) <= 60 && mediaType.MatchString(p.Type) {
+			kind = p.Type
+		}
 		if p.Size >= 0 {
 			size = fmt.Sprintf("%d bytes", p.Size)
 		}
-		w.binary = fmt.Sprintf("it is %s of %s, and is not shown as text", show(p.Type), size)
+		w.binary = fmt.Sprintf("it is not shown as text; its type is %s, its size %s", kind, size)
 		w.Body = nil
 		return w
 	}
@@ -68,28 +76,29 @@ func readPage(p egress.Page, raw bool) *webPage {
 	return w
 }
 
-// result is the page from offset on, for the model.
+// result is the page from offset on, for the model. What the server chose stands
+// in the frame, but for the host that it led to and a type that is well formed.
 func (w *webPage) result(offset int) Result {
-	where := w.URL.URL
-	if len(where) > longestURL { // after a redirect it is the server's choice
-		where = where[:longestURL] + "…"
+	led := ""
+	if w.URL.URL != w.asked {
+		led = " led to " + w.URL.Host.String()
 	}
-	what := fmt.Sprintf("%s (%d %s)", where, w.Status, w.StatusText)
 	if w.Status < 200 || w.Status > 299 {
-		r := failed("%s answered %d %s.", where, w.Status, w.StatusText)
-		if text, _ := part(w.text, 0, failedPart); strings.TrimSpace(text) != "" {
-			r.Text += "\n" + framed(text)
+		if led != "" {
+			led += ", which"
 		}
-		return r
+		text, _ := part(w.text, 0, failedPart)
+		return failed("%s", stacked(fmt.Sprintf("%s%s answered %d %s.", w.asked, led, w.Status, w.StatusText), w.framed(text)))
 	}
+	what := fmt.Sprintf("%s%s (%d %s)", w.asked, led, w.Status, w.StatusText)
 	if w.binary != "" {
-		return done(what+": "+w.binary+".", "not text")
+		return done(stacked(what+": "+w.binary+".", w.framed("")), "not text")
 	}
 	if strings.TrimSpace(w.text) == "" {
-		return done(strings.TrimSpace(what+": (no text)\n"+notes(w.notes...)), "no text")
+		return done(stacked(what+": (no text)", w.framed(""), notes(w.notes...)), "no text")
 	}
 	if offset >= len(w.text) {
-		return failed("%s has %d bytes of text; there is nothing from offset %d on", where, len(w.text), offset)
+		return failed("%s has %d bytes of text; there is nothing from offset %d on", w.asked, len(w.text), offset)
 	}
 	text, next := part(w.text, offset, fetchedPart)
 	remarks := slices.Clone(w.notes)
@@ -100,7 +109,24 @@ func (w *webPage) result(offset int) Result {
 		}
 		remarks = append([]string{remark}, remarks...)
 	}
-	return done(strings.TrimSpace(what+"\n"+framed(text)+"\n"+notes(remarks...)), sizeWords(len(text)))
+	return done(stacked(what, w.framed(text), notes(remarks...)), sizeWords(len(text)))
+}
+
+// framed is text in a frame, under the page's URL where the server chose that;
+// "" where there is neither.
+func (w *webPage) framed(text string) string {
+	if w.URL.URL != w.asked {
+		text = "Address: " + w.URL.URL + "\n\n" + text
+	}
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return framed(text)
+}
+
+// stacked are the parts that are not empty, one below the other.
+func stacked(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n")
 }
 
 // part is at most most bytes of text from offset on, whole lines where that is

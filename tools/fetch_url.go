@@ -30,7 +30,8 @@ type fetchURLArguments struct {
 	Justification string `json:"justification,omitempty" jsonschema:"One sentence for the user: why this page is needed. They decide by it whether its host is reached."`
 }
 
-// Fetcher gets pages; *egress.Fetcher is the one there is.
+// Fetcher gets pages; *egress.Fetcher is the one there is. Its errors hold no
+// words of a server, they stand outside the frame.
 type Fetcher interface {
 	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
 }
@@ -89,10 +90,11 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 		return failed("%s redirects to another place and was not followed. If you need what is there, fetch this URL; it may have to be allowed first.\n%s",
 			address.URL, framed(page.Elsewhere)), nil
 	}
-	r := readPage(page, a.Raw)
+	r := readPage(page, address.URL, a.Raw)
 	t.read.put(key, r)
 	return r.result(a.Offset), nil
 }
 
-// plainly is an error on one line: servers choose words of it.
+// plainly is an error on one line. Its words are egress's own; host names in it
+// may be a server's.
 func plainly(err error) string { return strings.TrimRight(oneLine(webtext.Visible(err.Error())), ".") }
