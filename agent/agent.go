@@ -105,7 +105,7 @@ type Config struct {
 	WholeAnswers bool
 	// News returns what has happened beside the conversation since it was last
 	// asked, a line each for the model and the person; may be nil.
-	News func() []string
+	News func() []event.BackgroundEnded
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
 	// History is the conversation so far, as a session kept it. Calls in it

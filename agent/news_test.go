@@ -6,23 +6,28 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/model"
+	"codeagent/sandbox"
 )
 
 // TestNewsIsToldOnce: what happened beside the conversation is a note before the
-// next request, and a notice for the person.
+// next request, with what was refused and not read, and is told to the person.
 func TestNewsIsToldOnce(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play("I look.", call("1", "shell")), play("done"))
-	news := [][]string{nil, {"background session 1 (x) ended: exit status 1"}}
-	r.Agent.cfg.News = func() (lines []string) {
-		lines, news = news[0], news[1:]
-		return lines
+	ended := event.BackgroundEnded{Session: 1, Message: "background session 1 (x) ended: exit status 1", Exit: 1, Output: "q: refused\n[gone]\n",
+		Verdict: sandbox.Verdict{Failed: true, Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash", Evidence: sandbox.EvidenceKernel}}}}
+	news := [][]event.BackgroundEnded{nil, {ended}}
+	r.Agent.cfg.News = func() (now []event.BackgroundEnded) {
+		now, news = news[0], news[1:]
+		return now
 	}
 	if err := r.Turn(t.Context(), Input{Text: "do it"}); err != nil {
 		t.Fatal(err)
 	}
 	items := r.check(t)
 	last := r.model.requests[1].Items
-	if note := last[len(last)-1]; note.Kind != model.Note || note.Text != "[background session 1 (x) ended: exit status 1]" {
+	if note := last[len(last)-1]; note.Kind != model.Note || note.Text != "[background session 1 (x) ended: exit status 1]\n"+
+		"The last of its unread output:\n| q: refused\n| [gone]\n"+
+		"[sandbox] Refused along the way; as far as can be known it is not why the command failed:\n- write /out/q (by bash)" {
 		t.Errorf("the second request ends with %+v", note)
 	}
 	notes := 0
@@ -31,7 +36,7 @@ func TestNewsIsToldOnce(t *testing.T) {
 			notes++
 		}
 	}
-	if told := told[event.Notice](r.face); notes != 1 || len(told) != 1 || told[0].Text != "background session 1 (x) ended: exit status 1" {
-		t.Errorf("%d notes, notices %+v", notes, told)
+	if told := told[event.BackgroundEnded](r.face); notes != 1 || len(told) != 1 || told[0].Message != ended.Message {
+		t.Errorf("%d notes, told %+v", notes, told)
 	}
 }

@@ -38,7 +38,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	e := event.ToolFinished{
 		CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
-		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Session: res.Session, Spill: res.Spill,
+		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Session: res.Session, Running: res.Running, Spill: res.Spill,
 	}
 	for _, c := range res.Changes {
 		e.Changes = append(e.Changes, event.FileChange(c))
@@ -101,12 +101,11 @@ func endedBy(ctx context.Context) string {
 
 // denialWords is what the model is told of what the sandbox refused a command.
 // The file tools say in their own results what was refused and how to ask.
-func (c *toolCall) denialWords(v sandbox.Verdict) string {
-	cfg := c.turn.agent.cfg
-	if !c.aboutCommand() {
-		return ""
+func (c *toolCall) denialWords(res tools.Result) string {
+	if res.Running || !c.aboutCommand() {
+		return c.toldWords(res)
 	}
-	words := prompts.Denial(v, cfg.Attended, string(cfg.Gate.Mode()))
+	words := c.turn.agent.denial(res.Verdict)
 	if words == "" {
 		return ""
 	}
@@ -114,12 +113,20 @@ func (c *toolCall) denialWords(v sandbox.Verdict) string {
 }
 
 // toldWords is denialWords without the way to ask.
-func (c *toolCall) toldWords(v sandbox.Verdict) string {
-	words := prompts.Denied(v)
+func (c *toolCall) toldWords(res tools.Result) string {
+	words := prompts.Denied(res.Verdict)
+	if res.Running {
+		words = prompts.RefusedSoFar(res.Verdict)
+	}
 	if words == "" || !c.aboutCommand() {
 		return ""
 	}
 	return "\n" + words
+}
+
+// denial is what a verdict says, and how to ask for what it suggests.
+func (a *Agent) denial(v sandbox.Verdict) string {
+	return prompts.Denial(v, a.cfg.Attended, string(a.cfg.Gate.Mode()))
 }
 
 // aboutCommand: the verdict of the call is about a command, its own or one in the

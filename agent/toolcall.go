@@ -250,12 +250,12 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 		res.Text += endedEarly(ctx, res) + held.words()
 	case held.saidNo():
 		// The person has decided: nothing asks for the same again.
-		res.Text += c.toldWords(res.Verdict) + held.words()
+		res.Text += c.toldWords(res) + held.words()
 	default:
 		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
 			res = c.again(ctx, question, res, out)
 		} else {
-			res.Text += c.denialWords(res.Verdict)
+			res.Text += c.denialWords(res)
 		}
 		res.Text += held.words()
 	}
@@ -302,9 +302,9 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	case ctx.Err() != nil:
 		second.Text += endedEarly(ctx, second)
 	case held.saidNo():
-		second.Text += c.toldWords(second.Verdict)
+		second.Text += c.toldWords(second)
 	default:
-		second.Text += c.denialWords(second.Verdict)
+		second.Text += c.denialWords(second)
 	}
 	second.Text += held.words() + said
 	return second

@@ -93,8 +93,10 @@ type ToolFinished struct {
 	Changes []FileChange
 	// Message says in one line what went wrong or was done; may be empty.
 	Message string
-	// Session is the background command that goes on after the call; 0: none does.
+	// Session is the background command that the call started, typed to, read or
+	// ended, 0 for none; Running: it goes on after the call.
 	Session int
+	Running bool
 	// Spill is the file that holds the whole output; empty if nothing was cut.
 	Spill string
 }
@@ -193,6 +195,23 @@ type Notice struct{ Level, Text string }
 // BackgroundChanged: so many commands run beside the conversation now.
 type BackgroundChanged struct{ Running int }
 
+// BackgroundEnded: a background command is over, and no call tells it.
+type BackgroundEnded struct {
+	Session         int
+	Command, Folder string
+	// Message says in one line how it ended.
+	Message string
+	// Killed: codeagent ends, and has ended it.
+	Killed   bool
+	Exit     int
+	Signal   string
+	Limit    sandbox.Limit
+	Duration time.Duration
+	// Output is the end of what it printed and nobody has read, bounded.
+	Output  string
+	Verdict sandbox.Verdict
+}
+
 // TurnFinished: the turn is over.
 type TurnFinished struct {
 	// Outcome is "done", "interrupted", "stopped" (the user said stop) or "failed".
@@ -234,6 +253,7 @@ func (Compacting) event()          {}
 func (Compacted) event()           {}
 func (Notice) event()              {}
 func (BackgroundChanged) event()   {}
+func (BackgroundEnded) event()     {}
 func (TurnFinished) event()        {}
 
 // All returns a zero value of each event: a test feeds them to every renderer.
@@ -242,6 +262,6 @@ func All() []Event {
 		SessionStarted{}, TurnStarted{}, Steered{}, TextDelta{}, ReasoningDelta{},
 		MessageFinished{}, ReasoningFinished{}, ToolStarted{}, ToolOutput{}, ToolFinished{},
 		PermissionRequested{}, PermissionAnswered{}, PlanUpdated{}, Retrying{},
-		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, TurnFinished{},
+		RequestStarted{}, UsageUpdated{}, Compacting{}, Compacted{}, Notice{}, BackgroundChanged{}, BackgroundEnded{}, TurnFinished{},
 	}
 }

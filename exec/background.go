@@ -85,8 +85,9 @@ type Info struct {
 	// Starting: Start lasts, and more may be granted.
 	Starting bool
 	Started  time.Time
-	// Printed is how many bytes of output there were so far.
-	Printed int64
+	// Printed is how many bytes of output there were so far, and Unread how many
+	// of them no Read has taken.
+	Printed, Unread int64
 	// Running is false when everything it started is gone; Outcome then says how
 	// it went.
 	Running bool
@@ -250,8 +251,8 @@ func (l *Sessions) News() []Info {
 	return out
 }
 
-// Close ends every session, waits until all is gone, and returns those that were
-// running. Nothing can be started afterwards.
+// Close ends every session, waits until all is gone, and returns how those ended
+// that were running. Nothing can be started afterwards.
 func (l *Sessions) Close() []Info {
 	l.mu.Lock()
 	l.closed = true
@@ -259,13 +260,15 @@ func (l *Sessions) Close() []Info {
 	l.starting.Wait()
 	list := l.sessions()
 	var killed []Info
-	for _, s := range list { // all are told before the first is waited for
-		if s.stop() {
+	was := make([]bool, len(list))
+	for i, s := range list { // all are told before the first is waited for
+		was[i] = s.stop()
+	}
+	for i, s := range list {
+		<-s.done
+		if was[i] {
 			killed = append(killed, s.Info())
 		}
-	}
-	for _, s := range list {
-		<-s.done
 	}
 	return killed
 }

@@ -54,6 +54,18 @@ func aRun() []event.Event {
 		event.PlanUpdated{Steps: []event.PlanStep{{Step: "one", Status: "completed"}, {Step: "two", Status: "pending"}}},
 		event.ToolFinished{CallID: "c4", Tool: "update_plan", Kind: "plan", Outcome: "ok"},
 		event.Retrying{Message: "HTTP 429", Delay: time.Second, Attempt: 2, Most: 5},
+		event.ToolStarted{CallID: "c6", Tool: "shell", Kind: "command", Title: "$ serve", Command: "serve", Folder: "/w"},
+		event.ToolFinished{CallID: "c6", Tool: "shell", Kind: "command", Title: "$ serve", Outcome: "ok", Output: "ready\n", Session: 1, Running: true,
+			Message: "goes on in the background as session 1"},
+		event.ToolStarted{CallID: "c7", Tool: "write_stdin", Kind: "input", Title: "type \"go\\n\" to session 1: $ serve"},
+		event.ToolFinished{CallID: "c7", Tool: "write_stdin", Kind: "input", Title: "type \"go\\n\" to session 1: $ serve", Outcome: "ok", Output: "no\n", Session: 1, Running: true,
+			Message: "session 1 is running, for 0.8 s",
+			Verdict: sandbox.Verdict{Confidence: sandbox.NoConfidence, Evidence: sandbox.EvidencePartial, Denials: denied.Denials[:1]}},
+		event.ToolStarted{CallID: "c8", Tool: "write_stdin", Kind: "read", Title: "wait for session 1: $ serve"},
+		event.ToolFinished{CallID: "c8", Tool: "write_stdin", Kind: "read", Title: "wait for session 1: $ serve", Outcome: "ok", Output: "bye\n", Session: 1, Exit: 3,
+			Message: "session 1 ended: exit status 3", Verdict: denied},
+		event.BackgroundEnded{Session: 2, Command: "watch", Folder: "/w", Message: "background session 2 (watch) ended: exit status 3", Exit: 3, Output: "gone\x1b[2J\n",
+			Duration: 2 * time.Second, Verdict: denied},
 		event.Compacting{Reason: event.CompactNear},
 		event.Compacted{Reason: event.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
 		event.Compacting{Reason: event.CompactFull},
@@ -61,6 +73,8 @@ func aRun() []event.Event {
 		event.Notice{Level: "warning", Text: "careful"},
 		event.MessageFinished{Text: "Done, but not hosts."},
 		event.UsageUpdated{},
+		event.BackgroundEnded{Session: 3, Command: "npm run dev", Folder: "/w", Message: "ended with codeagent: background command 3 in /w: npm run dev", Killed: true,
+			Exit: -1, Signal: "SIGKILL", Output: "ready\n", Verdict: sandbox.Verdict{Confidence: sandbox.NoConfidence, Evidence: sandbox.EvidenceFull}},
 		event.TurnFinished{Outcome: "done", Answer: "Done, but not hosts.", Refused: []event.Refusal{{Title: "touch /etc/hosts", Grant: wanted, Hint: "--add-dir /etc/hosts"}}},
 	}
 }
@@ -104,7 +118,7 @@ func TestNothingToListIsAnEmptyList(t *testing.T) {
 func TestPlainJSONHasNothingOfOurs(t *testing.T) {
 	stdout, _ := play(Options{JSON: true, Plain: true}, aRun())
 	golden.Check(t, "run.plain.jsonl", stdout)
-	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms", "compaction"} {
+	for _, ours := range []string{"permission_request", "sandbox", "refused", "duration_ms", "compaction", `"session":`, `"running":`} {
 		if strings.Contains(stdout, ours) {
 			t.Errorf("plain lines contain %q", ours)
 		}

@@ -15,9 +15,9 @@ import (
 //	thread.started turn.started item.started item.updated item.completed
 //	turn.completed turn.failed error
 //
-// Our additions: `sandbox` on thread.started and command_execution, `limit` on
-// the latter, `refused` on turn.completed, and the item types
-// `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
+// Our additions: `sandbox` on thread.started and command_execution, `limit`,
+// `session` and `running` on the latter, `refused` on turn.completed, and the item
+// types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
 	Type     string        `json:"type"`
@@ -70,6 +70,9 @@ type item struct {
 	Limit      sandbox.Limit    `json:"limit,omitempty"`
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
+	// command_execution and tool_call: the background command it is about
+	Session int   `json:"session,omitempty"`
+	Running *bool `json:"running,omitempty"`
 	// file_change
 	Changes []change `json:"changes,omitempty"`
 	// todo_list
@@ -133,7 +136,11 @@ func (l *lines) marshal(ln line) []byte {
 		ln.Model, ln.Folder, ln.Outcome, ln.Refused, ln.Sandbox = "", "", "", nil, nil
 		if ln.Item != nil {
 			it := *ln.Item
-			it.Sandbox, it.DurationMS, it.Signal = nil, 0, ""
+			if it.Session != 0 && it.Type == "tool_call" {
+				// What a background command prints and ends with, in the shape they know.
+				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
+			}
+			it.Sandbox, it.DurationMS, it.Signal, it.Session, it.Running = nil, 0, "", 0, nil
 			ln.Item = &it
 			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
 				return nil
@@ -175,6 +182,8 @@ func (l *lines) lines(e event.Event) []line {
 		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; attempt %d of %d follows in %s", e.Message, e.Attempt, e.Most, e.Delay)})
 	case event.Notice:
 		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
+	case event.BackgroundEnded:
+		return l.completed(backgroundEnded(e))
 	case event.TurnFinished:
 		return l.turnFinished(e)
 	case event.Compacting:
@@ -243,23 +252,42 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		it.Status = "failed"
 	}
 	it.DurationMS = e.Duration.Milliseconds()
-	switch it.Type {
-	case "command_execution":
+	if e.Session != 0 {
+		it.Session, it.Running = e.Session, &e.Running
+	}
+	switch {
+	case it.Type == "command_execution" || e.Session != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
 		// What goes on in the background has no exit status yet.
-		if e.Session == 0 && (e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out") {
+		if !e.Running && (e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out") {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged
 			it.Sandbox = &e.Verdict
 		}
-	case "file_change":
+	case it.Type == "file_change":
 		for _, c := range e.Changes {
 			it.Changes = append(it.Changes, changeOf(c))
 		}
 	}
 	it.Message = e.Message
 	return []line{{Type: "item.completed", Item: &it}}
+}
+
+// backgroundEnded is the item of a background command whose end no call tells.
+func backgroundEnded(e event.BackgroundEnded) *item {
+	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
+		Status: "completed", DurationMS: e.Duration.Milliseconds(), Session: e.Session, Running: new(bool), Message: e.Message}
+	if e.Exit != 0 || e.Signal != "" || e.Killed {
+		it.Status = "failed"
+	}
+	if !e.Killed {
+		it.ExitCode = &e.Exit
+	}
+	if e.Verdict.Confidence != "" {
+		it.Sandbox = &e.Verdict
+	}
+	return it
 }
 
 func changeOf(c event.FileChange) change {

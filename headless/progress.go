@@ -48,6 +48,8 @@ func (p *progress) print(e event.Event) {
 		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, e.Delay.Round(100*time.Millisecond), e.Attempt, e.Most)
 	case event.Notice:
 		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
+	case event.BackgroundEnded:
+		p.ended(e)
 	case event.Compacting:
 		p.line("2", "%s", compacting(e.Reason))
 	case event.Compacted:
@@ -126,15 +128,31 @@ func (p *progress) tool(e event.ToolFinished) {
 		p.line("31", "  %s", e.Outcome)
 	}
 	if e.Kind == "command" && e.Outcome == "failed" {
-		for _, l := range lastLines(e.Output, outputShown) {
-			p.line("2", "  | %s", l)
-		}
+		p.output(e.Output)
 	}
 	for _, c := range e.Changes {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
 	for _, l := range DenialLines(e.Verdict) {
 		p.line("31", "  ⊘ %s", l)
+	}
+}
+
+// ended tells of a background command whose end no call tells.
+func (p *progress) ended(e event.BackgroundEnded) {
+	p.line("33", "%s", e.Message)
+	if !e.Killed && (e.Exit != 0 || e.Signal != "") {
+		p.output(e.Output)
+	}
+	for _, l := range DenialLines(e.Verdict) {
+		p.line("31", "  ⊘ %s", l)
+	}
+}
+
+// output repeats the last lines of what a command printed.
+func (p *progress) output(text string) {
+	for _, l := range lastLines(text, outputShown) {
+		p.line("2", "  | %s", l)
 	}
 }
 

@@ -63,6 +63,16 @@ func Denied(v sandbox.Verdict) string {
 	return "[sandbox] The sandbox probably refused this. That is read from what the command printed: check before you ask.\n" + lines(denials)
 }
 
+// RefusedSoFar says what was refused a command that still runs: why it will end,
+// and how, is not known yet.
+func RefusedSoFar(v sandbox.Verdict) string {
+	denials := worthTelling(v)
+	if len(denials) == 0 {
+		return ""
+	}
+	return "[sandbox] Refused since it was last read, while it runs:\n" + lines(denials)
+}
+
 // neverOpened reports a refusal that no answer can lift.
 func neverOpened(v sandbox.Verdict) bool {
 	denials := worthTelling(v)

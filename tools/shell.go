@@ -222,7 +222,7 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 // ran is the result of a command that has ended.
 func ran(o exec.Outcome, text string) Result {
 	r := Result{
-		Outcome: OK, Exit: o.Status.Exit, Signal: signalName(o.Status.Signal),
+		Outcome: OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
 		Output: text, Spill: o.Output.Spill, Duration: o.Duration,
 		Verdict: o.Verdict, Denied: o.Verdict.Denied, Limit: o.Limit,
 	}
@@ -254,8 +254,8 @@ func outputWords(title, none, text string) string {
 	return title + "\n" + strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// signalName names the signals a command is likely to end by.
-func signalName(n int) string {
+// SignalName names the signals a command is likely to end by.
+func SignalName(n int) string {
 	if n == 0 {
 		return ""
 	}

@@ -73,9 +73,18 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *e
 		return ran(reading.Outcome, text), nil
 	}
 	r := done("", fmt.Sprintf("goes on in the background as session %d", session.ID()))
-	r.Output, r.Spill, r.Session = text, reading.Output.Spill, session.ID()
+	r.goesOn(session.ID(), reading, text)
 	r.Text = fmt.Sprintf("running in the background as session_id %d\n%s%s", session.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
 	return r, nil
+}
+
+// goesOn is what a result tells of a command that still runs. What it was refused
+// is not judged before it has ended.
+func (r *Result) goesOn(id int, reading exec.Reading, text string) {
+	r.Session, r.Running, r.Output, r.Spill = id, true, text, reading.Output.Spill
+	if len(reading.Refused) > 0 {
+		r.Verdict = sandbox.Verdict{Confidence: sandbox.NoConfidence, Evidence: sandbox.EvidencePartial, Denials: reading.Refused}
+	}
 }
 
 // printed is what a reading holds, as text.
@@ -87,22 +96,12 @@ func printed(r exec.Reading, terminal bool) string {
 	}
 }
 
-// soFar says of a command that goes on that what was waited for has not come, and
-// what the sandbox has refused it meanwhile.
+// soFar says of a command that goes on that what was waited for has not come.
 func soFar(r exec.Reading, w exec.Wait) string {
-	var b strings.Builder
-	if w.Text != "" && !r.Found {
-		fmt.Fprintf(&b, "\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
+	if w.Text == "" || r.Found {
+		return ""
 	}
-	const most = 5
-	for i, d := range r.Refused {
-		if i == most {
-			fmt.Fprintf(&b, "\n(and %d refusals more)", len(r.Refused)-most)
-			break
-		}
-		fmt.Fprintf(&b, "\n(the sandbox has refused it: %s %s, by %s)", d.Kind, show(d.Target), show(d.Program))
-	}
-	return b.String()
+	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
 }
 
 // read is the result of reading a session.
@@ -114,12 +113,12 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 	if reading.Running {
 		state := fmt.Sprintf("session %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
 		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+soFar(reading, w), state)
-		r.Output, r.Spill, r.Session = text, reading.Output.Spill, info.ID
+		r.goesOn(info.ID, reading, text)
 		return r
 	}
 	o := reading.Outcome
 	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, ending(o)))
-	r.Output, r.Spill, r.Exit, r.Signal = text, reading.Output.Spill, o.Status.Exit, signalName(o.Status.Signal)
+	r.Session, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
 	r.Verdict, r.Denied, r.Limit = o.Verdict, o.Verdict.Denied, o.Limit
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
@@ -131,11 +130,26 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 // Ended is what the model and the person are told of a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
-	words := fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
-	if info.Outcome.Verdict.Denied {
-		words += "; the sandbox refused it something"
+	return fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
+}
+
+// The last of what a background command printed, as far as it is told unasked.
+const (
+	unreadLines = 20
+	unreadBytes = 4 << 10
+)
+
+// Unread is the last lines of what a background command has printed and nobody
+// has read; tail is the end of all it printed.
+func Unread(info exec.Info, tail []byte) string {
+	tail = tail[max(int64(len(tail))-info.Unread, 0):]
+	tail = tail[max(len(tail)-unreadBytes, 0):]
+	text := strings.ToValidUTF8(string(tail), "\uFFFD")
+	if info.Terminal {
+		text = terminalText(text)
 	}
-	return words
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(len(lines)-unreadLines, 0):], "")
 }
 
 // ending says in words how a background command ended.
@@ -147,7 +161,7 @@ func ending(o exec.Outcome) string {
 	case o.TimedOut:
 		return "killed with all it had started, because its time was up"
 	case o.Status.Signal != 0:
-		how = fmt.Sprintf("signal %d (%s)", o.Status.Signal, signalName(o.Status.Signal))
+		how = fmt.Sprintf("signal %d (%s)", o.Status.Signal, SignalName(o.Status.Signal))
 	}
 	if o.Limit != "" {
 		how += " (" + o.Limit.Words() + ")"

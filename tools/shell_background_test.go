@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/exec"
 )
 
 // longest is a wait that only the command itself ends.
@@ -14,14 +15,14 @@ func TestShellInTheBackground(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withSessions()
 	r := p.ok("shell", args{"command": "echo hello; read -r x; echo got $x; exit 3", "background": true, "wait_for": "hello", "yield_time_ms": longest})
-	if r.Session != 1 || r.Outcome != OK || r.Text != "running in the background as session_id 1\noutput so far:\nhello\n" || r.Output != "hello\n" {
+	if r.Session != 1 || !r.Running || r.Outcome != OK || r.Text != "running in the background as session_id 1\noutput so far:\nhello\n" || r.Output != "hello\n" {
 		t.Fatalf("%+v", r)
 	}
 	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "session 1: running for ") || !strings.HasSuffix(r.Text, "6 bytes of output; in "+p.ws+": $ echo hello; read -r x; echo got $x; exit 3") {
 		t.Errorf("list: %q", r.Text)
 	}
 	r = p.ok("write_stdin", args{"session_id": 1, "chars": "you\n", "wait_for": "never", "yield_time_ms": longest})
-	if r.Session != 0 || r.Exit != 3 || r.Message != "session 1 ended: exit status 3" || !strings.HasSuffix(r.Text, "new output:\ngot you\n") {
+	if r.Session != 1 || r.Running || r.Exit != 3 || r.Message != "session 1 ended: exit status 3" || !strings.HasSuffix(r.Text, "new output:\ngot you\n") {
 		t.Errorf("typed: %+v", r)
 	}
 	if _, err := p.do("write_stdin", args{"session_id": 1, "chars": "more\n"}); err != nil {
@@ -173,5 +174,26 @@ func TestBackgroundSettlesAtItsEnd(t *testing.T) {
 	p.ok("write_stdin", args{"session_id": 1, "chars": "\n", "wait_for": "never", "yield_time_ms": longest})
 	if len(s.told) != 1 {
 		t.Errorf("told %d times that it is over", len(s.told))
+	}
+}
+
+func TestUnread(t *testing.T) {
+	many := strings.Repeat("line\n", 100)
+	for name, tt := range map[string]struct {
+		info exec.Info
+		tail string
+		want string
+	}{
+		"nothing":          {exec.Info{}, "read\n", ""},
+		"after what is":    {exec.Info{Unread: 6}, "read\ngone\n\n", "gone"},
+		"all, and more":    {exec.Info{Unread: 1000}, "kept\n", "kept"},
+		"the last lines":   {exec.Info{Unread: 500}, many, strings.TrimSuffix(strings.Repeat("line\n", unreadLines), "\n")},
+		"a long line":      {exec.Info{Unread: 1 << 20}, strings.Repeat("x", 1<<20), strings.Repeat("x", unreadBytes)},
+		"of a terminal":    {exec.Info{Unread: 11, Terminal: true}, "\x1b[1mred\x1b[0m", "red"},
+		"half a character": {exec.Info{Unread: 3}, "\xa4ok", "\uFFFDok"},
+	} {
+		if got := Unread(tt.info, []byte(tt.tail)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

@@ -102,8 +102,10 @@ type Result struct {
 	// Output is what Text shows of a command's output; Spill is the file that
 	// holds all of it when it was cut.
 	Output, Spill string
-	// Session is the background command that goes on; 0: none does.
+	// Session is the background command that the call was about, 0 for none;
+	// Running: it goes on.
 	Session int
+	Running bool
 	// Message is one line for the person: what was done or went wrong.
 	Message  string
 	Duration time.Duration

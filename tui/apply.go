@@ -50,6 +50,8 @@ func (m *app) apply(e event.Event) {
 		m.facts.usage = e
 	case event.BackgroundChanged:
 		m.facts.running = e.Running
+	case event.BackgroundEnded:
+		m.applyBackgroundEnded(e)
 	case event.Compacting:
 		m.settle()
 		m.compacting = m.transcript.add(&compaction{reason: e.Reason}, false)
@@ -64,6 +66,21 @@ func (m *app) apply(e event.Event) {
 		// A renderer that meets an event it does not know must not be silent.
 		m.note("warning", fmt.Sprintf("unknown event %T", e))
 	}
+}
+
+// applyBackgroundEnded shows the end of a background command like that of a call.
+func (m *app) applyBackgroundEnded(e event.BackgroundEnded) {
+	m.settle()
+	t := &tool{kind: "command", title: fmt.Sprintf("session %d", e.Session), command: e.Command, folder: e.Folder, workspace: m.facts.session.Folder}
+	outcome := "ok"
+	if e.Exit != 0 || e.Signal != "" {
+		outcome = "failed"
+	}
+	t.finish(event.ToolFinished{
+		Kind: t.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
+		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Session: e.Session,
+	})
+	m.transcript.add(t, false)
 }
 
 // settle closes the answer and the thought that were growing.

@@ -168,7 +168,7 @@ func (t *tool) status(c canvas) []span {
 		if t.kind == "read" && f.Message != "" {
 			return []span{{f.Message, faint}}
 		}
-		if f.Session != 0 {
+		if f.Running && t.kind == "command" {
 			return []span{{fmt.Sprintf("runs in the background as %d", f.Session), dim}}
 		}
 	case "refused":

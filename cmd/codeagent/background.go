@@ -15,20 +15,37 @@ func (ses *session) runBeside(emit func(event.Event)) {
 }
 
 // news is the background commands that ended since it was last asked.
-func (ses *session) news() []string {
-	var lines []string
+func (ses *session) news() []event.BackgroundEnded {
+	var out []event.BackgroundEnded
 	for _, info := range ses.beside.News() {
-		lines = append(lines, tools.Ended(info))
+		out = append(out, ses.over(info, tools.Ended(info)))
 	}
-	return lines
+	return out
 }
 
-// endBeside ends what still runs in the background, and says so.
-func (ses *session) endBeside() {
+// over is the end of a background command, told in these words.
+func (ses *session) over(info exec.Info, words string) event.BackgroundEnded {
+	o := info.Outcome
+	return event.BackgroundEnded{
+		Session: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
+		Exit: o.Status.Exit, Signal: tools.SignalName(o.Status.Signal), Limit: o.Limit, Duration: o.Duration,
+		Output: tools.Unread(info, ses.beside.Output(info.ID)), Verdict: o.Verdict,
+	}
+}
+
+// endBeside ends what still runs in the background, and tells it.
+func (ses *session) endBeside(tell func(event.BackgroundEnded)) {
 	if ses.beside == nil {
 		return
 	}
 	for _, info := range ses.beside.Close() {
-		fmt.Fprintf(ses.s.Err, "ended with codeagent: background command %d in %s: %s\n", info.ID, visible.Line(info.Dir), visible.Line(info.Text))
+		e := ses.over(info, fmt.Sprintf("ended with codeagent: background command %d in %s: %s", info.ID, info.Dir, info.Text))
+		e.Killed = true
+		tell(e)
 	}
+}
+
+// endedWith says on stderr what was ended with codeagent.
+func (ses *session) endedWith(e event.BackgroundEnded) {
+	fmt.Fprintln(ses.s.Err, visible.Line(e.Message))
 }

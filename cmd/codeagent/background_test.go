@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -65,6 +67,73 @@ func TestBackgroundConversation(t *testing.T) {
 		}
 		if strings.Contains(r.stderr, "ended with codeagent") {
 			t.Errorf("something was left to be ended: %s", r.stderr)
+		}
+	})
+}
+
+// TestBackgroundTellsWhatWasRefused: while a background command runs, when it has
+// ended unread and when it ends with codeagent, the model, the log and the JSON
+// have what it printed and what the sandbox refused it.
+func TestBackgroundTellsWhatWasRefused(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		one, two := u.out+"/one", u.out+"/two"
+		var mu sync.Mutex
+		var said []string
+		srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
+			last := r.Messages[len(r.Messages)-1]
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, last.Text)
+			switch {
+			case r.N == 0:
+				return call("shell", `{"command":%q,"background":true,"wait_for":"started","yield_time_ms":60000}`,
+					"echo x >"+one+"; echo started; read x <go; echo x >"+two+"; echo gone; exit 3")
+			case r.N == 1:
+				return call("shell", `{"command":"echo up; read x <never","background":true,"wait_for":"up","yield_time_ms":60000}`)
+			case r.N == 2:
+				return call("shell", `{"command":"echo >go"}`)
+			case !strings.Contains(last.Text, "[background session 1"):
+				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
+			}
+			return scripted.Reply{Text: "over"}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer srv.Close()
+		for _, fifo := range []string{u.work + "/go", u.work + "/never"} {
+			if err := errors.Join(syscall.Mkfifo(fifo, 0o666), os.Chmod(fifo, 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := u.codeagent("exec", "--json", "--model", "test", "serve")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		r := run1(t, cmd)
+		all := strings.Join(said, "\n---\n")
+		for _, want := range []string{"[sandbox] Refused since it was last read, while it runs:\n- write " + one, "exit status 3]\nThe last of its unread output:\n| ", "\n| gone\n", "- write " + two} {
+			if !strings.Contains(all, want) {
+				t.Errorf("the model was not told %q:\n%s", want, all)
+			}
+		}
+		for _, want := range []string{"⊘ write " + one, "⊘ write " + two, "ended with codeagent: background command 2 in "} {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("stderr does not say %q: %v", want, r)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+		for what, pieces := range map[string][]string{
+			"the start":              {`"session":1,"running":true`, `"target":"` + one + `"`, `started\n"`},
+			"the end":                {`"session":1,"running":false`, `"target":"` + two + `"`, `"aggregated_output":"`, `"exit_code":3`},
+			"the end with codeagent": {`"session":2,"running":false`, `"message":"ended with codeagent`},
+		} {
+			if !slices.ContainsFunc(lines, func(l string) bool {
+				return !slices.ContainsFunc(pieces, func(p string) bool { return !strings.Contains(l, p) })
+			}) {
+				t.Errorf("no line tells %s, %q:\n%s", what, pieces, r.stdout)
+			}
+		}
+		if last := lines[len(lines)-1]; !strings.Contains(last, `"type":"turn.completed"`) {
+			t.Errorf("the last line is %s", last)
 		}
 	})
 }

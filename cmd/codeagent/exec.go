@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/event"
 	"codeagent/headless"
 
 	"github.com/spf13/cobra"
@@ -113,7 +114,9 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	default:
 		prompt = ses.tour.Prompt
 	}
-	ses.join(printed{printer})
+	ses.join(printed{printer, func() {
+		ses.endBeside(func(e event.BackgroundEnded) { printer.Emit(e) })
+	}})
 	err = ses.turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {

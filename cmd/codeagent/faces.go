@@ -2,6 +2,7 @@ package main
 
 import (
 	"codeagent/agent"
+	"codeagent/event"
 	"codeagent/headless"
 	"codeagent/model"
 	"codeagent/tui"
@@ -11,13 +12,26 @@ import (
 // each other.
 type (
 	drawn   struct{ *tui.Screen }
-	printed struct{ *headless.Printer }
+	printed struct {
+		*headless.Printer
+		// ending is run before the end of the one turn is told.
+		ending func()
+	}
 )
 
 // Steer hands over what was typed while the model worked.
 func (s drawn) Steer() (agent.Input, bool) {
 	said, ok := s.Screen.Steer()
 	return input(said), ok
+}
+
+// Emit ends what runs in the background before it tells that the turn is over:
+// with it codeagent ends, and the end of a turn is the last line of a run.
+func (p printed) Emit(e event.Event) {
+	if _, over := e.(event.TurnFinished); over {
+		p.ending()
+	}
+	p.Printer.Emit(e)
 }
 
 // Steer has never anything to say: nobody types.

@@ -71,7 +71,7 @@ func liveTurns(count string) (lived, error) {
 		return lived{}, err
 	}
 	defer ses.close()
-	ses.join(printed{headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true})})
+	ses.join(printed{headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), func() {}})
 	var out lived
 	part := func(from, to int) (span, error) {
 		var before, after runtime.MemStats

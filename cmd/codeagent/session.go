@@ -162,7 +162,7 @@ func (ses *session) holds() bool {
 }
 
 func (ses *session) close() {
-	ses.endBeside()
+	ses.endBeside(ses.endedWith)
 	if ses.tour != nil {
 		ses.tour.Close()
 	}
