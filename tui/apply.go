@@ -71,7 +71,7 @@ func (m *app) apply(e event.Event) {
 // applyBackgroundEnded shows the end of a background command like that of a call.
 func (m *app) applyBackgroundEnded(e event.BackgroundEnded) {
 	m.settle()
-	t := &tool{kind: "command", title: fmt.Sprintf("session %d", e.Session), command: e.Command, folder: e.Folder, workspace: m.facts.session.Folder}
+	t := &tool{kind: "command", command: e.Command, folder: e.Folder, workspace: m.facts.session.Folder}
 	outcome := "ok"
 	if e.Exit != 0 || e.Signal != "" {
 		outcome = "failed"

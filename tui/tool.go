@@ -165,11 +165,13 @@ func (t *tool) status(c canvas) []span {
 	s := dim
 	switch f.Outcome {
 	case "ok":
-		if t.kind == "read" && f.Message != "" {
+		switch {
+		case t.kind == "read" && f.Message != "":
 			return []span{{f.Message, faint}}
-		}
-		if f.Running && t.kind == "command" {
+		case t.kind == "command" && f.Running:
 			return []span{{fmt.Sprintf("runs in the background as %d", f.Session), dim}}
+		case t.kind != "command" && f.Session != 0 && !f.Running:
+			return []span{{f.Message, dim}} // how what it typed to has ended
 		}
 	case "refused":
 		words, s = append(words, "not allowed"), warn
@@ -196,6 +198,13 @@ func (t *tool) status(c canvas) []span {
 		if len(f.Changes) == 1 {
 			out = append(out, changeCount(ch)...)
 		}
+	}
+	if t.kind == "command" && f.Session != 0 {
+		how := strings.Join(words, " ")
+		if how != "" {
+			how = ": " + how
+		}
+		words = []string{fmt.Sprintf("background %d ended%s", f.Session, how)}
 	}
 	if len(words) > 0 {
 		if len(out) > 0 {
@@ -232,7 +241,7 @@ func (t *tool) ended(c canvas) []string {
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
-	} else if t.kind == "command" || f.Outcome == "failed" && f.Message == "" || c.open {
+	} else if t.kind == "command" || f.Session != 0 || f.Outcome == "failed" && f.Message == "" || c.open {
 		lines := outputLines(f.Output)
 		cutOff := len(lines) - openLines
 		lines = lines[:min(len(lines), openLines)]
@@ -257,7 +266,7 @@ func (t *tool) ended(c canvas) []string {
 func (t *tool) tells() bool {
 	f := t.done
 	switch {
-	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || len(f.Changes) > 0):
+	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || f.Session != 0 || len(f.Changes) > 0):
 		return false
 	case f.Outcome == "refused":
 		return len(t.asks) == 0
