@@ -40,11 +40,11 @@ type app struct {
 	menu          menu
 
 	// working: a turn runs, or what doing names and runs like one, since then;
-	// echo is its message, shown already.
+	// echo is its message, shown already; nil once the turn has told it.
 	working bool
 	doing   string
 	since   time.Time
-	echo    string
+	echo    *entry
 	outcome string
 	// queued are messages for after the turn.
 	queued []Message

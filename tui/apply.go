@@ -23,12 +23,16 @@ func (m *app) apply(e event.Event) {
 			m.facts.usage.Limit = 0 // it was the other one's
 		}
 	case event.TurnStarted:
-		if m.echo == e.Text {
-			m.echo = ""
+		m.counted(e.Text)
+		if m.echo != nil && m.echo.body.(*said).text == e.Text {
+			m.echo.body = &said{e.Text, e.Images}
+			m.echo.changed()
+			m.echo = nil
 		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
 			m.transcript.add(&said{e.Text, e.Images}, false)
 		}
 	case event.Steered:
+		m.counted(e.Text)
 		m.settle()
 		m.transcript.add(&said{e.Text, e.Images}, false)
 	case event.RequestStarted:

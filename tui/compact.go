@@ -6,10 +6,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// between reports whether no turn runs; else it says what to do about it.
+// between reports whether no turn runs; else it says what to do about it, first:
+// a narrow screen cuts the end off.
 func (m *app) between(what string) (tea.Cmd, bool) {
 	if m.working {
-		return m.say(what + " waits for the end of the turn; " + keyName(keyFor(everywhere, actBack)) + " interrupts it"), false
+		return m.say(keyName(keyFor(everywhere, actBack)) + " interrupts the turn; " + what + " waits for its end"), false
 	}
 	return nil, true
 }

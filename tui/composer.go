@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -86,20 +87,34 @@ func (c *composer) set(s string) {
 	c.put(s)
 }
 
-// restore puts a message back as it was: its images are chips again.
+// restore puts a message back as it was: its images are chips again, where their
+// labels stand, and at the end without one.
 func (c *composer) restore(s Message) {
 	c.save(false)
 	c.text, c.cursor = "", 0
-	rest := s.Text
-	for _, i := range s.Images {
-		before, after, found := strings.Cut(rest, i.label())
-		if found {
-			c.put(before)
-			rest = after
+	rest, images := s.Text, slices.Clone(s.Images)
+	for {
+		first, at := -1, len(rest)
+		for i := range images {
+			if found := strings.Index(rest, images[i].label()); found >= 0 && found < at {
+				first, at = i, found
+			}
 		}
-		c.attach(i)
+		if first < 0 {
+			break
+		}
+		c.put(rest[:at])
+		c.attach(images[first])
+		rest = rest[at+len(images[first].label()):]
+		images = slices.Delete(images, first, first+1)
 	}
 	c.put(rest)
+	for i := range images {
+		if i == 0 && s.Text != "" {
+			c.insert(" ")
+		}
+		c.attach(images[i])
+	}
 }
 
 // clear empties the editor; undo and the history bring the text back.

@@ -86,19 +86,37 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 // labelled finds the labels in a message that came back.
 var labelled = regexp.MustCompile(`\[image (\d{1,6}): `)
 
+// counted keeps the numbers of a text's labels from being given again.
+func (m *app) counted(text string) {
+	for _, label := range labelled.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(label[1]) // six digits are a number
+		m.images = max(m.images, n)
+	}
+}
+
 // numbered gives the images of a message their numbers: those of their labels,
-// new ones without.
+// which name them, new ones without.
 func (m *app) numbered(s Message) Message {
-	labels := labelled.FindAllStringSubmatch(s.Text, len(s.Images))
 	for i := range s.Images {
-		n := 0
-		if i < len(labels) {
-			n, _ = strconv.Atoi(labels[i][1]) // six digits are a number
+		s.Images[i].number = 0
+	}
+	for _, at := range labelled.FindAllStringSubmatchIndex(s.Text, -1) {
+		n, _ := strconv.Atoi(s.Text[at[2]:at[3]])
+		for i := range s.Images {
+			named := s.Images[i]
+			named.number = n
+			if s.Images[i].number == 0 && strings.HasPrefix(s.Text[at[0]:], named.label()) {
+				s.Images[i] = named
+				break
+			}
 		}
-		if n == 0 {
-			n = m.images + 1
+	}
+	m.counted(s.Text)
+	for i := range s.Images {
+		if s.Images[i].number == 0 {
+			m.images++
+			s.Images[i].number = m.images
 		}
-		s.Images[i].number, m.images = n, max(m.images, n)
 	}
 	return s
 }

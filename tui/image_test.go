@@ -2,9 +2,12 @@ package tui
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
 )
 
 func TestImagePath(t *testing.T) {
@@ -85,6 +88,48 @@ func TestImagesComeBack(t *testing.T) {
 	})
 	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 7 || got.Images[1].number != 8 {
 		t.Errorf("the editor holds %+v", got)
+	}
+}
+
+// A message comes back with one chip for each image, wherever the image stands
+// among the others, and no number is given twice.
+func TestLabelsAreMatchedByName(t *testing.T) {
+	red, shot := Image{Name: "red.png", Width: 20, Height: 20}, Image{Name: "/w/shot.png", Width: 10, Height: 10}
+	for text, want := range map[string]string{
+		"compare [image 1: shot.png 10×10]":                           "compare [image 1: shot.png 10×10] [image 2: red.png 20×20]",
+		"[image 2: red.png 20×20] and [image 5: shot.png 10×10] here": "[image 2: red.png 20×20] and [image 5: shot.png 10×10] here",
+		"[image 3: shot.png 99×10]":                                   "[image 3: shot.png 99×10] [image 4: red.png 20×20][image 5: shot.png 10×10]",
+		"":                                                            "[image 1: red.png 20×20][image 2: shot.png 10×10]",
+	} {
+		r, _ := offers(t, 120, 20)
+		r.app.tookBack(tookBackMsg{Message{text, []Image{red, shot}}, true})
+		if got := r.app.composer.message(); got.Text != want || len(got.Images) != 2 {
+			t.Errorf("%q came back as %q with %d images, want %q", text, got.Text, len(got.Images), want)
+		}
+	}
+	r, _ := offers(t, 80, 20)
+	r.app.tookBack(tookBackMsg{Message{"[image 1: shot.png 10×10][image 2: shot.png 10×10]", []Image{shot, shot}}, true})
+	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 1 || got.Images[1].number != 2 || len(r.app.composer.text) != 8 {
+		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.text)
+	}
+	// A session that is gone on with has numbers already.
+	r, _ = offers(t, 80, 20)
+	r.emit(event.TurnStarted{Text: "see [image 4: old.png 1×1]", Images: []string{"old.png (PNG, 1×1)"}})
+	r.pasted("/tmp/shot.png")
+	r.has("[image 5: shot.png 1280×720]")
+}
+
+// The prompt of the command line stands below what opens the session, with the
+// images that go with it.
+func TestFirstPromptBelowTheWelcome(t *testing.T) {
+	r := newRig(t, 80, 20)
+	r.app.box.post(session())
+	r.send(submitMsg{Message{Text: "first"}})
+	r.emit(event.TurnStarted{Text: "first", Images: []string{"red.png (PNG, 20×20)"}})
+	r.has("› first\n  ▣ red.png (PNG, 20×20)\n")
+	screen := r.screen()
+	if strings.Index(screen, "◆ codeagent") > strings.Index(screen, "› first") || strings.Count(screen, "first") != 1 {
+		t.Errorf("the welcome and the message stand as:\n%s", screen)
 	}
 }
 

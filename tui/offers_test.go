@@ -203,7 +203,7 @@ func TestModelWaitsForTheTurn(t *testing.T) {
 	r.typeText("go")
 	r.press("enter")
 	r.slash("/model gpt-5-mini")
-	r.has("/model waits for the end of the turn")
+	r.has("Esc interrupts the turn; /model waits for its end")
 	r.slash("/model")
 	r.has("openai/gpt-5")
 	r.do(r.press("enter"))
@@ -245,6 +245,37 @@ func TestSessionPicker(t *testing.T) {
 		t.Errorf("deleted %q", f.deleted)
 	}
 	r.has("nothing has all of these words")
+}
+
+// The session on the screen is not offered for deletion.
+func TestOpenSessionStays(t *testing.T) {
+	r, f := offers(t, 80, 20)
+	r.slash("/sessions")
+	r.has("› the one on the screen ✓", "Ctrl+R renames")
+	r.lacks("Ctrl+X deletes")
+	r.press("ctrl+x")
+	r.lacks("Delete")
+	r.press("down")
+	r.has("Ctrl+X deletes")
+	r.press("ctrl+x")
+	r.has("Delete")
+	r.do(r.press("y"))
+	if f.deleted != "s2" {
+		t.Errorf("deleted %q", f.deleted)
+	}
+}
+
+// Nothing that says what to do is cut off where the screen is narrow.
+func TestNarrowHints(t *testing.T) {
+	r, f := offers(t, 40, 20)
+	f.commands = nil
+	r.slash("/ps")
+	r.has("  no command was started in the\n  background\n")
+	r.press("esc")
+	r.typeText("go")
+	r.press("enter")
+	r.slash("/compact")
+	r.has("Esc interrupts the turn; /compact")
 }
 
 func TestSessionIsOpened(t *testing.T) {

@@ -111,7 +111,7 @@ func (p *picker) key(m *app, k tea.Key) tea.Cmd {
 	do := m.keys.find(k, inPicker, everywhere)
 	switch {
 	case p.asked != nil:
-		return p.answer(m, do)
+		return p.answer(m, do == actSend || strings.EqualFold(typed(k), "y"))
 	case p.writing != nil:
 		return p.write(m, k, do)
 	}
@@ -198,11 +198,11 @@ func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// answer takes the yes to a deed; every other key is a no.
-func (p *picker) answer(m *app, do action) tea.Cmd {
+// answer takes the yes to a deed; every key that is none is a no.
+func (p *picker) answer(m *app, yes bool) tea.Cmd {
 	d := p.asked
 	p.asked = nil
-	if r, ok := p.chosen(); ok && do == actSend {
+	if r, ok := p.chosen(); ok && yes {
 		return d.run(m, r, "")
 	}
 	return nil

@@ -58,7 +58,8 @@ func (p *picker) list(t *theme, w, room int) []string {
 		if len(p.rows) > 0 {
 			said = "nothing has all of these words"
 		}
-		return []string{t.row(w-1, span{"  " + said, dim})}[:min(1, room)]
+		lines := indent(t.wrap(w-gutter-1, span{said, dim}))
+		return lines[:min(len(lines), room)]
 	}
 	p.top = max(min(p.top, p.at, len(p.shown)-room), p.at-room+1, 0)
 	var out []string

@@ -118,7 +118,7 @@ func (m *app) back() tea.Cmd {
 		}
 	default:
 		m.escAt = m.now()
-		return m.say("Esc again goes back to your last message")
+		return m.say("Esc again goes back to your message")
 	}
 	return nil
 }

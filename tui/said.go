@@ -44,8 +44,8 @@ func (c canvas) fold(lines []string, head, tail int) []string {
 	return append(out, lines[len(lines)-tail:]...)
 }
 
-// said is a message of the person's. Its images are named where the text does
-// not have them already.
+// said is a message of the person's. Its images are named that have no label in
+// the text: they come behind those that have.
 type said struct {
 	text   string
 	images []string
@@ -57,10 +57,8 @@ func (s *said) draw(c canvas) []string {
 	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
 		lines = wrapper{theme: c.theme, width: c.inner()}.lines(span{text, strong})
 	}
-	if len(labelled.FindAllString(s.text, -1)) < len(s.images) {
-		for _, i := range s.images {
-			lines = append(lines, c.theme.row(c.inner(), span{"▣ " + i, dim}))
-		}
+	for _, i := range s.images[len(labelled.FindAllString(s.text, len(s.images))):] {
+		lines = append(lines, c.theme.row(c.inner(), span{"▣ " + i, dim}))
 	}
 	out := indent(c.fold(lines, 8, 2))
 	out[0] = c.theme.paint(accent, "›") + " " + strings.TrimPrefix(out[0], "  ")

@@ -22,7 +22,7 @@ func (m *app) sessions(string) tea.Cmd {
 		{do: actRename, help: "renames", writes: func(r row) string { return r.text }, run: func(m *app, r row, title string) tea.Cmd {
 			return l.change(m, func(ctx context.Context) error { return l.kept.Rename(ctx, r.id, title) })
 		}},
-		{do: actRemove, help: "deletes", asks: "Delete %s for good?", run: func(m *app, r row, _ string) tea.Cmd {
+		{do: actRemove, help: "deletes", asks: "Delete %s for good?", fits: func(r row) bool { return !r.mark }, run: func(m *app, r row, _ string) tea.Cmd {
 			return l.change(m, func(ctx context.Context) error { return l.kept.Delete(ctx, r.id) })
 		}},
 	}

@@ -95,7 +95,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tookBackMsg:
 		return m.tookBack(msg)
 	case submitMsg:
-		return m.submit(msg.said)
+		cmd := m.drain() // what opens the session stands above its first message
+		return tea.Batch(cmd, m.submit(msg.said))
 	case turnDoneMsg:
 		cmd := m.drain()
 		return tea.Batch(cmd, m.turnDone(msg))
@@ -162,8 +163,7 @@ func (m *app) submit(s Message) tea.Cmd {
 }
 
 func (m *app) startTurn(s Message) tea.Cmd {
-	m.echo = s.Text
-	m.transcript.add(&said{text: s.Text}, false)
+	m.echo = m.transcript.add(&said{text: s.Text}, false)
 	m.transcript.end()
 	return m.begin("", m.turn(s))
 }

@@ -92,9 +92,10 @@ func (c chosen) seesThem(images []model.Image) error {
 	}}
 }
 
-// withImages adds the images of -i to the first message of the run.
+// withImages adds the images of -i to the first message of the run, behind those
+// that its text numbers.
 func (ses *session) withImages(in agent.Input) agent.Input {
-	in.Images = append(ses.images, in.Images...)
+	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
 	return in
 }
