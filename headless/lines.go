@@ -179,7 +179,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.PlanUpdated:
 		return l.planUpdated(e)
 	case event.Retrying:
-		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; attempt %d of %d follows in %s", e.Message, e.Attempt, e.Most, e.Delay)})
+		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; attempt %d of %d follows in %s", e.Message, e.Attempt, e.Most, shortDelay(e.Delay))})
 	case event.Notice:
 		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
 	case event.BackgroundEnded:

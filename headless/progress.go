@@ -18,6 +18,9 @@ const outputShown = 6
 type progress struct {
 	w     io.Writer
 	color bool
+	// of is the call that was named last: calls run side by side, and what is told
+	// of another names it first.
+	of string
 }
 
 func newProgress(o Options) *progress { return &progress{w: o.Err, color: o.Color} }
@@ -27,10 +30,12 @@ func (p *progress) print(e event.Event) {
 	case event.SessionStarted:
 		p.session(e)
 	case event.ToolStarted:
+		p.of = e.CallID
 		p.line("1", "%s", e.Title)
 	case event.ToolFinished:
 		p.tool(e)
 	case event.PermissionRequested:
+		p.of = e.CallID
 		p.line("33", "? %s", e.Title)
 		if e.Justification != "" {
 			p.line("", "  reason: %q (the model's words)", e.Justification)
@@ -45,7 +50,7 @@ func (p *progress) print(e event.Event) {
 			p.line("", "  %s %s", planMark(s.Status), s.Step)
 		}
 	case event.Retrying:
-		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, e.Delay.Round(100*time.Millisecond), e.Attempt, e.Most)
+		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, shortDelay(e.Delay), e.Attempt, e.Most)
 	case event.Notice:
 		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
 	case event.BackgroundEnded:
@@ -97,7 +102,23 @@ func planMark(status string) string {
 	return "[ ]"
 }
 
+// shortDelay is as exact as a reader wants it.
+func shortDelay(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// about names the call that is told of, where the last line was about another.
+func (p *progress) about(e event.ToolFinished) {
+	if p.of != e.CallID {
+		p.line("2", "of %s:", e.Title)
+	}
+	p.of = e.CallID
+}
+
 func (p *progress) tool(e event.ToolFinished) {
+	denials := DenialLines(e.Verdict)
+	silent := e.Outcome == "refused" || e.Outcome == "ok" && e.Kind == "plan"
+	if !silent || len(e.Changes) > 0 || len(denials) > 0 {
+		p.about(e)
+	}
 	switch e.Outcome {
 	case "ok":
 		if e.Kind == "plan" {
@@ -133,13 +154,14 @@ func (p *progress) tool(e event.ToolFinished) {
 	for _, c := range e.Changes {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
-	for _, l := range DenialLines(e.Verdict) {
+	for _, l := range denials {
 		p.line("31", "  ⊘ %s", l)
 	}
 }
 
 // ended tells of a background command whose end no call tells.
 func (p *progress) ended(e event.BackgroundEnded) {
+	p.of = ""
 	p.line("33", "%s", e.Message)
 	if !e.Killed && (e.Exit != 0 || e.Signal != "") {
 		p.output(e.Output)
@@ -203,9 +225,7 @@ func (p *progress) answered(e event.PermissionAnswered) {
 }
 
 func (p *progress) finished(e event.TurnFinished) {
-	if e.Err != nil {
-		p.line("31", "%s: %v", e.Outcome, e.Err)
-	}
+	// Why a turn failed is the last line of the whole run.
 	if len(e.Refused) > 0 {
 		p.line("31", "%d permission%s refused, because nobody was there to grant:", len(e.Refused), plural(len(e.Refused)))
 		for _, r := range e.Refused {

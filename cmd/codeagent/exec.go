@@ -120,7 +120,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	err = ses.turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {
-			return fmt.Errorf("write the answer: %w", werr)
+			return errors.Join(err, fmt.Errorf("write the answer: %w", werr))
 		}
 	}
 	if ses.tour != nil {
