@@ -30,8 +30,7 @@ import (
 // keeping is what a broker has told. It is the broker's thread's own.
 type keeping struct {
 	keeper sandbox.Keeper // nil: nobody is told
-	// told are the paths, those of folders told as "." with "/." behind them.
-	told map[string]struct{}
+	told   toldPaths
 	// due are those to be told before the call is handled again.
 	due []dueKeep
 }
@@ -43,8 +42,6 @@ type dueKeep struct {
 }
 
 const (
-	// maxTold bounds what is remembered. Beyond, everything is told once more.
-	maxTold = 1 << 16
 	// maxKeeps is after how many rounds a call fails whose names lead elsewhere each
 	// time: links outside of the brokered roots can be turned while a Keeper works.
 	maxKeeps = 16
@@ -54,7 +51,7 @@ const (
 // is below it was looked through, or was made since.
 func (k *keeping) knows(path string) bool {
 	for len(path) > 1 {
-		if _, ok := k.told[path]; ok {
+		if k.told.has(path) {
 			return true
 		}
 		path = filepath.Dir(path)
@@ -160,7 +157,7 @@ func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t)
 
 // keepFolder is keepEntries for a folder itself, without what is in it.
 func (b *broker) keepFolder(fd int, path string) (a reply, first bool) {
-	if _, ok := b.keeping.told[path+"/."]; ok {
+	if b.keeping.told.has(path + "/.") {
 		return reply{}, false
 	}
 	if err := b.keeping.put(fd, ".", path); err != nil {
@@ -199,9 +196,6 @@ func (k *keeping) tell() bool {
 	if len(k.due) == 0 {
 		return false
 	}
-	if k.told == nil || len(k.told) >= maxTold {
-		k.told = map[string]struct{}{}
-	}
 	for _, d := range k.due {
 		k.keeper.BeforeChange(d.dir, d.name, d.path)
 		unix.Close(d.dir)
@@ -209,7 +203,7 @@ func (k *keeping) tell() bool {
 		if d.name == "." {
 			key += "/."
 		}
-		k.told[key] = struct{}{}
+		k.told.add(key)
 	}
 	k.due = k.due[:0]
 	return true

@@ -237,12 +237,12 @@ func TestKeepingIsBounded(t *testing.T) {
 	told := 0
 	k := keeping{keeper: tellTo(func(int, string, string) { told++ })}
 	for i := range maxTold + 10 {
-		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told) > maxTold {
-			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told))
+		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
+			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))
 		}
 	}
 	last := "/w/" + strconv.Itoa(maxTold+9)
 	if told != maxTold+10 || k.tell() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
-		t.Errorf("told %d; remembers %d", told, len(k.told))
+		t.Errorf("told %d; remembers %d", told, len(k.told.paths))
 	}
 }

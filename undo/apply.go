@@ -113,7 +113,12 @@ func (s *Session) mark(p *Plan, r Report) error {
 	if len(p.Conflicts)+len(r.Failed) > 0 {
 		records = p.back(r)
 	}
-	return errors.Join(appendRecords(f, records...), f.Sync())
+	for part := range slices.Chunk(records, 1000) { // all of them can take much memory
+		if err := appendRecords(f, part...); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 // back are the records of a turn of which a part was put back. They say when the log

@@ -25,7 +25,8 @@ type entry struct {
 	turn *turn
 	path string
 	// busy: somebody is keeping what stood there.
-	busy   bool
+	busy bool
+	// before, and after below, are brief.
 	before state
 	// after is what the agent left there when a call was last over; nil: none was.
 	after *state
@@ -55,6 +56,7 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	e, mine, fresh := c.touch(p)
 	switch {
 	case e == nil:
+		c.session.tellMore()
 	case mine:
 		c.first(e, dir, name, had)
 	case fresh:
@@ -76,15 +78,13 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 		for e.busy {
 			s.ready.Wait()
 		}
-	case t.more != "" || t.making(p):
-		return nil, false, false
-	case len(t.entries) == s.store.bounds.entries:
-		t.more = tooMany(len(t.entries))
+	case t.making(p):
 		return nil, false, false
 	default:
-		e = &entry{turn: t, path: p, busy: true}
-		t.entries[p] = e
-		mine = true
+		if e = t.hold(p); e == nil {
+			return nil, false, false
+		}
+		e.busy, mine = true, true
 	}
 	if _, touched := c.touched[e]; !touched {
 		c.touched[e], s.open[c] = false, true
@@ -104,7 +104,17 @@ func (c *Call) isNamed(e *entry) {
 	}
 }
 
-func tooMany(n int) string { return "the turn changed over " + strconv.Itoa(n) + " files" }
+// tellMore has it written down that not all of the turn is kept, if that is new: the
+// call may be over before anything else is written.
+func (s *Session) tellMore() {
+	s.mu.Lock()
+	t := s.turn()
+	more := t.more != ""
+	s.mu.Unlock()
+	if more {
+		t.write()
+	}
+}
 
 // making reports whether p lies in a folder that a call has made, moved or replaced
 // which is not over: what is there and was not is looked at with that folder. Called
@@ -137,10 +147,10 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	r := about(kindBefore, e.path, &s)
 	r.Why = why
 	had.add(e, s)
-	_ = e.turn.write(r) // a log that cannot be written stops the keeping, and that is told
+	e.turn.write(r)
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	e.before, e.busy = s, false
+	e.before, e.busy = s.brief(), false
 	c.session.ready.Broadcast()
 }
 
@@ -153,11 +163,11 @@ func (e *entry) again(dir int, name string) {
 	mu := &e.turn.session.mu
 	mu.Lock()
 	// While another call works on it nobody can say whose change it is.
-	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(s)
+	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(s.brief())
 	e.mixed = e.mixed || mixed
 	mu.Unlock()
 	if mixed {
-		_ = e.turn.write(about(kindMixed, e.path, nil)) // see first
+		e.turn.write(about(kindMixed, e.path, nil))
 	}
 }
 
@@ -178,7 +188,7 @@ func (c *Call) keepBelow(e *entry, dir int, name string, depth int) {
 	if err != nil {
 		lost := about(kindLost, e.path, nil)
 		lost.Why = reason(err)
-		_ = e.turn.write(lost) // see first
+		e.turn.write(lost)
 		return
 	}
 	defer f.Close()

@@ -23,6 +23,7 @@ const grace = 2 * time.Second
 const (
 	changedSince = "it was changed after the turn"
 	changedToo   = "it was changed by somebody else, too, between the agent's changes"
+	notNoted     = "what the agent left there could not be noted, so nobody knows whether it was changed since"
 	changedLater = "codeagent ended before it could note what the agent left, and it was changed after that"
 )
 
@@ -40,6 +41,10 @@ func (j *judge) step() *Step {
 	left := j.after
 	if left == nil {
 		// What is gone is brought back: nothing is lost by that.
+		if j.now.Kind != absent && j.more != "" {
+			j.conflict = notNoted // when the log was last written says nothing about it
+			return nil
+		}
 		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(j.last.Add(grace))) {
 			j.conflict = changedLater
 			return nil

@@ -21,10 +21,15 @@ type turn struct {
 	title   string
 	began   time.Time
 
-	// entries and more are guarded by session.mu.
+	// What follows is guarded by session.mu: first the paths, and how many bytes they take.
 	entries map[string]*entry
-	// more says why nothing is kept any more; empty: all is.
+	held    int64
+	// logged is how many bytes of the log tell of paths.
+	logged int64
+	// more says why no new path is kept any more; empty: all are.
 	more string
+	// cut: nothing is written any more of the known ones either; see stop.
+	cut bool
 
 	// mu guards what follows, the files on disk. It is taken before session.mu.
 	mu     sync.Mutex
@@ -35,7 +40,7 @@ type turn struct {
 	small  *os.File // the small contents, one behind the other
 	atEnd  int64    // where the next one goes
 	files  int64    // contents with a file of their own
-	bytes  int64    // of all contents
+	bytes  int64    // of all contents; the log comes on top
 	ended  bool
 	broken error // the folder could not be made
 }
@@ -52,40 +57,6 @@ const (
 	logName   = "log.jsonl"
 	smallName = "small"
 )
-
-// write appends to the turn's log. The turn gets its folder with the first record.
-func (t *turn) write(records ...record) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	err := t.ready()
-	if err == nil {
-		err = appendRecords(t.log, records...)
-	}
-	if err != nil {
-		t.stop(reason(err))
-		return err
-	}
-	if why := t.stopped(); why != "" && !t.told {
-		t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil
-	}
-	return nil
-}
-
-// stop keeps nothing more of this turn: what is not written down cannot be undone,
-// and half of it would be.
-func (t *turn) stop(why string) {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	if t.more == "" {
-		t.more = why
-	}
-}
-
-func (t *turn) stopped() string {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	return t.more
-}
 
 // ready makes the turn's folder, or opens its log again. Called with mu held.
 func (t *turn) ready() error {
@@ -149,9 +120,7 @@ func (t *turn) end() {
 	if t.log == nil || t.ended {
 		return
 	}
-	t.session.mu.Lock()
-	t.session.sizes[t.number] = t.bytes
-	t.session.mu.Unlock()
+	t.tellMore()
 	// Without this line the turn counts as cut off: nothing more is lost by that.
 	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.session.store.now()}) == nil
 }
@@ -198,11 +167,13 @@ func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	return ""
 }
 
-// spend takes n bytes of the turn's.
+// spend takes n bytes of the turn's, which the log takes from, too.
 func (t *turn) spend(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.bytes+n > t.session.store.bounds.turn {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.bytes+t.logged+n > t.session.store.bounds.turn {
 		return false
 	}
 	t.bytes += n

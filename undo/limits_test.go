@@ -15,12 +15,12 @@ import (
 // TestNotKept: what was not kept is listed with the reason, if it was changed.
 func TestNotKept(t *testing.T) {
 	b := newBench(t)
-	b.store.bounds = bounds{file: 1000, turn: 2500, session: 1 << 20, entries: 8}
-	b.user("large", strings.Repeat("x", 1001))
-	b.user("large and left", strings.Repeat("x", 1001))
+	b.store.bounds = bounds{file: 10_000, turn: 25_000, session: 1 << 30, paths: 1 << 20, log: 1 << 20, entries: 8}
+	b.user("large", strings.Repeat("x", 10_001))
+	b.user("large and left", strings.Repeat("x", 10_001))
 	b.must(os.Chmod(b.at("large and left"), 0o600))
 	for _, n := range []string{"1", "2", "3"} {
-		b.user(n, strings.Repeat("x", 1000))
+		b.user(n, strings.Repeat("x", 10_000))
 	}
 	b.must(syscall.Mkfifo(b.at("pipe"), 0o600))
 	b.turn(func() {
@@ -39,7 +39,7 @@ func TestNotKept(t *testing.T) {
 	for _, l := range p.NotKept {
 		lost = append(lost, strings.TrimPrefix(l.Path, b.ws+"/")+": "+l.Why)
 	}
-	want := []string{"3: the turn changed over 2500 bytes", "large: over 1000 bytes", "pipe: it is neither a file nor a link nor a folder"}
+	want := []string{"3: the turn changed over 25000 bytes", "large: over 10000 bytes", "pipe: it is neither a file nor a link nor a folder"}
 	if !slices.Equal(lost, want) {
 		t.Errorf("not kept:\n%s\nwant:\n%s", strings.Join(lost, "\n"), strings.Join(want, "\n"))
 	}

@@ -155,7 +155,7 @@ func (s *Session) load(n int) (*kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := readLog(f)
+	k, err := readLog(f, s.store.bounds.readable())
 	if err != nil {
 		return nil, err
 	}

@@ -66,28 +66,31 @@ func (r record) path() string {
 	return r.Path
 }
 
-// Bounds of what is read of a log.
 const (
-	// maxLine is more than the longest path and link take.
+	// maxPath is the longest path that the system takes in one piece.
+	maxPath = 4096
+	// maxLine is more than the longest path and link take, every byte escaped.
 	maxLine = 64 << 10
-	// maxLog is more than maxEntries take.
-	maxLog = 512 << 20
 )
 
 // appendRecords writes whole lines or nothing.
 func appendRecords(f *os.File, records ...record) error {
-	var lines bytes.Buffer
-	enc := json.NewEncoder(&lines)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	for _, r := range records {
 		if err := enc.Encode(r); err != nil {
 			return err
 		}
 	}
+	return appendLines(f, text.Bytes())
+}
+
+func appendLines(f *os.File, text []byte) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(lines.Bytes()); err == nil {
+	if _, err = f.Write(text); err == nil {
 		return nil
 	}
 	// A full disk takes a part of a line: the next one must not be glued to it.
@@ -129,15 +132,18 @@ type history struct {
 var errLog = errors.New("not a log of what was kept")
 
 // readLog reads a log. Lines that make no sense, such as a torn one, are passed
-// over: what they told is then unknown, and what is unknown is left alone.
-func readLog(r io.Reader) (*kept, error) {
+// over: what they told is then unknown, and what is unknown is left alone. Of a log
+// of more than most bytes the rest is not read, and does not count as kept.
+func readLog(r io.Reader, most int64) (*kept, error) {
 	k := &kept{paths: map[string]*history{}}
-	lines := bufio.NewReaderSize(io.LimitReader(r, maxLog), maxLine)
+	bounded := &io.LimitedReader{R: r, N: most + 1}
+	in := bufio.NewReaderSize(bounded, maxLine)
 	for first := true; ; first = false {
-		line, err := lines.ReadSlice('\n')
+		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			err = skipLine(lines)
+			err = skipLine(in)
 			line = nil
+			k.more = "a line of the log is longer than any that is written"
 		}
 		if err != nil && err != io.EOF {
 			return nil, err
@@ -154,6 +160,9 @@ func readLog(r io.Reader) (*kept, error) {
 			k.take(rec)
 		}
 		if err == io.EOF {
+			if bounded.N == 0 && k.more == "" {
+				k.more = longLog(most)
+			}
 			return k, nil
 		}
 	}

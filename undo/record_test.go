@@ -25,7 +25,7 @@ func FuzzLog(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		k, err := readLog(bytes.NewReader(data))
+		k, err := readLog(bytes.NewReader(data), 1<<20)
 		if err != nil {
 			return
 		}

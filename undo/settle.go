@@ -19,29 +19,29 @@ func (c *Call) Settle() {
 	defer c.session.settling.Unlock()
 	look := looker{max: c.session.store.bounds.file, left: readNew}
 	defer look.close()
-	pending := map[*turn][]record{}
-	flush := func(t *turn, most int) {
-		if list := pending[t]; len(list) > most {
-			_ = t.write(list...) // see first
-			pending[t] = nil
-		}
-	}
+	pending := map[*turn]*lines{}
 	entries := c.unsettled()
 	for _, e := range entries {
 		s, err := look.after(e)
 		if err != nil {
 			continue // what is not known is left alone
 		}
+		out := pending[e.turn]
+		if out == nil {
+			out = &lines{turn: e.turn}
+			pending[e.turn] = out
+		}
 		if kind := c.left(e, s); kind != "" {
-			pending[e.turn] = append(pending[e.turn], leftRecord(kind, e.path, &s))
+			out.add(leftRecord(kind, e.path, &s))
 		}
 		if s.Kind == folder && c.named(e) {
-			pending[e.turn] = append(pending[e.turn], c.made(e, &look)...)
+			made(e, &look, out)
 		}
-		flush(e.turn, batch)
 	}
-	for t := range pending {
-		flush(t, 0)
+	for t, out := range pending {
+		if out.text.Len() > 0 || t.stopped() != "" {
+			out.flush()
+		}
 	}
 	c.release(entries)
 }
@@ -69,9 +69,6 @@ func (c *Call) release(entries []*entry) {
 // size, times and number alone tell later whether somebody else changed it.
 const readNew = 64 << 20
 
-// batch is how many records are written at once.
-const batch = 1000
-
 // looker looks at what calls have left.
 type looker struct {
 	walker
@@ -82,7 +79,7 @@ type looker struct {
 // after looks at what a call left. What the kernel saw nobody change is not read.
 func (l *looker) after(e *entry) (state, error) {
 	s, err := l.look(e.path)
-	if err == nil && e.before.untouched(s) && s.settledBy(e.turn.began) {
+	if err == nil && e.before.untouched(s.brief()) && s.settledBy(e.turn.began) {
 		s.Sum = e.before.Sum
 		return s, nil
 	}
@@ -120,6 +117,7 @@ func (c *Call) left(e *entry, s state) string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	was := e.after
+	s = s.brief()
 	e.after = &s
 	switch {
 	case was != nil && was.untouched(s) && bytes.Equal(was.Sum, s.Sum):
@@ -144,10 +142,35 @@ func (c *Call) named(e *entry) bool {
 	return c.touched[e]
 }
 
-// made lists what lies in the folder that the call made, or moved to e, and was not
+// made lists what lies in the folder that a call made, or moved to e, and was not
 // there: nobody tells of that.
-func (c *Call) made(e *entry, look *looker) []record {
-	dir, err := look.folder(e.path)
+func made(e *entry, look *looker, out *lines) {
+	t := e.turn
+	for folders := []*entry{e}; len(folders) > 0 && t.stopped() == ""; {
+		last := len(folders) - 1
+		in := folders[last].path
+		folders = folders[:last]
+		for _, n := range look.names(in, t.session.store.bounds.entries+1) { // one too many: they do not all fit
+			p := path.Join(in, n)
+			s, err := look.at(p, true)
+			if err != nil || s.Kind == absent {
+				continue
+			}
+			below := t.add(p, s)
+			if below == nil {
+				continue
+			}
+			out.add(about(kindBefore, p, &below.before), about(kindAfter, p, &s))
+			if s.Kind == folder {
+				folders = append(folders, below)
+			}
+		}
+	}
+}
+
+// names lists the folder p, at most so many.
+func (l *looker) names(p string, most int) []string {
+	dir, err := l.folder(p)
 	if err != nil {
 		return nil
 	}
@@ -155,40 +178,23 @@ func (c *Call) made(e *entry, look *looker) []record {
 	if err != nil {
 		return nil
 	}
-	names, _ := f.Readdirnames(-1) // as many as there are
-	f.Close()
+	defer f.Close()
+	names, _ := f.Readdirnames(most) // as many as there are
 	slices.Sort(names)
-	var out []record
-	for _, n := range names {
-		p := path.Join(e.path, n)
-		s, err := look.at(p, true)
-		if err != nil || s.Kind == absent {
-			continue
-		}
-		below := e.turn.add(p, s)
-		if below == nil {
-			continue
-		}
-		out = append(out, about(kindBefore, p, &below.before), about(kindAfter, p, &s))
-		if s.Kind == folder {
-			out = append(out, c.made(below, look)...)
-		}
-	}
-	return out
+	return names
 }
 
-// add notes a path that was not there before; nil where it is known.
+// add notes a path that was not there before; nil where it is known, or has no room.
 func (t *turn) add(p string, now state) *entry {
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
-	switch {
-	case t.entries[p] != nil || t.more != "":
-		return nil
-	case len(t.entries) == t.session.store.bounds.entries:
-		t.more = tooMany(len(t.entries))
+	if t.entries[p] != nil {
 		return nil
 	}
-	e := &entry{turn: t, path: p, before: state{Kind: absent}, after: &now}
-	t.entries[p] = e
+	e := t.hold(p)
+	if e != nil {
+		now = now.brief()
+		e.before, e.after = state{Kind: absent}, &now
+	}
 	return e
 }

@@ -1,6 +1,9 @@
 package undo
 
-import "time"
+import (
+	"crypto/sha256"
+	"time"
+)
 
 // kind is what stands under a name.
 type kind string
@@ -57,6 +60,16 @@ func (s state) inode() inode { return inode{s.Dev, s.Ino} }
 func (s state) untouched(now state) bool {
 	return s.Kind == now.Kind && s.Mode == now.Mode && s.Size == now.Size && s.inode() == now.inode() &&
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
+}
+
+// brief is what is held of s in memory: where a link leads is a digest, since a
+// command chooses how long it is.
+func (s state) brief() state {
+	if s.Target != nil {
+		digest := sha256.Sum256(s.Target)
+		s.Target = digest[:]
+	}
+	return s
 }
 
 // tick is more than any file system's clock takes to show a change.

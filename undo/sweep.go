@@ -110,7 +110,7 @@ func (s *Session) makeRoom() {
 	slices.Sort(numbers)
 	b := s.store.bounds
 	for _, n := range numbers {
-		if total+b.turn <= b.session {
+		if total+b.turn+b.longest() <= b.session {
 			return
 		}
 		if os.RemoveAll(s.folder(n)) == nil {

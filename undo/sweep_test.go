@@ -68,7 +68,7 @@ func TestSweep(t *testing.T) {
 // TestOldTurnsGo: a long session keeps its last turns.
 func TestOldTurnsGo(t *testing.T) {
 	b := newBench(t)
-	b.store.bounds.turn, b.store.bounds.session = 10_000, 40_000
+	b.store.bounds.turn, b.store.bounds.log, b.store.bounds.session = 10_000, 1000, 40_000
 	for i := range 8 {
 		if i == 5 {
 			b.must(b.ses.Close())

@@ -38,8 +38,13 @@ const (
 	// maxTurn is how much of one turn is kept, in bytes.
 	maxTurn = 1 << 30
 	// maxEntries is how many paths of one turn are kept: their list is held in memory
-	// while the turn runs, about 400 bytes each.
+	// while the turn runs, about 400 bytes each and the path.
 	maxEntries = 100_000
+	// maxPaths is how many bytes their paths take.
+	maxPaths = 64 << 20
+	// maxLog is how long a turn's log is before no new path is kept: 100,000 of 200
+	// bytes, once changed, take less.
+	maxLog = 128 << 20
 )
 
 // Store is the folder of all sessions' turns.
@@ -51,13 +56,13 @@ type Store struct {
 
 // bounds are those above, and of sweep.go.
 type bounds struct {
-	file, turn, session, store int64
-	entries                    int
+	file, turn, session, store, paths, log int64
+	entries                                int
 }
 
 // New returns the store in dir, a folder of the user's alone.
 func New(dir string) *Store {
-	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, session: maxSession, store: maxStore, entries: maxEntries}, now: time.Now}
+	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, session: maxSession, store: maxStore, paths: maxPaths, log: maxLog, entries: maxEntries}, now: time.Now}
 }
 
 var (

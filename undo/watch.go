@@ -53,7 +53,7 @@ func (c *Call) Lost(p, why string) {
 	if e := c.note(dir, path.Base(p), p, nil); e != nil {
 		lost := about(kindLost, p, nil)
 		lost.Why = why
-		_ = e.turn.write(lost) // see first
+		e.turn.write(lost)
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *Call) Made(paths []string) {
 	c.session.mu.Lock()
 	t := c.session.turn()
 	c.session.mu.Unlock()
-	var out []record
+	out := lines{turn: t}
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		if t.knows(p) {
 			continue
@@ -74,11 +74,11 @@ func (c *Call) Made(paths []string) {
 			continue
 		}
 		if e := t.add(p, s); e != nil {
-			out = append(out, about(kindBefore, p, &e.before), about(kindAfter, p, &s))
+			out.add(about(kindBefore, p, &e.before), about(kindAfter, p, &s))
 		}
 	}
-	if len(out) > 0 {
-		_ = t.write(out...) // see first
+	if out.text.Len() > 0 || t.stopped() != "" {
+		out.flush()
 	}
 }
 
@@ -90,8 +90,9 @@ func (t *turn) knows(p string) bool {
 
 // contents are those that a session has kept before, by path. Nil holds none.
 type contents struct {
-	// states is guarded by the session's mu.
+	// states, and held, the bytes of their paths, are guarded by the session's mu.
 	states map[string]state
+	held   int64
 }
 
 // holds reports whether the content of s is kept, and notes where.
@@ -125,7 +126,12 @@ func (h *contents) add(e *entry, s state) {
 	s.Kept = &kept
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
-	if len(h.states) < t.session.store.bounds.entries {
-		h.states[e.path] = s
+	b := t.session.store.bounds
+	if _, known := h.states[e.path]; !known {
+		if len(h.states) >= b.entries || h.held+int64(len(e.path)) > b.paths {
+			return // it is kept anew each time
+		}
+		h.held += int64(len(e.path))
 	}
+	h.states[e.path] = s
 }

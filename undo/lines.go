@@ -1,0 +1,144 @@
+package undo
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// A command chooses how many paths it changes, how long they are and where its links
+// lead. What of that is held in memory and written to the log is bounded in bytes:
+//
+//	a new path        up to bounds.entries paths, bounds.paths bytes of them in memory, bounds.log bytes of log
+//	what was left of
+//	a path in the log up to twice bounds.log
+//	then              no path is written any more
+//
+// Each sets turn.more, so that nobody takes what is kept for all.
+
+// batch is how many bytes of lines are written at once.
+const batch = 256 << 10
+
+// lines are records on their way into a turn's log.
+type lines struct {
+	turn *turn
+	text bytes.Buffer
+}
+
+// add takes records, and writes when there are enough.
+func (l *lines) add(records ...record) {
+	enc := json.NewEncoder(&l.text)
+	for _, r := range records {
+		before := l.text.Len()
+		if err := enc.Encode(r); err != nil || !l.turn.spendLog(l.text.Len()-before) {
+			l.text.Truncate(before)
+		}
+	}
+	if l.text.Len() >= batch {
+		l.flush()
+	}
+}
+
+// flush writes what was added, and once why not all of the turn is kept. The turn
+// gets its folder with the first record. A log that cannot be written stops the
+// keeping, and that is told.
+func (l *lines) flush() {
+	t := l.turn
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.ready()
+	if err == nil && l.text.Len() > 0 {
+		err = appendLines(t.log, l.text.Bytes())
+	}
+	l.text.Reset()
+	if err != nil {
+		t.stop(reason(err))
+		return
+	}
+	t.tellMore()
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	t.session.sizes[t.number] = t.bytes + t.logged
+}
+
+// tellMore writes down why not all of the turn is kept. Called with mu held.
+func (t *turn) tellMore() {
+	if why := t.stopped(); why != "" && !t.told {
+		t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil
+	}
+}
+
+// write appends to the turn's log.
+func (t *turn) write(records ...record) {
+	l := lines{turn: t}
+	l.add(records...)
+	l.flush()
+}
+
+// stop writes nothing more of any path: were a line missing in the middle, such as
+// that somebody else changed a file, a later one would tell something wrong.
+func (t *turn) stop(why string) {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	t.stopLocked(why)
+}
+
+func (t *turn) stopLocked(why string) {
+	t.cut = true
+	if t.more == "" {
+		t.more = why
+	}
+}
+
+func (t *turn) stopped() string {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.more
+}
+
+// spendLog takes n bytes of the log for what is known of a path. False: it must not be
+// written.
+func (t *turn) spendLog(n int) bool {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if most := t.session.store.bounds.longest(); t.logged+int64(n) > most {
+		t.stopLocked(longLog(most))
+	}
+	if t.cut {
+		return false
+	}
+	t.logged += int64(n)
+	return true
+}
+
+// hold makes an entry for a path that is new, nil where there is no room for it.
+// Called with the session's mu held.
+func (t *turn) hold(p string) *entry {
+	b := t.session.store.bounds
+	switch n := int64(len(p)); {
+	case t.more != "":
+	case len(t.entries) >= b.entries:
+		t.more = "the turn changed over " + strconv.Itoa(b.entries) + " files"
+	case n > maxPath:
+		t.more = "a path takes over " + size(maxPath)
+	case t.held+n > b.paths:
+		t.more = "the paths that the turn changed take over " + size(b.paths)
+	case t.logged >= b.log:
+		t.more = longLog(b.log)
+	default:
+		t.held += n
+		e := &entry{turn: t, path: p}
+		t.entries[p] = e
+		return e
+	}
+	return nil
+}
+
+func longLog(most int64) string { return "the list of what the turn changed takes over " + size(most) }
+
+// longest is how long a log gets in its turn, but for its first line and its last ones.
+func (b bounds) longest() int64 { return 2 * b.log }
+
+// readable is how much of a log is read: all that is ever written. That a path was put
+// back is noted once, which takes less than what was noted of it before.
+func (b bounds) readable() int64 { return 2*b.longest() + maxLine }
