@@ -122,7 +122,7 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 		for what, pieces := range map[string][]string{
-			"the start":              {`"session":1,"running":true`, `"target":"` + one + `"`, `started\n"`},
+			"the start":              {`"session":1,"running":true`, `"target":"` + one + `"`, `started\n`},
 			"the end":                {`"session":1,"running":false`, `"target":"` + two + `"`, `"aggregated_output":"`, `"exit_code":3`},
 			"the end with codeagent": {`"session":2,"running":false`, `"message":"ended with codeagent`},
 		} {
