@@ -30,6 +30,8 @@ type entry struct {
 	before state
 	// after is what the agent left there when a call was last over; nil: none was.
 	after *state
+	// open: a call works on it since, and the log does not say what was left.
+	open bool
 	// mixed: somebody else changed it between two calls.
 	mixed bool
 	// calls have touched it and not settled it, named of them under its name.
@@ -154,13 +156,21 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	c.session.ready.Broadcast()
 }
 
-// again looks at what is known when another call is about to change it.
+// again looks at what is known when another call is about to change it. What the
+// calls before it left counts no more: codeagent may end before this one is over.
 func (e *entry) again(dir int, name string) {
+	mu := &e.turn.session.mu
+	mu.Lock()
+	opens := e.after != nil && !e.open
+	e.open = e.open || opens
+	mu.Unlock()
+	if opens {
+		e.turn.write(about(kindAgain, e.path, nil))
+	}
 	s, err := look(dir, name)
 	if err != nil {
 		return
 	}
-	mu := &e.turn.session.mu
 	mu.Lock()
 	// While another call works on it nobody can say whose change it is.
 	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(s.brief())

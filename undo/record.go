@@ -24,6 +24,7 @@ const (
 	kindBefore = "before" // Path, State: what stood there; Why: why its content is not kept
 	kindAfter  = "after"  // Path, State: what the agent left there
 	kindSame   = "same"   // Path: what the agent left there is what stood there
+	kindAgain  = "again"  // Path: a further call works on it; what was left there is not known until it is over
 	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
 	kindLost   = "lost"   // Path, Why: what lies below it is not kept
 	kindMore   = "more"   // nothing is kept from here on; Why
@@ -206,6 +207,8 @@ func (k *kept) takePath(r record) {
 		h.after = r.State
 	case r.Kind == kindSame:
 		h.after = &h.before
+	case r.Kind == kindAgain:
+		h.after = nil
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindLost:

@@ -116,11 +116,13 @@ func (c *Call) unsettled() []*entry {
 func (c *Call) left(e *entry, s state) string {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	was := e.after
+	was, open := e.after, e.open
 	s = s.brief()
-	e.after = &s
+	e.after, e.open = &s, e.calls > 1
 	switch {
-	case was != nil && was.untouched(s) && bytes.Equal(was.Sum, s.Sum):
+	case e.open:
+		return "" // another call works on it: what that leaves counts
+	case !open && was != nil && was.untouched(s) && bytes.Equal(was.Sum, s.Sum):
 		return ""
 	case e.before.untouched(s):
 		return kindSame

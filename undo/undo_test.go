@@ -218,3 +218,38 @@ func TestCutOff(t *testing.T) {
 		t.Errorf("what may be somebody else's work: steps %v, conflicts %v", p.Steps, p.Conflicts)
 	}
 }
+
+// TestCutOffInASecondCall: what one call left is no word about what the next one
+// was doing when codeagent died.
+func TestCutOffInASecondCall(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	b.ses.Begin("")
+	b.during(func() { b.write("a", "new") })
+	one, other := b.ses.Call(), b.ses.Call() // side by side
+	for _, b.call = range []*Call{one, other} {
+		b.tell("a")
+	}
+	one.Settle()
+	b.must(os.Chmod(b.at("a"), 0o755)) // by the other
+	b.must(b.ses.Close())
+	b.open()
+	p := b.plan()
+	if len(p.Conflicts) > 0 || len(p.Steps) != 1 || !p.Steps[0].mode || !p.Steps[0].content {
+		t.Fatalf("steps %+v, conflicts %v", p.Steps, p.Conflicts)
+	}
+	// Where it lived on, what both left stands there.
+	b.ses.Begin("")
+	b.during(func() { b.write("a", "newer") })
+	one, other = b.ses.Call(), b.ses.Call()
+	for _, b.call = range []*Call{one, other} {
+		b.chmod("a", 0o700)
+	}
+	one.Settle()
+	other.Settle()
+	b.ses.End()
+	b.user("a", "mine")
+	if p = b.plan(); len(p.Conflicts) != 1 {
+		t.Errorf("the user's own is no conflict: %+v", p.Steps)
+	}
+}
