@@ -57,6 +57,11 @@ func TestImagesOnTheScreen(t *testing.T) {
 	term.Write(" what is this?\r")
 	term.WaitFor("two images")
 	term.WaitGone(working)
+	// Back to the message: its images have a chip each.
+	takeBack(t, term, "[image 1: a shot.png 40×30] what is this? [image 2: a shot.png 40×30]", "two images")
+	term.Write("\r")
+	term.WaitFor("two images")
+	term.WaitGone(working)
 	term.Write("/model mole\r")
 	term.WaitFor("mole is asked from now on")
 	term.WaitGone(switching)
