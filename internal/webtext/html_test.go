@@ -16,6 +16,8 @@ func TestHTML(t *testing.T) {
 		{"fences", "<pre>```\nx</pre>", "````\n```\nx\n````"},
 		{"lines of elements", "<pre><div>a</div><div>b</div>c<br>d</pre>", "```\na\nb\nc\nd\n```"},
 		{"table", "<table><tr><th>a<th>b</tr><tr><td>1<td><td>2</tr><tr><td><td>x</table>after", "a | b\n1 | | 2\n| x\n\nafter"},
+		{"tables in tables", "<table><tr><td>a<table><tr><td>b<td>c</table>d<td>e<tr><td>f</table>g", "a\n\nb | c\n\nd | e\nf\n\ng"},
+		{"an open list in a cell", "<table><tr><td><ul><li>a<td>b</table>c", "- a\n\n| b\n\nc"},
 		{"definitions", "<dl><dt>t<dd>d<dd>e</dl>", "t\n  d\n  e"},
 		{"not shown", "<head><style>x</style><meta content=y></head><script>a</script><div hidden>b</div><p style='display : none'>c</p><template>d</template><svg><text>e</text></svg><noscript>f</noscript><!-- g --> h", "f h"},
 		{"characters", "a\u202eb\u200bc\u00add\x1b[31m &#x202e; \U000E0041", "a<U+202E>bcd␛[31m <U+202E> <U+E0041>"},

@@ -36,15 +36,8 @@ var closes = map[atom.Atom][]atom.Atom{
 	atom.Tbody: {atom.Tr, atom.Caption}, atom.Tfoot: {atom.Tr, atom.Caption},
 }
 
-// walls are elements that a tag within them does not close, but their own.
-var walls = map[atom.Atom]bool{
-	atom.Ul: true, atom.Ol: true, atom.Dl: true, atom.Table: true, atom.Td: true, atom.Th: true, atom.Caption: true, atom.Template: true,
-	atom.Object: true, atom.Select: true, atom.Svg: true, atom.Math: true,
-}
-
 // tree is being made.
 type tree struct {
-	root  *html.Node
 	stack []*html.Node // the open elements, the root first
 	open  map[string]int
 	nodes int
@@ -53,7 +46,7 @@ type tree struct {
 // parse makes the tree of page; cut says that its end was left out.
 func parse(page string) (root *html.Node, cut bool) {
 	root = &html.Node{Type: html.DocumentNode}
-	t := &tree{root: root, stack: []*html.Node{root}, open: map[string]int{}}
+	t := &tree{stack: []*html.Node{root}, open: map[string]int{}}
 	tokens := html.NewTokenizer(strings.NewReader(page))
 	for t.nodes < maxNodes {
 		switch tokens.Next() {
@@ -104,7 +97,7 @@ func (t *tree) end(tag html.Token) {
 }
 
 // close ends the innermost open element of that name with all that is open in it,
-// unless a wall stands between.
+// unless it stands outside of what holds the tag.
 func (t *tree) close(name string) {
 	if t.open[name] == 0 {
 		return
@@ -118,16 +111,25 @@ func (t *tree) close(name string) {
 			t.stack = t.stack[:i]
 			return
 		}
-		if walls[n.DataAtom] && !wallOf(name) {
+		if holds(n.DataAtom, name) {
 			return
 		}
 	}
 }
 
-// wallOf reports tags that end tables and lists whatever stands between.
-func wallOf(name string) bool {
-	switch a := atom.Lookup([]byte(name)); a {
-	case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Tr, atom.Tbody, atom.Thead, atom.Tfoot, atom.Template, atom.Object, atom.Select, atom.Svg, atom.Math:
+// holds reports whether a tag of that name, within an element of another, ends
+// nothing outside of that.
+func holds(outer atom.Atom, name string) bool {
+	switch outer {
+	case atom.Ul, atom.Ol, atom.Dl:
+		return name == "li" || name == "dt" || name == "dd" || name == "p"
+	case atom.Td, atom.Th, atom.Caption:
+		switch name {
+		case "table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption":
+			return false
+		}
+		return true
+	case atom.Table, atom.Template, atom.Object, atom.Select, atom.Svg, atom.Math:
 		return true
 	}
 	return false
