@@ -147,10 +147,8 @@ func (a *ahead) run(ctx context.Context, cfg Config) error {
 	case question != nil:
 		return errNotAhead
 	}
-	stage := cfg.Stage
+	stage := cfg.stage()
 	stage.Output, stage.Holder = nil, nil
-	stage.Mode = cfg.Gate.Mode()
-	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
 	a.permit = permit
 	a.result, err = a.planned.Run(ctx, permit, stage)
 	return err
@@ -263,13 +261,20 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	return res, err
 }
 
+// stage is what a call runs on, as things stand now.
+func (cfg Config) stage() tools.Stage {
+	s := cfg.Stage
+	s.Mode, s.Blind = cfg.Gate.Mode(), cfg.Blind
+	s.Asking = cfg.Attended && s.Mode != approvals.Never
+	return s
+}
+
 // run runs the planned call under permit, telling its output as it comes. The
 // teller ends when the run does, after the last piece was told. held may be nil.
 func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output, held *holder) (res tools.Result, err error) {
 	cfg := c.turn.agent.cfg
-	stage := cfg.Stage
-	stage.Output, stage.Mode, stage.Blind = out.sink, cfg.Gate.Mode(), cfg.Blind
-	stage.Asking = cfg.Attended && stage.Mode != approvals.Never
+	stage := cfg.stage()
+	stage.Output = out.sink
 	if held != nil {
 		stage.Holder = held
 	}

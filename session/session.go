@@ -117,10 +117,11 @@ func (s *Session) Rename(title string) error {
 	if s.f == nil {
 		return errors.New("there is nothing in it yet")
 	}
-	if err := s.record(record{Kind: kindTitle, Title: firstWords(title)}); err != nil {
+	title = firstWords(title)
+	if err := s.record(record{Kind: kindTitle, Title: title}); err != nil {
 		return err
 	}
-	s.title = firstWords(title)
+	s.title = title
 	return s.sync()
 }
 

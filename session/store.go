@@ -165,10 +165,7 @@ func (s *Store) Rename(id, title string) error {
 		return failed(id, err)
 	}
 	ses := &Session{store: s, f: f, view: v}
-	if err = ses.record(record{Kind: kindTitle, Title: firstWords(title)}); err == nil {
-		err = ses.sync()
-	}
-	if err == nil {
+	if err = ses.Rename(title); err == nil {
 		err = os.Chtimes(f.Name(), time.Time{}, info.ModTime()) // the list stands in the order of use
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -64,25 +65,35 @@ func (m *app) kill(p *picker, r row) tea.Cmd {
 // showOutput shows the end of a command's output, and follows it.
 func (m *app) showOutput(from *picker, r row) tea.Cmd {
 	var output []byte
+	// drawn is output in drawnTheme and drawnWidth: a page is drawn far more often
+	// than there is more output. nil: not yet.
+	var drawn []string
+	var drawnTheme *theme
+	var drawnWidth int
 	page := &panel{title: r.text, tails: true, follow: true, under: from}
 	page.page = func(t *theme, w int) []string {
-		lines := outputLines(string(output))
-		if len(lines) == 0 {
-			return []string{t.paint(dim, "it has printed nothing")}
+		if drawn != nil && t == drawnTheme && w == drawnWidth {
+			return drawn
 		}
-		var out []string
-		for _, l := range lines {
-			out = append(out, wrapper{theme: t, width: w, hard: true}.lines(span{l, text})...)
+		drawn, drawnTheme, drawnWidth = nil, t, w
+		for _, l := range outputLines(string(output)) {
+			drawn = append(drawn, wrapper{theme: t, width: w, hard: true}.lines(span{l, text})...)
 		}
-		return out
+		if len(drawn) == 0 {
+			drawn = []string{t.paint(dim, "it has printed nothing")}
+		}
+		return drawn
 	}
 	commands := m.offers.Background
 	page.live = func(m *app) tea.Cmd {
 		return m.aside(func(context.Context) then {
 			data, err := commands.Output(r.id, tailBytes)
 			return func(m *app) tea.Cmd {
-				if output = data; err != nil {
-					output = []byte(err.Error())
+				if err != nil {
+					data = []byte(err.Error())
+				}
+				if !bytes.Equal(data, output) {
+					output, drawn = data, nil
 				}
 				return nil
 			}
