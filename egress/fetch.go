@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"sync"
 	"time"
 
 	"codeagent/sandbox"
@@ -127,7 +128,7 @@ func (f *Fetcher) request(ctx context.Context, p sandbox.Policy, asked, at Addre
 		ForceAttemptHTTP2: true, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader,
 		TLSClientConfig: &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12},
 	}
-	r := &route{policy: p, asked: asked, at: at, lookup: f.lookup, own: f.own}
+	r := &route{policy: p, asked: asked, at: at, lookup: f.lookup, own: sync.OnceValues(f.own)}
 	if err := f.direct(ctx, t, r, req); err != nil {
 		return nil, nil, err
 	}

@@ -170,7 +170,7 @@ func (l *Sessions) enter() (int, error) {
 func (l *Sessions) running() int {
 	n := 0
 	for _, s := range l.list {
-		if s.Info().Running {
+		if s.lives() {
 			n++
 		}
 	}
@@ -181,7 +181,7 @@ func (l *Sessions) running() int {
 func (l *Sessions) drop() {
 	ended := len(l.list) - l.running()
 	l.list = slices.DeleteFunc(l.list, func(s *Session) bool {
-		if ended < maxSessions || s.Info().Running {
+		if ended < maxSessions || s.lives() {
 			return false
 		}
 		ended--

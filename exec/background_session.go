@@ -132,6 +132,13 @@ func (s *Session) end() bool {
 	return was
 }
 
+// lives reports whether anything of it still runs.
+func (s *Session) lives() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.ended
+}
+
 // ID is the session's number.
 func (s *Session) ID() int { return s.id }
 
@@ -234,7 +241,7 @@ func (s *Session) untyped(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !s.Info().Running, errors.Is(err, os.ErrProcessDone):
+	case !s.lives(), errors.Is(err, os.ErrProcessDone):
 		return ErrEnded
 	case errors.Is(err, os.ErrClosed):
 		return ErrNoStdin

@@ -51,6 +51,7 @@ type Options struct {
 type Runner struct {
 	options Options
 	buffers sync.Pool
+	keeping sync.Map // what Keeps said, by Policy.Unconfined
 }
 
 // New returns a Runner.
@@ -126,6 +127,20 @@ func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 		return sandbox.Enforcement{}, err
 	}
 	return b.Enforcement(p)
+}
+
+// Keeps reports whether Command.Keeper is told under p. What its backend says of
+// one policy holds for all, and each command asks.
+func (r *Runner) Keeps(p sandbox.Policy) bool {
+	if known, ok := r.keeping.Load(p.Unconfined); ok {
+		return known.(bool)
+	}
+	e, err := r.Enforcement(p)
+	if err != nil {
+		return false // another policy may be held
+	}
+	r.keeping.Store(p.Unconfined, e.Keeps)
+	return e.Keeps
 }
 
 var errNoBackend = errors.New("no sandbox backend for this policy")

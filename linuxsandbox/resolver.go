@@ -148,7 +148,7 @@ func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func
 	switch {
 	case allowed(q.name):
 		r.begin(q, reply)
-	case r.names.written(q.name), !b.lookups.tell(q.name, allowed):
+	case r.names.written[q.name], !b.lookups.tell(q.name, allowed):
 		none() // nothing is missed that the command could not know, or it was told already
 	case b.learn(n, nil, d):
 		b.held.learning.forget(b)

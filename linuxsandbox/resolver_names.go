@@ -16,6 +16,9 @@ import (
 // file does not say: the address of the other family.
 type hostNames struct {
 	file map[netip.Addr][]string
+	// written are the names of the file.
+	written map[string]bool
+
 	mu   sync.Mutex
 	list map[netip.Addr][]string // the last one last; guarded by mu
 }
@@ -28,7 +31,7 @@ const (
 
 // newHostNames takes the text of hosts(5). This machine has its name without it.
 func newHostNames(file string) *hostNames {
-	h := &hostNames{file: map[netip.Addr][]string{}, list: map[netip.Addr][]string{}}
+	h := &hostNames{file: map[netip.Addr][]string{}, written: map[string]bool{}, list: map[netip.Addr][]string{}}
 	for line := range strings.Lines(file + "\n127.0.0.1 localhost\n::1 localhost\n") {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
@@ -42,20 +45,11 @@ func newHostNames(file string) *hostNames {
 		for _, name := range fields[1:] {
 			if p, err := sandbox.ParseHostPort(name); err == nil {
 				h.file[addr.Unmap()] = append(h.file[addr.Unmap()], p.Host)
+				h.written[p.Host] = true
 			}
 		}
 	}
 	return h
-}
-
-// written reports whether hosts(5) has the name.
-func (h *hostNames) written(name string) bool {
-	for _, names := range h.file {
-		if slices.Contains(names, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // add takes up what a name was found to be.

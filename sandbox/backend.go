@@ -161,7 +161,7 @@ type Enforcement struct {
 	Layers      []Layer    `json:"layers"`
 	Weaknesses  []Weakness `json:"weaknesses"`
 	// Keeps: Command.Keeper is told of every change in a write root. Where it is
-	// not, nobody is, and undoing needs another way.
+	// not, nobody is, and undoing needs another way. It is the same for every policy.
 	Keeps bool `json:"-"`
 }
 

@@ -22,11 +22,7 @@ const (
 
 // told reports whether the Keeper is told of what is changed under p.
 func (s Stage) told(p sandbox.Policy) bool {
-	if s.kept == nil {
-		return true // there is nobody to tell
-	}
-	e, err := s.Exec.Enforcement(p)
-	return err == nil && e.Keeps
+	return s.kept == nil || s.Exec.Keeps(p) // nil: there is nobody to tell
 }
 
 // untold keeps what a command may change under p, if nobody will tell of it. over is

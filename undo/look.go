@@ -175,8 +175,16 @@ func (w *walker) look(p string) (state, error) {
 // lookInto is look that also reads a file's content, if it is at most limit bytes.
 func (w *walker) lookInto(p string, limit int64) (state, error) {
 	s, err := w.look(p)
-	if err != nil || s.Kind != file || s.Size > limit {
+	if err != nil {
 		return s, err
+	}
+	return w.readInto(p, s, limit)
+}
+
+// readInto adds a file's content to s, which was just seen at p.
+func (w *walker) readInto(p string, s state, limit int64) (state, error) {
+	if s.Kind != file || s.Size > limit {
+		return s, nil
 	}
 	f, err := openFile(w.fd, path.Base(p), s)
 	if err != nil {

@@ -79,22 +79,33 @@ type looker struct {
 // after looks at what a call left. What the kernel saw nobody change is not read.
 func (l *looker) after(e *entry) (state, error) {
 	s, err := l.look(e.path)
-	if err == nil && e.before.untouched(s.brief()) && s.settledBy(e.turn.began) {
+	switch {
+	case err != nil:
+		return s, err
+	case e.before.untouched(s.brief()) && s.settledBy(e.turn.began):
 		s.Sum = e.before.Sum
 		return s, nil
 	}
-	return l.at(e.path, e.before.Kind != file)
+	return l.read(e.path, s, e.before.Kind != file)
 }
 
 func (l *looker) at(p string, isNew bool) (state, error) {
 	s, err := l.look(p)
-	if err != nil || s.Kind != file || isNew && s.Size > l.left {
+	if err != nil {
 		return s, err
+	}
+	return l.read(p, s, isNew)
+}
+
+// read adds the content of what was just seen at p, within its bounds.
+func (l *looker) read(p string, s state, isNew bool) (state, error) {
+	if s.Kind != file || isNew && s.Size > l.left {
+		return s, nil
 	}
 	if isNew {
 		l.left -= s.Size
 	}
-	return l.lookInto(p, l.max)
+	return l.readInto(p, s, l.max)
 }
 
 // unsettled is what is to be settled, in the order of paths.
