@@ -112,27 +112,12 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 // once by its one result, nothing is empty, and the person's words that follow
 // each other are one message (strict chat templates want turns to alternate).
 func messages(items []model.Item, view *wire.View, source string, withReasoning bool) *messenger {
-	m := &messenger{items: items, view: view, results: wire.NewResults(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
-	turn := lastUser(items)
-	for i := 0; i < len(items); i++ {
-		switch it := items[i]; it.Kind {
-		case model.User, model.Note, model.Summary:
-			m.user(it.Text, it.Images)
-		case model.Result:
-			if !m.results.Taken(i) {
-				m.user(wire.LostResult+it.Text, it.Images)
-			}
-		case model.Assistant, model.Call, model.Reasoning:
-			end := i
-			for end < len(items) && (items[end].Kind == model.Assistant || items[end].Kind == model.Call || items[end].Kind == model.Reasoning) {
-				end++
-			}
-			// Thinking is wanted back within the turn that it belongs to, and
-			// refused or wasted outside of it.
-			m.assistant(i, end, withReasoning && i > turn)
-			i = end - 1
-		}
+	m := &messenger{items: items, view: view, conversation: wire.NewConversation(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
+	m.thinking = len(items)
+	if withReasoning {
+		m.thinking = lastUser(items) + 1
 	}
+	m.conversation.Each(m.user, m.assistant)
 	return m
 }
 
@@ -146,21 +131,21 @@ func lastUser(items []model.Item) int {
 }
 
 type messenger struct {
-	items   []model.Item
-	view    *wire.View
-	results *wire.Results
-	source  string
-	extra   map[string]json.RawMessage // of calls, see additions
-	details map[int][]detail           // of messages of out
-	out     []openai.ChatCompletionMessage
+	items        []model.Item
+	view         *wire.View
+	conversation *wire.Conversation
+	source       string
+	// thinking is the position from which thinking is sent: it is wanted back
+	// within the turn that it belongs to, and refused or wasted outside of it.
+	thinking int
+	extra    map[string]json.RawMessage // of calls, see additions
+	details  map[int][]detail           // of messages of out
+	out      []openai.ChatCompletionMessage
 }
 
 // user says text and shows images with the user's role.
 func (m *messenger) user(text string, images []model.Image) {
-	for _, p := range append([]wire.Part{{Text: text}}, m.view.Parts(images)...) {
-		if p.Image == nil && strings.TrimSpace(p.Text) == "" {
-			continue
-		}
+	for _, p := range m.view.Parts(text, images) {
 		if n := len(m.out); n == 0 || m.out[n-1].Role != openai.ChatMessageRoleUser {
 			m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser})
 		}
@@ -190,7 +175,7 @@ func add(msg *openai.ChatCompletionMessage, p wire.Part) {
 }
 
 // assistant makes one message of items[from:to], and the results of its calls.
-func (m *messenger) assistant(from, to int, withReasoning bool) {
+func (m *messenger) assistant(from, to int) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
 	var text, thought []string
 	var blocks []detail
@@ -218,13 +203,13 @@ func (m *messenger) assistant(from, to int, withReasoning bool) {
 	}
 	if len(blocks) > 0 {
 		m.details[len(m.out)] = blocks
-	} else if withReasoning {
+	} else if from >= m.thinking {
 		msg.ReasoningContent = strings.Join(thought, "\n\n")
 	}
 	m.out = append(m.out, msg)
 	var brought [][]model.Image
 	for _, c := range msg.ToolCalls {
-		text, images := m.results.Take(to, c.ID)
+		text, images := m.conversation.Take(to, c.ID)
 		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: text})
 		brought = append(brought, images)
 	}

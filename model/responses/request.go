@@ -143,44 +143,27 @@ type phase struct {
 // and thinking goes back only to where it came from and only with what it led
 // to.
 func input(items []model.Item, view *wire.View, source string, q quirks) []any {
-	in := &inputter{items: items, view: view, results: wire.NewResults(items), source: source, quirks: q, out: []any{}}
-	for i := 0; i < len(items); i++ {
-		switch it := items[i]; it.Kind {
-		case model.User, model.Note, model.Summary:
-			in.user(it.Text, it.Images)
-		case model.Result:
-			if !in.results.Taken(i) {
-				in.user(wire.LostResult+it.Text, it.Images)
-			}
-		case model.Assistant, model.Call, model.Reasoning:
-			end := i
-			for end < len(items) && (items[end].Kind == model.Assistant || items[end].Kind == model.Call || items[end].Kind == model.Reasoning) {
-				end++
-			}
-			in.answer(i, end)
-			i = end - 1
-		}
-	}
+	in := &inputter{items: items, view: view, conversation: wire.NewConversation(items), source: source, quirks: q, out: []any{}}
+	in.conversation.Each(in.user, in.answer)
 	return in.out
 }
 
 type inputter struct {
-	items   []model.Item
-	view    *wire.View
-	results *wire.Results
-	source  string
-	quirks  quirks
-	out     []any
+	items        []model.Item
+	view         *wire.View
+	conversation *wire.Conversation
+	source       string
+	quirks       quirks
+	out          []any
 }
 
 // user says text and shows images with the user's role.
 func (in *inputter) user(text string, images []model.Image) {
 	var content []part
-	for _, p := range append([]wire.Part{{Text: text}}, in.view.Parts(images)...) {
-		switch {
-		case p.Image != nil:
+	for _, p := range in.view.Parts(text, images) {
+		if p.Image != nil {
 			content = append(content, part{Type: "input_image", ImageURL: wire.DataURL(p.Image), Detail: "auto"})
-		case strings.TrimSpace(p.Text) != "":
+		} else {
 			content = append(content, part{Type: "input_text", Text: p.Text})
 		}
 	}
@@ -217,7 +200,7 @@ func (in *inputter) answer(from, to int) {
 	}
 	var brought [][]model.Image
 	for _, id := range calls {
-		text, images := in.results.Take(to, id)
+		text, images := in.conversation.Take(to, id)
 		in.out = append(in.out, functionOutput{"function_call_output", id, text})
 		brought = append(brought, images)
 	}

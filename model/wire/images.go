@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"codeagent/model"
@@ -79,9 +80,13 @@ func over(images []*model.Image, size, share int) bool {
 	return len(images) > 1 && (len(images) > model.MaxShown/share || size > model.MaxShownBytes/share)
 }
 
-// Parts are the images of an item, each with words about it.
-func (v *View) Parts(images []model.Image) []Part {
+// Parts are the text of an item, unless it is blank, and its images, each with
+// words about it.
+func (v *View) Parts(text string, images []model.Image) []Part {
 	var parts []Part
+	if strings.TrimSpace(text) != "" {
+		parts = append(parts, Part{Text: text})
+	}
 	for i := range images {
 		img := &images[i]
 		if why, hidden := v.hidden[img]; hidden {
