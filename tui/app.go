@@ -75,6 +75,7 @@ type app struct {
 	drawn tea.View
 	fresh bool
 	seq   int
+	pulse pulse
 }
 
 func newApp(box *mailbox, now func() time.Time) *app {

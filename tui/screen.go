@@ -155,9 +155,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(s.opt.In), tea.WithOutput(s.opt.Out),
 		tea.WithEnvironment(s.opt.Environ), tea.WithoutSignalHandler(),
-		// The renderer looks for changes this often: half of it is the mean delay
-		// of an echo. Without a change it writes nothing.
-		tea.WithFPS(120),
+		tea.WithFPS(framesPerSecond),
 	}
 	profile := colorprofile.Detect(s.opt.Out, s.opt.Environ)
 	if s.opt.NoColor {
@@ -165,7 +163,9 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	}
 	options = append(options, tea.WithColorProfile(profile))
 	m.initial, m.alone = s.opt.InitialPrompt, alone
-	_, err := tea.NewProgram(m, options...).Run()
+	program := tea.NewProgram(m, options...)
+	m.pulse.program = program
+	_, err := program.Run()
 
 	s.mu.Lock()
 	s.over = true

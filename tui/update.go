@@ -43,13 +43,16 @@ type (
 
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if _, ok := msg.(calmMsg); ok {
+		return m, m.calm() // what is shown stays as it is
+	}
 	m.fresh = false
 	shown := m.panel != nil
 	cmd := m.handle(msg)
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
 	}
-	return m, cmd
+	return m, tea.Batch(cmd, m.stirred())
 }
 
 func (m *app) handle(msg tea.Msg) tea.Cmd {
