@@ -128,7 +128,8 @@ func furnishAlike(in string) {
 	steps := []error{
 		os.Mkdir(in, 0o755), os.Chdir(in), os.WriteFile("f", []byte("hello"), 0o644), os.Mkdir("d", 0o755),
 		os.WriteFile("d/x", []byte("x"), 0o600), os.Mkdir("e", 0o700), os.Symlink("f", "l"), os.Symlink("d", "ld"), os.Symlink("d/new", "dang"),
-		os.Symlink("loop", "loop"), os.Symlink(in+"/f", "al"), os.Symlink("../"+filepath.Base(in)+"/d/", "up"), unix.Mkfifo("p", 0o644),
+		os.Symlink("loop", "loop"), os.Symlink(in+"/f", "al"), os.Symlink("../"+filepath.Base(in)+"/d/", "up"), os.Symlink("f/", "lf"),
+		os.Symlink("f/.", "lfd"), os.Symlink("d/new/", "ln"), unix.Mkfifo("p", 0o644),
 	}
 	for _, err := range steps {
 		if err != nil {
@@ -177,7 +178,7 @@ func errnoName(err error) string {
 func alikePaths(dir string) []string {
 	return []string{
 		"f", "d", "l", "ld", "dang", "loop", "al", "up", "p", "none", "none/x", "f/x", "d/x", "ld/x", "up/x", "d/new", "ld/new", "up/new",
-		"f/", "d/", "l/", "ld/", "none/", "dang/", "loop/", ".", "..", "d/.", "d/..", "./f", "d/../f", "ld/../f", "up/../f", "", "/", "//", "d//x", "e/../none",
+		"f/", "f/.", "f/..", "lf", "lf/x", "lfd", "ln", "d/", "l/", "ld/", "none/", "dang/", "loop/", ".", "..", "d/.", "d/..", "./f", "d/../f", "ld/../f", "up/../f", "", "/", "//", "d//x", "e/../none",
 		strings.Repeat("n", 255), strings.Repeat("n", 256), strings.Repeat("d/", 2100), "/proc/self/cwd/f", "/proc/self/cwd/none", "/proc/self/cwd/d/new",
 		"/proc/thread-self/cwd/f", "/dev/null", "/proc/self/nothing", dir + "/absent/x",
 	}
@@ -216,6 +217,14 @@ func alikeTable(dir string) []alikeCase {
 		add("unlinkat "+short(p), func() string { return errnoName(unix.Unlinkat(unix.AT_FDCWD, p, unix.AT_REMOVEDIR)) })
 		add("symlink "+short(p), func() string { return errnoName(unix.Symlink("anything at all", p)) })
 		add("truncate "+short(p), func() string { return errnoName(unix.Truncate(p, 3)) })
+		if !strings.HasPrefix(p, "/") {
+			add("chmod "+short(p), func() string { return errnoName(unix.Chmod(p, 0o700)) })
+			add("utimes "+short(p), func() string { return errnoName(unix.UtimesNano(p, make([]unix.Timespec, 2))) })
+			add("lutimes "+short(p), func() string {
+				return errnoName(unix.UtimesNanoAt(unix.AT_FDCWD, p, make([]unix.Timespec, 2), unix.AT_SYMLINK_NOFOLLOW))
+			})
+			add("setxattr "+short(p), func() string { return errnoName(unix.Setxattr(p, "user.codeagent", []byte("x"), 0)) })
+		}
 		add("mknod "+short(p), func() string { return errnoName(unix.Mknod(p, 0o664, 0)) })
 		add("mkfifo "+short(p), func() string { return errnoName(unix.Mkfifo(p, 0o666)) })
 		add("socket node "+short(p), func() string { return errnoName(unix.Mknod(p, unix.S_IFSOCK|0o666, 0)) })

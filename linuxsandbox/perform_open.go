@@ -137,8 +137,9 @@ func (b *broker) openTarget(n *notification, o *opening, follow bool) (*target, 
 // openThis opens the target. again: it is not what it was any more.
 func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
 	who := b.whoseFile(t)
-	// The kernel refuses these before any look at rights.
-	if who == kernels || t.spot.odd() || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+	// The kernel refuses these before any look at rights. With a slash at the end,
+	// here of a link's text, it is a folder's name.
+	if who == kernels || t.spot.odd() || t.spot.slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return proceed, false
 	}
 	if t.fd < 0 {

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"cmp"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -135,6 +136,12 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 		part := todo[0]
 		todo = todo[1:]
 		if part == "" || part == "." {
+			// A slash follows at, which has to be a folder for that.
+			var st unix.Stat_t
+			if err := unix.Fstat(at, &st); err != nil || !isFolder(&st) {
+				unix.Close(at)
+				return -1, cmp.Or(errnoOf(err), unix.ENOTDIR)
+			}
 			continue
 		}
 		// A slash after the last name makes it one to follow.
