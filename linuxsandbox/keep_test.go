@@ -50,6 +50,7 @@ func TestNotTold(t *testing.T) {
 		`mkdir -p d/sub`,
 		`py 'os.open("a", os.O_RDONLY | os.O_CREAT)'`,
 		`rmdir d || rm d || mv -T e d || mv -T a d || ln a b || mkdir a || mv missing a || true`,
+		`mkdir a/x || ln -s y a/x || ln a a/x || mv a a/x || chmod 600 a/ || py 'os.open("a/x", os.O_WRONLY | os.O_CREAT | os.O_EXCL)' || true`,
 		`chmod 600 missing || truncate -cs 1 missing || rm missing || true`,
 		`echo x > .envrc || mkdir .vscode/settings.json || ln -s x .idea || mv d .codeagent || true`,
 		`echo x > /outside || chmod 777 / || mv a /usr || mv /usr/bin . || ln /usr/bin/env . || true`,
