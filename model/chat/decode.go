@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"codeagent/model"
@@ -203,7 +202,7 @@ func stopReason(finish string) (model.StopReason, error) {
 	case "tool_calls", "function_call", "tool_use":
 		return model.StopCalls, nil
 	case "error", "abort", "network_error", "insufficient_system_resource", "malformed_function_call":
-		return "", &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider broke the answer off: %s", strings.ToLower(finish))}
+		return "", wire.BrokenOff(strings.ToLower(finish))
 	}
 	return model.StopEnd, nil
 }

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -21,30 +20,25 @@ type quirks struct {
 	limit string
 }
 
-// after learns from a refusal: the quirks without the field that it names;
-// false when it names none that was not yet known.
-func (q quirks) after(err error) (quirks, bool) {
-	e := new(model.Error)
-	if !errors.As(err, &e) || e.Kind != model.BadRequest || (e.Status != 400 && e.Status != 422) {
-		return q, false
-	}
-	text, old := strings.ToLower(e.Message), q
+// After learns from a refusal, see wire.Quirks.
+func (q quirks) After(err error) (quirks, bool) {
+	refused, old := wire.RefusalIn(err, 400, 422), q
 	switch {
-	case strings.Contains(text, "stream_options"), strings.Contains(text, "include_usage"):
+	case refused.Names("stream_options", "include_usage"):
 		q.noUsage = true
-	case strings.Contains(text, "reasoning_effort"):
+	case refused.Names("reasoning_effort"):
 		q.noEffort = true
-	case strings.Contains(text, "reasoning_content"):
+	case refused.Names("reasoning_content"):
 		q.noReasoning = true
-	case strings.Contains(text, "max_tokens") && strings.Contains(text, "max_completion_tokens"):
+	case refused.Names("max_tokens") && refused.Names("max_completion_tokens"):
 		// "use 'max_completion_tokens' instead", or the other way round.
-		if use := strings.Index(text, "use "); use >= 0 {
+		if _, use, ok := strings.Cut(string(refused), "use "); ok {
 			q.limit = "max_tokens"
-			if strings.Contains(text[use:], "max_completion_tokens") {
+			if strings.Contains(use, "max_completion_tokens") {
 				q.limit = "max_completion_tokens"
 			}
 		}
-	case strings.Contains(text, "max_completion_tokens"):
+	case refused.Names("max_completion_tokens"):
 		q.limit = "max_tokens"
 		if old.limit != "" {
 			q.limit = "none"
@@ -75,13 +69,9 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 		more.cacheKey = req.CacheKey
 	}
 	for _, t := range req.Tools {
-		schema := t.Schema
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
 		out.Tools = append(out.Tools, openai.Tool{
 			Type:     openai.ToolTypeFunction,
-			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: schema},
+			Function: &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: wire.Schema(t)},
 		})
 	}
 	if !q.noUsage {

@@ -23,9 +23,8 @@ type Options = wire.Options
 
 // Client asks one provider. It is safe for concurrent use.
 type Client struct {
-	at     *wire.Endpoint
-	quirks wire.Learned[quirks]
-	sight  wire.Sight
+	at      *wire.Endpoint
+	learned wire.Learned[quirks]
 }
 
 // New makes a Client; a base URL that cannot be used is reported by Stream.
@@ -47,30 +46,17 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 	})
 }
 
-// attempt asks once, but for refusals that name a field the provider does not
-// know or an item that it does not take: then it asks again without it.
+// attempt asks once, but for refusals that c learns from.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for {
-		q, view := c.quirks.Get(), c.sight.Look(req)
-		stream, err := c.at.API.CreateResponseStream(ctx, c.request(req, q, view))
-		if err != nil {
-			if next, ok := q.after(err); ok {
-				c.quirks.Set(next)
-				continue
-			}
-			if unseen, ok := c.sight.After(err, req, view); ok {
-				if !yield(unseen) {
-					return wire.ErrStopped
-				}
-				continue
-			}
-			return err
-		}
-		defer stream.Close()
-		return wire.Read(stream, newDecoder(req, c.source(req), yield), cancel)
+	stream, err := c.learned.Open(req, yield, func(q quirks, view *wire.View) (wire.Source, error) {
+		return c.at.API.CreateResponseStream(ctx, c.request(req, q, view))
+	})
+	if err != nil {
+		return err
 	}
+	return wire.Read(stream, newDecoder(req, c.source(req), yield), cancel)
 }
 
 // source is the Source of what this provider wants back for req's model.

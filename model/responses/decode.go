@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"codeagent/model"
@@ -139,13 +138,9 @@ func (d *decoder) end(r *response) error {
 			d.reason = model.StopFilter
 			return nil
 		}
-		return brokenOff("incomplete: " + r.Incomplete.Reason)
+		return wire.BrokenOff("incomplete: " + r.Incomplete.Reason)
 	}
-	return brokenOff(r.Status)
-}
-
-func brokenOff(why string) error {
-	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider broke the answer off: %s", why)}
+	return wire.BrokenOff(r.Status)
 }
 
 // State reports how much of the answer is there.

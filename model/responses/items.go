@@ -297,7 +297,7 @@ func (d *decoder) whole(it *item, text string) error {
 	case json.Valid([]byte(have)) || !json.Valid([]byte(text)):
 		return nil
 	}
-	return brokenOff("the arguments of a tool call are not what was streamed of them")
+	return wire.BrokenOff("the arguments of a tool call are not what was streamed of them")
 }
 
 // close ends an item. What closes without the provider's word has no opaque.

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -22,38 +21,25 @@ type quirks struct {
 	noLimit    bool // max_output_tokens
 }
 
-// after learns from a refusal: the quirks without what it names; false when it
-// names nothing that was not yet known.
-func (q quirks) after(err error) (quirks, bool) {
-	e := new(model.Error)
-	if !errors.As(err, &e) || e.Kind != model.BadRequest || (e.Status != 400 && e.Status != 404 && e.Status != 422) {
-		return q, false
-	}
-	text, old := strings.ToLower(e.Message), q
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
-	}
+// After learns from a refusal, see wire.Quirks.
+func (q quirks) After(err error) (quirks, bool) {
+	refused, old := wire.RefusalIn(err, 400, 404, 422), q
 	switch {
-	case has("encrypted content is not supported", "reasoning.encrypted_content", "'include'"):
+	case refused.Names("encrypted content is not supported", "reasoning.encrypted_content", "'include'"):
 		q.noInclude = true
-	case has("encrypted content", "encrypted_content", "items are not persisted", "required following item", "required 'reasoning' item"):
+	case refused.Names("encrypted content", "encrypted_content", "items are not persisted", "required following item", "required 'reasoning' item"):
 		q.noThinking = true
-	case has("reasoning.summary", "reasoning summar"):
+	case refused.Names("reasoning.summary", "reasoning summar"):
 		q.noSummary = true
-	case has("reasoning.effort", "reasoning_effort"):
+	case refused.Names("reasoning.effort", "reasoning_effort"):
 		q.noEffort = true
-	case has("'reasoning'"):
+	case refused.Names("'reasoning'"):
 		q.noSummary, q.noEffort = true, true
-	case has("prompt_cache_key"):
+	case refused.Names("prompt_cache_key"):
 		q.noCacheKey = true
-	case has("'store'"):
+	case refused.Names("'store'"):
 		q.noStore = true
-	case has("max_output_tokens"):
+	case refused.Names("max_output_tokens"):
 		q.noLimit = true
 	}
 	return q, q != old
@@ -95,12 +81,8 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.Cr
 // tool says strict: false, because here it is true by default, and a strict
 // schema may have no optional field.
 func tool(t model.ToolSpec) openai.ResponseTool {
-	schema := t.Schema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
 	return openai.ResponseTool{Type: openai.ToolTypeFunction, Parameters: map[string]any{
-		"name": t.Name, "description": t.Description, "parameters": schema, "strict": false,
+		"name": t.Name, "description": t.Description, "parameters": wire.Schema(t), "strict": false,
 	}}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -173,25 +172,4 @@ func secrets(o Options, base *url.URL) []string {
 		}
 	}
 	return all
-}
-
-// Learned holds what a provider has refused so far. It is safe for concurrent
-// use; the zero value has learned nothing.
-type Learned[Q any] struct {
-	mu sync.Mutex
-	q  Q // guarded by mu
-}
-
-// Get returns what is known.
-func (l *Learned[Q]) Get() Q {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.q
-}
-
-// Set replaces what is known.
-func (l *Learned[Q]) Set(q Q) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.q = q
 }

@@ -11,9 +11,9 @@ import (
 	"codeagent/model"
 )
 
-// Sight is what a provider has shown of what its models see. It is safe for
+// sight is what a provider has shown of what its models see. It is safe for
 // concurrent use; the zero value has learned nothing.
-type Sight struct {
+type sight struct {
 	mu sync.Mutex
 	// Both guarded by mu: models that refused images, and the sums of images that
 	// were refused for what they are.
@@ -34,8 +34,8 @@ type View struct {
 	sent   []string // sums
 }
 
-// Look decides which images of a request are sent.
-func (s *Sight) Look(r model.Request) *View {
+// look decides which images of a request are sent.
+func (s *sight) look(r model.Request) *View {
 	v := &View{hidden: map[*model.Image]string{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,9 +103,9 @@ func DataURL(i *model.Image) string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// After learns from a refusal of the request that v was made for: the delta to
+// after learns from a refusal of the request that v was made for: the delta to
 // tell before it is sent again, and false where the refusal is not about images.
-func (s *Sight) After(err error, r model.Request, v *View) (model.Unseen, bool) {
+func (s *sight) after(err error, r model.Request, v *View) (model.Unseen, bool) {
 	e := new(model.Error)
 	if len(v.sent) == 0 || !errors.As(err, &e) {
 		return model.Unseen{}, false

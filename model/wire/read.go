@@ -19,7 +19,10 @@ const (
 var ErrStopped = errors.New("the consumer stopped")
 
 // Source is a stream of go-openai's.
-type Source interface{ RecvRaw() ([]byte, error) }
+type Source interface {
+	RecvRaw() ([]byte, error)
+	Close() error
+}
 
 // Decoder turns the events of one answer into deltas.
 type Decoder interface {
@@ -33,9 +36,10 @@ type Decoder interface {
 	End(err error) error
 }
 
-// Read decodes the stream to its end. cancel gives up on a server that keeps
-// the stream open after the answer is complete.
+// Read decodes the stream to its end and closes it. cancel gives up on a server
+// that keeps the stream open after the answer is complete.
 func Read(stream Source, d Decoder, cancel func()) error {
+	defer stream.Close()
 	var patience *time.Timer
 	for {
 		data, err := stream.RecvRaw()

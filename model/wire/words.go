@@ -37,6 +37,11 @@ func CutOff(err error) error {
 	return &model.Error{Kind: model.Transport, Message: "the stream ended before the answer was complete", Err: err}
 }
 
+// BrokenOff is the error of an answer that the provider ended as a failure.
+func BrokenOff(why string) error {
+	return &model.Error{Kind: model.ServerFault, Message: "the provider broke the answer off: " + why}
+}
+
 // NotJSON is the error of an event that cannot be decoded.
 func NotJSON(err error) error {
 	return &model.Error{Kind: model.ServerFault, Message: "the provider sent a chunk that is not JSON", Err: err}
@@ -67,6 +72,15 @@ func CallName(name string) string {
 		return "unknown"
 	}
 	return name[:min(len(name), 64)]
+}
+
+// Schema is the schema of a tool's arguments; providers want one of a tool that
+// takes none, too.
+func Schema(t model.ToolSpec) json.RawMessage {
+	if len(t.Schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return t.Schema
 }
 
 // Arguments is always a JSON object: servers that render a chat template parse

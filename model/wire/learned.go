@@ -1,0 +1,80 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"codeagent/model"
+)
+
+// Quirks is what a provider has refused, in the words of an adapter.
+type Quirks[Q any] interface {
+	// After learns from a refusal: the quirks without what it names; false when it
+	// names nothing that was not yet known.
+	After(err error) (Q, bool)
+}
+
+// Learned holds what a provider has refused so far: fields and items, and
+// images. It is safe for concurrent use; the zero value has learned nothing.
+type Learned[Q Quirks[Q]] struct {
+	sight  sight
+	mu     sync.Mutex
+	quirks Q // guarded by mu
+}
+
+// Open opens the stream of one attempt. Where the provider refuses what is new to
+// l, it is asked again without that; yield is told of images that it does not
+// see. The error is ErrStopped where yield has enough.
+func (l *Learned[Q]) Open(r model.Request, yield func(model.Delta) bool, open func(Q, *View) (Source, error)) (Source, error) {
+	for {
+		quirks, view := l.known(), l.sight.look(r)
+		stream, err := open(quirks, view)
+		if err == nil {
+			return stream, nil
+		}
+		if more, ok := quirks.After(err); ok {
+			l.learn(more)
+			continue
+		}
+		unseen, ok := l.sight.after(err, r, view)
+		if !ok {
+			return nil, err
+		}
+		if !yield(unseen) {
+			return nil, ErrStopped
+		}
+	}
+}
+
+func (l *Learned[Q]) known() Q {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.quirks
+}
+
+func (l *Learned[Q]) learn(q Q) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.quirks = q
+}
+
+// Refusal is what a provider says of a request that it does not take, in lower
+// case; empty where an error is no such refusal.
+type Refusal string
+
+// RefusalIn reads err, which is a refusal where it came with one of these HTTP
+// statuses.
+func RefusalIn(err error, statuses ...int) Refusal {
+	e := new(model.Error)
+	if !errors.As(err, &e) || e.Kind != model.BadRequest || !slices.Contains(statuses, e.Status) {
+		return ""
+	}
+	return Refusal(strings.ToLower(e.Message))
+}
+
+// Names reports whether one of the words, lower case, stands in the refusal.
+func (r Refusal) Names(words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(r), w) })
+}
