@@ -170,7 +170,7 @@ t.join()`},
 // waitFor fails the test where something does not come true.
 func waitFor(t *testing.T, done func() bool, otherwise string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(otherwise)
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // checkout is a workspace that holds codeagent's own binaries, as the project's
@@ -189,7 +191,19 @@ func TestRebuildByTheUser(t *testing.T) {
 // TestOwnFileCannotBeRestored: when it cannot be put back, that is an error.
 func TestOwnFileCannotBeRestored(t *testing.T) {
 	c := newCheckout(t)
-	proc, err := c.backend.Start(context.Background(), c.policy, c.command("read go; echo evil > bin/codeagent"), nil)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	// The command is to wait for the end of its input.
+	if err := unix.SetNonblock(int(r.Fd()), false); err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.command("read go || true")
+	cmd.Stdin = r
+	proc, err := c.backend.Start(context.Background(), c.policy, cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +214,7 @@ func TestOwnFileCannotBeRestored(t *testing.T) {
 	guard.owned, guard.file.Source = false, -1
 	c.backend.mu.Unlock()
 	_ = os.Remove(c.program)
+	w.Close() // only now the command goes on
 	if _, err := proc.Wait(); err == nil || !strings.Contains(err.Error(), c.program) {
 		t.Errorf("wait: %v, want an error that names %s", err, c.program)
 	}
