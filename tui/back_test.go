@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"codeagent/event"
 )
 
@@ -26,7 +28,7 @@ func TestEscTwiceGoesBack(t *testing.T) {
 		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
 	}
 	r.clock = r.clock.Add(escWindow)
-	r.send(r.press("esc")())
+	r.do(r.press("esc"))
 	screen := r.screen()
 	if taken != 1 || r.app.composer.value() != "second question" || strings.Contains(screen, "second answer") || !strings.Contains(screen, "first answer") {
 		t.Errorf("%d taken, the editor holds %q:\n%s", taken, r.app.composer.value(), screen)
@@ -58,8 +60,35 @@ func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 	}
 	r := talked(t, take)
 	r.press("esc")
-	r.send(r.press("esc")())
+	r.do(r.press("esc"))
 	if !strings.Contains(r.screen(), "there is no message to go back to") || !strings.Contains(r.screen(), "second answer") {
 		t.Errorf("%s", r.screen())
 	}
+}
+
+// While a message is taken back, which reads the disk, further Escs take back no
+// second one, and what is sent waits.
+func TestEscWhileGoingBack(t *testing.T) {
+	taken := 0
+	r := talked(t, func() (Message, bool) { taken++; return Message{Text: "second question"}, true })
+	r.press("esc")
+	first := r.press("esc")
+	var more []tea.Cmd
+	for range 4 {
+		more = append(more, r.press("esc"))
+	}
+	r.typeText("third question")
+	more = append(more, r.press("enter"))
+	if len(r.turns) > 0 {
+		t.Errorf("a turn began while a message was taken back: %q", r.turns)
+	}
+	r.has("Going back", "third question")
+	r.do(first)
+	for _, cmd := range more {
+		r.do(cmd)
+	}
+	if taken != 1 || len(r.turns) != 1 || r.turns[0] != "third question" || r.app.composer.value() != "second question" {
+		t.Errorf("%d taken, sent %q, the editor holds %q", taken, r.turns, r.app.composer.value())
+	}
+	r.lacks("second answer")
 }

@@ -391,6 +391,41 @@ func TestBackgroundCommands(t *testing.T) {
 	r.lacks("1 running")
 }
 
+// An answer is for the row that was asked about, whatever the list does meanwhile.
+func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
+	for what, meanwhile := range map[string]func(r *rig, f *offered){
+		"it vanishes": func(r *rig, f *offered) { f.commands = f.commands[1:] },
+		"another is above": func(r *rig, f *offered) {
+			f.commands = append([]BackgroundCommand{{ID: "b3", Command: "new"}}, f.commands...)
+		},
+		"the wheel turns": func(r *rig, f *offered) { r.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown}) },
+		"text is pasted":  func(r *rig, f *offered) { r.send(tea.PasteMsg{Content: "test"}) },
+	} {
+		r, f := offers(t, 80, 20)
+		f.commands[1].Running = true
+		r.emit(event.BackgroundChanged{Running: 2})
+		r.slash("/ps")
+		r.press("ctrl+x")
+		meanwhile(r, f)
+		r.do(r.cmdOf(event.BackgroundChanged{Running: 1}))
+		r.has("End “npm run dev” with all it started?")
+		r.do(r.press("enter"))
+		if f.killed != "b2" {
+			t.Errorf("%s: killed %q", what, f.killed)
+		}
+	}
+	r, f := offers(t, 80, 20)
+	r.slash("/sessions")
+	r.press("down", "ctrl+r")
+	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == "s2" })
+	r.do(r.app.panel.(*picker).deeds[0].run(r.app, row{}, ""))
+	r.typeText(" x")
+	r.do(r.press("enter"))
+	if f.renamed[0] != "s2" {
+		t.Errorf("renamed %q", f.renamed)
+	}
+}
+
 // cmdOf posts an event and returns what it leads to.
 func (r *rig) cmdOf(e event.Event) tea.Cmd {
 	r.app.box.post(e)

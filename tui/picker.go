@@ -27,8 +27,10 @@ type picker struct {
 	at     int // of shown
 	top    int
 	height int // rows that were drawn last
-	// asked is the deed that waits for a yes, writing the one that waits for a text.
+	// asked is the deed that waits for a yes, writing the one that waits for a text;
+	// about is the row it is done with, whatever becomes of the list meanwhile.
 	asked, writing *deed
+	about          row
 	field          composer
 }
 
@@ -66,12 +68,14 @@ func newPicker(title string) *picker {
 	return &picker{title: title, filter: newComposer(), loading: true}
 }
 
-// fill shows rows; the chosen one stays chosen.
+// fill shows rows; the chosen one stays chosen, or what took its place.
 func (p *picker) fill(rows []row, problem string) {
 	was, had := p.chosen()
 	p.rows, p.problem, p.loading = rows, problem, false
 	p.match()
-	p.at = 0
+	if !had {
+		p.at = 0
+	}
 	for i, n := range p.shown {
 		if had && p.rows[n].id == was.id || !had && p.rows[n].mark {
 			p.at = i
@@ -186,9 +190,9 @@ func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
 		switch {
 		case !d.offered(r, ok):
 		case d.asks != "":
-			p.asked = d
+			p.asked, p.about = d, r
 		case d.writes != nil:
-			p.writing, p.field = d, newComposer()
+			p.writing, p.about, p.field = d, r, newComposer()
 			p.field.typed(d.writes(r))
 		default:
 			return d.run(m, r, ""), true
@@ -202,8 +206,8 @@ func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
 func (p *picker) answer(m *app, yes bool) tea.Cmd {
 	d := p.asked
 	p.asked = nil
-	if r, ok := p.chosen(); ok && yes {
-		return d.run(m, r, "")
+	if yes {
+		return d.run(m, p.about, "")
 	}
 	return nil
 }
@@ -214,9 +218,7 @@ func (p *picker) write(m *app, k tea.Key, do action) tea.Cmd {
 	case actSend:
 		d := p.writing
 		p.writing = nil
-		if r, ok := p.chosen(); ok {
-			return d.run(m, r, strings.TrimSpace(p.field.value()))
-		}
+		return d.run(m, p.about, strings.TrimSpace(p.field.value()))
 	case actBack, actInterrupt:
 		p.writing = nil
 	default:

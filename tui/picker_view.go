@@ -82,11 +82,11 @@ func (p *picker) list(t *theme, w, room int) []string {
 // foot is what stands below the list: more about the chosen row, a problem, and
 // what the keys do.
 func (p *picker) foot(t *theme, w int) []string {
-	r, ok := p.chosen()
 	if p.asked != nil {
-		question := fmt.Sprintf(p.asked.asks, "“"+cut(r.text, 40)+"”")
+		question := fmt.Sprintf(p.asked.asks, "“"+cut(p.about.text, 40)+"”")
 		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
 	}
+	r, ok := p.chosen()
 	var out []string
 	if p.problem != "" {
 		out = append(out, t.row(w-1, span{"  ▲ " + p.problem, warn}))

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -111,11 +112,12 @@ func (m *app) back() tea.Cmd {
 		m.interrupt()
 	case q != nil || !m.composer.empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
+		// As a turn: further Escs find it working, and no turn starts meanwhile.
 		take := m.offers.Back
-		return func() tea.Msg {
+		return m.begin("Going back", m.run(func(context.Context) (then, error) {
 			said, ok := take()
-			return tookBackMsg{said, ok}
-		}
+			return func(m *app) tea.Cmd { return m.tookBack(said, ok) }, nil
+		}))
 	default:
 		m.escAt = m.now()
 		return m.say("Esc again goes back to your message")
@@ -124,8 +126,8 @@ func (m *app) back() tea.Cmd {
 }
 
 // tookBack shows the conversation without its last message, which can be edited.
-func (m *app) tookBack(msg tookBackMsg) tea.Cmd {
-	if !msg.ok {
+func (m *app) tookBack(last Message, ok bool) tea.Cmd {
+	if !ok {
 		return m.say("there is no message to go back to")
 	}
 	for i, e := range slices.Backward(m.transcript.entries) {
@@ -136,7 +138,7 @@ func (m *app) tookBack(msg tookBackMsg) tea.Cmd {
 	}
 	m.transcript.end()
 	if m.composer.empty() { // else something was typed meanwhile
-		m.composer.restore(m.numbered(msg.said))
+		m.composer.restore(m.numbered(last))
 	}
 	return nil
 }

@@ -32,11 +32,6 @@ type (
 	then func(*app) tea.Cmd
 	// hintOverMsg takes hint number at away.
 	hintOverMsg struct{ at int }
-	// tookBackMsg: the last message was taken back, or there was none.
-	tookBackMsg struct {
-		said Message
-		ok   bool
-	}
 	// submitMsg sends a message as if it had been typed.
 	submitMsg struct{ said Message }
 )
@@ -95,8 +90,6 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		if msg.at == m.hints {
 			m.hint = ""
 		}
-	case tookBackMsg:
-		return m.tookBack(msg)
 	case submitMsg:
 		cmd := m.drain() // what opens the session stands above its first message
 		return tea.Batch(cmd, m.submit(msg.said))
