@@ -78,12 +78,24 @@ func runSettings(t *testing.T, pattern string, together bool) {
 			cmd := s.command(t, pattern)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
-				t.Errorf("%s: %v\n%s", s.name, err, out)
+				t.Errorf("%s: %v\n%s", s.name, err, withoutPassed(string(out)))
 			} else {
 				t.Logf("%s:\n%s", s.name, out)
 			}
 		})
 	}
+}
+
+// withoutPassed is what a verbose test run printed, without the lines that say only
+// which tests began and passed: what failed is to be seen in a log that is cut.
+func withoutPassed(out string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(out) {
+		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- PASS: ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 // command is this test binary, started anew in the setting.
