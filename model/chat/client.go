@@ -49,14 +49,14 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 
 // attempt asks once, but for refusals that c learns from.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := c.learned.Open(req, yield, func(q quirks, view *wire.View) (wire.Source, error) {
+	return c.learned.Ask(req, yield, func(q quirks, view *wire.View, yield func(model.Delta) bool) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		body, more := c.request(req, q, view)
-		return c.at.API.CreateChatCompletionStream(more.into(ctx), body)
+		stream, err := c.at.API.CreateChatCompletionStream(more.into(ctx), body)
+		if err != nil {
+			return err
+		}
+		return wire.Read(stream, newDecoder(req, c.at.Source+req.Model, yield), cancel)
 	})
-	if err != nil {
-		return err
-	}
-	return wire.Read(stream, newDecoder(req, c.at.Source+req.Model, yield), cancel)
 }

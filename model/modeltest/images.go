@@ -152,7 +152,7 @@ func imagesMany(t *testing.T, w Wire, build Build) {
 // imageRefusal is how a server says that it does not take an image.
 type imageRefusal struct {
 	who    string
-	status int
+	status int // 200: inside of a stream, or in its place
 	body   string
 	// blind: it is the model that takes none.
 	blind bool
@@ -172,6 +172,18 @@ var imageRefusals = []imageRefusal{
 	{"OpenAI, this image", 400, `{"error":{"message":"You uploaded an unsupported image. Please make sure your image is valid.","type":"invalid_request_error","param":null,"code":"image_parse_error"}}`, false},
 	{"LM Studio", 400, `{"error":{"message":"Invalid type for 'input'.","type":"invalid_request_error","param":"input","code":"invalid_union"}}`, false},
 	{"vLLM, so many", 400, `{"object":"error","message":"At most 1 image(s) may be provided in one prompt.","type":"BadRequestError","param":null,"code":400}`, false},
+	{"Responses, in a stream", 200, sse(`{"type":"response.created","response":{"id":"r","status":"in_progress"}}`,
+		`{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"image_parse_error","message":"The image data you provided does not represent a valid image."}}}`), false},
+	{"Responses, as an event", 200, "event: error\n" + sse(`{"type":"error","code":"invalid_image","message":"The image is not one.","param":null}`), false},
+	{"OpenRouter, in a stream", 200, ": OPENROUTER PROCESSING\n\n" + sse(`{"id":"g","object":"chat.completion.chunk","error":{"code":404,"message":"No endpoints found that support image input"},"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"error"}]}`), true},
+	{"vLLM, in a stream", 200, sse(`{"error":{"object":"error","message":"Qwen/Qwen3-8B is not a multimodal model","type":"BadRequestError","code":400}}`, "[DONE]"), true},
+	{"a gateway, in a stream", 200, sse(`{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`, `{"error":{"message":"images are not supported here"}}`), true},
+	{"a gateway, in place of a stream", 200, `{"error":{"message":"Could not process image","type":"invalid_request_error"}}`, false},
+}
+
+// sse is events as a stream.
+func sse(events ...string) string {
+	return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n"
 }
 
 // run: the refused request is sent again with words; what was learned holds for
@@ -215,6 +227,8 @@ func imagesNotMeant(t *testing.T, w Wire, build Build) {
 		{Status: http.StatusBadRequest, Body: `{"error":{"message":"tools are not for you"}}`},
 		{Status: http.StatusUnauthorized, Body: `{"error":{"message":"no image input for this key"}}`},
 		{Status: http.StatusInternalServerError, Body: `{"error":{"message":"the image of the server is broken"}}`},
+		{Body: sse(`{"error":{"message":"the image of the server is broken"}}`)},
+		{Body: sse(`{"error":{"message":"no image input for this key","type":"authentication_error"}}`)},
 	} {
 		srv := serve(t, scripted.Always(reply))
 		bodies, got, err := ask(t, w, build(t, srv.URL, 0), srv, seeing())

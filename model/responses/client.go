@@ -48,15 +48,15 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 
 // attempt asks once, but for refusals that c learns from.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := c.learned.Open(req, yield, func(q quirks, view *wire.View) (wire.Source, error) {
-		return c.at.API.CreateResponseStream(ctx, c.request(req, q, view))
+	return c.learned.Ask(req, yield, func(q quirks, view *wire.View, yield func(model.Delta) bool) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := c.at.API.CreateResponseStream(ctx, c.request(req, q, view))
+		if err != nil {
+			return err
+		}
+		return wire.Read(stream, newDecoder(req, c.source(req), yield), cancel)
 	})
-	if err != nil {
-		return err
-	}
-	return wire.Read(stream, newDecoder(req, c.source(req), yield), cancel)
 }
 
 // source is the Source of what this provider wants back for req's model.

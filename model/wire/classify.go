@@ -138,7 +138,9 @@ func kindOf(status int, f fault) model.ErrorKind {
 			return model.RateLimited
 		case strings.Contains(c, "api_key"), strings.Contains(c, "authentication"), strings.Contains(c, "permission"), c == "unauthenticated", c == "unauthorized":
 			return model.SignIn
-		case c == "invalid_request_error", c == "invalid_argument", c == "bad_request", c == "badrequesterror", c == "invalid_prompt", c == "not_found_error":
+		case c == "invalid_request_error", c == "invalid_argument", c == "bad_request", c == "badrequesterror", c == "invalid_prompt", c == "not_found_error",
+			c == "badrequest", c == "invalidparameter", // Volcano, DashScope
+			strings.Contains(c, "image"): // OpenAI Responses: invalid_image, image_parse_error, failed_to_download_image
 			return model.BadRequest
 		}
 	}

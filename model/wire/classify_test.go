@@ -73,6 +73,11 @@ func TestClassify(t *testing.T) {
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, model.ServerFault, "Overloaded"},
 		{0, `{"error":{"message":"m","type":"server_error"}}`, model.ServerFault, "m"},
 		{0, `{"error":{}, "message":"m"}`, model.ServerFault, "m"},
+		// Images.
+		{0, `{"type":"response.failed","response":{"error":{"code":"image_parse_error","message":"m"}}}`, model.BadRequest, "m"},
+		{0, `{"type":"error","code":"unsupported_image_media_type","message":"m"}`, model.BadRequest, "m"},
+		{0, `{"error":{"code":"InvalidParameter","message":"m","type":"BadRequest"}}`, model.BadRequest, "m"},
+		{0, `{"error":{"message":"image input is not supported"}}`, model.ServerFault, ""},
 	} {
 		f, _ := readFault([]byte(c.body))
 		e := classify(c.status, http.Header{}, f, time.Time{})

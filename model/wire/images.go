@@ -111,16 +111,7 @@ func (s *sight) after(err error, r model.Request, v *View) (model.Unseen, bool) 
 		return model.Unseen{}, false
 	}
 	blind := hasAny(e.Message, blindWords)
-	switch e.Status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		if e.Kind != model.BadRequest || !blind && !hasAny(e.Message, imageWords) {
-			return model.Unseen{}, false
-		}
-	case http.StatusInternalServerError, http.StatusNotImplemented: // llama.cpp, older vLLM
-		if !blind {
-			return model.Unseen{}, false
-		}
-	default:
+	if !blind && (e.Kind != model.BadRequest || !hasAny(e.Message, imageWords)) || !mayRefuse(e) {
 		return model.Unseen{}, false
 	}
 	s.mu.Lock()
@@ -136,6 +127,19 @@ func (s *sight) after(err error, r model.Request, v *View) (model.Unseen, bool) 
 		}
 	}
 	return model.Unseen{Err: e, Blind: blind}, true
+}
+
+// mayRefuse reports whether e is of those with which servers refuse an image.
+func mayRefuse(e *model.Error) bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return e.Kind == model.BadRequest
+	case http.StatusInternalServerError, http.StatusNotImplemented: // llama.cpp, older vLLM
+		return true
+	case 0: // inside of a stream, where many an error has no code
+		return e.Kind == model.BadRequest || e.Kind == model.ServerFault
+	}
+	return false
 }
 
 // blindWords are how servers say that a model takes no images at all, imageWords

@@ -24,15 +24,20 @@ type Learned[Q Quirks[Q]] struct {
 	quirks Q // guarded by mu
 }
 
-// Open opens the stream of one attempt. Where the provider refuses what is new to
-// l, it is asked again without that; yield is told of images that it does not
-// see. The error is ErrStopped where yield has enough.
-func (l *Learned[Q]) Open(r model.Request, yield func(model.Delta) bool, open func(Q, *View) (Source, error)) (Source, error) {
+// Ask makes one attempt with try, which opens a stream and has it read. Where the
+// provider refuses what is new to l, before or inside of the stream, it is asked
+// again without that; yield is told of images that it does not see.
+func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func(Q, *View, func(model.Delta) bool) error) error {
+	began := false
+	answer := func(d model.Delta) bool {
+		began = true
+		return yield(d)
+	}
 	for {
 		quirks, view := l.known(), l.sight.look(r)
-		stream, err := open(quirks, view)
-		if err == nil {
-			return stream, nil
+		err := try(quirks, view, answer)
+		if err == nil || began { // what is being answered was not refused
+			return err
 		}
 		if more, ok := quirks.After(err); ok {
 			l.learn(more)
@@ -40,10 +45,10 @@ func (l *Learned[Q]) Open(r model.Request, yield func(model.Delta) bool, open fu
 		}
 		unseen, ok := l.sight.after(err, r, view)
 		if !ok {
-			return nil, err
+			return err
 		}
 		if !yield(unseen) {
-			return nil, ErrStopped
+			return ErrStopped
 		}
 	}
 }

@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"errors"
+	"testing"
+
+	"codeagent/model"
+)
+
+// noQuirks learns nothing.
+type noQuirks struct{}
+
+func (noQuirks) After(error) (noQuirks, bool) { return noQuirks{}, false }
+
+// A refusal of images is learned from only where nothing of an answer came before.
+func TestAnswerThatBeganIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	refused := &model.Error{Kind: model.BadRequest, Message: "the image is not valid"}
+	r := model.Request{Model: "m", Items: []model.Item{{Kind: model.User, Images: []model.Image{{Sum: "s", Data: []byte("x")}}}}}
+	for _, began := range []bool{false, true} {
+		var told []model.Delta
+		yield := func(d model.Delta) bool {
+			told = append(told, d)
+			return true
+		}
+		tries := 0
+		var l Learned[noQuirks]
+		err := l.Ask(r, yield, func(_ noQuirks, v *View, yield func(model.Delta) bool) error {
+			tries++
+			if began {
+				yield(model.TextDelta{Text: "so"})
+			}
+			if len(v.sent) > 0 {
+				return refused
+			}
+			return nil
+		})
+		if began && (tries != 1 || !errors.Is(err, refused) || len(told) != 1) {
+			t.Errorf("an answer that began: %d tries, %v, told %v", tries, err, told)
+		}
+		if !began && (tries != 2 || err != nil || len(told) != 1 || told[0] != model.Delta(model.Unseen{Err: refused})) {
+			t.Errorf("a refusal: %d tries, %v, told %v", tries, err, told)
+		}
+	}
+}
