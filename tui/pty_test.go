@@ -97,6 +97,7 @@ func TestRealInterrupt(t *testing.T) {
 	term.Write("\x1b")
 	term.WaitFor("Interrupted.")
 	term.WaitFor("interrupted")
+	term.WaitGone("Working") // else what is typed goes back to the editor
 	// A turn that runs while the person leaves is ended first.
 	term.Write("wait\r")
 	term.WaitUntil("the second turn", func(s string) bool { return strings.Count(s, "sleeping") == 1 && contains(s, "Working") })

@@ -37,6 +37,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 		term.WaitFor("Compacted: ")
 		term.Write("the third question\r")
 		term.WaitFor("the third answer")
+		term.WaitGone(working)
 		requests := srv.Requests()
 		if asked := requests[2].Last().Text; !strings.Contains(asked, "kept above all: the tests") {
 			t.Errorf("the summary was asked for by %q", asked)

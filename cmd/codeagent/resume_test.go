@@ -39,12 +39,11 @@ func TestResumeOnTheScreen(t *testing.T) {
 		term.Write("\r")
 		term.WaitFor("going on with session")
 		for _, part := range []string{"the first question", "I look.", "echo seen before", "the first answer"} {
-			if screen := term.Screen(); !strings.Contains(screen, part) {
-				t.Errorf("the screen does not show %q:\n%s", part, screen)
-			}
+			term.WaitFor(part)
 		}
 		term.Write("a hasty question\r")
 		term.WaitFor("a hasty answer")
+		term.WaitGone(working) // else Esc is for the turn
 		takeBack(t, term, "a hasty question", "a hasty answer")
 		term.Write(" and more")
 		term.WaitFor("and more")                // every Esc was read
@@ -71,9 +70,9 @@ func TestResumeOnTheScreen(t *testing.T) {
 }
 
 // takeBack presses Esc twice, which brings the last question back to the editor and
-// takes its answer away. On a busy machine the two may be read at once or too far
-// apart: then it is tried again, but never while they could still have an effect,
-// which would go back once more.
+// takes its answer away. No turn may run. On a busy machine the two may be read at
+// once or too far apart: then it is tried again, but never while they could still
+// have an effect, which would go back once more.
 func takeBack(t *testing.T, term *golden.Terminal, question, answer string) {
 	t.Helper()
 	for range 10 {
@@ -82,10 +81,17 @@ func takeBack(t *testing.T, term *golden.Terminal, question, answer string) {
 			time.Sleep(100 * time.Millisecond) // between keys, as fingers do
 		}
 		for tried := time.Now(); time.Since(tried) < 15*time.Second; time.Sleep(5 * time.Millisecond) {
-			if screen := term.Screen(); strings.Contains(screen, "› "+question) && !strings.Contains(screen, answer) {
+			if screen := term.Screen(); inEditor(screen, question) && !strings.Contains(screen, answer) {
 				return
 			}
 		}
 	}
 	t.Fatalf("%q is not taken back:\n%s", question, term.Screen())
+}
+
+// inEditor reports whether the editor begins with text. What was sent stands above
+// it, behind the same mark.
+func inEditor(screen, text string) bool {
+	at := strings.LastIndex(screen, "\n› ")
+	return at >= 0 && strings.HasPrefix(screen[at:], "\n› "+text)
 }

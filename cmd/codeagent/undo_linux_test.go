@@ -290,6 +290,7 @@ func TestUndoOnTheScreen(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
 		term := golden.Start(t, cmd, 100, 40)
 		term.WaitFor("All changed.")
+		term.WaitGone(working) // else it is not taken
 		if err := os.WriteFile(filepath.Join(u.work, "mine.txt"), []byte("mine\n"), 0); err != nil {
 			t.Fatal(err)
 		}

@@ -182,13 +182,13 @@ func (term *Terminal) WaitGone(text string) {
 // the program has written.
 func (term *Terminal) WaitUntil(what string, ok func(screen string) bool) {
 	term.t.Helper()
+	deadline := time.Now().Add(patience) // passed when late wakes the wait
 	late := time.AfterFunc(patience, func() {
 		term.mu.Lock()
 		defer term.mu.Unlock()
 		term.changed.Broadcast()
 	})
 	defer late.Stop()
-	deadline := time.Now().Add(patience)
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	for !ok(term.text()) {
