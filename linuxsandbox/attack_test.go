@@ -56,13 +56,7 @@ func newStage(t *testing.T, uid int) stage {
 		t.Fatal(err)
 	}
 	s := stage{binary: filepath.Join(root, "victim"), dir: filepath.Join(root, "work")}
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.binary, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	copyFile(t, "/proc/self/exe", s.binary)
 	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -112,8 +112,13 @@ func againAsUser(t *testing.T, pattern string) {
 	}
 }
 
+// copyFile copies what is to be run as well. Nobody forks meanwhile: a child that
+// another test starts would have the copy open for writing until it is a program
+// of its own, and so long nobody can run it.
 func copyFile(t testing.TB, from, to string) {
 	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	src, err := os.Open(from)
 	if err != nil {
 		t.Fatal(err)

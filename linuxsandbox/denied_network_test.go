@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // targetsOf are what was refused of the network, once each, in order.
@@ -33,6 +36,22 @@ func ownNetworkTheatre(t *testing.T) *theatre {
 	return newTheatre(t, b)
 }
 
+// shutPort is a port of the loopback at which nobody of the host listens while
+// the test runs: a socket has it that does not.
+func shutPort(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, _ := localAddress(fd)
+	return int(at.Port())
+}
+
 // TestRefusedAddresses: what a command could not reach is known by its address,
 // and what the session itself could have served is not taken for it.
 func TestRefusedAddresses(t *testing.T) {
@@ -47,9 +66,9 @@ func TestRefusedAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packets.Close()
-	served, heard := host.Addr().String(), packets.LocalAddr().String()
+	served, heard, shut := host.Addr().String(), packets.LocalAddr().String(), shutPort(t)
 	port, listened := strings.TrimPrefix(served, "127.0.0.1:"), strings.TrimPrefix(heard, "127.0.0.1:")
-	text, denials := th.python(t, strings.NewReplacer("SERVED", port, "HEARD", listened).Replace(`
+	text, denials := th.python(t, strings.NewReplacer("SERVED", port, "HEARD", listened, "SHUT", strconv.Itoa(shut)).Replace(`
 def say(f, *a):
     try: return f(*a) or "done"
     except OSError as e: return e.errno
@@ -59,7 +78,7 @@ print(say(tcp().connect, ("192.0.2.7", 443)), say(tcp(socket.AF_INET6).connect, 
 c = tcp(); c.setblocking(False); print(say(c.connect, ("192.0.2.9", 443)), say(c.connect, ("192.0.2.9", 443)))
 print(say(tcp().connect, ("127.0.0.1", SERVED)), say(tcp().connect, ("0.0.0.0", SERVED)), say(tcp(socket.AF_INET6).connect, ("::ffff:127.0.0.1", SERVED)))
 c = tcp(); c.setblocking(False); print(say(c.connect, ("127.0.0.1", SERVED)))
-shut = tcp(); shut.bind(("127.0.0.1", 0)); print(say(tcp().connect, shut.getsockname()))
+shut = tcp(); shut.bind(("127.0.0.1", SHUT)); print(say(tcp().connect, shut.getsockname()))
 own = tcp(); own.bind(("127.0.0.1", SERVED)); own.listen(); print(say(tcp().connect, own.getsockname()))
 print(say(udp().connect, ("192.0.2.10", 123)), say(udp().sendto, b"x", ("192.0.2.11", 124)), say(udp().sendmsg, [b"x"], [], 0, ("192.0.2.12", 125)))
 print(say(udp().sendto, b"x", ("127.0.0.1", HEARD)), say(tcp().sendto, b"x", socket.MSG_FASTOPEN, ("192.0.2.13", 126)))

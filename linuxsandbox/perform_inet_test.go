@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 
 	"codeagent/sandbox"
@@ -14,14 +16,36 @@ import (
 // what the kernel answers.
 func TestInetSockets(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
-		const script = `
+		script := func(shut int) string {
+			return "import os, socket\n" + strings.Replace(inetScript, "SHUT", strconv.Itoa(shut), 1)
+		}
+		bare, err := exec.Command(needPython(t), "-c", script(0)).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, bare)
+		}
+		// Refused by the session's own network it would be told, did somebody of the
+		// host listen there.
+		shut := 0
+		if th.b.probed.HostNet == 0 {
+			th.policy.Network.Mode = sandbox.NetworkFull
+		} else {
+			shut = shutPort(t)
+		}
+		if text, denials := th.python(t, script(shut)); text != string(bare) || len(denials) > 0 {
+			t.Errorf("uid %d: %q, without a sandbox %q; %+v", os.Getuid(), text, bare, denials)
+		}
+	})
+}
+
+// inetScript is what a program does with sockets of a network.
+const inetScript = `
 import fcntl, signal, struct, select, threading
 def say(f, *a):
     try: return f(*a) or "done"
     except OSError as e: return e.errno
 tcp = lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+shut = tcp(); shut.bind(("127.0.0.1", SHUT)); none = shut.getsockname()
 l = tcp(); l.bind(("127.0.0.1", 0)); l.listen(64); a = l.getsockname()
-shut = tcp(); shut.bind(("127.0.0.1", 0)); none = shut.getsockname()
 c = tcp(); print(say(c.connect, a), say(c.connect, a), c.getpeername() == a, l.accept()[1] == c.getsockname())
 print(say(tcp().connect, none), say(tcp().bind, a), say(shut.bind, none), say(tcp().bind, ("127.0.0.1", 1)) in (13, "done"), say(tcp().bind, ("192.0.2.1", 0)))
 c = tcp(); c.setblocking(False); say(c.connect, a); select.select([], [c], []); print(c.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), say(c.connect, a), fcntl.fcntl(c, fcntl.F_GETFL) & os.O_NONBLOCK != 0)
@@ -49,15 +73,3 @@ for t in threads: t.start()
 while len(done) < 3:
     select.select([full], [], [], 0.1)[0] and full.accept()
 print("connected", len(socket.getaddrinfo("127.0.0.1", 80)) > 0, socket.if_nameindex() != [])`
-		bare, err := exec.Command(needPython(t), "-c", "import os, socket\n"+script).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, bare)
-		}
-		if th.b.probed.HostNet == 0 {
-			th.policy.Network.Mode = sandbox.NetworkFull
-		}
-		if text, denials := th.python(t, script); text != string(bare) || len(denials) > 0 {
-			t.Errorf("uid %d: %q, without a sandbox %q; %+v", os.Getuid(), text, bare, denials)
-		}
-	})
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -59,6 +60,18 @@ func newPeers(t *testing.T) (p peers, free func()) {
 	_, p.none = listening(-1)
 	var queue int
 	queue, p.full = listening(0)
+	// By a descriptor of its own, which may be closed while another goroutine waits.
+	own, err := unix.FcntlInt(uintptr(queue), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(own), "queue")
+	accepts, err := net.FileListener(file)
+	file.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accepts.Close() })
 	// Nobody gets in any more once one waits.
 	for range 4 {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -70,11 +83,11 @@ func newPeers(t *testing.T) (p peers, free func()) {
 	}
 	return p, func() {
 		for {
-			fd, _, err := unix.Accept4(queue, unix.SOCK_CLOEXEC)
+			c, err := accepts.Accept()
 			if err != nil {
 				return
 			}
-			unix.Close(fd)
+			c.Close()
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestConnectIsNudged(t *testing.T) {
 	<-flipped
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the call does not return though nobody changes the socket any more")
 	}
 }
