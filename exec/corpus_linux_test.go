@@ -15,6 +15,7 @@ import (
 	"codeagent/exec"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // The corpus: commands whose right verdict is found by running them. Each is run
@@ -98,7 +99,7 @@ func TestCorpusAsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := osexec.Command(binary, "-test.run", "^TestCorpusAsUser$", "-test.v", "-rows", *onlyRows)
-	cmd.Dir, cmd.Env = stage, append(os.Environ(), corpusStageVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage)
+	cmd.Dir, cmd.Env = stage, append(os.Environ(), corpusStageVariable+"="+stage, "HOME="+stage, "TMPDIR="+stage, sandboxtest.NoPause)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: corpusUser, Gid: corpusUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: ") {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +45,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	defer removeAll(base)
 	// Both work under the same path, so that names and links are the same.
 	dir := filepath.Join(base, "work")
-	env := []string{envAlike + "=" + dir, envEvery + "=29"}
+	env := []string{envAlike + "=" + dir, envEvery + "=29", sandboxtest.NoPause}
 	if underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces") {
 		env[1] = envEvery + "=1"
 	}

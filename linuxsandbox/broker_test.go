@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -131,7 +132,7 @@ func (th *theatre) shell(t *testing.T, script string) (string, []sandbox.Denial)
 }
 
 func (th *theatre) env(what, target string) []string {
-	return []string{"PATH=/bin:/usr/bin", "HOME=" + th.dir, "WS=" + th.dir, "CI=" + os.Getenv("CI"), "IN=" + th.in, "TARGET=" + target, brokerVictim + "=" + what}
+	return []string{"PATH=/bin:/usr/bin", "HOME=" + th.dir, "WS=" + th.dir, "CI=" + os.Getenv("CI"), "IN=" + th.in, "TARGET=" + target, brokerVictim + "=" + what, sandboxtest.NoPause}
 }
 
 func (th *theatre) confined(t *testing.T, cmd sandbox.Command) (string, []sandbox.Denial) {

@@ -102,7 +102,7 @@ func againAsUser(t *testing.T, pattern string) {
 	}
 	cmd := exec.Command(binary, "-test.run", pattern, "-test.v")
 	cmd.Dir = temp
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, helperVariable+"="+helper)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HOME="+temp, helperVariable+"="+helper, sandboxtest.NoPause)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: ") {

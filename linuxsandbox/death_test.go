@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,7 +84,7 @@ func agentIn(t *testing.T, role, script string) (*exec.Cmd, string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, "WS="+ws, "SCRIPT="+script, helperVariable+"="+realHelper(t), "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, "WS="+ws, "SCRIPT="+script, helperVariable+"="+realHelper(t), sandboxtest.NoPause)
 	return cmd, ws
 }
 

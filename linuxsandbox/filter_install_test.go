@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/sandbox/sandboxtest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -74,7 +76,7 @@ func TestInstallFilterChild(t *testing.T) {
 
 func TestInstallFilter(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestInstallFilterChild$", "-test.count=1")
-	cmd.Env = append(os.Environ(), filterChild+"=install")
+	cmd.Env = append(os.Environ(), filterChild+"=install", sandboxtest.NoPause)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "install checked") {
 		t.Errorf("%v\n%s", err, out)

@@ -198,7 +198,7 @@ func TestSweep(t *testing.T) {
 	}
 	// A parent of its own, which adopts what is orphaned below it.
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), roleVariable+"=sweeper", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), roleVariable+"=sweeper", sandboxtest.NoPause)
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "nothing left") {
 		t.Errorf("%v\n%s", err, out)

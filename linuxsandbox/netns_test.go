@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,7 +87,7 @@ func TestNetVictim(t *testing.T) {
 // netVictimCommand is this test binary as a victim.
 func netVictimCommand(order string) sandbox.Command {
 	return sandbox.Command{Path: os.Args[0], Args: []string{"tests", "-test.run=^TestNetVictim$"}, Dir: "/",
-		Env: []string{netVictim + "=" + order, "GORACE=atexit_sleep_ms=0"}}
+		Env: []string{netVictim + "=" + order, sandboxtest.NoPause}}
 }
 
 // greet says a word to whoever connects, until l is closed.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,7 +51,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	if underCI() && s.name == "user" {
 		every = "1"
 	}
-	env := []string{envOutside + "=" + out, envEvery + "=" + every}
+	env := []string{envOutside + "=" + out, envEvery + "=" + every, sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
 	bare := exec.Command(os.Args[0], args[1:]...)
 	bare.Env, bare.Dir = append(env, envFresh+"=1"), base

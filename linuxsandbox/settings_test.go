@@ -16,6 +16,7 @@ import (
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // setting is a kind of machine that the sandbox has to work on.
@@ -125,7 +126,7 @@ func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
 	cmd.Args = []string{attack.LauncherName, s.surroundings, strconv.Itoa(s.uid), binary, "-test.run", pattern, "-test.v"}
 	cmd.SysProcAttr, cmd.Dir = attr, dir+"/tmp"
 	cmd.Env = append(os.Environ(), env, envSetting+"="+s.name, envStage+"="+dir+"/files",
-		helperVariable+"="+helper, "GORACE=atexit_sleep_ms=0", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp", "HOST_SECRET="+hostSecret)
+		helperVariable+"="+helper, sandboxtest.NoPause, "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp", "HOST_SECRET="+hostSecret)
 	return cmd
 }
 

@@ -127,11 +127,12 @@ func (s *suite) probeCommand(dir string, steps ...string) sandbox.Command {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return sandbox.Command{Path: exe, Args: append([]string{probeName}, steps...), Dir: dir, Env: []string{"PATH=/bin:/usr/bin", noPause}}
+	return sandbox.Command{Path: exe, Args: append([]string{probeName}, steps...), Dir: dir, Env: []string{"PATH=/bin:/usr/bin", NoPause}}
 }
 
-// noPause spares a probe with the race detector its pause of a second at exit.
-const noPause = "GORACE=atexit_sleep_ms=0"
+// NoPause, in its environment, spares a test program with the race detector the
+// pause of a second at its end.
+const NoPause = "GORACE=atexit_sleep_ms=0"
 
 func shell(dir, script string) sandbox.Command {
 	return sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/bin:/usr/bin"}}

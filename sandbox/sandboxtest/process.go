@@ -48,7 +48,7 @@ func inheritance(s *suite) {
 	dir := s.dir()
 	plant(s)
 	cmd := s.probeCommand(dir, "fds", "cwd", "env", "args", "group", "terminal", "stdin")
-	cmd.Env = []string{"A=1", "B=two words", "C=", "D=\xff\xfe", "PATH=/bin", noPause}
+	cmd.Env = []string{"A=1", "B=two words", "C=", "D=\xff\xfe", "PATH=/bin", NoPause}
 	cmd.Args = append(cmd.Args, step("say", "with space"), step("say", "\xff"))
 	bare := lines(s.bare(cmd))
 	if bare[0] == "ok: 0 1 2" {
