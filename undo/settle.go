@@ -164,21 +164,34 @@ func made(e *entry, look *looker, out *lines) {
 		in := folders[last].path
 		folders = folders[:last]
 		for _, n := range look.names(in, t.session.store.bounds.entries+1) { // one too many: they do not all fit
-			p := path.Join(in, n)
-			s, err := look.at(p, true)
-			if err != nil || s.Kind == absent {
-				continue
-			}
-			below := t.add(p, s)
-			if below == nil {
-				continue
-			}
-			out.add(about(kindBefore, p, &below.before), about(kindAfter, p, &s))
-			if s.Kind == folder {
+			if below, is := t.noteNew(path.Join(in, n), look, out); below != nil && is == folder {
 				folders = append(folders, below)
 			}
 		}
 	}
+}
+
+// noteNew notes what stands at p and was not there before, and says what it is; nil
+// where there is nothing, or it is known, or has no room.
+func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
+	if t.knows(p) {
+		return nil, absent // what is known is not read again
+	}
+	s, err := look.at(p, true)
+	if err != nil || s.Kind == absent {
+		return nil, absent
+	}
+	e := t.add(p, s)
+	if e != nil {
+		out.add(about(kindBefore, p, &e.before), about(kindAfter, p, &s))
+	}
+	return e, s.Kind
+}
+
+func (t *turn) knows(p string) bool {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.entries[p] != nil
 }
 
 // names lists the folder p, at most so many.

@@ -66,26 +66,11 @@ func (c *Call) Made(paths []string) {
 	c.session.mu.Unlock()
 	out := lines{turn: t}
 	for _, p := range slices.Sorted(slices.Values(paths)) {
-		if t.knows(p) {
-			continue
-		}
-		s, err := look.at(p, true)
-		if err != nil || s.Kind == absent {
-			continue
-		}
-		if e := t.add(p, s); e != nil {
-			out.add(about(kindBefore, p, &e.before), about(kindAfter, p, &s))
-		}
+		t.noteNew(p, &look, &out)
 	}
 	if out.text.Len() > 0 || t.stopped() != "" {
 		out.flush()
 	}
-}
-
-func (t *turn) knows(p string) bool {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	return t.entries[p] != nil
 }
 
 // contents are those that a session has kept before, by path. Nil holds none.
