@@ -69,7 +69,7 @@ func TestViewImageRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"text": "it is text", "svg": "SVG", "cut.png": "damaged", "empty.png": "empty", "huge.png": "MB", "zeros": "MB",
+		"text": "it is text", "svg": "SVG", "cut.png": "damaged", "empty.png": "empty", "huge.png": "MiB", "zeros": "MiB",
 		"fifo": "not a regular file", "absent": "there is no file absent", ".": "is a folder", "/dev/zero": "not a regular file",
 	} {
 		r, err := p.do("view_image", args{"path": path})
@@ -78,7 +78,7 @@ func TestViewImageRefused(t *testing.T) {
 		}
 	}
 	r, err := p.do("read_file", args{"path": "huge.png"})
-	if err != nil || !r.Failed || !strings.Contains(r.Text, "MB") {
+	if err != nil || !r.Failed || !strings.Contains(r.Text, "MiB") {
 		t.Errorf("read_file of a huge image: %+v, %v", r, err)
 	}
 }

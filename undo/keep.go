@@ -259,9 +259,9 @@ func reason(err error) string {
 func size(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:
-		return strconv.FormatInt(n>>30, 10) + " GB"
+		return strconv.FormatInt(n>>30, 10) + " GiB"
 	case n >= 1<<20 && n%(1<<20) == 0:
-		return strconv.FormatInt(n>>20, 10) + " MB"
+		return strconv.FormatInt(n>>20, 10) + " MiB"
 	}
 	return strconv.FormatInt(n, 10) + " bytes"
 }

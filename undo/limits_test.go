@@ -109,7 +109,7 @@ func TestStalePlan(t *testing.T) {
 	}
 }
 
-// TestBounds: a file of 65 MB is not kept, one of 64 MB is.
+// TestBounds: a file of 65 MiB is not kept, one of 64 MiB is.
 func TestBounds(t *testing.T) {
 	b := newBench(t)
 	for name, size := range map[string]int64{"65": 65 << 20, "64": 64 << 20} {
@@ -118,7 +118,7 @@ func TestBounds(t *testing.T) {
 	}
 	b.turn(func() { b.write("65", "new"); b.write("64", "new") })
 	p := b.undo()
-	if len(p.NotKept) != 1 || p.NotKept[0] != (Left{b.at("65"), "over 64 MB"}) {
+	if len(p.NotKept) != 1 || p.NotKept[0] != (Left{b.at("65"), "over 64 MiB"}) {
 		t.Errorf("not kept: %v", p.NotKept)
 	}
 	if is, err := os.Stat(b.at("64")); err != nil || is.Size() != 64<<20 {

@@ -35,7 +35,7 @@ func TestImageLoader(t *testing.T) {
 		case !blind && (err != nil || img.Name != at("a.png") || img.Width != 4 || img.Height != 3 || img.Type != "image/png" || img.Sum == "" || len(img.Data) == 0):
 			t.Errorf("%+v, %v", img, err)
 		}
-		for name, want := range map[string]string{"absent.png": "", "text.png": "", "folder.png": "", "fifo.png": "", "cut.png": "damaged", "huge.png": "MB"} {
+		for name, want := range map[string]string{"absent.png": "", "text.png": "", "folder.png": "", "fifo.png": "", "cut.png": "damaged", "huge.png": "MiB"} {
 			_, err := load.Load(t.Context(), at(name))
 			if err == nil || errors.Is(err, tui.ErrNoImage) != (want == "") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", name, err)

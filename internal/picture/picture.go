@@ -123,7 +123,7 @@ func Read(ctx context.Context, name string, data []byte) (img model.Image, err e
 
 // TooLarge is the error for a file of size bytes, which need not be read first.
 func TooLarge(size int64) error {
-	return fmt.Errorf("it has %d MB; at most %d MB are taken: make it smaller first", (size+999_999)/1_000_000, MaxFile/1_000_000)
+	return fmt.Errorf("it has %d MiB; at most %d MiB are taken: make it smaller first", (size+1<<20-1)>>20, MaxFile>>20)
 }
 
 // pixels decodes a file, as a whole: one that is cut short would be refused by the

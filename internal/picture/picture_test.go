@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 		{"a bomb beyond all numbers", bomb(1<<32-1, 1<<32-1), "damaged"},
 		{"a GIF bomb", hugeGIF, "65535×65535 pixels"},
 		{"a JPEG bomb", hugeJPEG, "65535×65535 pixels"},
-		{"too many bytes", append(bytes.Clone(whole), make([]byte, MaxFile)...), "MB"},
+		{"too many bytes", append(bytes.Clone(whole), make([]byte, MaxFile)...), "MiB"},
 	} {
 		img, err := Read(t.Context(), "x.png", c.data)
 		if err == nil {
