@@ -62,12 +62,12 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	return out, nil
 }
 
-// named are the hosts that the settings or an answer name, also where a policy
-// that opens everything does not list them.
+// named are the hosts that the settings or an answer name. base, of baseOf, has all
+// of them but, where it opens everything, those granted to commands.
 func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
-	out := slices.Concat(base.Network.Hosts, g.opts.Fetch)
+	out := slices.Clone(base.Network.Hosts)
 	for _, e := range g.ledger.List() {
-		out = append(append(out, e.Grant.Hosts...), e.Fetch...)
+		out = append(out, e.Grant.Hosts...)
 	}
 	return out
 }
