@@ -21,7 +21,8 @@ func newUndo(s stdio, f *flags) *cobra.Command {
 		Long: "undo puts back what the last turn of a session changed in files: of the session ID, else of the\n" +
 			"one last used in this folder that changed something. What you changed yourself since is left alone\n" +
 			"and listed; it can be undone later, once it is as the agent left it. Called again undo goes back one\n" +
-			"more turn. A turn of which nothing can be put back stays the last one: --skip passes over it.",
+			"more turn. A turn of which nothing can be put back stays the last one: --skip passes over it. The\n" +
+			"status is 1 where nothing was put back.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -77,8 +78,8 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	defer kept.Close()
 	p, err := skipTurns(kept, mayChange(b.policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
-		fmt.Fprintln(s.Err, "codeagent: nothing to undo in session "+sum.ID)
-		return nil
+		return &hintError{err: errors.New("nothing to undo in session " + sum.ID), code: exitFailed,
+			hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
 	}
 	if err != nil {
 		return err
