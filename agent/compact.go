@@ -126,11 +126,6 @@ func (a *Agent) replace(cut int, text string) (summary string, after int, err er
 	return item.Text, after, nil
 }
 
-// answering reports whether items of kind are parts of an answer.
-func answering(kind model.Kind) bool {
-	return kind == model.Assistant || kind == model.Reasoning || kind == model.Call
-}
-
 // begins reports whether items can be cut before i: an answer, the results of its
 // calls and the thinking that led to them stay together.
 func begins(items []model.Item, i int) bool {
@@ -138,7 +133,7 @@ func begins(items []model.Item, i int) bool {
 	case model.User, model.Note, model.Summary:
 		return true
 	}
-	return answering(items[i].Kind) && (i == 0 || !answering(items[i-1].Kind))
+	return items[i].Kind.Answers() && (i == 0 || !items[i-1].Kind.Answers())
 }
 
 // tailOf is where the longest tail of at most that weight begins; the last piece
@@ -320,7 +315,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	a.mu.Lock()
 	a.budget.refused()
 	n := len(a.items)
-	half := n > 0 && answering(a.items[n-1].Kind)
+	half := n > 0 && a.items[n-1].Kind.Answers()
 	a.mu.Unlock()
 	if half { // the answer broke off with this error
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})

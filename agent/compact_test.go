@@ -394,7 +394,7 @@ func cutIsClean(t *testing.T, items []model.Item, cut int) {
 			t.Errorf("cut at %d of %d: Repair finds something", cut, len(items))
 		}
 	}
-	if cut > 0 && cut < len(items) && items[cut-1].Kind == model.Reasoning && answering(items[cut].Kind) {
+	if cut > 0 && cut < len(items) && items[cut-1].Kind == model.Reasoning && items[cut].Kind.Answers() {
 		t.Errorf("cut at %d: thinking is cut from what it led to\n%s", cut, dump(items))
 	}
 }

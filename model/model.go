@@ -27,6 +27,9 @@ const (
 	Summary Kind = "summary"
 )
 
+// Answers reports whether items of the kind are parts of a model's answer.
+func (k Kind) Answers() bool { return k == Assistant || k == Reasoning || k == Call }
+
 // Item is one entry of a conversation. Kind says which fields are set.
 type Item struct {
 	Kind Kind   `json:"kind"`

@@ -47,18 +47,13 @@ func (c *Conversation) Each(user func(text string, images []model.Image), answer
 			}
 		case model.Assistant, model.Call, model.Reasoning:
 			end := i + 1
-			for end < len(c.items) && answered(c.items[end].Kind) {
+			for end < len(c.items) && c.items[end].Kind.Answers() {
 				end++
 			}
 			answer(i, end)
 			i = end - 1
 		}
 	}
-}
-
-// answered reports whether items of that kind are part of a model's answer.
-func answered(k model.Kind) bool {
-	return k == model.Assistant || k == model.Call || k == model.Reasoning
 }
 
 // CallIDs gives each call of a conversation an id of its own.
