@@ -21,9 +21,9 @@ import (
 // maxMessage bounds a provider's text in a model.Error.
 const maxMessage = 2 << 10
 
-// ErrQuota is wrapped by a RateLimited error that no waiting cures: the account
+// errQuota is wrapped by a RateLimited error that no waiting cures: the account
 // has no money or no quota left.
-var ErrQuota = errors.New("no quota left")
+var errQuota = errors.New("no quota left")
 
 // final marks an error that its kind would allow to be tried again, but that
 // will come again.
@@ -99,7 +99,7 @@ func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	}
 	e.Kind = kindOf(status, f)
 	if e.Kind == model.RateLimited && e.RetryAfter == 0 && (status == http.StatusPaymentRequired || says(f, quotaWords)) {
-		e.Err = final{ErrQuota}
+		e.Err = final{errQuota}
 	}
 	if e.Kind == model.ServerFault && (status == http.StatusNotImplemented || status == http.StatusHTTPVersionNotSupported) {
 		e.Err = final{errors.New("the server does not do this at all")}
@@ -198,10 +198,10 @@ func unreachable(err error, during string) *model.Error {
 	return e
 }
 
-// AsError is err as the type that adapters return: the context's own error
+// asError is err as the type that adapters return: the context's own error
 // where ctx is done, else a *model.Error; what no layer typed is the request's
 // fault (it was refused before it was sent).
-func AsError(ctx context.Context, err error) error {
+func asError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

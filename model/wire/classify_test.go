@@ -95,7 +95,7 @@ func TestQuotaIsFinal(t *testing.T) {
 		`{"error":{"message":"Rate limit reached"}}`: false,
 	} {
 		f, _ := readFault([]byte(body))
-		if e := classify(429, nil, f, time.Time{}); errors.Is(e, ErrQuota) != want {
+		if e := classify(429, nil, f, time.Time{}); errors.Is(e, errQuota) != want {
 			t.Errorf("%s: quota %t, want %t", body, !want, want)
 		}
 	}

@@ -7,6 +7,14 @@ import (
 	"codeagent/model"
 )
 
+// What is said in the place of what is not there: fields that are empty are
+// left out by go-openai, and a call without a result is refused by providers.
+const (
+	noOutput   = "(no output)"
+	noResult   = "(the call was interrupted, there is no result)"
+	lostResult = "The result of a tool call that is no longer part of this conversation:\n"
+)
+
 // Conversation is what goes to a provider; it hands out each result once.
 type Conversation struct {
 	items []model.Item
@@ -25,12 +33,12 @@ func (c *Conversation) Take(from int, id string) (string, []model.Image) {
 		if it := c.items[i]; it.Kind == model.Result && it.CallID == id && !c.taken[i] {
 			c.taken[i] = true
 			if strings.TrimSpace(it.Text) == "" {
-				return NoOutput, it.Images
+				return noOutput, it.Images
 			}
 			return it.Text, it.Images
 		}
 	}
-	return NoResult, nil
+	return noResult, nil
 }
 
 // Each goes through the conversation: user gets what is said with the user's
@@ -43,7 +51,7 @@ func (c *Conversation) Each(user func(text string, images []model.Image), answer
 			user(it.Text, it.Images)
 		case model.Result:
 			if !c.taken[i] {
-				user(LostResult+it.Text, it.Images)
+				user(lostResult+it.Text, it.Images)
 			}
 		case model.Assistant, model.Call, model.Reasoning:
 			end := i + 1

@@ -112,7 +112,7 @@ func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
 	defer cancel()
 	list, err := e.API.ListModels(ctx)
 	if err != nil {
-		return nil, AsError(ctx, err)
+		return nil, asError(ctx, err)
 	}
 	names := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {

@@ -81,7 +81,7 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 			if stopped || err == nil {
 				return
 			}
-			err = AsError(ctx, err)
+			err = asError(ctx, err)
 			e, ok := err.(*model.Error)
 			if !ok {
 				yield(nil, err)
@@ -100,7 +100,7 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 				return
 			}
 			if err := r.Sleep(ctx, delay); err != nil {
-				yield(nil, AsError(ctx, err))
+				yield(nil, asError(ctx, err))
 				return
 			}
 		}

@@ -71,7 +71,7 @@ func TestRetryPolicy(t *testing.T) {
 		"asked too long":  {Retry{Rand: one}, 0, []error{asks(90 * s)}, played{nil, 1, 0, "model: rate_limited (HTTP 429): slow (the provider asks to wait 1m30s, longer than 1m0s)"}},
 		"one attempt":     {Retry{Attempts: 1}, 0, []error{fault}, played{nil, 1, 0, "model: server (HTTP 503): later"}},
 		"not retryable":   {Retry{}, 0, []error{&model.Error{Kind: model.SignIn, Status: 401, Message: "no"}}, played{nil, 1, 0, "model: sign_in (HTTP 401): no"}},
-		"final":           {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{ErrQuota}}}, played{nil, 1, 0, "model: rate_limited: no money"}},
+		"final":           {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{errQuota}}}, played{nil, 1, 0, "model: rate_limited: no money"}},
 		"total time":      {Retry{Rand: one, Total: 10 * s}, 4 * s, []error{fault}, played{[]time.Duration{s / 2, s}, 3, 13*s + s/2, "model: server (HTTP 503): later (gave up after 3 attempts and 14s)"}},
 		"untyped failure": {Retry{}, 0, []error{errors.New("refused before it was sent")}, played{nil, 1, 0, "model: bad_request: refused before it was sent"}},
 	} {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// DefaultIdle is how long a provider may say nothing: reasoning models are
+	// defaultIdle is how long a provider may say nothing: reasoning models are
 	// silent for minutes.
-	DefaultIdle = 5 * time.Minute
+	defaultIdle = 5 * time.Minute
 	// maxEvent bounds one event and one answer that is not a stream.
 	maxEvent = 32 << 20
 	// maxErrorBody is how much of a failed answer is read.
@@ -42,7 +42,7 @@ type Transport struct {
 	Base http.RoundTripper
 	// Idle is how long the provider may be silent, before its answer and within
 	// it, and a third of how long it may send nothing but comments; 0:
-	// DefaultIdle; negative: for ever.
+	// defaultIdle; negative: for ever.
 	Idle time.Duration
 	// Secrets are cut out of every error's text.
 	Secrets []string
@@ -82,7 +82,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watched{ctx: ctx, cancel: cancel, idle: t.Idle}
 	if w.idle == 0 {
-		w.idle = DefaultIdle
+		w.idle = defaultIdle
 	}
 	w.bytes.set(w, 1)
 	resp, err := t.Base.RoundTrip(req.WithContext(ctx))

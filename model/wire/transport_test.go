@@ -202,7 +202,7 @@ func TestNoErrorShowsASecret(t *testing.T) {
 			_, err = io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 		}
-		err = AsError(t.Context(), err)
+		err = asError(t.Context(), err)
 		for e := err; e != nil; e = errors.Unwrap(e) {
 			if text := e.Error(); strings.Contains(text, key) || strings.Contains(text, "query-secret") {
 				t.Errorf("%s: %s", name, text)

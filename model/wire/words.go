@@ -8,14 +8,6 @@ import (
 	"codeagent/model"
 )
 
-// What is said in the place of what is not there: fields that are empty are
-// left out by go-openai, and a call without a result is refused by providers.
-const (
-	NoOutput   = "(no output)"
-	NoResult   = "(the call was interrupted, there is no result)"
-	LostResult = "The result of a tool call that is no longer part of this conversation:\n"
-)
-
 // MaxCalls and MaxArguments bound the calls of one answer.
 const (
 	MaxCalls     = 128
