@@ -103,24 +103,6 @@ func (t *listFilesTool) run(ctx context.Context, p sandbox.Policy, s Stage, root
 	return t.listing(found, w), nil
 }
 
-// open checks that root may be read and starts a worker for it. Without one the
-// Result or the error says why.
-func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, root string) (*exec.Files, Result, error) {
-	if err := ps.readable(p, root, s); err != nil {
-		r := failed("%v", err)
-		r.Outcome, r.Denied = Refused, true
-		return nil, r, nil
-	}
-	if err := ps.still(root); err != nil {
-		return nil, failed("%v", err), nil
-	}
-	files, err := s.Exec.Files(ctx, p.OnlyRead(), nil)
-	if err != nil {
-		return nil, Result{}, fmt.Errorf("the file worker: %w", err)
-	}
-	return files, Result{}, nil
-}
-
 func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	more := ""
 	if len(found) > maxListed {

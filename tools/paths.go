@@ -1,16 +1,18 @@
 package tools
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
+	"codeagent/exec"
 	"codeagent/sandbox"
 )
 
 // paths turns what the model writes into canonical paths, and back into what is
-// shown to it.
+// shown to it; and opens what they lead to.
 type paths struct {
 	resolver  sandbox.Resolver
 	workspace string
@@ -64,6 +66,40 @@ func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 	}
 	return fmt.Errorf("the sandbox does not allow to read %s (%s).%s", ps.show(path), j.Rule,
 		asking(s, fmt.Sprintf(" If it is needed, ask for it with the shell tool: additional_permissions {\"read\": [%q]} and a justification.", path)))
+}
+
+// open checks that path may be read and starts a worker for it. Without one the
+// Result or the error says why.
+func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string) (*exec.Files, Result, error) {
+	if err := ps.readable(p, path, s); err != nil {
+		r := failed("%v", err)
+		r.Outcome, r.Denied = Refused, true
+		return nil, r, nil
+	}
+	if err := ps.still(path); err != nil {
+		return nil, failed("%v", err), nil
+	}
+	files, err := s.Exec.Files(ctx, p.OnlyRead(), nil)
+	if err != nil {
+		return nil, Result{}, fmt.Errorf("the file worker: %w", err)
+	}
+	return files, Result{}, nil
+}
+
+// unreadable puts the worker's error into words with a way on.
+func (ps paths) unreadable(path string, err error) Result {
+	var werr *exec.FileError
+	if errors.As(err, &werr) {
+		switch werr.Kind {
+		case exec.FileAbsent:
+			return failed("there is no file %s; list_files or search finds its name", ps.show(path))
+		case exec.FileIsFolder:
+			return failed("%s is a folder; list_files shows what is in it", ps.show(path))
+		case exec.FileSpecial:
+			return failed("%s is not a regular file, and is not read", ps.show(path))
+		}
+	}
+	return failed("%s cannot be read: %v", ps.show(path), err)
 }
 
 // asking returns words about how to ask where somebody can answer.

@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -78,17 +77,9 @@ func (t *readFileTool) Plan(arguments string) (Call, error) {
 func (t *readFileTool) onlyReads() {}
 
 func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path string, v view) (Result, error) {
-	if err := t.readable(p, path, s); err != nil {
-		r := failed("%v", err)
-		r.Outcome, r.Denied = Refused, true
-		return r, nil
-	}
-	if err := t.still(path); err != nil {
-		return failed("%v", err), nil
-	}
-	files, err := s.Exec.Files(ctx, p.OnlyRead(), nil)
-	if err != nil {
-		return Result{}, fmt.Errorf("read_file: %w", err)
+	files, refused, err := t.open(ctx, p, s, path)
+	if files == nil {
+		return refused, err
 	}
 	defer files.Close()
 	if err := v.read(files, path); err != nil {
@@ -104,22 +95,6 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 		return done(v.binary, "binary file"), nil
 	}
 	return done(v.text(), plural(v.shown, "line")), nil
-}
-
-// unreadable puts the worker's error into words with a way on.
-func (ps paths) unreadable(path string, err error) Result {
-	var werr *exec.FileError
-	if errors.As(err, &werr) {
-		switch werr.Kind {
-		case exec.FileAbsent:
-			return failed("there is no file %s; list_files or search finds its name", ps.show(path))
-		case exec.FileIsFolder:
-			return failed("%s is a folder; list_files shows what is in it", ps.show(path))
-		case exec.FileSpecial:
-			return failed("%s is not a regular file, and is not read", ps.show(path))
-		}
-	}
-	return failed("%s cannot be read: %v", ps.show(path), err)
 }
 
 // view collects the lines first to first+limit-1 of a file.

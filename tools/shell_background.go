@@ -89,11 +89,11 @@ func (r *Result) goesOn(id int, reading exec.Reading, text string) {
 
 // printed is what a reading holds, as text.
 func printed(r exec.Reading, terminal bool) string {
-	if text := r.Output.Text(); terminal {
+	text := r.Output.Text()
+	if terminal {
 		return terminalText(text)
-	} else {
-		return text
 	}
+	return text
 }
 
 // soFar says of a command that goes on that what was waited for has not come.
