@@ -34,7 +34,7 @@ const (
 )
 
 // errSlow is why a fetch ends that took too long.
-var errSlow = errors.New("it took longer than 30 seconds")
+var errSlow = fmt.Errorf("it took longer than %d seconds", fetchTime/time.Second)
 
 // Options are what a Fetcher needs to know.
 type Options struct {
@@ -129,7 +129,7 @@ func (f *Fetcher) request(ctx context.Context, p sandbox.Policy, asked, at Addre
 		TLSClientConfig: &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12},
 	}
 	r := &route{policy: p, asked: asked, at: at, lookup: f.lookup, own: sync.OnceValues(f.own)}
-	if err := f.direct(ctx, t, r, req); err != nil {
+	if err := f.connect(ctx, t, r, req); err != nil {
 		return nil, nil, err
 	}
 	// Below a client: it would keep cookies, follow redirects and send where it
@@ -144,8 +144,8 @@ func (f *Fetcher) request(ctx context.Context, p sandbox.Policy, asked, at Addre
 	}, nil
 }
 
-// direct settles how t connects: by r, or through a proxy of the environment.
-func (f *Fetcher) direct(ctx context.Context, t *http.Transport, r *route, req *http.Request) error {
+// connect has t connect by r, or through a proxy of the environment.
+func (f *Fetcher) connect(ctx context.Context, t *http.Transport, r *route, req *http.Request) error {
 	proxy, err := f.proxy(req)
 	if err != nil {
 		// Its text may hold the proxy's password.

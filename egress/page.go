@@ -21,7 +21,7 @@ type Page struct {
 	// Type is the media type in lower case without parameters, ContentType as it
 	// was sent: it may name the charset. A missing one is guessed.
 	Type, ContentType string
-	// Body is unpacked and at most 5 MB; of what is Opaque only the beginning.
+	// Body is unpacked and at most maxBody bytes; of what is Opaque only the beginning.
 	Body []byte
 	// Size is what the server says the size is, -1 where it does not.
 	Size int64

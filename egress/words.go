@@ -52,7 +52,7 @@ func plain(err error) failure {
 	case isTLS(err):
 		return "no TLS connection with it could be made"
 	}
-	return "it did not answer in HTTP: the answer is malformed, broken off, or has a header of more than 64 KiB"
+	return failure(fmt.Sprintf("it did not answer in HTTP: the answer is malformed, broken off, or has a header of more than %d KiB", maxHeader>>10))
 }
 
 // untrusted says what is wrong with a certificate, and nothing of what is in it:

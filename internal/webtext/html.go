@@ -106,11 +106,11 @@ func unseen(n *html.Node) bool {
 }
 
 func (w *walker) element(n *html.Node) {
-	lines := blocks[n.DataAtom]
+	breaks := blocks[n.DataAtom]
 	if w.items > 0 {
-		lines = min(lines, 1) // no empty lines within a list
+		breaks = min(breaks, 1) // no empty lines within a list
 	}
-	w.owe(lines)
+	w.owe(breaks)
 	switch n.DataAtom {
 	case atom.Title:
 		if w.title == "" && n.FirstChild != nil {
@@ -156,7 +156,7 @@ func (w *walker) element(n *html.Node) {
 	default:
 		w.children(n)
 	}
-	w.owe(lines)
+	w.owe(breaks)
 }
 
 // inside writes n indented, its first line behind mark.
