@@ -23,7 +23,7 @@ import (
 var ripgrepArguments = []string{
 	"--no-config", "--no-messages", "--color=never", "--files-with-matches", "--null", "--sort=path",
 	"--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--no-follow",
-	"--text", "--encoding=none", "--no-unicode", "--max-filesize=16M",
+	"--text", "--encoding=none", "--no-unicode", fmt.Sprintf("--max-filesize=%d", searchedFile),
 }
 
 // ripgrepTime is how long rg may take.

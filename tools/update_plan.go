@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeagent/approvals"
@@ -76,14 +77,10 @@ func (a *updatePlanArguments) steps() ([]Step, error) {
 	working := 0
 	for i, p := range a.Plan {
 		text := strings.TrimSpace(p.Step)
-		known := false
-		for _, s := range stepStatuses {
-			known = known || s == p.Status
-		}
 		switch {
 		case text == "" || len(text) > maxStep:
 			return nil, fmt.Errorf("plan[%d].step must have 1 to %d characters", i, maxStep)
-		case !known:
+		case !slices.Contains(stepStatuses, p.Status):
 			return nil, fmt.Errorf("plan[%d].status must be one of %s, not %s", i, strings.Join(stepStatuses, ", "), show(p.Status))
 		}
 		if p.Status == "in_progress" {
