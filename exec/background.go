@@ -89,9 +89,10 @@ type Info struct {
 	// of them no Read has taken.
 	Printed, Unread int64
 	// Running is false when everything it started is gone; Outcome then says how
-	// it went.
+	// it went, and Told whether a Read or News has told so.
 	Running bool
 	Outcome Outcome
+	Told    bool
 }
 
 // Errors of a session that is asked for.

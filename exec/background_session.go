@@ -150,7 +150,7 @@ func (s *Session) Info() Info {
 	return Info{
 		ID: s.id, Text: s.about.Text, Dir: s.about.Dir, Terminal: s.about.Terminal,
 		Policy: s.running.policy.Clone(), Granted: granted, Starting: !all,
-		Started: s.running.start, Printed: s.window.end(), Unread: s.window.end() - s.at, Running: !s.ended, Outcome: s.outcome,
+		Started: s.running.start, Printed: s.window.end(), Unread: s.window.end() - s.at, Running: !s.ended, Outcome: s.outcome, Told: s.told,
 	}
 }
 

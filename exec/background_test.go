@@ -114,6 +114,9 @@ func TestBackgroundIsTypedToAndRead(t *testing.T) {
 		if news := s.News(); len(news) != 0 {
 			t.Errorf("the end was told by the read, and again as news: %+v", news)
 		}
+		if info := s.List(); len(info) != 1 || info[0].Running || !info[0].Told {
+			t.Errorf("list after the end was read: %+v", info)
+		}
 	})
 }
 
@@ -314,5 +317,11 @@ func TestBackgroundTellsHowManyRun(t *testing.T) {
 		if got := <-told; got != want {
 			t.Errorf("told %d, want %d", got, want)
 		}
+	}
+	if l := s.List(); !l[0].Told || l[1].Told {
+		t.Errorf("before the news, a command that was read to its end and a killed one are told: %t, %t", l[0].Told, l[1].Told)
+	}
+	if news := s.News(); len(news) != 1 || news[0].ID != two.ID() || !s.List()[1].Told {
+		t.Errorf("news %+v", news)
 	}
 }

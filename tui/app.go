@@ -59,6 +59,8 @@ type app struct {
 	retrying *entry // the try that is waited for
 	// compacting is the summary that is being written.
 	compacting *entry
+	// toldEnds are the background commands whose end was said between turns.
+	toldEnds map[string]bool
 
 	stirs   int
 	frame   int
@@ -81,7 +83,7 @@ type app struct {
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
 		box: box, now: now, after: tea.Tick, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
-		transcript: transcript{follow: true}, tools: map[string]*entry{},
+		transcript: transcript{follow: true}, tools: map[string]*entry{}, toldEnds: map[string]bool{},
 		turn: func(Message) tea.Cmd { return nil }, interrupt: func() {},
 	}
 }

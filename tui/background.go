@@ -3,6 +3,9 @@ package tui
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -101,6 +104,32 @@ func (m *app) showOutput(from *picker, r row) tea.Cmd {
 	}
 	m.panel = page
 	return page.live(m)
+}
+
+// lookForEnds says which commands have ended, each once, while no turn runs: one
+// that does tells it before its next request, with all that the model is told.
+func (m *app) lookForEnds() tea.Cmd {
+	commands := m.offers.Background
+	if commands == nil || m.working {
+		return nil
+	}
+	return m.aside(func(context.Context) then {
+		list := commands.List()
+		return func(m *app) tea.Cmd {
+			m.tellEnds(list)
+			return nil
+		}
+	})
+}
+
+func (m *app) tellEnds(list []BackgroundCommand) {
+	for _, c := range slices.Backward(list) {
+		if m.working || !c.News || m.toldEnds[c.ID] {
+			continue
+		}
+		m.toldEnds[c.ID] = true
+		m.note("info", fmt.Sprintf("background command %s is over (%s, %s): %s", c.ID, c.End, elapsed(c.Ended.Sub(c.Started)), cut(strings.Join(strings.Fields(c.Command), " "), 60)))
+	}
 }
 
 // watching reports whether what stands over the transcript moves by itself.

@@ -142,10 +142,11 @@ type BackgroundCommand struct {
 	ID, Command string
 	Started     time.Time
 	// Running: it has not ended. Else End says how it did ("exit 1", "killed by
-	// SIGTERM") and Ended when.
+	// SIGTERM") and Ended when; News: no turn has told it yet.
 	Running bool
 	End     string
 	Ended   time.Time
+	News    bool
 	// Last is the last line that it printed.
 	Last string
 }

@@ -391,6 +391,53 @@ func TestBackgroundCommands(t *testing.T) {
 	r.lacks("1 running")
 }
 
+// The end of a background command is said at once where no turn runs, else with
+// the turn, or after a turn that did not come to tell it; and once.
+func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
+	for _, w := range []int{40, 80} {
+		r, f := offers(t, w, 20)
+		r.emit(event.BackgroundChanged{Running: 1})
+		said := "background command b2 is over (exit 3, 1m 35s): npm run dev"
+		saysOnce := func(when string) {
+			t.Helper()
+			if n := strings.Count(strings.Join(strings.Fields(r.screen()), " "), said); n != 1 {
+				t.Errorf("%d columns, %s: said %d times:\n%s", w, when, n, r.screen())
+			}
+		}
+		end := func() {
+			c := &f.commands[0]
+			c.Running, c.End, c.Ended, c.News, c.Command = false, "exit 3", r.clock, true, "npm\n run dev"
+		}
+		end()
+		r.do(r.cmdOf(event.BackgroundChanged{}))
+		saysOnce("at once")
+		r.do(r.cmdOf(event.BackgroundChanged{}))
+		saysOnce("with the next change")
+		r.typeText("hello")
+		r.do(r.press("enter"))
+		r.do(r.send(turnDoneMsg{}))
+		saysOnce("after a turn")
+
+		r, f = offers(t, w, 20)
+		r.typeText("hello")
+		r.do(r.press("enter"))
+		end()
+		r.do(r.cmdOf(event.BackgroundChanged{}))
+		r.lacks("is over")
+		r.do(r.send(turnDoneMsg{}))
+		saysOnce("after a turn that did not tell it")
+
+		r, f = offers(t, w, 20)
+		r.typeText("hello")
+		r.do(r.press("enter"))
+		end()
+		f.commands[0].News = false
+		r.do(r.cmdOf(event.BackgroundChanged{}))
+		r.do(r.send(turnDoneMsg{}))
+		r.lacks("is over")
+	}
+}
+
 // An answer is for the row that was asked about, whatever the list does meanwhile.
 func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 	for what, meanwhile := range map[string]func(r *rig, f *offered){

@@ -128,8 +128,11 @@ func (m *app) drain() tea.Cmd {
 		switch item := item.(type) {
 		case event.Event:
 			m.apply(item)
-			if _, ok := item.(event.BackgroundChanged); ok && m.liveOverlay() != nil {
-				cmd = tea.Batch(cmd, m.liveOverlay()(m), m.startTicking())
+			if _, ok := item.(event.BackgroundChanged); ok {
+				cmd = tea.Batch(cmd, m.lookForEnds())
+				if m.liveOverlay() != nil {
+					cmd = tea.Batch(cmd, m.liveOverlay()(m), m.startTicking())
+				}
 			}
 		case *ask:
 			first := m.questions.front() == nil
@@ -199,7 +202,7 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	if msg.next != nil {
 		cmd = msg.next(m)
 	}
-	return tea.Batch(cmd, m.goOn())
+	return tea.Batch(cmd, m.goOn(), m.lookForEnds())
 }
 
 // goOn sends what waited for the end of the turn, or gives it back.
