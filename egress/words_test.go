@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -183,12 +184,20 @@ func TestAProxyThatRefuses(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	// A port that is taken, so that nobody else comes to listen there.
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
-	l.Close()
+	defer syscall.Close(fd)
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := "127.0.0.1:" + strconv.Itoa(name.(*syscall.SockaddrInet4).Port)
 	if _, err := lonely(nil).Fetch(context.Background(), allow(at), address(t, "http://"+at)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Error(err)
 	}
