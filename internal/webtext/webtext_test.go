@@ -95,12 +95,13 @@ func hostile() map[string]string {
 	}
 }
 
-// Each is done in seconds even on a slow machine; what is not linear takes hours.
+// Each is done in seconds, in minutes on a machine that is slow and busy; what is
+// not linear takes hours.
 func TestHostilePages(t *testing.T) {
 	for name, page := range hostile() {
 		begun := time.Now()
 		p := HTML(page, "https://site.example/")
-		if took := time.Since(begun); took > 30*time.Second {
+		if took := time.Since(begun); took > 5*time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 		if len(p.Text) > 10*maxText {

@@ -26,12 +26,12 @@ type Model interface {
 const Attempts = 3
 
 // hang is when a case counts as hanging. Nothing waits for it to pass.
-const hang = 2 * time.Minute
+const hang = 5 * time.Minute
 
 // silence is how long a server may be silent in the cases where it is: short,
 // because they wait for it to pass, but not so short that a busy machine's
 // pause looks like it.
-const silence = 400 * time.Millisecond
+const silence = time.Second
 
 // Build makes the adapter for baseURL. It must try Attempts times, take no time
 // between attempts, and give a server up that is silent for idle (0: its own
