@@ -32,11 +32,11 @@ func TestBackgroundConversation(t *testing.T) {
 			defer mu.Unlock()
 			said = append(said, last.Text)
 			switch {
-			case r.N == 1:
+			case r.N == 0:
 				return call("shell", `{"command":"test -t 0 && stty -echo; echo ready; read -r x; echo got $x; read -r x <go; exit 3","background":true,"tty":true,"wait_for":"ready","yield_time_ms":60000}`)
-			case r.N == 2:
+			case r.N == 1:
 				return call("write_stdin", `{"session_id":1,"chars":"hello\n","wait_for":"got hello","yield_time_ms":60000}`)
-			case r.N == 3:
+			case r.N == 2:
 				return call("shell", `{"command":"mkfifo go 2>/dev/null; echo >go"}`)
 			case !strings.Contains(last.Text, "[background session 1"):
 				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
@@ -154,8 +154,8 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 				start := `{"command":%q,"background":true,"tty":%t,"wait_for":"started","yield_time_ms":60000}`
 				steps := []scripted.Reply{call("shell", start, marked(n), false), call("shell", start, marked(n), true)}
 				srv, err := scripted.Start(context.Background(), func(r scripted.Request) scripted.Reply {
-					if r.N <= len(steps) {
-						return steps[r.N-1]
+					if r.N < len(steps) {
+						return steps[r.N]
 					}
 					<-go1
 					return scripted.Reply{Text: "over"}
@@ -172,6 +172,8 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 					t.Fatal(err)
 				}
 				eventually(t, "eight sleeping processes", func() bool { return len(sleepers(n)) == 8 })
+				// A signal while a start lasts ends that as a part of the turn.
+				eventually(t, "both starts are over", func() bool { return len(srv.Requests()) > len(steps) })
 				if tt.signal == 0 {
 					close(go1)
 				} else {
