@@ -209,11 +209,19 @@ func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
 // TestKeeperKilled: when the keeper itself is killed, Wait returns and nothing
 // is left.
 func TestKeeperKilled(t *testing.T) {
-	t.Run("plain", func(t *testing.T) { keeperKilled(t, newPlainBackend(t)) })
-	t.Run("contained", func(t *testing.T) { keeperKilled(t, newBackend(t)) })
+	const (
+		sleeping = "(setsid sh -c 'sleep 1000 & sleep 1000' &)"
+		// Each process starts the next one and ends, as long as a hydra lives: a look
+		// at the process table may come upon none of them.
+		forking = `export H='[ $1 -le 0 ] || setsid sh -c "$H" h $(($1 - 1)) & exit 0'; for i in 1 2 3 4; do sh -c "$H" h 5000; done`
+	)
+	for _, row := range []struct{ name, script string }{{"that sleep", sleeping}, {"that fork on", forking}} {
+		t.Run("plain, processes "+row.name, func(t *testing.T) { keeperKilled(t, newPlainBackend(t), row.script) })
+		t.Run("contained, processes "+row.name, func(t *testing.T) { keeperKilled(t, newBackend(t), row.script) })
+	}
 }
 
-func keeperKilled(t *testing.T, b *Backend) {
+func keeperKilled(t *testing.T, b *Backend, script string) {
 	defer b.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -221,7 +229,7 @@ func keeperKilled(t *testing.T, b *Backend) {
 	}
 	defer r.Close()
 	proc, err := b.Start(context.Background(), sandbox.ReadOnly(), sandbox.Command{
-		Path: "/bin/sh", Args: []string{"sh", "-c", "sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; echo $PPID $!; sleep 1000"},
+		Path: "/bin/sh", Args: []string{"sh", "-c", script + "\nsleep 1000 & echo $PPID $!; sleep 1000"},
 		Dir: "/", Env: []string{"PATH=/bin:/usr/bin"}, Stdout: w,
 	}, nil)
 	if err != nil {
@@ -242,10 +250,11 @@ func keeperKilled(t *testing.T, b *Backend) {
 	if st, err := proc.Wait(); err != nil || st != (sandbox.Status{Exit: -1, Signal: 9}) {
 		t.Errorf("wait: %+v, %v", st, err)
 	}
-	if err := unix.SetNonblock(int(r.Fd()), true); err != nil {
+	fd := int(r.Fd()) // once: Fd makes reading block
+	if err := unix.SetNonblock(fd, true); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := unix.Read(int(r.Fd()), make([]byte, 1)); n != 0 || err != nil {
+	if n, err := unix.Read(fd, make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("after Wait somebody still holds the output: %d, %v", n, err)
 	}
 }

@@ -232,8 +232,11 @@ func playSweeper() {
 	w.Close()
 	// As in the keeper another thread reaps meanwhile. Without it the process
 	// table fills with the dead, each look at it takes longer, and in the end the
-	// machine has no process left.
+	// machine has no process left. It knows when nobody is left: who forks and ends
+	// while the table is read may have a child that is not in it.
+	gone := make(chan bool)
 	go func() {
+		defer close(gone)
 		for {
 			if _, err := unix.Wait4(-1, nil, 0, nil); err == unix.ECHILD {
 				return
@@ -241,12 +244,21 @@ func playSweeper() {
 		}
 	}()
 	swept := 0
-	for n := 1; n > 0; swept += n {
-		n = sweep(descendants(os.Getpid()))
+	for more := true; more; {
+		swept += sweep(descendants(os.Getpid()))
+		select {
+		case <-gone:
+			more = false
+		default:
+			pause()
+		}
 	}
 	// The pipe that all of them held is at its end.
-	_ = unix.SetNonblock(int(r.Fd()), true)
-	if n, err := unix.Read(int(r.Fd()), make([]byte, 1)); n != 0 || err != nil || swept < 4 {
+	fd := int(r.Fd()) // once: Fd makes reading block
+	_ = unix.SetNonblock(fd, true)
+	n, err := unix.Read(fd, make([]byte, 1))
+	r.Close()
+	if n != 0 || err != nil || swept < 4 {
 		fmt.Println("somebody is left, or nobody was there", n, err, swept)
 		os.Exit(1)
 	}

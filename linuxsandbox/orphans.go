@@ -6,9 +6,14 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
+
+// sweeping is held by who collects orphans: all commands of this process have the
+// same ones.
+var sweeping sync.Mutex
 
 // sweepAfter ends what a keeper left behind that did not end by its own will.
 // The command itself died with the keeper's thread; what it had started came to
@@ -19,15 +24,19 @@ func (p *process) sweepAfter(clean bool) {
 	if clean {
 		return
 	}
+	sweeping.Lock()
+	defer sweeping.Unlock()
 	for {
-		own := confinement(os.Getpid())
+		own, dead := confinement(os.Getpid()), 0
 		found := sweep(func(table []proc) []proc {
 			// A tree that forks on would fill the process table with its dead.
-			reapOrphans(table, own)
+			dead += reapOrphans(table, own)
 			return orphans(table, os.Getpid(), own)
 		})
-		reapOrphans(processes(), own)
-		if found == 0 {
+		// A process that forked and ended while the table was read may have a child
+		// that is not in it. It itself is, as long as nobody but this thread collects
+		// the dead: only who sees neither living nor dead is done.
+		if found+dead == 0 {
 			return
 		}
 		pause()
@@ -47,14 +56,17 @@ func orphans(table []proc, self int, own marks) []proc {
 	return append(out, below(table, roots)...)
 }
 
-// reapOrphans collects the ones that have ended. Only pids that are known to be
-// orphans are waited for: any other child is somebody else's to collect.
-func reapOrphans(table []proc, own marks) {
+// reapOrphans collects the ones that have ended and reports how many they were.
+// Only pids that are known to be orphans are waited for: any other child is
+// somebody else's to collect.
+func reapOrphans(table []proc, own marks) (dead int) {
 	for _, p := range table {
 		if p.ppid == os.Getpid() && p.state == 'Z' && confinement(p.pid).orphanOf(own) {
 			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+			dead++
 		}
 	}
+	return dead
 }
 
 // marks are what a process cannot take off again.
