@@ -214,8 +214,14 @@ func TestKeeperKilled(t *testing.T) {
 		// Each process starts the next one and ends, as long as a hydra lives: a look
 		// at the process table may come upon none of them.
 		forking = `export H='[ $1 -le 0 ] || setsid sh -c "$H" h $(($1 - 1)) & exit 0'; for i in 1 2 3 4; do sh -c "$H" h 5000; done`
+		// The first thread of a process ends, and another one sleeps on.
+		headless = `setsid python3 -c 'import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).syscall(EXIT, 0)' & p=$!
+until grep -q '^State:.Z' /proc/$p/status; do :; done`
 	)
-	for _, row := range []struct{ name, script string }{{"that sleep", sleeping}, {"that fork on", forking}} {
+	needPython(t)
+	ending := strings.Replace(headless, "EXIT", strconv.Itoa(unix.SYS_EXIT), 1)
+	for _, row := range []struct{ name, script string }{{"that sleep", sleeping}, {"that fork on", forking}, {"without their first thread", ending}} {
 		t.Run("plain, processes "+row.name, func(t *testing.T) { keeperKilled(t, newPlainBackend(t), row.script) })
 		t.Run("contained, processes "+row.name, func(t *testing.T) { keeperKilled(t, newBackend(t), row.script) })
 	}

@@ -125,7 +125,11 @@ func readProc(pid int) (proc, bool) {
 	if len(fields) < 20 {
 		return proc{}, false
 	}
+	state := fields[0][0]
+	if threads, err := strconv.Atoi(string(fields[17])); err == nil && threads > 1 && state == 'Z' {
+		state = 'S' // its first thread has ended, and others have not
+	}
 	ppid, err1 := strconv.Atoi(string(fields[1]))
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
-	return proc{pid: pid, ppid: ppid, state: fields[0][0], start: start}, err1 == nil && err2 == nil
+	return proc{pid: pid, ppid: ppid, state: state, start: start}, err1 == nil && err2 == nil
 }
