@@ -289,7 +289,11 @@ func alikeScoped(paths []string, short func(string) string) []alikeCase {
 					if flags&unix.O_CREAT != 0 {
 						mode = 0o644
 					}
-					fd, err := unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: flags | unix.O_NONBLOCK, Mode: mode, Resolve: resolve})
+					fd, err := -1, error(unix.EAGAIN)
+					// Until nothing on the machine is renamed meanwhile (openat2(2)).
+					for n := 0; err == unix.EAGAIN && n < 1000; n++ {
+						fd, err = unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: flags | unix.O_NONBLOCK, Mode: mode, Resolve: resolve})
+					}
 					if err != nil {
 						return errnoName(err)
 					}

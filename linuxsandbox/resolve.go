@@ -109,10 +109,17 @@ func openProc(tid int, link string, flags uint64) (int, error) {
 	return openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
+// scopeTries bounds how often a name is looked for in a scope while things move.
+const scopeTries = 64
+
+// openat2 is openat2(2), tried again where a signal came, and where something was
+// renamed or mounted anywhere on the machine while a name with ".." was looked for
+// in a scope: the kernel answers EAGAIN then, and for a moment only.
 func openat2(dir int, path string, flags, resolve uint64) (int, error) {
-	for {
+	for tries := 0; ; tries++ {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
-		if err != unix.EINTR {
+		moved := err == unix.EAGAIN && resolve&scopes != 0 && tries < scopeTries
+		if err != unix.EINTR && !moved {
 			return fd, err
 		}
 	}
