@@ -39,7 +39,8 @@ func (w *window) from(offset int64) []byte {
 type Wait struct {
 	// Most is the longest it takes.
 	Most time.Duration
-	// Quiet: there is something to read, and nothing came for that long.
+	// Quiet: there is something to read, and nothing came for that long. While a
+	// call of the command waits for an answer, and just after, it cannot.
 	Quiet time.Duration
 	// Text has appeared in what is read.
 	Text string
@@ -101,7 +102,11 @@ func (r *reader) follow(ctx context.Context, clock *wallClock) {
 		select {
 		case <-news:
 		case <-r.rest.C:
-			return
+			rest := r.wait.Quiet - clock.ran()
+			if rest <= 0 {
+				return
+			}
+			r.rest.Reset(rest)
 		case <-clock.expired():
 			return
 		case <-ctx.Done():

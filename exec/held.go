@@ -66,6 +66,16 @@ func (w *wallClock) resume() {
 	}
 }
 
+// ran is for how long the clock has run without a stop: 0 while a call waits.
+func (w *wallClock) ran() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held > 0 {
+		return 0
+	}
+	return time.Since(w.since)
+}
+
 // patientHolder stops the clock while a call waits.
 type patientHolder struct {
 	sandbox.Holder
