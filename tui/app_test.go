@@ -304,10 +304,13 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("Ctrl+C without text interrupted %d times", r.stops)
 	}
 	r.has("Ctrl+C again quits")
+	r.lacks("background")
+	r.app.facts.running = 2
 	r.clock = r.clock.Add(3 * time.Second)
 	if isQuit(r.press("ctrl+c"), 50*time.Millisecond) {
 		t.Error("a Ctrl+C after three seconds quits")
 	}
+	r.has("Ctrl+C again quits, which ends 2 commands in the background")
 	r.clock = r.clock.Add(time.Second)
 	if !isQuit(r.press("ctrl+c"), time.Minute) {
 		t.Error("a second Ctrl+C within two seconds does not quit")

@@ -28,7 +28,7 @@ func (f *facts) footer(t *theme, w int) string {
 	if !f.started {
 		return ""
 	}
-	name := span{firstOf(f.session.Model, unnamed), text}
+	name := span{shortModel(firstOf(f.session.Model, unnamed)), text}
 	if f.session.Tour {
 		name.text = "tour"
 	}
@@ -58,6 +58,16 @@ func (f *facts) footer(t *theme, w int) string {
 		}
 	}
 	return "  " + t.row(w-gutter-1, left...)
+}
+
+// shortModel names a model for the footer: the makers and sellers in front of a
+// long name go first.
+func shortModel(name string) string {
+	const most = 32
+	if width(name) > most {
+		name = name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:]
+	}
+	return cut(name, most)
 }
 
 func joined(items ...[]span) []span {
@@ -122,10 +132,15 @@ func (f *facts) tokens() [][]span {
 // context is how many tokens a request has, and how many it can have: what the
 // agent reckons with where it has said so. 0: not known.
 func (f *facts) context() (used int, window int64) {
-	if u := f.usage; u.Limit > 0 {
-		return u.Context, int64(u.Limit)
+	u := f.usage
+	used, window = u.Context, int64(u.Limit)
+	if used == 0 {
+		used = u.Last.Input + u.Last.Output
 	}
-	return f.usage.Last.Input + f.usage.Last.Output, f.session.Window
+	if window == 0 {
+		window = f.session.Window
+	}
+	return used, window
 }
 
 // window says how much of what the model can take is in use.

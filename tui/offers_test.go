@@ -188,6 +188,10 @@ func TestModelPicker(t *testing.T) {
 	s.Model, s.Window = "ollama/qwen3:8b", 32000
 	r.emit(s)
 	r.has("ollama/qwen3:8b is asked from now on", "75%")
+	r.emit(event.UsageUpdated{Context: 16000, Limit: 32000}) // the last request was not the conversation's
+	s.Model, s.Window = "a-seller-of-models/with-a-maker/and-a-name-of-many-words:free", 64000
+	r.emit(s)
+	r.has("  and-a-name-of-many-words:free · workspace-write · asks on request", "25%")
 	r.slash("/model gpt-5-mini")
 	if f.used != "gpt-5-mini" {
 		t.Errorf("used %q", f.used)

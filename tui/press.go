@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -160,7 +161,14 @@ func (m *app) ctrlC() tea.Cmd {
 	if m.working {
 		m.interrupt()
 	}
-	return m.say("Ctrl+C again quits")
+	hint := "Ctrl+C again quits"
+	switch n := m.facts.running; {
+	case n == 1:
+		hint += ", which ends the command in the background"
+	case n > 1:
+		hint += fmt.Sprintf(", which ends %d commands in the background", n)
+	}
+	return m.say(hint)
 }
 
 // toggle shows all of a question, or of the last output in view.
