@@ -128,8 +128,19 @@ func (m *app) tellEnds(list []BackgroundCommand) {
 			continue
 		}
 		m.toldEnds[c.ID] = true
-		m.note("info", fmt.Sprintf("background command %s is over (%s, %s): %s", c.ID, c.End, elapsed(c.Ended.Sub(c.Started)), cut(strings.Join(strings.Fields(c.Command), " "), 60)))
+		m.transcript.add(&over{c}, false)
 	}
+}
+
+// over is the one line that says that a background command has ended.
+type over struct{ command BackgroundCommand }
+
+func (o *over) foldable() bool { return false }
+
+func (o *over) draw(c canvas) []string {
+	b := o.command
+	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· background %s ended: %s · %s  ", b.ID, b.End, elapsed(b.Ended.Sub(b.Started))), dim},
+		span{"$ " + strings.Join(strings.Fields(b.Command), " "), dim})}
 }
 
 // watching reports whether what stands over the transcript moves by itself.

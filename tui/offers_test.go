@@ -398,13 +398,15 @@ func TestBackgroundCommands(t *testing.T) {
 // The end of a background command is said at once where no turn runs, else with
 // the turn, or after a turn that did not come to tell it; and once.
 func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
-	for _, w := range []int{40, 80} {
+	for w, said := range map[int]string{
+		40: "· background b2 ended: exit 3 · 1m 35s…",
+		80: "· background b2 ended: exit 3 · 1m 35s  $ npm run dev",
+	} {
 		r, f := offers(t, w, 20)
 		r.emit(event.BackgroundChanged{Running: 1})
-		said := "background command b2 is over (exit 3, 1m 35s): npm run dev"
 		saysOnce := func(when string) {
 			t.Helper()
-			if n := strings.Count(strings.Join(strings.Fields(r.screen()), " "), said); n != 1 {
+			if n := strings.Count(r.screen(), said); n != 1 {
 				t.Errorf("%d columns, %s: said %d times:\n%s", w, when, n, r.screen())
 			}
 		}
@@ -427,7 +429,7 @@ func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 		r.do(r.press("enter"))
 		end()
 		r.do(r.cmdOf(event.BackgroundChanged{}))
-		r.lacks("is over")
+		r.lacks("ended")
 		r.do(r.send(turnDoneMsg{}))
 		saysOnce("after a turn that did not tell it")
 
@@ -438,7 +440,7 @@ func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 		f.commands[0].News = false
 		r.do(r.cmdOf(event.BackgroundChanged{}))
 		r.do(r.send(turnDoneMsg{}))
-		r.lacks("is over")
+		r.lacks("ended")
 	}
 }
 
