@@ -205,6 +205,9 @@ func (m *app) composerWidth() int { return max(m.width-gutter-1, 4) }
 // status is the line above the message: what goes on, and what one can do.
 func (m *app) status(t *theme, w int) string {
 	var left, right []span
+	if !m.transcript.follow && m.panel == nil {
+		right = []span{{"↓ ", accent}, {"Ctrl+End follows ", dim}}
+	}
 	switch {
 	case m.hint != "":
 		left = []span{{"  " + m.hint, warn}}
@@ -217,14 +220,17 @@ func (m *app) status(t *theme, w int) string {
 		if d := m.now().Sub(m.since); d >= time.Second {
 			left = append(left, span{" " + elapsed(d.Truncate(time.Second)), dim})
 		}
-		left = append(left, span{"   " + keyName(keyFor(everywhere, actBack)), accent}, span{" interrupts", dim})
+		hints := [][]span{{{"   " + keyName(keyFor(everywhere, actBack)), accent}, {" interrupts", dim}}}
 		if !m.composer.empty() {
-			left = append(left, span{"  " + keyName(keyFor(inComposer, actSend)), accent}, span{" steers", dim},
-				span{"  " + keyName(keyFor(inComposer, actQueue)), accent}, span{" queues", dim})
+			hints = append(hints, []span{{"  " + keyName(keyFor(inComposer, actSend)), accent}, {" steers", dim}},
+				[]span{{"  " + keyName(keyFor(inComposer, actQueue)), accent}, {" queues", dim}})
 		}
-	}
-	if !m.transcript.follow && m.panel == nil {
-		right = []span{{"↓ ", accent}, {"Ctrl+End follows ", dim}}
+		for _, h := range hints { // whole, or not at all
+			if spansWidth(left)+spansWidth(h)+spansWidth(right) >= w {
+				break
+			}
+			left = append(left, h...)
+		}
 	}
 	return t.justify(w, left, right)
 }

@@ -333,7 +333,7 @@ func TestUndoGoesOn(t *testing.T) {
 	f.preview = UndoPreview{Message: "the last one", Conflicts: f.earlier.Conflicts}
 	f.report = UndoReport{Failed: f.earlier.Files}
 	r.slash("/undo")
-	r.has("the last one", "Enter goes on to the turn before")
+	r.has("the last one", "Enter shows the turn before")
 	r.do(r.press("enter"))
 	r.has("rename the type everywhere", "Enter takes it back")
 	r.do(r.press("enter"))
@@ -344,6 +344,29 @@ func TestUndoGoesOn(t *testing.T) {
 	f.err = errors.New("it cannot be read")
 	r.slash("/undo")
 	r.has("it cannot be read")
+}
+
+// What a key does is said whole or not at all, on the narrowest screen too.
+func TestNarrowKeys(t *testing.T) {
+	for w, want := range map[int][]string{
+		40: {"Enter shows the turn before", "Working   Esc interrupts"},
+		80: {"Enter shows the turn before  Esc closes", "Working   Esc interrupts  Enter steers  Tab queues"},
+	} {
+		r, f := offers(t, w, 24)
+		f.preview = UndoPreview{Message: "the last one", Conflicts: f.preview.Conflicts}
+		r.slash("/undo")
+		r.has("── Undo", want[0])
+		r.press("esc")
+		r.typeText("hello")
+		r.press("enter")
+		r.typeText("more")
+		r.has(want[1])
+		for _, l := range strings.Split(r.screen(), "\n") {
+			if strings.Contains(l, "Working") && (strings.Contains(l, "…") || w == 40 && strings.Contains(l, "Tab")) {
+				t.Errorf("%d columns: %q", w, l)
+			}
+		}
+	}
 }
 
 // What goes on in the background may be who changed files after the turn.

@@ -57,11 +57,15 @@ func (p *panel) key(m *app, k tea.Key) tea.Cmd {
 
 // view draws the page.
 func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
-	keys := []span{{"Esc", accent}, {" closes ", dim}}
+	title, keys := []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}}
 	if p.accept != nil {
-		keys = append([]span{{"Enter", accent}, {" " + p.enter + "  ", dim}}, keys...)
+		enter := []span{{"Enter", accent}, {" " + p.enter + " ", dim}}
+		keys = append(append(enter, span{" ", dim}), keys...)
+		if spansWidth(title)+1+spansWidth(keys) > w {
+			keys = enter
+		}
 	}
-	head := t.justify(w, []span{{"── ", faint}, {p.title, strong}}, keys)
+	head := t.justify(w, title, keys)
 	lines := p.page(t, w-gutter-1)
 	room := max(h-2, 0)
 	if p.follow = p.tails && (p.follow || p.top >= len(lines)-room); p.follow {

@@ -69,7 +69,7 @@ func (m *app) undoPage(u UndoPreview) *panel {
 	}}
 	p.enter, p.accept = "takes it back", (*app).takeBack
 	if len(u.Files) == 0 {
-		p.enter, p.accept = "goes on to the turn before", (*app).goEarlier
+		p.enter, p.accept = "shows the turn before", (*app).goEarlier
 	}
 	return p
 }
