@@ -92,3 +92,19 @@ func TestEscWhileGoingBack(t *testing.T) {
 	}
 	r.lacks("second answer")
 }
+
+// What is told about going back stands behind what is left.
+func TestWhatGoingBackTells(t *testing.T) {
+	var r *rig
+	r = talked(t, func() (Message, bool) {
+		r.app.box.post(event.Notice{Level: "error", Text: "it cannot be saved"})
+		return Message{Text: "second question"}, true
+	})
+	r.press("esc")
+	r.do(r.press("esc"))
+	r.has("first answer", "✗ it cannot be saved")
+	r.lacks("second answer")
+	if r.app.composer.value() != "second question" {
+		t.Errorf("the editor holds %q", r.app.composer.value())
+	}
+}

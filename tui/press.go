@@ -114,10 +114,10 @@ func (m *app) back() tea.Cmd {
 	case q != nil || !m.composer.empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
 		// As a turn: further Escs find it working, and no turn starts meanwhile.
-		take := m.offers.Back
+		take, shown := m.offers.Back, len(m.transcript.entries)
 		return m.begin("Going back", m.run(func(context.Context) (then, error) {
-			said, ok := take()
-			return func(m *app) tea.Cmd { return m.tookBack(said, ok) }, nil
+			last, ok := take()
+			return func(m *app) tea.Cmd { return m.tookBack(last, ok, shown) }, nil
 		}))
 	default:
 		m.escAt = m.now()
@@ -127,13 +127,14 @@ func (m *app) back() tea.Cmd {
 }
 
 // tookBack shows the conversation without its last message, which can be edited.
-func (m *app) tookBack(last Message, ok bool) tea.Cmd {
+// What was told while it was taken back, behind the shown entries, stays.
+func (m *app) tookBack(last Message, ok bool, shown int) tea.Cmd {
 	if !ok {
 		return m.say("there is no message to go back to")
 	}
-	for i, e := range slices.Backward(m.transcript.entries) {
+	for i, e := range slices.Backward(m.transcript.entries[:shown]) {
 		if _, ok := e.body.(*said); ok {
-			m.transcript.drop(i, func(*entry) bool { return true })
+			m.transcript.drop(i, func(*entry) bool { i++; return i <= shown })
 			break
 		}
 	}
