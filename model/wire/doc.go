@@ -1,6 +1,6 @@
 // Package wire is what the model adapters share: an HTTP transport that repairs
-// event streams and turns every failure into a typed *model.Error, and the
-// retry policy around a streamed answer.
+// event streams and turns every failure into a typed *model.Error, what a
+// provider has refused, and the retry policy around a streamed answer.
 //
 //	http.Client -> Transport -> provider
 //	                  |  status >= 300, a web page, an error event, an event too
@@ -8,5 +8,9 @@
 //	                  v
 //	            a body of "data: JSON\n\n" lines and nothing else
 //	                  v
-//	            the adapter's decoder, one attempt of Retry.Stream
+//	            the adapter's decoder
+//	                  v
+//	            Learned.Ask: once more without what the provider does not take
+//	                  v
+//	            one attempt of Retry.Stream
 package wire
