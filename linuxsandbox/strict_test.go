@@ -70,6 +70,9 @@ func TestStrict(t *testing.T) {
 	open.Network.Mode = sandbox.NetworkFull
 	for _, row := range strictRows {
 		t.Run(row.name, func(t *testing.T) {
+			if row.limit == sandbox.LimitCPU && userIsEnough() {
+				return // TestStrictAsUser has it
+			}
 			try := func(p sandbox.Policy) (sandbox.Status, string) {
 				for _, file := range []string{filepath.Join(ws, "read-me"), filepath.Join(home, "private")} {
 					if err := os.WriteFile(file, []byte("shown"), 0o644); err != nil {
