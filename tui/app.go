@@ -49,6 +49,8 @@ type app struct {
 	// queued are messages for after the turn.
 	queued []Message
 	images int // numbers the images of the session
+	// unread leaves the clipboard that is being read; nil: none is.
+	unread context.CancelFunc
 
 	// What events refer to.
 	tools    map[string]*entry
@@ -215,6 +217,8 @@ func (m *app) status(t *theme, w int) string {
 		// The question above says all there is to say.
 	case m.questions.front() != nil:
 		left = []span{{"?", warn}, {" a question waits behind this page", text}}
+	case m.unread != nil:
+		left = []span{{"  Reading the clipboard", text}, {"   " + keyName(keyFor(everywhere, actBack)), accent}, {" leaves it", dim}}
 	case m.working:
 		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.doing, "Working"), text}}
 		if d := m.now().Sub(m.since); d >= time.Second {

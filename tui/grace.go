@@ -32,7 +32,7 @@ func (m *app) stir() tea.Cmd {
 // quiet arms the question if nothing moved since.
 func (m *app) quiet(msg quietMsg) {
 	q := m.questions.front()
-	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.panel != nil {
+	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.panel != nil || m.unread != nil {
 		return
 	}
 	q.armed = true

@@ -43,6 +43,7 @@ const (
 	actCutLeft   action = "cut to start"
 	actCutRight  action = "cut to end"
 	actUndo      action = "undo"
+	actClipboard action = "clipboard"
 
 	actOption action = "option"
 	actNote   action = "note"
@@ -109,6 +110,7 @@ func bindings() []binding {
 		{inComposer, []string{"ctrl+u"}, actCutLeft, "delete to the start of the line"},
 		{inComposer, []string{"ctrl+k"}, actCutRight, "delete to the end of the line"},
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, actUndo, "undo the last change of the text"},
+		{inComposer, []string{"ctrl+v"}, actClipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
 		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose what stands beside the key"},
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},

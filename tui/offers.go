@@ -41,6 +41,21 @@ type Images interface {
 	Load(ctx context.Context, path string) (Image, error)
 }
 
+// Clip is what a clipboard holds: a picture, else text.
+type Clip struct {
+	Image *Image
+	Text  string
+}
+
+// Clipboard is the desktop's, of which a terminal pastes the text alone.
+type Clipboard interface {
+	// Read returns what it holds, of text and a picture the picture, and soon: the
+	// message is not sent meanwhile. The error says in one line why there is
+	// nothing to paste, and what else to do. It may be called while an earlier
+	// one, whose context is done, still ends.
+	Read(ctx context.Context) (Clip, error)
+}
+
 // Models are the models that can be asked. Use is called between turns only.
 type Models interface {
 	// List returns the known models, the likeliest first. With an error there may

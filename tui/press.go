@@ -109,6 +109,8 @@ func (m *app) back() tea.Cmd {
 		m.panel = nil
 	case q != nil && q.armed:
 		q.armed, q.barred, q.problem = false, true, ""
+	case m.unread != nil:
+		m.leaveClipboard()
 	case m.working:
 		m.interrupt()
 	case q != nil || !m.composer.empty() || m.offers.Back == nil:
@@ -151,6 +153,7 @@ func (m *app) ctrlC() tea.Cmd {
 	if m.alone != nil {
 		return m.quit()
 	}
+	m.leaveClipboard()
 	if m.panel == nil && !m.composer.empty() {
 		m.composer.clear()
 		return nil
@@ -318,6 +321,8 @@ func (m *app) edit(c *composer, do action, w int) (handled bool, cmd tea.Cmd) {
 		c.remove(c.cursor, c.lineEnd())
 	case actUndo:
 		c.undoLast()
+	case actClipboard:
+		return true, m.readClipboard(c)
 	default:
 		return false, nil
 	}
@@ -353,12 +358,15 @@ func (m *app) send() tea.Cmd {
 	if name, ok := slashName(text); ok {
 		return m.say("no command /" + name + "; /help lists them")
 	}
+	if m.unread != nil { // what is being pasted belongs to it
+		return m.say("the clipboard is still being read; Esc leaves it")
+	}
 	return m.submit(m.composer.take())
 }
 
 // queue is Tab: the message goes out after the turn.
 func (m *app) queue() {
-	if !m.working || strings.TrimSpace(m.composer.value()) == "" {
+	if !m.working || m.unread != nil || strings.TrimSpace(m.composer.value()) == "" {
 		return
 	}
 	m.queued = append(m.queued, m.composer.take())

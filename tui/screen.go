@@ -51,6 +51,7 @@ type Options struct {
 	Undo       Undo
 	Background Background
 	Images     Images
+	Clipboard  Clipboard
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -240,15 +239,9 @@ func (m *app) paste(s string) tea.Cmd {
 			p.paste(s)
 		}
 	case q != nil && q.field != nil:
-		q.field.paste(strings.Join(strings.Fields(s), " "))
+		return m.pasteInto(q.field, s)
 	default:
-		if q != nil {
-			q.armed = false
-		}
-		if cmd := m.pasteImage(s); cmd != nil {
-			return cmd
-		}
-		m.composer.paste(s)
+		return m.pasteInto(&m.composer, s)
 	}
 	return nil
 }

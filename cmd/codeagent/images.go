@@ -124,8 +124,16 @@ func (l imageLoader) Load(ctx context.Context, path string) (tui.Image, error) {
 	if err != nil {
 		return tui.Image{}, err
 	}
-	if name, blind := l.ses.agent.Blind(); blind {
-		return tui.Image{}, fmt.Errorf("%s cannot see images: /model chooses one that can", name)
+	if err := l.ses.sees(); err != nil {
+		return tui.Image{}, err
 	}
 	return shown(img), nil
+}
+
+// sees is the error for an image where the model that answers now sees none.
+func (ses *session) sees() error {
+	if name, blind := ses.agent.Blind(); blind {
+		return fmt.Errorf("%s cannot see images: /model chooses one that can", name)
+	}
+	return nil
 }

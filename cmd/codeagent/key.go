@@ -34,7 +34,7 @@ func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, keyTime)
 		defer cancel()
-		var out, problem bounded
+		out, problem := bounded{most: keySize}, bounded{most: keySize}
 		cmd := exec.CommandContext(ctx, program, argv[1:]...)
 		cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = b.s.Environ, "/", &out, &problem
 		cmd.WaitDelay = time.Second // a child of it may hold the pipe
@@ -43,26 +43,28 @@ func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
 		case ctx.Err() != nil:
 			return "", fmt.Errorf("key_command: %s did not end within %s", argv[0], keyTime)
 		case err != nil:
-			return "", fmt.Errorf("key_command: %s: %w: %s", argv[0], err, visible.Line(problem.String()))
+			return "", fmt.Errorf("key_command: %s: %w: %s", argv[0], err, visible.Line(problem.kept.String()))
 		case out.full:
 			return "", errors.New("key_command: it prints more than a key")
 		}
-		return out.String(), nil
+		return out.kept.String(), nil
 	}
 }
 
-// bounded keeps the first keySize bytes written to it and takes the rest.
+// bounded keeps the first bytes written to it, at most so many, and takes the rest.
+// Its buffer is not embedded: io.Copy would use that one's ReadFrom, which keeps all.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
+	most int
 	full bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	room := keySize - b.Len()
+	room := b.most - b.kept.Len()
 	if len(p) > room {
 		b.full = true
-		b.Buffer.Write(p[:room])
+		b.kept.Write(p[:room])
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

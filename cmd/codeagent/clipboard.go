@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"codeagent/internal/picture"
+	"codeagent/internal/visible"
+	"codeagent/tui"
+)
+
+const (
+	// clipTime is how long a program may take: it asks whoever copied, and the
+	// person waits.
+	clipTime = 2 * time.Second
+	// clipList bounds what is read of a list of kinds, clipProblem of what a
+	// program complains about.
+	clipList, clipProblem = 16 << 10, 200
+)
+
+// instead ends the words about a clipboard that cannot be read.
+const instead = "paste the image's path, or start codeagent with -i FILE"
+
+// clipboard reads the desktop's clipboard with the desktop's own programs, as
+// codeagent itself and for the person's key alone. What they give comes from
+// whichever program copied last, a web page perhaps: it is decoded by package
+// picture, or is text.
+type clipboard struct {
+	ses *session
+	os  string // GOOS
+}
+
+func newClipboard(ses *session) clipboard { return clipboard{ses, runtime.GOOS} }
+
+// Read implements tui.Clipboard.
+func (c clipboard) Read(ctx context.Context) (tui.Clip, error) {
+	p, path, err := c.program()
+	if err != nil {
+		return tui.Clip{}, err
+	}
+	run := func(most int, args []string) ([]byte, error) { return c.run(ctx, path, most, args) }
+	list, err := run(clipList, p.list)
+	if err != nil {
+		return tui.Clip{}, fmt.Errorf("the clipboard is empty, or cannot be read: %w", err)
+	}
+	kind, ok := p.best(string(list))
+	switch {
+	case !ok:
+		return tui.Clip{}, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
+	case kind.image:
+		var img tui.Image
+		if err = c.ses.sees(); err == nil {
+			img, err = p.image(ctx, run, kind)
+		}
+		if err != nil {
+			return tui.Clip{}, fmt.Errorf("the image in the clipboard: %w", err)
+		}
+		return tui.Clip{Image: &img}, nil
+	}
+	text, err := run(picture.MaxFile, kind.args)
+	if err != nil {
+		return tui.Clip{}, fmt.Errorf("the text in the clipboard: %w", err)
+	}
+	return tui.Clip{Text: p.text(text)}, nil
+}
+
+// program is the one for this desktop, and where it lies. Where there is none the
+// error says what to do.
+func (c clipboard) program() (*clipProgram, string, error) {
+	s := c.ses.s
+	var able []*clipProgram
+	if c.os == "darwin" {
+		able = append(able, &osascript)
+	} else {
+		if s.env("WAYLAND_DISPLAY") != "" {
+			able = append(able, &wlPaste)
+		}
+		if s.env("DISPLAY") != "" { // X11, or Xwayland, which has the same clipboard
+			able = append(able, &xclip)
+		}
+	}
+	for _, p := range able {
+		if path := c.ses.program(p.name); path != "" {
+			return p, path, nil
+		}
+	}
+	switch {
+	case len(able) > 0:
+		return nil, "", fmt.Errorf("the clipboard cannot be read: %s is not installed, or lies where commands may write: %s, or %s", able[0].name, able[0].install, instead)
+	case s.env("SSH_CONNECTION") != "":
+		return nil, "", errors.New("over SSH the clipboard of your own machine cannot be read: copy the image here and " + instead)
+	}
+	return nil, "", errors.New("there is no desktop to read the clipboard of (neither WAYLAND_DISPLAY nor DISPLAY is set): " + instead)
+}
+
+// run runs a program without a shell, with no input and bounded in time and
+// output, and returns what it prints, at most so many bytes.
+func (c clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, clipTime)
+	defer cancel()
+	out, problem := bounded{most: most}, bounded{most: clipProblem}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.ses.s.Environ, "/", &out, &problem
+	// Its end is that of all it started, too, which may hold the pipe.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	name := visible.Line(path[strings.LastIndexByte(path, '/')+1:])
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s did not end within %s", name, clipTime)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		said := visible.Line(strings.TrimSpace(strings.ToValidUTF8(problem.kept.String(), "")))
+		return nil, fmt.Errorf("%s: %w: %s", name, err, said)
+	case out.full:
+		return nil, errors.New("it is too large")
+	}
+	return out.kept.Bytes(), nil
+}
+
+// best is the first of p's kinds that a list holds.
+func (p *clipProgram) best(list string) (clipKind, bool) {
+	listed := strings.FieldsFunc(list, func(r rune) bool { return r == '\n' || r == ',' || r == '{' || r == '}' })
+	for i := range listed {
+		listed[i] = strings.TrimSpace(listed[i])
+	}
+	i := slices.IndexFunc(p.kinds, func(k clipKind) bool { return slices.Contains(listed, k.name) })
+	if i < 0 {
+		return clipKind{}, false
+	}
+	return p.kinds[i], true
+}
+
+func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte, error), kind clipKind) (tui.Image, error) {
+	most := picture.MaxFile
+	if p.apple {
+		most = 2*picture.MaxFile + len("«data PNGf»\n")
+	}
+	data, err := run(most, kind.args)
+	if err == nil && p.apple {
+		data, err = appleData(data)
+	}
+	if err != nil {
+		return tui.Image{}, err
+	}
+	img, err := picture.Read(ctx, "clipboard", data)
+	if err != nil {
+		return tui.Image{}, err
+	}
+	return shown(img), nil
+}
+
+func (p *clipProgram) text(printed []byte) string {
+	text := strings.ToValidUTF8(string(printed), "\uFFFD")
+	if p.apple {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	return text
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/hex"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/agent"
+	"codeagent/internal/golden"
+	"codeagent/internal/picture"
+	"codeagent/internal/scripted"
+	"codeagent/tui"
+
+	sandboxexec "codeagent/exec"
+)
+
+// fakeDesktop is a folder with programs that stand for a desktop's.
+type fakeDesktop struct {
+	t   *testing.T
+	dir string
+}
+
+// program makes a program of shell lines; the folder's files are below $D. What it
+// is called with is noted, and what it could read.
+func (d fakeDesktop) program(name, lines string) {
+	d.t.Helper()
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	script := "#!/bin/sh\nD='" + d.dir + "'\ncat='" + cat + "'\necho \"$*\" >>$D/called\n$cat >>$D/input\n" + lines + "\n"
+	// A program that is open for writing cannot be run: no child of another test may
+	// hold it.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(script), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d fakeDesktop) file(name, text string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func newFakeDesktop(t *testing.T) fakeDesktop {
+	d := fakeDesktop{t, t.TempDir()}
+	if err := writePNG(filepath.Join(d.dir, "shot.png"), 40, 30); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// read reads the clipboard as a session would whose environment this is.
+func (d fakeDesktop) read(os string, blind bool, env ...string) (tui.Clip, error) {
+	ses := &session{
+		box:   &box{resolver: sandboxexec.OS{}, s: stdio{Environ: append(env, "PATH="+d.dir)}},
+		agent: agent.New(agent.Config{ModelName: "mole", Blind: blind}),
+	}
+	return clipboard{ses, os}.Read(d.t.Context())
+}
+
+const (
+	onWayland = "WAYLAND_DISPLAY=wayland-0"
+	onX11     = "DISPLAY=:0"
+	// wlGives prints the listed kinds, and $D/data for any of them.
+	wlGives = `case "$1" in --list-types) $cat $D/kinds;; *) $cat $D/data;; esac`
+)
+
+// TestClipboardImage: each desktop's program is asked what there is, and for the
+// best of it.
+func TestClipboardImage(t *testing.T) {
+	t.Parallel()
+	d := newFakeDesktop(t)
+	png, err := os.ReadFile(filepath.Join(d.dir, "shot.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.file("apple", "«data PNGf"+strings.ToUpper(hex.EncodeToString(png))+"»\n")
+	d.program("wl-paste", `case "$1" in --list-types) printf 'text/html\ntext/plain\nimage/png\nimage/jpeg\n';; *) $cat $D/shot.png;; esac`)
+	d.program("xclip", `case "$4" in TARGETS) printf 'TIMESTAMP\nTARGETS\nimage/png\n';; *) $cat $D/shot.png;; esac`)
+	d.program("osascript", `case "$2" in 'clipboard info') echo '«class PNGf», 87, TIFF picture, 4096, string, 4';; *) $cat $D/apple;; esac`)
+	for _, c := range []struct {
+		os     string
+		env    []string
+		called string
+	}{
+		{"linux", []string{onWayland, onX11}, "--list-types\n--no-newline --type image/png\n"},
+		{"freebsd", []string{onX11}, "-selection clipboard -t TARGETS -o\n-selection clipboard -t image/png -o\n"},
+		{"darwin", nil, "-e clipboard info\n-e the clipboard as «class PNGf»\n"},
+	} {
+		_ = os.Remove(filepath.Join(d.dir, "called"))
+		clip, err := d.read(c.os, false, c.env...)
+		if err != nil || clip.Image == nil {
+			t.Errorf("%s: %+v, %v", c.os, clip, err)
+			continue
+		}
+		if i := clip.Image; i.Name != "clipboard" || i.Width != 40 || i.Height != 30 || i.Type != "image/png" || i.Sum == "" || string(i.Data) != string(png) {
+			t.Errorf("%s: %s %d×%d %s, %d bytes", c.os, i.Name, i.Width, i.Height, i.Type, len(i.Data))
+		}
+		if called, err := os.ReadFile(filepath.Join(d.dir, "called")); err != nil || string(called) != c.called {
+			t.Errorf("%s: called with\n%s, %v", c.os, called, err)
+		}
+		if _, err := d.read(c.os, true, c.env...); err == nil || !strings.Contains(err.Error(), "mole cannot see images") {
+			t.Errorf("%s: a model that sees nothing: %v", c.os, err)
+		}
+	}
+	if input, err := os.ReadFile(filepath.Join(d.dir, "input")); err != nil || len(input) > 0 {
+		t.Errorf("the programs read %q of codeagent's input, %v", input, err)
+	}
+}
+
+// TestClipboardText: without an image it is the text, for any model.
+func TestClipboardText(t *testing.T) {
+	t.Parallel()
+	d := newFakeDesktop(t)
+	d.program("wl-paste", wlGives)
+	d.file("kinds", "text/html\nUTF8_STRING\ntext/plain;charset=utf-8\nSTRING\n")
+	d.file("data", "zwei Zeilen: ä\n\xff\n")
+	if clip, err := d.read("linux", true, onWayland); err != nil || clip.Image != nil || clip.Text != "zwei Zeilen: ä\n\uFFFD\n" {
+		t.Errorf("%+v, %v", clip, err)
+	}
+	d.program("osascript", `case "$2" in
+'clipboard info') $cat $D/kinds;;
+*furl*) echo '/Users/ada/a b.png';;
+*) echo 'a line';; esac`)
+	for kinds, want := range map[string]string{
+		"«class utf8», 4, «class ut16», 10, string, 4, Unicode text, 8\n": "a line",
+		"«class furl», 30, «class icns», 70, TIFF picture, 90, string, 3": "/Users/ada/a b.png",
+	} {
+		d.file("kinds", kinds)
+		if clip, err := d.read("darwin", true); err != nil || clip.Text != want {
+			t.Errorf("%s: %+v, %v", kinds, clip, err)
+		}
+	}
+}
+
+// TestClipboardHostile: whatever the clipboard's owner offers is an error in a
+// line, or text.
+func TestClipboardHostile(t *testing.T) {
+	t.Parallel()
+	d := newFakeDesktop(t)
+	d.program("wl-paste", wlGives)
+	for _, c := range []struct{ kinds, data, want string }{
+		{"image/png\n", "hello", "it is text; an image must be"},
+		{"image/png\n", "\x89PNG\r\n\x1a\n\x00", "damaged"},
+		{"image/png\n", "", "the file is empty"},
+		{"image/bmp\nimage/svg+xml\n", "BM", "neither text nor a PNG"},
+		{"image/png;$(touch $D/ran)\n--watch touch\nimage/png/../../x\n", "x", "neither text nor a PNG"},
+		{"", "", "neither text nor a PNG"},
+		{strings.Repeat("x", clipList) + "\nimage/png\n", "", "cannot be read: it is too large"},
+	} {
+		d.file("kinds", c.kinds)
+		d.file("data", c.data)
+		clip, err := d.read("linux", false, onWayland)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.ContainsAny(err.Error(), "\n\x1b") {
+			t.Errorf("%.40q with %q: %+v, %v", c.kinds, c.data, clip, err)
+		}
+	}
+	d.file("kinds", "image/png\n")
+	if err := os.Truncate(filepath.Join(d.dir, "data"), picture.MaxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "the image in the clipboard: it is too large") {
+		t.Errorf("more than is taken: %v", err)
+	}
+	d.program("wl-paste", `printf 'No\nselection \033[2J%04000d' 1 >&2; exit 1`)
+	if _, err := d.read("linux", false, onWayland); err == nil || !strings.Contains(err.Error(), "is empty, or cannot be read: wl-paste: exit status 1: No⏎selection ␛[2J") || len(err.Error()) > 400 {
+		t.Errorf("what it complains about: %v", err)
+	}
+}
+
+// TestClipboardThatHangs: a program that does not end is ended with all it started.
+func TestClipboardThatHangs(t *testing.T) {
+	t.Parallel()
+	d := newFakeDesktop(t)
+	held := filepath.Join(d.dir, "held")
+	if err := syscall.Mkfifo(held, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(held, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.program("xclip", "exec 9>$D/held\nprintf x >&9\n"+sleep+" 600 &\nwait")
+	if _, err := d.read("linux", false, onX11); err == nil || !strings.Contains(err.Error(), "xclip did not end within 2s") {
+		t.Errorf("%v", err)
+	}
+	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(f); err != nil || string(said) != "x" {
+		t.Errorf("what it started goes on: %q, %v", said, err)
+	}
+}
+
+// TestNoClipboard: where nothing can be read, a line says what to do.
+func TestNoClipboard(t *testing.T) {
+	t.Parallel()
+	d := newFakeDesktop(t)
+	for _, c := range []struct {
+		os   string
+		env  []string
+		want string
+	}{
+		{"linux", nil, "there is no desktop to read the clipboard of"},
+		{"linux", []string{"SSH_CONNECTION=192.0.2.1 1 192.0.2.2 22"}, "over SSH the clipboard of your own machine cannot be read"},
+		{"linux", []string{onWayland, "SSH_CONNECTION=x"}, "install wl-clipboard"},
+		{"linux", []string{onWayland, onX11}, "install wl-clipboard"},
+		{"freebsd", []string{onX11}, "install xclip"},
+		{"darwin", nil, "osascript is not installed"},
+	} {
+		_, err := d.read(c.os, false, c.env...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), instead) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %q: %v", c.os, c.env, err)
+		}
+	}
+	// X11's program does where Wayland's is not there.
+	d.program("xclip", `case "$4" in TARGETS) echo STRING;; *) printf hello;; esac`)
+	if clip, err := d.read("linux", false, onWayland, onX11); err != nil || clip.Text != "hello" {
+		t.Errorf("%+v, %v", clip, err)
+	}
+}
+
+// TestClipboardOnTheScreen: Ctrl+V attaches what the desktop's program gives; it is
+// kept with the session as any image is.
+func TestClipboardOnTheScreen(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		t.Skip("the fake is of Wayland")
+	}
+	srv := answering(t, func(r scripted.Request) scripted.Reply {
+		return scripted.Reply{Text: []string{"no image", "one image", "two images"}[imagesIn(r)]}
+	})
+	u, d := newUser(t, "self", -1), newFakeDesktop(t)
+	d.program("wl-paste", wlGives)
+	start := func(args ...string) *exec.Cmd {
+		cmd := u.codeagent(args...)
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, onWayland, "PATH="+d.dir+":"+os.Getenv("PATH"))
+		return cmd
+	}
+	term := golden.Start(t, start("--model", "m"), 100, 30)
+	if err := os.Rename(filepath.Join(d.dir, "shot.png"), filepath.Join(d.dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	d.file("kinds", "image/png\n")
+	term.WaitFor("Ask codeagent")
+	term.Write("\x16")
+	term.WaitFor("[image 1: clipboard 40×30]")
+	term.Write(" what is this?\r")
+	term.WaitFor("one image")
+	term.WaitGone(working)
+	d.file("kinds", "UTF8_STRING\n")
+	d.file("data", "and from the clipboard, words")
+	term.Write("\x16")
+	term.WaitFor("and from the clipboard, words")
+	term.Write("\x15/quit\r")
+	if err := term.WaitExit(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	kept, err := filepath.Glob(u.home + "/.local/state/codeagent/sessions/*.images/*")
+	if err != nil || len(kept) != 1 {
+		t.Errorf("the images kept are %q, %v", kept, err)
+	}
+}

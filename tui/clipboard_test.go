@@ -1,0 +1,149 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// fakeClipboard holds clip, or err; or its owner never answers.
+type fakeClipboard struct {
+	clip  Clip
+	err   error
+	hangs bool
+	read  int
+}
+
+func (f *fakeClipboard) Read(ctx context.Context) (Clip, error) {
+	f.read++
+	if f.hangs {
+		<-ctx.Done() // else the test does not end
+	}
+	return f.clip, f.err
+}
+
+func clipboardRig(t *testing.T) (*rig, *fakeClipboard) {
+	r, _ := offers(t, 80, 20)
+	f := &fakeClipboard{clip: Clip{Image: &Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
+	r.app.offers.Clipboard = f
+	return r, f
+}
+
+// An image of the clipboard is a chip like others.
+func TestClipboardImage(t *testing.T) {
+	r, _ := clipboardRig(t)
+	r.typeText("what is ")
+	cmd := r.press("ctrl+v")
+	r.has("Reading the clipboard   Esc leaves it")
+	r.do(cmd)
+	r.lacks("Reading the clipboard")
+	r.do(r.press("ctrl+v"))
+	r.has("what is [image 1: clipboard 640×480][image 2: clipboard 640×480]")
+	r.press("backspace")
+	r.lacks("image 2")
+	r.press("ctrl+_")
+	r.press("enter")
+	if len(r.sent) != 1 || len(r.sent[0].Images) != 2 || r.sent[0].Text != "what is [image 1: clipboard 640×480][image 2: clipboard 640×480]" {
+		t.Errorf("sent %+v", r.sent)
+	}
+}
+
+// Text is what a paste of the terminal's would be: as it is, as a chip, or an image.
+func TestClipboardText(t *testing.T) {
+	r, f := clipboardRig(t)
+	f.clip = Clip{Text: "two\r\nlines\x1b[2J "}
+	r.do(r.press("ctrl+v"))
+	if got := r.app.composer.value(); got != "two\nlines\x1b[2J " {
+		t.Errorf("the message holds %q", got)
+	}
+	r.has("lines␛[2J")
+	f.clip = Clip{Text: "'/tmp/a b.jpg'"}
+	r.do(r.press("ctrl+v"))
+	r.has("[image 1: a b.jpg 10×20]")
+	f.err = errors.New("xclip is not installed")
+	r.do(r.press("ctrl+v"))
+	r.has("▲ xclip is not installed")
+}
+
+// While it is read the screen goes on; a message waits for what belongs to it.
+func TestClipboardIsLeft(t *testing.T) {
+	r, f := clipboardRig(t)
+	f.hangs = true
+	for _, key := range []string{"esc", "ctrl+c"} {
+		cmd := r.press("ctrl+v")
+		r.typeText("go")
+		r.press("enter", "tab")
+		if len(r.sent) != 0 || r.app.composer.value() != "go" {
+			t.Fatalf("sent %+v without what is being pasted", r.sent)
+		}
+		r.press(key)
+		r.lacks("Reading the clipboard")
+		r.press("ctrl+u")
+		r.do(cmd)
+		if !r.app.composer.empty() || r.stops != 0 {
+			t.Errorf("%s: the message holds %q; %d interrupts", key, r.app.composer.value(), r.stops)
+		}
+	}
+	// One is read at a time, and one that was left leaves the next alone.
+	f.hangs = false
+	left := r.press("ctrl+v")
+	r.press("esc")
+	next := r.press("ctrl+v")
+	if cmd := r.press("ctrl+v"); cmd != nil {
+		r.do(cmd)
+	}
+	read := f.read
+	r.do(left)
+	r.has("Reading the clipboard")
+	r.do(next)
+	r.has("› [image 1: clipboard 640×480]")
+	if f.read != read+2 {
+		t.Errorf("it was read %d times", f.read-read)
+	}
+}
+
+// A note takes text; what comes too late for it goes nowhere. A question does not
+// take the keys while a paste is on its way.
+func TestClipboardAndQuestions(t *testing.T) {
+	r, f := clipboardRig(t)
+	r.put(npmRequest("1"))
+	r.press("ctrl+y", "tab")
+	r.do(r.press("ctrl+v"))
+	r.has("a note takes text only")
+	f.clip = Clip{Text: "use\nthe cache"}
+	r.do(r.press("ctrl+v"))
+	field := r.app.questions.front().field
+	if field.value() != "use the cache" || !r.app.composer.empty() {
+		t.Errorf("the note holds %q, the message %q", field.value(), r.app.composer.value())
+	}
+	late := r.press("ctrl+v")
+	r.press("esc")
+	r.do(late)
+	if field.value() != "use the cache" || !r.app.composer.empty() {
+		t.Errorf("a closed note holds %q, the message %q", field.value(), r.app.composer.value())
+	}
+	r.press("esc")
+	q := r.app.questions.front()
+	q.armed, q.barred = true, false
+	cmd := r.press("ctrl+v")
+	r.rest()
+	if q.armed {
+		t.Error("the question takes the keys of someone who pastes")
+	}
+	r.do(cmd)
+	if q.armed || r.app.composer.value() != "use\nthe cache" {
+		t.Errorf("armed %v, the message holds %q", q.armed, r.app.composer.value())
+	}
+}
+
+// Without a clipboard the key does nothing.
+func TestNoClipboard(t *testing.T) {
+	r, _ := offers(t, 80, 20)
+	if cmd := r.press("ctrl+v"); r.app.unread != nil {
+		t.Errorf("something is read: %v", cmd)
+	}
+	r.send(tea.KeyPressMsg{Code: 'x', Text: "x"})
+	r.has("› x")
+}
