@@ -324,7 +324,7 @@ func (t *turn) steer() bool {
 // emit tells. What is to be carried over a summary is learned from it.
 func (a *Agent) emit(e event.Event) {
 	switch e.(type) {
-	case event.PlanUpdated, event.ToolFinished, event.PermissionRequested, event.PermissionAnswered:
+	case event.PlanUpdated, event.ToolFinished, event.BackgroundEnded, event.PermissionRequested, event.PermissionAnswered:
 		a.mu.Lock()
 		a.carried.told(e)
 		a.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"codeagent/event"
 	"codeagent/model"
 	"codeagent/prompts"
+	"codeagent/sandbox"
 )
 
 // carried is what the agent knows of the conversation for certain and no summary
@@ -21,10 +22,12 @@ type carried struct {
 	Omitted  int                `json:"omitted,omitempty"`
 	Plan     []prompts.PlanStep `json:"plan,omitempty"`
 	// Changes are the kinds of change by path, the order is Paths'.
-	Changes map[string]string `json:"changes,omitempty"`
-	Paths   []string          `json:"paths,omitempty"`
-	Refused []string          `json:"refused,omitempty"`
-	Denied  []string          `json:"denied,omitempty"`
+	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
+	Paths   []string                      `json:"paths,omitempty"`
+	// Unnamed counts what commands changed and no list had room for.
+	Unnamed int      `json:"unnamed,omitempty"`
+	Refused []string `json:"refused,omitempty"`
+	Denied  []string `json:"denied,omitempty"`
 
 	// granted ends with the process: what goes on with the session asks anew.
 	granted []string
@@ -36,6 +39,9 @@ type carried struct {
 const (
 	mostPaths = 300
 	mostFacts = 40
+	// mostOfCommand is how many of the paths one command takes at most: it can change
+	// thousands, and they are worth less than what was written on purpose.
+	mostOfCommand = 100
 )
 
 // told takes in an event.
@@ -49,17 +55,20 @@ func (c *carried) told(e event.Event) {
 	case event.ToolFinished:
 		for _, ch := range e.Changes {
 			if ch.From != "" {
-				c.changed("delete", ch.From)
-				c.changed("add", ch.Path)
+				c.changed(sandbox.Deleted, ch.From)
+				c.changed(sandbox.Added, ch.Path)
 				continue
 			}
-			c.changed(ch.Kind, ch.Path)
+			c.changed(sandbox.ChangeKind(ch.Kind), ch.Path)
 		}
+		c.command(e.Changed)
 		for _, d := range e.Verdict.Denials {
 			if !d.Moot {
 				c.Denied = listed(c.Denied, string(d.Kind)+" "+d.Target)
 			}
 		}
+	case event.BackgroundEnded:
+		c.command(e.Changed)
 	case event.PermissionRequested:
 		if c.open == nil {
 			c.open = map[string]event.PermissionRequested{}
@@ -101,20 +110,15 @@ func listed(list []string, fact string) []string {
 }
 
 // changed keeps what became of a file in all.
-func (c *carried) changed(kind, path string) {
+func (c *carried) changed(kind sandbox.ChangeKind, path string) {
 	if c.Changes == nil {
-		c.Changes = map[string]string{}
+		c.Changes = map[string]sandbox.ChangeKind{}
 	}
 	before, known := c.Changes[path]
-	switch {
-	case before == "add" && kind == "delete":
+	if kind = before.Then(kind); kind == "" {
 		delete(c.Changes, path)
 		c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool { return p == path })
 		return
-	case before == "add" && kind == "update":
-		kind = before
-	case before == "delete" && kind == "add":
-		kind = "update"
 	}
 	c.Changes[path] = kind
 	if !known {
@@ -126,6 +130,30 @@ func (c *carried) changed(kind, path string) {
 	}
 }
 
+// command takes in what a command changed.
+func (c *carried) command(ch sandbox.Changes) {
+	named := min(len(ch.List), mostOfCommand)
+	for _, one := range ch.List[:named] {
+		c.changed(one.Kind, one.Path)
+	}
+	c.Unnamed += len(ch.List) - named + ch.More
+}
+
+// changedBy is what an item carries of what a command changed: who goes on with the
+// session learns it from there. Nil where it changed nothing.
+func changedBy(ch sandbox.Changes) json.RawMessage {
+	if len(ch.List) == 0 && ch.More == 0 {
+		return nil
+	}
+	var c carried
+	c.command(ch)
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil // never: strings and numbers
+	}
+	return data
+}
+
 // resume learns from a conversation that an earlier process led: from its last
 // summary, and from what was called since.
 func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approvals.Action, error)) {
@@ -135,13 +163,21 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 			failed[i.CallID] = true
 		}
 	}
-	c.Messages, c.Omitted = nil, 0
+	c.Messages, c.Omitted, c.Unnamed = nil, 0, 0
 	for _, i := range items {
 		switch {
 		case i.Kind == model.Summary:
 			var before carried
 			if json.Unmarshal(i.Carried, &before) == nil { // else it is only text
 				c.join(before)
+			}
+		case len(i.Carried) > 0:
+			var by carried
+			if json.Unmarshal(i.Carried, &by) == nil {
+				for _, p := range by.Paths {
+					c.changed(by.Changes[p], p)
+				}
+				c.Unnamed += by.Unnamed
 			}
 		case i.Kind == model.Call && !failed[i.Call.ID]:
 			action, err := plan(*i.Call)
@@ -152,7 +188,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 			case approvals.KindEdit:
 				for _, p := range action.Paths {
 					if c.Changes[p] == "" {
-						c.changed("update", p)
+						c.changed(sandbox.Updated, p)
 					}
 				}
 			case approvals.KindPlan:
@@ -165,6 +201,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 // join takes over what an earlier summary carried.
 func (c *carried) join(before carried) {
 	c.Messages, c.Omitted = before.Messages, before.Omitted
+	c.Unnamed += before.Unnamed
 	if c.Plan == nil {
 		c.Plan = before.Plan
 	}
@@ -240,7 +277,10 @@ func (c carried) words(most int) prompts.Carried {
 		out.Changes = append(out.Changes, fmt.Sprintf("(and %d before these)", from))
 	}
 	for _, p := range c.Paths[from:] {
-		out.Changes = append(out.Changes, c.Changes[p]+" "+p)
+		out.Changes = append(out.Changes, string(c.Changes[p])+" "+p)
+	}
+	if c.Unnamed > 0 {
+		out.Changes = append(out.Changes, fmt.Sprintf("(and %d more, by commands)", c.Unnamed))
 	}
 	return out
 }

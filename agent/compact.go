@@ -114,6 +114,9 @@ func (a *Agent) replace(cut int, text string) (summary string, after int, err er
 	}
 	a.carried = known
 	a.items = append([]model.Item{item}, a.items[cut:]...)
+	for i := range a.items[1:] {
+		a.items[1+i].Carried = nil // known has it
+	}
 	a.budget.replaced(weighAll(a.items))
 	if a.budget.full() {
 		a.budget.pause()

@@ -39,6 +39,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 		CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
 		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Session: res.Session, Running: res.Running, Spill: res.Spill,
+		Changed: res.Changed,
 	}
 	for _, c := range res.Changes {
 		e.Changes = append(e.Changes, event.FileChange(c))

@@ -302,6 +302,8 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 		first.Text += "\n" + prompts.Denied(first.Verdict) + "[approval] It was allowed to run again with more. " + sentence(notRunWords(ctx, err))
 		return first
 	}
+	first.Changed.Join(second.Changed)
+	second.Changed = first.Changed
 	second.Text = "[approval] The sandbox refused the first run; it was allowed to run again with more. The second run:\n" + second.Text
 	switch {
 	case ctx.Err() != nil:
@@ -389,7 +391,7 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	if text == "" {
 		text = "(no output)"
 	}
-	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed}
+	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: changedBy(res.Changed)}
 	c.turn.agent.log(item)
 	if res.Plan != nil {
 		e := event.PlanUpdated{Explanation: res.Explanation}

@@ -91,6 +91,8 @@ type ToolFinished struct {
 	Verdict sandbox.Verdict
 	// Changes are the files the call changed.
 	Changes []FileChange
+	// Changed is what a command changed, as far as that is known.
+	Changed sandbox.Changes
 	// Message says in one line what went wrong or was done; may be empty.
 	Message string
 	// Session is the background command that the call started, typed to, read or
@@ -210,6 +212,8 @@ type BackgroundEnded struct {
 	// Output is the end of what it printed and nobody has read, bounded.
 	Output  string
 	Verdict sandbox.Verdict
+	// Changed is what it changed and no call has told.
+	Changed sandbox.Changes
 }
 
 // TurnFinished: the turn is over.

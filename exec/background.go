@@ -67,9 +67,9 @@ type Background struct {
 	Command
 	// Text is the command as a person reads it.
 	Text string
-	// Ended is called once when all of it is gone, before anybody is told; nil:
-	// nothing is.
-	Ended func()
+	// Ended is called once when all of it is gone, before anybody is told, and says
+	// what it has changed; nil: nothing is.
+	Ended func() sandbox.Changes
 }
 
 // Info is a session as it stands.
@@ -119,7 +119,7 @@ func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w 
 		return nil, Reading{}, err
 	}
 	reading := s.read(ctx, w, clock)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && reading.Running {
 		// Nobody was told its number yet, so nobody could ever end it.
 		s.end()
 		rest := s.Read(context.WithoutCancel(ctx), Wait{})

@@ -175,6 +175,9 @@ func (s *Session) taken(found bool) Reading {
 	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
 	s.at = end
 	r := Reading{Found: found, Refused: s.refused(), Running: !s.ended, Outcome: s.outcome, Err: s.err}
+	if s.told {
+		r.Outcome.Changed = sandbox.Changes{} // somebody was told: that is not changed once more
+	}
 	s.told = s.told || s.ended
 	s.mu.Unlock()
 	if o.Skipped > 0 {

@@ -93,7 +93,7 @@ func (s *Session) follow(over func()) {
 	s.stdin.Close()
 	s.writing.Unlock()
 	if s.about.Ended != nil {
-		s.about.Ended()
+		o.Changed = s.about.Ended()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -112,6 +112,8 @@ type Outcome struct {
 	// Trace is what the backend itself saw.
 	Trace   sandbox.Trace
 	Verdict sandbox.Verdict
+	// Changed is what a background command changed, as its Background.Ended says.
+	Changed sandbox.Changes
 }
 
 // Failed reports whether the command ended in any other way than exit status 0.

@@ -16,7 +16,7 @@ import (
 //	turn.completed turn.failed error
 //
 // Our additions: `sandbox` on thread.started and command_execution, `limit`,
-// `session` and `running` on the latter, `refused` on turn.completed, and the item
+// `session`, `running` and what it changed on the latter, `refused` on turn.completed, and the item
 // types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
@@ -73,8 +73,9 @@ type item struct {
 	// command_execution and tool_call: the background command it is about
 	Session int   `json:"session,omitempty"`
 	Running *bool `json:"running,omitempty"`
-	// file_change
+	// file_change, command_execution and tool_call; More counts what has no room there
 	Changes []change `json:"changes,omitempty"`
+	More    int      `json:"more_changes,omitempty"`
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -141,6 +142,9 @@ func (l *lines) marshal(ln line) []byte {
 				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
 			}
 			it.Sandbox, it.DurationMS, it.Signal, it.Session, it.Running = nil, 0, "", 0, nil
+			if it.Type == "command_execution" {
+				it.Changes, it.More = nil, 0
+			}
 			ln.Item = &it
 			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
 				return nil
@@ -270,8 +274,17 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 			it.Changes = append(it.Changes, changeOf(c))
 		}
 	}
+	it.changed(e.Changed)
 	it.Message = e.Message
 	return []line{{Type: "item.completed", Item: &it}}
+}
+
+// changed takes in what a command changed.
+func (it *item) changed(c sandbox.Changes) {
+	for _, one := range c.List {
+		it.Changes = append(it.Changes, change{Path: one.Path, Kind: string(one.Kind)})
+	}
+	it.More = c.More
 }
 
 // backgroundEnded is the item of a background command whose end no call tells.
@@ -287,6 +300,7 @@ func backgroundEnded(e event.BackgroundEnded) *item {
 	if e.Verdict.Confidence != "" {
 		it.Sandbox = &e.Verdict
 	}
+	it.changed(e.Changed)
 	return it
 }
 

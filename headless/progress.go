@@ -21,6 +21,8 @@ type progress struct {
 	// of is the call that was named last: calls run side by side, and what is told
 	// of another names it first.
 	of string
+	// folder is the session's: what lies in it is named from there.
+	folder string
 }
 
 func newProgress(o Options) *progress { return &progress{w: o.Err, color: o.Color} }
@@ -72,6 +74,7 @@ func (p *progress) print(e event.Event) {
 }
 
 func (p *progress) session(e event.SessionStarted) {
+	p.folder = e.Folder
 	model := e.Model
 	if e.Tour {
 		model = "the built-in tour"
@@ -154,6 +157,7 @@ func (p *progress) tool(e event.ToolFinished) {
 	for _, c := range e.Changes {
 		p.line("", "  %s %s (+%d -%d)", c.Kind, c.Path, c.Added, c.Removed)
 	}
+	p.changed(e.Changed)
 	for _, l := range denials {
 		p.line("31", "  ⊘ %s", l)
 	}
@@ -166,8 +170,18 @@ func (p *progress) ended(e event.BackgroundEnded) {
 	if !e.Killed && (e.Exit != 0 || e.Signal != "") {
 		p.output(e.Output)
 	}
+	p.changed(e.Changed)
 	for _, l := range DenialLines(e.Verdict) {
 		p.line("31", "  ⊘ %s", l)
+	}
+}
+
+// changedShown is how many paths are named of what one command changed.
+const changedShown = 8
+
+func (p *progress) changed(c sandbox.Changes) {
+	if !c.None() {
+		p.line("2", "  changed %s", c.Words(p.folder, changedShown))
 	}
 }
 

@@ -45,8 +45,9 @@ type Item struct {
 	// Opaque is what the provider wants back with this item; nil without. A
 	// Reasoning may be nothing but that.
 	Opaque *Opaque `json:"opaque,omitempty"`
-	// Carried is, for Kind Summary, what the next one takes over as it is: the
-	// agent's own, and in Text already.
+	// Carried is the agent's own, and no model is sent it. For Kind Summary it is what
+	// the next one takes over as it is, and in Text already; for a Result or a Note
+	// what it tells beside its text.
 	Carried json.RawMessage `json:"carried,omitempty"`
 }
 

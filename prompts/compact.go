@@ -57,7 +57,7 @@ func Compacted(summary string, c Carried) string {
 		facts []string
 	}{
 		{"Your plan, as last updated", plan},
-		{"Files changed so far by your tools", named(c.Changes)},
+		{"Files changed so far by your tools and commands", named(c.Changes)},
 		{"Granted in this session", c.Granted},
 		{"Refused, by the user or because nobody could be asked", c.Refused},
 		{"Refused by the sandbox", named(c.Denied)},

@@ -56,10 +56,19 @@ func (a *shellArguments) wait(sessions *exec.Sessions) (exec.Wait, error) {
 
 var errNoSessions = errors.New("nothing can run in the background here")
 
+// settler is what undo.Call is after a command.
+type settler interface {
+	Settle()
+	Changed() sandbox.Changes
+}
+
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *exec.Sessions, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
-	if kept, ok := s.Keeper.(interface{ Settle() }); ok {
-		b.Ended = kept.Settle // of what it changes after this call
+	if kept, ok := s.Keeper.(settler); ok {
+		b.Ended = func() sandbox.Changes { // of what it changes after this call
+			kept.Settle()
+			return kept.Changed()
+		}
 	}
 	session, reading, err := sessions.Start(ctx, p, b, w)
 	if err == nil && !reading.Running {
@@ -119,7 +128,7 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 	o := reading.Outcome
 	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, ending(o)))
 	r.Session, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
-	r.Verdict, r.Denied, r.Limit = o.Verdict, o.Verdict.Denied, o.Limit
+	r.Verdict, r.Denied, r.Limit, r.Changed = o.Verdict, o.Verdict.Denied, o.Limit, o.Changed
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
 		r.Text += "\n(" + reading.Err.Error() + ")"

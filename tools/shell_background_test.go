@@ -6,6 +6,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/sandbox"
 )
 
 // longest is a wait that only the command itself ends.
@@ -160,6 +161,9 @@ type settled struct{ told chan struct{} }
 
 func (settled) BeforeChange(int, string, string) {}
 func (s settled) Settle()                        { s.told <- struct{}{} }
+func (settled) Changed() sandbox.Changes {
+	return sandbox.Changes{List: []sandbox.Change{{Path: "/w/a", Kind: sandbox.Updated}}}
+}
 
 // What keeps the files of a turn hears of the end of what the turn has started.
 func TestBackgroundSettlesAtItsEnd(t *testing.T) {

@@ -115,6 +115,8 @@ type Result struct {
 	// Denied: the sandbox or its policy refused something that mattered.
 	Denied  bool
 	Changes []Change
+	// Changed is what a command changed, as far as undo was told of it.
+	Changed sandbox.Changes
 	// Plan and Explanation are set by update_plan.
 	Plan        []Step
 	Explanation string
@@ -244,7 +246,7 @@ func (c *call) Action() approvals.Action { return c.action }
 
 func (c *call) own() *call { return c }
 
-func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error) {
+func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, err error) {
 	policy, err := p.Policy(c.action)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, err)
@@ -254,11 +256,16 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (Result, er
 	}
 	if kind := c.action.Kind; s.Undo != nil && (kind == approvals.KindCommand || kind == approvals.KindEdit) {
 		kept := s.Undo.Call()
-		defer kept.Settle()
+		defer func() {
+			kept.Settle()
+			if kind == approvals.KindCommand { // an edit says itself what it did
+				r.Changed.Join(kept.Changed())
+			}
+		}()
 		s.kept, s.Keeper = kept, kept
 	}
 	begun := time.Now()
-	r, err := c.run(ctx, policy, s)
+	r, err = c.run(ctx, policy, s)
 	if r.Duration == 0 {
 		r.Duration = time.Since(begun)
 	}

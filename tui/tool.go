@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/sandbox"
 )
 
 const (
@@ -255,6 +256,7 @@ func (t *tool) ended(c canvas) []string {
 			out = append(out, t.spilled(c, cutOff)...)
 		}
 	}
+	out = append(out, t.changed(c)...)
 	if f.Outcome == "interrupted" && !c.open {
 		return out // what it was refused by then is not how it ended
 	}
@@ -312,6 +314,31 @@ func (t *tool) changes(c canvas) []string {
 		}
 		lines := c.fold(diffLines(c.theme, ch.Diff, c.inner()), diffSummary, 0)
 		out = append(out, indent(lines[:min(len(lines), openLines)])...)
+	}
+	return out
+}
+
+// changed names what a command changed: as much as there is room for in one line, or
+// one a line in an open call.
+func (t *tool) changed(c canvas) []string {
+	all := t.done.Changed
+	if all.None() {
+		return nil
+	}
+	most := c.inner() / 3 // a name, its comma and a space
+	words := all.Words(t.workspace, most)
+	for ; most > 1 && width("changed "+words) > c.inner(); most-- {
+		words = all.Words(t.workspace, most-1)
+	}
+	if !c.open {
+		return indent([]string{c.theme.row(c.inner(), span{"changed " + words, dim})})
+	}
+	var out []string
+	for _, name := range all.Names(t.workspace, len(all.List)) {
+		out = append(out, indent([]string{c.theme.row(c.inner(), span{"changed " + name, dim})})...)
+	}
+	if rest := (sandbox.Changes{More: all.More, Partial: all.Partial}); !rest.None() {
+		out = append(out, indent([]string{c.theme.row(c.inner(), span{"changed " + rest.Words("", 0), dim})})...)
 	}
 	return out
 }

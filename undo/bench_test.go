@@ -41,3 +41,34 @@ func BenchmarkBeforeChange(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSettle is what codeagent does when a command is over, for each file that
+// the command changed.
+func BenchmarkSettle(b *testing.B) {
+	const files = 20_000
+	store := New(b.TempDir())
+	ses, err := store.Open(sessionID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ses.Discard() })
+	dir, err := os.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		ses.Begin("")
+		call := ses.Call()
+		for n := range files {
+			name := fmt.Sprintf("%05d", n)
+			call.BeforeChange(int(dir.Fd()), name, dir.Name()+"/"+name)
+			if err := os.WriteFile(dir.Name()+"/"+name, []byte(fmt.Sprint(b.N)), 0o600); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.StartTimer()
+		call.Settle()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/files, "µs/file")
+}

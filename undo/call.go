@@ -16,6 +16,8 @@ type Call struct {
 	// touched is what was told and is not settled, true for what was told under its
 	// name: nobody tells of what changes below that. It is guarded by the session's mu.
 	touched map[*entry]bool
+	// found is what has changed; see changes.go.
+	found found
 }
 
 var _ sandbox.Keeper = (*Call)(nil)
@@ -84,6 +86,7 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 		return nil, false, false
 	default:
 		if e = t.hold(p); e == nil {
+			c.found.Partial = true
 			return nil, false, false
 		}
 		e.busy, mine = true, true

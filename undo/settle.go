@@ -35,7 +35,7 @@ func (c *Call) Settle() {
 			out.add(leftRecord(kind, e.path, &s))
 		}
 		if s.Kind == folder && c.named(e) {
-			made(e, &look, out)
+			c.made(e, &look, out)
 		}
 	}
 	for t, out := range pending {
@@ -113,6 +113,7 @@ func (c *Call) unsettled() []*entry {
 	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.found.whole = nil
 	out := slices.Collect(maps.Keys(c.touched))
 	for _, e := range out {
 		for e.busy {
@@ -129,6 +130,11 @@ func (c *Call) left(e *entry, s state) string {
 	defer c.session.mu.Unlock()
 	was, open := e.after, e.open
 	s = s.brief()
+	if was == nil {
+		c.found.add(e.path, &e.before, &s)
+	} else {
+		c.found.add(e.path, was, &s)
+	}
 	e.after, e.open = &s, e.calls > 1
 	switch {
 	case e.open:
@@ -157,14 +163,19 @@ func (c *Call) named(e *entry) bool {
 
 // made lists what lies in the folder that a call made, or moved to e, and was not
 // there: nobody tells of that.
-func made(e *entry, look *looker, out *lines) {
+func (c *Call) made(e *entry, look *looker, out *lines) {
 	t := e.turn
 	for folders := []*entry{e}; len(folders) > 0 && t.stopped() == ""; {
 		last := len(folders) - 1
 		in := folders[last].path
 		folders = folders[:last]
 		for _, n := range look.names(in, t.session.store.bounds.entries+1) { // one too many: they do not all fit
-			if below, is := t.noteNew(path.Join(in, n), look, out); below != nil && is == folder {
+			below, is := t.noteNew(path.Join(in, n), look, out)
+			if below == nil {
+				continue
+			}
+			c.foundNew(below)
+			if is == folder {
 				folders = append(folders, below)
 			}
 		}

@@ -18,6 +18,7 @@ const watchedFile = 8 << 20
 // changes. What is kept already and has not changed since is not kept again.
 func (c *Call) Watch(paths []string) {
 	c.session.mu.Lock()
+	c.found.unknown = true
 	had := &c.session.watched
 	if had.states == nil {
 		had.states = map[string]state{}

@@ -29,7 +29,7 @@ func (ses *session) over(info exec.Info, words string) event.BackgroundEnded {
 	return event.BackgroundEnded{
 		Session: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
 		Exit: o.Status.Exit, Signal: tools.SignalName(o.Status.Signal), Limit: o.Limit, Duration: o.Duration,
-		Output: tools.Unread(info, ses.beside.Output(info.ID)), Verdict: o.Verdict,
+		Output: tools.Unread(info, ses.beside.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
 	}
 }
 

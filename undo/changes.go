@@ -1,0 +1,91 @@
+package undo
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// found collects what a call has changed, while it is settled: the states before and
+// after are at hand then. It is guarded by the session's mu.
+type found struct {
+	sandbox.Changes
+	// unknown: nobody tells of each change, so what differs may be anybody's work.
+	unknown bool
+	// whole are the folders that stand for all that is below them.
+	whole map[string]bool
+}
+
+// Changed is what the call was found to have changed when it was settled, since
+// Changed was last asked for. It is empty where the call did not hear of each change.
+func (c *Call) Changed() sandbox.Changes {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	f := c.found
+	c.found = found{unknown: f.unknown}
+	if f.unknown {
+		return sandbox.Changes{}
+	}
+	// What was made in a folder comes between the paths that were told.
+	slices.SortFunc(f.List, func(a, b sandbox.Change) int { return strings.Compare(a.Path, b.Path) })
+	return f.Changes
+}
+
+// foundNew takes in what nobody told of: it lies in a folder that the call made.
+func (c *Call) foundNew(e *entry) {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	c.found.add(e.path, &e.before, e.after)
+}
+
+// add takes in what became of the path p. Paths come in order: a folder before what
+// is below it.
+func (f *found) add(p string, was, is *state) {
+	switch {
+	case f.unknown, was.Kind == is.Kind && isLeft(was, is), was.Kind == special && was.Ino == 0: // it could not be seen
+		return
+	case f.below(p):
+		return
+	}
+	if at := strings.Index(p, "/.git/"); at >= 0 {
+		// What git keeps for itself is of use to nobody by its name.
+		p = p[:at+len("/.git")]
+		f.cover(p)
+		f.Add(sandbox.Change{Path: p + "/", Kind: sandbox.Updated})
+		return
+	}
+	ch := sandbox.Change{Path: p, Kind: sandbox.Updated}
+	now := is.Kind
+	switch {
+	case was.Kind == absent:
+		ch.Kind = sandbox.Added
+	case is.Kind == absent:
+		ch.Kind, now = sandbox.Deleted, was.Kind
+	}
+	if was.Kind != is.Kind && (was.Kind == folder || is.Kind == folder) {
+		f.cover(p)
+	}
+	if now == folder {
+		ch.Path += "/"
+	}
+	f.Add(ch)
+}
+
+func (f *found) cover(p string) {
+	if f.whole == nil {
+		f.whole = map[string]bool{}
+	}
+	f.whole[p] = true
+}
+
+// below reports whether p lies in a folder that stands for it.
+func (f *found) below(p string) bool {
+	for len(f.whole) > 0 && p != "/" {
+		if p = path.Dir(p); f.whole[p] {
+			return true
+		}
+	}
+	return false
+}
