@@ -29,6 +29,7 @@ func aRun() []event.Event {
 		}}
 	guessed := sandbox.Verdict{Denied: true, Confidence: sandbox.Likely, Evidence: sandbox.EvidenceOutputOnly,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindRead, Operation: "open", Target: "/w/\x1b[2J.env", Program: "cat", Evidence: sandbox.EvidenceOutput, Count: 1}}}
+	changed := sandbox.Changes{List: []sandbox.Change{{Path: "/w/a\x1b[2J", Kind: sandbox.Updated}, {Path: "/w/d/", Kind: sandbox.Added}}, More: 3}
 	return []event.Event{
 		event.SessionStarted{ID: "s1", Model: "m", Folder: "/w", Policy: "workspace-write", Approval: "on-request",
 			Enforcement: sandbox.Enforcement{Backend: "linux", LandlockABI: 7, Layers: []sandbox.Layer{{Name: "landlock", State: sandbox.LayerActive, Reason: "ABI 7"}},
@@ -56,7 +57,7 @@ func aRun() []event.Event {
 		event.Retrying{Message: "HTTP 429", Delay: 703610873 * time.Nanosecond, Attempt: 2, Most: 5},
 		event.ToolStarted{CallID: "c6", Tool: "shell", Kind: "command", Title: "$ serve", Command: "serve", Folder: "/w"},
 		event.ToolFinished{CallID: "c6", Tool: "shell", Kind: "command", Title: "$ serve", Outcome: "ok", Output: "ready\n", Session: 1, Running: true,
-			Message: "goes on in the background as session 1"},
+			Message: "goes on in the background as session 1", Changed: changed},
 		event.ToolStarted{CallID: "c7", Tool: "write_stdin", Kind: "input", Title: "type \"go\\n\" to session 1: $ serve"},
 		event.ToolFinished{CallID: "c7", Tool: "write_stdin", Kind: "input", Title: "type \"go\\n\" to session 1: $ serve", Outcome: "ok", Output: "no\n", Session: 1, Running: true,
 			Message: "session 1 is running, for 0.8 s",
@@ -65,7 +66,7 @@ func aRun() []event.Event {
 		event.ToolFinished{CallID: "c8", Tool: "write_stdin", Kind: "read", Title: "wait for session 1: $ serve", Outcome: "ok", Output: "bye\n", Session: 1, Exit: 3,
 			Message: "session 1 ended: exit status 3", Verdict: denied},
 		event.BackgroundEnded{Session: 2, Command: "watch", Folder: "/w", Message: "background session 2 (watch) ended: exit status 3", Exit: 3, Output: "gone\x1b[2J\n",
-			Duration: 2 * time.Second, Verdict: denied},
+			Duration: 2 * time.Second, Verdict: denied, Changed: changed},
 		event.Compacting{Reason: event.CompactNear},
 		event.Compacted{Reason: event.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
 		event.Compacting{Reason: event.CompactFull},

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/model"
+	"codeagent/sandbox"
+	"codeagent/tools"
+)
+
+// changing is a command that changed these: "add /w/a".
+func changing(list ...string) deed {
+	r := tools.Result{Text: "fine", Outcome: tools.OK, Changed: changesOf(list...)}
+	return deed{action: approvals.Action{Command: "make"}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) { return r, nil }}
+}
+
+func changesOf(list ...string) (c sandbox.Changes) {
+	for _, one := range list {
+		kind, path, _ := strings.Cut(one, " ")
+		c.Add(sandbox.Change{Path: path, Kind: sandbox.ChangeKind(kind)})
+	}
+	return c
+}
+
+// What commands change is told, and known for certain to every summary and to the
+// next process, whether that goes on from a summary or from what came after it. The
+// model is not told of it before.
+func TestWhatCommandsChangeIsKept(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{"first": changing("add /w/new.go", "add /w/gone", "delete /w/d/"), "then": changing("update /w/new.go", "delete /w/gone", "update /w/late")},
+		play("", call("1", "first")), play("done"))
+	if err := r.Turn(t.Context(), Input{Text: "build it"}); err != nil {
+		t.Fatal(err)
+	}
+	if done := told[event.ToolFinished](r.face); len(done) != 1 || done[0].Changed.Words("/w", 9) != "new.go (new), gone (new), d/ (deleted)" {
+		t.Errorf("told %+v", done)
+	}
+	for _, i := range r.model.requests[1].Items {
+		if strings.Contains(i.Text, "new.go") {
+			t.Errorf("the model is told: %q", i.Text)
+		}
+	}
+	beside := []event.BackgroundEnded{{Session: 1, Message: "ended", Changed: changesOf("add /w/beside")}}
+	r.Agent.cfg.News = func() (now []event.BackgroundEnded) {
+		now, beside = beside, nil
+		return now
+	}
+	r.talk(t, 4, 600)
+	if _, err := r.Compact(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	has := func(what string, items []model.Item, want string) {
+		t.Helper()
+		_, list, _ := strings.Cut(summaryOf(t, items).Text, "Files changed so far by your tools and commands:\n")
+		if got, _, _ := strings.Cut(list, "\n\n"); !strings.HasPrefix(got+"\n", want) || strings.Count(got, "\n") > strings.Count(want, "\n") {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	first := "- add /w/new.go\n- add /w/gone\n- delete /w/d/\n- add /w/beside\n"
+	has("a summary", r.check(t), first)
+	r.model.list = append(r.model.list, play("", call("2", "then")), play("done"))
+	if err := r.Turn(t.Context(), Input{Text: "once more"}); err != nil {
+		t.Fatal(err)
+	}
+	next := newRig(approvals.OnRequest, toolbox{})
+	next.Agent.restart(r.log.items)
+	next.Agent.restart(r.log.items) // as after a message was taken back
+	next.talk(t, 4, 600)
+	if _, err := next.Compact(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	has("after a resume", next.check(t), "- add /w/new.go\n- delete /w/d/\n- add /w/beside\n- update /w/late\n")
+}
+
+// A command that changes thousands of files does not push out what was written on
+// purpose, and that there are more is said.
+func TestACommandThatChangesMuch(t *testing.T) {
+	var much sandbox.Changes
+	for n := range 20_000 {
+		much.Add(sandbox.Change{Path: fmt.Sprintf("/w/%05d", n), Kind: sandbox.Added})
+	}
+	var c carried
+	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/mine.go", Kind: "update"}}})
+	c.told(event.ToolFinished{Changed: much})
+	words := c.words(1 << 20).Changes
+	if len(words) != 102 || words[0] != "update /w/mine.go" || words[101] != "(and 19900 more, by commands)" {
+		t.Errorf("%d lines: %q", len(words), words)
+	}
+	if kept := changedBy(much); len(kept) > 16<<10 {
+		t.Errorf("an item carries %d bytes", len(kept))
+	}
+	if kept := changedBy(sandbox.Changes{}); kept != nil {
+		t.Errorf("nothing changed, and an item carries %s", kept)
+	}
+}
