@@ -28,7 +28,7 @@ var (
 	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
-	errLonger  = errors.New("its summary would be no shorter")
+	errLonger  = errors.New("a summary would be no shorter")
 )
 
 // mostTail is how much of the conversation stays word for word at most, mostSaid
