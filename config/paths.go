@@ -69,6 +69,11 @@ func (p Paths) Own() []string {
 	return []string{p.Config, p.State}
 }
 
+// Hidden lists what of Own no command may ever read: what files were before they
+// were changed, keys among them, and all that was said. Output is not in it: the
+// model is told of the files there, and reads them.
+func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
+
 // Create makes the folders, for the user alone. A folder that others may enter
 // is closed; something else in the place of a folder is an error.
 func (p Paths) Create() error {

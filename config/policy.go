@@ -345,6 +345,16 @@ func (b *builder) protect(p *sandbox.Policy) error {
 			p.Protected.Own = append(p.Protected.Own, made)
 		}
 	}
+	for _, name := range b.at.Paths.Hidden() {
+		made, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("codeagent's own files: %w", err)
+		}
+		if sandbox.Covers(made, b.workspace) {
+			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
+		}
+		p.Protected.Hidden = append(p.Protected.Hidden, made)
+	}
 	if len(p.Write) == 0 {
 		return nil
 	}

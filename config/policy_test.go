@@ -260,6 +260,35 @@ func TestPolicyRefusesRoots(t *testing.T) {
 	}
 }
 
+// TestPolicyHides: codeagent's records are closed to reading in every mode, and in
+// either layout of its folders; the files that the model is told of are not.
+func TestPolicyHides(t *testing.T) {
+	h := newHome(t)
+	h.write(t, "home/sessions/s1.jsonl", "")
+	together, err := config.FindPaths(env(map[string]string{"CODEAGENT_HOME": filepath.Join(h.dir, "home")}), h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range []config.Paths{h.place.Paths, together} {
+		h.place.Paths = paths
+		for _, mode := range []string{"read-only", "workspace-write", "strict"} {
+			p := h.mustPolicy(t, "sandbox.mode="+mode)
+			h.check(t, p, map[string]bool{
+				"r " + paths.Undo + "/s1/kept": false, "r " + paths.Sessions + "/s1.jsonl": false, "r " + paths.Sessions: false,
+				"r " + paths.Output + "/output-1.txt": mode != "strict", "r " + paths.File: mode != "strict",
+			})
+			if err := p.Validate(); err != nil {
+				t.Error(err)
+			}
+		}
+		h.place.Workspace = paths.Sessions
+		if _, err := h.policy(t, "sandbox.mode=read-only"); err == nil || !strings.Contains(err.Error(), "codeagent's own records") {
+			t.Errorf("a session in %s: %v", paths.Sessions, err)
+		}
+		h.place.Workspace = h.ws
+	}
+}
+
 // TestPolicyHomeNeedsYes: with an explicit yes the home folder works, and what
 // protects codeagent itself still holds. Where nothing is written no yes is needed.
 func TestPolicyHomeNeedsYes(t *testing.T) {

@@ -161,6 +161,9 @@ func (j *judge) file(name string, s *sighting) bool {
 	d := sandbox.Denial{Target: target, Program: s.program, Errno: s.errno, Operation: s.operation}
 	if judged := j.policy.JudgeRead(target); !judged.Allowed {
 		d.Kind = judged.Kind
+		if judged.Final {
+			d.Why = judged.Rule
+		}
 		if s.errno == "EROFS" {
 			return false
 		}

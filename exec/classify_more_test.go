@@ -37,6 +37,23 @@ func TestClassifyProtected(t *testing.T) {
 	}
 }
 
+// What no command may read is said so, nothing is suggested, and no other word of
+// the sandbox is guessed at.
+func TestClassifyRecords(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/home/u/ws")
+	p.Protected.Own, p.Protected.Hidden = []string{"/home/u/out"}, []string{"/home/u/out/secret"}
+	v := classify(p, said("cat: /home/u/out/secret: Permission denied\n"))
+	if !v.Denied || v.Confidence != sandbox.Likely || len(v.Denials) != 1 || v.Denials[0].Kind != sandbox.KindRead ||
+		!strings.Contains(v.Denials[0].Why, "codeagent's own records") || !v.Suggest.Empty() {
+		t.Errorf("verdict %+v", v)
+	}
+	p.Protected, p.DenyRead = sandbox.Protected{}, []string{"/home/u/out/secret"}
+	v = classify(p, said("cat: /home/u/out/secret: Permission denied\n"))
+	if len(v.Denials) != 1 || v.Denials[0].Why != "" || suggestion(v.Suggest) != "r:/home/u/out/secret" {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
 // A program that becomes root elsewhere says why it did not here, and only
 // running it outside can help.
 func TestClassifyPrivilege(t *testing.T) {

@@ -213,6 +213,9 @@ func DenialLines(v sandbox.Verdict) []string {
 		if d.Program != "" {
 			line += ", by " + d.Program
 		}
+		if d.Why != "" {
+			line += ": " + d.Why
+		}
 		if d.Count > 1 {
 			line += fmt.Sprintf(", %d times", d.Count)
 		}

@@ -68,6 +68,23 @@ func BenchmarkTrue(b *testing.B) {
 	}
 }
 
+// BenchmarkRecords measures what it costs a start that codeagent's records are
+// hidden: the same program in turn with them in sight and out of it.
+func BenchmarkRecords(b *testing.B) {
+	for _, namespaces := range []bool{true, false} {
+		b.Run(layersName[namespaces], func(b *testing.B) {
+			backend := newLayered(b, namespaces, true)
+			defer backend.Close()
+			r := newRecords(b)
+			cmd := sandbox.Command{Path: "/bin/true", Args: []string{"true"}, Dir: r.ws}
+			hidden, shown := r.policy(), r.policy()
+			shown.Protected.Hidden = nil
+			none, both := inTurns(b, confined(b, backend, shown, cmd), confined(b, backend, hidden, cmd), func() {})
+			reportAbove(b, none, both)
+		})
+	}
+}
+
 // BenchmarkEvidence measures what it costs a start that refusals are seen: the same
 // program in turn with no evidence and with all of it.
 func BenchmarkEvidence(b *testing.B) {

@@ -73,6 +73,9 @@ type mounter struct {
 	// proc is a writable /proc that is mounted nowhere: the self-test tries
 	// Landlock on it.
 	proc int
+	// empty is the first empty folder that was put over a denied one; the others
+	// are copies of it. 0: there is none yet.
+	empty int
 }
 
 // tree is a copy of a mount with all below it, attached nowhere yet.
@@ -330,6 +333,11 @@ func (m *mounter) protect() error {
 // hide puts over each denied path what nobody can open: an empty folder without
 // permissions, or a device on a mount where devices are not opened (nodev).
 func (m *mounter) hide() error {
+	defer func() {
+		if m.empty != 0 {
+			unix.Close(m.empty)
+		}
+	}()
 	for _, path := range m.plan.Hidden {
 		at, err := openRoot(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -338,7 +346,7 @@ func (m *mounter) hide() error {
 		if err != nil {
 			return &fs.PathError{Op: "open", Path: path, Err: err}
 		}
-		err = mask(at, path)
+		err = m.mask(at, path)
 		unix.Close(at)
 		if err != nil {
 			return err
@@ -347,17 +355,14 @@ func (m *mounter) hide() error {
 	return nil
 }
 
-func mask(at int, path string) error {
+// mask covers what is open at at, which stands at path.
+func (m *mounter) mask(at int, path string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		fd, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV, "mode=0")
-		if err != nil {
-			return err
-		}
-		return tree{fd: fd, path: path}.put(at)
+		return m.maskFolder(at, path)
 	}
 	t, err := take(os.DevNull)
 	if err != nil {
@@ -369,4 +374,24 @@ func mask(at int, path string) error {
 	}
 	t.path = path
 	return t.put(at)
+}
+
+// maskFolder makes one empty folder for all: a file system costs more to make,
+// and to take down with the command, than a copy of its mount.
+func (m *mounter) maskFolder(at int, path string) error {
+	if m.empty == 0 {
+		fd, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV, "mode=0")
+		if err != nil {
+			return err
+		}
+		if m.empty, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+			return err
+		}
+		return tree{fd: fd, path: path}.put(at)
+	}
+	fd, err := unix.OpenTree(m.empty, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return &fs.PathError{Op: "open_tree", Path: path, Err: err}
+	}
+	return tree{fd: fd, path: path}.put(at)
 }

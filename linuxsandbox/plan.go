@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"codeagent/sandbox"
@@ -258,6 +259,9 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 			Why:  "they lie inside a write root, and Landlock cannot take a right away there",
 		})
 	}
+	if records := readableRecords(p); len(records) > 0 {
+		out = append(out, recordsWeakness(list(records), f))
+	}
 	if p.SharedTemp {
 		out = append(out, sandbox.Weakness{
 			ID:     "shared-temp",
@@ -276,6 +280,39 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 		What: "a process the command left behind survives when something outside kills codeagent and the keeper at the same time",
 		Why:  "commands have no PID namespace of their own: " + cmp.Or(f.NoPIDs, f.NamespacesWhy),
 	})
+}
+
+// readableRecords lists which of codeagent's hidden records lie where p lets a
+// command read. What deny_read names too is kept shut by Landlock.
+func readableRecords(p sandbox.Policy) []string {
+	var out []string
+	for _, path := range p.Protected.Hidden {
+		denied := slices.ContainsFunc(p.DenyRead, func(d string) bool { return !sandbox.IsGlob(d) && sandbox.Covers(d, path) })
+		open := len(p.Read) == 0 || slices.ContainsFunc(slices.Concat(p.Read, writeRoots(p)), func(r sandbox.Root) bool {
+			return sandbox.Covers(r.Path, path) || sandbox.Covers(path, r.Path)
+		})
+		if open && !denied {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// recordsWeakness is what a command can read of codeagent's records. Landlock
+// could only open each neighbour of every folder on the way to them instead: that
+// takes time at each start, keeps those folders from being listed, and closes what
+// other programs make there later. So it is done where deny_read asks for it alone.
+func recordsWeakness(records string, f facts) sandbox.Weakness {
+	w := sandbox.Weakness{
+		ID:     "own-records",
+		What:   "a command can read what files were before they were changed (kept for /undo) and what was said in sessions: " + records,
+		Why:    "nothing can be mounted over these folders here: " + f.NamespacesWhy,
+		Remedy: "name them in deny_read; the folders above them can then not be listed by commands",
+	}
+	if f.Namespaces {
+		w.Why, w.Remedy = "they are not there, and a mount needs something to go over", ""
+	}
+	return w
 }
 
 // globWeakness is what a command can read though globs deny it.

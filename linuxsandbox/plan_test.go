@@ -22,6 +22,15 @@ func write(paths ...string) sandbox.Policy {
 	return p
 }
 
+// hides reads under the given roots, or everything, and has records to hide.
+func hides(deny []string, read ...string) sandbox.Policy {
+	p := sandbox.Policy{DenyRead: deny, Protected: sandbox.Protected{Own: []string{"/state"}, Hidden: []string{"/state/undo"}}}
+	for _, path := range read {
+		p.Read = append(p.Read, sandbox.Root{Path: path})
+	}
+	return p
+}
+
 func TestPlan(t *testing.T) {
 	own := write("/w")
 	own.Protected.Own = []string{"/w/bin/helper"}
@@ -46,6 +55,12 @@ func TestPlan(t *testing.T) {
 		{"unconfined", sandbox.FullAccess(), facts{LandlockABI: 7}, nil, "unconfined"},
 		{"workspace", sandbox.WorkspaceWrite("/w"), facts{LandlockABI: 7}, []string{"protected"}, ""},
 		{"own binaries", own, facts{LandlockABI: 7}, []string{"own-binaries"}, ""},
+		{"records", hides(nil), facts{LandlockABI: 7}, []string{"own-records"}, ""},
+		{"records and a read root around them", hides(nil, "/usr", "/state"), facts{LandlockABI: 7}, []string{"own-records"}, ""},
+		{"records and a read root in them", hides(nil, "/state/undo/s1"), facts{LandlockABI: 7}, []string{"own-records"}, ""},
+		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), facts{LandlockABI: 7}, nil, ""},
+		{"records that deny_read names", hides([]string{"/state"}), facts{LandlockABI: 7}, nil, ""},
+		{"records that a glob names", hides([]string{"/state/*"}), facts{LandlockABI: 7}, []string{"own-records", "deny-read-glob"}, ""},
 		{"hosts", hosts, facts{LandlockABI: 7}, nil, "example.com:443"},
 		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{LandlockABI: 7}, nil, "/run/x.sock"},
 		{"glob", sandbox.Policy{DenyRead: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
@@ -141,6 +156,7 @@ func TestPlanWithNamespaces(t *testing.T) {
 	}{
 		{"all", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, Broker: true}, nil, sandbox.LayerActive},
 		{"no broker", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true}, nil, sandbox.LayerActive},
+		{"records that are not there", hides(nil), facts{LandlockABI: 7, Namespaces: true}, []string{"own-records", "they are not there"}, sandbox.LayerActive},
 		{"no PID namespace", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, NoPIDs: "covered /proc"},
 			[]string{"process-death", "covered /proc"}, sandbox.LayerAbsent},
 		{"no PID namespace, old Landlock", sandbox.ReadOnly(), facts{LandlockABI: 5, Namespaces: true, NoPIDs: "covered /proc"},

@@ -28,7 +28,7 @@ func readPolicy(data []byte) (sandbox.Policy, error) {
 		case name == "write":
 			p.Write = r.roots()
 		case name == "protected":
-			r.lists(map[string]*[]string{"paths": &p.Protected.Paths, "names": &p.Protected.Names, "own": &p.Protected.Own})
+			r.lists(map[string]*[]string{"paths": &p.Protected.Paths, "names": &p.Protected.Names, "own": &p.Protected.Own, "hidden": &p.Protected.Hidden})
 		case name == "network":
 			r.network(&p.Network)
 		case name == "limits":

@@ -46,6 +46,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	q := p.Clone()
 	q.DenyRead = append(denyGlobs(p), denied...)
 	out := &prepared{own: ownInside(p)}
+	records := readableRecords(q)
 	if f.Namespaces {
 		if err := checkRoots(p); err != nil {
 			return nil, err
@@ -54,6 +55,9 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		held := heldPaths(p)
 		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return coveredBy(held, path) })
 		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return coveredBy(held, path) })
+		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, present)
+	} else {
+		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, outOfReach)
 	}
 	if out.layers, out.weaknesses, err = plan(q, f); err != nil {
 		return nil, err
@@ -85,16 +89,21 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		if shown := out.spec.Mounts.shownInTemp(); len(shown) > 0 {
 			out.weaknesses = append(out.weaknesses, shownPipes(shown))
 		}
-		for _, path := range f.Globs.Paths {
+		masked := slices.Concat(f.Globs.Paths, records)
+		for _, path := range masked {
 			out.spec.Mounts.hide(path)
 		}
-		out.spec.Unreadable = slices.Concat(denied, f.Globs.Paths)
+		out.spec.Unreadable = slices.Concat(denied, masked)
 	}
 	if f.Broker {
 		out.leaveToBroker(p, false)
 	}
 	return out, nil
 }
+
+// outOfReach reports whether codeagent itself may not read the folder at path: a
+// sandbox around it hides the records already.
+func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.EACCES }
 
 // leaveToBroker takes the rights to write off the roots that the broker holds: all
 // that the policy names, if every change in them must be known.

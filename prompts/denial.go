@@ -76,7 +76,7 @@ func RefusedSoFar(v sandbox.Verdict) string {
 // neverOpened reports a refusal that no answer can lift.
 func neverOpened(v sandbox.Verdict) bool {
 	denials := worthTelling(v)
-	return v.Suggest.Empty() && len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Kind != sandbox.KindProtected })
+	return v.Suggest.Empty() && len(denials) > 0 && !slices.ContainsFunc(denials, func(d sandbox.Denial) bool { return d.Kind != sandbox.KindProtected && d.Why == "" })
 }
 
 // ownPermissions are refusals that would have come without a sandbox too, with
@@ -108,6 +108,9 @@ func lines(denials []sandbox.Denial) string {
 		fmt.Fprintf(&b, "- %s", what(d))
 		if d.Program != "" {
 			fmt.Fprintf(&b, " (by %s)", word(d.Program))
+		}
+		if d.Why != "" {
+			fmt.Fprintf(&b, ": %s", d.Why)
 		}
 		if d.Count > 1 {
 			fmt.Fprintf(&b, ", %d times", d.Count)

@@ -171,6 +171,9 @@ func TestDenials(t *testing.T) {
 	partial.Confidence, partial.Evidence = sandbox.Likely, sandbox.EvidencePartial
 	own := certain
 	own.Denials, own.Suggest = []sandbox.Denial{{Kind: sandbox.KindProtected, Target: "/home/u/.config/codeagent/config.toml", Program: "sed"}}, sandbox.Grant{}
+	records := likely
+	records.Evidence, records.Suggest = sandbox.EvidenceFull, sandbox.Grant{}
+	records.Denials = []sandbox.Denial{{Kind: sandbox.KindRead, Target: "/home/u/.local/state/codeagent/undo/s1/kept", Program: "cat", Why: "codeagent's own records, which no command may read", Evidence: sandbox.EvidenceOutput}}
 	signal := certain
 	signal.Denials, signal.Suggest = []sandbox.Denial{{Kind: sandbox.KindSignal, Target: "1", Program: "bash"}}, sandbox.Grant{}
 	failed := passed
@@ -187,7 +190,7 @@ func TestDenials(t *testing.T) {
 		{"certain", certain, true, "on-request"}, {"unattended", certain, false, "on-request"}, {"never", certain, true, "never"},
 		{"likely", likely, true, "on-request"}, {"blind", blind, true, "on-request"}, {"lookup", lookup, true, "on-request"},
 		{"syscall", trace, true, "on-request"}, {"passed", passed, true, "on-request"}, {"hostile", hostile, true, "on-request"},
-		{"partial", partial, true, "on-request"}, {"own", own, true, "on-request"}, {"signal", signal, true, "on-request"}, {"permissions", theirs, true, "on-request"}, {"failed-otherwise", failed, true, "on-request"},
+		{"partial", partial, true, "on-request"}, {"own", own, true, "on-request"}, {"records", records, true, "on-request"}, {"signal", signal, true, "on-request"}, {"permissions", theirs, true, "on-request"}, {"failed-otherwise", failed, true, "on-request"},
 	} {
 		t.Run(c.name, func(t *testing.T) { golden(t, "denial-"+c.name, Denial(c.v, c.attended, c.mode)) })
 	}

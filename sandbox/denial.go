@@ -52,6 +52,8 @@ type Denial struct {
 	// unknown. Of identical attempts by several processes it is the first one of the
 	// latest process, which PID and Chain tell of.
 	Order int `json:"order,omitempty"`
+	// Why says in words why it is refused where no grant would allow it; else empty.
+	Why string `json:"why,omitempty"`
 	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
 	Errno    string   `json:"errno,omitempty"`
 	Evidence Evidence `json:"evidence"`

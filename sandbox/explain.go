@@ -100,7 +100,8 @@ var layerWorth = map[string]struct {
 		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails, and the command can be run again with more"}}},
 	}},
 	"userns": {"an ordinary user's right to the other namespaces", nil},
-	"mountns": {"all outside the roots read-only, a private /tmp, protected names that exist", []duty{
+	"mountns": {"all outside the roots read-only, a private /tmp, protected names that exist, codeagent's records out of sight", []duty{
+		{what: "codeagent's own records kept from reading", weakness: "own-records", others: []substitute{{"", "they are closed otherwise: by deny_read, by the roots that may be read, or by a sandbox around codeagent"}}},
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"notify", "codeagent makes the change itself, or refuses it"}}},
 		{what: "protected names inside the roots", weakness: "protected", others: []substitute{{"notify", "codeagent makes each change near them itself, or refuses it"}}},
 		{what: "a /tmp of the session's own", weakness: "shared-temp", others: []substitute{{"landlock", "/tmp cannot be written; TMPDIR names a private folder"}}},

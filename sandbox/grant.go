@@ -42,7 +42,7 @@ func (g Grant) Empty() bool {
 // or below a protected path lifts that protection for the granted path alone
 // (JudgeWrite); a read grant lifts a deny-read entry only where it names that
 // very entry: a grant of a folder never opens the secrets inside it.
-// Protected.Own is never lifted.
+// Protected.Own and Hidden are never lifted.
 func (p Policy) With(g Grant) Policy {
 	q := p.Clone()
 	if g.Unsandboxed {

@@ -13,7 +13,12 @@ type Judgement struct {
 	Kind DenialKind
 	// Rule names what decided: a root, a protected name, "outside every write root".
 	Rule string
+	// Final: it is not allowed, and no grant changes that. Rule says why in words.
+	Final bool
 }
+
+// hiddenRule says why what Protected.Hidden names is closed to reading.
+const hiddenRule = "codeagent's own records, which no command may read"
 
 // JudgeWrite says whether a command under p may change the canonical path.
 // It is the pure replica of what the kernel enforces, and what a verdict
@@ -50,6 +55,11 @@ func (p Policy) JudgeWrite(target string) Judgement {
 func (p Policy) JudgeRead(target string) Judgement {
 	if p.Unconfined {
 		return Judgement{Allowed: true, Rule: "unconfined"}
+	}
+	for _, hidden := range p.Protected.Hidden {
+		if Covers(hidden, target) {
+			return Judgement{Kind: KindRead, Rule: hiddenRule, Final: true}
+		}
 	}
 	if rule, denied := p.deniesRead(target); denied {
 		return Judgement{Kind: KindRead, Rule: rule}

@@ -12,7 +12,8 @@ import (
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/w", "/extra")
 	p.Protected.Paths = sandbox.GitProtected("/w/.git")
-	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent"}
+	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent", "/home/u/state"}
+	p.Protected.Hidden = []string{"/home/u/state/undo", "/home/u/state/sessions"}
 	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "**/.env", "*.secret", "/w/conf/*/token", "/w/odd[1]"}
 	p.Temp = "/state/tmp"
 	return p
@@ -43,6 +44,27 @@ func TestJudgeWrite(t *testing.T) {
 	}
 }
 
+// TestHidden: no grant opens codeagent's own records, to be written or read.
+func TestHidden(t *testing.T) {
+	kept := "/home/u/state/undo/s1/kept"
+	p := workspace()
+	p.Read = []sandbox.Root{{Path: "/"}}
+	q := p.With(sandbox.Grant{Read: []string{kept, "/home/u/state/undo", "/"}, Write: []string{kept, "/home/u"}})
+	if j := q.JudgeRead(kept); j.Allowed || !j.Final || !strings.Contains(j.Rule, "codeagent's own records") {
+		t.Errorf("%+v", j)
+	}
+	if j := q.JudgeWrite(kept); j.Kind != sandbox.KindProtected {
+		t.Errorf("%+v", j)
+	}
+	if j := q.OnlyRead().JudgeRead(kept); j.Allowed {
+		t.Error("what only reads may read them")
+	}
+	p.Protected.Hidden = []string{"/elsewhere"}
+	if err := p.Validate(); err == nil {
+		t.Error("a path is hidden that is not codeagent's own")
+	}
+}
+
 func TestJudgeRead(t *testing.T) {
 	p := workspace()
 	for _, c := range []struct {
@@ -55,6 +77,8 @@ func TestJudgeRead(t *testing.T) {
 		{"/a.secret", sandbox.KindRead}, {"/x/y/b.secret/z", sandbox.KindRead}, {"/x/secret", allowed},
 		{"/w/conf/a/token", sandbox.KindRead}, {"/w/conf/token", allowed}, {"/w/conf/a/b/token", allowed}, {"/w/conf/a/tokens", allowed},
 		{"/w/odd[1]", sandbox.KindRead}, {"/w/odd1", sandbox.KindRead}, {"/w/odd2", allowed},
+		{"/home/u/state/undo", sandbox.KindRead}, {"/home/u/state/undo/s1/kept", sandbox.KindRead}, {"/home/u/state/sessions/s1.jsonl", sandbox.KindRead},
+		{"/home/u/state", allowed}, {"/home/u/state/output/1", allowed}, {"/home/u/state/undone", allowed},
 	} {
 		checkJudgement(t, "read "+c.path, p.JudgeRead(c.path), c.want)
 	}

@@ -53,6 +53,9 @@ type Protected struct {
 	// Own are codeagent's own binaries, settings, rules and records: protected
 	// wherever they lie and whatever is granted.
 	Own []string `json:"own,omitempty"`
+	// Hidden are those of Own that no command may read either, whatever is granted:
+	// they hold what files were, and what was said.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // NetworkMode says how much network a command has.
@@ -175,6 +178,7 @@ func (p Policy) Clone() Policy {
 	c.Protected.Paths = slices.Clone(p.Protected.Paths)
 	c.Protected.Names = slices.Clone(p.Protected.Names)
 	c.Protected.Own = slices.Clone(p.Protected.Own)
+	c.Protected.Hidden = slices.Clone(p.Protected.Hidden)
 	c.DenyRead = slices.Clone(p.DenyRead)
 	c.Network.Hosts = slices.Clone(p.Network.Hosts)
 	c.Sockets = slices.Clone(p.Sockets)

@@ -57,9 +57,14 @@ func (p Policy) Validate() error {
 			return err
 		}
 	}
-	for _, s := range slices.Concat(p.Protected.Paths, p.Protected.Own, p.Sockets) {
+	for _, s := range slices.Concat(p.Protected.Paths, p.Protected.Own, p.Protected.Hidden, p.Sockets) {
 		if err := validPath("path", s); err != nil {
 			return err
+		}
+	}
+	for _, hidden := range p.Protected.Hidden {
+		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return Covers(own, hidden) }) {
+			return fmt.Errorf("hidden path %q: want it to be, or lie in, one of codeagent's own", hidden)
 		}
 	}
 	if p.Temp != "" {

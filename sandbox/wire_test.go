@@ -21,7 +21,7 @@ func full() sandbox.Policy {
 		Read:  []sandbox.Root{{Path: "/usr"}, {Path: "/opt", Optional: true}},
 		Write: []sandbox.Root{{Path: "/w"}},
 		Protected: sandbox.Protected{
-			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Own: []string{"/own"},
+			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
 		},
 		DenyRead:   []string{"/secret", "**/.env"},
 		Network:    sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}, {Host: "::1", Port: 80}}},

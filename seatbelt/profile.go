@@ -141,10 +141,14 @@ func (b *builder) reads(p sandbox.Policy) error {
 		}
 		b.denied = append(b.denied, filters...)
 	}
+	hidden, err := b.hidden(p)
+	if err != nil {
+		return err
+	}
 	b.line("\n; Reading.")
 	if len(p.Read) == 0 {
-		b.rule("allow file-read*", []string{`(subpath "/")`}, b.denied)
-		return nil
+		b.rule("allow file-read*", []string{`(subpath "/")`}, b.denied, hidden)
+		return b.findHidden(p)
 	}
 	roots := []string{}
 	for _, r := range slices.Concat(p.Read, p.Write, temps(p)) {
@@ -156,7 +160,7 @@ func (b *builder) reads(p sandbox.Policy) error {
 		if err != nil {
 			return err
 		}
-		b.rule("allow file-read*", []string{"(subpath " + param + ")"}, b.denied)
+		b.rule("allow file-read*", []string{"(subpath " + param + ")"}, b.denied, hidden)
 		root, _ = exact(root)
 		for dir := path.Dir(root); dir != "/"; dir = path.Dir(dir) {
 			ancestors = append(ancestors, dir)
@@ -169,6 +173,32 @@ func (b *builder) reads(p sandbox.Policy) error {
 	slices.Sort(ancestors)
 	for _, dir := range slices.Compact(ancestors) {
 		param, err := b.param("A", dir)
+		if err != nil {
+			return err
+		}
+		b.rule("allow file-read-metadata", []string{"(literal " + param + ")"}, b.denied)
+	}
+	return nil
+}
+
+// hidden are the filters that keep reads away from codeagent's own records.
+func (b *builder) hidden(p sandbox.Policy) ([]string, error) {
+	var out []string
+	for _, name := range p.Protected.Hidden {
+		filters, err := b.away("H", name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, filters...)
+	}
+	return out, nil
+}
+
+// findHidden lets it be known that the folders of the records are there, and no
+// more: a codeagent that a command starts looks for them.
+func (b *builder) findHidden(p sandbox.Policy) error {
+	for _, name := range p.Protected.Hidden {
+		param, err := b.param("H", name)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/Users/u/src/app", "/Users/u/extra")
 	p.Protected.Paths = sandbox.GitProtected("/Users/u/src/app/.git")
-	p.Protected.Own = []string{"/Users/u/.config/codeagent", "/Users/u/src/app/bin/codeagent"}
+	p.Protected.Own = []string{"/Users/u/.config/codeagent", "/Users/u/src/app/bin/codeagent", "/Users/u/.local/state/codeagent"}
+	p.Protected.Hidden = []string{"/Users/u/.local/state/codeagent/undo", "/Users/u/.local/state/codeagent/sessions"}
 	p.DenyRead = []string{"/Users/u/.ssh", "/Users/u/src/app/key.pem", "**/.env", "/Users/u/src/app/conf/*/token", "*.secret"}
 	p.Temp = "/Users/u/.cache/codeagent/tmp/session-1"
 	return p
@@ -141,6 +142,7 @@ func targets(p sandbox.Policy) []string {
 	}
 	seeds = append(seeds, p.Protected.Paths...)
 	seeds = append(seeds, p.Protected.Own...)
+	seeds = append(seeds, p.Protected.Hidden...)
 	for _, d := range p.DenyRead {
 		if !sandbox.IsGlob(d) {
 			seeds = append(seeds, d)
@@ -262,6 +264,33 @@ func TestPins(t *testing.T) {
 		if got := sb.allows(query{op: "file-write-unlink", path: target}); got != want {
 			t.Errorf("move %s: %v", target, got)
 		}
+	}
+}
+
+// TestRecords: codeagent's own records can be found and not read, in no spelling
+// and whatever is granted; what is beside them can.
+func TestRecords(t *testing.T) {
+	const state = "/Users/u/.local/state/codeagent"
+	p := workspace().With(sandbox.Grant{Read: []string{state + "/undo", state}})
+	sb := compile(t, p)
+	for target, want := range map[string]bool{
+		"/undo": false, "/undo/s1/kept": false, "/UNDO/s1/kept": false, "/sessions": false, "/sessions/s1.jsonl": false, "/se\u017fsions/s1.jsonl": false,
+		"": true, "/output/output-1.txt": true, "/ledger.jsonl": true, "/undone": true,
+	} {
+		for _, op := range []string{"file-read-data", "file-read-xattr"} {
+			if got := sb.allows(query{op: op, path: state + target}); got != want {
+				t.Errorf("%s %s: %v", op, state+target, got)
+			}
+		}
+	}
+	for target, want := range map[string]bool{"/undo": true, "/sessions": true, "/undo/s1": false, "/sessions/s1.jsonl": false} {
+		if got := sb.allows(query{op: "file-read-metadata", path: state + target}); got != want {
+			t.Errorf("metadata of %s: %v", state+target, got)
+		}
+	}
+	p.Protected.Hidden = nil // else nothing is shown
+	if !compile(t, p).allows(query{op: "file-read-data", path: state + "/undo/s1/kept"}) {
+		t.Error("a kept file cannot be read without being hidden either")
 	}
 }
 

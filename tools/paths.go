@@ -64,6 +64,9 @@ func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 	if j.Allowed {
 		return nil
 	}
+	if j.Final {
+		return fmt.Errorf("the sandbox does not allow to read %s: %s. Do without it", ps.show(path), j.Rule)
+	}
 	return fmt.Errorf("the sandbox does not allow to read %s (%s).%s", ps.show(path), j.Rule,
 		asking(s, fmt.Sprintf(" If it is needed, ask for it with the shell tool: additional_permissions {\"read\": [%q]} and a justification.", path)))
 }

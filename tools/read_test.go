@@ -127,6 +127,14 @@ func TestHiddenFiles(t *testing.T) {
 			}
 		}
 	}
+	own := p.ws + "/records" // codeagent's own are no different, but that nothing opens them
+	p.write("records/f", "needle\n")
+	p.policy.Protected.Own, p.policy.Protected.Hidden = []string{own}, []string{own}
+	r, err := p.do("read_file", args{"path": "records/f"})
+	if err != nil || !r.Failed || strings.Contains(r.Text, "needle") || strings.Contains(r.Text, "additional_permissions") {
+		t.Errorf("%+v %v", r, err)
+	}
+	contains(t, "text", r.Text, "codeagent's own records, which no command may read")
 	if r := p.ok("list_files", args{"glob": "**"}); strings.Contains(r.Text, ".env") || strings.Contains(r.Text, "hidden/") {
 		t.Errorf("listed: %s", r.Text)
 	}

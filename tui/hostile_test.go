@@ -130,6 +130,8 @@ func TestDenialWords(t *testing.T) {
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "utimensat", Target: "/x"}, "⊘ change the times of /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "ioctl", Target: "/x"}, "⊘ ioctl /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindProtected, Target: "/w/.git/hooks"}, "⊘ write /w/.git/hooks (protected)"},
+		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/w/.env"}, "⊘ read /w/.env (kept from reading)"},
+		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/s/undo", Why: "codeagent's own"}, "⊘ read /s/undo (codeagent's own)"},
 		{sandbox.Denial{Kind: sandbox.KindSyscall, Target: "ptrace"}, "⊘ call ptrace (system call not allowed)"},
 		{sandbox.Denial{Kind: sandbox.KindWrite, Target: "/x", Moot: true, MootReason: "/x does not exist"}, "⊘ write /x (/x does not exist)"},
 	} {

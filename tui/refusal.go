@@ -67,6 +67,9 @@ func refused(d sandbox.Denial, home string, whole bool) []span {
 	if d.Count > 1 {
 		out = append(out, span{fmt.Sprintf(" ×%d", d.Count), dim})
 	}
+	if d.Why != "" {
+		why = d.Why
+	}
 	if d.Moot {
 		why = firstOf(d.MootReason, "would have failed anyway")
 	}
