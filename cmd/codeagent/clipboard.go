@@ -33,11 +33,12 @@ const instead = "paste the image's path, or start codeagent with -i FILE"
 // whichever program copied last, a web page perhaps: it is decoded by package
 // picture, or is text.
 type clipboard struct {
-	ses *session
-	os  string // GOOS
+	ses  *session
+	os   string        // GOOS
+	most time.Duration // of each program
 }
 
-func newClipboard(ses *session) clipboard { return clipboard{ses, runtime.GOOS} }
+func newClipboard(ses *session) clipboard { return clipboard{ses, runtime.GOOS, clipTime} }
 
 // Read implements tui.Clipboard.
 func (c clipboard) Read(ctx context.Context) (tui.Clip, error) {
@@ -103,7 +104,7 @@ func (c clipboard) program() (*clipProgram, string, error) {
 // run runs a program without a shell, with no input and bounded in time and
 // output, and returns what it prints, at most so many bytes.
 func (c clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, clipTime)
+	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
 	out, problem := bounded{most: most}, bounded{most: clipProblem}
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -116,7 +117,7 @@ func (c clipboard) run(ctx context.Context, path string, most int, args []string
 	name := visible.Line(path[strings.LastIndexByte(path, '/')+1:])
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s did not end within %s", name, clipTime)
+		return nil, fmt.Errorf("%s did not end within %s", name, c.most)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
