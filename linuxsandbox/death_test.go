@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -262,6 +264,62 @@ func keeperKilled(t *testing.T, b *Backend, script string) {
 	}
 	if n, err := unix.Read(fd, make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("after Wait somebody still holds the output: %d, %v", n, err)
+	}
+}
+
+// TestDeadBeforeTheProgram: codeagent dies when a keeper is about to run a program
+// that is not there. No process of it is left.
+func TestDeadBeforeTheProgram(t *testing.T) {
+	b := newBackend(t)
+	defer b.Close()
+	p := sandbox.WorkspaceWrite(t.TempDir())
+	f, err := b.factsFor(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := prepare(p, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, cmd := ready.spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
+	if spec.Command, err = newCommand(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if spec.Mounts != nil {
+		spec.Mounts.forCommand(cmd)
+	}
+	files, closeNull, err := standardFiles(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeNull()
+	k, err := b.startKeeper(files, false, nil, b.session.joinedBy(&spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(k.sendSpec(t.Context(), spec), k.send(frameGo, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, listener, err := k.confined(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if listener < 0 && f.Broker {
+		t.Fatal("the filter asks nobody")
+	}
+	if listener >= 0 {
+		unix.Close(listener)
+	}
+	k.close()
+	ended := make(chan bool)
+	go func() { ended <- k.reap() }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		_ = unix.Kill(k.pid, unix.SIGKILL)
+		t.Error("the keeper has not ended")
+		<-ended
 	}
 }
 

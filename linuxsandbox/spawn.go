@@ -301,7 +301,10 @@ failed:
 	answer := [2]uint32{step, uint32(e)}
 	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.report), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
 	for {
-		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, sandbox.ExitCannotConfine, 0, 0)
+		// Not exit_group, which the filter asks about: where codeagent has died
+		// meanwhile it fails, and the keeper's thread would wait for ever. The
+		// child has no other thread.
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT, sandbox.ExitCannotConfine, 0, 0)
 	}
 }
 
