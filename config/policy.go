@@ -354,6 +354,10 @@ func (b *builder) protect(p *sandbox.Policy) error {
 			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
 		}
 		p.Protected.Hidden = append(p.Protected.Hidden, made)
+		// A link may lead to another disk: what is kept there is codeagent's own too.
+		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
+			p.Protected.Own = append(p.Protected.Own, made)
+		}
 	}
 	if len(p.Write) == 0 {
 		return nil

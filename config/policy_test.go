@@ -289,6 +289,27 @@ func TestPolicyHides(t *testing.T) {
 	}
 }
 
+// TestPolicyHidesWhatLinksLeadTo: records that were moved to another disk are closed
+// like others.
+func TestPolicyHidesWhatLinksLeadTo(t *testing.T) {
+	h := newHome(t)
+	h.mkdir(t, "disk/undo", "src/app/sessions")
+	for name, target := range map[string]string{h.place.Paths.Undo: "disk/undo", h.place.Paths.Sessions: "src/app/sessions"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(h.dir, target), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.check(t, h.mustPolicy(t), map[string]bool{
+		"r disk/undo/s1/kept": false, "r disk": true, "r src/app/sessions/s1.jsonl": false, "w src/app/sessions/s1.jsonl": false, "w src/app/x": true,
+	})
+	if p := h.mustPolicy(t).With(sandbox.Grant{Write: []string{filepath.Join(h.dir, "disk")}}); h.judge(p, "w disk/undo/s1/kept") || !h.judge(p, "w disk/x") {
+		t.Error("a grant opens records")
+	}
+}
+
 // TestPolicyHomeNeedsYes: with an explicit yes the home folder works, and what
 // protects codeagent itself still holds. Where nothing is written no yes is needed.
 func TestPolicyHomeNeedsYes(t *testing.T) {
