@@ -25,7 +25,9 @@ type carried struct {
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
 	// Unnamed counts what commands changed and no list had room for.
-	Unnamed int      `json:"unnamed,omitempty"`
+	Unnamed int `json:"unnamed,omitempty"`
+	// Partial: commands changed more than could be noted.
+	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
 
@@ -137,12 +139,13 @@ func (c *carried) command(ch sandbox.Changes) {
 		c.changed(one.Kind, one.Path)
 	}
 	c.Unnamed += len(ch.List) - named + ch.More
+	c.Partial = c.Partial || ch.Partial
 }
 
 // changedBy is what an item carries of what a command changed: who goes on with the
 // session learns it from there. Nil where it changed nothing.
 func changedBy(ch sandbox.Changes) json.RawMessage {
-	if len(ch.List) == 0 && ch.More == 0 {
+	if ch.None() {
 		return nil
 	}
 	var c carried
@@ -163,7 +166,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 			failed[i.CallID] = true
 		}
 	}
-	c.Messages, c.Omitted, c.Unnamed = nil, 0, 0
+	c.Messages, c.Omitted, c.Unnamed, c.Partial = nil, 0, 0, false
 	for _, i := range items {
 		switch {
 		case i.Kind == model.Summary:
@@ -177,7 +180,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 				for _, p := range by.Paths {
 					c.changed(by.Changes[p], p)
 				}
-				c.Unnamed += by.Unnamed
+				c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
 			}
 		case i.Kind == model.Call && !failed[i.Call.ID]:
 			action, err := plan(*i.Call)
@@ -201,7 +204,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 // join takes over what an earlier summary carried.
 func (c *carried) join(before carried) {
 	c.Messages, c.Omitted = before.Messages, before.Omitted
-	c.Unnamed += before.Unnamed
+	c.Unnamed, c.Partial = c.Unnamed+before.Unnamed, c.Partial || before.Partial
 	if c.Plan == nil {
 		c.Plan = before.Plan
 	}
@@ -281,6 +284,9 @@ func (c carried) words(most int) prompts.Carried {
 	}
 	if c.Unnamed > 0 {
 		out.Changes = append(out.Changes, fmt.Sprintf("(and %d more, by commands)", c.Unnamed))
+	}
+	if c.Partial {
+		out.Changes = append(out.Changes, "(and what commands changed beyond what can be noted)")
 	}
 	return out
 }

@@ -93,6 +93,15 @@ func TestACommandThatChangesMuch(t *testing.T) {
 	if kept := changedBy(much); len(kept) > 16<<10 {
 		t.Errorf("an item carries %d bytes", len(kept))
 	}
+	c.resume([]model.Item{{Kind: model.Result, Carried: changedBy(sandbox.Changes{Partial: true})}}, nil)
+	if words = c.words(1 << 20).Changes; words[len(words)-1] != "(and what commands changed beyond what can be noted)" {
+		t.Errorf("not all could be noted: %q", words)
+	}
+	c.resume(nil, nil)
+	c.resume([]model.Item{{Kind: model.Summary, Carried: changedBy(sandbox.Changes{Partial: true})}}, nil)
+	if !c.Partial {
+		t.Error("a summary does not carry that not all could be noted")
+	}
 	if kept := changedBy(sandbox.Changes{}); kept != nil {
 		t.Errorf("nothing changed, and an item carries %s", kept)
 	}

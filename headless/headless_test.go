@@ -29,7 +29,7 @@ func aRun() []event.Event {
 		}}
 	guessed := sandbox.Verdict{Denied: true, Confidence: sandbox.Likely, Evidence: sandbox.EvidenceOutputOnly,
 		Denials: []sandbox.Denial{{Kind: sandbox.KindRead, Operation: "open", Target: "/w/\x1b[2J.env", Program: "cat", Evidence: sandbox.EvidenceOutput, Count: 1}}}
-	changed := sandbox.Changes{List: []sandbox.Change{{Path: "/w/a\x1b[2J", Kind: sandbox.Updated}, {Path: "/w/d/", Kind: sandbox.Added}}, More: 3}
+	changed := sandbox.Changes{List: []sandbox.Change{{Path: "/w/a\x1b[2J", Kind: sandbox.Updated}, {Path: "/w/d/", Kind: sandbox.Added}}, More: 3, Partial: true}
 	return []event.Event{
 		event.SessionStarted{ID: "s1", Model: "m", Folder: "/w", Policy: "workspace-write", Approval: "on-request",
 			Enforcement: sandbox.Enforcement{Backend: "linux", LandlockABI: 7, Layers: []sandbox.Layer{{Name: "landlock", State: sandbox.LayerActive, Reason: "ABI 7"}},

@@ -73,9 +73,11 @@ type item struct {
 	// command_execution and tool_call: the background command it is about
 	Session int   `json:"session,omitempty"`
 	Running *bool `json:"running,omitempty"`
-	// file_change, command_execution and tool_call; More counts what has no room there
+	// file_change, command_execution and tool_call; More counts what has no room there,
+	// and Partial says that not all of it is known
 	Changes []change `json:"changes,omitempty"`
 	More    int      `json:"more_changes,omitempty"`
+	Partial bool     `json:"partial_changes,omitempty"`
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -143,7 +145,7 @@ func (l *lines) marshal(ln line) []byte {
 			}
 			it.Sandbox, it.DurationMS, it.Signal, it.Session, it.Running = nil, 0, "", 0, nil
 			if it.Type == "command_execution" {
-				it.Changes, it.More = nil, 0
+				it.Changes, it.More, it.Partial = nil, 0, false
 			}
 			ln.Item = &it
 			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
@@ -284,7 +286,7 @@ func (it *item) changed(c sandbox.Changes) {
 	for _, one := range c.List {
 		it.Changes = append(it.Changes, change{Path: one.Path, Kind: string(one.Kind)})
 	}
-	it.More = c.More
+	it.More, it.Partial = c.More, c.Partial
 }
 
 // backgroundEnded is the item of a background command whose end no call tells.
