@@ -160,7 +160,7 @@ func unknown(at, name string, known []field) error {
 	if near := nearest(name, names); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", at+near)
 	}
-	return fmt.Errorf("there is no argument %s; nothing was done. The arguments are %s.%s", show(at+name), strings.Join(names, ", "), hint)
+	return fmt.Errorf("there is no argument %s; nothing was done.%s The arguments are %s", show(at+name), hint, strings.Join(names, ", "))
 }
 
 func decodeValue(raw json.RawMessage, v reflect.Value, name string) error {

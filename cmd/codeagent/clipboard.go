@@ -121,8 +121,7 @@ func (c clipboard) run(ctx context.Context, path string, most int, args []string
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		said := visible.Line(strings.TrimSpace(strings.ToValidUTF8(problem.kept.String(), "")))
-		return nil, fmt.Errorf("%s: %w: %s", name, err, said)
+		return nil, complaint(name, err, &problem)
 	case out.full:
 		return nil, errors.New("it is too large")
 	}

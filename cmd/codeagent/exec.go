@@ -137,7 +137,10 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 		}
 		return err
 	}
-	if p.Err() != nil || x.plainJSON {
+	switch err := p.Err(); {
+	case err != nil && !errors.Is(err, syscall.EPIPE):
+		return fmt.Errorf("write the answer: %w", err) // nobody has it: a full disk
+	case err != nil || x.plainJSON:
 		return nil
 	}
 	if len(p.Last().Refused) > 0 {

@@ -107,12 +107,12 @@ func (in *instructions) current() []prompts.Instruction {
 	first := in.seen == nil
 	in.seen, in.texts = found, nil
 	in.read(found)
-	switch {
-	case len(in.texts) > 0 && first:
-		in.say("info", "following "+in.names())
-	case len(in.texts) > 0:
+	switch names := in.names(); {
+	case names != "" && first:
+		in.say("info", "following "+names)
+	case names != "":
 		// It may have been a command: what it wrote speaks with the user's voice now.
-		in.say("warning", instructionsName+" was changed; following now: "+in.names())
+		in.say("warning", instructionsName+" was changed; following now: "+names)
 	case !first:
 		in.say("warning", "no "+instructionsName+" is left to follow")
 	}
@@ -149,7 +149,10 @@ func (in *instructions) read(found []os.FileInfo) {
 		}
 		left -= int64(len(text))
 		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
-		if size := found[at].Size(); size > int64(len(text)) {
+		switch size := found[at].Size(); {
+		case size > 0 && text == "":
+			in.say("warning", fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], instructionsMost))
+		case size > int64(len(text)):
 			in.say("warning", fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], instructionsMost))
 		}
 	}
@@ -227,7 +230,9 @@ func readStart(path string, most int64) ([]byte, error) {
 func (in *instructions) names() string {
 	var names []string
 	for _, t := range in.texts {
-		names = append(names, t.Path)
+		if t.Text != "" || t.Size == 0 { // else it is left out
+			names = append(names, t.Path)
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -43,12 +43,21 @@ func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
 		case ctx.Err() != nil:
 			return "", fmt.Errorf("key_command: %s did not end within %s", argv[0], keyTime)
 		case err != nil:
-			return "", fmt.Errorf("key_command: %s: %w: %s", argv[0], err, visible.Line(problem.kept.String()))
+			return "", fmt.Errorf("key_command: %w", complaint(argv[0], err, &problem))
 		case out.full:
 			return "", errors.New("key_command: it prints more than a key")
 		}
 		return out.kept.String(), nil
 	}
+}
+
+// complaint is the error of a program with what it says itself, if anything.
+func complaint(name string, err error, problem *bounded) error {
+	said := visible.Line(strings.TrimSpace(strings.ToValidUTF8(problem.kept.String(), "")))
+	if said == "" {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fmt.Errorf("%s: %w: %s", name, err, said)
 }
 
 // bounded keeps the first bytes written to it, at most so many, and takes the rest.

@@ -87,7 +87,7 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		return &usageError{err: err, hints: []string{"the settings are listed in docs/config.md"}}
 	}
 	if err := b.paths.Create(); err != nil {
-		return err
+		return &hintError{err: err, code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
 	temp, remove, err := b.paths.NewTemp()
 	if err != nil {
@@ -144,20 +144,29 @@ func (b *box) newGit(backend sandbox.Backend) *gitrun.Git {
 	return gitrun.New(o)
 }
 
-// enter settles the workspace: the folder of --cd, else the current one.
+// enter settles the workspace: the folder of --cd, else the current one, which
+// need not be there where another is named.
 func (b *box) enter(folder string) error {
-	here, err := os.Getwd()
-	if err != nil {
-		return fmt.Errorf("current folder: %w", err)
+	here, name := "", "--cd "+folder
+	if !filepath.IsAbs(folder) {
+		var err error
+		if here, err = os.Getwd(); err != nil {
+			return &usageError{err: fmt.Errorf("current folder: %w", err), hints: []string{"go to another, or name one with --cd"}}
+		}
 	}
 	if folder == "" {
-		folder = here
+		folder, name = here, "current folder"
 	}
+	var err error
 	if b.workspace, err = sandbox.Canonical(b.resolver, here, folder); err != nil {
-		return &usageError{err: fmt.Errorf("--cd: %w", err)}
+		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
 	}
-	if info, err := os.Stat(b.workspace); err != nil || !info.IsDir() {
-		return &usageError{err: fmt.Errorf("--cd %s: not a folder", folder)}
+	info, err := os.Stat(b.workspace)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a folder")
+	}
+	if err != nil {
+		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
 	}
 	return nil
 }

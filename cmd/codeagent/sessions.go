@@ -56,13 +56,15 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 	if err != nil {
 		return err
 	}
-	here, err := workspaceOf(s, f)
-	if err != nil {
-		return err
+	here := ""
+	if !l.all {
+		if here, err = workspaceOf(s, f); err != nil {
+			return err
+		}
 	}
 	lines := json.NewEncoder(s.Out)
 	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
-	n := 0
+	n, more := 0, false
 	for sum, err := range store.List() {
 		if err != nil {
 			return err
@@ -71,7 +73,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			continue
 		}
 		if n++; l.most > 0 && n > l.most {
-			fmt.Fprintf(s.Err, "there are more: -n 0 lists all\n")
+			more = true
 			break
 		}
 		if l.json {
@@ -87,14 +89,19 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			return fmt.Errorf("list the sessions: %w", err)
 		}
 	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("list the sessions: %w", err)
+	}
 	switch {
+	case more:
+		fmt.Fprintln(s.Err, "there are more: -n 0 lists all")
 	case n > 0 || l.json:
 	case l.all:
 		fmt.Fprintln(s.Err, "no session has been kept")
 	default:
 		fmt.Fprintln(s.Err, "no session has been kept in this folder; --all lists those of others")
 	}
-	return table.Flush()
+	return nil
 }
 
 // sessionName is what a session is listed by, in one short line.
