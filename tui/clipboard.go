@@ -7,6 +7,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
+// stillRead is said where something is not sent yet: what is being pasted belongs
+// to it.
+const stillRead = "the clipboard is still being read; Esc leaves it"
+
 // readClipboard has the clipboard read for c, the message or a note. The screen
 // goes on meanwhile; Esc and Ctrl+C leave it.
 func (m *app) readClipboard(c *composer) tea.Cmd {

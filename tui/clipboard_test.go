@@ -108,7 +108,7 @@ func TestClipboardIsLeft(t *testing.T) {
 // take the keys while a paste is on its way.
 func TestClipboardAndQuestions(t *testing.T) {
 	r, f := clipboardRig(t)
-	r.put(npmRequest("1"))
+	first := r.put(npmRequest("1"))
 	r.press("ctrl+y", "tab")
 	r.do(r.press("ctrl+v"))
 	r.has("a note takes text only")
@@ -119,12 +119,13 @@ func TestClipboardAndQuestions(t *testing.T) {
 		t.Errorf("the note holds %q, the message %q", field.value(), r.app.composer.value())
 	}
 	late := r.press("ctrl+v")
-	r.press("esc")
+	r.app.box.post(withdrawn{first})
+	r.send(inboxMsg{})
 	r.do(late)
 	if field.value() != "use the cache" || !r.app.composer.empty() {
 		t.Errorf("a closed note holds %q, the message %q", field.value(), r.app.composer.value())
 	}
-	r.press("esc")
+	r.put(npmRequest("2"))
 	q := r.app.questions.front()
 	q.armed, q.barred = true, false
 	cmd := r.press("ctrl+v")
@@ -135,6 +136,36 @@ func TestClipboardAndQuestions(t *testing.T) {
 	r.do(cmd)
 	if q.armed || r.app.composer.value() != "use\nthe cache" {
 		t.Errorf("armed %v, the message holds %q", q.armed, r.app.composer.value())
+	}
+}
+
+// An answer waits for what is being pasted into its note; Esc leaves that, and the
+// note stays.
+func TestClipboardAndAnswers(t *testing.T) {
+	r, f := clipboardRig(t)
+	f.clip = Clip{Text: "the cache"}
+	first := r.put(npmRequest("1"))
+	r.press("ctrl+y", "n")
+	r.typeText("use ")
+	for _, key := range []string{"esc", "ctrl+c"} {
+		left := r.press("ctrl+v")
+		r.press("enter")
+		r.has("the clipboard is still being read; Esc leaves it")
+		r.press(key)
+		r.do(left)
+		if field := r.app.questions.front().field; field == nil || field.value() != "use " {
+			t.Fatalf("after %s: %v", key, field)
+		}
+	}
+	cmd := r.press("ctrl+v")
+	r.press("enter")
+	if ans, ok := r.answered(first); ok {
+		t.Fatalf("answered without what is being pasted: %+v", ans)
+	}
+	r.do(cmd)
+	r.press("enter")
+	if ans, ok := r.answered(first); !ok || ans.Reason != "use the cache" {
+		t.Errorf("answered %v: %+v", ok, ans)
 	}
 }
 

@@ -226,11 +226,18 @@ func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
 	do := m.keys.find(k, inNote, everywhere)
 	switch do {
 	case actSend:
+		if m.unread != nil {
+			return m.say(stillRead)
+		}
 		if ans, ok := q.send(); ok {
 			m.answered(ans)
 		}
 		return nil
 	case actBack, actInterrupt:
+		if m.unread != nil {
+			m.leaveClipboard()
+			return nil
+		}
 		q.field = nil
 		return nil
 	case actArm, actToggle:
@@ -358,8 +365,8 @@ func (m *app) send() tea.Cmd {
 	if name, ok := slashName(text); ok {
 		return m.say("no command /" + name + "; /help lists them")
 	}
-	if m.unread != nil { // what is being pasted belongs to it
-		return m.say("the clipboard is still being read; Esc leaves it")
+	if m.unread != nil {
+		return m.say(stillRead)
 	}
 	return m.submit(m.composer.take())
 }
