@@ -109,7 +109,7 @@ func (c clipboard) run(ctx context.Context, path string, most int, args []string
 	out, problem := bounded{most: most}, bounded{most: clipProblem}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.ses.s.Environ, "/", &out, &problem
-	// Its end is that of all it started, too, which may hold the pipe.
+	// Where it is ended, so is all it started, which may hold the pipe.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
