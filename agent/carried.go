@@ -116,6 +116,13 @@ func (c *carried) changed(kind sandbox.ChangeKind, path string) {
 	if c.Changes == nil {
 		c.Changes = map[string]sandbox.ChangeKind{}
 	}
+	c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool {
+		took := sandbox.Change{Path: path, Kind: kind}.Took(p)
+		if took {
+			delete(c.Changes, p)
+		}
+		return took
+	})
 	before, known := c.Changes[path]
 	if kind = before.Then(kind); kind == "" {
 		delete(c.Changes, path)

@@ -76,6 +76,18 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 	has("after a resume", next.check(t), "- add /w/new.go\n- delete /w/d/\n- add /w/beside\n- update /w/late\n")
 }
 
+// What was in a folder that a command took away is not said to be there.
+func TestAFolderIsTakenAway(t *testing.T) {
+	var c carried
+	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/d/mine.go", Kind: "add"}, {Path: "/w/d.go", Kind: "update"}}})
+	c.told(event.ToolFinished{Changed: changesOf("add /w/new/")})
+	c.told(event.ToolFinished{Changed: changesOf("add /w/new/x")})
+	c.told(event.ToolFinished{Changed: changesOf("delete /w/d/", "delete /w/new/")})
+	if got := strings.Join(c.words(1<<20).Changes, ", "); got != "update /w/d.go, delete /w/d/" || len(c.Changes) != 2 {
+		t.Errorf("%q, %v", got, c.Changes)
+	}
+}
+
 // A command that changes thousands of files does not push out what was written on
 // purpose, and that there are more is said.
 func TestACommandThatChangesMuch(t *testing.T) {

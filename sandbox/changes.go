@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,12 @@ type Change struct {
 	// a slash. A folder that was made or taken away stands for all that is below it.
 	Path string
 	Kind ChangeKind
+}
+
+// Took reports whether path was in a folder that is taken away: what became of it
+// before is nothing to tell any more.
+func (ch Change) Took(path string) bool {
+	return ch.Kind == Deleted && strings.HasSuffix(ch.Path, "/") && path != ch.Path && strings.HasPrefix(path, ch.Path)
 }
 
 // ChangeKind is what became of a path.
@@ -63,6 +70,7 @@ func (c *Changes) Add(ch Change) {
 		c.More++
 		return
 	}
+	c.List = slices.DeleteFunc(c.List, func(was Change) bool { return ch.Took(was.Path) })
 	room := maxChangeBytes - len(ch.Path)
 	for i, was := range c.List {
 		if was.Path != ch.Path {

@@ -26,6 +26,7 @@ func TestChanges(t *testing.T) {
 		{changes("update /w/a", "add /w/d/", "delete /w/b"), 1, "a and 2 more"},
 		{changes("update /w/", "update /wide"), 9, "/w/, /wide"},
 		{changes("add /w/a", "update /w/a", "add /w/b", "delete /w/b", "delete /w/c", "add /w/c"), 9, "a (new), c"},
+		{changes("add /w/d/", "update /w/d/x", "add /w/d-", "delete /w/d/", "add /w/e/x", "delete /w/f", "add /w/f/", "delete /w/e/"), 9, "d- (new), f (deleted), f/ (new), e/ (deleted)"},
 		{sandbox.Changes{More: 3}, 9, "3 more"},
 		{sandbox.Changes{List: []sandbox.Change{{Path: "/w/a", Kind: sandbox.Updated}}, More: 3, Partial: true}, 9, "a and 3 more and what could not be noted"},
 	} {
