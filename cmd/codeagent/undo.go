@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"codeagent/agent"
 	"codeagent/config"
@@ -64,6 +67,9 @@ func (ses *session) turn(ctx context.Context, in agent.Input) error {
 // undoing is /undo of the screen.
 type undoing struct {
 	ses *session
+	// since is when the session was opened: what it made before, it made as another
+	// process.
+	since time.Time
 	// plan is what was shown last.
 	plan *undo.Plan
 }
@@ -75,7 +81,7 @@ func (ses *session) offerUndo() tui.Undo {
 	if ses.undo == nil {
 		return nil
 	}
-	return &undoing{ses: ses}
+	return &undoing{ses: ses, since: time.Now()}
 }
 
 // tellUndo says that nothing is kept, and why.
@@ -107,6 +113,8 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 		return out, nil
 	case err != nil:
 		return out, err
+	case p.Began.Before(u.since) && !u.ses.policy.Unconfined:
+		leaveRepositories(p)
 	}
 	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	if p.More != "" {
@@ -146,6 +154,26 @@ func mayChange(p sandbox.Policy) func(path string) string {
 		}
 		return ""
 	}
+}
+
+// leaveRepositories takes out of a plan the git repositories that the turn made. The
+// sandbox protects from everyone but the session that made one what git runs
+// programs from in it, also from undoing: of the rest nothing would be left but half
+// a repository. What lies around it can go.
+func leaveRepositories(p *undo.Plan) {
+	var left []string
+	for _, s := range p.Steps {
+		if s.Do == undo.Remove && filepath.Base(s.Path) == ".git" {
+			left = append(left, s.Path)
+			p.Conflicts = append(p.Conflicts, undo.Left{Path: s.Path, Why: "a repository is protected once the session that made it is over; rm -r removes it"})
+		}
+	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s undo.Step) bool {
+		return s.Do == undo.Remove && slices.ContainsFunc(left, func(repository string) bool {
+			return sandbox.Covers(repository, s.Path) || sandbox.Covers(s.Path, repository)
+		})
+	})
+	slices.SortFunc(p.Conflicts, func(a, b undo.Left) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // shownSteps lists steps for a person: a folder that goes with all that is in it is

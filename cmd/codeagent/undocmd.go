@@ -84,6 +84,9 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	if err != nil {
 		return err
 	}
+	if !b.policy.Unconfined {
+		leaveRepositories(p)
+	}
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
 	if how.dry {
