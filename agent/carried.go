@@ -24,7 +24,8 @@ type carried struct {
 	// Changes are the kinds of change by path, the order is Paths'.
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
-	// Unnamed counts what commands changed and no list had room for.
+	// Unnamed counts what commands changed and no list had room for, a file as often
+	// as it was changed.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Partial: commands changed more than could be noted.
 	Partial bool     `json:"partial,omitempty"`
@@ -290,7 +291,7 @@ func (c carried) words(most int) prompts.Carried {
 		out.Changes = append(out.Changes, string(c.Changes[p])+" "+p)
 	}
 	if c.Unnamed > 0 {
-		out.Changes = append(out.Changes, fmt.Sprintf("(and %d more, by commands)", c.Unnamed))
+		out.Changes = append(out.Changes, fmt.Sprintf("(and %d more changes, by commands)", c.Unnamed))
 	}
 	if c.Partial {
 		out.Changes = append(out.Changes, "(and what commands changed beyond what can be noted)")

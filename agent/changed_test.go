@@ -99,7 +99,7 @@ func TestACommandThatChangesMuch(t *testing.T) {
 	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/mine.go", Kind: "update"}}})
 	c.told(event.ToolFinished{Changed: much})
 	words := c.words(1 << 20).Changes
-	if len(words) != 102 || words[0] != "update /w/mine.go" || words[101] != "(and 19900 more, by commands)" {
+	if len(words) != 102 || words[0] != "update /w/mine.go" || words[101] != "(and 19900 more changes, by commands)" {
 		t.Errorf("%d lines: %q", len(words), words)
 	}
 	if kept := changedBy(much); len(kept) > 16<<10 {
