@@ -24,6 +24,8 @@ type carried struct {
 	// Changes are the kinds of change by path, the order is Paths'.
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
+	// ByCommand are those of Paths that nothing but commands changed.
+	ByCommand map[string]bool `json:"by_command,omitempty"`
 	// Unnamed counts what commands changed and no list had room for, a file as often
 	// as it was changed.
 	Unnamed int `json:"unnamed,omitempty"`
@@ -58,11 +60,11 @@ func (c *carried) told(e event.Event) {
 	case event.ToolFinished:
 		for _, ch := range e.Changes {
 			if ch.From != "" {
-				c.changed(sandbox.Deleted, ch.From)
-				c.changed(sandbox.Added, ch.Path)
+				c.changed(sandbox.Deleted, ch.From, false)
+				c.changed(sandbox.Added, ch.Path, false)
 				continue
 			}
-			c.changed(sandbox.ChangeKind(ch.Kind), ch.Path)
+			c.changed(sandbox.ChangeKind(ch.Kind), ch.Path, false)
 		}
 		c.command(e.Changed)
 		for _, d := range e.Verdict.Denials {
@@ -113,38 +115,60 @@ func listed(list []string, fact string) []string {
 }
 
 // changed keeps what became of a file in all.
-func (c *carried) changed(kind sandbox.ChangeKind, path string) {
+func (c *carried) changed(kind sandbox.ChangeKind, path string, byCommand bool) {
 	if c.Changes == nil {
 		c.Changes = map[string]sandbox.ChangeKind{}
 	}
-	c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool {
-		took := sandbox.Change{Path: path, Kind: kind}.Took(p)
-		if took {
-			delete(c.Changes, p)
-		}
-		return took
-	})
+	if c.ByCommand == nil {
+		c.ByCommand = map[string]bool{}
+	}
+	c.drop(sandbox.Change{Path: path, Kind: kind}.Took)
 	before, known := c.Changes[path]
 	if kind = before.Then(kind); kind == "" {
-		delete(c.Changes, path)
-		c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool { return p == path })
+		c.drop(func(p string) bool { return p == path })
 		return
 	}
 	c.Changes[path] = kind
+	switch {
+	case !byCommand:
+		delete(c.ByCommand, path)
+	case !known:
+		c.ByCommand[path] = true
+	}
 	if !known {
 		c.Paths = append(c.Paths, path)
 	}
 	if len(c.Paths) > mostPaths {
-		delete(c.Changes, c.Paths[0])
-		c.Paths = c.Paths[1:]
+		c.dropOldest()
 	}
+}
+
+func (c *carried) drop(which func(path string) bool) {
+	c.Paths = slices.DeleteFunc(c.Paths, func(p string) bool {
+		gone := which(p)
+		if gone {
+			delete(c.Changes, p)
+			delete(c.ByCommand, p)
+		}
+		return gone
+	})
+}
+
+// dropOldest makes room: what commands changed goes first, and is counted.
+func (c *carried) dropOldest() {
+	oldest := c.Paths[0]
+	if i := slices.IndexFunc(c.Paths, func(p string) bool { return c.ByCommand[p] }); i >= 0 {
+		oldest = c.Paths[i]
+		c.Unnamed++
+	}
+	c.drop(func(p string) bool { return p == oldest })
 }
 
 // command takes in what a command changed.
 func (c *carried) command(ch sandbox.Changes) {
 	named := min(len(ch.List), mostOfCommand)
 	for _, one := range ch.List[:named] {
-		c.changed(one.Kind, one.Path)
+		c.changed(one.Kind, one.Path, true)
 	}
 	c.Unnamed += len(ch.List) - named + ch.More
 	c.Partial = c.Partial || ch.Partial
@@ -186,7 +210,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 			var by carried
 			if json.Unmarshal(i.Carried, &by) == nil {
 				for _, p := range by.Paths {
-					c.changed(by.Changes[p], p)
+					c.changed(by.Changes[p], p, true)
 				}
 				c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
 			}
@@ -198,8 +222,8 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 			switch action.Kind {
 			case approvals.KindEdit:
 				for _, p := range action.Paths {
-					if c.Changes[p] == "" {
-						c.changed(sandbox.Updated, p)
+					if c.Changes[p] == "" || c.ByCommand[p] {
+						c.changed(sandbox.Updated, p, false)
 					}
 				}
 			case approvals.KindPlan:
@@ -218,7 +242,7 @@ func (c *carried) join(before carried) {
 	}
 	for _, p := range before.Paths {
 		if c.Changes[p] == "" {
-			c.changed(before.Changes[p], p)
+			c.changed(before.Changes[p], p, before.ByCommand[p])
 		}
 	}
 	for _, f := range before.Refused {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -101,6 +102,29 @@ func TestACommandThatChangesMuch(t *testing.T) {
 	words := c.words(1 << 20).Changes
 	if len(words) != 102 || words[0] != "update /w/mine.go" || words[101] != "(and 19900 more changes, by commands)" {
 		t.Errorf("%d lines: %q", len(words), words)
+	}
+	for n := range 10 {
+		var build sandbox.Changes
+		for m := range 100 {
+			build.Add(sandbox.Change{Path: fmt.Sprintf("/w/%d-%d", n, m), Kind: sandbox.Added})
+		}
+		c.told(event.ToolFinished{Changed: build})
+	}
+	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/9-0", Kind: "update"}}})
+	kept, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var next carried
+	next.resume([]model.Item{{Kind: model.Summary, Carried: kept}}, nil)
+	next.told(event.ToolFinished{Changed: much})
+	for _, c := range []carried{c, next} {
+		if c.Changes["/w/mine.go"] != sandbox.Updated || c.Changes["/w/9-0"] != sandbox.Added || len(c.Paths) != mostPaths || len(c.Changes) != mostPaths || len(c.ByCommand) != mostPaths-2 {
+			t.Errorf("of %d paths, %d changes and %d of commands what was written on purpose is %q and %q", len(c.Paths), len(c.Changes), len(c.ByCommand), c.Changes["/w/mine.go"], c.Changes["/w/9-0"])
+		}
+		if c.Unnamed+len(c.ByCommand) != 20_999 && c.Unnamed+len(c.ByCommand) != 40_999 {
+			t.Errorf("%d changes of commands are counted, and %d named", c.Unnamed, len(c.ByCommand))
+		}
 	}
 	if kept := changedBy(much); len(kept) > 16<<10 {
 		t.Errorf("an item carries %d bytes", len(kept))
