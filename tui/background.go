@@ -48,8 +48,11 @@ func (m *app) listCommands(p *picker) tea.Cmd {
 
 // commandState says how a command is doing.
 func commandState(c BackgroundCommand, now time.Time) string {
-	if c.Running {
-		return "running " + elapsed(now.Sub(c.Started).Truncate(time.Second))
+	switch d := now.Sub(c.Started).Truncate(time.Second); {
+	case c.Running && d < time.Second:
+		return "just started"
+	case c.Running:
+		return "running " + elapsed(d)
 	}
 	return c.End + " · " + ago(now.Sub(c.Ended))
 }

@@ -420,6 +420,20 @@ func TestBackgroundCommands(t *testing.T) {
 
 // The end of a background command is said at once where no turn runs, else with
 // the turn, or after a turn that did not come to tell it; and once.
+func TestHowACommandIsDoing(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	for want, c := range map[string]BackgroundCommand{
+		"just started":       {Running: true, Started: now.Add(-999 * time.Millisecond)},
+		"running 1.0 s":      {Running: true, Started: now.Add(-1900 * time.Millisecond)},
+		"running 1m 35s":     {Running: true, Started: now.Add(-95 * time.Second)},
+		"exit 1 · 3 min ago": {End: "exit 1", Started: now.Add(-time.Hour), Ended: now.Add(-3 * time.Minute)},
+	} {
+		if got := commandState(c, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 	for w, said := range map[int]string{
 		40: "· background b2 ended: exit 3 · 1m 35s…",

@@ -48,8 +48,11 @@ func offer(ctx context.Context, p config.Provider) string {
 		return ""
 	}
 	more := ""
-	if n := len(models) - 1; n > 0 {
-		more = fmt.Sprintf(" (or one of %d more)", n)
+	switch n := len(models) - 1; {
+	case n == 1:
+		more = " (or the other one)"
+	case n > 1:
+		more = fmt.Sprintf(" (or one of %d others)", n)
 	}
 	return fmt.Sprintf("%s runs on this machine: --model %s/%s%s asks it", p.Title, p.Name, visible.Line(models[0]), more)
 }
