@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"codeagent/agent"
 	"codeagent/approvals"
@@ -88,10 +89,12 @@ func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool)
 const replayed = 400
 
 // replay tells items as if they happened now. Of a call no more is known than
-// what the model was told.
+// what the model was told; one without a result ended with the codeagent that
+// made it.
 func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 	items = items[max(0, len(items)-replayed):]
 	calls := map[string]event.ToolStarted{}
+	var open []string
 	for _, i := range items {
 		switch i.Kind {
 		case model.User:
@@ -112,15 +115,21 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 				}
 			}
 			calls[e.CallID] = e
+			open = append(open, e.CallID)
 			emit(e)
 		case model.Result:
 			e := calls[i.CallID]
+			open = slices.DeleteFunc(open, func(id string) bool { return id == i.CallID })
 			outcome := tools.OK
 			if i.Failed {
 				outcome = tools.Failed
 			}
 			emit(event.ToolFinished{CallID: i.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: outcome, Output: i.Text})
 		}
+	}
+	for _, id := range open {
+		e := calls[id]
+		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: tools.Interrupted})
 	}
 }
 
