@@ -108,3 +108,22 @@ func TestWhatGoingBackTells(t *testing.T) {
 		t.Errorf("the editor holds %q", r.app.composer.value())
 	}
 }
+
+// A session that was gone on with shows no more than its end. A message from before
+// that takes all of it along, and leaves what is told about it.
+func TestGoingBackBeyondWhatIsShown(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.app.offers.Back = func() (Message, bool) {
+		r.app.box.post(event.Notice{Level: "info", Text: "that was before the summary"})
+		return Message{Text: "the first question"}, true
+	}
+	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})
+	r.press("esc")
+	r.do(r.press("esc"))
+	r.has("that was before the summary")
+	r.lacks("its last answer")
+	r.lacks("Compacted")
+	if r.app.composer.value() != "the first question" {
+		t.Errorf("the editor holds %q", r.app.composer.value())
+	}
+}

@@ -129,17 +129,21 @@ func (m *app) back() tea.Cmd {
 }
 
 // tookBack shows the conversation without its last message, which can be edited.
-// What was told while it was taken back, behind the shown entries, stays.
+// What was told while it was taken back, behind the shown entries, stays. One that
+// is not on the screen was said before all that is: a session was gone on with.
 func (m *app) tookBack(last Message, ok bool, shown int) tea.Cmd {
 	if !ok {
 		return m.say("there is no message to go back to")
 	}
+	from := 0
 	for i, e := range slices.Backward(m.transcript.entries[:shown]) {
 		if _, ok := e.body.(*said); ok {
-			m.transcript.drop(i, func(*entry) bool { i++; return i <= shown })
+			from = i
 			break
 		}
 	}
+	at := from
+	m.transcript.drop(from, func(*entry) bool { at++; return at <= shown })
 	m.transcript.end()
 	if m.composer.empty() { // else something was typed meanwhile
 		m.composer.restore(m.numbered(last))
