@@ -94,7 +94,7 @@ func TestExecPage(t *testing.T) {
 			}
 		}
 	}
-	for _, status := range []int{exitOK, exitFailed, exitUsage, exitRefused, exitSignIn, exitTimeLimit, sandbox.ExitCannotConfine, exitInterrupt, exitTerminate} {
+	for _, status := range []int{exitOK, exitFailed, exitUsage, exitRefused, exitSignIn, exitTimeLimit, sandbox.ExitCannotConfine, exitHangup, exitInterrupt, exitTerminate} {
 		if !strings.Contains(text, "\n| "+strconv.Itoa(status)+" | ") {
 			t.Errorf("status %d is not in the table", status)
 		}

@@ -79,13 +79,13 @@ func TestEscKillsTheCommandAndItsDetachedChildren(t *testing.T) {
 	})
 }
 
-// TestSignalsEndTheRun: SIGINT and SIGTERM end with their statuses, and
+// TestSignalsEndTheRun: SIGINT, SIGTERM and SIGHUP end with their statuses, and
 // SIGKILL of codeagent ends what it started as well.
 func TestSignalsEndTheRun(t *testing.T) {
 	tests := []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, exitInterrupt}, {syscall.SIGTERM, exitTerminate}, {syscall.SIGKILL, -1}}
+	}{{syscall.SIGINT, exitInterrupt}, {syscall.SIGTERM, exitTerminate}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}}
 	eachUser(t, func(t *testing.T, u user) {
 		for i, tt := range tests {
 			t.Run(tt.signal.String(), func(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	exitRefused   = 3   // a permission was refused because nobody could grant it
 	exitSignIn    = 4   // no model, or the provider does not accept the key
 	exitTimeLimit = 124 // as timeout(1)
+	exitHangup    = 128 + int(syscall.SIGHUP)
 	exitInterrupt = 128 + int(syscall.SIGINT)
 	exitTerminate = 128 + int(syscall.SIGTERM)
 )
@@ -74,8 +75,11 @@ func exitOf(err error) (code int, message string, hints []string) {
 	case errors.As(err, &status):
 		return int(status), "", nil
 	case errors.As(err, &sig):
-		if sig.signal == syscall.SIGTERM {
+		switch sig.signal {
+		case syscall.SIGTERM:
 			return exitTerminate, "terminated", nil
+		case syscall.SIGHUP:
+			return exitHangup, "hung up", nil
 		}
 		return exitInterrupt, "interrupted", nil
 	case errors.As(err, &usage):
