@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -86,6 +87,9 @@ func TestSignalsEndTheRun(t *testing.T) {
 		signal syscall.Signal
 		code   int
 	}{{syscall.SIGINT, exitInterrupt}, {syscall.SIGTERM, exitTerminate}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}}
+	hung := make(chan os.Signal, 1) // these tests may run under nohup
+	signal.Notify(hung, syscall.SIGHUP)
+	defer signal.Stop(hung)
 	eachUser(t, func(t *testing.T, u user) {
 		for i, tt := range tests {
 			t.Run(tt.signal.String(), func(t *testing.T) {
@@ -112,6 +116,32 @@ func TestSignalsEndTheRun(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestNohup: a run that is to outlive its terminal does.
+func TestNohup(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		n := 500005 + 10*(os.Getpid()+u.uid)
+		srv := endless(t, marked(n))
+		cmd := u.codeagent("exec", "--model", "test", "run it")
+		cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "four sleeping processes", func() bool { return len(sleepers(n)) == 4 })
+		for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != exitTerminate {
+			t.Errorf("exit status %d, want %d", got, exitTerminate)
+		}
+		eventually(t, "all of them are gone", func() bool { return len(sleepers(n)) == 0 })
 	})
 }
 

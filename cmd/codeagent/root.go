@@ -37,14 +37,18 @@ func run(args []string, s stdio) int {
 }
 
 // withSignals returns a context that SIGINT, SIGTERM and SIGHUP cancel, with the signal
-// as its cause.
+// as its cause. Under nohup SIGHUP is taken and dropped: left ignored it would be so in
+// every command.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	ch := make(chan os.Signal, 1)
+	stays := signal.Ignored(syscall.SIGHUP)
+	ch := make(chan os.Signal, 8) // one that is dropped takes no other's place
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() { // ends with stop
-		if sig, ok := <-ch; ok {
-			cancel(&signalError{sig})
+		for sig := range ch {
+			if sig != syscall.SIGHUP || !stays {
+				cancel(&signalError{sig})
+			}
 		}
 	}()
 	return ctx, func() {
