@@ -118,18 +118,10 @@ func TestCutOffInParts(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
 	b.user("gone", "old")
-	b.ses.Begin("")
-	b.call = b.ses.Call()
-	b.write("a", "new")
-	b.remove("gone")
-	log := filepath.Join(b.ses.folder(1), logName)
-	data, err := os.ReadFile(log)
-	b.must(err)
-	b.must(b.ses.Close())
-	b.must(os.WriteFile(log, data, 0o600))
-	long := time.Now().Add(-time.Hour)
-	b.must(os.Chtimes(log, long, long))
-	b.open()
+	b.cutOff(func() {
+		b.write("a", "new")
+		b.remove("gone")
+	}, time.Now().Add(-time.Hour))
 	for range 2 {
 		if p := b.undo(); b.names(p.Conflicts) != "a" {
 			t.Fatalf("conflicts %v, steps %v", p.Conflicts, p.Steps)
@@ -137,6 +129,66 @@ func TestCutOffInParts(t *testing.T) {
 	}
 	b.has("a", "new")
 	b.has("gone", "old")
+}
+
+// cutOff does something in a call that is not over when codeagent is killed; the
+// turn's log was last written then, or long ago.
+func (b *bench) cutOff(do func(), at time.Time) {
+	b.ses.Begin("")
+	b.call = b.ses.Call()
+	do()
+	log := filepath.Join(b.ses.folder(1), logName)
+	data, err := os.ReadFile(log)
+	b.must(err)
+	b.must(b.ses.Close())
+	b.must(os.WriteFile(log, data, 0o600))
+	b.must(os.Chtimes(log, at, at))
+	b.open()
+}
+
+// TestCutOffInFolder: what a call put into folders that it made, moved or replaced is
+// taken away though codeagent was killed before it looked there.
+func TestCutOffInFolder(t *testing.T) {
+	b := newBench(t)
+	b.user("old/deep/f", "old")
+	b.user("replaced/gone", "old")
+	b.user("same/stays", "old")
+	was := tree(t, b.ws)
+	b.cutOff(func() {
+		b.rename("old", "new")
+		b.must(os.WriteFile(b.at("new/deep/f"), []byte("new"), 0o644))
+		b.must(os.WriteFile(b.at("new/deep/made"), []byte("new"), 0o644))
+		b.mkdir("made")
+		b.must(os.MkdirAll(b.at("made/in/it"), 0o755))
+		b.must(os.Symlink("/", b.at("made/in/root")))
+		b.tell("replaced")
+		b.must(os.Rename(b.at("replaced"), b.at("made/in/moved")))
+		b.must(os.Mkdir(b.at("replaced"), 0o755))
+		b.must(os.WriteFile(b.at("replaced/new"), []byte("new"), 0o644))
+		b.chmod("same", 0o700)
+	}, time.Now().Add(time.Hour)) // all that was done is soon enough
+	b.undo()
+	if is := tree(t, b.ws); !maps.Equal(is, was) {
+		t.Errorf("it is %q\nwas %q", is, was)
+	}
+}
+
+// TestCutOffThenFilled: what somebody puts into such a folder later stays.
+func TestCutOffThenFilled(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	b.cutOff(func() {
+		b.remove("a")
+		b.mkdir("made")
+	}, time.Now().Add(-time.Hour))
+	b.must(os.WriteFile(b.at("made/mine"), []byte("mine"), 0o644))
+	for range 2 {
+		if p := b.undo(); b.names(p.Conflicts) != "made made/mine" {
+			t.Fatalf("conflicts %v, steps %v", p.Conflicts, p.Steps)
+		}
+	}
+	b.has("made/mine", "mine")
+	b.has("a", "old")
 }
 
 // TestEarlier: a turn can be passed over. What it changed is left alone by the undoing

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -170,6 +171,22 @@ func (w *walker) look(p string) (state, error) {
 		return state{}, err
 	}
 	return look(dir, path.Base(p))
+}
+
+// names lists the folder p, at most so many.
+func (w *walker) names(p string, most int) []string {
+	dir, err := w.folder(p)
+	if err != nil {
+		return nil
+	}
+	f, err := openFolder(dir, ".")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(most) // as many as there are
+	slices.Sort(names)
+	return names
 }
 
 // lookInto is look that also reads a file's content, if it is at most limit bytes.

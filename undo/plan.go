@@ -177,6 +177,7 @@ func (s *Session) plan(k *kept, later map[string]bool, may func(string) string) 
 	incomplete := k.more != ""
 	var w walker
 	defer w.close()
+	k.findUnseen(&w, s.store.bounds.entries)
 	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
 		h := k.paths[name]
 		if h.back {

@@ -121,6 +121,8 @@ type history struct {
 	why string
 	// after is what the agent left; nil: codeagent ended before it looked.
 	after *state
+	// again: a further call worked on it when codeagent ended, or has since.
+	again bool
 	// mixed: somebody else changed it between the agent's changes.
 	mixed bool
 	// lost says why what lies below it is not kept.
@@ -198,6 +200,9 @@ func (k *kept) takePath(r record) {
 	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
 		return
 	}
+	if r.Kind == kindBack && k.last.IsZero() {
+		k.last = r.At
+	}
 	h := k.paths[p]
 	switch {
 	case r.Kind == kindBefore && h == nil && r.State != nil && r.State.sane():
@@ -208,16 +213,13 @@ func (k *kept) takePath(r record) {
 	case r.Kind == kindSame:
 		h.after = &h.before
 	case r.Kind == kindAgain:
-		h.after = nil
+		h.after, h.again = nil, true
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindLost:
 		h.lost = r.Why
 	case r.Kind == kindBack:
 		h.back = true
-		if k.last.IsZero() {
-			k.last = r.At
-		}
 	}
 }
 

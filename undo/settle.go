@@ -205,22 +205,6 @@ func (t *turn) knows(p string) bool {
 	return t.entries[p] != nil
 }
 
-// names lists the folder p, at most so many.
-func (l *looker) names(p string, most int) []string {
-	dir, err := l.folder(p)
-	if err != nil {
-		return nil
-	}
-	f, err := openFolder(dir, ".")
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(most) // as many as there are
-	slices.Sort(names)
-	return names
-}
-
 // add notes a path that was not there before; nil where it is known, or has no room.
 func (t *turn) add(p string, now state) *entry {
 	t.session.mu.Lock()
