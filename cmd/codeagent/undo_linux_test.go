@@ -256,13 +256,12 @@ func TestUndoAfterKill(t *testing.T) {
 		kill.Stop()
 		srv.Close()
 		r := run1(t, u.codeagent("undo"))
-		if strings.Contains(r.stderr, "no session in this folder changed anything") {
-			continue // it was killed before that
-		}
+		// It may have been killed before it changed anything.
+		early := strings.Contains(r.stderr, "no session in this folder changed anything") || strings.Contains(r.stderr, "nothing to undo in session")
 		if strings.Contains(r.stderr, "cut off") {
 			cut++
 		}
-		if d := differences(was, treeOf(t, u.work)); d != "" || r.code != 0 {
+		if d := differences(was, treeOf(t, u.work)); d != "" || r.code != 0 && !early {
 			t.Fatalf("seed %d: not as it was:\n%s%v\n%s", seed, d, r, out.String())
 		}
 	}
