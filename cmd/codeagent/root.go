@@ -67,7 +67,7 @@ func newRoot(s stdio) *cobra.Command {
 		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
 			"sandbox; what it refuses is told to the model, which may ask you for just that.\n" +
 			"Without a model configured it plays a built-in tour with the real sandbox.",
-		Version:       version,
+		Version:       version, // without a template for it: text/template weighs 3 MB
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -75,7 +75,6 @@ func newRoot(s stdio) *cobra.Command {
 			return runInteractive(cmd.Context(), s, *f, o, args)
 		},
 	}
-	root.SetVersionTemplate("codeagent {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err: err, hints: []string{fmt.Sprintf("see %s --help", cmd.CommandPath())}}
 	})
