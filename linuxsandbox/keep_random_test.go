@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"codeagent/sandbox"
 )
 
@@ -31,6 +33,10 @@ def nameless(fd):
     libc.linkat(-100, b"/proc/self/fd/%d" % fd, -100, path().encode(), 0x400)
 def reopened(fd):
     write("/proc/self/fd/%d" % fd, os.O_WRONLY | os.O_TRUNC)
+# A move copies modes by name: a file's onto the folder that has just come to stand
+# there would shut the folder to all that follow, and to the test.
+chmod = os.chmod
+os.chmod = lambda p, mode, **how: chmod(p, mode | 0o700, **how)
 opened = []
 def kept_open(p):
     opened.append(os.open(p, os.O_RDWR))
@@ -121,7 +127,8 @@ func operate(t *testing.T, b *Backend, p sandbox.Policy, ws string, count, seed 
 	st, out := run(t, b, p, sandbox.Command{
 		Path: needPython(t), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Keeper: keeper,
 	})
-	if st.Exit != 0 || st.Signal != 0 {
+	// One that writes to a mapped file which another cuts off dies of that.
+	if st.Signal != int(unix.SIGBUS) && (st.Exit != 0 || st.Signal != 0) {
 		t.Errorf("seed %d: %+v\n%s", seed, st, out)
 	}
 }
