@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // corpusServers are what commands try to reach, on the loopback device of the
@@ -34,26 +34,8 @@ func newCorpusServers(t *testing.T, dir string) *corpusServers {
 	s.serve(t, "SOCK", "unix", s.socket)
 	s.answer(t, "UDP", func(question []byte) []byte { return question })
 	s.answer(t, "DNS", dnsAnswer)
-	s.ports["FREE"] = unheard(t)
+	s.ports["FREE"] = sandboxtest.ShutPort(t)
 	return s
-}
-
-// unheard is a port that nothing listens at until the test ends: it is taken.
-func unheard(t *testing.T) int {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at.(*unix.SockaddrInet4).Port
 }
 
 // serve starts an HTTP server; it ends with the test.

@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // targetsOf are what was refused of the network, once each, in order.
@@ -36,22 +35,6 @@ func ownNetworkTheatre(t *testing.T) *theatre {
 	return newTheatre(t, b)
 }
 
-// shutPort is a port of the loopback at which nobody of the host listens while
-// the test runs: a socket has it that does not.
-func shutPort(t *testing.T) int {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	at, _ := localAddress(fd)
-	return int(at.Port())
-}
-
 // TestRefusedAddresses: what a command could not reach is known by its address,
 // and what the session itself could have served is not taken for it.
 func TestRefusedAddresses(t *testing.T) {
@@ -66,7 +49,7 @@ func TestRefusedAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packets.Close()
-	served, heard, shut := host.Addr().String(), packets.LocalAddr().String(), shutPort(t)
+	served, heard, shut := host.Addr().String(), packets.LocalAddr().String(), sandboxtest.ShutPort(t)
 	port, listened := strings.TrimPrefix(served, "127.0.0.1:"), strings.TrimPrefix(heard, "127.0.0.1:")
 	text, denials := th.python(t, strings.NewReplacer("SERVED", port, "HEARD", listened, "SHUT", strconv.Itoa(shut)).Replace(`
 def say(f, *a):

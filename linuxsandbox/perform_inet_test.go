@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestInetSockets: the calls of a command with a network answer through the broker
@@ -29,7 +30,7 @@ func TestInetSockets(t *testing.T) {
 		if th.b.probed.HostNet == 0 {
 			th.policy.Network.Mode = sandbox.NetworkFull
 		} else {
-			shut = shutPort(t)
+			shut = sandboxtest.ShutPort(t)
 		}
 		if text, denials := th.python(t, script(shut)); text != string(bare) || len(denials) > 0 {
 			t.Errorf("uid %d: %q, without a sandbox %q; %+v", os.Getuid(), text, bare, denials)

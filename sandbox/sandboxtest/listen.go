@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"testing"
 )
 
 // listener is something to connect to, outside of the sandbox.
@@ -71,6 +72,30 @@ func listen(s *suite, dir string) []listener {
 	}
 	s.Cleanup(func() { d.Close() })
 	return append(out, listener{"unixgram", dir + "/d.sock", 0, nil})
+}
+
+// ShutPort is a port of the loopback at which nobody listens until the test ends: a
+// socket has it that does not.
+func ShutPort(t testing.TB) int {
+	t.Helper()
+	syscall.ForkLock.RLock() // no process is started before it is close-on-exec
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.(*syscall.SockaddrInet4).Port
 }
 
 // dupTo makes fd a copy of old that children inherit.
