@@ -23,11 +23,21 @@ type progress struct {
 	of string
 	// folder is the session's: what lies in it is named from there.
 	folder string
+	// words are the model's; silent: they are told on stdout, as lines of JSON.
+	words  words
+	silent bool
 }
 
-func newProgress(o Options) *progress { return &progress{w: o.Err, color: o.Color} }
+func newProgress(o Options) *progress {
+	return &progress{w: o.Err, color: o.Color, silent: o.JSON}
+}
 
 func (p *progress) print(e event.Event) {
+	if !p.silent {
+		for _, text := range p.words.after(e) {
+			p.said(text)
+		}
+	}
 	switch e := e.(type) {
 	case event.SessionStarted:
 		p.session(e)
@@ -69,7 +79,7 @@ func (p *progress) print(e event.Event) {
 		p.finished(e)
 	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
 		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated, event.BackgroundChanged:
-		// The answer is printed once, whole; output is shown when a command failed.
+		// What the model says has been looked at; output is shown when a command failed.
 	}
 }
 
