@@ -221,8 +221,7 @@ func TestEscLeavesBackgroundCommands(t *testing.T) {
 		if got := len(sleepers(n)); got != 4 {
 			t.Errorf("%d of the 4 processes in the background are left", got)
 		}
-		term.Write("\x03")
-		term.Write("\x03")
+		term.Write(leave)
 		eventually(t, "all of them are gone", func() bool { return len(sleepers(n)) == 0 })
 	})
 }

@@ -48,8 +48,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 				t.Errorf("the model goes on from %q, which lacks %q", first, part)
 			}
 		}
-		term.Write("\x03")
-		term.Write("\x03")
+		term.Write(leave)
 		term.WaitFor("to go on: codeagent resume ")
 
 		term = screen("resume", "--last")

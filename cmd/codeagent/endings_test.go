@@ -75,8 +75,7 @@ func TestEscKillsTheCommandAndItsDetachedChildren(t *testing.T) {
 		term.Write("\x1b")
 		eventually(t, "all of them are gone", func() bool { return len(sleepers(n)) == 0 })
 		term.WaitFor("nterrupted")
-		term.Write("\x03")
-		term.Write("\x03")
+		term.Write(leave)
 	})
 }
 

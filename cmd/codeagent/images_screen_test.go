@@ -17,6 +17,10 @@ const (
 	switching = "Switching to"
 )
 
+// leave is Ctrl+C twice, which quits. It is written at once: of two that are read
+// too far apart neither does.
+const leave = "\x03\x03"
+
 // imagesIn counts the images of a conversation.
 func imagesIn(r scripted.Request) int {
 	n := 0

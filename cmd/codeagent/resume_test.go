@@ -54,8 +54,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 		if r := env("exec", "resume", "--last", "--model", "test", "x"); r.code != exitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "codeagent fork ") {
 			t.Errorf("no %q in %v", want, r)
 		}
-		term.Write("\x03")
-		term.Write("\x03")
+		term.Write(leave)
 		term.WaitFor("to go on: codeagent resume ")
 		if r := env("exec", "resume", "--last", "--model", "test", "the third question"); r.code != 0 || r.stdout != "the third answer\n" {
 			t.Error(r)

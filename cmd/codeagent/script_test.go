@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -79,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"serve":  scriptServe,
 			"greet":  scriptGreet,
 			"status": scriptStatus,
+			"until":  scriptUntil,
 			"lines":  scriptLines,
 			"web":    scriptWeb,
 			"last":   scriptLast,
@@ -220,6 +222,22 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d\nstdout: %s\nstderr: %s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// scriptUntil runs a command until what it prints matches, and compares its exit
+// status each time, for what codeagent waits for so briefly that a busy machine is
+// too slow: until PATTERN N CMD...
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until PATTERN N CMD...")
+	}
+	for range 50 {
+		scriptStatus(ts, false, args[1:])
+		if regexp.MustCompile(args[0]).MatchString(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
+			return
+		}
+	}
+	ts.Fatalf("it never prints %s\nstdout: %s\nstderr: %s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 }
 
 // scriptLast sets NAME to the session that was used last: last NAME.

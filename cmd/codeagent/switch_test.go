@@ -48,9 +48,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitFor("there is no such model")
 	term.WaitFor("first is still asked")
 	term.WaitGone(switching)
-	term.Write("/model\r")
-	term.WaitFor("first ✓")
-	term.WaitFor("other/scripted") // of the provider in the settings
+	listModels(t, term, "first ✓", "other/scripted") // of the provider in the settings
 	term.Write("other")
 	term.WaitFor("› other/scripted")
 	term.Write("\r")
@@ -92,4 +90,20 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 1 {
 		t.Errorf("the record names the new model %d times:\n%s", n, all)
 	}
+}
+
+// listModels opens the list of models until it has both, the one in use and another
+// provider's: the list does not wait long for others.
+func listModels(t *testing.T, term *golden.Terminal, used, other string) {
+	t.Helper()
+	for range 20 {
+		term.Write("/model\r")
+		term.WaitFor(used)
+		if strings.Contains(term.Screen(), other) {
+			return
+		}
+		term.Write("\x1b")
+		term.WaitGone(used)
+	}
+	t.Fatalf("%s is never listed:\n%s", other, term.Screen())
 }

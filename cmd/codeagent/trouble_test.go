@@ -79,8 +79,7 @@ func TestTroubledProvidersOnTheScreen(t *testing.T) {
 			if strings.Contains(term.Raw(), "test-key-value") {
 				t.Error("the key is on the screen")
 			}
-			term.Write("\x03")
-			term.Write("\x03")
+			term.Write(leave)
 			if err := term.WaitExit(); err != nil {
 				t.Errorf("it ended with %v", err)
 			}
@@ -142,8 +141,7 @@ func TestStoppedTourSaysWhatItLeft(t *testing.T) {
 	term.Write("\x19") // Ctrl+Y
 	term.Write("s")
 	term.WaitFor("Stopped")
-	term.Write("\x03")
-	term.Write("\x03")
+	term.Write(leave)
 	_ = term.WaitExit()
 	if !strings.Contains(term.Raw(), "to remove: rm "+u.work+"/codeagent-tour.txt") {
 		t.Errorf("the file is not told:\n%s", term.Screen())

@@ -48,7 +48,7 @@ const (
 	// tokensPerSecond is a pace that can be read along.
 	tokensPerSecond = 40
 	greeting        = "hello from outside the sandbox\n"
-	checkTime       = 2 * time.Second
+	checkTime       = 10 * time.Second
 )
 
 // fileText is what the tour's file in the workspace says, and outsideText what
