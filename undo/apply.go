@@ -83,7 +83,7 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if k, err := s.load(p.number); err != nil || k.undone {
 		return Report{}, errors.Join(ErrNothing, err)
 	}
-	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}}
+	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, written: map[inode]Step{}}
 	a.all()
 	report := a.report()
 	if err := context.Cause(ctx); err != nil {
@@ -171,6 +171,8 @@ type applying struct {
 	plan   *Plan
 	failed map[string]error
 	done   map[string]bool
+	// written are the files that were written in place, by one of their names.
+	written map[inode]Step
 }
 
 // all does the steps in an order in which each finds what it needs: folders are
@@ -227,8 +229,19 @@ func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	}
 }
 
-// put gives a file back what it held.
+// put gives a file back what it held, once for all its names.
 func (a *applying) put(s Step) error {
+	if !s.inPlace {
+		return a.putContent(s)
+	}
+	if other, is := a.written[s.now.inode()]; is && other.before.holdsAs(s.before) {
+		return a.failed[other.Path]
+	}
+	a.written[s.now.inode()] = s
+	return a.putContent(s)
+}
+
+func (a *applying) putContent(s Step) error {
 	content, err := a.plan.kept.content(s.before)
 	if err != nil {
 		return err
@@ -236,7 +249,7 @@ func (a *applying) put(s Step) error {
 	now, mode := Expect{Absent: true}, s.before.Mode
 	if s.now.Kind == file {
 		now = expect(s.now)
-		now.InPlace = s.before.Links > 1 && s.before.inode() == s.now.inode()
+		now.InPlace = s.inPlace
 		if !s.mode {
 			mode = s.now.Mode // the agent did not change it
 		}

@@ -62,9 +62,11 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	case e == nil:
 		c.session.tellMore()
 	case mine:
-		c.first(e, dir, name, had)
+		c.otherNames(e, c.first(e, dir, name, had))
 	case fresh:
-		e.again(dir, name)
+		now, err := look(dir, name)
+		e.again(now, err)
+		c.otherNames(e, now)
 	}
 	return e
 }
@@ -91,12 +93,18 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 		}
 		e.busy, mine = true, true
 	}
-	if _, touched := c.touched[e]; !touched {
-		c.touched[e], s.open[c] = false, true
-		e.calls++
-		fresh = true
+	return e, mine, c.join(e)
+}
+
+// join makes e one of those that the call works on, and reports whether that is new.
+// Called with the session's mu held.
+func (c *Call) join(e *entry) bool {
+	if _, touched := c.touched[e]; touched {
+		return false
 	}
-	return e, mine, fresh
+	c.touched[e], c.session.open[c] = false, true
+	e.calls++
+	return true
 }
 
 // isNamed notes that e was told under its name, and what lies below it is known.
@@ -134,13 +142,15 @@ func (t *turn) making(p string) bool {
 	return false
 }
 
-// first keeps what is told for the first time.
-func (c *Call) first(e *entry, dir int, name string, had *contents) {
+// first keeps what is told for the first time, and returns what stands there.
+func (c *Call) first(e *entry, dir int, name string, had *contents) state {
 	s, err := look(dir, name)
-	why := ""
+	now := s
+	why, known := e.turn.asOther(&s)
 	switch {
 	case err != nil:
 		s, why = state{Kind: special}, reason(err)
+	case known:
 	case s.Kind == file && had.holds(e, &s):
 	case s.Kind == file && had != nil && s.Size > watchedFile:
 		why = "over " + size(watchedFile) + ", and codeagent was not told of the change beforehand"
@@ -156,12 +166,14 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
 	e.before, e.busy = s.brief(), false
+	e.turn.isName(e, s)
 	c.session.ready.Broadcast()
+	return now
 }
 
-// again looks at what is known when another call is about to change it. What the
+// again takes in what stands there when another call is about to change it. What the
 // calls before it left counts no more: codeagent may end before this one is over.
-func (e *entry) again(dir int, name string) {
+func (e *entry) again(now state, err error) {
 	mu := &e.turn.session.mu
 	mu.Lock()
 	opens := e.after != nil && !e.open
@@ -170,13 +182,12 @@ func (e *entry) again(dir int, name string) {
 	if opens {
 		e.turn.write(about(kindAgain, e.path, nil))
 	}
-	s, err := look(dir, name)
 	if err != nil {
 		return
 	}
 	mu.Lock()
 	// While another call works on it nobody can say whose change it is.
-	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(s.brief())
+	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(now.brief())
 	e.mixed = e.mixed || mixed
 	mu.Unlock()
 	if mixed {

@@ -134,6 +134,8 @@ func (j *judge) fileStep(left *state) *Step {
 		s = &Step{Type: string(file), before: j.before, now: j.now}
 	}
 	s.Do, s.content = Restore, true
+	is := j.before.inode()
+	s.inPlace = j.before.Links > 1 && j.now.Links > 1 && is == left.inode() && is == j.now.inode()
 	return s
 }
 

@@ -24,6 +24,8 @@ type turn struct {
 	// What follows is guarded by session.mu: first the paths, and how many bytes they take.
 	entries map[string]*entry
 	held    int64
+	// linked are the entries that were found to be names of a file with several.
+	linked map[inode][]*entry
 	// logged is how many bytes of the log tell of paths.
 	logged int64
 	// more says why no new path is kept any more; empty: all are.
@@ -46,7 +48,7 @@ type turn struct {
 }
 
 func newTurn(s *Session, title string) *turn {
-	return &turn{session: s, title: title, began: s.store.now(), entries: map[string]*entry{}}
+	return &turn{session: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode][]*entry{}}
 }
 
 // smallFile is up to which size contents share a file: half of what a command

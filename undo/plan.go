@@ -42,6 +42,8 @@ type Step struct {
 	before, now state
 	// content and mode say what of a file or folder that stays is put back.
 	content, mode bool
+	// inPlace: the agent wrote into the file, which has other names, and undoing does too.
+	inPlace bool
 	// from is where a file lies that was moved, and is moved back; empty: it was not.
 	from string
 }

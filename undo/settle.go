@@ -136,6 +136,7 @@ func (c *Call) left(e *entry, s state) string {
 		c.found.add(e.path, was, &s)
 	}
 	e.after, e.open = &s, e.calls > 1
+	e.turn.isName(e, s)
 	switch {
 	case e.open:
 		return "" // another call works on it: what that leaves counts
@@ -216,6 +217,7 @@ func (t *turn) add(p string, now state) *entry {
 	if e != nil {
 		now = now.brief()
 		e.before, e.after = state{Kind: absent}, &now
+		t.isName(e, now)
 	}
 	return e
 }

@@ -153,7 +153,7 @@ func (hands) Put(path string, content []byte, mode fs.FileMode, now Expect) erro
 		return errors.New("another file")
 	}
 	if now.InPlace {
-		return os.WriteFile(path, content, 0)
+		return errors.Join(os.WriteFile(path, content, 0), os.Chmod(path, mode))
 	}
 	os.MkdirAll(filepath.Dir(path), 0o777)
 	os.Remove(path)

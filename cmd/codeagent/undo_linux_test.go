@@ -99,7 +99,7 @@ func treeOf(t *testing.T, root string) map[string]string {
 			if err != nil {
 				return err
 			}
-			is += fmt.Sprintf(" %d bytes, %x", len(data), sha256.Sum256(data))
+			is += fmt.Sprintf(" %d names, %d bytes, %x", info.Sys().(*syscall.Stat_t).Nlink, len(data), sha256.Sum256(data))
 		case info.Mode()&fs.ModeSymlink != 0:
 			to, err := os.Readlink(p)
 			if err != nil {
@@ -154,9 +154,9 @@ var everything = []scripted.Reply{
 	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", formatter)}}},
 	{Calls: []scripted.Call{
 		{Name: "shell", Arguments: arguments("command", `chmod +x patched.txt; chmod 0700 tool; mv old new; echo changed > new/deep/er/f; rm -r src/d3; mkdir -p made/tree; date > made/tree/now; ln -s / made/root`)},
-		{Name: "shell", Arguments: arguments("command", `chmod u+w readonly; echo x >> readonly; chmod 0444 readonly; ln -sfn elsewhere link; rm dangling; rmdir empty; echo file > empty; echo three >> 'two names'`)},
+		{Name: "shell", Arguments: arguments("command", `chmod u+w readonly; echo x >> readonly; chmod 0444 readonly; ln -sfn elsewhere link; rm dangling; rmdir empty; echo file > empty; echo three >> 'two names'; ln 'two names' third`)},
 	}},
-	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", `cd repo && echo b > b && git rm -q a && git add b && git -c user.name=a -c user.email=a@b commit -qm b && git switch -qc other && git gc -q; tar cf - b | (mkdir ../copy && cd ../copy && tar xf -)`)}}},
+	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", `echo four >> 'other name'; cd repo && echo b > b && git rm -q a && git add b && git -c user.name=a -c user.email=a@b commit -qm b && git switch -qc other && git gc -q; tar cf - b | (mkdir ../copy && cd ../copy && tar xf -)`)}}},
 	{Text: "done"},
 }
 
