@@ -210,6 +210,42 @@ func (p Provider) Lacks(getenv func(string) string) string {
 	return p.KeyEnv
 }
 
+// KeyHints say what to set where there is no key for p, or the provider does not
+// accept it: which variable, or which setting of file. The base URL is not shown:
+// it may hold a secret.
+func (p Provider) KeyHints(getenv func(string) string, file string) []string {
+	setting := func(key string) string { return "providers." + p.Name + "." + key }
+	where := "this server"
+	if p.Name != "" {
+		where = "the provider " + p.Name
+	}
+	var hints []string
+	switch {
+	case p.KeyEnv == "" || len(p.KeyCommand) > 0:
+	case getenv(p.KeyEnv) == "":
+		hints = append(hints, fmt.Sprintf("set %s, which is not set, to a key of %s", p.KeyEnv, where))
+	default:
+		hints = append(hints, fmt.Sprintf("set %s to a key of %s that may use this model", p.KeyEnv, where))
+	}
+	const another = "or set OPENAI_BASE_URL to another server that speaks the OpenAI API"
+	switch {
+	case p.Name == "" && p.KeyEnv == "":
+		hints = append(hints, "name the variable with its key: api_key_env in "+file, another)
+	case p.Name == "":
+		hints = append(hints, "or name another variable: api_key_env in "+file, another)
+	case len(p.KeyCommand) > 0:
+		hints = append(hints, fmt.Sprintf("the key is what the program of %s prints: %s", setting("key_command"), file))
+	case p.KeyEnv != "":
+		hints = append(hints, fmt.Sprintf("or name another variable, %s, or a program that prints the key, %s, in %s", setting("key_env"), setting("key_command"), file))
+	default:
+		hints = append(hints, fmt.Sprintf("name the variable with its key, %s, or a program that prints it, %s, in %s", setting("key_env"), setting("key_command"), file))
+	}
+	if len(p.Headers) > 0 {
+		hints = append(hints, "or the header that carries it: "+setting("headers"))
+	}
+	return hints
+}
+
 // LimitsOf is what is known of a provider's model, each limit from the most
 // particular place: [models."PROVIDER/MODEL"], [models."MODEL"], the provider,
 // what is built in.

@@ -92,7 +92,7 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 	}
 	client, provider, err := b.client(provider)
 	if lacks := provider.Lacks(b.s.env); err == nil && lacks != "" {
-		err = fmt.Errorf("no key: %s is not set", lacks)
+		err = &hintError{err: fmt.Errorf("no key: %s is not set", lacks), code: exitSignIn, hints: b.keyHints(provider)}
 	}
 	if err == nil {
 		var served []string
@@ -103,6 +103,10 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "model    %s: %v\n", provider.BaseURL, err)
+	_, _, hints := exitOf(err)
+	for _, h := range hints {
+		fmt.Fprintf(w, "         %s\n", h)
+	}
 }
 
 // describeLimits says what is known of a model that is named.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"syscall"
 
-	"codeagent/model"
 	"codeagent/sandbox"
 )
 
@@ -62,12 +61,11 @@ var errTimeLimit = errors.New("time limit reached")
 // and lines that say what to do.
 func exitOf(err error) (code int, message string, hints []string) {
 	var (
-		status  statusError
-		usage   *usageError
-		hint    *hintError
-		sig     *signalError
-		failure *model.Error
-		start   *sandbox.StartError
+		status statusError
+		usage  *usageError
+		hint   *hintError
+		sig    *signalError
+		start  *sandbox.StartError
 	)
 	switch {
 	case err == nil:
@@ -85,16 +83,11 @@ func exitOf(err error) (code int, message string, hints []string) {
 	case errors.As(err, &usage):
 		return exitUsage, usage.Error(), usage.hints
 	case errors.As(err, &hint):
-		return hint.code, hint.Error(), hint.hints
+		return hint.code, err.Error(), hint.hints
 	case errors.Is(err, errTimeLimit):
 		return exitTimeLimit, err.Error(), nil
 	case errors.As(err, &start):
 		return start.Code, err.Error(), nil
-	case errors.As(err, &failure) && failure.Kind == model.SignIn:
-		return exitSignIn, err.Error(), []string{
-			"set OPENAI_API_KEY, or what the provider names for its key, to one that may use this model",
-			"or OPENAI_BASE_URL to a server that speaks the OpenAI API",
-		}
 	case errors.Is(err, context.Canceled):
 		return exitInterrupt, "interrupted", nil
 	}

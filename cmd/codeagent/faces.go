@@ -25,6 +25,16 @@ func (s drawn) Steer() (agent.Input, bool) {
 	return input(said), ok
 }
 
+// Emit tells why a turn failed with what to do about it: the screen is the last
+// to show it, where exec says it as its last word.
+func (s drawn) Emit(e event.Event) {
+	if done, over := e.(event.TurnFinished); over {
+		done.Err = inWords(done.Err)
+		e = done
+	}
+	s.Screen.Emit(e)
+}
+
 // Emit ends what runs in the background before it tells that the turn is over:
 // with it codeagent ends, and the end of a turn is the last line of a run.
 func (p printed) Emit(e event.Event) {

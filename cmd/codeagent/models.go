@@ -177,9 +177,8 @@ func (c chosen) answers(ctx context.Context) error {
 	defer over()
 	if from, ok := c.model.(client); ok {
 		served, err := from.Models(list)
-		var refused *model.Error
 		switch {
-		case errors.As(err, &refused) && refused.Kind == model.SignIn:
+		case notSignedIn(err):
 			return err
 		case err == nil && slices.Contains(served, c.name):
 			return nil

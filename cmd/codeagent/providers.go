@@ -82,10 +82,8 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	if err != nil {
 		return chosen{}, err
 	}
-	if lacks := p.Lacks(b.s.env); lacks != "" {
-		return chosen{}, &hintError{code: exitSignIn, err: fmt.Errorf("no key for the provider %s", p.Name), hints: []string{
-			"set " + lacks, fmt.Sprintf("or name a program that prints it: providers.%s.key_command (docs/config.md)", p.Name),
-		}}
+	if p.Lacks(b.s.env) != "" {
+		return chosen{}, &hintError{code: exitSignIn, err: fmt.Errorf("no key for the provider %s", p.Name), hints: b.keyHints(p)}
 	}
 	if name == "" && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
@@ -99,12 +97,12 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 		c.model, c.first = first, first
 		return c, nil
 	}
-	if c.name, err = first.ask(ctx); err != nil {
-		code := exitFailed
-		if e := (*model.Error)(nil); errors.As(err, &e) && e.Kind == model.SignIn {
-			code = exitSignIn
-		}
-		return chosen{}, &hintError{code: code, err: err, hints: []string{nameOne}}
+	c.name, err = first.ask(ctx)
+	switch {
+	case notSignedIn(err):
+		return chosen{}, err
+	case err != nil:
+		return chosen{}, &hintError{code: exitFailed, err: err, hints: []string{nameOne}}
 	}
 	c.limits = b.cfg.LimitsOf(p, c.name)
 	return c, nil
@@ -140,7 +138,11 @@ func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 	return func(yield func(model.Delta, error) bool) {
 		if f.name == "" {
 			name, err := f.ask(ctx)
-			if err != nil {
+			switch {
+			case notSignedIn(err):
+				yield(nil, err)
+				return
+			case err != nil:
 				yield(nil, fmt.Errorf("%w; %s", err, nameOne))
 				return
 			}
@@ -174,9 +176,9 @@ func (b *box) client(p config.Provider) (client, config.Provider, error) {
 		o.Key, o.KeyFrom = "", b.keyCommand(p.KeyCommand)
 	}
 	if p.Wire == config.Responses {
-		return responses.New(o), p, nil
+		return hinting{responses.New(o), b.keyHints(p)}, p, nil
 	}
-	return chat.New(o), p, nil
+	return hinting{chat.New(o), b.keyHints(p)}, p, nil
 }
 
 // outsideName is the file that the tour tries to write outside the workspace.
