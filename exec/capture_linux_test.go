@@ -15,6 +15,7 @@ import (
 	"codeagent/exec"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestMain lets the test binary be the sandbox's helper.
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
+	sandboxtest.HeedSignals()
 	os.Exit(m.Run())
 }
 

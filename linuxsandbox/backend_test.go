@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	escapeVictim()
 	chainVictim()
 	playRole()
+	sandboxtest.HeedSignals()
 	code := m.Run()
 	if built.path != "" {
 		os.RemoveAll(filepath.Dir(built.path))

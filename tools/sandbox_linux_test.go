@@ -18,6 +18,7 @@ import (
 	"codeagent/linuxsandbox"
 	"codeagent/patch"
 	"codeagent/sandbox"
+	"codeagent/sandbox/sandboxtest"
 )
 
 // TestMain lets the test binary serve as the sandbox helper, as codeagent does.
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
 		syscall.Exit(linuxsandbox.HelperMain(os.Args))
 	}
+	sandboxtest.HeedSignals()
 	os.Exit(m.Run())
 }
 

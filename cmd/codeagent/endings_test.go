@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -86,9 +85,6 @@ func TestSignalsEndTheRun(t *testing.T) {
 		signal syscall.Signal
 		code   int
 	}{{syscall.SIGINT, exitInterrupt}, {syscall.SIGTERM, exitTerminate}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}}
-	hung := make(chan os.Signal, 1) // these tests may run under nohup
-	signal.Notify(hung, syscall.SIGHUP)
-	defer signal.Stop(hung)
 	eachUser(t, func(t *testing.T, u user) {
 		for i, tt := range tests {
 			t.Run(tt.signal.String(), func(t *testing.T) {

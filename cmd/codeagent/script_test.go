@@ -20,6 +20,7 @@ import (
 
 	"codeagent/internal/scripted"
 	"codeagent/linuxsandbox"
+	"codeagent/sandbox/sandboxtest"
 	sessions "codeagent/session"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -41,6 +42,7 @@ func TestMain(m *testing.M) {
 type sweeping struct{ *testing.M }
 
 func (s sweeping) Run() int {
+	sandboxtest.HeedSignals()
 	status := s.M.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
