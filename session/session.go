@@ -222,7 +222,7 @@ func (s *Session) create(item model.Item, line []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := lock(f); err != nil {
+	if err := lock(f, lockTries); err != nil {
 		f.Close()
 		return err
 	}

@@ -221,6 +221,29 @@ func TestFormatOfTheFutureIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A process was killed between the making of a child and its becoming a program: on
+// a busy machine the child has the lock for a while.
+func TestLockLeftByADeadProcess(t *testing.T) {
+	s, ses := begun(t, user("one"))
+	closed(t, ses)
+	const gone = 1<<22 + 1 // beyond every process
+	data := bytes.Replace(bytesOf(t, s, ses.ID()), fmt.Appendf(nil, `"pid":%d`, os.Getpid()), fmt.Appendf(nil, `"pid":%d`, gone), 1)
+	if err := os.WriteFile(s.file(ses.ID()), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	child, err := s.openFile(ses.ID(), os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(child, 1); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(3*lockTries*lockPause, func() { child.Close() })
+	if h := history(t, opened(t, s, ses.ID())); len(h.Items) != 1 {
+		t.Errorf("%+v", h)
+	}
+}
+
 func TestTwoWriters(t *testing.T) {
 	s, ses := begun(t, user("one"))
 	var inUse *InUseError

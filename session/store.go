@@ -121,30 +121,38 @@ func (s *Store) claim(f *os.File, id string) (view, error) {
 
 // own locks f, or says who has it.
 func own(f *os.File, id string) error {
-	err := lock(f)
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		if err != nil {
-			err = failed(id, fmt.Errorf("lock: %w", err))
+	err := lock(f, lockTries)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		inUse := &InUseError{ID: id}
+		if v, err := look(f); err == nil {
+			inUse.PID = v.holder()
 		}
-		return err
+		if inUse.PID == 0 || !errors.Is(syscall.Kill(inUse.PID, 0), syscall.ESRCH) {
+			return inUse
+		}
+		if err = lock(f, orphanTries); errors.Is(err, syscall.EWOULDBLOCK) {
+			return inUse
+		}
 	}
-	inUse := &InUseError{ID: id}
-	if v, err := look(f); err == nil {
-		inUse.PID = v.holder()
+	if err != nil {
+		err = failed(id, fmt.Errorf("lock: %w", err))
 	}
-	return inUse
+	return err
 }
 
-// lockTries and lockPause: a process that has just been killed leaves its lock
-// for as long as a child that it was about to start has not become its program.
+// A process that has just been killed leaves its lock for as long as a child that
+// it was about to start has not become its program: mostly for an instant, on a
+// busy machine for seconds. Those are waited for where the process is gone that
+// the session names.
 const (
-	lockTries = 50
-	lockPause = 10 * time.Millisecond
+	lockTries   = 50
+	orphanTries = 1000
+	lockPause   = 10 * time.Millisecond
 )
 
-func lock(f *os.File) error {
+func lock(f *os.File, tries int) error {
 	var err error
-	for range lockTries {
+	for range tries {
 		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
