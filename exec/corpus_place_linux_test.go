@@ -189,9 +189,9 @@ func (p *corpusPlace) run(r *corpusResult, policy sandbox.Policy) (exec.Outcome,
 		return exec.Outcome{}, nil, err
 	}
 	runner := exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Resolver: exec.OS{}})
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
-	o, err := runner.Run(ctx, policy, exec.Command{Argv: []string{"/bin/bash", "-c", r.script}, Dir: p.ws, Timeout: time.Minute}, nil)
+	o, err := runner.Run(ctx, policy, exec.Command{Argv: []string{"/bin/bash", "-c", r.script}, Dir: p.ws, Timeout: 5 * time.Minute}, nil)
 	if err != nil {
 		return o, nil, err
 	}

@@ -272,7 +272,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	} {
 		for _, end := range []string{"exit 0", "kill -9 $$", "echo timeout; sleep 1000"} {
 			c := sh(dir, start+"\n"+end)
-			c.Timeout = time.Minute
+			c.Timeout = patience
 			ctx, cancel := context.WithCancel(context.Background())
 			o, err := r.Run(ctx, sandbox.FullAccess(), c, func(_ int, _ int64, data []byte) {
 				if bytes.Contains(data, []byte("timeout")) {

@@ -63,17 +63,19 @@ func (th *theatre) namesOf(names map[string]netip.Addr) {
 	}
 }
 
-// fetching are programs that get a page; they fail where they do not get it.
+// fetching are programs that get a page; they fail where they do not get it. That of
+// node has a patience of ten seconds, which a loaded machine may exhaust.
 var fetching = []struct{ program, script string }{
-	{"curl", `curl -sS -m 20 $URL`},
-	{"curl", `head -c 3000000 /dev/zero > big; curl -sS -m 20 --data-binary @big $URL`},
-	{"wget", `wget -q -T 20 -O- $URL`},
-	{"python3", `python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ["URL"], timeout=20).read().decode())'`},
+	{"curl", `curl -sS -m 120 $URL`},
+	{"curl", `head -c 3000000 /dev/zero > big; curl -sS -m 120 --data-binary @big $URL`},
+	{"wget", `wget -q -T 120 -O- $URL`},
+	{"python3", `python3 -c 'import os, urllib.request; print(urllib.request.urlopen(os.environ["URL"], timeout=120).read().decode())'`},
 	{"python3", `python3 -c 'import asyncio, os, urllib.parse
 async def get():
     u = urllib.parse.urlparse(os.environ["URL"]); r, w = await asyncio.open_connection(u.hostname, u.port); w.write(b"GET / HTTP/1.0\r\n\r\n"); print((await r.read()).decode())
 asyncio.run(get())'`},
-	{"node", `node -e 'fetch(process.env.URL).then(async r => console.log(await r.text())).catch(e => { console.log(e); process.exit(3) })'`},
+	{"node", `node -e 'const get = () => fetch(process.env.URL).catch(e => { if (e.cause?.code !== "UND_ERR_CONNECT_TIMEOUT") throw e; return get() })
+get().then(async r => console.log(await r.text())).catch(e => { console.log(e); process.exit(3) })'`},
 	{"bash", `bash -ec 'hp=${URL#http://}; exec 3<>/dev/tcp/${hp%:*}/${hp##*:}; printf "GET / HTTP/1.0\r\n\r\n" >&3; cat <&3'`},
 	{"perl", `perl -MIO::Socket::INET -e '$u = substr($ENV{URL}, 7); $s = IO::Socket::INET->new($u) or die $@; print $s "GET / HTTP/1.0\r\n\r\n"; print <$s>'`},
 }

@@ -316,7 +316,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	go func() { ended <- k.reap() }()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		_ = unix.Kill(k.pid, unix.SIGKILL)
 		t.Error("the keeper has not ended")
 		<-ended

@@ -92,7 +92,7 @@ func (h *host) bare(s scene, _ string) string {
 // receive waits for what victims say they have sent. Without a sandbox it
 // arrives, but from another processor perhaps after what flush sends.
 func (h *host) receive(s scene, said map[string]string) {
-	late := time.After(time.Minute)
+	late := time.After(patience)
 	for i, a := range escapes() {
 		for a.sends && said[a.name] == "ok" && !h.heard(s.place(i).in) {
 			select {

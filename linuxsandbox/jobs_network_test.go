@@ -21,7 +21,7 @@ var networkJobs = []job{
 	{name: "python serves and curl fetches", needs: "python3 curl", layer: ownNetwork, why: ownNetworkWhy,
 		script: `echo served > f; mkfifo up; python3 -u -m http.server 8099 --bind 127.0.0.1 > up 2>/dev/null & read -r line < up; curl -sS http://127.0.0.1:8099/f; kill $!`, says: "served"},
 	{name: "node serves and fetches", needs: "node", layer: ownNetwork, why: ownNetworkWhy,
-		script: `node -e 'const s = require("http").createServer((_, r) => r.end("served")).listen(0, "localhost", async () => { console.log(await (await fetch("http://localhost:" + s.address().port)).text()); s.close(); s.closeAllConnections() })'`, says: "served"},
+		script: `node -e 'require("net").setDefaultAutoSelectFamilyAttemptTimeout?.(60000); const s = require("http").createServer((_, r) => r.end("served")).listen(0, "localhost", async () => { console.log(await (await fetch("http://localhost:" + s.address().port)).text()); s.close(); s.closeAllConnections() })'`, says: "served"},
 	{name: "python over version 6", needs: "python3", layer: ownNetwork, why: ownNetworkWhy,
 		script: `python3 -c 'import socket; s = socket.create_server(("::1", 0), family=socket.AF_INET6); c = socket.create_connection(s.getsockname()[:2]); a, _ = s.accept(); a.send(b"through"); print(c.recv(9).decode())'`, says: "through"},
 	{name: "datagrams on the loopback", needs: "python3", layer: ownNetwork, why: ownNetworkWhy,
@@ -36,7 +36,7 @@ var networkJobs = []job{
 		script: `go mod init example.org/x 2>/dev/null; printf 'package x\n\nimport (\n\t"net/http"\n\t"net/http/httptest"\n\t"testing"\n)\n\nfunc TestX(t *testing.T) {\n\ts := httptest.NewServer(http.NotFoundHandler())\n\tdefer s.Close()\n\tif r, err := http.Get(s.URL); err != nil || r.StatusCode != 404 {\n\t\tt.Fatal(r, err)\n\t}\n}\n' > x_test.go; CGO_ENABLED=0 go test .`, says: "ok"},
 	// A resolver that cannot be reached must be known at once, not after a wait, which
 	// is made longer than any that a loaded machine makes.
-	{name: "a name that cannot be looked up", needs: "getent timeout", layer: ownNetwork, why: ownNetworkWhy, script: `RES_OPTIONS=timeout:30 timeout 25 getent hosts example.com || echo "status $?"`, says: "status 2"},
+	{name: "a name that cannot be looked up", needs: "getent timeout", layer: ownNetwork, why: ownNetworkWhy, script: `RES_OPTIONS="timeout:30 attempts:5" timeout 120 getent hosts example.com || echo "status $?"`, says: "status 2"},
 }
 
 // TestDevServer: a server that one command of a session starts is reached by the

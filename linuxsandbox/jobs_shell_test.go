@@ -3,7 +3,7 @@
 package linuxsandbox
 
 var shellJobs = []job{
-	{name: "job control", needs: "bash", script: `set -m; sleep 9 & kill %1; wait %1 && exit 1; trap 'echo trapped' EXIT; trap 'echo term' TERM; kill -TERM $$; wait`, says: "term\ntrapped"},
+	{name: "job control", needs: "bash", script: `set -m; sleep 999 & kill %1; wait %1 && exit 1; trap 'echo trapped' EXIT; trap 'echo term' TERM; kill -TERM $$; wait`, says: "term\ntrapped"},
 	{name: "background job of one command", needs: "bash", script: `(for i in 1 2 3; do echo line $i; done > log; touch done) & wait; cat log; test -e done`, says: "line 3"},
 	{name: "here-documents and process substitution", needs: "bash", script: "cat <<A > f; cat <<< two; diff <(sort f) <(printf 'one\\n')\none\nA\ncat f", says: "two\none"},
 	{name: "pipes and subshells", needs: "bash", script: `seq 1 1000 | (while read -r n; do s=$((${s:-0}+n)); done; echo "sum $s") | tee out; grep -c sum out`, says: "sum 500500"},
@@ -31,7 +31,7 @@ var systemJobs = []job{
 	{name: "symbolic links and their loops", needs: "ln", script: `mkdir d; ln -s d l; echo x > l/f; cat d/f; ln -s loop loop; cat loop 2>&1 || true; ln -sfn . l; readlink l; mv -T l l2`, says: "Too many levels"},
 	{name: "sparse files and truncate", needs: "truncate dd fallocate", script: `truncate -s 5M f; dd if=/dev/zero of=f bs=1 seek=9 count=1 conv=notrunc status=none; fallocate -l 64K g || true; stat -c %s f; : > f; stat -c %s f`, says: "5242880\n0"},
 	{name: "devices that everybody uses", needs: "head", script: `echo x > /dev/null; head -c 4 /dev/urandom | wc -c; head -c 4 /dev/zero | od -An -tx1; echo x > /dev/full && exit 1; echo x > /dev/stderr; echo y > /dev/stdout`, says: "00 00 00 00"},
-	{name: "own processes", needs: "ps kill", optional: true, script: `sleep 9 & ps -o comm= -p $!; kill -0 $!; kill $!; cat /proc/self/comm; nproc; ulimit -n`, says: "cat"},
+	{name: "own processes", needs: "ps kill", optional: true, script: `sleep 999 & ps -o comm= -p $!; kill -0 $!; kill $!; cat /proc/self/comm; nproc; ulimit -n`, says: "cat"},
 	{name: "nice, timeout, nohup, setsid", needs: "nice timeout nohup setsid", script: `nice -n 5 true; timeout 99 echo in-time; timeout 0.1 sleep 99 || echo "status $?"; nohup true 2>/dev/null; setsid -w echo session`, says: "status 124"},
 	{name: "who am I, and where", needs: "id uname hostname", optional: true, script: `id -un || id -u; uname -sr; hostname >/dev/null; date +%Y >/dev/null; df . >/dev/null; getent passwd 0`, says: "root"},
 	{name: "terminal by script", needs: "script", layer: "mountns", why: "the machine's terminals are all in /dev/pts without a private one", script: `script -qec 'tty; test -t 1 && echo is-a-terminal' /dev/null`, says: "is-a-terminal"},

@@ -9,7 +9,7 @@ const noSocketBroker = "sockets with a path are connected and bound by the broke
 
 // asServer, behind a command, runs it in the background and waits until it has
 // made the file "ready".
-const asServer = ` > log 2>&1 & server=$!; for i in $(seq 2000); do test -e ready && break; kill -0 $server; sleep 0.02; done; `
+const asServer = ` > log 2>&1 & server=$!; until test -e ready; do kill -0 $server; sleep 0.02; done; `
 
 var socketJobs = []job{
 	{name: "python asyncio on a path", needs: "python3", layer: "notify", why: noSocketBroker, script: `python3 -c '

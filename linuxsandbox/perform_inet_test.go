@@ -48,7 +48,7 @@ tcp = lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 shut = tcp(); shut.bind(("127.0.0.1", SHUT)); none = shut.getsockname()
 l = tcp(); l.bind(("127.0.0.1", 0)); l.listen(64); a = l.getsockname()
 c = tcp(); print(say(c.connect, a), say(c.connect, a), c.getpeername() == a, l.accept()[1] == c.getsockname())
-print(say(tcp().connect, none), say(tcp().bind, a), say(shut.bind, none), say(tcp().bind, ("127.0.0.1", 1)) in (13, "done"), say(tcp().bind, ("192.0.2.1", 0)))
+print(say(tcp().connect, none), say(tcp().bind, a), say(shut.bind, none), say(tcp().bind, ("127.0.0.1", 1)) in (13, 98, "done"), say(tcp().bind, ("192.0.2.1", 0)))
 c = tcp(); c.setblocking(False); say(c.connect, a); select.select([], [c], []); print(c.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), say(c.connect, a), fcntl.fcntl(c, fcntl.F_GETFL) & os.O_NONBLOCK != 0)
 c = tcp(); c.connect(a); print(fcntl.fcntl(c, fcntl.F_GETFL) & os.O_NONBLOCK)
 u, v = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for i in range(2)]
@@ -56,6 +56,7 @@ u.bind(("127.0.0.1", 0)); v.connect(u.getsockname()); v.send(b"datagram"); print
 full = tcp(); full.bind(("127.0.0.1", 0)); full.listen(0); waiting = []
 for i in range(8):
     w = tcp(); w.setblocking(False); say(w.connect, full.getsockname()); waiting.append(w)
+select.select([], waiting, []) # one is in the queue, which is full
 def backlogged(f):
     while True:
         try: f(); return

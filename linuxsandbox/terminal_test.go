@@ -77,7 +77,7 @@ func onTerminal(t *testing.T, b *Backend, args ...string) (*screen, sandbox.Proc
 func (s *screen) until(want string) string {
 	s.t.Helper()
 	all := ""
-	if err := s.near.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := s.near.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	for {

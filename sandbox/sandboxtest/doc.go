@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long a command may take before the suite calls it hung.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // Run holds a backend to the suite. newBackend returns a fresh one; a backend
 // with a Close method is closed at the end.

@@ -107,7 +107,7 @@ var verbs = map[string]func(args []string) (string, error){
 		return oneLine(string(out)), err
 	},
 	"dial": func(a []string) (string, error) {
-		c, err := net.DialTimeout(a[0], a[1], 5*time.Second)
+		c, err := net.DialTimeout(a[0], a[1], patience)
 		if err == nil {
 			_, err = c.Write([]byte("hello"))
 			c.Close()
