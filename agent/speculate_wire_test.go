@@ -26,7 +26,7 @@ func TestCallsRunWhileTheAnswerIsWritten(t *testing.T) {
 			var b bench
 			reply := scripted.Reply{Piece: 4}
 			for i := range calls {
-				reply.Calls = append(reply.Calls, scripted.Call{ID: fmt.Sprint("c", i), Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo ü > made%d","timeout_ms":60000}`, i)})
+				reply.Calls = append(reply.Calls, scripted.Call{ID: fmt.Sprint("c", i), Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo ü > made%d","timeout_ms":180000}`, i)})
 			}
 			reply.Before = func(event string) {
 				over := strings.Contains(event, `"response.completed"`) || strings.Contains(event, `"finish_reason":"tool_calls"`)
@@ -54,7 +54,7 @@ func TestCallsRunWhileTheAnswerIsWritten(t *testing.T) {
 
 // appears waits until the file is there.
 func appears(t *testing.T, file string) {
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
+	for start := time.Now(); time.Since(start) < 3*time.Minute; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}
