@@ -62,15 +62,29 @@ func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok
 			return p, rest, true
 		}
 	}
-	if c.ModelProvider != "" {
-		p, ok = c.named(c.ModelProvider)
-		return p, c.Model, ok
+	p, ok = c.Provider(c.ModelProvider, getenv)
+	return p, c.Model, ok
+}
+
+// Provider returns the provider of that name, the top-level settings' for "";
+// false when there is none.
+func (c Config) Provider(name string, getenv func(string) string) (Provider, bool) {
+	if name != "" {
+		return c.named(name)
 	}
-	p = Provider{BaseURL: c.BaseURL, KeyEnv: c.APIKeyEnv, Wire: c.Wire}
+	p := Provider{BaseURL: c.BaseURL, KeyEnv: c.APIKeyEnv, Wire: c.Wire}
 	if p.BaseURL == "" && p.KeyEnv != "" && getenv(p.KeyEnv) != "" {
 		p.BaseURL = openAI
 	}
-	return p, c.Model, p.BaseURL != ""
+	return p, p.BaseURL != ""
+}
+
+// Asked reports whether what is to be asked was said on the command line.
+func (c Config) Asked() bool {
+	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool {
+		kind := c.Origin(key).Kind
+		return kind == "-c" || kind == "flag"
+	})
 }
 
 // prefixed reports whether the model's prefix may choose the provider.
@@ -161,6 +175,15 @@ func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
 	}
 	p.Headers = headers
 	return p, nil
+}
+
+// Host is where a resolved provider is, with its port where the base URL names one.
+func (p Provider) Host() string {
+	u, err := baseURL(p.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // baseURL parses what must be an address of the web.

@@ -15,7 +15,7 @@ import (
 // The format, version 1. A file is JSON, one record a line, and only ever grows:
 //
 //	{"codeagent_session":1,"id":…,"at":…,"folder":…,"first":…}   the head, once
-//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write
+//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or asks another model
 //	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
 //	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on the disk
 //	{"kind":"title","at":…,"title":…}                            the session was renamed
@@ -63,13 +63,16 @@ type record struct {
 	Item *model.Item `json:"item,omitempty"`
 	// Title stands in every open, turn and title record: the last of them says
 	// what the session is called, so that it is found near the end.
-	Title   string       `json:"title,omitempty"`
-	PID     int          `json:"pid,omitempty"`
-	Program string       `json:"program,omitempty"`
-	Model   string       `json:"model,omitempty"`
-	Outcome string       `json:"outcome,omitempty"`
-	Usage   *model.Usage `json:"usage,omitempty"`
-	Bytes   int64        `json:"bytes,omitempty"`
+	Title   string `json:"title,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Program string `json:"program,omitempty"`
+	Model   string `json:"model,omitempty"`
+	// Provider and Host go with Model, see there.
+	Provider string       `json:"provider,omitempty"`
+	Host     string       `json:"host,omitempty"`
+	Outcome  string       `json:"outcome,omitempty"`
+	Usage    *model.Usage `json:"usage,omitempty"`
+	Bytes    int64        `json:"bytes,omitempty"`
 	// Items are what a conversation goes on from: a summary first, and then what
 	// stands in the records before, word for word.
 	Items []model.Item `json:"items,omitempty"`

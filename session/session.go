@@ -24,8 +24,19 @@ type Info struct {
 	ID string
 	// Folder is the workspace, absolute.
 	Folder string
-	// Program and Model say who wrote; Model may be empty.
-	Program, Model string
+	// Program and Model say who wrote.
+	Program string
+	Model   Model
+}
+
+// Model is the one that answers.
+type Model struct {
+	// Name is how it is shown: NAME at the provider of the top-level settings,
+	// PROVIDER/NAME at another. It may be empty: it is not known yet.
+	Name string
+	// Provider is the other one's name, and Host where it was found. No Host: the
+	// model was nobody's choice, and says nothing about what to go on with.
+	Provider, Host string
 }
 
 // Session is a conversation that is being written. It is safe for concurrent use.
@@ -100,10 +111,10 @@ func (s *Session) Compacted(items []model.Item) error {
 }
 
 // Asks says that another model answers from now on.
-func (s *Session) Asks(model string) error {
+func (s *Session) Asks(m Model) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.info.Model = model
+	s.info.Model = m
 	if s.f == nil {
 		return s.broken // a new session's first record will name it
 	}
@@ -240,7 +251,8 @@ func (s *Session) create(item model.Item, line []byte) error {
 
 // opened is the record of a process that begins to write.
 func (s *Session) opened() record {
-	return record{Kind: kindOpen, At: s.now(), Title: s.title, PID: os.Getpid(), Program: s.info.Program, Model: s.info.Model}
+	m := s.info.Model
+	return record{Kind: kindOpen, At: s.now(), Title: s.title, PID: os.Getpid(), Program: s.info.Program, Model: m.Name, Provider: m.Provider, Host: m.Host}
 }
 
 // record writes r with the time. Called with mu held.
@@ -286,12 +298,14 @@ func (s *Session) sync() error {
 
 // holder finds the process that wrote last.
 func (v view) holder() int {
-	r, err := v.last(func(kind string) bool { return kind == kindOpen }, v.start)
+	r, err := v.last(isOpen, v.start)
 	if err != nil {
 		return 0
 	}
 	return r.PID
 }
+
+func isOpen(kind string) bool { return kind == kindOpen }
 
 // maxFirst is how much of the first message the head holds, in runes.
 const maxFirst = 200

@@ -32,7 +32,7 @@ var conversation = []model.Item{
 func begun(t testing.TB, items ...model.Item) (*Store, *Session) {
 	t.Helper()
 	s := New(t.TempDir())
-	ses := s.Create(Info{ID: NewID(), Folder: "/work/app", Program: "test", Model: "m"})
+	ses := s.Create(Info{ID: NewID(), Folder: "/work/app", Program: "test", Model: Model{Name: "m"}})
 	put(t, ses, items...)
 	t.Cleanup(func() { ses.Close() })
 	return s, ses
@@ -376,14 +376,14 @@ func TestSyncedClock(t *testing.T) {
 // the session, and nobody else may.
 func TestChangedWhileItIsOpen(t *testing.T) {
 	s, ses := begun(t)
-	if err := ses.Asks("early"); err != nil {
+	if err := ses.Asks(Model{Name: "early"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ses.Rename("nothing"); err == nil {
 		t.Error("a session without a word has a title")
 	}
 	put(t, ses, user("hello"))
-	if err := errors.Join(ses.Asks("another"), ses.Rename("the title"), ses.EndTurn("done", model.Usage{})); err != nil {
+	if err := errors.Join(ses.Asks(Model{Name: "another", Provider: "p", Host: "h:1"}), ses.Rename("the title"), ses.EndTurn("done", model.Usage{})); err != nil {
 		t.Fatal(err)
 	}
 	var inUse *InUseError
@@ -393,6 +393,13 @@ func TestChangedWhileItIsOpen(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(s.dir, ses.ID()+suffix))
 	if err != nil || strings.Count(string(data), `"model":"early"`) != 1 || strings.Count(string(data), `"model":"another"`) != 1 {
 		t.Errorf("%v\n%s", err, data)
+	}
+	want := Model{Name: "another", Provider: "p", Host: "h:1"}
+	if m, err := s.LastModel(ses.ID()); err != nil || m != want {
+		t.Errorf("the last model is %+v, %v", m, err)
+	}
+	if m, err := s.LastModel(NewID()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the last model of no session is %+v, %v", m, err)
 	}
 	if err := ses.Close(); err != nil {
 		t.Fatal(err)

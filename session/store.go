@@ -182,6 +182,21 @@ func (s *Store) Rename(id, title string) error {
 	return nil
 }
 
+// LastModel is the model that the session asked last, whatever was taken back
+// since. The session may be in use.
+func (s *Store) LastModel(id string) (Model, error) {
+	f, v, err := s.read(id)
+	if err != nil {
+		return Model{}, err
+	}
+	defer f.Close()
+	r, err := v.last(isOpen, v.start)
+	if err != nil {
+		return Model{}, failed(id, err)
+	}
+	return Model{Name: r.Model, Provider: r.Provider, Host: r.Host}, nil
+}
+
 // Free returns an *InUseError while somebody writes the session.
 func (s *Store) Free(id string) error {
 	f, err := s.openFile(id, os.O_RDWR)

@@ -77,7 +77,7 @@ func (k *keptSessions) Open(_ context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	k.next = &resumed{id: sum.ID, folder: sum.Folder, fork: k.fork}
+	k.next = &resumed{id: sum.ID, folder: sum.Folder, fork: k.fork, after: true}
 	return nil
 }
 

@@ -154,7 +154,7 @@ func (m *models) Use(ctx context.Context, name string) error {
 		return err
 	}
 	if r := m.ses.record; r != nil {
-		if err := r.log.Asks(c.title(c.name)); err != nil {
+		if err := r.log.Asks(c.kept()); err != nil {
 			m.tell(event.Notice{Level: "error", Text: "that another model is asked cannot be saved: " + err.Error()})
 		}
 	}

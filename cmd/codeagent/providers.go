@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/config"
+	"codeagent/event"
 	"codeagent/model"
 	"codeagent/model/chat"
 	"codeagent/model/responses"
@@ -26,10 +28,14 @@ type chosen struct {
 	model    agent.Model
 	provider string // its name; empty for the top-level settings and the tour
 	from     config.Provider
+	host     string
 	name     string // empty while first does not know it
+	unnamed  bool   // nobody named it: it is the default, or what the provider lists first
 	limits   config.ModelLimits
 	tour     *tour.Tour
 	first    *firstServed
+	// told says why it is this one, where that is not plain.
+	told event.Notice
 	// offers are servers on this machine that could be asked instead of the tour.
 	offers []string
 }
@@ -42,17 +48,29 @@ func (c chosen) title(name string) string {
 	return c.provider + "/" + name
 }
 
-// chooseModel takes the configured provider; without one it plays the tour,
-// unless there is a prompt that the tour could not answer. What runs on this
-// machine is offered and not asked: whoever starts a server for one purpose has
-// not chosen it for another.
-func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen, error) {
+// chooseModel takes what the session that is gone on with asked last, else the
+// configured provider; without one it plays the tour, unless there is something to
+// answer that the tour could not. What runs on this machine is offered and not
+// asked: whoever starts a server for one purpose has not chosen it for another.
+func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error) {
 	provider, name, ok := b.cfg.Choose(b.s.env)
+	last, gone := b.lastAsked(o.from)
+	again := last.name != "" && (last.provider.Name != provider.Name || last.name != name)
+	if again {
+		provider, name, ok = last.provider, last.name, true
+	}
 	if ok {
-		return b.connect(ctx, provider, name, attended)
+		c, err := b.connect(ctx, provider, name, o.attended)
+		switch now := cmp.Or(c.title(c.name), "the provider's model"); {
+		case gone != nil:
+			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; %s is asked", gone, now)}
+		case again:
+			c.told = event.Notice{Level: "info", Text: now + " is asked, as it was last in this session"}
+		}
+		return c, err
 	}
 	found := b.lookForServers(ctx)
-	if hasPrompt {
+	if o.hasPrompt || o.from != nil || len(o.images) > 0 {
 		err := errors.New("no model is configured")
 		if prefix, _, cut := strings.Cut(name, "/"); cut {
 			err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
@@ -62,11 +80,14 @@ func (b *box) chooseModel(ctx context.Context, attended, hasPrompt bool) (chosen
 			"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
 		}
 		hints = append(hints, found()...)
+		if gone != nil {
+			hints = append(hints, gone.Error())
+		}
 		return chosen{}, &hintError{code: exitSignIn, err: err, hints: append(hints,
 			"or start codeagent without a prompt to see the tour",
 		)}
 	}
-	t, err := b.startTour(ctx, attended)
+	t, err := b.startTour(ctx, o.attended)
 	if err != nil {
 		return chosen{}, err
 	}
@@ -85,10 +106,11 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	if p.Lacks(b.s.env) != "" {
 		return chosen{}, &hintError{code: exitSignIn, err: fmt.Errorf("no key for the provider %s", p.Name), hints: b.keyHints(p)}
 	}
-	if name == "" && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
+	unnamed := name == ""
+	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := chosen{model: client, provider: p.Name, from: from, name: name, limits: b.cfg.LimitsOf(p, name)}
+	c := chosen{model: client, provider: p.Name, from: from, host: p.Host(), name: name, unnamed: unnamed, limits: b.cfg.LimitsOf(p, name)}
 	if name != "" {
 		return c, nil
 	}

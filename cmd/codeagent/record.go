@@ -27,7 +27,7 @@ func (ses *session) openRecord() (*record, error) {
 		return nil, nil
 	}
 	store := sessions.New(ses.paths.Sessions)
-	info := sessions.Info{Folder: ses.workspace, Program: version, Model: ses.chosen.title(ses.chosen.name)}
+	info := sessions.Info{Folder: ses.workspace, Program: version, Model: ses.chosen.kept()}
 	if o.from == nil {
 		info.ID = sessions.NewID()
 		return &record{log: store.Create(info)}, nil

@@ -29,6 +29,8 @@ type resumed struct {
 	fork bool
 	// before is the message from which on nothing counts any more; 0 for none.
 	before int
+	// after another session of this run, which --model was said for.
+	after bool
 }
 
 func (r *resumeFlags) add(cmd *cobra.Command, verb string) {
@@ -40,8 +42,9 @@ func (r *resumeFlags) add(cmd *cobra.Command, verb string) {
 
 func newResume(s stdio, f *flags) *cobra.Command {
 	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Go on with an earlier session", false,
-		"resume goes on with a session on the screen, in its own folder unless --cd names another. Permissions\n"+
-			"that were granted for the session are asked for anew.")
+		"resume goes on with a session on the screen, in its own folder unless --cd names another, and with the\n"+
+			"model that it asked last unless --model names another. Permissions that were granted for the session\n"+
+			"are asked for anew.")
 }
 
 func newFork(s stdio, f *flags) *cobra.Command {

@@ -74,7 +74,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		return nil, err
 	}
 	ses := &session{box: box, options: o, images: images}
-	if ses.chosen, err = box.chooseModel(ctx, o.attended, o.hasPrompt || o.from != nil || len(images) > 0); err != nil {
+	if ses.chosen, err = box.chooseModel(ctx, o); err != nil {
 		ses.close()
 		return nil, err
 	}
@@ -147,6 +147,9 @@ func (ses *session) join(screen face) {
 		}
 	}
 	ses.tellImages(screen)
+	if ses.chosen.told.Text != "" {
+		screen.Emit(ses.chosen.told)
+	}
 	for _, offer := range ses.chosen.offers {
 		screen.Emit(event.Notice{Level: "info", Text: offer})
 	}

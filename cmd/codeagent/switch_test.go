@@ -71,6 +71,14 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitFor("an earlier question")
 	term.Write("and on\r")
 	term.WaitUntil("an answer in the other session", func(s string) bool { return strings.Count(s, "first was asked") == 2 })
+	term.WaitGone(working)
+	term.Write("/sessions\r")
+	term.WaitFor("Sessions of this folder")
+	term.WaitFor("› an earlier question ✓")
+	term.Write("\x1b[B")
+	term.WaitFor("› a question") // the one that was left for this one
+	term.Write("\r")
+	term.WaitFor("other/scripted is asked, as it was last in this session")
 	term.Write("/quit\r")
 	if err := term.WaitExit(); err != nil {
 		t.Errorf("ended with %v", err)
@@ -87,7 +95,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 		}
 		all = append(all, data...)
 	}
-	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 1 {
+	if n := strings.Count(string(all), `"model":"other/scripted"`); n != 2 {
 		t.Errorf("the record names the new model %d times:\n%s", n, all)
 	}
 }
