@@ -46,6 +46,7 @@ const (
 	FileNotFolder   = fileworker.NotFolder
 	FileIsSymlink   = fileworker.IsSymlink
 	FileSpecial     = fileworker.Special
+	FileTorn        = fileworker.Torn
 	FileCrossDevice = fileworker.CrossDevice
 	FileInvalid     = fileworker.Invalid
 )

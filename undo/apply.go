@@ -61,6 +61,9 @@ type Report struct {
 	Failed []Left
 }
 
+// ErrTorn: Put failed when a part of the content was written into the file.
+var ErrTorn = errors.New("it was written in part")
+
 // errStale: a plan is good until the next turn.
 var errStale = errors.New("files were changed since it was shown: look at it again")
 
@@ -83,7 +86,14 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if k, err := s.load(p.number); err != nil || k.undone {
 		return Report{}, errors.Join(ErrNothing, err)
 	}
-	a := &applying{ctx: ctx, files: files, plan: p, failed: map[string]error{}, done: map[string]bool{}, written: map[inode]Step{}}
+	log, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be written down
+	}
+	defer log.Close()
+	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, limit: s.store.bounds.file,
+		failed: map[string]error{}, done: map[string]bool{}, written: map[inode]Step{}, opened: map[string]uint32{}, begun: map[string]*state{}}
+	defer a.look.close()
 	a.all()
 	report := a.report()
 	if err := context.Cause(ctx); err != nil {
@@ -92,7 +102,7 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if len(report.Done) == 0 {
 		return report, nil // another try may do better
 	}
-	if err := s.mark(p, report); err != nil {
+	if err := s.mark(p, report, log); err != nil {
 		return report, fmt.Errorf("undo: it was done, but that cannot be written down: %w", err)
 	}
 	return report, nil
@@ -100,25 +110,20 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 
 // mark notes what was undone, the turn or a part of it, once all that was put back
 // is on the disk.
-func (s *Session) mark(p *Plan, r Report) error {
+func (s *Session) mark(p *Plan, r Report, log *os.File) error {
 	if err := flushed(r.Done); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	records := []record{{Kind: kindUndone, At: s.store.now()}}
 	if len(p.Conflicts)+len(r.Failed) > 0 {
 		records = p.back(r)
 	}
 	for part := range slices.Chunk(records, 1000) { // all of them can take much memory
-		if err := appendRecords(f, part...); err != nil {
+		if err := appendRecords(log, part...); err != nil {
 			return err
 		}
 	}
-	return f.Sync()
+	return log.Sync()
 }
 
 // back are the records of a turn of which a part was put back. They say when the log
@@ -162,99 +167,6 @@ func flushed(steps []Step) error {
 		}
 	}
 	return nil
-}
-
-// applying is one Apply.
-type applying struct {
-	ctx    context.Context
-	files  Files
-	plan   *Plan
-	failed map[string]error
-	done   map[string]bool
-	// written are the files that were written in place, by one of their names.
-	written map[inode]Step
-}
-
-// all does the steps in an order in which each finds what it needs: folders are
-// open while something in them changes, and get their permissions last.
-func (a *applying) all() {
-	steps := a.plan.Steps
-	deepFirst := slices.Clone(steps)
-	slices.Reverse(deepFirst)
-	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
-	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
-		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.now.Mode|0o700), Expect{}) })
-	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind != folder }, remove)
-	a.each(steps, func(s Step) bool { return s.comes(folder) },
-		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700)) })
-	a.each(steps, func(s Step) bool { return s.from != "" }, a.move)
-	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind == folder }, remove)
-	a.each(steps, func(s Step) bool { return s.comes(link) },
-		func(s Step) error { return a.files.Link(s.Path, string(s.before.Target)) })
-	a.each(steps, func(s Step) bool { return s.comes(file) }, a.put)
-	a.each(steps, func(s Step) bool { return s.Do == Mode && s.now.Kind == file },
-		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now)) })
-	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
-		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), Expect{}) })
-}
-
-// goes reports whether what is there is taken away first. A file in the place of a
-// file is replaced.
-func (s Step) goes() bool {
-	return s.Do != Mode && s.from == "" && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
-}
-
-// comes reports whether something of kind k is made or replaced.
-func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
-
-// move moves a file back that the turn had moved.
-func (a *applying) move(s Step) error {
-	err := a.files.Move(s.from, s.Path)
-	if err == nil && s.now.Mode != s.before.Mode {
-		err = a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now))
-	}
-	return err
-}
-
-// each does one thing for each step that it is for, until something of it failed.
-func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
-	for _, s := range steps {
-		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
-			continue
-		}
-		if err := do(s); err != nil {
-			a.failed[s.Path] = err
-		}
-		a.done[s.Path] = true
-	}
-}
-
-// put gives a file back what it held, once for all its names.
-func (a *applying) put(s Step) error {
-	if !s.inPlace {
-		return a.putContent(s)
-	}
-	if other, is := a.written[s.now.inode()]; is && other.before.holdsAs(s.before) {
-		return a.failed[other.Path]
-	}
-	a.written[s.now.inode()] = s
-	return a.putContent(s)
-}
-
-func (a *applying) putContent(s Step) error {
-	content, err := a.plan.kept.content(s.before)
-	if err != nil {
-		return err
-	}
-	now, mode := Expect{Absent: true}, s.before.Mode
-	if s.now.Kind == file {
-		now = expect(s.now)
-		now.InPlace = s.inPlace
-		if !s.mode {
-			mode = s.now.Mode // the agent did not change it
-		}
-	}
-	return a.files.Put(s.Path, content, fs.FileMode(mode), now)
 }
 
 func (a *applying) report() Report {

@@ -41,11 +41,15 @@ func (j *judge) step() *Step {
 	left := j.after
 	if left == nil {
 		// What is gone is brought back: nothing is lost by that.
-		if j.now.Kind != absent && j.more != "" {
+		last, undoing := j.last, j.undoing.After(j.last)
+		if undoing {
+			last = j.undoing
+		}
+		if j.now.Kind != absent && j.more != "" && !undoing {
 			j.conflict = notNoted // when the log was last written says nothing about it
 			return nil
 		}
-		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(j.last.Add(grace))) {
+		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(last.Add(grace))) {
 			j.conflict = changedLater
 			return nil
 		}

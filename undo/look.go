@@ -16,7 +16,12 @@ import (
 // look says what stands under name in the open folder dir.
 func look(dir int, name string) (state, error) {
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retry(func() error {
+		if name == "." { // which can be asked of a folder that may not be searched
+			return unix.Fstat(dir, &st)
+		}
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	})
 	if errors.Is(err, unix.ENOENT) {
 		return state{Kind: absent}, nil
 	}

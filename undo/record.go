@@ -24,13 +24,15 @@ const (
 	kindBefore = "before" // Path, State: what stood there; Why: why its content is not kept
 	kindAfter  = "after"  // Path, State: what the agent left there
 	kindSame   = "same"   // Path: what the agent left there is what stood there
-	kindAgain  = "again"  // Path: a further call works on it; what was left there is not known until it is over
+	kindAgain  = "again"  // Path: a further call works on it, or undoing since At; what was left there is not known until it is over
 	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
 	kindLost   = "lost"   // Path, Why: what lies below it is not kept
 	kindMore   = "more"   // nothing is kept from here on; Why
 	kindEnd    = "end"    // the turn is over
-	kindBack   = "back"   // Path: it was put back; At: when the log was last written before that
-	kindUndone = "undone" // the turn was undone
+	// kindUndoing is "undoing begins"; At: when the log was last written before that.
+	kindUndoing = "undoing"
+	kindBack    = "back"   // Path: it was put back; At: when the log was last written before that
+	kindUndone  = "undone" // the turn was undone
 )
 
 // version is that of the log's format.
@@ -123,6 +125,8 @@ type history struct {
 	after *state
 	// again: a further call worked on it when codeagent ended, or has since.
 	again bool
+	// undoing is when undoing began to work on it; zero: it did not.
+	undoing time.Time
 	// mixed: somebody else changed it between the agent's changes.
 	mixed bool
 	// lost says why what lies below it is not kept.
@@ -190,8 +194,17 @@ func (k *kept) take(r record) {
 		k.undone = true
 	case kindMore:
 		k.more = r.Why
+	case kindUndoing:
+		k.noteLast(r.At)
 	default:
 		k.takePath(r)
+	}
+}
+
+// noteLast takes when the log was last written before undoing first wrote to it.
+func (k *kept) noteLast(at time.Time) {
+	if k.last.IsZero() {
+		k.last = at
 	}
 }
 
@@ -200,8 +213,8 @@ func (k *kept) takePath(r record) {
 	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" {
 		return
 	}
-	if r.Kind == kindBack && k.last.IsZero() {
-		k.last = r.At
+	if r.Kind == kindBack {
+		k.noteLast(r.At)
 	}
 	h := k.paths[p]
 	switch {
@@ -213,7 +226,8 @@ func (k *kept) takePath(r record) {
 	case r.Kind == kindSame:
 		h.after = &h.before
 	case r.Kind == kindAgain:
-		h.after, h.again = nil, true
+		h.after, h.undoing = nil, r.At
+		h.again = h.again || r.At.IsZero()
 	case r.Kind == kindMixed:
 		h.mixed = true
 	case r.Kind == kindLost:

@@ -66,6 +66,10 @@ func makeTree(t *testing.T, u user) {
 	must(os.Symlink("patched.txt", at("link")))
 	must(os.Symlink("nowhere \xff", at("dangling")))
 	must(os.Mkdir(at("empty"), 0o750))
+	must(os.WriteFile(at("shut/changed"), []byte("old\n"), 0o444))
+	must(os.WriteFile(at("shut/gone"), []byte("gone\n"), 0o444))
+	must(os.Chmod(at("shut"), 0o555))
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwx", u.work).Run() }) // so that it can be removed
 	must(syscall.Mkfifo(at("pipe"), 0o600))
 	repo := exec.Command("sh", "-c", "git init -q repo && cd repo && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm a")
 	repo.Dir = u.work
@@ -155,6 +159,7 @@ var everything = []scripted.Reply{
 	{Calls: []scripted.Call{
 		{Name: "shell", Arguments: arguments("command", `chmod +x patched.txt; chmod 0700 tool; mv old new; echo changed > new/deep/er/f; rm -r src/d3; mkdir -p made/tree; date > made/tree/now; ln -s / made/root`)},
 		{Name: "shell", Arguments: arguments("command", `chmod u+w readonly; echo x >> readonly; chmod 0444 readonly; ln -sfn elsewhere link; rm dangling; rmdir empty; echo file > empty; echo three >> 'two names'; ln 'two names' third`)},
+		{Name: "shell", Arguments: arguments("command", `chmod u+w shut; rm -f shut/gone; chmod u+w shut/changed; echo new > shut/changed; chmod u-w shut/changed; mkdir shut/made; echo > shut/made/f; chmod 0555 shut/made shut`)},
 	}},
 	{Calls: []scripted.Call{{Name: "shell", Arguments: arguments("command", `echo four >> 'other name'; cd repo && echo b > b && git rm -q a && git add b && git -c user.name=a -c user.email=a@b commit -qm b && git switch -qc other && git gc -q; tar cf - b | (mkdir ../copy && cd ../copy && tar xf -)`)}}},
 	{Text: "done"},

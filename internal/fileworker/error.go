@@ -30,6 +30,8 @@ const (
 	CrossDevice Kind = "cross-device"
 	// Invalid: the request itself makes no sense (path, pattern, size).
 	Invalid Kind = "invalid"
+	// Torn: the system failed when a part was written into the file.
+	Torn Kind = "torn"
 	// Failed: any other error of the system.
 	Failed Kind = "failed"
 )

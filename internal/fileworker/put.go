@@ -55,6 +55,9 @@ func (t *target) putInPlace(data []byte, mode fs.FileMode, was fs.FileInfo) (Inf
 		return Info{}, err
 	}
 	defer f.Close()
+	if err := t.unchanged(was); err != nil {
+		return Info{}, err
+	}
 	if _, err := t.overwrite(f, data); err != nil {
 		return Info{}, err
 	}

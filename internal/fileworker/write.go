@@ -344,16 +344,28 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 }
 
 // overwrite writes the open file where it stands: not atomic, but all that a
-// permission for one existing file allows.
+// permission for one existing file allows. What makes it longer is written first: a
+// full disk then leaves it as it was.
 func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
-	_, err := f.WriteAt(data, 0)
+	was, err := f.Stat()
+	if err != nil {
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	head := min(was.Size(), int64(len(data)))
+	if _, err := f.WriteAt(data[head:], head); err != nil {
+		if f.Truncate(was.Size()) != nil {
+			return Info{}, torn(wrap(t.op, t.path, err))
+		}
+		return Info{}, wrap(t.op, t.path, err)
+	}
+	_, err = f.WriteAt(data[:head], 0)
 	if err == nil {
 		err = f.Truncate(int64(len(data)))
 	}
-	if err == nil {
-		err = t.sync(f)
-	}
 	if err != nil {
+		return Info{}, torn(wrap(t.op, t.path, err))
+	}
+	if err := t.sync(f); err != nil {
 		return Info{}, wrap(t.op, t.path, err)
 	}
 	fi, err := f.Stat()
@@ -361,4 +373,10 @@ func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 		return Info{}, wrap(t.op, t.path, err)
 	}
 	return infoOf(fi), nil
+}
+
+// torn says of an error that it left the file written in part.
+func torn(e *Error) *Error {
+	e.Kind = Torn
+	return e
 }

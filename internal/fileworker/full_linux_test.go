@@ -1,0 +1,50 @@
+package fileworker
+
+import (
+	"bytes"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// noFileBeyond has every write of this process beyond so many bytes fail, as it does
+// where a disk is full: what fits is written first.
+func noFileBeyond(t *testing.T, most uint64) {
+	t.Helper()
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	t.Cleanup(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+			t.Error(err)
+		}
+		signal.Reset(syscall.SIGXFSZ)
+	})
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk: a file for whose longer content there is no room stays what it was,
+// where it is written in place; of one that was written in part the error says so.
+func TestFullDisk(t *testing.T) {
+	c, dir := start(t), folder(t)
+	path := filepath.Join(dir, "f")
+	put(t, path, "what it was before", 0o600)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := bytes.Repeat([]byte("longer "), 100)
+	noFileBeyond(t, 50)
+	_, err = c.Put(path, long, 0o600, Expect{}, true)
+	wantKind(t, err, Failed)
+	want(t, path, string(old))
+	noFileBeyond(t, 5)
+	_, err = c.Put(path, long[:len(old)], 0o600, Expect{}, true)
+	wantKind(t, err, Torn)
+}

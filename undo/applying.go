@@ -1,0 +1,232 @@
+package undo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+)
+
+// applying is one Apply.
+type applying struct {
+	ctx   context.Context
+	files Files
+	plan  *Plan
+	log   *os.File
+	now   func() time.Time
+	limit int64 // the largest file that is read
+	look  walker
+
+	failed map[string]error
+	done   map[string]bool
+	// written are the files that were written in place, by one of their names.
+	written map[inode]Step
+	// opened are the folders that were read-only or the like, with the permissions that
+	// they had.
+	opened map[string]uint32
+	// begun is what the agent left at the paths that can be found half done.
+	begun map[string]*state
+}
+
+// all does the steps in an order in which each finds what it needs: folders are
+// open while something in them changes, and get their permissions last.
+func (a *applying) all() {
+	steps := a.plan.Steps
+	deepFirst := slices.Clone(steps)
+	slices.Reverse(deepFirst)
+	remove := func(s Step) error { return a.files.Remove(s.Path, expect(s.now)) }
+	a.each(steps, func(s Step) bool { return s.now.Kind == folder && s.now.Mode&0o700 != 0o700 },
+		func(s Step) error { return a.openFolder(s.Path, s.now.Mode) })
+	a.openAround(steps)
+	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind != folder }, remove)
+	a.each(steps, func(s Step) bool { return s.comes(folder) },
+		func(s Step) error { return a.files.Mkdir(s.Path, fs.FileMode(s.before.Mode|0o700)) })
+	a.each(steps, func(s Step) bool { return s.from != "" }, a.move)
+	a.each(deepFirst, func(s Step) bool { return s.goes() && s.now.Kind == folder }, remove)
+	a.each(steps, func(s Step) bool { return s.comes(link) },
+		func(s Step) error { return a.files.Link(s.Path, string(s.before.Target)) })
+	a.each(steps, func(s Step) bool { return s.comes(file) }, a.put)
+	a.each(steps, func(s Step) bool { return s.Do == Mode && s.now.Kind == file },
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now)) })
+	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
+		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), Expect{}) })
+	a.closeFolders()
+	a.tellHalfDone()
+}
+
+// goes reports whether what is there is taken away first. A file in the place of a
+// file is replaced.
+func (s Step) goes() bool {
+	return s.Do != Mode && s.from == "" && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
+}
+
+// comes reports whether something of kind k is made or replaced.
+func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
+
+// move moves a file back that the turn had moved.
+func (a *applying) move(s Step) error {
+	err := a.files.Move(s.from, s.Path)
+	if err == nil && s.now.Mode != s.before.Mode {
+		err = a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), expect(s.now))
+	}
+	return err
+}
+
+// each does one thing for each step that it is for, until something of it failed.
+func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
+	for _, s := range steps {
+		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
+			continue
+		}
+		if err := do(s); err != nil {
+			a.failed[s.Path] = err
+		}
+		a.done[s.Path] = true
+	}
+}
+
+// put gives a file back what it held, once for all its names.
+func (a *applying) put(s Step) error {
+	if !s.inPlace {
+		return a.putContent(s)
+	}
+	if other, is := a.written[s.now.inode()]; is && other.before.holdsAs(s.before) {
+		return a.failed[other.Path]
+	}
+	a.written[s.now.inode()] = s
+	var names []string
+	for _, o := range a.plan.Steps {
+		if o.inPlace && o.now.inode() == s.now.inode() {
+			names = append(names, o.Path)
+		}
+	}
+	if err := a.begin(names...); err != nil {
+		return err
+	}
+	err := a.putContent(s)
+	if errors.Is(err, ErrTorn) {
+		for _, name := range names {
+			a.torn(name)
+		}
+	}
+	return err
+}
+
+func (a *applying) putContent(s Step) error {
+	content, err := a.plan.kept.content(s.before)
+	if err != nil {
+		return err
+	}
+	now, mode := Expect{Absent: true}, s.before.Mode
+	if s.now.Kind == file {
+		now = expect(s.now)
+		now.InPlace = s.inPlace
+		if !s.mode {
+			mode = s.now.Mode // the agent did not change it
+		}
+	}
+	return a.files.Put(s.Path, content, fs.FileMode(mode), now)
+}
+
+// openAround opens the folders in which something comes or goes, where the turn has
+// changed their permissions: it had them open, too. Those that somebody else has shut
+// stay shut.
+func (a *applying) openAround(steps []Step) {
+	for _, s := range steps {
+		if s.Do == Mode || a.ctx.Err() != nil {
+			continue
+		}
+		for _, p := range []string{s.Path, s.from} {
+			in := path.Dir(p)
+			h := a.plan.kept.paths[in]
+			if p == "" || h == nil || h.before.Kind != folder {
+				continue
+			}
+			if now, err := a.look.look(in); err == nil && now.Kind == folder {
+				_ = a.openFolder(in, now.Mode) // what cannot be done in it says so
+			}
+		}
+	}
+}
+
+// openFolder makes a folder one that can be listed, searched and changed.
+func (a *applying) openFolder(p string, mode uint32) error {
+	if mode&0o700 == 0o700 {
+		return nil
+	}
+	if err := a.begin(p); err != nil {
+		return err
+	}
+	if err := a.files.Chmod(p, fs.FileMode(mode|0o700), Expect{}); err != nil {
+		return err
+	}
+	a.opened[p] = mode
+	return nil
+}
+
+// closeFolders gives those that are not undone the permissions that they had.
+func (a *applying) closeFolders() {
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(a.opened))) {
+		if a.done[p] && a.failed[p] == nil {
+			continue
+		}
+		if err := a.files.Chmod(p, fs.FileMode(a.opened[p]), Expect{}); err != nil {
+			delete(a.begun, p) // it stays half done
+		}
+	}
+}
+
+// begin notes that undoing works on paths, which can be found half done if codeagent
+// ends in the middle: what stands there then is its work. That must not change when
+// the turn itself was last written down.
+func (a *applying) begin(paths ...string) error {
+	var records []record
+	if len(a.begun) == 0 {
+		records = append(records, record{Kind: kindUndoing, At: a.plan.kept.last})
+	}
+	for _, p := range paths {
+		if h := a.plan.kept.paths[p]; h != nil {
+			a.begun[p] = h.after
+		}
+		r := about(kindAgain, p, nil)
+		r.At = a.now()
+		records = append(records, r)
+	}
+	return appendRecords(a.log, records...)
+}
+
+// torn notes what a write left that failed in the middle: it can be undone again.
+func (a *applying) torn(p string) {
+	now, err := a.look.look(p)
+	if err == nil {
+		now, err = a.look.readInto(p, now, a.limit)
+	}
+	switch left := a.begun[p]; {
+	case err != nil:
+		delete(a.begun, p)
+	case left != nil:
+		now.Mode = left.Mode // which is the agent's
+		fallthrough
+	default:
+		a.begun[p] = &now
+	}
+}
+
+// tellHalfDone notes of what was begun and is not done what the agent left there, as
+// it was known before.
+func (a *applying) tellHalfDone() {
+	for _, p := range slices.Sorted(maps.Keys(a.begun)) {
+		if a.done[p] && a.failed[p] == nil || a.ctx.Err() != nil {
+			continue
+		}
+		r := about(kindAfter, p, a.begun[p])
+		if r.State == nil {
+			r.Kind, r.At = kindAgain, a.plan.kept.last
+		}
+		_ = appendRecords(a.log, r) // else it is judged by its time
+	}
+}
