@@ -39,9 +39,13 @@ func (c canvas) fold(lines []string, head, tail int) []string {
 	if c.open || hidden <= 1 {
 		return lines
 	}
-	note := c.theme.paint(faint, "… ") + c.theme.paint(dim, fmt.Sprintf("%d more lines", hidden)) + c.theme.paint(faint, "  ctrl+o")
-	out := append(append([]string(nil), lines[:head]...), note)
+	out := append(append([]string(nil), lines[:head]...), c.hidden(hidden))
 	return append(out, lines[len(lines)-tail:]...)
+}
+
+// hidden is the line that stands for n others.
+func (c canvas) hidden(n int) string {
+	return c.theme.paint(faint, "… ") + c.theme.paint(dim, fmt.Sprintf("%d more lines", n)) + c.theme.paint(faint, "  ctrl+o")
 }
 
 // said is a message of the person's. Its images are named that have no label in

@@ -243,18 +243,7 @@ func (t *tool) ended(c canvas) []string {
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
 	} else if t.kind == "command" || f.Session != 0 || f.Outcome == "failed" && f.Message == "" || c.open {
-		lines := outputLines(f.Output)
-		cutOff := len(lines) - openLines
-		lines = lines[:min(len(lines), openLines)]
-		drawn := t.quote(c, lines)
-		if !c.open && len(lines) > 4 {
-			drawn = c.fold(t.quote(c, lines), 0, 3)
-			drawn[0] = strings.Repeat(" ", gutter) + drawn[0]
-		}
-		out = append(out, drawn...)
-		if cutOff > 0 || f.Spill != "" {
-			out = append(out, t.spilled(c, cutOff)...)
-		}
+		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
 	if f.Outcome == "interrupted" && !c.open {
@@ -278,14 +267,26 @@ func (t *tool) tells() bool {
 	return true
 }
 
-func (t *tool) spilled(c canvas, cutOff int) []string {
-	switch {
-	case !c.open:
-		return nil
-	case t.done.Spill != "":
-		return indent(c.theme.wrap(c.inner(), span{"whole output: " + tilde(t.done.Spill, c.home), dim}))
+// printed draws what the call printed: its last lines, for there it says how it
+// went, and in an open call its first and its last.
+func (t *tool) printed(c canvas) []string {
+	lines := outputLines(t.done.Output)
+	if !c.open {
+		if n := len(lines) - 3; n > 1 {
+			return append(indent([]string{c.hidden(n)}), t.quote(c, lines[n:])...)
+		}
+		return t.quote(c, lines)
 	}
-	return indent(c.theme.wrap(c.inner(), span{fmt.Sprintf("%d more lines not shown", cutOff), dim}))
+	var out []string
+	if n := len(lines) - openLines; n > 0 {
+		out = append(t.quote(c, lines[:openLines/2]), indent([]string{c.theme.paint(dim, fmt.Sprintf("… %d more lines not shown", n))})...)
+		lines = lines[openLines/2+n:]
+	}
+	out = append(out, t.quote(c, lines)...)
+	if t.done.Spill != "" {
+		out = append(out, indent(c.theme.wrap(c.inner(), span{"whole output: " + tilde(t.done.Spill, c.home), dim}))...)
+	}
+	return out
 }
 
 // quote draws output: dim, one line each unless the call is open.
