@@ -153,6 +153,7 @@ func responsesCalls() []testcase {
 	done := func(index int, id string, c model.ToolCall) string {
 		return ev("output_item.done", fmt.Sprintf(`"output_index":%d,"item":{"id":"%s","type":"function_call","call_id":"%s","name":"%s","arguments":%q}`, index, id, c.ID, c.Name, c.Arguments))
 	}
+	other := unnamed(one, "z")
 	nameless := func(index int, id, s string) string {
 		return ev("function_call_arguments.done", fmt.Sprintf(`"output_index":%d,"item_id":"%s","arguments":%q`, index, id, s))
 	}
@@ -174,6 +175,19 @@ func responsesCalls() []testcase {
 		call("the same id twice", made(one, unnamed(two, "call_2")), done(0, "f", one), done(1, "g", unnamed(two, "a"))),
 		call("no ids", made(unnamed(one, "call_1"), unnamed(two, "call_2")), done(0, "", unnamed(one, "")), done(1, "", unnamed(two, ""))),
 		call("told twice", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", one), done(0, "f", one)),
+		call("another call id at its end", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", other)),
+		call("another call id at its end, before the arguments", made(one), added(0, "f", "a", "shell"), done(0, "f", other)),
+		call("told twice, with another call id", made(one), done(0, "f", one), done(0, "f", other)),
+		call("told twice, with another id", made(one), done(0, "f", one), done(0, "g", one)),
+		call("told twice, with another id and index", made(one), done(0, "f", one), done(1, "g", one)),
+		call("told twice, without ids", made(unnamed(one, "call_1")), done(0, "", unnamed(one, "")), done(0, "", unnamed(one, ""))),
+		call("told twice, spelled otherwise", made(one), done(0, "f", one), done(0, "g", model.ToolCall{ID: "a", Name: "shell", Arguments: `{ "x": 1 }`})),
+		call("announced twice, with another id", made(one), added(0, "1", "a", "shell"), added(0, "2", "a", "shell"), args(0, "3", one.Arguments), done(0, "4", one)),
+		call("all ids change with each event", made(one), added(0, "1", "a", "shell"), args(0, "2", one.Arguments), done(0, "3", other)),
+		call("index 0 for all, no ids, all at once", made(two, one), added(0, "", "a", "shell"), args(0, "", one.Arguments), added(0, "", "b", "read_file"), args(0, "", two.Arguments), done(0, "", two), done(0, "", one)),
+		call("index 0 for all, no ids, all at once, in their order", made(one, two), added(0, "", "a", "shell"), args(0, "", one.Arguments), added(0, "", "b", "read_file"), args(0, "", two.Arguments), done(0, "", one), done(0, "", two)),
+		call("one id for all", made(one, two), done(0, "f", one), done(1, "f", two)),
+		call("the same twice", made(one, other), done(0, "f", one), done(1, "g", other)),
 		call("fragments after its end", made(one), added(0, "f", "a", "shell"), done(0, "f", one), args(0, "f", "junk")),
 		call("the end spells the arguments otherwise", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments), done(0, "f", model.ToolCall{ID: "a", Name: "shell", Arguments: `{ "x": 1 }`})),
 		call("arguments as an object", made(one), ev("output_item.done", `"output_index":0,"item":{"id":"f","type":"function_call","call_id":"a","name":"shell","arguments":{"x":1}}`)),

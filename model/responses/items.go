@@ -110,6 +110,22 @@ func (s *items) add(kind, id string, index *float64) *item {
 	return it
 }
 
+// announced reports whether o has begun already.
+func (s *items) announced(o *output, index *float64) bool {
+	for _, it := range s.all {
+		if it.kind != o.Type {
+			continue
+		}
+		if o.ID != "" && it.id == o.ID {
+			return true
+		}
+		if !it.closed && o.CallID != "" && it.callID == o.CallID && index != nil && it.index == int(*index) {
+			return true // under an id that changes with each event
+		}
+	}
+	return false
+}
+
 // added takes the beginning of an item.
 func (d *decoder) added(e *event) error {
 	var o output
@@ -121,10 +137,8 @@ func (d *decoder) added(e *event) error {
 	default:
 		return nil
 	}
-	for _, it := range d.items.all {
-		if it.kind == o.Type && o.ID != "" && it.id == o.ID {
-			return nil // announced twice
-		}
+	if d.items.announced(&o, e.Index) {
+		return nil
 	}
 	it := d.items.add(o.Type, o.ID, e.Index)
 	it.callID, it.name = o.CallID, o.Name
@@ -140,10 +154,7 @@ func (d *decoder) done(e *event) error {
 	if err := wire.Parse(e.Item, &o); err != nil {
 		return wire.NotJSON(err)
 	}
-	it := d.items.find(o.Type, o.ID, e.Index)
-	if it != nil && o.CallID != "" && it.callID != "" && it.callID != o.CallID {
-		it = nil
-	}
+	it := d.items.meant(&o, e.Index)
 	if it != nil && it.closed {
 		return nil // told twice
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -89,4 +90,19 @@ func Arguments(raw string) string {
 		return "{}"
 	}
 	return string(wrapped)
+}
+
+// SameJSON reports whether two texts are the same JSON but for the spaces between
+// its parts. It looks at no text much longer than the other, so that small events
+// cannot have a large one read again and again.
+func SameJSON(one, two string) bool {
+	one, two = strings.TrimSpace(one), strings.TrimSpace(two)
+	if one == two {
+		return true
+	}
+	if len(one) > 2*len(two)+64 || len(two) > 2*len(one)+64 {
+		return false
+	}
+	var a, b bytes.Buffer
+	return json.Compact(&a, []byte(one)) == nil && json.Compact(&b, []byte(two)) == nil && bytes.Equal(a.Bytes(), b.Bytes())
 }
