@@ -65,7 +65,7 @@ func TestList(t *testing.T) {
 	var got []string
 	for _, sum := range listed(t, s) {
 		name := []rune(sum.Name())
-		got = append(got, fmt.Sprintf("%s %s %d %s %.30s", sum.ID, sum.Folder, sum.Used.Day(), sum.Created.Format(time.DateOnly), string(name)))
+		got = append(got, fmt.Sprintf("%s %s %d %s %.30s", sum.ID, sum.Folder, sum.Used.UTC().Day(), sum.Created.Format(time.DateOnly), string(name)))
 		if len(name) > maxFirst {
 			t.Errorf("%d runes", len(name))
 		}
