@@ -21,7 +21,7 @@ func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, 
 		scripted.Reply{Text: "That was it."})
 	cmd := u.codeagent(append(args, "--model", "test", "run it")...)
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-	return golden.Start(t, cmd, 100, 40), srv
+	return golden.Start(t, cmd, 160, 40), srv
 }
 
 // TestHeldOnTheScreen: the command waits, the person answers each question by

@@ -45,7 +45,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	start := func(args ...string) *golden.Terminal {
 		cmd := u.codeagent(append(args, "-c", `models."mole".vision="no"`)...)
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
-		return golden.Start(t, cmd, 100, 30)
+		return golden.Start(t, cmd, 160, 30)
 	}
 	quit := func(term *golden.Terminal) {
 		t.Helper()
