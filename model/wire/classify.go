@@ -84,6 +84,7 @@ var quotaWords = []string{
 // classify turns an answer that is not a stream, or an error inside of one,
 // into a typed error. status is 0 inside of a stream.
 func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
+	f.message = f.message[:min(len(f.message), maxErrorBody)] // an event's may be larger
 	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = max(f.retry, waitInText(f.message))

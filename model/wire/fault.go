@@ -33,7 +33,10 @@ type fault struct {
 //	<html>…<title>…                          proxies
 //	text
 //
-// false when body is a JSON object that reports no error.
+// false when body is a JSON object that reports no error. No server nests these
+// further, and nothing here follows one that does: each level would be a pass
+// over all that is left. Of an object any size is asked for its error, since a
+// good answer is asked, too; of all else no more than maxErrorBody is parsed.
 func readFault(body []byte) (fault, bool) {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, bom))
 	if len(body) == 0 {
@@ -41,16 +44,16 @@ func readFault(body []byte) (fault, bool) {
 	}
 	switch body[0] {
 	case '<':
-		return fault{message: pageText(string(body))}, true
+		return fault{message: pageText(string(body[:min(len(body), maxErrorBody)]))}, true
 	case '[':
 		var list []json.RawMessage
-		if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		if len(body) <= maxErrorBody && json.Unmarshal(body, &list) == nil && len(list) > 0 && list[0][0] == '{' {
 			return readFault(list[0])
 		}
 	case '{':
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(body, &fields) == nil {
-			return objectFault(fields)
+		var m members
+		if json.Unmarshal(body, &m) == nil {
+			return m.fault()
 		}
 	case '"':
 		var s string
@@ -61,50 +64,74 @@ func readFault(body []byte) (fault, bool) {
 	return fault{message: string(body)}, true
 }
 
-func objectFault(fields map[string]json.RawMessage) (fault, bool) {
-	if raw, ok := fields["error"]; ok && !falsy(raw) {
+// members are what is read of an object; it may have any number of others.
+type members struct {
+	Error    json.RawMessage `json:"error"`
+	Choices  json.RawMessage `json:"choices"`
+	Response json.RawMessage `json:"response"`
+
+	Message          json.RawMessage `json:"message"`
+	Detail           json.RawMessage `json:"detail"`
+	Msg              json.RawMessage `json:"msg"`
+	ErrorMessage     json.RawMessage `json:"error_message"`
+	ErrorDescription json.RawMessage `json:"error_description"`
+	Errors           json.RawMessage `json:"errors"`
+	Title            json.RawMessage `json:"title"`
+	Text             json.RawMessage `json:"text"`
+
+	Code      json.RawMessage `json:"code"`
+	Type      json.RawMessage `json:"type"`
+	Status    json.RawMessage `json:"status"`
+	ErrorType json.RawMessage `json:"error_type"`
+
+	Metadata json.RawMessage `json:"metadata"`
+	Details  json.RawMessage `json:"details"`
+}
+
+// fault is what an answer or an event reports; false without an error.
+func (m *members) fault() (fault, bool) {
+	if !falsy(m.Error) {
 		f := fault{}
-		var inner map[string]json.RawMessage
-		if json.Unmarshal(raw, &inner) == nil {
-			f.read(inner)
-		} else {
-			f.message = words(raw, 0)
-		}
-		delete(fields, "error")
-		f.read(fields) // codes that stand beside it
+		f.readError(m.Error)
+		f.read(m) // codes that stand beside it
 		return f, true
 	}
-	if _, ok := fields["choices"]; ok {
+	if m.Choices != nil {
 		return fault{}, false
 	}
-	if words(fields["type"], 0) == "response.failed" {
-		return failedFault(fields["response"])
+	if words(m.Type, 0) == "response.failed" {
+		var answer members
+		if json.Unmarshal(m.Response, &answer) != nil || falsy(answer.Error) {
+			return fault{}, false
+		}
+		f := fault{failed: true}
+		f.readError(answer.Error)
+		return f, true
 	}
 	f := fault{}
-	f.read(fields)
+	f.read(m)
 	return f, f.message != ""
 }
 
-// failedFault reads the error of an answer that failed; false without one.
-func failedFault(response json.RawMessage) (fault, bool) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(response, &fields) != nil || falsy(fields["error"]) {
-		return fault{}, false
+// readError reads an "error": an object, or words.
+func (f *fault) readError(raw json.RawMessage) {
+	var inner members
+	if json.Unmarshal(raw, &inner) == nil {
+		f.read(&inner)
+	} else {
+		f.message = words(raw, 0)
 	}
-	f, bad := objectFault(map[string]json.RawMessage{"error": fields["error"]})
-	f.failed = bad
-	return f, bad
 }
 
 // read takes what an error object says; what is known already stays.
-func (f *fault) read(fields map[string]json.RawMessage) {
-	for _, name := range []string{"message", "detail", "msg", "error_message", "error_description", "errors", "title"} {
+func (f *fault) read(m *members) {
+	for _, raw := range [...]json.RawMessage{m.Message, m.Detail, m.Msg, m.ErrorMessage, m.ErrorDescription, m.Errors, m.Title} {
 		if f.message == "" {
-			f.message = words(fields[name], 0)
+			f.message = words(raw, 0)
 		}
 	}
-	for _, name := range []string{"code", "type", "status", "error_type"} {
-		code := strings.ToLower(words(fields[name], 0))
+	for _, raw := range [...]json.RawMessage{m.Code, m.Type, m.Status, m.ErrorType} {
+		code := strings.ToLower(words(raw, 0))
 		if n, err := strconv.ParseFloat(code, 64); err == nil {
 			if n >= 400 && n < 600 && f.status == 0 {
 				f.status = int(n)
@@ -117,27 +144,31 @@ func (f *fault) read(fields map[string]json.RawMessage) {
 			f.codes = append(f.codes, code)
 		}
 	}
-	var meta struct {
-		Raw  any    `json:"raw"`
-		Name string `json:"provider_name"`
-	}
-	if json.Unmarshal(fields["metadata"], &meta) == nil {
-		if raw, ok := meta.Raw.(string); ok && raw != "" {
-			if inner, ok := readFault([]byte(raw)); ok {
-				f.message = strings.TrimSpace(f.message + ": " + inner.message)
-				f.codes = append(f.codes, inner.codes...)
-			}
-		}
-	}
+	f.readRaw(m.Metadata)
 	var details []struct {
 		RetryDelay string `json:"retryDelay"` // google.rpc.RetryInfo: "34s"
 	}
-	if json.Unmarshal(fields["details"], &details) == nil {
+	if len(m.Details) <= maxErrorBody && json.Unmarshal(m.Details, &details) == nil {
 		for _, d := range details {
 			if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
 				f.retry = wait
 			}
 		}
+	}
+}
+
+// readRaw reads the error that a gateway passes on in a string. Only a few fit
+// into another within the bound: each escapes the quotes once more.
+func (f *fault) readRaw(metadata json.RawMessage) {
+	var meta struct {
+		Raw json.RawMessage `json:"raw"`
+	}
+	if len(metadata) > maxErrorBody || json.Unmarshal(metadata, &meta) != nil || len(meta.Raw) == 0 || meta.Raw[0] != '"' {
+		return
+	}
+	if inner, ok := readFault([]byte(words(meta.Raw, 0))); ok && inner.message != "" {
+		f.message = strings.TrimSpace(f.message + ": " + inner.message)
+		f.codes = append(f.codes, inner.codes...)
 	}
 }
 
@@ -152,7 +183,7 @@ func falsy(raw json.RawMessage) bool {
 // words is the text in a JSON value: strings and numbers as they are, of lists
 // and objects the members that hold the text.
 func words(raw json.RawMessage, depth int) string {
-	if falsy(raw) || depth > 4 {
+	if falsy(raw) || depth > 4 || raw[0] != '"' && len(raw) > maxErrorBody {
 		return ""
 	}
 	switch raw[0] {
@@ -171,10 +202,10 @@ func words(raw json.RawMessage, depth int) string {
 		}
 		return strings.Join(texts, "; ")
 	case '{':
-		var fields map[string]json.RawMessage
-		_ = json.Unmarshal(raw, &fields)
-		for _, name := range []string{"message", "msg", "detail", "error", "text"} {
-			if t := words(fields[name], depth+1); t != "" {
+		var m members
+		_ = json.Unmarshal(raw, &m)
+		for _, member := range [...]json.RawMessage{m.Message, m.Msg, m.Detail, m.Error, m.Text} {
+			if t := words(member, depth+1); t != "" {
 				return t
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a string, null, or a list of parts that hold text. What is none of
-// them is empty.
+// Text is a string, null, or a list of parts whose text is a string. What is none
+// of them is empty: lists within lists would be a pass over the rest for each.
 type Text string
 
 // UnmarshalJSON decodes any of them.
@@ -17,14 +17,14 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, (*string)(t))
 	case '[':
 		var parts []struct {
-			Text Text `json:"text"`
+			Text string `json:"text"`
 		}
 		if err := Parse(data, &parts); err != nil {
 			return err
 		}
 		var b strings.Builder
 		for _, p := range parts {
-			b.WriteString(string(p.Text))
+			b.WriteString(p.Text)
 		}
 		*t = Text(b.String())
 	}
