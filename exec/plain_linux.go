@@ -51,13 +51,17 @@ func waitExit(pid int) {
 	}
 }
 
+// leastLooks are made however late it is: a loaded machine may stand still for as
+// long as the time that they have.
+const leastLooks = 5
+
 // killTree kills the command with everything it started. The leader is not
 // reaped yet. Killing goes on until a look finds nobody: a process may start
 // another while it is being looked for.
 func killTree(leader int, foreground bool, marker string) {
 	k := treeKiller{leader: leader, foreground: foreground, marker: []byte(marker)}
-	deadline := time.Now().Add(2 * time.Second)
-	for {
+	deadline := time.Now().Add(killWait)
+	for looks := 1; ; looks++ {
 		// Looked for before the leader dies: orphans are harder to recognise.
 		members := k.members()
 		if !foreground {
@@ -74,7 +78,7 @@ func killTree(leader int, foreground bool, marker string) {
 			// codeagent does for its Linux sandbox, has to reap them too.
 			_, _ = unix.Wait4(m.pid, nil, unix.WNOHANG, nil)
 		}
-		if len(members) == 0 || time.Now().After(deadline) {
+		if len(members) == 0 || looks >= leastLooks && time.Now().After(deadline) {
 			return
 		}
 	}
@@ -180,8 +184,9 @@ func lastPID() int {
 // leader's session, its parent does, or it carries the marker.
 func (k treeKiller) owns(pid int, tree map[int]bool) bool {
 	// In the middle of an exec a process has no environment for a moment; on a
-	// busy machine the moment can last.
-	for range 100 {
+	// busy machine the moment can last. It has as long as a killed one.
+	end := time.Now().Add(killWait)
+	for looks := 1; looks <= 100 || time.Now().Before(end); looks++ {
 		fields := statOf(pid)
 		if len(fields) <= fieldEnvEnd || fields[fieldState] == "Z" || fields[fieldState] == "X" {
 			return false
