@@ -10,8 +10,10 @@ import "strings"
 type document struct {
 	text  strings.Builder
 	parts []*part
-	// line is the unfinished last line of text.
-	line string
+	// start is where the unfinished last line of text begins.
+	start int
+	// ended: nothing more comes.
+	ended bool
 
 	theme *theme
 	width int
@@ -26,29 +28,43 @@ type part struct {
 	fence  string // the fence that closes it; "" for prose
 	blank  bool   // the last line was blank
 	closed bool
-	// drawn are the lines of the first taken bytes of a fence that still grows.
+	// drawn are the lines of the first taken bytes of a part that still grows.
 	drawn []string
 	taken int
 }
 
+// Bounds of what is drawn anew while an answer arrives: a long part would take
+// the square of its length.
+const (
+	// maxFresh is how long a part of prose may be to be drawn whole each time.
+	// One that is longer is drawn whole when it has grown by an eighth; until then
+	// what came is plain text below it.
+	maxFresh = 16 << 10
+	// maxTail is how much of the end of such text, or of an unfinished line of
+	// code, is drawn.
+	maxTail = 8 << 10
+)
+
 // add appends what was streamed.
 func (d *document) add(s string) {
 	d.text.WriteString(s)
-	d.line += s
 	for {
-		line, rest, ok := strings.Cut(d.line, "\n")
-		if !ok {
+		i := strings.IndexByte(s, '\n')
+		if i < 0 {
 			return
 		}
+		s = s[i+1:]
+		end := d.text.Len() - len(s)
+		line := d.text.String()[d.start : end-1]
+		d.start = end
 		d.take(strings.TrimSuffix(line, "\r"))
-		d.line = rest
 	}
 }
 
 // set replaces the text when it is not what was streamed.
 func (d *document) set(s string) {
 	if d.text.String() != s {
-		*d = document{}
+		*d = document{ended: d.ended}
 		d.add(s)
 	}
 }
@@ -118,22 +134,19 @@ func (d *document) lines(t *theme, w int) []string {
 		}
 	}
 	for d.done < len(d.parts) && d.parts[d.done].closed {
-		d.settled = apart(d.settled, d.parts[d.done].lines(t, w, ""))
+		d.settled = apart(d.settled, d.parts[d.done].lines(t, w, "", true))
 		d.parts[d.done].drawn = nil
 		d.done++
 	}
 	out := d.settled[:len(d.settled):len(d.settled)]
-	line := d.line
+	line := d.text.String()[d.start:]
 	if opens(line) != "" || strings.Trim(line, "`~") == "" {
 		line = "" // it may become a fence
 	}
-	if d.done < len(d.parts) {
-		return apart(out, d.parts[d.done].lines(t, w, line))
+	if d.done == len(d.parts) && line == "" {
+		return out
 	}
-	if line != "" {
-		return apart(out, markdown(t, line, w))
-	}
-	return out
+	return apart(out, d.open().lines(t, w, line, d.ended))
 }
 
 // apart joins two stretches with a blank line.
@@ -144,10 +157,11 @@ func apart(a, b []string) []string {
 	return append(a, b...)
 }
 
-// lines draws the part and the unfinished line behind it.
-func (p *part) lines(t *theme, w int, line string) []string {
+// lines draws the part and the unfinished line behind it; whole: nothing more
+// comes, and it is drawn as it stays.
+func (p *part) lines(t *theme, w int, line string, whole bool) []string {
 	if p.fence == "" {
-		return markdown(t, p.src.String()+line, w)
+		return p.prose(t, w, line, whole)
 	}
 	if fresh := p.src.String()[p.taken:]; fresh != "" {
 		p.drawn = append(p.drawn, codeLines(t, strings.TrimSuffix(fresh, "\n"), w)...)
@@ -155,7 +169,34 @@ func (p *part) lines(t *theme, w int, line string) []string {
 	}
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
 	if line != "" {
+		if !whole {
+			line = tail(line)
+		}
 		out = append(out, codeLines(t, line, w)...)
 	}
 	return out
+}
+
+// prose draws the part whole, or what has come since below what was drawn.
+func (p *part) prose(t *theme, w int, line string, whole bool) []string {
+	src := p.src.String()
+	n := len(src) + len(line)
+	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
+		p.drawn, p.taken = markdown(t, src+line, w), n
+		return p.drawn
+	}
+	out := p.drawn[:len(p.drawn):len(p.drawn)]
+	since := tail(src[min(p.taken, len(src)):]) + tail(line[max(min(p.taken-len(src), len(line)), 0):])
+	if since = strings.Trim(since, "\n"); since != "" {
+		out = append(out, t.wrap(w, span{since, text})...)
+	}
+	return out
+}
+
+// tail is the end of a long text; what is left out before it is marked.
+func tail(s string) string {
+	if len(s) <= maxTail {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-maxTail:], "")
 }

@@ -5,20 +5,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/parser"
 	gmtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
 // parsers is set up on first use: building it costs a millisecond, which the
 // first paint does not have to spend.
-var parsers = sync.OnceValue(func() parser.Parser {
-	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
-})
+var parsers = sync.OnceValue(newParser)
 
 // maxDepth bounds nested quotes and lists; deeper ones are drawn flat.
 const maxDepth = 12
@@ -206,10 +201,11 @@ func (d drawer) inlineNode(n ast.Node, s style) []span {
 
 // link shows where a link leads: its text alone could say anything.
 func (d drawer) link(label []span, to string) []span {
-	shown := ""
+	var b strings.Builder
 	for _, s := range label {
-		shown += s.text
+		b.WriteString(s.text)
 	}
+	shown := b.String()
 	if shown == to || to == "" {
 		return label
 	}

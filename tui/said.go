@@ -79,6 +79,7 @@ func (a *answer) draw(c canvas) []string {
 	if a.doc.empty() {
 		return nil
 	}
+	a.doc.ended = a.finished
 	return indent(a.doc.lines(c.theme, c.inner()))
 }
 
