@@ -17,6 +17,8 @@ import (
 //     call that has arguments, begins one; else the fragment continues the last;
 //   - a call without an id gets one, and one whose id was used in the
 //     conversation before gets another;
+//   - what is told again in the words of a call that is complete is that call,
+//     where its id or its index does not say otherwise;
 //   - arguments end with their object: what servers repeat behind it, and what
 //     models babble there, belongs to no call. Only so may a call run before its
 //     answer is over: what it ran with is what stands in the conversation.
@@ -25,8 +27,9 @@ type assembler struct {
 	source string
 	used   wire.CallIDs
 	calls  []*call
-	done   int // how many of them are, from the first
-	size   int // bytes of all arguments
+	older  *call // of the older form, which counts where no other call comes
+	done   int   // how many of them are, from the first
+	size   int   // bytes of all arguments
 }
 
 type call struct {
@@ -58,22 +61,20 @@ func (a *assembler) add(f *fragment) error {
 		}
 		a.calls = append(a.calls, c)
 	}
+	return a.more(c, f)
+}
+
+// more adds a fragment to its call.
+func (a *assembler) more(c *call, f *fragment) error {
 	if c.theirs == "" {
 		c.theirs = f.ID
 	}
 	if len(f.Extra) > 0 && string(f.Extra) != "null" {
 		c.kept.Extra = f.Extra
 	}
-	// A name comes whole, whole with each fragment, or in pieces.
-	if n := f.Function.Name; n != "" && n != c.name && !c.started {
-		c.name += n
-	}
-	args := string(f.Function.Arguments)
-	if a.size += len(args); a.size > wire.MaxArguments {
-		return wire.TooLargeCalls()
-	}
-	if args = args[:c.arguments.Write(args)]; args == "" {
-		return nil
+	args, err := a.grow(c, &f.Function)
+	if err != nil || args == "" {
+		return err
 	}
 	if !c.started {
 		if c.name == "" {
@@ -87,8 +88,34 @@ func (a *assembler) add(f *fragment) error {
 	return nil
 }
 
+// grow adds to a call's name and arguments and returns what was new of these.
+func (a *assembler) grow(c *call, f *function) (string, error) {
+	// A name comes whole, whole with each fragment, or in pieces.
+	if n := f.Name; n != "" && n != c.name && !c.started {
+		c.name += n
+	}
+	args := string(f.Arguments)
+	if a.size += len(args); a.size > wire.MaxArguments {
+		return "", wire.TooLargeCalls()
+	}
+	return args[:c.arguments.Write(args)], nil
+}
+
+// addOlder takes a fragment of the older form, of which an answer has one call.
+// Servers send the same call in both forms, so it waits for the end.
+func (a *assembler) addOlder(f *function) error {
+	if a.older == nil {
+		a.older = &call{index: -1}
+	}
+	_, err := a.grow(a.older, f)
+	return err
+}
+
 // find is the call that f continues; nil when it begins one.
 func (a *assembler) find(f *fragment) *call {
+	if c := a.repeated(f); c != nil {
+		return c
+	}
 	if f.Index != nil {
 		for i := len(a.calls) - 1; i >= 0; i-- {
 			c := a.calls[i]
@@ -125,10 +152,6 @@ func (a *assembler) find(f *fragment) *call {
 	return last
 }
 
-func opens(f *fragment) bool {
-	return strings.HasPrefix(strings.TrimSpace(string(f.Function.Arguments)), "{")
-}
-
 // start yields the call's beginning and the arguments that are there already.
 func (a *assembler) start(c *call) error {
 	c.started = true
@@ -162,6 +185,9 @@ func (a *assembler) settle(thinking *kept) error {
 
 // finish yields the calls that are not done; false when the consumer has enough.
 func (a *assembler) finish() bool {
+	if a.older != nil && !a.any() {
+		a.calls = append(a.calls, a.older)
+	}
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
 		if !c.started && a.start(c) != nil || !a.end(c) {

@@ -21,7 +21,7 @@ type chunk struct {
 type choice struct {
 	Index   float64  `json:"index"`
 	Delta   message  `json:"delta"`
-	Message *message `json:"message"`
+	Message *message `json:"message"` // the whole answer, or a piece where no delta comes
 	Finish  string   `json:"finish_reason"`
 }
 
@@ -91,7 +91,11 @@ type decoder struct {
 	known  pattern
 	source string
 	kept   kept // of the answer's thinking
+	came   came // in deltas
 }
+
+// came is what deltas have brought.
+type came struct{ text, thinking, details, calls bool }
 
 func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
 	d := &decoder{source: source}
@@ -149,34 +153,16 @@ func (c *chunk) onlyText() (string, bool) {
 }
 
 func (d *decoder) choice(c *choice) error {
+	if err := d.message(&c.Delta, d.calls.add); err != nil {
+		return err
+	}
 	m := &c.Delta
+	d.came.text = d.came.text || m.Content.text != "" || m.Refusal != ""
+	d.came.thinking = d.came.thinking || m.thought() != ""
+	d.came.details = d.came.details || len(m.Details) > 0
+	d.came.calls = d.came.calls || len(m.Calls) > 0
 	if c.Message != nil {
-		m = c.Message
-	}
-	d.kept.Details = joinDetails(d.kept.Details, m.Details)
-	thought := m.Reasoning
-	if thought == "" {
-		thought = m.Thinking
-	}
-	if thought == "" {
-		thought = m.Content.thinking
-	}
-	if thought != "" && !d.yield(model.ReasoningDelta{Text: string(thought)}) {
-		return wire.ErrStopped
-	}
-	for _, t := range [...]wire.Text{m.Content.text, m.Refusal} {
-		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
-			return wire.ErrStopped
-		}
-	}
-	for i := range m.Calls {
-		if err := d.calls.add(&m.Calls[i]); err != nil {
-			return err
-		}
-	}
-	if m.Call != nil {
-		zero := 0.0
-		if err := d.calls.add(&fragment{Index: &zero, Function: *m.Call}); err != nil {
+		if err := d.whole(*c.Message); err != nil {
 			return err
 		}
 	}
@@ -189,6 +175,58 @@ func (d *decoder) choice(c *choice) error {
 	var err error
 	d.reason, err = stopReason(c.Finish)
 	return err
+}
+
+// whole takes a message in which a server repeats what came in deltas.
+func (d *decoder) whole(m message) error {
+	if d.came.text {
+		m.Content.text, m.Refusal = "", ""
+	}
+	if d.came.thinking {
+		m.Content.thinking, m.Reasoning, m.Thinking = "", "", ""
+	}
+	if d.came.details {
+		m.Details = nil
+	}
+	if d.calls.older != nil {
+		m.Call = nil
+	}
+	if d.came.calls {
+		return d.message(&m, d.calls.again)
+	}
+	return d.message(&m, d.calls.add)
+}
+
+// thought is the thinking of a message, by whichever name.
+func (m *message) thought() wire.Text {
+	for _, t := range [...]wire.Text{m.Reasoning, m.Thinking} {
+		if t != "" {
+			return t
+		}
+	}
+	return m.Content.thinking
+}
+
+// message yields what a message brings; call takes its calls.
+func (d *decoder) message(m *message, call func(*fragment) error) error {
+	d.kept.Details = joinDetails(d.kept.Details, m.Details)
+	if t := m.thought(); t != "" && !d.yield(model.ReasoningDelta{Text: string(t)}) {
+		return wire.ErrStopped
+	}
+	for _, t := range [...]wire.Text{m.Content.text, m.Refusal} {
+		if t != "" && !d.yield(model.TextDelta{Text: string(t)}) {
+			return wire.ErrStopped
+		}
+	}
+	for i := range m.Calls {
+		if err := call(&m.Calls[i]); err != nil {
+			return err
+		}
+	}
+	if m.Call != nil && *m.Call != (function{}) {
+		return d.calls.addOlder(m.Call)
+	}
+	return nil
 }
 
 // stopReason reads finish_reason; reasons that are failures of the provider are
@@ -218,7 +256,7 @@ func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {
 	case d.reason != "":
-	case said && d.spoke:
+	case said && (d.spoke || d.calls.older != nil):
 		d.reason = model.StopEnd
 	case ended:
 		return wire.CutOff(err)

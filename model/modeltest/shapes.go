@@ -24,7 +24,15 @@ func chatShapes() []testcase {
 	thought.Reasoning = "hm"
 	cut, filtered := end("ab"), end("ab")
 	cut.Reason, filtered.Reason = model.StopLength, model.StopFilter
+	whole := func(members string) string {
+		return `{"choices":[{"index":0,"delta":{},"message":{"role":"assistant",` + members + `},"finish_reason":"stop"}]}`
+	}
 	all := []testcase{
+		chunks("text again in a message", end("ab"), `{"content":"a"}`, `{"content":"b"}`, whole(`"content":"ab"`)),
+		chunks("text in a message beside each delta", end("ab"), `{"choices":[{"index":0,"delta":{"content":"a"},"message":{"content":"a"}}]}`,
+			`{"choices":[{"index":0,"delta":{"content":"b"},"message":{"content":"ab"}}]}`, whole(`"content":"ab"`)),
+		chunks("thinking again in a message", thought, `{"reasoning":"hm"}`, `{"content":"ab"}`, whole(`"content":"ab","reasoning":"hm"`)),
+		chunks("text in pieces of messages", end("ab"), `{"choices":[{"index":0,"message":{"content":"a"}}]}`, whole(`"content":"b"`)),
 		chunks("null everywhere", end("ab"), `{"content":"a","tool_calls":null,"refusal":null,"function_call":null}`, `{"role":null,"content":null}`, `{"content":"b"}`, stop),
 		chunks("reasoning under its other name", thought, `{"reasoning":"hm","content":null}`, `{"content":"ab"}`, stop),
 		chunks("reasoning under both names", thought, `{"reasoning":"hm","reasoning_content":"hm"}`, `{"content":"ab"}`, stop),
@@ -61,7 +69,7 @@ func chatCalls() []testcase {
 		}
 		return testcase{name: "call: " + name, replies: []scripted.Reply{{Chunks: append(all, finish("tool_calls"))}}, want: want}
 	}
-	return []testcase{
+	return append(chatCallsAgain(), []testcase{
 		chunks("arguments as an object", made(one, two), `{"index":0,"id":"a","function":{"name":"shell","arguments":{"x":1}}}`, `{"index":1,"id":"b","function":{"name":"read_file","arguments":{"y":2}}}`),
 		chunks("arguments null at first", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":null}}`, `{"index":0,"function":{"arguments":"{\"x\":1}"}}`),
 		chunks("no index, whole", made(one, two), `{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
@@ -82,6 +90,13 @@ func chatCalls() []testcase {
 			`{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"function":{"arguments":"\"ls\"}"}}`),
 		chunks("arguments before the name", made(one), `{"index":0,"id":"a","function":{"arguments":"{\"x\""}}`, `{"index":0,"function":{"name":"shell","arguments":":1}"}}`),
 		chunks("the second index first", made(two, one), `{"index":1,"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`, `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
+		chunks("told twice, without ids", made(unnamed(one, "call_1")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\""}}`, `{"index":0,"function":{"arguments":":1}"}}`,
+			`{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`),
+		chunks("told twice, the second time without an id", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"shell","arguments":"{\"x\": 1}"}}`),
+		chunks("told twice, with another index", made(one), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
+		chunks("index 0 for all, no ids, told twice", made(unnamed(one, "call_1"), unnamed(two, "call_2")), `{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`,
+			`{"index":0,"function":{"name":"shell","arguments":"{\"x\":1}"}},{"index":0,"function":{"name":"read_file","arguments":"{\"y\":2}"}}`),
+		chunks("the same twice", made(one, unnamed(one, "b")), `{"index":0,"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`, `{"index":1,"id":"b","function":{"name":"shell","arguments":"{\"x\":1}"}}`),
 		{
 			name:    "call: the older function_call",
 			replies: []scripted.Reply{{Chunks: []string{delta(`{"function_call":{"name":"shell","arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish("function_call")}}},
@@ -93,6 +108,49 @@ func chatCalls() []testcase {
 				Body: `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"shell","arguments":"{\"x\":1}"}},{"id":"b","type":"function","function":{"name":"read_file","arguments":"{\"y\":2}"}}]},"finish_reason":"tool_calls"}]}`}},
 			want: made(one, two),
 		},
+	}...)
+}
+
+// chatCallsAgain are calls that servers send in two forms.
+func chatCallsAgain() []testcase {
+	const (
+		oneWhole = `{"function":{"name":"shell","arguments":"{\"x\":1}"}}`
+		twoWhole = `{"function":{"name":"read_file","arguments":"{\"y\":2}"}}`
+	)
+	chunks := func(name string, want Answer, all ...string) testcase {
+		return testcase{name: "call: " + name, replies: []scripted.Reply{{Chunks: append(all, finish("tool_calls"))}}, want: want}
+	}
+	piece := func(rest string) string { return delta(`{"tool_calls":[{"index":0,` + rest + `}]}`) }
+	older := func(arguments string) string {
+		return `"function_call":{"name":"shell","arguments":"` + arguments + `"}`
+	}
+	both := func(arguments string) string {
+		return delta(`{` + older(arguments) + `,"tool_calls":[{"index":0,"id":"a","function":{"name":"shell","arguments":"` + arguments + `"}}]}`)
+	}
+	message := func(calls string) string {
+		return `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[` + calls + `]},"finish_reason":"tool_calls"}]}`
+	}
+	whole := piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}`)
+	nameless := unnamed(one, "call_1")
+	return []testcase{
+		chunks("both forms at once", made(one), both(`{\"x\":1}`)),
+		chunks("both forms at once, in fragments", made(one), both(``), both(`{\"x\"`), both(`:1}`)),
+		chunks("the older form before the newer", made(one), delta(`{`+older(`{\"x\":1}`)+`}`), whole),
+		chunks("the older form behind the newer", made(one), whole, delta(`{`+older(`{\"x\":1}`)+`}`)),
+		chunks("the older form again in a message", made(nameless), delta(`{`+older(`{\"x\":1}`)+`}`), `{"choices":[{"index":0,"message":{`+older(`{\"x\":1}`)+`},"finish_reason":"function_call"}]}`),
+		{
+			name: "call: the older form and [DONE] without a reason", want: made(nameless),
+			replies: []scripted.Reply{{Chunks: []string{delta(`{` + older(`{\"x\":1}`) + `}`)}}},
+		},
+		chunks("again in a message", made(one), whole, message(`{"id":"a","function":{"name":"shell","arguments":"{\"x\":1}"}}`)),
+		chunks("again in a message, without ids", made(nameless), piece(`"function":{"name":"shell","arguments":"{\"x\":1}"}`), message(oneWhole)),
+		chunks("again in a message, without an id", made(one), whole, message(oneWhole)),
+		chunks("again in a message, with another id", made(one), whole, message(`{"id":"z","function":{"name":"shell","arguments":{"x": 1}}}`)),
+		chunks("again in a message, both", made(unnamed(one, "call_1"), unnamed(two, "call_2")), piece(oneWhole[1:len(oneWhole)-1]), piece(twoWhole[1:len(twoWhole)-1]), message(oneWhole+","+twoWhole)),
+		chunks("again in each message", made(one), whole, message(oneWhole), message(oneWhole)),
+		chunks("again in a message, which has the end of it", made(one), piece(`"id":"a","function":{"name":"shell","arguments":"{\"x\""}`), message(oneWhole)),
+		chunks("another in a message", made(one, two), whole, message(oneWhole+`,{"id":"b","function":{"name":"read_file","arguments":"{\"y\":2}"}}`)),
+		chunks("in a message behind text", Answer{Text: "ab", Calls: []model.ToolCall{nameless}, Reason: model.StopCalls}, delta(`{"content":"ab"}`), message(oneWhole)),
 	}
 }
 
