@@ -41,9 +41,8 @@ type output struct {
 	closing chan struct{} // closed with the run
 }
 
-// piece is output of one stream without a gap.
+// piece is output without a gap.
 type piece struct {
-	stream int
 	offset int64
 	data   []byte
 }
@@ -69,7 +68,7 @@ func (o *output) close() {
 
 // sink takes a piece; data is copied. What cannot be told soon is dropped,
 // oldest first.
-func (o *output) sink(stream int, offset int64, data []byte) {
+func (o *output) sink(_ int, offset int64, data []byte) {
 	o.mu.Lock()
 	offset += o.base
 	o.end = max(o.end, offset+int64(len(data)))
@@ -78,7 +77,7 @@ func (o *output) sink(stream int, offset int64, data []byte) {
 	if cut := len(data) - most*maxPiece; cut > 0 {
 		data, offset = data[cut:], offset+int64(cut)
 	}
-	o.push(piece{stream, offset, data})
+	o.push(piece{offset, data})
 	o.trim(most)
 	o.mu.Unlock()
 	select {
@@ -98,7 +97,7 @@ func (o *output) push(p piece) {
 	o.size += len(p.data)
 	if n := len(o.pending); n > 0 {
 		last := &o.pending[n-1]
-		if last.stream == p.stream && last.offset+int64(len(last.data)) == p.offset {
+		if last.offset+int64(len(last.data)) == p.offset {
 			last.data = append(last.data, p.data...)
 			return
 		}
@@ -169,7 +168,7 @@ func (o *output) next() (e event.ToolOutput, wait time.Duration, more bool) {
 	}
 	first := &o.pending[0]
 	n := min(len(first.data), maxPiece)
-	e = event.ToolOutput{CallID: o.callID, Stream: first.stream, Offset: first.offset, Data: first.data[:n:n], Skipped: first.offset - o.told}
+	e = event.ToolOutput{CallID: o.callID, Offset: first.offset, Data: first.data[:n:n], Skipped: first.offset - o.told}
 	o.told = first.offset + int64(n)
 	first.data, first.offset = first.data[n:], first.offset+int64(n)
 	o.size -= n

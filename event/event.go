@@ -68,7 +68,6 @@ type ToolStarted struct {
 // counts the bytes between the end of the last piece and Offset.
 type ToolOutput struct {
 	CallID  string
-	Stream  int // 1 stdout, 2 stderr
 	Offset  int64
 	Data    []byte
 	Skipped int64

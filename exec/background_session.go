@@ -53,7 +53,7 @@ func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background,
 }
 
 func (s *Session) start(r *Runner, p sandbox.Policy, c Command) (err error) {
-	open := func() (*capture, error) { return r.newCapture(p, nil) }
+	open := func() (*capture, error) { return r.newCapture(p, c.Apart, nil) }
 	if c.Terminal {
 		open = func() (*capture, error) { return r.newTerminal(p) }
 	} else {

@@ -21,11 +21,11 @@ const (
 // pipe carries one stream.
 type pipe struct{ read, write *os.File }
 
-// capture reads a command's two streams until they end: one goroutine each,
-// which never waits for anyone but the command, the disk, and each other.
+// capture reads what a command prints until it ends: one goroutine for each pipe,
+// which never waits for anyone but the command, the disk, and the other.
 type capture struct {
 	runner  *Runner
-	pipes   []pipe // stdout and stderr, or the terminal that is both
+	pipes   []pipe // of both streams, or of each its own, or the terminal
 	copiers sync.WaitGroup
 	feed    *feed // nil without a sink
 	// tap is told everything at once, under mu, and must not wait; nil: nobody.
@@ -35,9 +35,14 @@ type capture struct {
 	kept keeper
 }
 
-func (r *Runner) newCapture(p sandbox.Policy, sink Sink) (*capture, error) {
-	c := &capture{runner: r}
-	for range 2 {
+// newCapture has one pipe for both streams: only so a reader has what was printed
+// in the order in which it was. Where they are apart, each has its own.
+func (r *Runner) newCapture(p sandbox.Policy, apart bool, sink Sink) (*capture, error) {
+	c, pipes := &capture{runner: r}, 1
+	if apart {
+		pipes = 2
+	}
+	for range pipes {
 		read, write, err := newPipe(0)
 		if err != nil {
 			c.close()

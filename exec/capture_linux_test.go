@@ -49,7 +49,7 @@ func capture(t *testing.T) {
 			in.PassesOutside = out.Exit == 0 && out.Signal == 0
 		}
 		all[c.name] = in
-		t.Logf("%-28s exit %d/%d\n%s%s", c.name, in.Exit, out.Exit, in.Stdout, in.Stderr)
+		t.Logf("%-28s exit %d/%d\n%s", c.name, in.Exit, out.Exit, in.Output)
 	}
 	data, err := json.MarshalIndent(all, "", " ")
 	if err != nil {
@@ -79,11 +79,11 @@ func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside boo
 	p.Unconfined = outside
 	r := exec.New(exec.Options{Backend: backend, None: exec.Plain{}, Resolver: exec.OS{}, Environ: []string{"HOME=" + base, "PATH=/usr/local/bin:/usr/bin:/bin", "USER=u", "GOCACHE=" + goCache(t)}})
 	got := capturedOutput{}
-	var streams [3]strings.Builder
+	var printed strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o, err := r.Run(ctx, p, exec.Command{Argv: []string{"/bin/bash", "-c", c.script}, Dir: ws, Timeout: time.Minute}, func(stream int, _ int64, data []byte) {
-		streams[stream].Write(data)
+	o, err := r.Run(ctx, p, exec.Command{Argv: []string{"/bin/bash", "-c", c.script}, Dir: ws, Timeout: time.Minute}, func(_ int, _ int64, data []byte) {
+		printed.Write(data)
 	})
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
@@ -92,11 +92,7 @@ func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside boo
 	clean := func(s string) string {
 		return resolver.ReplaceAllString(strings.ReplaceAll(s, base, "/home/u"), " on 192.0.2.53:53: dial udp 192.0.2.53:53")
 	}
-	got.Stdout, got.Stderr = clean(streams[1].String()), clean(streams[2].String())
-	got.Merged = clean(o.Output.Text())
-	if got.Merged == got.Stdout+got.Stderr {
-		got.Merged = ""
-	}
+	got.Output = clean(printed.String())
 	got.Exit, got.Signal, got.TimedOut = o.Status.Exit, o.Status.Signal, o.TimedOut
 	return got
 }

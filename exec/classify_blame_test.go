@@ -61,8 +61,7 @@ func TestBlame(t *testing.T) {
 	} {
 		o := exec.Outcome{Status: sandbox.Status{Exit: row.status}, Argv: []string{"/bin/bash", "-c", row.text},
 			Trace: sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: []sandbox.Denial{row.denial}, Exits: row.exits}}
-		o.Output = cut(row.says)
-		o.Output.Errors = o.Output.Head
+		o.Output = exec.Printed(row.says)
 		v := classify(sandbox.WorkspaceWrite("/home/u/ws"), o)
 		if v.Denied != row.denied || v.Evidence != sandbox.EvidenceFull || v.Denied && (v.Confidence != sandbox.Certain || suggestion(v.Suggest) != "w:/home/u/out/x") {
 			t.Errorf("%s: %q: %+v", row.name, row.text, v)

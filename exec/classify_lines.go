@@ -18,7 +18,7 @@ type sighting struct {
 	reads bool
 }
 
-// read goes through the output, stderr first, each line once.
+// read goes through the output, line by line.
 func (j *judge) read() {
 	lines := splitLines(j.outcome.Output)
 	for i, line := range lines {
@@ -40,27 +40,17 @@ func speaks(line string) bool {
 	return slices.ContainsFunc(triggers, func(t string) bool { return strings.Contains(lower, t) })
 }
 
-// splitLines returns the lines of stderr's end and of the merged output, plain,
-// bounded, and without the doubles that come from looking twice.
+// splitLines returns the lines of the output, plain and bounded: of one that was cut
+// the head, what looked like errors in between, and the tail.
 func splitLines(o Output) []string {
-	errors := plainLines(o.Errors)
-	seen := make(map[string]bool, len(errors))
-	for _, line := range errors {
-		seen[line] = true
+	if o.Skipped == 0 {
+		return plainLines(slices.Concat(o.Head, o.Tail))
 	}
-	merged := plainLines(o.Head)
-	if o.Skipped > 0 {
-		merged = append(merged, "")
-		merged = append(merged, plainLines(o.Tail)...)
-	} else {
-		merged = plainLines(append(slices.Clip(o.Head), o.Tail...))
+	lines := append(plainLines(o.Head), "")
+	for _, m := range o.Marks {
+		lines = append(lines, plainLines([]byte(m.Text))...)
 	}
-	for _, line := range merged {
-		if line == "" || !seen[line] {
-			errors = append(errors, line)
-		}
-	}
-	return errors
+	return append(append(lines, ""), plainLines(o.Tail)...)
 }
 
 func plainLines(data []byte) []string {

@@ -96,10 +96,10 @@ var inability = []string{
 	"отказано", "не позволено", "许可", "权限", "拒绝", "許可", "拒否", "권한", "거부", "odmowa", "toegang",
 }
 
-// explains reports whether what was said last on stderr fits a refusal of one of
+// explains reports whether what was said last fits a refusal of one of
 // these. Nothing said fits as well: nothing else is known to have gone wrong.
 func (j *judge) explains(denials []*sandbox.Denial) bool {
-	lines := plainLines(j.outcome.Output.Errors)
+	lines := plainLines(j.outcome.Output.end())
 	if len(lines) == 0 {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 
 // said is the outcome of a command that failed with these words on stderr.
 func said(words string) exec.Outcome {
-	return exec.Outcome{Status: sandbox.Status{Exit: 1}, Output: exec.Output{Head: []byte(words), Errors: []byte(words), Total: int64(len(words))}}
+	return exec.Outcome{Status: sandbox.Status{Exit: 1}, Output: exec.Output{Head: []byte(words), Total: int64(len(words))}}
 }
 
 func classify(p sandbox.Policy, o exec.Outcome) sandbox.Verdict {

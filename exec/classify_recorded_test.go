@@ -17,7 +17,7 @@ func TestClassifyRecorded(t *testing.T) {
 	}
 	o := exec.Outcome{
 		Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{Denials: []sandbox.Denial{recorded}},
-		Output: cut("bash: .envrc: Permission denied\nbash: /etc/hosts: Permission denied\n"),
+		Output: exec.Printed("bash: .envrc: Permission denied\nbash: /etc/hosts: Permission denied\n"),
 	}
 	v := classify(sandbox.WorkspaceWrite("/home/u/ws"), o)
 	if len(v.Denials) != 2 || !reflect.DeepEqual(v.Denials[0], recorded) || v.Denials[1].Target != "/etc/hosts" || v.Denials[1].Evidence != sandbox.EvidenceOutput {

@@ -27,9 +27,7 @@ const captureFile = "testdata/classify.json"
 
 // capturedOutput is what one case printed under the sandbox.
 type capturedOutput struct {
-	Stdout, Stderr string
-	// Merged is the arrival order where it is not stdout and then stderr.
-	Merged   string `json:",omitempty"`
+	Output   string
 	Exit     int
 	Signal   int  `json:",omitempty"`
 	TimedOut bool `json:",omitempty"`
@@ -118,30 +116,11 @@ func (c outputCase) policyFor() sandbox.Policy {
 }
 
 func (c outputCase) outcome(o capturedOutput) exec.Outcome {
-	merged := o.Merged
-	if merged == "" {
-		merged = o.Stdout + o.Stderr
-	}
 	out := exec.Outcome{
 		Status: sandbox.Status{Exit: o.Exit, Signal: o.Signal}, TimedOut: o.TimedOut, Argv: []string{"/bin/bash", "-c", c.script},
 	}
-	out.Output = cut(merged)
-	errs := cut(o.Stderr)
-	if out.Output.Errors = errs.Head; errs.Skipped > 0 {
-		out.Output.Errors = errs.Tail
-	}
+	out.Output = exec.Printed(o.Output)
 	return out
-}
-
-// cut keeps head and tail as a running command's output is kept.
-func cut(s string) exec.Output {
-	const keep = 10 << 10
-	o := exec.Output{Total: int64(len(s))}
-	o.Head = []byte(s[:min(keep, len(s))])
-	rest := s[len(o.Head):]
-	o.Tail = []byte(rest[max(0, len(rest)-keep):])
-	o.Skipped = o.Total - int64(len(o.Head)+len(o.Tail))
-	return o
 }
 
 func targets(v sandbox.Verdict) []string {
@@ -188,7 +167,7 @@ func TestClassifyTable(t *testing.T) {
 			continue
 		}
 		if problem != "" {
-			t.Errorf("%s: %s\n%.2000s%.2000s", c.name, problem, o.Stdout, o.Stderr)
+			t.Errorf("%s: %s\n%.4000s", c.name, problem, o.Output)
 		}
 	}
 	t.Logf("%d cases; precision %d/%d, recall %d/%d", len(outputCases)+len(ownNetCases), right, right+wrong, right, right+missed)

@@ -88,10 +88,14 @@ type Command struct {
 	background bool
 	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
 	Stdin, Stdout, Stderr *os.File
+	// Apart: stdout and stderr are told apart, for a caller that reads what a
+	// program of its own answers. What each of them printed then comes in order, and
+	// both together as they happened to be read.
+	Apart bool
 }
 
-// Sink is told output as it comes. stream is 1 for stdout and 2 for stderr;
-// offset counts all output of the command before data, both streams together,
+// Sink is told output as it comes. stream is 2 for the stderr of a command whose
+// streams are apart, and 1 for all else; offset counts all output of the command before data, both streams together,
 // so that a gap says how much a slow sink was spared. data is only valid during
 // the call. Calls come one at a time, the last before Run returns.
 type Sink func(stream int, offset int64, data []byte)

@@ -23,7 +23,7 @@ func Reached(l sandbox.Limits, o Outcome) sandbox.Limit {
 		return limit
 	}
 	if o.Failed() {
-		if limit := byWords(l, string(o.Output.Errors)); limit != "" {
+		if limit := byWords(l, string(o.Output.end())); limit != "" {
 			return limit
 		}
 	}
@@ -52,7 +52,7 @@ func byEnd(l sandbox.Limits, st sandbox.Status) sandbox.Limit {
 }
 
 // limitWords are the C library's words for the errno of each limit, and those of
-// programs that never let it be seen. They stand in the last lines of stderr.
+// programs that never let it be seen. They stand in the last lines.
 var limitWords = []struct {
 	limit sandbox.Limit
 	set   func(sandbox.Limits) int64

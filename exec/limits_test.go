@@ -9,7 +9,7 @@ import (
 func TestReached(t *testing.T) {
 	all := sandbox.Limits{WallMillis: 1, CPUSeconds: 1, Memory: 1, Processes: 1, OpenFiles: 1, FileSize: 1, Output: 1}
 	printed := func(text string) Output {
-		return Output{Head: []byte(text), Errors: []byte(text), Total: int64(len(text))}
+		return Output{Head: []byte(text), Total: int64(len(text))}
 	}
 	for _, c := range []struct {
 		name    string

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,7 +11,7 @@ import (
 // what a model reads with profit, 20 KiB in all.
 const keepBytes = 10 << 10
 
-// Output is what a command printed, both streams merged as they arrived.
+// Output is what a command printed, both streams together.
 type Output struct {
 	// Head and Tail are the first and the last 10 KiB. When all of it fits,
 	// they follow upon each other without a gap.
@@ -22,8 +23,7 @@ type Output struct {
 	// when nothing was skipped, or no file could be written.
 	Spill   string
 	Spilled int64
-	// Errors is the last 10 KiB of stderr alone, which a flood on stdout does not
-	// wash away.
+	// Errors is the last 10 KiB of stderr, where the streams are apart.
 	Errors []byte
 	// Marks are lines of what was skipped that look like errors, the first and the
 	// last ones; MoreMarks counts those between them.
@@ -55,6 +55,15 @@ func (o Output) Text() string {
 	b.WriteString(o.marked())
 	b.Write(tail)
 	return b.String()
+}
+
+// end is the last of what was printed: there a program says why it failed.
+func (o Output) end() []byte {
+	if o.Skipped > 0 {
+		return o.Tail
+	}
+	all := slices.Concat(o.Head, o.Tail)
+	return all[max(0, len(all)-keepBytes):]
 }
 
 // wholeRunes drops what is left of a character that the cut went through.

@@ -16,7 +16,7 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cannot("start", err)
 	}
-	open := func() (*capture, error) { return r.newCapture(p, sink) }
+	open := func() (*capture, error) { return r.newCapture(p, c.Apart, sink) }
 	if c.Foreground {
 		open = nil
 	}

@@ -63,7 +63,20 @@ func TestRunTellsExitFromSignal(t *testing.T) {
 	}
 }
 
-func TestRunMergesOutputAndTellsStreams(t *testing.T) {
+// What is printed comes in the order in which it was, whichever stream it went to.
+func TestRunKeepsTheOrderOfBothStreams(t *testing.T) {
+	r, dir := plain(t)
+	var want strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	o := run(t, r, sh(dir, "i=0; while [ $i -lt 2000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done; echo last >&2"))
+	if o.Output.Total != int64(want.Len()+len("last\n")) || !strings.HasPrefix(want.String(), string(o.Output.Head)) || !strings.HasSuffix(want.String()+"last\n", string(o.Output.Tail)) {
+		t.Errorf("%d bytes, %.60q … %q", o.Output.Total, o.Output.Head, o.Output.Tail[max(0, len(o.Output.Tail)-60):])
+	}
+}
+
+func TestRunTellsStreamsApart(t *testing.T) {
 	r, dir := plain(t)
 	var mu sync.Mutex
 	got := map[int]string{}
@@ -77,14 +90,16 @@ func TestRunMergesOutputAndTellsStreams(t *testing.T) {
 		next = offset + int64(len(data))
 		got[stream] += string(data)
 	}
-	o, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "echo one; echo two >&2; pwd"), sink)
+	c := sh(dir, "echo one; echo two >&2; pwd")
+	c.Apart = true
+	o, err := r.Run(context.Background(), sandbox.FullAccess(), c, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got[1] != "one\n"+dir+"\n" || got[2] != "two\n" {
 		t.Errorf("sink got %v", got)
 	}
-	if text := o.Output.Text(); !strings.Contains(text, "one\n") || !strings.Contains(text, "two\n") || int64(len(text)) != next || o.Output.Skipped != 0 || o.Output.Spill != "" {
+	if text := o.Output.Text(); !strings.Contains(text, "one\n") || !strings.Contains(text, "two\n") || int64(len(text)) != next || string(o.Output.Errors) != "two\n" || o.Output.Skipped != 0 || o.Output.Spill != "" {
 		t.Errorf("output %q, %+v", text, o.Output)
 	}
 }

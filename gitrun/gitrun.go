@@ -110,7 +110,7 @@ func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...s
 			argv = append(argv, "-c", s)
 		}
 	}
-	o, err := g.runner.Run(ctx, g.policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.timeout}, nil)
+	o, err := g.runner.Run(ctx, g.policy, exec.Command{Argv: append(argv, args...), Dir: dir, Timeout: g.timeout, Apart: true}, nil)
 	if err != nil {
 		return "", false, fmt.Errorf("git %s: %w", args[0], err)
 	}

@@ -39,7 +39,7 @@ func aRun() []event.Event {
 		event.ReasoningDelta{Text: "hm"}, event.ReasoningFinished{Text: "hm"},
 		event.TextDelta{Text: "Trying."}, event.MessageFinished{Text: "Trying."},
 		event.ToolStarted{CallID: "c1", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},
-		event.ToolOutput{CallID: "c1", Stream: 2, Data: []byte("touch: \x1b[31mno\n")},
+		event.ToolOutput{CallID: "c1", Data: []byte("touch: \x1b[31mno\n")},
 		event.ToolFinished{CallID: "c1", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "failed", Exit: 1,
 			Output: "touch: \x1b[31mno\n", Duration: 1500 * time.Microsecond, Verdict: denied},
 		event.ToolStarted{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},

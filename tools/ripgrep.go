@@ -68,7 +68,7 @@ func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage
 	read := &ripgrepOutput{query: q, policy: p, enough: enough}
 	argv := append([]string{t.ripgrep}, ripgrepArguments...)
 	argv = append(argv, "--regexp="+q.pattern, "--", ".")
-	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime}, read.sink)
+	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true}, read.sink)
 	if o.Output.Spill != "" { // a list of names is nothing to keep
 		os.Remove(o.Output.Spill)
 	}

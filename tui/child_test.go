@@ -94,7 +94,7 @@ func play(ctx context.Context, s *Screen, text string) error {
 		return finish("done", "")
 	case "wait":
 		s.Emit(event.ToolStarted{CallID: "w", Tool: "shell", Kind: "command", Title: "$ sleep 1000", Command: "sleep 1000"})
-		s.Emit(event.ToolOutput{CallID: "w", Stream: 1, Data: []byte("sleeping\n")})
+		s.Emit(event.ToolOutput{CallID: "w", Data: []byte("sleeping\n")})
 		<-ctx.Done()
 		s.Emit(event.ToolFinished{CallID: "w", Kind: "command", Outcome: "interrupted"})
 		return finish("interrupted", "")
@@ -240,7 +240,7 @@ func recorded() []event.Event {
 			Changes: []event.FileChange{{Path: "main.go", Kind: "update", Diff: diff, Added: 2, Removed: 1}}},
 		event.RequestStarted{},
 		event.ToolStarted{CallID: "c4", Tool: "shell", Kind: "command", Title: "$ npm install leftpad", Command: npm.Action.Command, Folder: npm.Action.Folder},
-		event.ToolOutput{CallID: "c4", Stream: 2, Data: []byte("npm error code EACCES\nnpm error syscall open\nnpm error path /home/ada/.npm/_cacache/tmp/a1b2\nnpm error errno EACCES\nnpm error Your cache folder contains root-owned files\n")},
+		event.ToolOutput{CallID: "c4", Data: []byte("npm error code EACCES\nnpm error syscall open\nnpm error path /home/ada/.npm/_cacache/tmp/a1b2\nnpm error errno EACCES\nnpm error Your cache folder contains root-owned files\n")},
 		event.ToolFinished{CallID: "c4", Tool: "shell", Kind: "command", Title: "$ npm install leftpad", Outcome: "failed", Message: "exit status 243", Exit: 243, Duration: 412 * time.Millisecond,
 			Output:  "npm error code EACCES\nnpm error syscall open\nnpm error path /home/ada/.npm/_cacache/tmp/a1b2\nnpm error errno EACCES\nnpm error Your cache folder contains root-owned files\n",
 			Verdict: sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Denials: npm.Denials}},

@@ -26,7 +26,7 @@ func TestMemoryOfALongTranscript(t *testing.T) {
 		diff := strings.Repeat(fmt.Sprintf("+line of diff %d\n", n), 60)
 		r.emit(event.TurnStarted{Text: fmt.Sprintf("wish %d", n)}, event.RequestStarted{},
 			event.ToolStarted{CallID: id, Tool: "shell", Kind: "command", Title: "$ make", Command: "make"},
-			event.ToolOutput{CallID: id, Stream: 1, Data: []byte(output)},
+			event.ToolOutput{CallID: id, Data: []byte(output)},
 			event.ToolFinished{CallID: id, Tool: "shell", Kind: "command", Title: "$ make", Outcome: "ok", Output: output},
 			event.ToolStarted{CallID: id + "e", Tool: "apply_patch", Kind: "edit", Title: "edit"},
 			event.ToolFinished{CallID: id + "e", Tool: "apply_patch", Kind: "edit", Title: "edit", Outcome: "ok", Changes: []event.FileChange{{Path: "/w/a", Kind: "update", Diff: diff, Added: 60}}},

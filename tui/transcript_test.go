@@ -69,7 +69,7 @@ func TestLiveOutputShowsTheLastLines(t *testing.T) {
 	r := newRig(t, 60, 30)
 	r.emit(event.ToolStarted{CallID: "c", Kind: "command", Command: "make"})
 	for i := range 50 {
-		r.emit(event.ToolOutput{CallID: "c", Stream: 1, Data: fmt.Appendf(nil, "out %d\n", i)})
+		r.emit(event.ToolOutput{CallID: "c", Data: fmt.Appendf(nil, "out %d\n", i)})
 	}
 	r.clock = r.clock.Add(12 * time.Second)
 	r.send(tickMsg{})

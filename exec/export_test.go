@@ -1,0 +1,8 @@
+package exec
+
+// Printed is what is kept of a command that printed text.
+func Printed(text string) Output {
+	var k keeper
+	k.add(1, []byte(text))
+	return k.output()
+}
