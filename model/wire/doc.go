@@ -3,6 +3,7 @@
 // provider has refused, and the retry policy around a streamed answer.
 //
 //	http.Client -> Transport -> provider
+//	                  |  gzip is undone
 //	                  |  status >= 300, a web page, an error event, an event too
 //	                  |  large, silence: *model.Error
 //	                  v

@@ -27,11 +27,15 @@ const (
 	batchSize = 16 << 10
 )
 
+// errPacked: to send the request again would bring the same.
+var errPacked = errors.New("the answer is packed")
+
 // Transport is an http.RoundTripper for model providers. What it returns is
 // either an answer whose body is a clean event stream or a *model.Error:
 //   - a status of 300 and above is returned as an error and not as a response,
 //     because the typed error is what every caller wants and the headers that
 //     it needs (Retry-After) do not survive the client library above;
+//   - gzip is undone, asked for or not; any other Content-Encoding is an error;
 //   - the body holds only "data: JSON" lines with a blank line after each, and
 //     "data: [DONE]" where the provider sent it. A single JSON answer becomes
 //     one event. Reading fails with a *model.Error for an error event, a web
@@ -92,19 +96,24 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
+	packed := unpack(resp)
 	w.body = resp.Body
 	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
-		err := t.refusal(req, resp, w)
+		err := t.refusal(req, resp, w, packed)
 		_ = w.Close()
 		return nil, err
 	}
-	if req.Header.Get("Accept") == "application/json" {
-		resp.Body = w // not a stream: such as the list of models
-		return resp, nil
+	if packed != "" {
+		_ = w.Close()
+		return nil, &model.Error{Kind: model.ServerFault, Status: resp.StatusCode, Message: packedWords(packed), Err: final{errPacked}}
 	}
 	limit := t.MaxEvent
 	if limit <= 0 {
 		limit = maxEvent
+	}
+	if req.Header.Get("Accept") == "application/json" {
+		resp.Body = &capped{ReadCloser: w, limit: limit} // not a stream: such as the list of models
+		return resp, nil
 	}
 	resp.Body = &repaired{t: t, ctx: req.Context(), src: w, status: resp.StatusCode, header: resp.Header, limit: limit}
 	resp.ContentLength = -1
@@ -112,8 +121,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal is the typed error of an answer that is not a success.
-func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched) error {
+// refusal is the typed error of an answer that is not a success; what it is packed
+// with, if anything, cannot be undone.
+func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
 	body, err := io.ReadAll(io.LimitReader(w, maxErrorBody))
 	if req.Context().Err() != nil {
 		return req.Context().Err()
@@ -122,6 +132,9 @@ func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched) 
 		body = nil // the status says enough
 	}
 	f, _ := readFault(body)
+	if packed != "" {
+		f = fault{message: "its reason cannot be read: " + packedWords(packed)}
+	}
 	if resp.StatusCode < 400 {
 		f.message = fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))
 	}
@@ -334,7 +347,7 @@ func (r *repaired) begin() error {
 			return err
 		}
 		if len(body) > r.limit {
-			return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB", r.limit>>20), Err: final{errEventSize}}
+			return tooLarge(r.limit)
 		}
 		if f, bad := readFault(body); bad {
 			return r.t.scrubbed(classify(0, r.header, f, time.Now()))

@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"codeagent/model"
+)
+
+// Nothing packed is asked for, because packing delays events. But a request that
+// names no coding takes any (RFC 9110, 12.5.3), and proxies pack what they pass on.
+
+// unpack undoes the Content-Encoding of resp as it is read, or returns the one
+// that it cannot undo.
+func unpack(resp *http.Response) (unknown string) {
+	coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ", ")))
+	switch {
+	case coding == "", coding == "identity", resp.Body == http.NoBody:
+		return ""
+	case coding != "gzip" && coding != "x-gzip":
+		return coding
+	}
+	resp.Body = &unzipped{Closer: resp.Body, packed: bufio.NewReader(resp.Body)}
+	resp.ContentLength = -1
+	resp.Header.Del("Content-Encoding")
+	resp.Header.Del("Content-Length")
+	return ""
+}
+
+// packedWords says what to do about an answer that cannot be read.
+func packedWords(coding string) string {
+	return clean(fmt.Sprintf("the server, or a proxy before it, packs its answers with %.40q, which codeagent does not read; "+
+		"have it send them as they are, which the header Accept-Encoding: identity asks for (headers in providers.NAME)", coding))
+}
+
+// gzipMagic begins every gzip file (RFC 1952, 2.3.1).
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// unzipped is a body that is said to be packed with gzip. What the server flushes
+// comes through at once. A proxy may have unpacked it and left the header: no text
+// begins like gzip, so that it is taken as it is.
+type unzipped struct {
+	io.Closer // of the packed body
+	packed    *bufio.Reader
+	plain     io.Reader // nil before the first read
+	err       error     // why there is none
+}
+
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.plain == nil && u.err == nil {
+		u.begin()
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	return u.plain.Read(p)
+}
+
+func (u *unzipped) begin() {
+	magic, err := u.packed.Peek(len(gzipMagic))
+	switch {
+	case bytes.Equal(magic, gzipMagic):
+		z, err := gzip.NewReader(u.packed)
+		if err != nil {
+			u.err = err
+			return
+		}
+		u.plain = z
+	case err != nil && err != io.EOF:
+		u.err = err
+	default:
+		u.plain = u.packed
+	}
+}
+
+// capped ends an answer that is not a stream where it grows beyond limit: its
+// reader keeps all of it.
+type capped struct {
+	io.ReadCloser
+	limit, read int
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if c.read += n; c.read > c.limit {
+		return 0, tooLarge(c.limit)
+	}
+	return n, err
+}
+
+func tooLarge(limit int) *model.Error {
+	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB", limit>>20), Err: final{errEventSize}}
+}
