@@ -29,7 +29,7 @@ build:
 
 # One test command. CI=true adds the slow suites and turns a skip into a failure.
 test: build
-	@CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) ./... | $(GO) run ./internal/testsummary
+	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) ./... | $(GO) run ./internal/testsummary
 
 bench: build
 	$(GO) test -timeout 60m -run '^$$' -bench . -benchmem ./...

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -381,6 +382,8 @@ func TestMadeCasesAsGit(t *testing.T) {
 // Whole trees: what is added, removed, moved and changed, with modes, by us and by
 // git.
 func TestTreesAsGit(t *testing.T) {
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

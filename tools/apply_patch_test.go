@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,8 @@ import (
 )
 
 func TestApplyPatch(t *testing.T) {
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
 	p := newPlace(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "b.txt": "b\n", "c.sh": "#!/bin/sh\n"})
 	if err := os.Chmod(filepath.Join(p.ws, "c.sh"), 0o755); err != nil {
 		t.Fatal(err)

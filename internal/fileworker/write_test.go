@@ -13,6 +13,8 @@ import (
 )
 
 func TestWriteNewFile(t *testing.T) {
+	old := syscall.Umask(0o022)
+	defer syscall.Umask(old)
 	c, dir := start(t), folder(t)
 	path := filepath.Join(dir, "a/b/new")
 	_, err := c.WriteFile(path, []byte("x"), 0o755, Expect{})

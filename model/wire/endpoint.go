@@ -17,7 +17,7 @@ const (
 	// local server's key may be "x".
 	minSecret = 6
 	// listTime is how long a provider may take to list its models.
-	listTime = 15 * time.Second
+	listTime = 30 * time.Second
 )
 
 // Options say where a provider is.
