@@ -43,7 +43,7 @@ func runWithHelper(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, linuxsandbox.HelperName)
-	build := exec.Command("go", "build", "-o", path, "codeagent/cmd/linux-sandbox-helper")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "codeagent/cmd/linux-sandbox-helper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "no helper was built (%v), the test binary is its own: %s\n", err, out)

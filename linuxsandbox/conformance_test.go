@@ -65,7 +65,7 @@ func realHelper(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(dir, HelperName)
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-o", built.path, "codeagent/cmd/linux-sandbox-helper")
+		build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-o", built.path, "codeagent/cmd/linux-sandbox-helper")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build the helper: %w\n%s", err, out)

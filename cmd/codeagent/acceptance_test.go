@@ -61,7 +61,7 @@ func buildPrograms(dir string) error {
 }
 
 func goBuild(out, pkg, flags string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w "+flags, "-o", out, pkg)
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w "+flags, "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %v\n%s", pkg, err, output)
