@@ -208,7 +208,11 @@ type turn struct {
 	empty  int    // empty answers in a row
 	broken int    // answers in a row that broke off after tool calls
 	full   int    // requests in a row that were refused as too long
-	same   repeats
+	futile int    // compactions in a row that made no progress
+	// round is what the last calls were and gave, compacted what it was at the last
+	// compaction: a model that does the same again after each makes no progress.
+	round, compacted string
+	same             repeats
 }
 
 func (t *turn) work(ctx context.Context) error {
@@ -234,8 +238,11 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return false, err
 	}
-	if t.room(ctx); ctx.Err() != nil {
+	switch err := t.room(ctx); {
+	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
+	case err != nil:
+		return false, err
 	}
 	batch := newBatch(ctx, t)
 	ans := answer{turn: t, batch: batch, guesses: guesses{batch: batch}}
@@ -247,6 +254,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	a.remember(ans.items...)
 	calls := batch.calls
 	a.remember(batch.wait()...)
+	t.round = batch.deeds()
 	switch {
 	case ctx.Err() != nil:
 		if len(calls) == 0 && len(ans.items) > 0 {

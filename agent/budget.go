@@ -152,8 +152,24 @@ func (b *budget) full() bool {
 	if b.at == 0 || b.tokens(b.items) < b.room()/2 {
 		return false
 	}
-	return b.used() >= max(min(b.limit/100*b.at, b.limit-b.reserve), b.wait)
+	return b.used() >= max(b.level(), b.wait)
 }
+
+// level is how many tokens a request may have before the conversation is compacted.
+func (b *budget) level() int {
+	if b.at == 0 {
+		return b.limit - b.reserve
+	}
+	return min(b.limit/100*b.at, b.limit-b.reserve)
+}
+
+// round is how many tokens the results of one answer can have together: half of
+// what is free, so that the next ones have room too. Where that is little the
+// conversation before them is compacted, and they stay.
+func (b *budget) round() int { return max((b.level()-b.used())/2, b.room()/4) }
+
+// over reports that there is no room for an answer.
+func (b *budget) over() bool { return b.used() > b.limit-b.reserve }
 
 // pause holds compaction back until the conversation has grown noticeably.
 func (b *budget) pause() { b.wait = b.used() + b.limit/20 }

@@ -20,6 +20,8 @@ import (
 // The model writes it; what the agent knows for certain (carried.go) stands in
 // it whatever the model wrote. The tail stays word for word. It begins where a
 // message begins, so that no call loses its result and no thinking its call.
+// Results that the model has not seen are always part of the tail, each made
+// shorter where all of them are too much.
 
 // How compaction can fail.
 var (
@@ -28,7 +30,10 @@ var (
 	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
-	errLonger  = errors.New("a summary would be no shorter")
+	// ErrCrowded: compactions make no room any more.
+	ErrCrowded = errors.New("the context of the model is too small for this task, and summaries make no more room: " +
+		"choose a model that takes more (or say in models.NAME.context of the settings how much this one takes), or give it a smaller part of the task")
+	errLonger = errors.New("a summary would be no shorter")
 )
 
 // mostTail is how much of the conversation stays word for word at most, mostSaid
@@ -57,7 +62,7 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 // compaction is what one is made of.
 type compaction struct {
 	reason, focus string
-	// bare keeps no tail.
+	// bare keeps no tail but for what the model has not seen.
 	bare bool
 }
 
@@ -70,8 +75,8 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 		most := min(b.weight(min(mostTail, b.room()/4)), b.items/4)
 		cut = tailOf(items, most, b.weight(b.room()/2))
 	}
-	if cut <= 1 && c.reason == event.CompactFull {
-		cut = len(items) // the tail is what is too long
+	if cut = min(cut, unread(items)); cut <= 1 && c.reason == event.CompactFull {
+		cut = unread(items) // the tail is what is too long
 	}
 	if cut <= 1 {
 		return event.Compacted{}, model.Usage{}, ErrNothing
@@ -80,7 +85,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	done := event.Compacted{Reason: c.reason, Before: b.used(), After: b.used()}
 	text, usage, err := a.summarise(ctx, items, c)
 	if err == nil {
-		done.Summary, done.After, err = a.replace(cut, text)
+		done.Summary, done.After, err = a.replace(cut, text, c)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -96,10 +101,18 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	return done, usage, err
 }
 
+// tail is how many of room tokens the results in the tail may have.
+func (c compaction) tail(room int) int {
+	if c.bare {
+		return room / 8
+	}
+	return room / 2
+}
+
 // replace puts a summary in the place of the items before cut, and returns what
 // the model is given of it and how many tokens a request has now. Where that would
 // not be less than there was nothing is changed.
-func (a *Agent) replace(cut int, text string) (summary string, after int, err error) {
+func (a *Agent) replace(cut int, text string, c compaction) (summary string, after int, err error) {
 	a.mu.Lock()
 	room := a.budget.weight(a.budget.room()) * bytesPerToken
 	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
@@ -113,7 +126,8 @@ func (a *Agent) replace(cut int, text string) (summary string, after int, err er
 		return "", after, errLonger
 	}
 	a.carried = known
-	a.items = append([]model.Item{item}, a.items[cut:]...)
+	tail := a.fitted(a.items[cut:], a.budget.weight(c.tail(a.budget.room())))
+	a.items = append([]model.Item{item}, tail...)
 	for i := range a.items[1:] {
 		a.items[1+i].Carried = nil // known has it
 	}
@@ -159,31 +173,30 @@ func tailOf(items []model.Item, most, last int) int {
 	return cut
 }
 
-// A conversation is given to be summarised in one of these ways, each shorter than
-// the one before; mostAsked bounds the requests for one summary.
-const (
-	shortened = 16
-	mostAsked = 5
-)
+// mostAsked bounds the requests for one summary.
+const mostAsked = 5
 
 // summarise asks the model for a summary of items. It is given the conversation
 // as it stands, most of which its provider has read before; where that is too
-// long, less and less of it.
+// long, what fits of it, and where that is refused half of that, and so on.
 func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
 	var usage model.Usage
 	last := errSilent
 	prompt := model.Item{Kind: model.Note, Text: prompts.Compact(c.focus)}
-	first := 0
-	if c.reason == event.CompactFull {
-		first = 1 // as it stands it was refused
-	}
-	for way, asked := first, 0; way < shortened && asked < mostAsked; way++ {
-		shown := append(slices.Clip(shorter(items, way)), prompt)
-		if way < shortened-1 && !a.fits(shown) {
-			continue
+	a.mu.Lock()
+	most := a.budget.weight(a.budget.room()) - weigh(prompt)
+	a.mu.Unlock()
+	// As it stands it was refused, or would be.
+	light := c.reason == event.CompactFull || weighAll(items) > most
+	most -= most / 4 // how much it is was only guessed
+	for range mostAsked {
+		shown := items
+		if light {
+			shown = shorter(items, most)
+			most /= 2
 		}
-		asked++
-		text, used, err := a.written(ctx, shown)
+		light = true
+		text, used, err := a.written(ctx, append(slices.Clip(shown), prompt))
 		usage = usage.Add(used)
 		switch {
 		case err == nil && text != "":
@@ -199,38 +212,24 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
 }
 
-// fits reports whether a request with items has a chance.
-func (a *Agent) fits(items []model.Item) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.budget.tokens(a.budget.fixed+weighAll(items)) <= a.budget.limit
-}
-
-// shorter is items in one of the ways: whole, without thinking and with results
-// cut, and of that the last half, quarter, eighth and so on.
-func shorter(items []model.Item, way int) []model.Item {
-	if way == 0 {
-		return items
-	}
-	var light []model.Item
-	for _, i := range items {
-		if i.Kind == model.Reasoning {
-			continue
-		}
-		light = append(light, lighter(i))
-	}
-	if way == 1 {
-		return light
-	}
-	cut := min(tailOf(light, weighAll(light)>>(way-1), 0), lastBegin(light))
-	if cut == 0 {
+// shorter is items within that weight: without thinking, with results and arguments
+// cut to what fits, and where that would leave too little of each the last of them.
+func shorter(items []model.Item, most int) []model.Item {
+	light := lighter(items, most, lightText)
+	if weighAll(light) <= most {
 		return light
 	}
 	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
 	if light[0].Kind == model.Summary {
 		left = light[0] // it says what there was
+		left.Text = middle(left.Text, most/2*bytesPerToken)
 	}
-	return append([]model.Item{left}, light[cut:]...)
+	most = max(most-weigh(left), 0)
+	cut := min(tailOf(light, most, 0), lastBegin(light))
+	if cut == 0 {
+		return lighter(light, most, 0)
+	}
+	return append([]model.Item{left}, lighter(light[cut:], most, 0)...)
 }
 
 // lastBegin is the last place at which items can be cut.
@@ -243,21 +242,57 @@ func lastBegin(items []model.Item) int {
 	return 0
 }
 
-// lightText is how much of a result or of arguments is given for a summary that
-// would not fit otherwise, in bytes.
+// lightText is how much of a result or of arguments is given for a summary at
+// least, in bytes: before it is less the oldest are left out.
 const lightText = 2000
 
-// lighter is an item with its middle left out. What must be JSON stays JSON.
-func lighter(i model.Item) model.Item {
-	i.Images = nil
-	switch {
-	case i.Kind == model.Call && len(i.Call.Arguments) > 2*lightText:
-		arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, lightText)})
-		if err == nil {
-			i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
+// lighter is items without thinking and images, and without the middle of what is
+// long, so that they are within that weight; least is what each has in any case.
+func lighter(items []model.Item, most, least int) (light []model.Item) {
+	var long []int
+	rest := 0 // what cannot be made shorter
+	for _, i := range items {
+		if i.Kind == model.Reasoning {
+			continue
 		}
-	case i.Kind != model.Summary:
-		i.Text = middle(i.Text, lightText)
+		i.Images = nil
+		light = append(light, i)
+		rest += weigh(i)
+		if n := length(i); n > 0 {
+			rest -= weighText(n)
+			long = append(long, n)
+		}
+	}
+	each := max(share(long, max(most-rest, 0)*bytesPerToken), least)
+	for n, i := range light {
+		if length(i) > each {
+			light[n] = trimmed(i, each)
+		}
+	}
+	return light
+}
+
+// length is how much of an item can be left out in part, in bytes.
+func length(i model.Item) int {
+	switch i.Kind {
+	case model.Call:
+		return len(i.Call.Arguments)
+	case model.Summary:
+		return 0
+	}
+	return len(i.Text)
+}
+
+// trimmed is an item without the middle of its text or arguments. What must be JSON
+// stays JSON.
+func trimmed(i model.Item, most int) model.Item {
+	if i.Kind != model.Call {
+		i.Text = middle(i.Text, most)
+		return i
+	}
+	arguments, err := json.Marshal(map[string]string{"cut": middle(i.Call.Arguments, most/2)})
+	if err == nil {
+		i.Call = &model.ToolCall{ID: i.Call.ID, Name: i.Call.Name, Arguments: string(arguments)}
 	}
 	return i
 }
@@ -296,16 +331,36 @@ func contextFull(err error) bool {
 // as too long.
 const mostFull = 2
 
-// room makes room where the context is nearly full. Where that fails the turn
-// goes on: it may fit all the same.
-func (t *turn) room(ctx context.Context) {
-	t.agent.mu.Lock()
-	full := t.agent.budget.full()
-	t.agent.mu.Unlock()
-	if full {
-		_, usage, _ := t.agent.compact(ctx, compaction{reason: event.CompactNear}) // Compacted told why not
-		t.usage = t.usage.Add(usage)
+// mostFutile is how many compactions in a row may make no progress.
+const mostFutile = 2
+
+// room makes room where the context is nearly full. Where that fails the turn goes
+// on: it may fit all the same. The error is ErrCrowded.
+func (t *turn) room(ctx context.Context) error {
+	a := t.agent
+	a.mu.Lock()
+	full := a.budget.full()
+	a.mu.Unlock()
+	if !full {
+		return nil
 	}
+	_, usage, err := a.compact(ctx, compaction{reason: event.CompactNear}) // Compacted told why not
+	t.usage = t.usage.Add(usage)
+	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
+		return nil // it says nothing about how long the conversation is
+	}
+	a.mu.Lock()
+	over := a.budget.over()
+	a.mu.Unlock()
+	if over || t.round != "" && t.round == t.compacted {
+		t.futile++
+	} else {
+		t.futile = 0
+	}
+	if t.compacted = t.round; t.futile >= mostFutile {
+		return ErrCrowded
+	}
+	return nil
 }
 
 // tooLong makes the conversation shorter after the provider refused it. It
@@ -323,13 +378,34 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	if half { // the answer broke off with this error
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
-	_, usage, err := a.compact(ctx, compaction{reason: event.CompactFull, bare: t.full > 1})
-	t.usage = t.usage.Add(usage)
-	if err != nil {
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		return false, fmt.Errorf("%w; %w", refused, err)
+	c := compaction{reason: event.CompactFull, bare: t.full > 1}
+	shrunk, fits := a.fitUnread(c)
+	if fits {
+		return true, nil
 	}
-	return true, nil
+	_, usage, err := a.compact(ctx, c)
+	t.usage = t.usage.Add(usage)
+	switch {
+	case err == nil || shrunk && errors.Is(err, ErrNothing):
+		return true, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
+	return false, fmt.Errorf("%w; %w", refused, err)
+}
+
+// fitUnread makes the results that the model has not seen shorter. It reports whether
+// it could, and whether that is enough.
+func (a *Agent) fitUnread(c compaction) (shrunk, fits bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	from := unread(a.items)
+	before := weighAll(a.items[from:])
+	tail := a.fitted(a.items[from:], a.budget.weight(c.tail(a.budget.room())))
+	if weighAll(tail) >= before {
+		return false, false
+	}
+	a.items = append(a.items[:from:from], tail...)
+	a.budget.replaced(weighAll(a.items))
+	return true, !a.budget.over()
 }

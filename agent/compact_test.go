@@ -376,10 +376,13 @@ func FuzzCut(f *testing.F) {
 			}
 			cutIsClean(t, items, cut)
 		}
-		for way := range shortened {
-			if wrong := valid(shorter(items, way)); wrong != "" {
-				t.Errorf("way %d: %s", way, wrong)
+		for w := weighAll(items); w > 0; w /= 2 {
+			if wrong := valid(shorter(items, w)); wrong != "" {
+				t.Errorf("within %d: %s", w, wrong)
 			}
+		}
+		if from := unread(items); from < len(items) {
+			cutIsClean(t, items, from)
 		}
 	})
 }

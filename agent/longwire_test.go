@@ -3,6 +3,8 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,6 +95,66 @@ func TestCompactedAndSwitchedOverBothWires(t *testing.T) {
 	}
 	if items := b.History(); items[0].Kind != model.Summary || len(agent.Repair(items)) != len(items) {
 		t.Errorf("%d items, the first %s", len(items), items[0].Kind)
+	}
+}
+
+// What commands and reads gave is in the next request, whatever that makes of the
+// conversation before, and each request is one that the strictest provider takes.
+func TestUnreadResultsOverBothWires(t *testing.T) {
+	for name, w := range wires {
+		t.Run(name, func(t *testing.T) {
+			rounds := 0
+			b := newBenchOver(t, approvals.OnRequest, func(r scripted.Request) scripted.Reply {
+				if strings.Contains(r.Last().Text, "replaced by a summary, which you write now") {
+					return scripted.Reply{Text: "so far"}
+				}
+				if rounds++; rounds > 6 {
+					return scripted.Reply{Text: "done"}
+				}
+				file := scripted.Call{ID: fmt.Sprintf("r%d-file", rounds), Name: "read_file", Arguments: fmt.Sprintf(`{"path":"long","offset":%d}`, rounds)}
+				reply := scripted.Reply{Reasoning: "let me look", Text: "I look.", Calls: []scripted.Call{file}}
+				for i := range 3 {
+					reply.Calls = append(reply.Calls, scripted.Call{ID: fmt.Sprintf("r%d-%d", rounds, i), Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo begin of r%d-%d; seq 1 4000; echo the end"}`, rounds, i)})
+				}
+				return reply
+			}, w.connect(t), func(cfg *agent.Config) { cfg.ContextLimit = 24_000 })
+			if err := os.WriteFile(filepath.Join(b.workspace, "long"), []byte(strings.Repeat("a line of the file\n", 2500)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Turn(t.Context(), agent.Input{Text: "look"}); err != nil {
+				t.Fatal(err)
+			}
+			last := 0 // the round whose results are to be there
+			for i, r := range b.server.Requests() {
+				if err := w.valid(r.Body); err != nil {
+					t.Errorf("request %d: a strict provider refuses it: %v", i, err)
+				}
+				if strings.Contains(string(r.Body), "replaced by a summary, which you write now") {
+					continue
+				}
+				for n := range 3 {
+					if want := fmt.Sprintf("begin of r%d-%d\\n1\\n", last, n); last > 0 && !strings.Contains(string(r.Body), want) {
+						t.Errorf("request %d lacks the result of r%d-%d", i, last, n)
+					}
+				}
+				if want := fmt.Sprintf(`%d\ta line of the file`, last); last > 0 && !strings.Contains(string(r.Body), want) {
+					t.Errorf("request %d lacks what was read in round %d", i, last)
+				}
+				last++
+			}
+			if text := b.results()["r6-file"]; !strings.Contains(text, "go on with offset") {
+				t.Errorf("what was read does not say how to read on: %.200q", text)
+			}
+			compacted := 0
+			for _, e := range b.person.events {
+				if c, ok := e.(event.Compacted); ok && c.Err == "" {
+					compacted++
+				}
+			}
+			if compacted == 0 || last != 7 {
+				t.Errorf("%d compactions, %d rounds", compacted, last-1)
+			}
+		})
 	}
 }
 

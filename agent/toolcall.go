@@ -27,6 +27,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,6 +70,8 @@ type toolCall struct {
 	ahead   *ahead        // a run of the same before it was complete; nil without
 	done    chan struct{} // closed when the result stands
 	result  model.Item
+	less    func(most int) string // of the result's text, see tools.Result; may be nil
+	output  string                // see tools.Result
 }
 
 // start plans a call and sets it going; early is what ran ahead of it, nil
@@ -97,7 +100,7 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		res, err := c.contained(b.ctx)
-		c.result = c.finish(b.ctx, res, err)
+		c.result, c.less, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
 		return nil
 	})
 }
@@ -170,11 +173,31 @@ func (b *batch) wait() []model.Item {
 	results := make([]model.Item, len(b.calls))
 	for i, c := range b.calls {
 		results[i] = c.result
+	}
+	b.fit(results)
+	for i, c := range b.calls {
 		if c.turn.same.failing(c.model, c.result) {
 			results[i].Text += fmt.Sprintf("\n[You have made exactly this call %d times in a row, and it failed each time. It will fail again: do something else, or say what is missing.]", c.turn.same.count)
 		}
 	}
 	return results
+}
+
+// deeds tells what the calls were and gave from what others were and gave; "" where
+// there is none. How long a command took is no part of it.
+func (b *batch) deeds() string {
+	if len(b.calls) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, c := range b.calls {
+		given := c.output
+		if given == "" {
+			given = c.result.Text
+		}
+		fmt.Fprintf(h, "%q %q %q\n", c.model.Name, c.model.Arguments, given)
+	}
+	return string(h.Sum(nil))
 }
 
 // alone: the call changes files, or types, so those before it end first and those

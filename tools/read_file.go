@@ -94,7 +94,9 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	if v.binary != "" {
 		return done(v.binary, "binary file"), nil
 	}
-	return done(v.text(), plural(v.shown, "line")), nil
+	r := done(v.text(readBytes), plural(v.shown, "line"))
+	r.Less = v.text
+	return r, nil
 }
 
 // view collects the lines first to first+limit-1 of a file.
@@ -220,33 +222,52 @@ func (v *view) write() {
 	v.shown++
 }
 
-// text is the lines and what must be known about them.
-func (v *view) text() string {
+// text is the lines, as many as most bytes hold but one at least, and what must be
+// known about them.
+func (v *view) text(most int) string {
 	var notes []string
 	total := "more"
 	if v.complete {
 		total = fmt.Sprint(v.line)
 	}
+	lines, shown := v.within(most)
 	switch {
 	case v.shown == 0 && v.complete && v.line == 0:
 		return "(the file is empty)"
 	case v.shown == 0:
 		return fmt.Sprintf("(the file has %s lines; there is no line %d)", total, v.first)
-	case v.more:
-		last := v.first + v.shown - 1
+	case v.more || shown < v.shown:
+		last := v.first + shown - 1
 		notes = append(notes, fmt.Sprintf("lines %d to %d of %s; go on with offset %d", v.first, last, total, last+1))
 	}
 	if v.crlf > 0 {
 		notes = append(notes, "lines end in CR LF")
 	}
-	if v.noEnd {
+	if v.noEnd && shown == v.shown {
 		notes = append(notes, "no newline at the end of the file")
 	}
 	if v.damaged {
 		notes = append(notes, "bytes that are not UTF-8 are shown as \uFFFD")
 	}
 	if notes != nil {
-		v.out.WriteString("(" + strings.Join(notes, "; ") + ")\n")
+		lines += "(" + strings.Join(notes, "; ") + ")\n"
 	}
-	return strings.TrimSuffix(v.out.String(), "\n")
+	return strings.TrimSuffix(lines, "\n")
+}
+
+// viewNotes is what is left for what must be known about the lines, in bytes.
+const viewNotes = 200
+
+// within is the first lines that most bytes hold with their notes, and how many
+// they are: all where that is what a read returns, and one at least.
+func (v *view) within(most int) (lines string, shown int) {
+	all := v.out.String()
+	if most >= readBytes || len(all)+viewNotes <= most {
+		return all, v.shown
+	}
+	n := strings.LastIndexByte(all[:max(min(most-viewNotes, len(all)), 0)], '\n') + 1
+	if n == 0 {
+		n = strings.IndexByte(all, '\n') + 1
+	}
+	return all[:n], strings.Count(all[:n], "\n")
 }

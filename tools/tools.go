@@ -89,6 +89,9 @@ const (
 type Result struct {
 	// Text is for the model.
 	Text string
+	// Less is Text within so many bytes, with the word of how to get the rest; nil:
+	// what is between its head and its tail is left out.
+	Less func(most int) string
 	// Images are shown to the model with Text.
 	Images []model.Image
 	// Failed marks Text as the report of an error.
