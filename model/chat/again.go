@@ -35,11 +35,11 @@ func (a *assembler) again(f *fragment) error {
 	if c == nil {
 		return a.add(&fragment{ID: f.ID, Function: f.Function, Extra: f.Extra})
 	}
-	rest, ok := strings.CutPrefix(string(f.Function.Arguments), c.arguments.Text())
-	if !ok || c.arguments.Closed() {
+	if !c.cut(f) {
 		return nil
 	}
-	more := fragment{ID: f.ID, Function: function{Arguments: wire.JSONText(rest)}, Extra: f.Extra}
+	rest := f.Function.Arguments[c.arguments.Len():]
+	more := fragment{ID: f.ID, Function: function{Arguments: rest}, Extra: f.Extra}
 	if c.name == "" {
 		more.Function.Name = f.Function.Name
 	}
@@ -54,12 +54,17 @@ func (a *assembler) told(f *fragment) *call {
 		}
 	}
 	for _, c := range a.calls {
-		cut := !c.arguments.Closed() && (c.name == "" || c.name == f.Function.Name) && strings.HasPrefix(string(f.Function.Arguments), c.arguments.Text())
-		if cut || c.says(f) {
+		if (c.name == "" || c.name == f.Function.Name) && c.cut(f) || c.says(f) {
 			return c
 		}
 	}
 	return nil
+}
+
+// cut reports whether the call is the beginning of f.
+func (c *call) cut(f *fragment) bool {
+	args := string(f.Function.Arguments)
+	return !c.arguments.Closed() && c.arguments.Len() <= len(args) && strings.HasPrefix(args, c.arguments.Text())
 }
 
 func opens(f *fragment) bool {

@@ -169,13 +169,13 @@ func (a *assembler) start(c *call) error {
 // call whose arguments go on keeps those after it waiting. What is wanted back
 // with a call comes with its fragments, and so does what is wanted back with the
 // thinking before it: that goes along with the call.
-func (a *assembler) settle(thinking *kept) error {
+func (a *assembler) settle(thinking *details) error {
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
 		if !c.started || !c.arguments.Closed() {
 			return nil
 		}
-		c.kept.Details, thinking.Details = thinking.Details, nil
+		c.kept.Details = thinking.take()
 		if !a.end(c) {
 			return wire.ErrStopped
 		}

@@ -49,9 +49,11 @@ func (c *said) UnmarshalJSON(data []byte) error {
 			return err
 		}
 	}
+	var thinking strings.Builder
 	for _, p := range parts {
-		c.thinking += p.Thinking
+		thinking.WriteString(string(p.Thinking))
 	}
+	c.thinking = wire.Text(thinking.String())
 	return c.text.UnmarshalJSON(data)
 }
 
@@ -90,8 +92,8 @@ type decoder struct {
 	spoke  bool
 	known  pattern
 	source string
-	kept   kept // of the answer's thinking
-	came   came // in deltas
+	kept   details // of the answer's thinking
+	came   came    // in deltas
 }
 
 // came is what deltas have brought.
@@ -209,7 +211,7 @@ func (m *message) thought() wire.Text {
 
 // message yields what a message brings; call takes its calls.
 func (d *decoder) message(m *message, call func(*fragment) error) error {
-	d.kept.Details = joinDetails(d.kept.Details, m.Details)
+	d.kept.add(m.Details)
 	if t := m.thought(); t != "" && !d.yield(model.ReasoningDelta{Text: string(t)}) {
 		return wire.ErrStopped
 	}
@@ -265,7 +267,7 @@ func (d *decoder) End(err error) error {
 	}
 	// What is wanted back with the thinking is complete only now; it is an item
 	// of thinking without text.
-	if o := d.kept.opaque(d.source); o != nil && !d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}) {
+	if o := (kept{Details: d.kept.take()}).opaque(d.source); o != nil && !d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}) {
 		return wire.ErrStopped
 	}
 	if !d.calls.finish() {

@@ -42,32 +42,6 @@ func keptIn(it model.Item, source string) (k kept) {
 	return k
 }
 
-// joinDetails adds pieces to blocks: a piece of the block that came last, by
-// type and index, is appended to its texts.
-func joinDetails(blocks, pieces []detail) []detail {
-	for _, p := range pieces {
-		n := len(blocks)
-		if p == nil {
-			continue
-		}
-		if n == 0 || string(blocks[n-1]["type"]) != string(p["type"]) || string(blocks[n-1]["index"]) != string(p["index"]) {
-			blocks = append(blocks, p)
-			continue
-		}
-		for name, v := range p {
-			var have, more string
-			grows := name == "text" || name == "summary" || name == "data"
-			if grows && json.Unmarshal(blocks[n-1][name], &have) == nil && json.Unmarshal(v, &more) == nil {
-				if joined, err := json.Marshal(have + more); err == nil {
-					v = joined
-				}
-			}
-			blocks[n-1][name] = v
-		}
-	}
-	return blocks
-}
-
 // additions are the fields of a request that go-openai has no place for.
 type additions struct {
 	cacheKey string

@@ -1,0 +1,74 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// details are blocks of thinking while they are streamed. A provider may send a
+// piece a token, so what grows is kept as text and encoded once.
+type details []*block
+
+// block is one of them, from its pieces.
+type block struct {
+	fields detail
+	texts  map[string]*strings.Builder // what came in several pieces
+}
+
+// add takes pieces: one of the block that came last, by type and index, is
+// appended to its texts.
+func (d *details) add(pieces []detail) {
+	for _, p := range pieces {
+		if p == nil {
+			continue
+		}
+		if n := len(*d); n > 0 && (*d)[n-1].has(p, "type") && (*d)[n-1].has(p, "index") {
+			(*d)[n-1].add(p)
+		} else {
+			*d = append(*d, &block{fields: p, texts: map[string]*strings.Builder{}})
+		}
+	}
+}
+
+// take returns the blocks, which are complete, and forgets them.
+func (d *details) take() []detail {
+	var all []detail
+	for _, b := range *d {
+		for name, t := range b.texts {
+			if joined, err := json.Marshal(t.String()); err == nil {
+				b.fields[name] = joined
+			}
+		}
+		all = append(all, b.fields)
+	}
+	*d = nil
+	return all
+}
+
+func (b *block) has(p detail, name string) bool { return string(b.fields[name]) == string(p[name]) }
+
+func (b *block) add(p detail) {
+	for name, v := range p {
+		if !b.grow(name, v) {
+			delete(b.texts, name)
+			b.fields[name] = v
+		}
+	}
+}
+
+// grow appends v to the text name; false where that is none, or v is none.
+func (b *block) grow(name string, v json.RawMessage) bool {
+	var have, more string
+	if name != "text" && name != "summary" && name != "data" || json.Unmarshal(v, &more) != nil {
+		return false
+	}
+	if b.texts[name] == nil {
+		if json.Unmarshal(b.fields[name], &have) != nil {
+			return false
+		}
+		b.texts[name] = &strings.Builder{}
+		b.texts[name].WriteString(have)
+	}
+	b.texts[name].WriteString(more)
+	return true
+}
