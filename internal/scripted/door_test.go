@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 
 	"codeagent/internal/scripted"
 )
@@ -26,8 +27,11 @@ func TestDoorGreetsAndCounts(t *testing.T) {
 		}
 	}
 	d.Close()
-	if c, err := net.Dial("tcp", d.Addr); err == nil {
+	if c, err := net.Dial("tcp", d.Addr); err == nil { // the port may be another's by now
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if said, _ := io.ReadAll(c); string(said) == "hello\n" {
+			t.Error("a closed door answers")
+		}
 		_ = c.Close()
-		t.Error("a closed door answers")
 	}
 }
