@@ -85,6 +85,9 @@ var quotaWords = []string{
 // into a typed error. status is 0 inside of a stream.
 func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	f.message = f.message[:min(len(f.message), maxErrorBody)] // an event's may be larger
+	if f.page {
+		f.message = shortened(f.message)
+	}
 	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = max(f.retry, waitInText(f.message))
@@ -178,15 +181,15 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 // unreachable types an error of the connection. Its text names no URL: URLs may
-// hold keys.
-func unreachable(err error, during string) *model.Error {
+// hold keys. hidden takes secrets out of what the error says.
+func unreachable(err error, during string, hidden func(string) string) *model.Error {
 	if typed := new(model.Error); errors.As(err, &typed) {
 		return typed
 	}
 	if u := new(url.Error); errors.As(err, &u) {
 		err = u.Err
 	}
-	e := &model.Error{Kind: model.Transport, Message: clean(during + ": " + err.Error()), Err: err}
+	e := &model.Error{Kind: model.Transport, Message: clean(during + ": " + hidden(err.Error())), Err: err}
 	var badCert *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
 	if errors.As(err, &badCert) || errors.As(err, &notTLS) || strings.Contains(err.Error(), "unsupported protocol scheme") {
@@ -194,7 +197,7 @@ func unreachable(err error, during string) *model.Error {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && op.Addr != nil {
-		e.Message = clean(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err))
+		e.Message = clean(hidden(fmt.Sprintf("cannot reach %s: %v", op.Addr, op.Err)))
 	}
 	return e
 }
@@ -221,7 +224,12 @@ func clean(s string) string {
 	if len(s) > 4*maxMessage {
 		s = s[:4*maxMessage]
 	}
-	s = strings.Map(func(r rune) rune {
+	return cut(strings.TrimSpace(oneLine(s)), maxMessage)
+}
+
+// oneLine is s without breaks and without what is not seen.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -230,7 +238,6 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-	return cut(strings.TrimSpace(s), maxMessage)
 }
 
 // cut shortens s to at most n bytes, at a rune border, and shows that it did.

@@ -166,9 +166,11 @@ func secrets(o Options, base *url.URL) []string {
 	if p, ok := base.User.Password(); ok {
 		add(p)
 	}
-	for _, values := range base.Query() {
-		for _, v := range values {
-			add(v)
+	for pair := range strings.SplitSeq(base.RawQuery, "&") {
+		_, v, _ := strings.Cut(pair, "=")
+		add(v) // as it is sent, and as it is read
+		if read, err := url.QueryUnescape(v); err == nil && read != v {
+			add(read)
 		}
 	}
 	return all

@@ -18,6 +18,7 @@ type fault struct {
 	status  int           // a code that is an HTTP status; 0 without
 	retry   time.Duration // a wait named in the text; 0 without
 	failed  bool          // a response.failed, which is nothing but an error
+	page    bool          // the message is that of a web page
 }
 
 // readFault understands the error bodies of the servers that speak this wire:
@@ -36,7 +37,8 @@ type fault struct {
 // false when body is a JSON object that reports no error. No server nests these
 // further, and nothing here follows one that does: each level would be a pass
 // over all that is left. Of an object any size is asked for its error, since a
-// good answer is asked, too; of all else no more than maxErrorBody is parsed.
+// good answer is asked, too; no list is parsed above maxErrorBody, and pages come
+// cut to it.
 func readFault(body []byte) (fault, bool) {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, bom))
 	if len(body) == 0 {
@@ -44,7 +46,7 @@ func readFault(body []byte) (fault, bool) {
 	}
 	switch body[0] {
 	case '<':
-		return fault{message: pageText(string(body[:min(len(body), maxErrorBody)]))}, true
+		return fault{message: pageText(string(body)), page: true}, true
 	case '[':
 		var list []json.RawMessage
 		if len(body) <= maxErrorBody && json.Unmarshal(body, &list) == nil && len(list) > 0 && list[0][0] == '{' {
@@ -221,7 +223,7 @@ var (
 	pageNoise = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
 )
 
-// pageText is the title of a web page, or the beginning of its text.
+// pageText is the title of a web page, or its text.
 func pageText(page string) string {
 	text := ""
 	if m := pageTitle.FindStringSubmatch(page); m != nil {
@@ -230,8 +232,11 @@ func pageText(page string) string {
 	if strings.TrimSpace(text) == "" {
 		text = pageNoise.ReplaceAllString(page, " ")
 	}
-	return "a web page: " + cut(strings.Join(strings.Fields(html.UnescapeString(text)), " "), 200)
+	return "a web page: " + strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
+
+// shortened is the beginning of what pageText says.
+func shortened(page string) string { return cut(page, len("a web page: ")+200) }
 
 // tryAgain finds the wait that OpenAI and others write into the message.
 var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)

@@ -124,21 +124,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // refusal is the typed error of an answer that is not a success; what it is packed
 // with, if anything, cannot be undone.
 func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
-	body, err := io.ReadAll(io.LimitReader(w, maxErrorBody))
+	body := t.head(w)
 	if req.Context().Err() != nil {
 		return req.Context().Err()
 	}
-	if err != nil && len(body) == 0 {
-		body = nil // the status says enough
-	}
-	f, _ := readFault(body)
+	f, _ := readFault(body) // without a body the status says enough
 	if packed != "" {
 		f = fault{message: "its reason cannot be read: " + packedWords(packed)}
 	}
 	if resp.StatusCode < 400 {
-		f.message = fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))
+		f.page, f.message = false, fmt.Sprintf("the server does not answer here, it points to %q; set the base URL to the right place", resp.Header.Get("Location"))
 	}
-	return t.scrubbed(classify(resp.StatusCode, resp.Header, f, time.Now()))
+	return t.failure(resp.StatusCode, resp.Header, f)
 }
 
 // typed is err as a *model.Error, or the context's error when ctx is done.
@@ -146,21 +143,7 @@ func (t *Transport) typed(ctx context.Context, err error, during string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return t.scrubbed(unreachable(err, during))
-}
-
-// scrubbed cuts the secrets out of e. An inner error that shows one is dropped.
-func (t *Transport) scrubbed(e *model.Error) *model.Error {
-	for _, s := range append(t.keys.secrets(), t.Secrets...) {
-		if s == "" {
-			continue
-		}
-		e.Message = strings.ReplaceAll(e.Message, s, "[secret]")
-		if e.Err != nil && strings.Contains(e.Err.Error(), s) {
-			e.Err = nil
-		}
-	}
-	return e
+	return t.scrubbed(unreachable(err, during, t.hidden))
 }
 
 // repaired is the body of a Transport's answer.
@@ -277,9 +260,12 @@ func (r *repaired) pass(name string, data []byte) error {
 
 // reported is the error that an event reports; nil without one.
 func (r *repaired) reported(name string, data []byte) error {
+	if data[0] == '<' {
+		data = r.t.bounded(data)
+	}
 	f, bad := readFault(data)
 	if bad && f.failed {
-		return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+		return r.t.failure(0, r.header, f)
 	}
 	if name != "error" && (!bad || (data[0] != '{' && data[0] != '[')) {
 		return nil
@@ -287,7 +273,7 @@ func (r *repaired) reported(name string, data []byte) error {
 	if name != "error" && !bytes.Contains(data, []byte(`"error"`)) && !looksFlat(f) {
 		return nil
 	}
-	return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+	return r.t.failure(0, r.header, f)
 }
 
 // looksFlat tells an error without an "error" member from other events that
@@ -335,10 +321,10 @@ func (r *repaired) begin() error {
 	src := io.MultiReader(bytes.NewReader(head), r.src)
 	switch {
 	case first == '<', strings.HasPrefix(strings.ToLower(r.header.Get("Content-Type")), "text/html"):
-		body, _ := io.ReadAll(io.LimitReader(src, maxErrorBody))
+		page := shortened(r.t.hidden(pageText(string(r.t.head(src)))))
 		return &model.Error{
 			Kind: model.ServerFault, Status: r.status,
-			Message: clean("the server answered with " + pageText(string(body)) + "; is the base URL that of a model API?"),
+			Message: clean("the server answered with " + page + "; is the base URL that of a model API?"),
 			Err:     final{errors.New("not a model API")},
 		}
 	case first == '{', first == '[':
@@ -350,7 +336,7 @@ func (r *repaired) begin() error {
 			return tooLarge(r.limit)
 		}
 		if f, bad := readFault(body); bad {
-			return r.t.scrubbed(classify(0, r.header, f, time.Now()))
+			return r.t.failure(0, r.header, f)
 		}
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 		r.single = bytes.ReplaceAll(bytes.ReplaceAll(bytes.TrimPrefix(body, bom), []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))

@@ -32,7 +32,7 @@ func CutOff(err error) error {
 
 // BrokenOff is the error of an answer that the provider ended as a failure.
 func BrokenOff(why string) error {
-	return &model.Error{Kind: model.ServerFault, Message: "the provider broke the answer off: " + why}
+	return &model.Error{Kind: model.ServerFault, Message: clean("the provider broke the answer off: " + why)}
 }
 
 // NotJSON is the error of an event that cannot be decoded.
