@@ -211,7 +211,9 @@ func (m *message) thought() wire.Text {
 
 // message yields what a message brings; call takes its calls.
 func (d *decoder) message(m *message, call func(*fragment) error) error {
-	d.kept.add(m.Details)
+	if d.kept.add(m.Details); d.kept.size > wire.MaxAnswer {
+		return wire.TooLarge()
+	}
 	if t := m.thought(); t != "" && !d.yield(model.ReasoningDelta{Text: string(t)}) {
 		return wire.ErrStopped
 	}

@@ -7,7 +7,13 @@ import (
 
 // details are blocks of thinking while they are streamed. A provider may send a
 // piece a token, so what grows is kept as text and encoded once.
-type details []*block
+type details struct {
+	blocks []*block
+	size   int // of all pieces of the answer, in bytes
+}
+
+// blockSize stands for what a block costs beside its fields.
+const blockSize = 512
 
 // block is one of them, from its pieces.
 type block struct {
@@ -22,10 +28,14 @@ func (d *details) add(pieces []detail) {
 		if p == nil {
 			continue
 		}
-		if n := len(*d); n > 0 && (*d)[n-1].has(p, "type") && (*d)[n-1].has(p, "index") {
-			(*d)[n-1].add(p)
+		for _, v := range p {
+			d.size += len(v)
+		}
+		if n := len(d.blocks); n > 0 && d.blocks[n-1].has(p, "type") && d.blocks[n-1].has(p, "index") {
+			d.blocks[n-1].add(p)
 		} else {
-			*d = append(*d, &block{fields: p, texts: map[string]*strings.Builder{}})
+			d.size += blockSize
+			d.blocks = append(d.blocks, &block{fields: p, texts: map[string]*strings.Builder{}})
 		}
 	}
 }
@@ -33,7 +43,7 @@ func (d *details) add(pieces []detail) {
 // take returns the blocks, which are complete, and forgets them.
 func (d *details) take() []detail {
 	var all []detail
-	for _, b := range *d {
+	for _, b := range d.blocks {
 		for name, t := range b.texts {
 			if joined, err := json.Marshal(t.String()); err == nil {
 				b.fields[name] = joined
@@ -41,7 +51,7 @@ func (d *details) take() []detail {
 		}
 		all = append(all, b.fields)
 	}
-	*d = nil
+	d.blocks = nil
 	return all
 }
 

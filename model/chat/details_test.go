@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+
+	"codeagent/model"
 )
 
 // What joining pieces of thinking allocates grows as they do.
@@ -42,7 +45,20 @@ func TestOddPiecesOfThinking(t *testing.T) {
 	if want := `[{"data":"b","format":"f","summary":7,"text":"aüc"},{"index":1,"text":"\u00fc"}]`; err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	if d != nil {
-		t.Error(fmt.Sprint(d), "is left")
+	if d.blocks != nil {
+		t.Error(fmt.Sprint(d.blocks), "is left")
+	}
+}
+
+// Blocks without end are the end of an answer.
+func TestThinkingWithoutEnd(t *testing.T) {
+	d := newDecoder(model.Request{}, "s", func(model.Delta) bool { return true })
+	event := []byte(`{"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","text":"` + strings.Repeat("x", 1<<20) + `"}]}}]}`)
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		err = d.Event(event)
+	}
+	if err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
+		t.Errorf("%v", err)
 	}
 }

@@ -162,7 +162,12 @@ func responsesCalls() []testcase {
 	}
 	again := made(one)
 	again.Retries = 1
+	endless := make([]string, 10_002)
+	for i := range endless {
+		endless[i] = ev("output_item.added", fmt.Sprintf(`"output_index":%d,"item":{"id":"m%d","type":"message"}`, i, i))
+	}
 	return []testcase{
+		{name: "items without end", replies: []scripted.Reply{{Chunks: endless}, {Text: "ok"}}, kind: model.ServerFault, says: "more than 10000 parts", huge: true},
 		call("whole at its end", made(one, two), done(0, "f", one), done(1, "g", two)),
 		call("whole in the arguments' end", made(one), added(0, "f", "a", "shell"), nameless(0, "f", one.Arguments), done(0, "f", one)),
 		call("never told to be done", made(one), added(0, "f", "a", "shell"), args(0, "f", one.Arguments)),

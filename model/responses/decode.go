@@ -70,6 +70,9 @@ func (d *decoder) Event(data []byte) error {
 	if d.ended {
 		return nil // whatever comes after the end is not part of the answer
 	}
+	if len(d.items.all) > wire.MaxItems {
+		return wire.TooLarge()
+	}
 	switch e.Type {
 	case "response.output_item.added":
 		return d.added(&e)

@@ -67,6 +67,7 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 		var lost time.Duration
 		for n := 1; ; n++ {
 			stopped, came, start := false, false, time.Now()
+			var size int
 			err := ctx.Err()
 			if err == nil {
 				err = attempt(ctx, func(d model.Delta) bool {
@@ -74,12 +75,18 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 						return false
 					}
 					came = true
+					if size += weight(d); size > MaxAnswer {
+						return false
+					}
 					stopped = !yield(d, nil)
 					return !stopped
 				})
 			}
 			if stopped || err == nil {
 				return
+			}
+			if size > MaxAnswer && ctx.Err() == nil {
+				err = TooLarge()
 			}
 			err = asError(ctx, err)
 			e, ok := err.(*model.Error)
@@ -105,6 +112,30 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 			}
 		}
 	}
+}
+
+// weight is what a delta adds to an answer, in bytes. The arguments of a call that
+// is done came before it.
+func weight(d model.Delta) int {
+	opaque := func(o *model.Opaque) int {
+		if o == nil {
+			return 0
+		}
+		return len(o.Data)
+	}
+	switch d := d.(type) {
+	case model.TextDelta:
+		return len(d.Text)
+	case model.ReasoningDelta:
+		return len(d.Text)
+	case model.CallDelta:
+		return len(d.Arguments)
+	case model.CallDone:
+		return opaque(d.Opaque)
+	case model.Sealed:
+		return opaque(d.Opaque)
+	}
+	return 0
 }
 
 // next decides after attempt n failed with e: the wait before the next one, or

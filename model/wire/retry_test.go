@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,4 +102,36 @@ func TestCancelEndsAWait(t *testing.T) {
 			t.Errorf("ended after %s with %v", took, last)
 		}
 	})
+}
+
+// An answer that does not end is given up, and not asked for again.
+func TestAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("x", 1<<20)
+	for name, d := range map[string]model.Delta{
+		"text":      model.TextDelta{Text: piece},
+		"thinking":  model.ReasoningDelta{Text: piece},
+		"arguments": model.CallDelta{Arguments: piece},
+		"opaque":    model.Sealed{Opaque: &model.Opaque{Data: []byte(piece)}},
+	} {
+		attempts, came := 0, 0
+		var last error
+		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+			attempts++
+			for range 1000 {
+				if !yield(d) {
+					return ErrStopped
+				}
+			}
+			return nil
+		}) {
+			if last = err; err == nil {
+				came++
+			}
+		}
+		e := new(model.Error)
+		if !errors.As(last, &e) || e.Kind != model.ServerFault || !strings.Contains(e.Message, "larger than 64 MiB") || attempts != 1 || came != MaxAnswer>>20 {
+			t.Errorf("%s: %d pieces in %d attempts, %v", name, came, attempts, last)
+		}
+	}
 }

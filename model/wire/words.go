@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,20 @@ const (
 	MaxCalls     = 128
 	MaxArguments = 32 << 20
 )
+
+// MaxAnswer bounds all that one answer says, thinks, calls and wants back, and
+// MaxItems its parts: a server may send without end, and all of it is kept.
+const (
+	MaxAnswer = 64 << 20
+	MaxItems  = 10_000
+)
+
+var errAnswerSize = errors.New("an answer is larger than the limit")
+
+// TooLarge ends an answer beyond those. The next try would be no smaller.
+func TooLarge() error {
+	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB, or of more than %d parts", MaxAnswer>>20, MaxItems), Err: final{errAnswerSize}}
+}
 
 // TooManyCalls and TooLargeCalls end an answer beyond those bounds.
 func TooManyCalls() error {
