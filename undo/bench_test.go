@@ -7,6 +7,25 @@ import (
 	"testing"
 )
 
+// openStore opens a session in a store without bounds, and a folder of its own for
+// what is changed.
+func openStore(b *testing.B) (*Session, *os.File) {
+	b.Helper()
+	store := New(b.TempDir())
+	store.bounds.turn, store.bounds.session = 1<<40, 1<<40
+	ses, err := store.Open(sessionID)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { ses.Discard() })
+	dir, err := os.Open(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { dir.Close() })
+	return ses, dir
+}
+
 // BenchmarkBeforeChange is what a command waits for before it changes one file.
 func BenchmarkBeforeChange(b *testing.B) {
 	for _, row := range []struct {
@@ -14,17 +33,7 @@ func BenchmarkBeforeChange(b *testing.B) {
 		size int
 	}{{"a new file", -1}, {"4 KB", 4 << 10}, {"64 KB", 64 << 10}, {"1 MB", 1 << 20}} {
 		b.Run(row.name, func(b *testing.B) {
-			store := New(b.TempDir())
-			store.bounds.turn, store.bounds.session = 1<<40, 1<<40
-			ses, err := store.Open(sessionID)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { ses.Discard() })
-			dir, err := os.Open(b.TempDir())
-			if err != nil {
-				b.Fatal(err)
-			}
+			ses, dir := openStore(b)
 			if row.size >= 0 {
 				if err := os.WriteFile(dir.Name()+"/f", []byte(strings.Repeat("x", row.size)), 0o600); err != nil {
 					b.Fatal(err)
@@ -46,16 +55,7 @@ func BenchmarkBeforeChange(b *testing.B) {
 // the command changed.
 func BenchmarkSettle(b *testing.B) {
 	const files = 20_000
-	store := New(b.TempDir())
-	ses, err := store.Open(sessionID)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { ses.Discard() })
-	dir, err := os.Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	ses, dir := openStore(b)
 	for b.Loop() {
 		b.StopTimer()
 		ses.Begin("")
