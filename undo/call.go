@@ -36,6 +36,10 @@ type entry struct {
 	open bool
 	// mixed: somebody else changed it between two calls.
 	mixed bool
+	// theirs is what somebody else made of what the agent left, before the call that
+	// works on it; nil: nothing. news: mixed is since then.
+	theirs *state
+	news   bool
 	// calls have touched it and not settled it, named of them under its name.
 	calls, named int
 }
@@ -187,12 +191,31 @@ func (e *entry) again(now state, err error) {
 	}
 	mu.Lock()
 	// While another call works on it nobody can say whose change it is.
-	mixed := !e.mixed && e.calls == 1 && e.after != nil && !e.after.untouched(now.brief())
+	theirs := e.calls == 1 && e.after != nil && !e.after.untouched(now.brief())
+	mixed := theirs && !e.mixed
 	e.mixed = e.mixed || mixed
+	e.news = mixed
 	mu.Unlock()
 	if mixed {
 		e.turn.write(about(kindMixed, e.path, nil))
 	}
+	if theirs {
+		e.isTheirs()
+	}
+}
+
+// isTheirs looks at what somebody else made of e: the call may leave it at that.
+func (e *entry) isTheirs() {
+	var w walker
+	defer w.close()
+	now, err := w.lookInto(e.path, e.turn.session.store.bounds.file)
+	if err != nil {
+		return
+	}
+	now = now.brief()
+	e.turn.session.mu.Lock()
+	defer e.turn.session.mu.Unlock()
+	e.theirs = &now
 }
 
 // maxDepth is how many folders below each other are looked through: each is open

@@ -26,6 +26,7 @@ const (
 	kindSame   = "same"   // Path: what the agent left there is what stood there
 	kindAgain  = "again"  // Path: a further call works on it, or undoing since At; what was left there is not known until it is over
 	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
+	kindTheirs = "theirs" // Path: the call changed nothing of what somebody else had changed; the agent's is what it left before
 	kindLost   = "lost"   // Path, Why: what lies below it is not kept
 	kindMore   = "more"   // nothing is kept from here on; Why
 	kindEnd    = "end"    // the turn is over
@@ -123,6 +124,8 @@ type history struct {
 	why string
 	// after is what the agent left; nil: codeagent ended before it looked.
 	after *state
+	// earlier is what it left before the last call that worked on it.
+	earlier *state
 	// again: a further call worked on it when codeagent ended, or has since.
 	again bool
 	// undoing is when undoing began to work on it; zero: it did not.
@@ -226,10 +229,15 @@ func (k *kept) takePath(r record) {
 	case r.Kind == kindSame:
 		h.after = &h.before
 	case r.Kind == kindAgain:
+		if h.after != nil {
+			h.earlier = h.after
+		}
 		h.after, h.undoing = nil, r.At
 		h.again = h.again || r.At.IsZero()
 	case r.Kind == kindMixed:
 		h.mixed = true
+	case r.Kind == kindTheirs && h.earlier != nil:
+		h.mixed, h.after = false, h.earlier
 	case r.Kind == kindLost:
 		h.lost = r.Why
 	case r.Kind == kindBack:

@@ -31,9 +31,7 @@ func (c *Call) Settle() {
 			out = &lines{turn: e.turn}
 			pending[e.turn] = out
 		}
-		if kind := c.left(e, s); kind != "" {
-			out.add(leftRecord(kind, e.path, &s))
-		}
+		out.add(c.left(e, s)...)
 		if s.Kind == folder && c.named(e) {
 			c.made(e, &look, out)
 		}
@@ -124,35 +122,39 @@ func (c *Call) unsettled() []*entry {
 	return out
 }
 
-// left notes what the call left, and says what record that takes, "" for none.
-func (c *Call) left(e *entry, s state) string {
+// left notes what the call left, and returns what the log is told of that.
+func (c *Call) left(e *entry, s state) []record {
 	c.session.mu.Lock()
 	defer c.session.mu.Unlock()
-	was, open := e.after, e.open
-	s = s.brief()
-	if was == nil {
-		c.found.add(e.path, &e.before, &s)
-	} else {
-		c.found.add(e.path, was, &s)
-	}
-	e.after, e.open = &s, e.calls > 1
+	brief, was, open := s.brief(), e.after, e.open
+	e.open = e.calls > 1
 	e.turn.isName(e, s)
+	since := was
+	if since == nil {
+		since = &e.before
+	}
+	if e.theirs != nil {
+		since = e.theirs
+		if e.news && !e.open && since.Kind == brief.Kind && isLeft(since, &brief) {
+			// The call changed nothing: what the agent left is what it left before.
+			e.mixed, e.theirs = false, nil
+			return []record{about(kindTheirs, e.path, nil)}
+		}
+	}
+	c.found.add(e.path, since, &brief)
+	if !e.open {
+		e.theirs = nil
+	}
+	e.after = &brief
 	switch {
 	case e.open:
-		return "" // another call works on it: what that leaves counts
-	case !open && was != nil && was.untouched(s) && bytes.Equal(was.Sum, s.Sum):
-		return ""
-	case e.before.untouched(s):
-		return kindSame
+		return nil // another call works on it: what that leaves counts
+	case !open && was != nil && was.untouched(brief) && bytes.Equal(was.Sum, brief.Sum):
+		return nil
+	case e.before.untouched(brief):
+		return []record{about(kindSame, e.path, nil)}
 	}
-	return kindAfter
-}
-
-func leftRecord(kind, path string, s *state) record {
-	if kind == kindSame {
-		s = nil
-	}
-	return about(kind, path, s)
+	return []record{about(kindAfter, e.path, &s)}
 }
 
 // named reports whether e was told under its name by this call.
