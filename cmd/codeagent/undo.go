@@ -156,21 +156,39 @@ func mayChange(p sandbox.Policy) func(path string) string {
 	}
 }
 
-// leaveRepositories takes out of a plan the git repositories that the turn made. The
-// sandbox protects from everyone but the session that made one what git runs
-// programs from in it, also from undoing: of the rest nothing would be left but half
-// a repository. What lies around it can go.
+// leaveRepositories takes out of a plan the git repositories that the turn made, bare
+// ones and worktrees, too. The sandbox protects from everyone but the session that
+// made one what git runs programs from in it, also from undoing: of the rest nothing
+// would be left but half a repository. What lies around it can go.
 func leaveRepositories(p *undo.Plan) {
-	var left []string
+	made := map[string]bool{} // what the turn made, or put in the place of something
 	for _, s := range p.Steps {
-		if s.Do == undo.Remove && filepath.Base(s.Path) == ".git" {
-			left = append(left, s.Path)
-			p.Conflicts = append(p.Conflicts, undo.Left{Path: s.Path, Why: "a repository is protected once the session that made it is over; rm -r removes it"})
+		made[s.Path] = s.Do == undo.Remove || s.Do == undo.Restore
+	}
+	holds := func(folder string, names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return !made[filepath.Join(folder, name)] })
+	}
+	var left []string
+	leave := func(path, why string) {
+		left = append(left, path)
+		p.Conflicts = append(p.Conflicts, undo.Left{Path: path, Why: why})
+	}
+	for _, s := range p.Steps {
+		folder := filepath.Dir(s.Path)
+		switch {
+		case slices.ContainsFunc(left, func(repository string) bool { return sandbox.Covers(repository, s.Path) }):
+		case s.Do == undo.Remove && filepath.Base(s.Path) == ".git":
+			leave(s.Path, "a repository is protected once the session that made it is over; rm -r removes it")
+		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "objects", "refs"):
+			leave(folder, "a repository is protected once the session that made it is over; rm -r removes it")
+		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "commondir", "gitdir"):
+			// Its branch and its work belong together: all of the repository stays.
+			leave(filepath.Dir(filepath.Dir(folder)), "what belongs to a worktree is protected once the session that made it is over; git worktree remove removes it")
 		}
 	}
 	p.Steps = slices.DeleteFunc(p.Steps, func(s undo.Step) bool {
-		return s.Do == undo.Remove && slices.ContainsFunc(left, func(repository string) bool {
-			return sandbox.Covers(repository, s.Path) || sandbox.Covers(s.Path, repository)
+		return slices.ContainsFunc(left, func(repository string) bool {
+			return sandbox.Covers(repository, s.Path) || s.Do == undo.Remove && sandbox.Covers(s.Path, repository)
 		})
 	})
 	slices.SortFunc(p.Conflicts, func(a, b undo.Left) int { return strings.Compare(a.Path, b.Path) })

@@ -321,3 +321,46 @@ func TestUndoOnTheScreen(t *testing.T) {
 		}
 	})
 }
+
+// TestUndoLeavesRepositories: a repository that a session made is left whole by a later
+// undo, with one line, bare ones and worktrees, too; what lies around it goes.
+func TestUndoLeavesRepositories(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		need(t, "git")
+		setup := exec.Command("sh", "-c", "git init -q old && cd old && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a && mkdir ../r && echo keep > ../r/HEAD && chown -R "+fmt.Sprint(max(u.uid, 0))+" . ../r || true")
+		setup.Dir = u.work
+		if out, err := setup.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		was := treeOf(t, u.work)
+		r := u.play(t, "make them", scripted.Reply{Calls: []scripted.Call{shellCall(
+			"git init -q --bare d/bare.git; git init -q --separate-git-dir apart normal; git -C old worktree add -q ../tree; rm -r r; git init -q --bare r; echo x > around; echo x > d/around")}},
+			scripted.Reply{Text: "done"})
+		made := treeOf(t, u.work)
+		repositories := []string{"/d/bare.git", "/apart", "/normal/.git", "/tree/.git", "/old/.git", "/r"}
+		for _, name := range repositories {
+			if made[name] == was[name] && name != "/old/.git" && name != "/r" {
+				t.Fatalf("the turn did not make %s: %v", name, r)
+			}
+		}
+		r = run1(t, u.codeagent("undo"))
+		if n := strings.Count(r.stderr, "left alone"); r.code != 0 || n != len(repositories) || strings.Contains(r.stderr, "failed") {
+			t.Errorf("%d lines for %d repositories: %v", n, len(repositories), r)
+		}
+		is := treeOf(t, u.work)
+		for _, name := range []string{"/around", "/d/around"} {
+			if is[name] != "" {
+				t.Errorf("%s stays", name)
+			}
+		}
+		for name, w := range made {
+			whole := false
+			for _, repository := range repositories {
+				whole = whole || name == repository || strings.HasPrefix(name, repository+"/")
+			}
+			if whole && is[name] != w {
+				t.Errorf("%s is %q, was %q", name, is[name], w)
+			}
+		}
+	})
+}
