@@ -33,8 +33,14 @@ var (
 	// ErrCrowded: compactions make no room any more.
 	ErrCrowded = errors.New("the context of the model is too small for this task, and summaries make no more room: " +
 		"choose a model that takes more (or say in models.NAME.context of the settings how much this one takes), or give it a smaller part of the task")
-	errLonger = errors.New("a summary would be no shorter")
+	// ErrLongMessage: what the person said last does not fit.
+	ErrLongMessage = errors.New("this message alone is too long for the model")
+	// ErrSmallModel: no conversation fits.
+	ErrSmallModel = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
+	errLonger     = errors.New("a summary would be no shorter")
 )
+
+const longMessageHelp = "shorten it, or save it to a file and name that file instead"
 
 // mostTail is how much of the conversation stays word for word at most, mostSaid
 // how much of the person's messages before it does, in tokens.
@@ -339,7 +345,9 @@ const mostFutile = 2
 func (t *turn) room(ctx context.Context) error {
 	a := t.agent
 	a.mu.Lock()
-	full := a.budget.full()
+	// What is said now is not for a summary: where it alone is too long the provider
+	// says so.
+	full := a.budget.full() && a.said() <= a.budget.room()
 	a.mu.Unlock()
 	if !full {
 		return nil
@@ -378,6 +386,9 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	if half { // the answer broke off with this error
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
+	if err := a.tooMuch(); err != nil {
+		return false, fmt.Errorf("%w (%w)", err, refused)
+	}
 	c := compaction{reason: event.CompactFull, bare: t.full > 1}
 	shrunk, fits := a.fitUnread(c)
 	if fits {
@@ -392,6 +403,40 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 		return false, context.Cause(ctx)
 	}
 	return false, fmt.Errorf("%w; %w", refused, err)
+}
+
+// tooMuch is the error for a refused request that no summary can make short enough,
+// nil where one may: what the person says now or what goes along with every
+// conversation is too long by itself.
+func (a *Agent) tooMuch() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, said := &a.budget, a.said()
+	only := said >= b.tokens(b.items) // nothing else was said
+	switch {
+	case !only && said <= b.room():
+		return nil
+	case only && b.fixed >= b.items:
+		return fmt.Errorf("%w (about %d tokens)", ErrSmallModel, b.tokens(b.fixed))
+	case said > b.limit:
+		return fmt.Errorf("%w (about %d of %d tokens): %s", ErrLongMessage, said, b.limit, longMessageHelp)
+	}
+	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, said, longMessageHelp)
+}
+
+// said is how many tokens the person's message has that the model has not answered
+// yet, with what codeagent says after it.
+func (a *Agent) said() int {
+	w := 0
+	for _, i := range slices.Backward(a.items) {
+		if i.Kind != model.User && i.Kind != model.Note {
+			break
+		}
+		if w += weigh(i); i.Kind == model.User {
+			break
+		}
+	}
+	return a.budget.tokens(w)
 }
 
 // fitUnread makes the results that the model has not seen shorter. It reports whether

@@ -242,11 +242,38 @@ func TestFarBeyondTheLimit(t *testing.T) {
 	r.check(t)
 }
 
-// A message that is too long by itself is the person's to make shorter.
+// A message that is too long by itself is the person's to make shorter, and is
+// told so, whatever was said before it. No summary is tried.
 func TestOneMessageThatIsTooLong(t *testing.T) {
+	for _, before := range []int{0, 3} {
+		r := newRig(approvals.OnRequest, toolbox{})
+		r.talk(t, before, 400)
+		r.model.list = [][]any{{full}}
+		err := r.Turn(t.Context(), Input{Text: strings.Repeat("1234567\n", 162_000)})
+		want := "this message alone is too long for the model (about 324004 of 128000 tokens): shorten it, or save it to a file"
+		if !contextFull(err) || !errors.Is(err, ErrLongMessage) || before == 0 && !strings.HasPrefix(err.Error(), want) || len(r.model.requests) != before+1 {
+			t.Errorf("%v after %d requests", err, len(r.model.requests)-before)
+		}
+		r.check(t)
+		r.model.next = func(int) []any {
+			if weighAll(r.model.requests[len(r.model.requests)-1].Items) > 128_000 {
+				return []any{full}
+			}
+			return play("fine")
+		}
+		if err := r.Turn(t.Context(), Input{Text: "it is in a file now"}); err != nil {
+			t.Errorf("the next message: %v", err)
+		}
+		r.check(t)
+	}
+}
+
+// Where instructions and tools alone are too long it is not the message.
+func TestModelThatIsTooSmall(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, []any{full})
+	r.cfg.Instructions = func() string { return strings.Repeat("be good ", 2000) }
 	err := r.Turn(t.Context(), Input{Text: "go"})
-	if !contextFull(err) || !errors.Is(err, ErrNothing) || len(r.model.requests) != 1 {
+	if !contextFull(err) || !errors.Is(err, ErrSmallModel) || len(r.model.requests) != 1 {
 		t.Errorf("%v after %d requests", err, len(r.model.requests))
 	}
 	r.check(t)
