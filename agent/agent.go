@@ -299,16 +299,37 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	return false, nil
 }
 
-// ask is the request for items, of that weight.
+// ask is the request for items, of that weight, which is sent now.
 func (a *Agent) ask(items []model.Item, weight int) model.Request {
-	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
-	if a.cfg.Instructions != nil {
-		r.Instructions = a.cfg.Instructions()
-	}
+	r := a.about(items)
 	a.mu.Lock()
 	a.budget.asking(weighFixed(r), weight)
 	a.mu.Unlock()
 	a.emit(event.RequestStarted{})
+	return r
+}
+
+// measure has the budget know what goes along with each conversation before the
+// first request: what is said to be used is the same before and after that.
+func (a *Agent) measure() {
+	a.mu.Lock()
+	known := a.budget.fixed > 0
+	a.mu.Unlock()
+	if known {
+		return
+	}
+	fixed := weighFixed(a.about(nil))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.budget.fixed = fixed
+}
+
+// about is a request about items.
+func (a *Agent) about(items []model.Item) model.Request {
+	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
+	if a.cfg.Instructions != nil {
+		r.Instructions = a.cfg.Instructions()
+	}
 	return r
 }
 
@@ -342,6 +363,7 @@ func (a *Agent) emit(e event.Event) {
 
 // spent adds the tokens of an answer and tells them, and how full the context is.
 func (a *Agent) spent(u model.Usage) {
+	a.measure()
 	a.mu.Lock()
 	a.total = a.total.Add(u)
 	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit}

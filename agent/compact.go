@@ -73,6 +73,7 @@ type compaction struct {
 }
 
 func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
+	a.measure()
 	a.mu.Lock()
 	items, b := a.items[:len(a.items):len(a.items)], a.budget
 	a.mu.Unlock()
@@ -344,6 +345,7 @@ const mostFutile = 2
 // on: it may fit all the same. The error is ErrCrowded.
 func (t *turn) room(ctx context.Context) error {
 	a := t.agent
+	a.measure()
 	a.mu.Lock()
 	// What is said now is not for a summary: where it alone is too long the provider
 	// says so.

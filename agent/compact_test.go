@@ -78,6 +78,20 @@ func TestCompactOnDemand(t *testing.T) {
 	r.check(t)
 }
 
+// Before the first request of a process, as after it, what is used counts what goes
+// along with the conversation: a compaction never seems to have made it longer.
+func TestCompactBeforeTheFirstRequest(t *testing.T) {
+	r := newRig(approvals.OnRequest, toolbox{})
+	r.talk(t, 6, 400)
+	next := newRig(approvals.OnRequest, toolbox{}, play("so far"))
+	next.cfg.Instructions = func() string { return strings.Repeat("be good ", 2000) }
+	next.Agent.restart(r.History())
+	got, err := next.Compact(t.Context(), "")
+	if err != nil || got.Before < 4000 || got.After < 4000 || got.After >= got.Before {
+		t.Errorf("%d → %d, %v", got.Before, got.After, err)
+	}
+}
+
 // What a summary stands for is carried into the next one, word for word, however
 // often that happens.
 func TestWhatIsKnownOutlivesSummaries(t *testing.T) {
