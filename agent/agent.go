@@ -366,7 +366,7 @@ func (a *Agent) spent(u model.Usage) {
 	a.measure()
 	a.mu.Lock()
 	a.total = a.total.Add(u)
-	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit}
+	e := event.UsageUpdated{Last: u, Total: a.total, Context: a.budget.used(), Limit: a.budget.limit, Assumed: a.budget.assumed}
 	a.mu.Unlock()
 	a.emit(e)
 }

@@ -20,9 +20,10 @@ const DefaultCompactAt = 80
 // more than one of a short one. Weights are in tokens as they are guessed from
 // bytes; what the provider reports of a request says how far that is off.
 type budget struct {
-	limit   int // what the model takes
-	reserve int // of that, room for the answer
-	at      int // percent at which to compact; 0: never
+	limit   int  // what the model takes
+	assumed bool // nobody has said so
+	reserve int  // of that, room for the answer
+	at      int  // percent at which to compact; 0: never
 	ratio   float64
 
 	items int // weight of the conversation
@@ -42,7 +43,7 @@ type budget struct {
 func newBudget(limit, output, at int) budget {
 	b := budget{limit: limit, at: at, ratio: 1}
 	if b.limit <= 0 {
-		b.limit = DefaultContext
+		b.limit, b.assumed = DefaultContext, true
 	}
 	switch {
 	case at == 0:
@@ -200,5 +201,5 @@ func (a *Agent) Learn(contextLimit int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fresh := newBudget(contextLimit, a.cfg.MaxOutputTokens, a.cfg.CompactAt)
-	a.budget.limit, a.budget.reserve = fresh.limit, fresh.reserve
+	a.budget.limit, a.budget.reserve, a.budget.assumed = fresh.limit, fresh.reserve, false
 }

@@ -113,7 +113,18 @@ func TestLimitThatBecomesKnown(t *testing.T) {
 	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if u := told[event.UsageUpdated](r.face); len(u) == 0 || u[0].Limit != 5000 {
+	if u := told[event.UsageUpdated](r.face); len(u) == 0 || u[0].Limit != 5000 || u[0].Assumed {
 		t.Errorf("%+v", u)
+	}
+	if err := r.Use(Choice{Model: r.model}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range told[event.UsageUpdated](r.face)[1:] {
+		if u.Limit != DefaultContext || !u.Assumed {
+			t.Errorf("of another model, of which nobody knows: %+v", u)
+		}
 	}
 }

@@ -20,8 +20,10 @@ type SessionStarted struct {
 	// Policy names the sandbox preset, Approval the approval policy.
 	Policy, Approval string
 	Enforcement      sandbox.Enforcement
-	// Window is how many tokens the model can take; 0: not known.
-	Window int64
+	// Window is how many tokens the model can take; Assumed: nobody has said so, it
+	// is what most take.
+	Window  int64
+	Assumed bool
 	// Tour: the built-in scripted model answers.
 	Tour bool
 }
@@ -160,8 +162,9 @@ type RequestStarted struct{}
 type UsageUpdated struct {
 	Last, Total model.Usage
 	// Context is how many tokens the next request will have, as far as can be
-	// told; Limit is what the model takes.
+	// told; Limit is what the model takes; Assumed: as far as anybody knows.
 	Context, Limit int
+	Assumed        bool
 }
 
 // Why a conversation is compacted.

@@ -20,7 +20,7 @@ func (m *app) apply(e event.Event) {
 			m.transcript.add(&welcome{e}, false)
 		case was.Model != "" && was.Model != e.Model:
 			m.note("info", e.Model+" is asked from now on")
-			m.facts.usage.Limit = 0 // it was the other one's
+			m.facts.usage.Limit, m.facts.usage.Assumed = 0, false // it was the other one's
 		}
 	case event.TurnStarted:
 		m.counted(e.Text)

@@ -28,3 +28,30 @@ func TestCompactionIsALineThatOpens(t *testing.T) {
 	r.press("ctrl+o")
 	r.has("of an earlier run")
 }
+
+// A limit that nobody has told is never shown as one that is known, nor sometimes
+// as one and sometimes not.
+func TestAssumedLimitIsCalledThat(t *testing.T) {
+	r := newRig(t, 110, 30)
+	s := session()
+	s.Model, s.Window, s.Assumed = "m1", 128_000, true
+	r.emit(s)
+	status := func(footer string) {
+		t.Helper()
+		r.has(footer)
+		r.slash("/status")
+		r.has("of an assumed 128k tokens")
+		r.press("esc")
+		r.lacks("of an assumed 128k tokens")
+	}
+	r.emit(event.UsageUpdated{Last: model.Usage{Input: 4400}, Context: 4400, Limit: 128_000, Assumed: true})
+	status("3% of an assumed 128k")
+	s.Model = "m2"
+	r.emit(event.UsageUpdated{Context: 5000, Limit: 128_000, Assumed: true}, s) // as /model m2 does
+	status("3% of an assumed 128k")
+	r.emit(event.UsageUpdated{Last: model.Usage{Input: 6500}, Context: 6500, Limit: 128_000, Assumed: true})
+	status("5% of an assumed 128k")
+	s.Model, s.Window, s.Assumed = "m3", 65_000, false
+	r.emit(event.UsageUpdated{Context: 6500, Limit: 65_000}, s)
+	r.has("10% of context")
+}

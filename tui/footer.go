@@ -115,7 +115,7 @@ func (f *facts) tokens() [][]span {
 	if u == (event.UsageUpdated{}) {
 		return nil
 	}
-	used, window := f.context()
+	used, window, assumed := f.context()
 	long, short := span{count(used) + " in context", dim}, span{count(used), dim}
 	if window > 0 {
 		share := int64(used) * 100 / window
@@ -123,31 +123,38 @@ func (f *facts) tokens() [][]span {
 		if share >= crowded {
 			s = warn
 		}
-		long, short = span{fmt.Sprintf("%d%% of context", share), s}, span{fmt.Sprintf("%d%%", share), s}
+		of := "context"
+		if assumed {
+			of = "an assumed " + count(int(window))
+		}
+		long, short = span{fmt.Sprintf("%d%% of %s", share, of), s}, span{fmt.Sprintf("%d%%", share), s}
 	}
 	total := span{count(u.Total.Input+u.Total.Output) + " used", dim}
 	return [][]span{{long, {" · ", faint}, total}, {short}}
 }
 
 // context is how many tokens a request has, and how many it can have: what the
-// agent reckons with where it has said so. 0: not known.
-func (f *facts) context() (used int, window int64) {
+// agent reckons with where it has said so. 0: not known; assumed: only taken to be.
+func (f *facts) context() (used int, window int64, assumed bool) {
 	u := f.usage
-	used, window = u.Context, int64(u.Limit)
+	used, window, assumed = u.Context, int64(u.Limit), u.Assumed
 	if used == 0 {
 		used = u.Last.Input + u.Last.Output
 	}
 	if window == 0 {
-		window = f.session.Window
+		window, assumed = f.session.Window, f.session.Assumed
 	}
-	return used, window
+	return used, window, assumed
 }
 
 // window says how much of what the model can take is in use.
 func (f *facts) window() string {
-	used, window := f.context()
-	if window == 0 {
+	used, window, assumed := f.context()
+	switch {
+	case window == 0:
 		return count(used) + " tokens; how much the model takes is not known"
+	case assumed:
+		return fmt.Sprintf("%s of an assumed %s tokens; models.NAME.context in the settings says how much the model takes", count(used), count(int(window)))
 	}
 	return fmt.Sprintf("%s of %s tokens", count(used), count(int(window)))
 }

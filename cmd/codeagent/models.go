@@ -123,8 +123,18 @@ func (ses *session) asks(c chosen, tell func(event.Event)) {
 	ses.choosing.Lock()
 	ses.chosen = c
 	ses.choosing.Unlock()
-	ses.start.Model, ses.start.Window = c.title(c.name), c.limits.Context
+	ses.start.Model = c.title(c.name)
+	ses.start.Window, ses.start.Assumed = c.window()
 	tell(ses.start)
+}
+
+// window is how many tokens the model is taken to take, and whether that is only
+// assumed.
+func (c chosen) window() (tokens int64, assumed bool) {
+	if c.limits.Context > 0 {
+		return c.limits.Context, false
+	}
+	return agent.DefaultContext, true
 }
 
 // meant is the model that a name stands for: one of the list, or what it would

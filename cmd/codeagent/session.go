@@ -134,8 +134,9 @@ func (ses *session) join(screen face) {
 	ses.agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
 		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.enforcement, Window: ses.chosen.limits.Context, Tour: ses.tour != nil,
+		Enforcement: ses.enforcement, Tour: ses.tour != nil,
 	}
+	ses.start.Window, ses.start.Assumed = ses.chosen.window()
 	screen.Emit(ses.start)
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
 	if first := ses.chosen.first; first != nil {
