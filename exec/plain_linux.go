@@ -188,7 +188,7 @@ func (k treeKiller) owns(pid int, tree map[int]bool) bool {
 	end := time.Now().Add(killWait)
 	for looks := 1; looks <= 100 || time.Now().Before(end); looks++ {
 		fields := statOf(pid)
-		if len(fields) <= fieldEnvEnd || fields[fieldState] == "Z" || fields[fieldState] == "X" {
+		if !lives(fields) {
 			return false
 		}
 		parent, _ := strconv.Atoi(fields[fieldParent])
@@ -199,8 +199,8 @@ func (k treeKiller) owns(pid int, tree map[int]bool) bool {
 		case parent == 0 || parent == kernelThreads:
 			return false
 		}
-		environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-		if err != nil || len(environ) > 0 {
+		environ, err := environOf(pid, fields)
+		if err != nil || len(environ) > 0 || fields[fieldState] == "Z" {
 			return bytes.HasPrefix(environ, k.marker) || bytes.Contains(environ, append([]byte{0}, k.marker...))
 		}
 		after := statOf(pid)
@@ -218,10 +218,37 @@ const (
 	fieldState   = 0
 	fieldParent  = 1
 	fieldSession = 3
+	fieldThreads = 17
 	fieldEnvEnd  = 48
 	// kernelThreads is the parent of those.
 	kernelThreads = 2
 )
+
+// lives reports whether a process has a thread that runs: the first may have ended
+// before others.
+func lives(fields []string) bool {
+	if len(fields) <= fieldEnvEnd || fields[fieldState] == "X" {
+		return false
+	}
+	threads, err := strconv.Atoi(fields[fieldThreads])
+	return fields[fieldState] != "Z" || err == nil && threads > 1
+}
+
+// environOf is the environment of a process with these fields, which a first thread
+// that has ended does not know any more.
+func environOf(pid int, fields []string) ([]byte, error) {
+	at := "/proc/" + strconv.Itoa(pid)
+	if fields[fieldState] != "Z" {
+		return os.ReadFile(at + "/environ")
+	}
+	tasks, err := os.ReadDir(at + "/task")
+	for _, task := range tasks {
+		if environ, err := os.ReadFile(at + "/task/" + task.Name() + "/environ"); err == nil && len(environ) > 0 {
+			return environ, nil
+		}
+	}
+	return nil, err
+}
 
 // statOf returns the fields of a process that follow its name, which may hold
 // anything, brackets and spaces too.
