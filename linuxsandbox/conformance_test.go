@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
@@ -65,11 +66,13 @@ func realHelper(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(dir, HelperName)
+		start := time.Now()
 		build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-o", built.path, "codeagent/cmd/linux-sandbox-helper")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build the helper: %w\n%s", err, out)
 		}
+		t.Logf("of the time of this test building the helper took %v", time.Since(start).Round(time.Millisecond))
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
