@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -90,7 +91,7 @@ func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	}
 	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
 	if e.RetryAfter == 0 {
-		e.RetryAfter = max(f.retry, waitInText(f.message))
+		e.RetryAfter = min(max(f.retry, waitInText(f.message)), maxWait)
 	}
 	if e.Message == "" {
 		e.Message = strings.ToLower(http.StatusText(status))
@@ -161,23 +162,31 @@ func hasAny(text string, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
 }
 
+// maxWait is the longest wait that is told apart: who asks for more asks not to
+// be tried again today.
+const maxWait = 24 * time.Hour
+
 // retryAfter reads Retry-After (seconds or an HTTP date, RFC 9110 10.2.3) and
 // OpenAI's retry-after-ms, which is finer and goes first.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 && ms < 1e12 {
-		return time.Duration(ms * float64(time.Millisecond))
+	if wait := waitOf(h.Get("retry-after-ms"), time.Millisecond); wait > 0 {
+		return wait
 	}
 	v := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(v, 64); err == nil {
-		if s > 0 && s < 1e9 {
-			return time.Duration(s * float64(time.Second))
-		}
+	if at, err := http.ParseTime(v); err == nil {
+		return min(max(at.Sub(now), 0), maxWait)
+	}
+	return waitOf(v, time.Second)
+}
+
+// waitOf is a number of units, at most maxWait; 0 for what is none. A number that
+// no float holds is a long wait all the same.
+func waitOf(number string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n) || n <= 0 {
 		return 0
 	}
-	if at, err := http.ParseTime(v); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
+	return time.Duration(min(n, float64(maxWait/unit)) * float64(unit))
 }
 
 // unreachable types an error of the connection. Its text names no URL: URLs may

@@ -152,8 +152,8 @@ func (f *fault) read(m *members) {
 	}
 	if len(m.Details) <= maxErrorBody && json.Unmarshal(m.Details, &details) == nil {
 		for _, d := range details {
-			if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
-				f.retry = wait
+			if seconds, ok := strings.CutSuffix(d.RetryDelay, "s"); ok {
+				f.retry = max(f.retry, waitOf(seconds, time.Second))
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func waitInText(message string) time.Duration {
 	if m == nil {
 		return 0
 	}
-	text := strings.ReplaceAll(m[1], " ", "")
+	text := strings.ToLower(strings.ReplaceAll(m[1], " ", ""))
 	for _, unit := range []string{"seconds", "second"} {
 		text = strings.Replace(text, unit, "s", 1)
 	}
@@ -254,8 +254,8 @@ func waitInText(message string) time.Duration {
 		text = strings.Replace(text, unit, "m", 1)
 	}
 	wait, err := time.ParseDuration(text)
-	if err != nil || wait < 0 {
-		return 0
+	if err != nil { // the expression lets nothing through but numbers that are too large
+		return maxWait
 	}
 	return wait
 }
