@@ -45,7 +45,7 @@ type PlanStep struct{ Step, Status string }
 // what is known for certain.
 func Compacted(summary string, c Carried) string {
 	var b strings.Builder
-	b.WriteString(fill(compacted, "summary", below(strings.TrimSpace(summary))))
+	b.WriteString(fill(compacted, "summary", quoted(summary)))
 	b.WriteString(messages(c))
 	var plan []string
 	for _, s := range c.Plan {
@@ -76,18 +76,13 @@ func Compacted(summary string, c Carried) string {
 	return b.String()
 }
 
-// below puts the headings of a text below those of codeagent: no part of a summary
-// can look like what codeagent itself says.
-func below(text string) string {
-	var b strings.Builder
-	for l := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimLeft(l, " \t"), "# ") {
-			b.WriteString("#")
-			l = strings.TrimLeft(l, " \t")
-		}
-		b.WriteString(l)
-	}
-	return b.String()
+// lineEnds are all that a reader may take for the end of a line.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// quoted marks each line of a text as somebody else's: whatever heading, rule or tag
+// it holds, nothing of it can look like what codeagent itself says.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(lineEnds.Replace(strings.TrimSpace(text)), "\n", "\n> ")
 }
 
 // named writes what stands behind the first word of each as the name that it is:
@@ -120,10 +115,7 @@ func messages(c Carried) string {
 	var b strings.Builder
 	b.WriteString("\n# What the user said\nWord for word, oldest first. What is done already is not to be done again.\n")
 	for i, m := range c.Messages {
-		for l := range strings.Lines(strings.TrimSpace(m)) {
-			b.WriteString("> " + l)
-		}
-		b.WriteString("\n\n")
+		b.WriteString(quoted(m) + "\n\n")
 		if i == 0 && c.Omitted > 0 {
 			fmt.Fprintf(&b, "(%d messages are left out here)\n\n", c.Omitted)
 		}
