@@ -6,17 +6,25 @@ package headless
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/visible"
 )
 
 // Options says where to write and how.
 type Options struct {
 	// Out gets the answer, or the JSON lines. Err gets progress.
 	Out, Err io.Writer
+	// Terminal: Out is one. The model writes the answer, and it must not move the
+	// cursor or set the clipboard of whoever reads it. A file or another program
+	// gets the answer as it is.
+	Terminal bool
 	// JSON prints one event a line on Out.
 	JSON bool
 	// Plain drops from the JSON every field and item that is ours alone
@@ -56,10 +64,10 @@ func (p *Printer) Emit(e event.Event) {
 		p.last = done
 	}
 	if p.json != nil {
-		p.write(p.json.encode(e))
+		p.write(p.lines(p.json.encode(e)))
 	} else {
 		if done, ok := e.(event.TurnFinished); ok && done.Answer != "" {
-			p.write([]byte(ensureNewline(done.Answer)))
+			p.write([]byte(p.answer(done.Answer)))
 		}
 	}
 	if !p.opts.Quiet {
@@ -78,7 +86,7 @@ func (p *Printer) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.write(p.json.fail(err))
+		p.write(p.lines(p.json.fail(err)))
 	}
 }
 
@@ -101,6 +109,33 @@ func (p *Printer) write(data []byte) {
 		return
 	}
 	_, p.outErr = p.opts.Out.Write(data)
+}
+
+// lines are the lines of JSON as they are written. On a terminal what it would obey
+// is escaped, which is the same text to a reader of JSON; the rest of it is already.
+func (p *Printer) lines(data []byte) []byte {
+	if !p.opts.Terminal {
+		return data
+	}
+	var b []byte
+	for _, r := range string(data) {
+		if r >= 0x7f && visible.Name(r) != "" {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
+			continue
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b
+}
+
+// answer is what is written of the answer.
+func (p *Printer) answer(text string) string {
+	if p.opts.Terminal {
+		text = visible.Text(text)
+	}
+	return ensureNewline(text)
 }
 
 func ensureNewline(s string) string {

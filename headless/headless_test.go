@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,31 @@ func TestPlainRunPutsOnlyTheAnswerOnStdout(t *testing.T) {
 	golden.Check(t, "run.stderr", stderr)
 	if strings.ContainsAny(stderr, "\x1b\u202e") {
 		t.Error("a control sequence or a bidirectional mark of a command or the model reached the terminal")
+	}
+}
+
+// TestATerminalObeysNoAnswer: what the model writes is shown there and not obeyed;
+// what reads a pipe gets every byte.
+func TestATerminalObeysNoAnswer(t *testing.T) {
+	const hostile = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2J\u009b31mc\u202ed\x7f\U000e0041\rx\n\tmore é 🙂\n"
+	events := []event.Event{event.MessageFinished{Text: hostile}, event.TurnFinished{Outcome: "done", Answer: hostile}}
+	if piped, _ := play(Options{}, events); piped != hostile {
+		t.Errorf("a pipe gets %q, want %q", piped, hostile)
+	}
+	want := "a␛]52;c;ZXZpbA==␇b␛[2J<U+009B>31mc<U+202E>d␡<U+E0041>␍x\n\tmore é 🙂\n"
+	if shown, _ := play(Options{Terminal: true}, events); shown != want {
+		t.Errorf("a terminal gets %q, want %q", shown, want)
+	}
+	piped, _ := play(Options{JSON: true}, events)
+	shown, _ := play(Options{JSON: true, Terminal: true}, events)
+	if strings.ContainsAny(shown, "\x1b\x07\x7f\u009b\u202e\U000e0041") {
+		t.Errorf("a terminal gets the lines %q", shown)
+	}
+	for i, ln := range strings.Split(strings.TrimSpace(shown), "\n") {
+		var got, as any
+		if err := errors.Join(json.Unmarshal([]byte(ln), &got), json.Unmarshal([]byte(strings.Split(piped, "\n")[i]), &as)); err != nil || !reflect.DeepEqual(got, as) {
+			t.Errorf("line %d says something else on a terminal: %v\n%s", i, err, ln)
+		}
 	}
 }
 

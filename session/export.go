@@ -41,7 +41,7 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 		p = htmlPage{out}
 	}
 	name := Summary{Title: title, First: v.head.First}.Name()
-	p.begin(shown(name), []string{"session " + v.head.ID, "begun " + v.head.At.Format(time.RFC3339), "in " + shown(v.head.Folder)})
+	p.begin(visible.Text(name), []string{"session " + v.head.ID, "begun " + v.head.At.Format(time.RFC3339), "in " + visible.Text(v.head.Folder)})
 	messages := 0
 	for r, err := range v.items() {
 		if err != nil {
@@ -86,7 +86,7 @@ type drawn struct {
 // drawn reads an image. What its record says its type is goes into the page only
 // if it is one of those that a page shows as nothing but a picture.
 func (s *Store) drawn(id string, i model.Image) drawn {
-	d := drawn{words: shown("[image: " + i.String() + "]")}
+	d := drawn{words: visible.Text("[image: " + i.String() + "]")}
 	switch i.MediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		d.mediaType, d.data = i.MediaType, s.image(id, i)
@@ -96,7 +96,7 @@ func (s *Store) drawn(id string, i model.Image) drawn {
 
 // partOf says how an item stands on a page; n counts the messages so far.
 func partOf(i model.Item, n int) part {
-	p := part{class: string(i.Kind), text: shown(i.Text)}
+	p := part{class: string(i.Kind), text: visible.Text(i.Text)}
 	switch i.Kind {
 	case model.User:
 		p.heading = fmt.Sprintf("Message %d", n)
@@ -107,7 +107,7 @@ func partOf(i model.Item, n int) part {
 	case model.Call:
 		p.heading = "Call"
 		if i.Call != nil {
-			p.heading, p.text = "Call of "+shown(i.Call.Name), shown(arguments(i.Call.Arguments))
+			p.heading, p.text = "Call of "+visible.Text(i.Call.Name), visible.Text(arguments(i.Call.Arguments))
 		}
 	case model.Result:
 		p.heading, p.folded = "Result", true
@@ -155,25 +155,6 @@ func arguments(raw string) string {
 		return raw
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// shown is text with its lines and tabs, and with everything else that would be
-// obeyed or not be seen by its name.
-func shown(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line, ended := strings.CutSuffix(line, "\n")
-		for i, piece := range strings.Split(strings.TrimSuffix(line, "\r"), "\t") {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			b.WriteString(visible.Line(piece))
-		}
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // markdownPage puts every text into a fence: Markdown has no other way to quote

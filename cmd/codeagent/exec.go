@@ -97,7 +97,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		defer out.Close()
 	}
 	printer := headless.New(headless.Options{
-		Out: s.Out, Err: s.Err, JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
+		Out: s.Out, Err: s.Err, Terminal: isTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
 	})
 	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, images: x.images, from: x.from})
 	if err != nil {

@@ -66,6 +66,25 @@ func Line(s string) string {
 	return b.String()
 }
 
+// Text shows s in its lines and with its tabs, and everything else as Line does.
+// Line breaks at the end are left out.
+func Text(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		line, ended := strings.CutSuffix(line, "\n")
+		for i, piece := range strings.Split(strings.TrimSuffix(line, "\r"), "\t") {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(Line(piece))
+		}
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
 // hidden are the runes that change direction, join, space or tag text without
 // being seen (Unicode 17: Cf without the visible Arabic and Syriac signs, the
 // line separators, and the letters that are drawn as nothing).

@@ -21,3 +21,16 @@ func TestLine(t *testing.T) {
 		}
 	}
 }
+
+func TestText(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"a\n\tb\r\nc\n\n", "a\n\tb\nc"},
+		{"a\x1b[2Jb\n\u009b31m\u202e\rc", "a␛[2Jb\n<U+009B>31m<U+202E>␍c"},
+		{"\x1b]52;c;ZXZpbA==\x07", "␛]52;c;ZXZpbA==␇"},
+	}
+	for _, tt := range tests {
+		if got := Text(tt.in); got != tt.want {
+			t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
