@@ -18,6 +18,8 @@ const (
 	minSecret = 6
 	// listTime is how long a provider may take to list its models.
 	listTime = 30 * time.Second
+	// maxName is the length of a model's name above which it is none.
+	maxName = 512
 )
 
 // Options say where a provider is.
@@ -102,8 +104,8 @@ func (e *Endpoint) Stream(ctx context.Context, attempt Attempt) func(func(model.
 	})
 }
 
-// Models asks the provider which models it serves, in its own order. The error
-// is a *model.Error.
+// Models asks the provider which models it serves, in its own order; what is too
+// long to be a name is left out. The error is a *model.Error.
 func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
 	if e.invalid != nil {
 		return nil, e.invalid
@@ -116,7 +118,9 @@ func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
 	}
 	names := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {
-		names = append(names, m.ID)
+		if len(m.ID) <= maxName {
+			names = append(names, m.ID)
+		}
 	}
 	return names, nil
 }

@@ -78,17 +78,21 @@ func (u *unzipped) begin() {
 	}
 }
 
-// capped ends an answer that is not a stream where it grows beyond limit: its
-// reader keeps all of it.
+// capped ends an answer that is not a stream where it grows beyond limit, or has
+// more than maxMembers: its reader keeps all of it.
 type capped struct {
 	io.ReadCloser
-	limit, read int
+	limit, read, members int
 }
 
 func (c *capped) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	if c.read += n; c.read > c.limit {
+	n, err := c.ReadCloser.Read(p[:min(len(p), c.limit-c.read+1)])
+	c.members += bytes.Count(p[:n], []byte(","))
+	switch c.read += n; {
+	case c.read > c.limit:
 		return 0, tooLarge(c.limit)
+	case c.members > maxMembers:
+		return 0, &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer of more than %d parts", maxMembers), Err: final{errEventSize}}
 	}
 	return n, err
 }

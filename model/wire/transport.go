@@ -23,6 +23,10 @@ const (
 	maxEvent = 32 << 20
 	// maxErrorBody is how much of a failed answer is read.
 	maxErrorBody = 64 << 10
+	// maxList bounds a list of models, in bytes and in the commas that each of its
+	// members needs: one of nothing but commas would take a hundred times its size.
+	// Whoever listens on a port of this machine may be asked for one.
+	maxList, maxMembers = 8 << 20, 300_000
 	// batchSize is where a line of several events ends.
 	batchSize = 16 << 10
 )
@@ -112,7 +116,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		limit = maxEvent
 	}
 	if req.Header.Get("Accept") == "application/json" {
-		resp.Body = &capped{ReadCloser: w, limit: limit} // not a stream: such as the list of models
+		resp.Body = &capped{ReadCloser: w, limit: min(limit, maxList)} // not a stream: the list of models
 		return resp, nil
 	}
 	resp.Body = &repaired{t: t, ctx: req.Context(), src: w, status: resp.StatusCode, header: resp.Header, limit: limit}
