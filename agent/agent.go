@@ -126,6 +126,9 @@ var (
 	ErrBusy = errors.New("a turn is running already")
 	// ErrEmpty: the model said nothing, again and again.
 	ErrEmpty = errors.New("the model gave only empty answers")
+	// ErrCutOff, ErrFiltered: the turn's answer is there, and not whole.
+	ErrCutOff   = errors.New("the answer was cut off at the model's output limit (`output` in the configuration of the provider or the model)")
+	ErrFiltered = errors.New("the provider's content filter cut the answer off")
 	// ErrBroken: answers broke off after their first tool calls, again and again.
 	ErrBroken = errors.New("the model's answers kept breaking off")
 )
@@ -292,9 +295,9 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	}
 	switch ans.reason {
 	case model.StopLength:
-		t.agent.emit(event.Notice{Level: "warning", Text: "the answer was cut off at the model's output limit"})
+		return false, ErrCutOff
 	case model.StopFilter:
-		t.agent.emit(event.Notice{Level: "warning", Text: "the provider's content filter cut the answer off"})
+		return false, ErrFiltered
 	}
 	return false, nil
 }

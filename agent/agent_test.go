@@ -147,13 +147,13 @@ func TestEmptyAnswers(t *testing.T) {
 }
 
 func TestCutOffAnswersAreSaid(t *testing.T) {
-	for _, reason := range []model.StopReason{model.StopLength, model.StopFilter} {
+	for reason, want := range map[model.StopReason]error{model.StopLength: ErrCutOff, model.StopFilter: ErrFiltered} {
 		r := newRig(approvals.OnRequest, nil, []any{model.TextDelta{Text: "so"}, model.Finished{Reason: reason}})
-		if err := r.Turn(t.Context(), Input{Text: "x"}); err != nil {
-			t.Fatal(err)
+		if err := r.Turn(t.Context(), Input{Text: "x"}); err != want {
+			t.Errorf("%s: %v", reason, err)
 		}
-		if n := told[event.Notice](r.face); len(n) != 1 || n[0].Level != "warning" {
-			t.Errorf("%s: %+v", reason, n)
+		if end := r.face.last(t); end.Outcome != "failed" || end.Err != want || end.Answer != "so" {
+			t.Errorf("%s: %+v", reason, end)
 		}
 	}
 }

@@ -185,8 +185,11 @@ func (l *lines) lines(e event.Event) []line {
 	case event.PlanUpdated:
 		return l.planUpdated(e)
 	case event.Retrying:
-		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; attempt %d of %d follows in %s", e.Message, e.Attempt, e.Most, shortDelay(e.Delay))})
+		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; trying again in %s (attempt %d of %d)", e.Message, shortDelay(e.Delay), e.Attempt, e.Most)})
 	case event.Notice:
+		if e.Level == "info" {
+			return l.completed(&item{Type: "notice", Message: e.Text})
+		}
 		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
 	case event.BackgroundEnded:
 		return l.completed(backgroundEnded(e))

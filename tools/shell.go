@@ -241,7 +241,7 @@ func ran(o exec.Outcome, text string) Result {
 	if o.Limit != "" && o.Limit != sandbox.LimitWall {
 		how += " (" + o.Limit.Words() + ")"
 	}
-	r.Message = how
+	r.Message = strings.TrimSuffix(how, ",")
 	r.Text = fmt.Sprintf("%s after %s\n", how, seconds(o.Duration)) + outputWords("output:", "(no output)", text)
 	return r
 }
