@@ -100,6 +100,18 @@ func (c Config) prefixed(name string) bool {
 	return true
 }
 
+// Passed names the provider that the prefix of the model would have chosen, had
+// base_url not been set; "" for none. It counts where the model is named on the
+// command line: elsewhere the two were written for each other.
+func (c Config) Passed(p Provider, model string) string {
+	prefix, rest, _ := strings.Cut(model, "/")
+	_, known := c.named(prefix)
+	if kind := c.Origin("model").Kind; !known || rest == "" || p.Name != "" || kind != "-c" && kind != "flag" {
+		return ""
+	}
+	return prefix
+}
+
 // Switch returns the provider and the model that name stands for in a session
 // that asks p: a model of p, unless its prefix chooses another provider. Where
 // base_url is set only a [providers.NAME] counts, as when a session starts.
@@ -267,6 +279,20 @@ func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 		hints = append(hints, "or the header that carries it: "+setting("headers"))
 	}
 	return hints
+}
+
+// AddressHints say what may be wrong with the address of p where its server has
+// nothing at it: a base URL without the version that nearly all have in theirs.
+func (p Provider) AddressHints(file string) []string {
+	u, err := baseURL(p.BaseURL)
+	if err != nil || strings.Contains(u.Path, "/v") {
+		return nil
+	}
+	setting := "OPENAI_BASE_URL, or base_url"
+	if p.Name != "" {
+		setting = "providers." + p.Name + ".base_url"
+	}
+	return []string{fmt.Sprintf("the base URL of most servers ends in /v1, and the one of %s does not: %s in %s", u.Host, setting, file)}
 }
 
 // LimitsOf is what is known of a provider's model, each limit from the most

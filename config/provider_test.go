@@ -230,3 +230,44 @@ func TestSwitch(t *testing.T) {
 		t.Errorf("ready with a base URL: %s", got)
 	}
 }
+
+func TestAddressHints(t *testing.T) {
+	const file = "/home/u/.config/codeagent/config.toml"
+	for _, c := range []struct {
+		p    config.Provider
+		want []string
+	}{
+		{config.Provider{BaseURL: "https://host.example:8000/"}, []string{"the base URL of most servers ends in /v1, and the one of host.example:8000 does not: OPENAI_BASE_URL, or base_url in " + file}},
+		{config.Provider{Name: "work", BaseURL: "https://host.example/openai"}, []string{"the base URL of most servers ends in /v1, and the one of host.example does not: providers.work.base_url in " + file}},
+		{config.Provider{BaseURL: "https://api.openai.com/v1"}, nil},
+		{config.Provider{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai"}, nil},
+		{config.Provider{BaseURL: "nonsense"}, nil},
+	} {
+		if d := cmp.Diff(c.want, c.p.AddressHints(file)); d != "" {
+			t.Errorf("%+v: %s", c.p, d)
+		}
+	}
+}
+
+func TestPassedProviders(t *testing.T) {
+	const base = "http://host.example/v1"
+	for name, c := range map[string]struct {
+		file      string
+		overrides []string
+		want      string
+	}{
+		"named on the command line": {"base_url = '" + base + "'", []string{`model="groq/x"`}, "groq"},
+		"named together":            {"base_url = '" + base + "'\nmodel = 'groq/x'", nil, ""},
+		"chosen":                    {"", []string{`model="groq/x"`}, ""},
+		"no provider's name":        {"base_url = '" + base + "'", []string{`model="meta/x"`}, ""},
+	} {
+		cfg, err := load(t, c.file, config.Sources{Overrides: c.overrides})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, model, _ := cfg.Choose(env(nil))
+		if got := cfg.Passed(p, model); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -66,6 +66,8 @@ func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error)
 			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; %s is asked", gone, now)}
 		case again:
 			c.told = event.Notice{Level: "info", Text: now + " is asked, as it was last in this session"}
+		case b.cfg.Passed(provider, name) != "":
+			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("%s is asked, as the base URL says, and not the provider %s", c.host, b.cfg.Passed(provider, name))}
 		}
 		return c, err
 	}
@@ -198,9 +200,9 @@ func (b *box) client(p config.Provider) (client, config.Provider, error) {
 		o.Key, o.KeyFrom = "", b.keyCommand(p.KeyCommand)
 	}
 	if p.Wire == config.Responses {
-		return hinting{responses.New(o), b.keyHints(p)}, p, nil
+		return hinting{responses.New(o), b.keyHints(p), p.AddressHints(b.paths.File)}, p, nil
 	}
-	return hinting{chat.New(o), b.keyHints(p)}, p, nil
+	return hinting{chat.New(o), b.keyHints(p), p.AddressHints(b.paths.File)}, p, nil
 }
 
 // outsideName is the file that the tour tries to write outside the workspace.
