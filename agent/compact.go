@@ -68,8 +68,9 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 // compaction is what one is made of.
 type compaction struct {
 	reason, focus string
-	// bare keeps no tail but for what the model has not seen.
-	bare bool
+	// bare keeps no tail but for what the model has not seen, whole not even that
+	// where nothing else can be made shorter.
+	bare, whole bool
 }
 
 func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, model.Usage, error) {
@@ -84,6 +85,9 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	}
 	if cut = min(cut, unread(items)); cut <= 1 && c.reason == event.CompactFull {
 		cut = unread(items) // the tail is what is too long
+	}
+	if cut <= 1 && c.whole {
+		cut = len(items)
 	}
 	if cut <= 1 {
 		return event.Compacted{}, model.Usage{}, ErrNothing
@@ -392,14 +396,21 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
 	c := compaction{reason: event.CompactFull, bare: t.full > 1}
-	shrunk, fits := a.fitUnread(c)
-	if fits {
+	if a.fitUnread(c, false) {
 		return true, nil
 	}
 	_, usage, err := a.compact(ctx, c)
 	t.usage = t.usage.Add(usage)
+	if errors.Is(err, ErrNothing) {
+		if a.fitUnread(c, true) {
+			return true, nil
+		}
+		c.whole = true
+		_, usage, err = a.compact(ctx, c)
+		t.usage = t.usage.Add(usage)
+	}
 	switch {
-	case err == nil || shrunk && errors.Is(err, ErrNothing):
+	case err == nil:
 		return true, nil
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -441,18 +452,25 @@ func (a *Agent) said() int {
 	return a.budget.tokens(w)
 }
 
-// fitUnread makes the results that the model has not seen shorter. It reports whether
-// it could, and whether that is enough.
-func (a *Agent) fitUnread(c compaction) (shrunk, fits bool) {
+// fitUnread makes the results that the model has not seen shorter after a request
+// with them was refused: where that is enough, or else where it must. It reports
+// whether it did.
+func (a *Agent) fitUnread(c compaction, must bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	from := unread(a.items)
-	before := weighAll(a.items[from:])
-	tail := a.fitted(a.items[from:], a.budget.weight(c.tail(a.budget.room())))
-	if weighAll(tail) >= before {
-		return false, false
+	before := 0
+	for _, i := range a.items[from:] {
+		if i.Kind == model.Result {
+			before += weigh(i)
+		}
 	}
-	a.items = append(a.items[:from:from], tail...)
-	a.budget.replaced(weighAll(a.items))
-	return true, !a.budget.over()
+	tail := a.fitted(a.items[from:], min(a.budget.weight(c.tail(a.budget.room())), before/2))
+	b := a.budget
+	b.replaced(weighAll(a.items[:from]) + weighAll(tail))
+	if b.items >= weighAll(a.items) || b.over() && !must {
+		return false
+	}
+	a.items, a.budget = append(a.items[:from:from], tail...), b
+	return true
 }
