@@ -59,7 +59,7 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 		}
 		out.Messages = append(out.Messages, openai.ChatCompletionMessage{Role: role, Content: req.Instructions})
 	}
-	m := messages(req.Items, view, c.at.Source+req.Model, !own && !q.noReasoning)
+	m := messages(req, view, c.at.Source+req.Model, !own && !q.noReasoning)
 	more := additions{extra: m.extra, details: map[int][]detail{}}
 	for i, blocks := range m.details {
 		more.details[len(out.Messages)+i] = blocks
@@ -101,8 +101,9 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 // answer said and called is one assistant message, each call is followed at
 // once by its one result, nothing is empty, and the person's words that follow
 // each other are one message (strict chat templates want turns to alternate).
-func messages(items []model.Item, view *wire.View, source string, withReasoning bool) *messenger {
-	m := &messenger{items: items, view: view, conversation: wire.NewConversation(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
+func messages(req model.Request, view *wire.View, source string, withReasoning bool) *messenger {
+	items := req.Items
+	m := &messenger{model: req.Model, items: items, view: view, conversation: wire.NewConversation(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
 	m.thinking = len(items)
 	if withReasoning {
 		m.thinking = lastUser(items) + 1
@@ -121,6 +122,7 @@ func lastUser(items []model.Item) int {
 }
 
 type messenger struct {
+	model        string
 	items        []model.Item
 	view         *wire.View
 	conversation *wire.Conversation
@@ -167,13 +169,13 @@ func add(msg *openai.ChatCompletionMessage, p wire.Part) {
 // assistant makes one message of items[from:to], and the results of its calls.
 func (m *messenger) assistant(from, to int) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
-	var text, thought []string
+	var text, thought, calls []string
 	var blocks []detail
 	for _, it := range m.items[from:to] {
 		k := keptIn(it, m.source)
 		blocks = append(blocks, k.Details...)
 		if it.Call != nil && len(k.Extra) > 0 {
-			m.extra[it.Call.ID] = k.Extra
+			m.extra[wire.CallID(it.Call.ID, m.model)] = k.Extra
 		}
 		switch {
 		case it.Kind == model.Assistant && strings.TrimSpace(it.Text) != "":
@@ -182,9 +184,10 @@ func (m *messenger) assistant(from, to int) {
 			thought = append(thought, it.Text)
 		case it.Kind == model.Call && it.Call != nil:
 			msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
-				ID: it.Call.ID, Type: openai.ToolTypeFunction,
+				ID: wire.CallID(it.Call.ID, m.model), Type: openai.ToolTypeFunction,
 				Function: openai.FunctionCall{Name: wire.CallName(it.Call.Name), Arguments: wire.Arguments(it.Call.Arguments)},
 			})
+			calls = append(calls, it.Call.ID)
 		}
 	}
 	msg.Content = strings.Join(text, "\n\n")
@@ -198,9 +201,9 @@ func (m *messenger) assistant(from, to int) {
 	}
 	m.out = append(m.out, msg)
 	var brought [][]model.Image
-	for _, c := range msg.ToolCalls {
-		text, images := m.conversation.Take(to, c.ID)
-		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: c.ID, Content: text})
+	for i, id := range calls {
+		text, images := m.conversation.Take(to, id)
+		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: msg.ToolCalls[i].ID, Content: text})
 		brought = append(brought, images)
 	}
 	// A result is text on this wire. Its images follow when all results are there.

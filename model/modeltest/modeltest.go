@@ -217,6 +217,7 @@ func Run(t *testing.T, w Wire, build Build) {
 	}
 	t.Run("consumer stops early", func(t *testing.T) { stopsEarly(t, build) })
 	t.Run("many at once", func(t *testing.T) { manyAtOnce(t, build) })
+	t.Run("call ids of others", func(t *testing.T) { foreignCallIDs(t, w, build) })
 	t.Run("images", func(t *testing.T) { images(t, w, build) })
 }
 

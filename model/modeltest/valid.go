@@ -15,6 +15,9 @@ import (
 // name is what providers allow as the name of a tool.
 var name = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
+// callID is what all providers allow as the id of a call.
+var callID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
+
 // strict decodes data into v and refuses what v does not know: providers that
 // validate their input refuse fields of others.
 func strict(data []byte, v any) error {
@@ -234,8 +237,8 @@ func (m chatMessage) validCalls(seen map[string]bool, err error) ([]string, erro
 
 func validCall(id, called, arguments string, seen map[string]bool) error {
 	switch {
-	case id == "" || seen[id]:
-		return fmt.Errorf("the call id %q is empty or not unique", id)
+	case !callID.MatchString(id) || seen[id]:
+		return fmt.Errorf("the call id %q is of no form that all take, or not unique", id)
 	case !name.MatchString(called):
 		return fmt.Errorf("the name %q of a call", called)
 	case !object(arguments):

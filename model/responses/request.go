@@ -48,7 +48,7 @@ func (q quirks) After(err error) (quirks, bool) {
 // request is req in go-openai's words.
 func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.CreateResponseRequest {
 	out := openai.CreateResponseRequest{Model: req.Model, Instructions: req.Instructions}
-	out.Input = input(req.Items, view, c.source(req), q)
+	out.Input = input(req, view, c.source(req), q)
 	for _, t := range req.Tools {
 		out.Tools = append(out.Tools, tool(t))
 	}
@@ -124,13 +124,14 @@ type phase struct {
 // followed by its one result after the calls of its answer, nothing is empty,
 // and thinking goes back only to where it came from and only with what it led
 // to.
-func input(items []model.Item, view *wire.View, source string, q quirks) []any {
-	in := &inputter{items: items, view: view, conversation: wire.NewConversation(items), source: source, quirks: q, out: []any{}}
+func input(req model.Request, view *wire.View, source string, q quirks) []any {
+	in := &inputter{model: req.Model, items: req.Items, view: view, conversation: wire.NewConversation(req.Items), source: source, quirks: q, out: []any{}}
 	in.conversation.Each(in.user, in.answer)
 	return in.out
 }
 
 type inputter struct {
+	model        string
 	items        []model.Item
 	view         *wire.View
 	conversation *wire.Conversation
@@ -176,14 +177,14 @@ func (in *inputter) answer(from, to int) {
 			}
 			add(m)
 		case it.Kind == model.Call && it.Call != nil:
-			add(functionCall{"function_call", it.Call.ID, wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
+			add(functionCall{"function_call", wire.CallID(it.Call.ID, in.model), wire.CallName(it.Call.Name), wire.Arguments(it.Call.Arguments)})
 			calls = append(calls, it.Call.ID)
 		}
 	}
 	var brought [][]model.Image
 	for _, id := range calls {
 		text, images := in.conversation.Take(to, id)
-		in.out = append(in.out, functionOutput{"function_call_output", id, text})
+		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(id, in.model), text})
 		brought = append(brought, images)
 	}
 	// OpenAI takes images in a result as well; others (LM Studio) refuse a result

@@ -78,9 +78,13 @@ func NewCallIDs(items []model.Item) CallIDs {
 	return used
 }
 
-// Unique is theirs, or a new id where that is empty or was used before.
+// Unique is theirs, or a new id where that is empty, was used before or is of no
+// form that a provider is known to want back.
 func (used CallIDs) Unique(theirs string) string {
 	id := theirs
+	if id != "" && !anyones.MatchString(id) && !kimis.MatchString(id) {
+		id = madeID(id)
+	}
 	for n := len(used) + 1; id == "" || used[id]; n++ {
 		id = fmt.Sprintf("call_%d", n)
 	}

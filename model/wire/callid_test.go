@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+// An id that some provider refuses goes to nobody but the one whose form it is.
+func TestCallIDs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 41)
+	for _, c := range []struct {
+		id, model  string
+		kept, sent bool
+	}{
+		{"call_1", "m", true, true},
+		{"toolu_01-A", "m", true, true},
+		{long[1:], "m", true, true},
+		{long, "m", false, false},
+		{"a b", "m", false, false},
+		{"ü", "m", false, false},
+		{"a\n", "m", false, false},
+		{"functions.shell:0", "gpt-5", true, false},
+		{"functions.shell:0", "moonshotai/Kimi-K2", true, true},
+		{"functions.shell:0 " + long, "kimi", false, false},
+	} {
+		used := CallIDs{}
+		kept, sent := used.Unique(c.id), CallID(c.id, c.model)
+		if (kept == c.id) != c.kept || (sent == c.id) != c.sent {
+			t.Errorf("%q of %s: kept as %q, sent as %q", c.id, c.model, kept, sent)
+		}
+		if again := used.Unique(c.id); again == kept || again == "" {
+			t.Errorf("%q is used twice: %q", c.id, again)
+		}
+		if !c.sent && !anyones.MatchString(sent) || sent != CallID(c.id, c.model) || CallID(sent, c.model) != sent {
+			t.Errorf("%q is sent as %q", c.id, sent)
+		}
+	}
+	if CallID("a b", "m") == CallID("a c", "m") {
+		t.Error("two ids become one")
+	}
+}
