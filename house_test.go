@@ -148,7 +148,7 @@ var granters = []permitted{
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
-	{"exec", "output copiers and the waiter, joined before Run returns; background sessions"},
+	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
 	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},

@@ -197,8 +197,20 @@ func FileVersion(dev, ino uint64, size, mtime int64) string {
 	return fileworker.Version(dev, ino, size, mtime)
 }
 
-// Grep searches regular files line by line for an RE2 pattern.
-func (f *Files) Grep(paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
-	result, err := f.client.Grep(paths, pattern, limits)
-	return result, f.why(err)
+// Grep searches regular files line by line for an RE2 pattern. The end of ctx ends
+// it at once: what is still being matched then is left to end by itself.
+func (f *Files) Grep(ctx context.Context, paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
+	var result GrepResult
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		result, err = f.client.Grep(ctx, paths, pattern, limits)
+	}()
+	select {
+	case <-done:
+		return result, f.why(err)
+	case <-ctx.Done():
+		return GrepResult{}, context.Cause(ctx)
+	}
 }

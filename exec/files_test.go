@@ -33,7 +33,7 @@ func TestFiles(t *testing.T) {
 	if _, err := f.WriteFile(path, nil, 0, exec.Expect{Content: []byte("other")}); !errors.As(err, &ferr) || ferr.Kind != exec.FileChanged {
 		t.Errorf("WriteFile: %v", err)
 	}
-	if g, err := f.Grep([]string{path}, "^n", exec.GrepLimits{}); err != nil || len(g.Matches) != 1 || g.Matches[0].Line != 2 {
+	if g, err := f.Grep(context.Background(), []string{path}, "^n", exec.GrepLimits{}); err != nil || len(g.Matches) != 1 || g.Matches[0].Line != 2 {
 		t.Errorf("Grep: %+v, %v", g, err)
 	}
 	if l, err := f.ReadDirs([]string{dir}, 0); err != nil || len(l) != 1 || len(l[0].Entries) == 0 {

@@ -141,7 +141,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 		names, err = t.walkFiles(ctx, files, p, q, &f)
 	}
 	if err == nil {
-		err = grep(files, names, q, &f)
+		err = grep(ctx, files, names, q, &f)
 	}
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
@@ -172,8 +172,8 @@ func (t *searchTool) walkFiles(ctx context.Context, files *exec.Files, p sandbox
 }
 
 // grep finds the lines in the files.
-func grep(files *exec.Files, names []string, q query, f *found) error {
-	r, err := files.Grep(names, q.pattern, exec.GrepLimits{Matches: q.max, LineBytes: matchBytes, FileBytes: searchedFile})
+func grep(ctx context.Context, files *exec.Files, names []string, q query, f *found) error {
+	r, err := files.Grep(ctx, names, q.pattern, exec.GrepLimits{Matches: q.max, LineBytes: matchBytes, FileBytes: searchedFile})
 	if err != nil {
 		return err
 	}

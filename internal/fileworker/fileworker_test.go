@@ -127,7 +127,7 @@ func TestSpecialFilesNeverBlock(t *testing.T) {
 	if err != nil || l[0].Err == nil || l[0].Err.Kind != NotFolder {
 		t.Errorf("ReadDirs(fifo) = %+v, %v", l, err)
 	}
-	if r, err := c.Grep([]string{fifo, "/dev/zero"}, "x", GrepLimits{}); err != nil || r.Unreadable != 2 {
+	if r, err := c.Grep(t.Context(), []string{fifo, "/dev/zero"}, "x", GrepLimits{}); err != nil || r.Unreadable != 2 {
 		t.Errorf("Grep = %+v, %v", r, err)
 	}
 }

@@ -2,6 +2,7 @@ package fileworker
 
 import (
 	"bytes"
+	"context"
 	"regexp"
 )
 
@@ -13,9 +14,10 @@ const maxGrepText = 8 << 20
 
 // Grep searches regular files line by line for an RE2 pattern; the ends of a
 // line are ^ and $ (\A and \z are those of the file). Files that are binary, too
-// large or unreadable are left out and counted.
-func (c *Client) Grep(paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
-	s, err := newSearcher(pattern, limits)
+// large or unreadable are left out and counted. It ends soon after ctx: between two
+// stretches of lines.
+func (c *Client) Grep(ctx context.Context, paths []string, pattern string, limits GrepLimits) (GrepResult, error) {
+	s, err := newSearcher(ctx, pattern, limits)
 	if err != nil {
 		return GrepResult{}, err
 	}
@@ -29,6 +31,9 @@ func (c *Client) Grep(paths []string, pattern string, limits GrepLimits) (GrepRe
 		}
 		for i, content := range a.contents {
 			s.file(paths[i], content)
+			if ctx.Err() != nil {
+				return s.result, context.Cause(ctx)
+			}
 		}
 		paths = paths[len(a.contents):]
 	}
@@ -37,23 +42,22 @@ func (c *Client) Grep(paths []string, pattern string, limits GrepLimits) (GrepRe
 
 // searcher holds one search over several files.
 type searcher struct {
-	re     *regexp.Regexp
-	limits GrepLimits
-	result GrepResult
-	text   int
+	ctx     context.Context
+	pattern *linePattern
+	limits  GrepLimits
+	result  GrepResult
+	text    int
 }
 
-func newSearcher(pattern string, limits GrepLimits) (*searcher, error) {
+func newSearcher(ctx context.Context, pattern string, limits GrepLimits) (*searcher, error) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return nil, fail("grep", pattern, Invalid, err.Error())
 	}
-	// Multi-line mode lets one call search the whole file; a match is then
-	// checked against its own line.
-	re, err := regexp.Compile("(?m:" + pattern + ")")
+	p, err := newLinePattern(pattern)
 	if err != nil {
 		return nil, fail("grep", pattern, Invalid, err.Error())
 	}
-	return &searcher{re: re, limits: withDefaults(limits)}, nil
+	return &searcher{ctx: ctx, pattern: p, limits: withDefaults(limits)}, nil
 }
 
 func withDefaults(l GrepLimits) GrepLimits {
@@ -92,29 +96,19 @@ func (s *searcher) file(path string, c content) {
 // lines finds the matching lines of content.
 func (s *searcher) lines(path string, content []byte) {
 	line, counted, found := 1, 0, 0
-	for at := 0; at < len(content); {
-		loc := s.re.FindIndex(content[at:])
-		if loc == nil {
-			return
-		}
-		hit := at + loc[0]
-		if hit == len(content) && content[hit-1] == '\n' {
-			return // the empty end after the last newline is no line
+	for at := 0; at < len(content) && s.ctx.Err() == nil; {
+		stretch := at + wholeLines(content[at:])
+		first := s.pattern.find(s.ctx, content, at, stretch)
+		hit := at + first
+		if first < 0 || hit == stretch && content[hit-1] == '\n' {
+			// The empty end after a newline is the next line, or none.
+			at = stretch
+			continue
 		}
 		start := bytes.LastIndexByte(content[:hit], '\n') + 1
 		end := len(content)
 		if i := bytes.IndexByte(content[hit:], '\n'); i >= 0 {
 			end = hit + i
-		}
-		first := hit - start
-		if at+loc[1] > end {
-			// The match runs over the end of the line: only what the line holds counts.
-			own := s.re.FindIndex(content[start:end])
-			if own == nil {
-				at = end + 1
-				continue
-			}
-			first = own[0]
 		}
 		at = end + 1
 		if found == s.limits.PerFile {
@@ -127,7 +121,7 @@ func (s *searcher) lines(path string, content []byte) {
 		found++
 		line += bytes.Count(content[counted:start], []byte{'\n'})
 		counted = start
-		s.add(path, line, first, bytes.TrimSuffix(content[start:end], []byte{'\r'}))
+		s.add(path, line, hit-start, bytes.TrimSuffix(content[start:end], []byte{'\r'}))
 	}
 }
 

@@ -17,7 +17,7 @@ func TestGrep(t *testing.T) {
 	put(t, in("big"), strings.Repeat("needle\n", 1000), 0o600)
 	put(t, in("empty"), "", 0o600)
 	paths := []string{in("a"), in("b"), in("c"), in("big"), in("empty"), dir, in("gone")}
-	r, err := c.Grep(paths, "n[e]+dle", GrepLimits{FileBytes: 5000, LineBytes: 100})
+	r, err := c.Grep(t.Context(), paths, "n[e]+dle", GrepLimits{FileBytes: 5000, LineBytes: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,16 +38,16 @@ func TestGrep(t *testing.T) {
 			t.Errorf("match %d is %+v, want %+v", i, m, wanted[i])
 		}
 	}
-	r, err = c.Grep([]string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5, PerFile: 2})
+	r, err = c.Grep(t.Context(), []string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5, PerFile: 2})
 	if err != nil || len(r.Matches) != 4 || r.More {
 		t.Errorf("two of each: %+v, %v", r, err)
 	}
-	r, err = c.Grep([]string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5})
+	r, err = c.Grep(t.Context(), []string{in("a"), in("big")}, "needle", GrepLimits{Matches: 5})
 	if err != nil || len(r.Matches) != 5 || !r.More {
 		t.Errorf("five at most: %d, %v, %v", len(r.Matches), r.More, err)
 	}
 	for _, bad := range []string{"(", "a)|(b", "[", strings.Repeat("(a{1000}){1000}", 9)} {
-		_, err = c.Grep(paths, bad, GrepLimits{})
+		_, err = c.Grep(t.Context(), paths, bad, GrepLimits{})
 		wantKind(t, err, Invalid)
 	}
 }
@@ -58,7 +58,7 @@ func TestGrepIsLineByLine(t *testing.T) {
 	patterns := []string{"a", "^", "$", "^$", "", `\s+`, `[^b]`, `a\sb`, `\n`, `\s*a`, `(?s).*`, `^a`, `b$`, `\ba`, `(?i)FOO`, `\n*foo`, `x*`, `(?:a|b\n)`}
 	for _, content := range contents {
 		for _, pattern := range patterns {
-			s, err := newSearcher(pattern, GrepLimits{})
+			s, err := newSearcher(t.Context(), pattern, GrepLimits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func BenchmarkGrep(b *testing.B) {
 	}
 	b.SetBytes(int64(len(paths) * len(text)))
 	for b.Loop() {
-		if r, err := c.Grep(paths, "needle", GrepLimits{}); err != nil || r.Searched != len(paths) {
+		if r, err := c.Grep(b.Context(), paths, "needle", GrepLimits{}); err != nil || r.Searched != len(paths) {
 			b.Fatal(r, err)
 		}
 	}

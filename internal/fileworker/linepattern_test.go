@@ -1,0 +1,106 @@
+package fileworker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// within fails the test when what takes minutes without a bound has not ended.
+func within(t *testing.T, what string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal(what + " goes on")
+	}
+}
+
+// What a negated class matches ends with its line: the lines below are not read
+// again from each line.
+func TestNegatedClassStaysInItsLine(t *testing.T) {
+	s, err := newSearcher(t.Context(), "x[^z]*y", GrepLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a search of 200,000 lines", func() { s.lines("f", []byte(strings.Repeat("x = 1\n", 200_000)+"x y\n")) })
+	if got := lineNumbers(s.result.Matches); fmt.Sprint(got) != "[200001]" {
+		t.Errorf("lines %v", got)
+	}
+}
+
+// fewLooks is a context that ends when it has been looked at so often.
+type fewLooks struct {
+	context.Context
+	left int
+}
+
+func (f *fewLooks) Err() error {
+	if f.left--; f.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// The end of the context ends the search of lines, and of one line.
+func TestSearchEndsInTheMiddle(t *testing.T) {
+	const costly = `([a-q][^u-z]{50}){3}x` // ten seconds for each MB
+	for what, content := range map[string]string{
+		"a search of many lines":    strings.Repeat(strings.Repeat("a", 2000)+"\n", 20_000),
+		"a search of one long line": strings.Repeat("a", 40<<20),
+	} {
+		s, err := newSearcher(&fewLooks{t.Context(), 2}, costly, GrepLimits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, what, func() { s.lines("f", []byte(content)) })
+	}
+}
+
+// Long lines, which are read rune by rune, and stretches of short ones give what
+// each line gives alone.
+func TestStretchesAreLineByLine(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	words := []string{"a", "b", "ab", " ", "\t", "é", "\xff", "\r", "x", "\n", "\n"}
+	for _, pattern := range []string{"^$", `a\s*b`, `[^b]x`, `\bab\b`, `(?i)É$`, `(?s:a.b)`, `a|\n`} {
+		for _, long := range []string{"", strings.Repeat("é", stretch/2+1) + "ab x"} {
+			var b strings.Builder
+			for b.Len() < stretch+1000 {
+				b.WriteString(words[rng.IntN(len(words))])
+			}
+			content := b.String() + long + b.String()[stretch:]
+			s, err := newSearcher(t.Context(), pattern, GrepLimits{Matches: MaxMatches, LineBytes: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.lines("f", []byte(content))
+			got, want := lineNumbers(s.result.Matches), slowly(pattern, content)
+			if len(want) > MaxMatches {
+				want = want[:MaxMatches]
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%q: %d lines, want %d: %.60v and %.60v", pattern, len(got), len(want), got, want)
+			}
+		}
+	}
+}
+
+// \A and \z are the ends of the file, wherever the search goes on.
+func TestEndsOfFile(t *testing.T) {
+	content := strings.Repeat("a\n", stretch) + "a"
+	for pattern, want := range map[string]string{`\Aa`: "[1]", `a\z`: fmt.Sprint([]int{stretch + 1}), `\Ab|\Aa$`: "[1]", `(?-m:^)a`: "[1]"} {
+		s, err := newSearcher(t.Context(), pattern, GrepLimits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.lines("f", []byte(content))
+		if got := fmt.Sprint(lineNumbers(s.result.Matches)); got != want {
+			t.Errorf("%s: lines %s, want %s", pattern, got, want)
+		}
+	}
+}
