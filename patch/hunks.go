@@ -145,19 +145,21 @@ func (p *placer) locate(h Hunk) (spot, error) {
 	return spot{}, fmt.Errorf("the lines to change were not found: %s. Read the file again and copy the lines as they are", p.nearest(oldLines(h.Lines)))
 }
 
-// free keeps the places where no line to be removed already is.
+// free keeps the places where no line to be removed already is. It takes no longer
+// than finding the places: added lines, of which there may be many, cost nothing.
 func (p *placer) free(all []int, lines []Line) []int {
-	return slices.DeleteFunc(slices.Clone(all), func(at int) bool {
-		for _, l := range lines {
-			if l.Kind == '+' {
-				continue
-			}
-			if l.Kind == '-' && p.deleted[at] {
-				return true
-			}
-			at++
+	var removed []int // counted from the place
+	n := 0
+	for _, l := range lines {
+		if l.Kind == '-' {
+			removed = append(removed, n)
 		}
-		return false
+		if l.Kind != '+' {
+			n++
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(at int) bool {
+		return slices.ContainsFunc(removed, func(i int) bool { return p.deleted[at+i] })
 	})
 }
 

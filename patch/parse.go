@@ -181,9 +181,11 @@ func (p *parser) newFile(f *File) error {
 			b.WriteString(l[1:])
 			b.WriteByte('\n')
 		case l == "":
-			if !p.onlyBlankUntilMark() {
+			end, ok := p.emptyUntilMark()
+			if !ok {
 				return p.errorf(p.at+1, "every line of a new file starts with \"+\", an empty one too")
 			}
+			p.at = end - 1
 		case strings.HasPrefix(l, `\ `) && b.Len() > 0:
 			closed = true
 		default:
@@ -198,15 +200,16 @@ func (p *parser) newFile(f *File) error {
 	return nil
 }
 
-// onlyBlankUntilMark says that this empty line and those after it only
-// separate two sections.
-func (p *parser) onlyBlankUntilMark() bool {
+// emptyUntilMark finds the end of the empty lines that begin here, and says whether
+// they only separate two sections. The caller goes on from there: they are looked
+// at once, however many they are.
+func (p *parser) emptyUntilMark() (end int, ok bool) {
 	for i := p.at; i < p.end; i++ {
 		if p.lines[i] != "" {
-			return strings.HasPrefix(p.lines[i], "***")
+			return i, strings.HasPrefix(p.lines[i], "***")
 		}
 	}
-	return true
+	return p.end, true
 }
 
 func (p *parser) update(f *File) error {
@@ -227,9 +230,11 @@ func (p *parser) update(f *File) error {
 			}
 			break
 		}
-		if p.lines[p.at] == "" && p.onlyBlankUntilMark() {
-			p.at++
-			continue
+		if p.lines[p.at] == "" {
+			if end, ok := p.emptyUntilMark(); ok {
+				p.at = end
+				continue
+			}
 		}
 		h, err := p.hunk()
 		if err != nil {
