@@ -103,7 +103,7 @@ func ownListing(t *testing.T, dir string) []string {
 		for _, e := range entries {
 			p := filepath.Join(folder, e.Name())
 			switch {
-			case e.Name() == ".git", ig.ignored(p, e.IsDir()):
+			case e.Name() == ".git", ig.ignored(t.Context(), p, e.IsDir()):
 			case e.IsDir():
 				walk(p, ig)
 			default:
@@ -180,7 +180,7 @@ func FuzzPatterns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		var ig *ignores
 		ig = ig.withRules("/w", []byte(pattern))
-		ig.ignored("/w/"+name, true)
+		ig.ignored(t.Context(), "/w/"+name, true)
 		if g, err := newGlob(pattern); err == nil {
 			g.match(name)
 		}

@@ -134,7 +134,7 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	if w.unreadable > 0 {
 		unreadable = plural(w.unreadable, "folder") + " could not be read"
 	}
-	b.WriteString(notes(more, unreadable))
+	b.WriteString(notes(more, unreadable, w.rulesNote()))
 	return done(strings.TrimSuffix(b.String(), "\n"), plural(len(found), "entry"))
 }
 

@@ -167,6 +167,9 @@ func (t *searchTool) walkFiles(ctx context.Context, files *exec.Files, p sandbox
 	if w.cut {
 		f.remarks = append(f.remarks, fmt.Sprintf("only the first %d entries of the tree were searched", w.seen))
 	}
+	if note := w.rulesNote(); note != "" {
+		f.remarks = append(f.remarks, note)
+	}
 	slices.SortFunc(names, comparePaths)
 	return names, nil
 }

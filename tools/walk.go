@@ -44,6 +44,8 @@ type walker struct {
 	cut bool
 	// unreadable counts folders that could not be listed.
 	unreadable int
+	// rulesCut is set when a .gitignore held more rules than are looked at.
+	rulesCut bool
 }
 
 // entry is one file, folder or link.
@@ -64,12 +66,13 @@ type level struct {
 // walk goes through root.
 func (w *walker) walk(ctx context.Context, root string, rules *ignores) error {
 	next := []level{{root, rules}}
+	w.rulesCut = w.rulesCut || rules != nil && rules.cut
 	for depth := 1; len(next) > 0; depth++ {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		var err error
-		if next, err = w.oneLevel(next, depth); err != nil || w.cut {
+		if next, err = w.oneLevel(ctx, next, depth); err != nil || w.cut {
 			return err
 		}
 	}
@@ -77,7 +80,7 @@ func (w *walker) walk(ctx context.Context, root string, rules *ignores) error {
 }
 
 // oneLevel lists folders and returns those below them that are still to do.
-func (w *walker) oneLevel(folders []level, depth int) ([]level, error) {
+func (w *walker) oneLevel(ctx context.Context, folders []level, depth int) ([]level, error) {
 	names := make([]string, len(folders))
 	for i, f := range folders {
 		names[i] = f.path
@@ -97,7 +100,10 @@ func (w *walker) oneLevel(folders []level, depth int) ([]level, error) {
 			continue
 		}
 		w.seen += len(l.Entries)
-		below, ok := w.folder(folders[i], l.Entries, depth)
+		below, ok := w.folder(ctx, folders[i], l.Entries, depth)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		next = append(next, below...)
 		if !ok || l.More {
 			w.cut = true
@@ -107,14 +113,19 @@ func (w *walker) oneLevel(folders []level, depth int) ([]level, error) {
 	return next, nil
 }
 
-// folder tells the entries of one folder.
-func (w *walker) folder(f level, entries []exec.FileEntry, depth int) ([]level, bool) {
+// folder tells the entries of one folder, until ctx ends: the names and the rules
+// they are compared with are the repository's, and may be made to be slow.
+func (w *walker) folder(ctx context.Context, f level, entries []exec.FileEntry, depth int) ([]level, bool) {
 	rules := w.rules(f, entries)
+	w.rulesCut = w.rulesCut || rules != nil && rules.cut
 	var next []level
 	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil, false
+		}
 		p := path.Join(f.path, e.Name)
 		folder := e.Type == folderType
-		if e.Name == ".git" || strings.ContainsRune(e.Name, 0) || rules.ignored(p, folder) || !w.policy.JudgeRead(p).Allowed {
+		if e.Name == ".git" || strings.ContainsRune(e.Name, 0) || rules.ignored(ctx, p, folder) || !w.policy.JudgeRead(p).Allowed {
 			continue
 		}
 		deeper := folder && depth < w.depth && depth < maxDepth
@@ -173,6 +184,14 @@ func rulesAbove(files *exec.Files, workspace, folder string) *ignores {
 		}
 	}
 	return rules
+}
+
+// rulesNote tells of rules that were left out; "" when none were.
+func (w *walker) rulesNote() string {
+	if !w.rulesCut {
+		return ""
+	}
+	return fmt.Sprintf("only the first %d rules of a .gitignore were looked at", maxRules)
 }
 
 // comparePaths orders paths as a walk would meet them: a folder's content right
