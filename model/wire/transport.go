@@ -239,6 +239,9 @@ func (r *repaired) one() error {
 		r.emit(done)
 		return nil
 	}
+	if err := overfull(data); err != nil {
+		return err
+	}
 	return r.pass(ev.name, data)
 }
 
@@ -338,6 +341,9 @@ func (r *repaired) begin() error {
 		}
 		if len(body) > r.limit {
 			return tooLarge(r.limit)
+		}
+		if err := overfull(body); err != nil {
+			return err
 		}
 		if f, bad := readFault(body); bad {
 			return r.t.failure(0, r.header, f)
