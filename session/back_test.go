@@ -122,7 +122,9 @@ func (l life) messages() []string {
 	return out
 }
 
-func check(t *testing.T, what string, s *Store, ses *Session, want life) {
+// check compares what the session goes on from with want, and what its file tells
+// others with filed.
+func check(t *testing.T, what string, s *Store, ses *Session, want, filed life) {
 	t.Helper()
 	h := history(t, ses)
 	if on := want.goesOn(); !cmp.Equal(h.Items, on) && len(h.Items)+len(on) > 0 || h.Damaged > 0 || h.Omitted {
@@ -139,24 +141,26 @@ func check(t *testing.T, what string, s *Store, ses *Session, want life) {
 			t.Fatalf("%s: message %d is numbered %d", what, i+1, msg.N)
 		}
 	}
-	if !slices.Equal(texts, want.messages()) {
-		t.Fatalf("%s: messages %q, want %q", what, texts, want.messages())
+	if !slices.Equal(texts, filed.messages()) {
+		t.Fatalf("%s: messages %q, want %q", what, texts, filed.messages())
 	}
 }
 
 // Any sequence of writing, compacting, going back, closing and forking leaves what
-// it says.
+// it says. What is taken back is there for others, and after closing, until something
+// more is said.
 func TestBackAndFork(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s, ses := begun(t, user("first"))
 		want := life{}.with(user("first"))
+		filed := want
 		for step := range 60 {
 			n := len(want.messages())
 			switch r.IntN(9) {
 			case 0:
 				closed(t, ses)
-				ses = opened(t, s, ses.ID())
+				ses, want = opened(t, s, ses.ID()), filed
 			case 1:
 				if n == 0 {
 					continue
@@ -172,7 +176,7 @@ func TestBackAndFork(t *testing.T) {
 				want = want.back(k)
 			case 2:
 				k := 0
-				if n > 0 {
+				if n := len(filed.messages()); n > 0 {
 					k = r.IntN(n + 1)
 				}
 				id, err := s.Fork(ses.ID(), k)
@@ -180,11 +184,12 @@ func TestBackAndFork(t *testing.T) {
 					t.Fatal(err)
 				}
 				before := bytesOf(t, s, ses.ID())
-				check(t, "the original", s, ses, want)
+				check(t, "the original", s, ses, want, filed)
 				old := ses
-				ses, want = opened(t, s, id), want.back(k)
+				ses, want = opened(t, s, id), filed.back(k)
 				put(t, ses, answer("in the fork"))
 				want = want.with(answer("in the fork"))
+				filed = want
 				if !bytes.Equal(before, bytesOf(t, s, old.ID())) {
 					t.Fatal("the original changed with its fork")
 				}
@@ -192,19 +197,21 @@ func TestBackAndFork(t *testing.T) {
 			case 3:
 				want = want.compacted(fmt.Sprintf("summary %d", step), r.IntN(4))
 				compacted(t, ses, want.goesOn()...)
+				filed = want
 			default:
 				item := []model.Item{user(fmt.Sprintf("message %d", step)), answer(fmt.Sprintf("answer %d", step))}[r.IntN(2)]
 				put(t, ses, item)
 				want = want.with(item)
+				filed = want
 			}
-			check(t, fmt.Sprintf("seed %d, step %d", seed, step), s, ses, want)
+			check(t, fmt.Sprintf("seed %d, step %d", seed, step), s, ses, want, filed)
 		}
 		for _, n := range []int{-2, 0, len(want.messages()) + 1} {
 			if err := ses.Back(n); err == nil || !strings.Contains(err.Error(), "there is no message") {
 				t.Errorf("back to %d: %v", n, err)
 			}
 		}
-		if _, err := s.Fork(ses.ID(), len(want.messages())+1); err == nil {
+		if _, err := s.Fork(ses.ID(), len(filed.messages())+1); err == nil {
 			t.Error("forked before a message that is not there")
 		}
 	}

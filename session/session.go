@@ -47,7 +47,10 @@ type Session struct {
 	mu sync.Mutex
 	// f is open and locked; nil before the first item of a new session.
 	f    *os.File
-	view view // end is where the next record goes
+	view view // end is where the next record goes, unless behind is set
+	// behind is the end of the file where messages are taken back and nothing has
+	// been said since; view ends where they begin. 0: none are.
+	behind int64
 	// title is repeated in every turn record.
 	title string
 	// broken: what a failed write left could not be taken away.
@@ -153,7 +156,8 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 const Last = -1
 
 // Back takes back message n, counted from 1 among those that count, or Last, and
-// all that came after it. It stays in the file.
+// all that came after it. It stays in the file, which is told with the next
+// record: who says nothing more has taken nothing back.
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,10 +168,25 @@ func (s *Session) Back(n int) error {
 	if err != nil {
 		return err
 	}
-	if err := s.record(record{Kind: kindBack, Bytes: s.view.end - at}); err != nil {
-		return err
+	if s.behind == 0 {
+		s.behind = s.view.end
 	}
-	return s.sync()
+	s.view.end = at
+	return nil
+}
+
+// settle records what was taken back. Called with mu held.
+func (s *Session) settle() error {
+	if s.behind == 0 {
+		return nil
+	}
+	at, end := s.view.end, s.behind
+	s.view.end, s.behind = end, 0
+	err := s.record(record{Kind: kindBack, Bytes: end - at})
+	if err != nil {
+		s.view.end, s.behind = at, end
+	}
+	return err
 }
 
 // Message is message n, counted as Back does.
@@ -269,6 +288,9 @@ func (s *Session) record(r record) error {
 func (s *Session) write(lines []byte) error {
 	if s.broken != nil {
 		return s.broken
+	}
+	if err := s.settle(); err != nil {
+		return err
 	}
 	n, err := s.f.Write(lines)
 	if err == nil {
