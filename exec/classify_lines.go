@@ -70,28 +70,6 @@ func plainLines(data []byte) []string {
 // plainQuotes makes one kind of quotes of the typographic ones.
 var plainQuotes = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "`", "'")
 
-// stripEscapes removes terminal sequences: CSI … letter, OSC … BEL, and lone ones.
-func stripEscapes(s string) string {
-	if !strings.ContainsRune(s, 0x1b) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != 0x1b {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i++; i < len(s) && s[i] == '[' {
-			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
-			}
-		} else if i < len(s) && s[i] == ']' {
-			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
-			}
-		}
-	}
-	return b.String()
-}
-
 // quotes reports whether a line repeats somebody's words: titles of tests,
 // diffs, quotations, matches in a log.
 func quotes(line string) bool {

@@ -246,12 +246,13 @@ func ran(o exec.Outcome, text string) Result {
 	return r
 }
 
-// outputWords is a command's output under its title, or what says that there is none.
+// outputWords is what a command's output shows under its title, or what says that
+// there is none.
 func outputWords(title, none, text string) string {
-	if text == "" {
+	if text = exec.Shown(text); text == "" {
 		return none
 	}
-	return title + "\n" + strings.ToValidUTF8(text, "\uFFFD")
+	return title + "\n" + text
 }
 
 // SignalName names the signals a command is likely to end by.

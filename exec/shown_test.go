@@ -1,0 +1,27 @@
+package exec
+
+import "testing"
+
+func TestShown(t *testing.T) {
+	for output, want := range map[string]string{
+		"":                                      "",
+		"plain\ttext\n":                         "plain\ttext\n",
+		"\x1b[1;32mok\x1b[0m done\n":            "ok done\n",
+		"\x1b]8;;http://h/\x1b\\link\x1b]8;;\a": "link",
+		"10%\r20%\r100%\nnext\n":                "100%\nnext\n",
+		"10%\r20%\r":                            "20%",
+		"terminal\r\nlines\r\n":                 "terminal\nlines\n",
+		"\r\r\n":                                "\n",
+		"nul\x00bell\a del\x7f c1\u009b":        "nul\uFFFDbell\uFFFD del\uFFFD c1\uFFFD",
+		"not \xff UTF-8":                        "not \uFFFD UTF-8",
+		"\x1b]52;never ended\nthe rest\n":       "\nthe rest\n",
+		"\x1b[12\nthe rest":                     "\nthe rest",
+		"\x1b(Bset\x1b7saved\x1b":               "setsaved",
+		"\x1b[\x1b[31mtwice":                    "twice",
+		"žluťoučký 漢字 \u202eright to left":      "žluťoučký 漢字 \u202eright to left",
+	} {
+		if got := Shown(output); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}
