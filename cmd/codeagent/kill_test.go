@@ -55,7 +55,7 @@ func (l *longSession) answer(r scripted.Request) scripted.Reply {
 		for i := range 2 {
 			// Each command says that it ran, by its name. The first ends while the
 			// second runs.
-			name := fmt.Sprintf("%d.%d.%d", r.N, done, i)
+			name := fmt.Sprintf("%d-%d-%d", r.N, done, i)
 			reply.Calls = append(reply.Calls, scripted.Call{ID: "call_" + name, Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo %s >> ran; sleep 0.0%d; echo out %s"}`, name, 3*i, name)})
 		}
 	}
