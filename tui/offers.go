@@ -125,6 +125,9 @@ type UndoPreview struct {
 	Conflicts []UndoFile
 	// NotKept were changed, and their old state is not known.
 	NotKept []UndoFile
+	// Closed are kept, and may not be written; Opens says what puts them back.
+	Closed []UndoFile
+	Opens  string
 }
 
 // UndoReport is what was taken back.

@@ -323,6 +323,9 @@ func TestUndoPreview(t *testing.T) {
 		t.Error("Enter applied a preview with nothing to take back")
 	}
 	r.has("no earlier turn has anything to take back")
+	f.preview = UndoPreview{Closed: []UndoFile{{Path: "/x", Does: "remove", Why: "outside"}}, Opens: "codeagent undo s1 --add-dir /"}
+	r.slash("/undo")
+	r.has("Kept, not taken back here: 1", "/x  outside", "codeagent undo s1 --add-dir /", "Enter shows the turn before")
 }
 
 // A turn of which nothing can be taken back does not stand in the way of those
@@ -575,7 +578,7 @@ func TestHostileLists(t *testing.T) {
 			f.kept = []SessionItem{{ID: "1", Name: s, Folder: "/home/ada/src/app"}}
 			f.commands = []BackgroundCommand{{ID: s, Command: s, End: s, Last: s}}
 			files := []UndoFile{{s, s, s}}
-			f.preview = UndoPreview{Message: s, Files: files, Conflicts: files, NotKept: files}
+			f.preview = UndoPreview{Message: s, Files: files, Conflicts: files, NotKept: files, Closed: files, Opens: s}
 			f.report = UndoReport{files, files, files}
 			for _, c := range []string{"/model", "/sessions", "/ps", "/undo"} {
 				r.slash(c)

@@ -34,7 +34,7 @@ func (m *app) lookAtTurn(look func(context.Context) (UndoPreview, error), none s
 			case err != nil:
 				m.note("error", err.Error())
 				m.transcript.end()
-			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept) == 0:
+			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
 				return m.say(none)
 			default:
 				m.panel = m.undoPage(preview)
@@ -65,6 +65,10 @@ func (m *app) undoPage(u UndoPreview) *panel {
 			out = append(out, t.wrap(w, span{mayHaveWritten(n), dim})...)
 		}
 		part("Not kept, cannot be taken back", warn, u.NotKept)
+		part("Kept, not taken back here", warn, u.Closed)
+		if u.Opens != "" {
+			out = append(out, t.wrap(w, span{u.Opens, dim})...)
+		}
 		return out
 	}}
 	p.enter, p.accept = "takes it back", (*app).takeBack

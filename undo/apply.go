@@ -115,7 +115,7 @@ func (s *Session) mark(p *Plan, r Report, log *os.File) error {
 		return err
 	}
 	records := []record{{Kind: kindUndone, At: s.store.now()}}
-	if len(p.Conflicts)+len(r.Failed) > 0 {
+	if len(p.Conflicts)+len(p.Closed)+len(r.Failed) > 0 {
 		records = p.back(r)
 	}
 	for part := range slices.Chunk(records, 1000) { // all of them can take much memory

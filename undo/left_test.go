@@ -269,3 +269,49 @@ func TestEarlierCutOff(t *testing.T) {
 	b.undo()
 	b.has("a", "0")
 }
+
+// TestClosedStaysUndoable: what may not be written now is no part of what is put back,
+// keeps the folder that it lies in, and can be put back later.
+func TestClosedStaysUndoable(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	b.user("out/a", "old")
+	was := tree(t, b.ws)
+	b.turn(func() {
+		b.write("a", "agent's")
+		b.write("out/a", "agent's")
+		b.mkdir("made")
+		b.write("made/x", "agent's")
+	})
+	out := func(s Step) string {
+		if s.Path == b.at("out/a") || s.Path == b.at("made/x") {
+			return "outside"
+		}
+		return ""
+	}
+	p, err := b.ses.Plan(out)
+	b.must(err)
+	var closed []Left
+	for _, c := range p.Closed {
+		closed = append(closed, Left{c.Path, c.Why})
+	}
+	if b.names(closed) != "made/x out/a" || closed[0].Why != "outside" || b.names(p.Conflicts) != "made" || len(p.NotKept) > 0 {
+		t.Errorf("closed %v, conflicts %v, not kept %v", closed, p.Conflicts, p.NotKept)
+	}
+	_, err = b.ses.Apply(context.Background(), p, hands{})
+	b.must(err)
+	b.has("a", "old")
+	b.has("out/a", "agent's")
+	b.undo()
+	same(t, was, b.ws)
+
+	// A permission for the name alone is one to write a file and to make it, and none
+	// to take it away.
+	b.turn(func() { b.write("a", "agent's"); b.write("new", "x"); b.remove("out/a"); b.mkdir("folder") })
+	inFolder := map[string]bool{"a": false, "new": true, "out/a": false, "folder": true}
+	for _, s := range b.plan().Steps {
+		if want, ok := inFolder[strings.TrimPrefix(s.Path, b.ws+"/")]; !ok || s.InFolder() != want {
+			t.Errorf("%s %s changes its folder: %v", s.Do, s.Path, s.InFolder())
+		}
+	}
+}

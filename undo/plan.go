@@ -48,8 +48,20 @@ type Step struct {
 	from string
 }
 
+// InFolder reports whether the step changes the folder that the path lies in, and not
+// only what stands there: a file can be written or made by a permission for its name alone.
+func (s Step) InFolder() bool {
+	return s.Do != Mode && (s.from != "" || s.before.Kind != file || s.now.Kind != file && s.now.Kind != absent)
+}
+
 // Left is one path that undoing leaves as it is, and why.
 type Left struct{ Path, Why string }
+
+// Closed is a step that may not be taken now, and why.
+type Closed struct {
+	Step
+	Why string
+}
 
 // Plan is what undoing one turn comes to.
 type Plan struct {
@@ -63,6 +75,9 @@ type Plan struct {
 	// put back.
 	Steps              []Step
 	Conflicts, NotKept []Left
+	// Closed are the steps for which all is kept, and which the caller's policy does
+	// not let be taken: they can be later, under another one.
+	Closed []Closed
 	// More says why nothing was kept from some moment of the turn on; empty: all was.
 	More string
 
@@ -77,19 +92,19 @@ type Plan struct {
 }
 
 func (p *Plan) empty() bool {
-	return len(p.Steps)+len(p.Conflicts)+len(p.NotKept) == 0 && p.More == ""
+	return len(p.Steps)+len(p.Conflicts)+len(p.NotKept)+len(p.Closed) == 0 && p.More == ""
 }
 
 // Plan says what undoing the last turn that changed something would do; what was
-// undone does not count. It changes nothing. may says why a path cannot be
-// changed now, "" where it can. It fails with ErrNothing, or ErrBusy.
-func (s *Session) Plan(may func(path string) string) (*Plan, error) {
+// undone does not count. It changes nothing. may says why a step cannot be
+// taken now, "" where it can. It fails with ErrNothing, or ErrBusy.
+func (s *Session) Plan(may func(Step) string) (*Plan, error) {
 	return s.planBelow(math.MaxInt, map[string]bool{}, may)
 }
 
 // Earlier is Plan for the turns before that of p, which stays as it is and can be
 // undone later. What it changed is, for those before it, changed after them.
-func (s *Session) Earlier(p *Plan, may func(path string) string) (*Plan, error) {
+func (s *Session) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
 	later := maps.Clone(p.later)
 	for name, h := range p.kept.paths {
 		if !h.back {
@@ -100,7 +115,7 @@ func (s *Session) Earlier(p *Plan, may func(path string) string) (*Plan, error) 
 }
 
 // planBelow is Plan for the turns with a number below top.
-func (s *Session) planBelow(top int, later map[string]bool, may func(string) string) (*Plan, error) {
+func (s *Session) planBelow(top int, later map[string]bool, may func(Step) string) (*Plan, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
@@ -174,7 +189,7 @@ func (s *Session) load(n int) (*kept, error) {
 	return k, nil
 }
 
-func (s *Session) plan(k *kept, later map[string]bool, may func(string) string) *Plan {
+func (s *Session) plan(k *kept, later map[string]bool, may func(Step) string) *Plan {
 	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k, later: later}
 	incomplete := k.more != ""
 	var w walker
@@ -196,10 +211,6 @@ func (s *Session) plan(k *kept, later map[string]bool, may func(string) string) 
 		}
 		j := judge{kept: k, history: h, now: now, later: later[name]}
 		step := j.step()
-		if why := may(name); why != "" && (step != nil || j.conflict != "") {
-			p.NotKept = append(p.NotKept, Left{name, why})
-			continue
-		}
 		if j.conflict != "" {
 			p.Conflicts = append(p.Conflicts, Left{name, j.conflict})
 		}
@@ -218,6 +229,7 @@ func (s *Session) plan(k *kept, later map[string]bool, may func(string) string) 
 	if len(p.lost) > 0 || incomplete {
 		p.spareFiles()
 	}
+	p.closeSteps(may)
 	p.spareFolders(&w)
 	byPath := func(a, b Left) int { return strings.Compare(a.Path, b.Path) }
 	slices.SortFunc(p.Conflicts, byPath)
@@ -259,6 +271,23 @@ func (p *Plan) spareFiles() {
 			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may hold what could not be kept"})
 		}
 		return spared
+	})
+}
+
+// closeSteps takes out the steps that may not be taken. What lies in a folder then
+// keeps it.
+func (p *Plan) closeSteps(may func(Step) string) {
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		why := may(s)
+		if why == "" && s.from != "" {
+			from := s
+			from.Path = s.from
+			why = may(from)
+		}
+		if why != "" {
+			p.Closed = append(p.Closed, Closed{s, why})
+		}
+		return why != ""
 	})
 }
 

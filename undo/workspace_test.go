@@ -120,7 +120,7 @@ func (b *bench) user(name, content string) {
 	b.must(os.WriteFile(b.at(name), []byte(content), 0o644))
 }
 
-func all(string) string { return "" }
+func all(Step) string { return "" }
 
 func (b *bench) plan() *Plan {
 	b.t.Helper()

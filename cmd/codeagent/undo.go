@@ -116,9 +116,17 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case p.Began.Before(u.since) && !u.ses.policy.Unconfined:
 		leaveRepositories(p)
 	}
+	leaveProtected(p)
 	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	if p.More != "" {
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
+	}
+	opening := u.ses.opening(p)
+	for _, c := range p.Closed {
+		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: whyClosed(c, opening)})
+	}
+	if opening != "" && u.ses.record != nil { // else nothing is kept once it ends
+		out.Opens = "once this session has ended: codeagent undo " + u.ses.record.log.ID() + opening
 	}
 	return out, nil
 }
@@ -144,16 +152,6 @@ func applyUndo(ctx context.Context, b *box, s *undo.Session, p *undo.Plan, polic
 	}
 	defer files.Close()
 	return s.Apply(ctx, p, undoFiles{files})
-}
-
-// mayChange says of a path why the policy does not let it be changed, "" if it does.
-func mayChange(p sandbox.Policy) func(path string) string {
-	return func(path string) string {
-		if j := p.JudgeWrite(path); !j.Allowed {
-			return "it lies " + j.Rule
-		}
-		return ""
-	}
 }
 
 // leaveRepositories takes out of a plan the git repositories that the turn made, bare
@@ -194,10 +192,12 @@ func leaveRepositories(p *undo.Plan) {
 	slices.SortFunc(p.Conflicts, func(a, b undo.Left) int { return strings.Compare(a.Path, b.Path) })
 }
 
+// does are the deeds in the screen's words.
+var does = map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
+
 // shownSteps lists steps for a person: a folder that goes with all that is in it is
 // one line.
 func shownSteps(steps []undo.Step) []tui.UndoFile {
-	does := map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
 	var out []tui.UndoFile
 	gone, below := "", 0 // the folder that was shown last as removed
 	for _, s := range steps {
@@ -244,7 +244,7 @@ func undoneNote(p *undo.Plan, r undo.Report) string {
 	if more := len(r.Done) - maxNoted; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
-	if n := len(p.Conflicts) + len(p.NotKept) + len(r.Failed); n > 0 {
+	if n := len(p.Conflicts) + len(p.NotKept) + len(p.Closed) + len(r.Failed); n > 0 {
 		fmt.Fprintf(&b, "\n%d others of that turn were left as they are.", n)
 	}
 	b.WriteString("\nRead files again before you change them.]")

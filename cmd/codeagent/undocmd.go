@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"codeagent/internal/visible"
@@ -45,11 +46,17 @@ type undoHow struct {
 
 // further is the command that passes over one more turn.
 func (h undoHow) further() string {
+	h.skip++
+	return h.command()
+}
+
+// command is the one that was typed, without --dry-run.
+func (h undoHow) command() string {
 	command := "codeagent undo"
 	if h.id != "" {
 		command += " " + h.id
 	}
-	return command + strings.Repeat(" --skip", h.skip+1)
+	return command + strings.Repeat(" --skip", h.skip)
 }
 
 func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
@@ -59,6 +66,8 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	}
 	if f.folder == "" {
 		f.folder = sum.Folder
+	} else {
+		how.id = sum.ID // the commands that are told find it from everywhere
 	}
 	b, err := newBox(s, f, sandboxFlags{})
 	if err != nil {
@@ -87,8 +96,11 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	if !b.policy.Unconfined {
 		leaveRepositories(p)
 	}
+	leaveProtected(p)
+	opening := b.opening(p)
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
+	tellClosed(s, p, how, opening)
 	if how.dry {
 		printSteps(s, p.Steps)
 		return nil
@@ -103,9 +115,11 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	}
 	switch {
 	case err == nil && len(r.Done) == 0:
-		return &hintError{err: errors.New("nothing was put back"), code: exitFailed, hints: []string{
-			"what was left alone can be undone once it is again as the agent left it",
-			"the turn before it: " + how.further()}}
+		hints := []string{"the turn before it: " + how.further()}
+		if len(p.Conflicts)+len(p.NotKept)+len(r.Failed) > 0 {
+			hints = slices.Insert(hints, 0, "what was left alone can be undone once it is again as the agent left it")
+		}
+		return &hintError{err: errors.New("nothing was put back"), code: exitFailed, hints: hints}
 	case err == nil && len(r.Failed) > 0:
 		return statusError(exitFailed)
 	}
@@ -113,7 +127,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 }
 
 // skipTurns is the plan for the last turn that has anything to undo after skip others.
-func skipTurns(kept *undo.Session, may func(path string) string, skip int) (*undo.Plan, error) {
+func skipTurns(kept *undo.Session, may func(undo.Step) string, skip int) (*undo.Plan, error) {
 	p, err := kept.Plan(may)
 	for ; err == nil && skip > 0; skip-- {
 		p, err = kept.Earlier(p, may)
@@ -180,5 +194,15 @@ func tellUndone(s stdio, p *undo.Plan) {
 	}
 	if p.More != "" {
 		fmt.Fprintf(s.Err, "codeagent: not all was kept: %s\n", visible.Line(p.More))
+	}
+}
+
+// tellClosed says what is kept and may not be put back by this run, and which may.
+func tellClosed(s stdio, p *undo.Plan, how undoHow, opening string) {
+	for _, c := range p.Closed {
+		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(whyClosed(c, opening)))
+	}
+	if opening != "" {
+		fmt.Fprintf(s.Err, "codeagent: this puts it back: %s\n", visible.Line(how.command()+opening))
 	}
 }

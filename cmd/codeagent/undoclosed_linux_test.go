@@ -1,0 +1,112 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"codeagent/internal/scripted"
+)
+
+// opened runs one command with further flags for codeagent.
+func (u user) opened(t *testing.T, command string, flags ...string) {
+	t.Helper()
+	srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall(command)}}, scripted.Reply{Text: "done"})
+	cmd := u.codeagent(append(append([]string{"exec", "--model", "test"}, flags...), "change it")...)
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+	if r := run1(t, cmd); r.code != 0 {
+		t.Fatalf("the turn: %v", r)
+	}
+}
+
+// TestUndoTellsWhatOpens: what a flag opened for the turn is kept, and undo without the
+// flag names the command that puts it back. What it does put back does not end the turn.
+func TestUndoTellsWhatOpens(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		for _, dir := range []string{u.work, u.out} {
+			own(t, u, filepath.Join(dir, "a"), "old\n")
+		}
+		was, inside := treeOf(t, u.out), treeOf(t, u.work)
+		u.opened(t, "echo new > a; echo new > "+u.out+"/a; mkdir "+u.out+"/d; echo new > "+u.out+"/d/made", "--add-dir", u.out)
+		r := run1(t, u.codeagent("undo"))
+		if r.code != 0 || !strings.Contains(r.stdout, u.work+"/a") {
+			t.Errorf("the workspace's: %v", r)
+		}
+		if d := differences(inside, treeOf(t, u.work)); d != "" {
+			t.Errorf("the workspace is not as it was:\n%s", d)
+		}
+		for range 2 { // the turn stays
+			r = run1(t, u.codeagent("undo"))
+			tells(t, r, 1, "kept, not put back: "+u.out+"/a: it lies outside of what undoing may write",
+				"this puts it back: codeagent undo --add-dir "+u.out+"\n", "nothing was put back")
+			if strings.Contains(r.stderr, "not kept") {
+				t.Errorf("it is kept: %s", r.stderr)
+			}
+		}
+		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
+			t.Errorf("the command that was told: %v", r)
+		}
+		if d := differences(was, treeOf(t, u.out)); d != "" {
+			t.Errorf("not as it was:\n%s", d)
+		}
+	})
+}
+
+// TestUndoOffersNoRemovalByName: the permission for one file is none to remove it, so
+// that is not offered; it is one to put its content back.
+func TestUndoOffersNoRemovalByName(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		old, made := filepath.Join(u.out, "old"), filepath.Join(u.out, "made")
+		own(t, u, old, "old\n")
+		was := treeOf(t, u.out)
+		u.opened(t, "echo new > "+old, "--add-file", old)
+		if r := run1(t, u.codeagent("undo", "--add-file", old)); r.code != 0 {
+			t.Errorf("a content: %v", r)
+		}
+		u.opened(t, "echo new > "+made, "--add-file", made)
+		r := run1(t, u.codeagent("undo", "--add-file", made))
+		tells(t, r, 1, "kept, not put back: "+made+": the folder it lies in is outside of what undoing may write", "this puts it back: codeagent undo --add-dir "+u.out+"\n")
+		if strings.Contains(r.stderr, "failed: ") {
+			t.Errorf("it was tried: %s", r.stderr)
+		}
+		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
+			t.Errorf("the command that was told: %v", r)
+		}
+		if d := differences(was, treeOf(t, u.out)); d != "" {
+			t.Errorf("not as it was:\n%s", d)
+		}
+		// No flag opens the home folder: the person removes it.
+		home := filepath.Join(u.home, "made")
+		u.opened(t, "echo new > "+home, "--add-file", home)
+		r = run1(t, u.codeagent("undo"))
+		tells(t, r, 1, home+": it lies outside of what undoing may write; rm removes it")
+		if strings.Contains(r.stderr, "this puts it back") {
+			t.Errorf("no such command works: %s", r.stderr)
+		}
+	})
+}
+
+// own makes a file of the user's.
+func own(t *testing.T, u user, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Lchown(path, u.uid, u.uid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tells wants a status and texts on the error output.
+func tells(t *testing.T, r result, code int, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(r.stderr, text) {
+			t.Errorf("it does not say %q", text)
+		}
+	}
+	if r.code != code || t.Failed() {
+		t.Errorf("status %d, want %d: %v", r.code, code, r)
+	}
+}
