@@ -198,6 +198,16 @@ func (p Provider) Host() string {
 	return u.Host
 }
 
+// Address is the base URL without the password or the key that it may hold.
+func (p Provider) Address() string {
+	u, err := baseURL(p.BaseURL)
+	if err != nil {
+		return "the base URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
 // baseURL parses what must be an address of the web.
 func baseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)

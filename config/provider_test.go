@@ -271,3 +271,15 @@ func TestPassedProviders(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressHidesSecrets(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://user:secret@host.example/v1?key=secret#f": "https://host.example/v1",
+		"http://127.0.0.1:8080":                            "http://127.0.0.1:8080",
+		"secret":                                           "the base URL",
+	} {
+		if got := (config.Provider{BaseURL: base}).Address(); got != want {
+			t.Errorf("%s: %q, want %q", base, got, want)
+		}
+	}
+}

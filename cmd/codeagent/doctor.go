@@ -97,12 +97,12 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {
-			fmt.Fprintf(w, "model    %s answers and serves %d models; it is spoken to over %s\n", provider.BaseURL, len(served), provider.Wire)
+			fmt.Fprintf(w, "model    %s answers and serves %d models; it is spoken to over %s\n", provider.Address(), len(served), provider.Wire)
 			describeLimits(w, name, b.cfg.LimitsOf(provider, name))
 			return
 		}
 	}
-	fmt.Fprintf(w, "model    %s: %v\n", provider.BaseURL, err)
+	fmt.Fprintf(w, "model    %s: %v\n", provider.Address(), err)
 	_, _, hints := exitOf(err)
 	for _, h := range hints {
 		fmt.Fprintf(w, "         %s\n", h)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -98,10 +99,10 @@ func exitOf(err error) (code int, message string, hints []string) {
 func report(s stdio, err error) int {
 	code, message, hints := exitOf(err)
 	if message != "" {
-		fmt.Fprintf(s.Err, "codeagent: %s\n", message)
+		fmt.Fprintf(s.Err, "codeagent: %s\n", visible.Text(message))
 	}
 	for _, h := range hints {
-		fmt.Fprintf(s.Err, "  %s\n", h)
+		fmt.Fprintf(s.Err, "  %s\n", visible.Text(h))
 	}
 	return code
 }
