@@ -42,15 +42,12 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 	}
 	name := Summary{Title: title, First: v.head.First}.Name()
 	p.begin(visible.Text(name), []string{"session " + v.head.ID, "begun " + v.head.At.Format(time.RFC3339), "in " + visible.Text(v.head.Folder)})
-	messages := 0
+	count := counts{calls: map[string]int{}}
 	for r, err := range v.items() {
 		if err != nil {
 			return failed(id, err)
 		}
-		if r.Item.Kind == model.User {
-			messages++
-		}
-		part := partOf(*r.Item, messages)
+		part := count.part(*r.Item)
 		for _, i := range r.Item.Images {
 			part.images = append(part.images, s.drawn(id, i))
 		}
@@ -94,12 +91,19 @@ func (s *Store) drawn(id string, i model.Image) drawn {
 	return d
 }
 
-// partOf says how an item stands on a page; n counts the messages so far.
-func partOf(i model.Item, n int) part {
+// counts number what is on a page, so that a result can say whose it is.
+type counts struct {
+	messages, made int
+	calls          map[string]int // their numbers, by id
+}
+
+// part says how the next item stands on the page.
+func (c *counts) part(i model.Item) part {
 	p := part{class: string(i.Kind), text: visible.Text(i.Text)}
 	switch i.Kind {
 	case model.User:
-		p.heading = fmt.Sprintf("Message %d", n)
+		c.messages++
+		p.heading = fmt.Sprintf("Message %d", c.messages)
 	case model.Assistant:
 		p.heading = "Answer"
 	case model.Reasoning:
@@ -107,12 +111,17 @@ func partOf(i model.Item, n int) part {
 	case model.Call:
 		p.heading = "Call"
 		if i.Call != nil {
-			p.heading, p.text = "Call of "+visible.Text(i.Call.Name), visible.Text(arguments(i.Call.Arguments))
+			c.made++
+			c.calls[i.Call.ID] = c.made
+			p.heading, p.text = fmt.Sprintf("Call %d of %s", c.made, visible.Text(i.Call.Name)), visible.Text(arguments(i.Call.Arguments))
 		}
 	case model.Result:
 		p.heading, p.folded = "Result", true
+		if n := c.calls[i.CallID]; n > 0 {
+			p.heading = fmt.Sprintf("Result of call %d", n)
+		}
 		if i.Failed {
-			p.heading = "Result, failed"
+			p.heading += ", failed"
 		}
 	case model.Note:
 		p.heading, p.folded = "Note to the model", true
@@ -162,10 +171,7 @@ func arguments(raw string) string {
 type markdownPage struct{ w *bufio.Writer }
 
 func (p markdownPage) begin(title string, facts []string) {
-	fmt.Fprintf(p.w, "# Session\n\n%s\n", fenced(title))
-	for _, f := range facts {
-		fmt.Fprintf(p.w, "\n%s\n", fenced(f))
-	}
+	fmt.Fprintf(p.w, "# Session\n\n%s\n", fenced(title+"\n\n"+strings.Join(facts, "\n")))
 }
 
 func (p markdownPage) part(t part) {

@@ -83,16 +83,13 @@ func export(t *testing.T, s *Store, id string, format Format) string {
 // parts are the texts that must stand on the page, in order.
 func parts(items []model.Item) []part {
 	var out []part
-	n := 0
+	count := counts{calls: map[string]int{}}
 	for _, i := range items {
-		if i.Kind == model.User {
-			n++
-		}
 		i.Text = string([]rune(i.Text)) // as JSON keeps it
 		if i.Call != nil {
-			i.Call = &model.ToolCall{Name: string([]rune(i.Call.Name)), Arguments: string([]rune(i.Call.Arguments))}
+			i.Call = &model.ToolCall{ID: i.Call.ID, Name: string([]rune(i.Call.Name)), Arguments: string([]rune(i.Call.Arguments))}
 		}
-		out = append(out, partOf(i, n))
+		out = append(out, count.part(i))
 	}
 	return out
 }
@@ -183,7 +180,7 @@ func TestMarkdownHoldsHostileText(t *testing.T) {
 			t.Fatalf("%s stands on the page: %s", n.Kind(), n.Lines().Value(page))
 		}
 	}
-	want := texts[:min(4, len(texts))]
+	want := texts[:min(1, len(texts))] // its title and facts
 	for _, p := range parts(items) {
 		want = append(want[:len(want):len(want)], p.text)
 	}
@@ -224,7 +221,7 @@ first
 2 < 3?
 """
 
-## Call of apply_patch
+## Call 1 of apply_patch
 
 """text
 patch: 
@@ -233,7 +230,7 @@ a
 n: [1, 2]
 """
 
-## Result
+## Result of call 1
 
 """text
 done
@@ -242,7 +239,7 @@ done
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, part := range []string{"<pre>\n2 &lt; 3?</pre>", "default-src 'none'", "<summary>Result</summary>"} {
+	for _, part := range []string{"<pre>\n2 &lt; 3?</pre>", "default-src 'none'", "<summary>Result of call 1</summary>"} {
 		if page := export(t, s, id, HTML); !strings.Contains(page, part) || strings.Contains(page, "gone") {
 			t.Errorf("no %q in %s", part, page)
 		}
