@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 )
 
@@ -109,4 +110,40 @@ func tells(t *testing.T, r result, code int, texts ...string) {
 	if r.code != code || t.Failed() {
 		t.Errorf("status %d, want %d: %v", r.code, code, r)
 	}
+}
+
+// TestUndoTellsWhatOpensOnTheScreen: a patch outside of the workspace that was allowed
+// once is kept, and /undo names the command that puts it back once the session has ended.
+func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		f := filepath.Join(u.out, "f")
+		own(t, u, f, "old\n")
+		srv := serve(t, scripted.Reply{Calls: []scripted.Call{{Name: "apply_patch", Arguments: arguments("patch",
+			"*** Begin Patch\n*** Update File: "+f+"\n@@\n-old\n+new\n*** End Patch")}}}, scripted.Reply{Text: "All changed."})
+		cmd := u.codeagent("--model", "test", "change it")
+		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL)
+		term := golden.Start(t, cmd, 160, 40)
+		term.WaitFor("this once")
+		term.Write("\x19") // Ctrl+Y
+		term.Write("1")
+		term.WaitFor("All changed.")
+		term.WaitGone(working) // else it is not taken
+		term.Write("/undo\r")
+		term.WaitFor("Kept, not taken back here: 1")
+		term.WaitFor("it lies outside of what undoing may write")
+		term.WaitFor("once this session has ended: codeagent undo ")
+		term.WaitFor("--add-dir " + u.out)
+		term.Write("\x1b")
+		term.WaitGone("Kept, not taken back here")
+		term.Write("/quit\r")
+		if err := term.WaitExit(); err != nil {
+			t.Errorf("it ends with %v", err)
+		}
+		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
+			t.Errorf("the command that was told: %v", r)
+		}
+		if is, err := os.ReadFile(f); err != nil || string(is) != "old\n" {
+			t.Errorf("%s is %q, %v", f, is, err)
+		}
+	})
 }
