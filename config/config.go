@@ -125,6 +125,9 @@ type Origin struct {
 	Line, Column int
 }
 
+// typed reports whether the value stands on the command line.
+func (o Origin) typed() bool { return o.Kind == "flag" || o.Kind == "-c" }
+
 // String names the origin for a person: "~/x/config.toml:3:1", "--model".
 func (o Origin) String() string {
 	switch o.Kind {

@@ -172,7 +172,7 @@ func (b *builder) addFiles(p *sandbox.Policy) error {
 // asks for them and for read-only in one breath made a mistake.
 func (b *builder) refuseDirs() error {
 	for key, list := range map[string][]string{"sandbox.add_dirs": b.config.Sandbox.AddDirs, "sandbox.add_files": b.config.Sandbox.AddFiles} {
-		if o := b.config.Origin(key); len(list) > 0 && (o.Kind == "flag" || o.Kind == "-c") {
+		if o := b.config.Origin(key); len(list) > 0 && o.typed() {
 			return fmt.Errorf("%s: sandbox.mode %q writes nothing; leave %s out or use %q", o, ReadOnly, key, WorkspaceWrite)
 		}
 	}

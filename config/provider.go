@@ -81,10 +81,7 @@ func (c Config) Provider(name string, getenv func(string) string) (Provider, boo
 
 // Asked reports whether what is to be asked was said on the command line.
 func (c Config) Asked() bool {
-	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool {
-		kind := c.Origin(key).Kind
-		return kind == "-c" || kind == "flag"
-	})
+	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool { return c.Origin(key).typed() })
 }
 
 // prefixed reports whether the model's prefix may choose the provider.
@@ -106,7 +103,7 @@ func (c Config) prefixed(name string) bool {
 func (c Config) Passed(p Provider, model string) string {
 	prefix, rest, _ := strings.Cut(model, "/")
 	_, known := c.named(prefix)
-	if kind := c.Origin("model").Kind; !known || rest == "" || p.Name != "" || kind != "-c" && kind != "flag" {
+	if !known || rest == "" || p.Name != "" || !c.Origin("model").typed() {
 		return ""
 	}
 	return prefix

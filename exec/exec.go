@@ -95,9 +95,9 @@ type Command struct {
 }
 
 // Sink is told output as it comes. stream is 2 for the stderr of a command whose
-// streams are apart, and 1 for all else; offset counts all output of the command before data, both streams together,
-// so that a gap says how much a slow sink was spared. data is only valid during
-// the call. Calls come one at a time, the last before Run returns.
+// streams are apart, and 1 for all else; offset counts all output of the command
+// before data, both streams together, so that a gap says how much a slow sink was
+// spared. data is only valid during the call. Calls come one at a time, the last before Run returns.
 type Sink func(stream int, offset int64, data []byte)
 
 // Outcome is how a command ended.

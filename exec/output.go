@@ -46,15 +46,16 @@ func (o Output) Text() string {
 	}
 	head, tail := wholeRunes(o.Head, o.Tail)
 	cut := o.Total - int64(len(head)) - int64(len(tail))
-	var b strings.Builder
-	b.Write(head)
-	if len(head) > 0 && head[len(head)-1] != '\n' {
-		b.WriteByte('\n')
+	return withCut(string(head), cut, ", "+where, o.marked(), string(tail))
+}
+
+// withCut joins the ends of a text by a line that says how much was cut out between
+// them, and by marks of it. earlierNote knows that line again.
+func withCut(head string, cut int64, where, marks, tail string) string {
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
 	}
-	fmt.Fprintf(&b, "[… %d bytes cut, %s …]\n", cut, where)
-	b.WriteString(o.marked())
-	b.Write(tail)
-	return b.String()
+	return head + fmt.Sprintf("[… %d bytes cut%s …]\n", cut, where) + marks + tail
 }
 
 // end is the last of what was printed: there a program says why it failed.

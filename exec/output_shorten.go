@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,18 +25,10 @@ func Shorten(text string, most int, where string) string {
 	room -= len(note)
 	head, tail := headOf(text, room/2), tailOf(text, room/3)
 	between := text[len(head) : len(text)-len(tail)]
-	var b strings.Builder
-	b.WriteString(head)
-	if head != "" && !strings.HasSuffix(head, "\n") {
-		b.WriteByte('\n')
+	if !strings.Contains(between, note) {
+		note = ""
 	}
-	fmt.Fprintf(&b, "[… %d bytes cut%s …]\n", len(between), where)
-	if strings.Contains(between, note) {
-		b.WriteString(note)
-	}
-	b.WriteString(markedWithin(between, room-len(head)-len(tail)))
-	b.WriteString(tail)
-	return b.String()
+	return withCut(head, int64(len(between)), where, note+markedWithin(between, room-len(head)-len(tail)), tail)
 }
 
 // headOf is the beginning of text, whole lines where that is most of it.

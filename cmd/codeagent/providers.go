@@ -61,13 +61,14 @@ func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error)
 	}
 	if ok {
 		c, err := b.connect(ctx, provider, name, o.attended)
+		passed := b.cfg.Passed(provider, name)
 		switch now := cmp.Or(c.title(c.name), "the provider's model"); {
 		case gone != nil:
 			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; %s is asked", gone, now)}
 		case again:
 			c.told = event.Notice{Level: "info", Text: now + " is asked, as it was last in this session"}
-		case b.cfg.Passed(provider, name) != "":
-			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("%s is asked, as the base URL says, and not the provider %s", c.host, b.cfg.Passed(provider, name))}
+		case passed != "":
+			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("%s is asked, as the base URL says, and not the provider %s", c.host, passed)}
 		}
 		return c, err
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // hinting is a client that says what to set when the provider does not accept
-// the key, or is not at that address. All that asks a provider goes through it: a turn on the screen or in
-// exec, a list of models, doctor.
+// the key, or is not at that address. All that asks a provider goes through it: a
+// turn on the screen or in exec, a list of models, doctor.
 type hinting struct {
 	client
 	key, address []string

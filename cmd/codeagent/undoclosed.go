@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals"
 	"codeagent/config"
 	"codeagent/sandbox"
 	"codeagent/undo"
@@ -115,11 +116,7 @@ func standing(dir string) string {
 func flagged(flag string, values []string) string {
 	var b strings.Builder
 	for _, v := range values {
-		plain := strings.Trim(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%,:=") == ""
-		if !plain {
-			v = "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
-		}
-		fmt.Fprintf(&b, " %s %s", flag, v)
+		fmt.Fprintf(&b, " %s %s", flag, approvals.ShellWord(v))
 	}
 	return b.String()
 }

@@ -45,12 +45,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 				t.Errorf("it is kept: %s", r.stderr)
 			}
 		}
-		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
-			t.Errorf("the command that was told: %v", r)
-		}
-		if d := differences(was, treeOf(t, u.out)); d != "" {
-			t.Errorf("not as it was:\n%s", d)
-		}
+		putsBack(t, u, was)
 	})
 }
 
@@ -71,12 +66,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		if strings.Contains(r.stderr, "failed: ") {
 			t.Errorf("it was tried: %s", r.stderr)
 		}
-		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
-			t.Errorf("the command that was told: %v", r)
-		}
-		if d := differences(was, treeOf(t, u.out)); d != "" {
-			t.Errorf("not as it was:\n%s", d)
-		}
+		putsBack(t, u, was)
 		// No flag opens the home folder: the person removes it.
 		home := filepath.Join(u.home, "made")
 		u.opened(t, "echo new > "+home, "--add-file", home)
@@ -146,4 +136,15 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 			t.Errorf("%s is %q, %v", f, is, err)
 		}
 	})
+}
+
+// putsBack tries the command that was told: what lies outside is as it was then.
+func putsBack(t *testing.T, u user, was map[string]string) {
+	t.Helper()
+	if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
+		t.Errorf("the command that was told: %v", r)
+	}
+	if d := differences(was, treeOf(t, u.out)); d != "" {
+		t.Errorf("not as it was:\n%s", d)
+	}
 }
