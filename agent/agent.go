@@ -212,10 +212,13 @@ type turn struct {
 	broken int    // answers in a row that broke off after tool calls
 	full   int    // requests in a row that were refused as too long
 	futile int    // compactions in a row that made no progress
-	// round is what the last calls were and gave, compacted what it was at the last
-	// compaction: a model that does the same again after each makes no progress.
-	round, compacted string
-	same             repeats
+	// since counts the rounds of calls since the last compaction, compacted is the
+	// round before it: where one round fills the context again, and is the round
+	// before, summaries bring the model no further.
+	since     int
+	compacted string
+	same      rounds
+	failing   repeats
 }
 
 func (t *turn) work(ctx context.Context) error {
@@ -231,7 +234,7 @@ func (t *turn) work(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
+	return t.outOfRequests()
 }
 
 // request makes one request and does the calls of its answer. It reports
@@ -257,7 +260,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	a.remember(ans.items...)
 	calls := batch.calls
 	a.remember(batch.wait()...)
-	t.round = batch.deeds()
+	t.nameRounds(batch.fingerprint())
 	switch {
 	case ctx.Err() != nil:
 		if len(calls) == 0 && len(ans.items) > 0 {

@@ -342,8 +342,13 @@ func contextFull(err error) bool {
 // as too long.
 const mostFull = 2
 
-// mostFutile is how many compactions in a row may make no progress.
-const mostFutile = 2
+// mostFutile is how many compactions in a row may make no progress, leastRounds how
+// many rounds of calls after a compaction show that it made room: a model that polls
+// may repeat itself, as long as summaries keep up with it.
+const (
+	mostFutile  = 2
+	leastRounds = 4
+)
 
 // room makes room where the context is nearly full. Where that fails the turn goes
 // on: it may fit all the same. The error is ErrCrowded.
@@ -366,12 +371,12 @@ func (t *turn) room(ctx context.Context) error {
 	a.mu.Lock()
 	over := a.budget.over()
 	a.mu.Unlock()
-	if over || t.round != "" && t.round == t.compacted {
+	if over || t.since < leastRounds && t.same.last != "" && t.same.last == t.compacted {
 		t.futile++
 	} else {
 		t.futile = 0
 	}
-	if t.compacted = t.round; t.futile >= mostFutile {
+	if t.compacted, t.since = t.same.last, 0; t.futile >= mostFutile {
 		return ErrCrowded
 	}
 	return nil

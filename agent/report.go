@@ -187,26 +187,3 @@ func whyNot(ctx context.Context, err error) error {
 	}
 	return context.Cause(ctx)
 }
-
-// repeats counts identical failing calls in a row.
-type repeats struct {
-	last  model.ToolCall
-	count int
-}
-
-// tellFrom is from which failure in a row on the model is told.
-const tellFrom = 3
-
-// failing counts one call and reports whether the model is to be told.
-func (r *repeats) failing(c model.ToolCall, result model.Item) bool {
-	c.ID = ""
-	switch {
-	case !result.Failed:
-		*r = repeats{}
-	case c == r.last:
-		r.count++
-	default:
-		*r = repeats{c, 1}
-	}
-	return r.count >= tellFrom
-}

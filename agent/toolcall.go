@@ -175,17 +175,13 @@ func (b *batch) wait() []model.Item {
 		results[i] = c.result
 	}
 	b.fit(results)
-	for i, c := range b.calls {
-		if c.turn.same.failing(c.model, c.result) {
-			results[i].Text += fmt.Sprintf("\n[You have made exactly this call %d times in a row, and it failed each time. It will fail again: do something else, or say what is missing.]", c.turn.same.count)
-		}
-	}
+	b.nameFailures(results)
 	return results
 }
 
-// deeds tells what the calls were and gave from what others were and gave; "" where
-// there is none. How long a command took is no part of it.
-func (b *batch) deeds() string {
+// fingerprint identifies a round of calls by name, arguments and result, to notice
+// repetition; "" without calls. How long a command took is not part of it.
+func (b *batch) fingerprint() string {
 	if len(b.calls) == 0 {
 		return ""
 	}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"fmt"
+
+	"codeagent/event"
+	"codeagent/model"
+)
+
+// A model that repeats itself may be waiting for something, which is its right, or
+// may be stuck. Nothing here ends a turn: the model reads that it repeats itself,
+// the person reads it too, and MaxRequests bounds what it can cost.
+
+const (
+	// failuresNamed is from which failure in a row on the model reads of it.
+	failuresNamed = 3
+	// roundsNamed: every so many equal rounds the model reads of them.
+	roundsNamed = 5
+	// roundsShown is from how many equal rounds on the person reads of them, and
+	// again whenever they have doubled.
+	roundsShown = 20
+)
+
+// repeats counts identical failing calls in a row.
+type repeats struct {
+	last  model.ToolCall
+	count int
+}
+
+// failing counts one call and reports whether the model is to read of it.
+func (r *repeats) failing(c model.ToolCall, result model.Item) bool {
+	c.ID = ""
+	switch {
+	case !result.Failed:
+		*r = repeats{}
+	case c == r.last:
+		r.count++
+	default:
+		*r = repeats{c, 1}
+	}
+	return r.count >= failuresNamed
+}
+
+// rounds counts rounds in a row of the same calls with the same results.
+type rounds struct {
+	last  string // the fingerprint of the last round
+	count int
+}
+
+func (r *rounds) add(fingerprint string) {
+	if fingerprint != r.last {
+		*r = rounds{last: fingerprint}
+	}
+	r.count++
+}
+
+// shown reports whether the person reads of the repetition now.
+func (r *rounds) shown() bool {
+	n := r.count
+	for n > roundsShown && n%2 == 0 {
+		n /= 2
+	}
+	return n == roundsShown
+}
+
+// nameFailures says in the results that the model repeats a call that failed.
+func (b *batch) nameFailures(results []model.Item) {
+	r := &b.turn.failing
+	for i, c := range b.calls {
+		if r.failing(c.model, c.result) {
+			results[i].Text += fmt.Sprintf("\n[You have made exactly this call %d times in a row, and it failed each time. It will fail again: do something else, or say what is missing.]", r.count)
+		}
+	}
+}
+
+// nameRounds counts a round of that fingerprint, and tells the model and the person
+// of equal ones.
+func (t *turn) nameRounds(fingerprint string) {
+	if fingerprint == "" {
+		return
+	}
+	t.since++
+	t.same.add(fingerprint)
+	n := t.same.count
+	if n%roundsNamed == 0 && t.failing.count < failuresNamed {
+		t.agent.append(model.Item{Kind: model.Note, Text: fmt.Sprintf("[Your last %d rounds made the same call with the same result. If you are waiting for something, wait longer in one call; otherwise do something else, or say what is missing.]", n)})
+	}
+	if t.same.shown() {
+		t.agent.emit(event.Notice{Level: "warning", Text: fmt.Sprintf("the model has repeated the same call with the same result %d times in a row", n)})
+	}
+}
+
+// outOfRequests is the error of a turn that made as many requests as it may.
+func (t *turn) outOfRequests() error {
+	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
+	if t.same.count >= roundsNamed {
+		err = fmt.Errorf("%w; the last %d repeated the same call with the same result", err, t.same.count)
+	}
+	return err
+}
