@@ -271,6 +271,9 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 		if t.broken++; t.broken > 3 {
 			return false, fmt.Errorf("%w: %w", ErrBroken, ans.brokeOff)
 		}
+		if len(calls) == 0 {
+			a.append(model.Item{Kind: model.Note, Text: fmt.Sprintf("[Your answer was ended: %v, and none of them ran. Make at most %d in one answer.]", ans.brokeOff, maxCalls)})
+		}
 		return true, nil
 	case contextFull(err):
 		return t.tooLong(ctx, err)

@@ -18,7 +18,9 @@ type answer struct {
 	batch *batch
 	// guesses are of the calls that have begun.
 	guesses guesses
-	// waiting are the calls that are complete where none starts before the answer is.
+	// calls counts those that are complete, waiting are those of them that have not
+	// started: where WholeAnswers is set none does before the answer is complete.
+	calls   int
 	waiting []model.ToolCall
 	// items are the runs of text and reasoning and the calls, see keep.
 	items []model.Item
@@ -61,6 +63,10 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 		case model.CallDelta:
 			a.guesses.more(d)
 		case model.CallDone:
+			if a.calls++; a.calls > mostCalls {
+				a.endless()
+				return nil
+			}
 			a.close()
 			a.keep(model.Item{Kind: model.Call, Call: &d.Call, Opaque: d.Opaque})
 			a.waiting = append(a.waiting, d.Call)
@@ -108,6 +114,13 @@ func (a *answer) end() {
 	a.log()
 }
 
+// endless ends an answer that makes calls without end: the next request goes on
+// from the results of those that started.
+func (a *answer) endless() {
+	a.brokeOff = errEndlessCalls
+	a.turn.agent.emit(event.Notice{Level: "warning", Text: "the answer was ended: " + errEndlessCalls.Error()})
+}
+
 // retry voids what came before, and reports false when that is no longer possible.
 func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	if len(a.batch.calls) > 0 {
@@ -116,7 +129,7 @@ func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 		sleep(ctx, d.Delay)
 		return false
 	}
-	a.items, a.unlogged, a.waiting, a.kind = nil, nil, nil, ""
+	a.items, a.unlogged, a.waiting, a.calls, a.kind = nil, nil, nil, 0, ""
 	a.guesses.void()
 	a.run.Reset()
 	a.turn.agent.emit(retrying(d))

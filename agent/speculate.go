@@ -62,7 +62,7 @@ const mostFields = 16
 
 // look runs ahead what c looks like, unless it runs already.
 func (g *guesses) look(c *guess) {
-	if c.fields > mostFields {
+	if c.fields > mostFields || len(g.batch.calls) >= maxCalls {
 		c.run.void()
 		c.run = nil
 		return

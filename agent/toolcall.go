@@ -47,6 +47,18 @@ var errNotAhead = errors.New("not run ahead")
 // maxParallel is how many calls of a message run at once; the rest waits.
 const maxParallel = 8
 
+// maxCalls is how many calls of one answer run; the rest is refused in words, and
+// the answer ended at mostCalls.
+const (
+	maxCalls  = 128
+	mostCalls = 1000
+)
+
+var (
+	errTooManyCalls = fmt.Errorf("only the first %d calls of an answer run; make this call again in your next answer if it is still needed", maxCalls)
+	errEndlessCalls = fmt.Errorf("it made more than %d tool calls", mostCalls)
+)
+
 // batch is the calls of one answer.
 type batch struct {
 	ctx   context.Context
@@ -81,6 +93,9 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
 	earlier := b.calls
 	b.calls = append(b.calls, c)
+	if len(b.calls) > maxCalls {
+		c.err = errTooManyCalls
+	}
 	c.plan()
 	if early.reads(c.planned) {
 		c.ahead = early
@@ -202,12 +217,14 @@ func (c *toolCall) alone() bool {
 	return c.action.Kind == approvals.KindEdit || c.action.Kind == approvals.KindInput
 }
 
-// plan finds out what the call would do.
+// plan finds out what the call would do, unless it is refused already.
 func (c *toolCall) plan() {
-	c.err = contain(func() (err error) {
-		c.planned, err = c.turn.agent.cfg.Tools.Plan(c.model)
-		return err
-	})
+	if c.err == nil {
+		c.err = contain(func() (err error) {
+			c.planned, err = c.turn.agent.cfg.Tools.Plan(c.model)
+			return err
+		})
+	}
 	if c.err == nil {
 		c.action = c.planned.Action()
 	} else {

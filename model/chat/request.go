@@ -166,8 +166,26 @@ func add(msg *openai.ChatCompletionMessage, p wire.Part) {
 	}
 }
 
-// assistant makes one message of items[from:to], and the results of its calls.
+// maxCalls is how many calls OpenAI takes in one message. It sends more than that,
+// and refuses to read them: "Invalid 'messages[3].tool_calls': array too long".
+const maxCalls = 128
+
+// assistant makes messages of items[from:to], an answer, and the results of its calls.
 func (m *messenger) assistant(from, to int) {
+	for begin, calls := from, 0; from < to; from++ {
+		if m.items[from].Kind == model.Call {
+			calls++
+		}
+		if calls == maxCalls || from == to-1 {
+			m.message(begin, from+1, to)
+			begin, calls = from+1, 0
+		}
+	}
+}
+
+// message makes one message of items[from:to], and the results of its calls, which
+// stand behind the answer's end.
+func (m *messenger) message(from, to, end int) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
 	var text, thought, calls []string
 	var blocks []detail
@@ -202,7 +220,7 @@ func (m *messenger) assistant(from, to int) {
 	m.out = append(m.out, msg)
 	var brought [][]model.Image
 	for i, id := range calls {
-		text, images := m.conversation.Take(to, id)
+		text, images := m.conversation.Take(end, id)
 		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: msg.ToolCalls[i].ID, Content: text})
 		brought = append(brought, images)
 	}

@@ -32,11 +32,13 @@ func many(n int) (played []scripted.Call, want []model.ToolCall) {
 // calls are tool calls that every wire can make.
 func calls() []testcase {
 	hundred, wanted := many(100)
-	tooMany, _ := many(129)
+	unusual, unusualWanted := many(300)
+	tooMany, _ := many(2049)
 	return []testcase{
 		{name: "call: 100 in parallel, in turns", replies: []scripted.Reply{{Calls: hundred, Interleave: true, Piece: 3}}, want: made(wanted...)},
 		{name: "call: 100 in parallel, one after the other", replies: []scripted.Reply{{Calls: hundred, Piece: 5}}, want: made(wanted...)},
-		{name: "call: more than anybody means", replies: []scripted.Reply{{Calls: tooMany}, {Text: "ok"}}, kind: model.BadRequest, says: "more than 128"},
+		{name: "call: more than run at once", replies: []scripted.Reply{{Calls: unusual}}, want: made(unusualWanted...)},
+		{name: "call: more than anybody means", replies: []scripted.Reply{{Calls: tooMany}, {Text: "ok"}}, kind: model.BadRequest, says: "more than 2048"},
 		{name: "call: parallel, in turns", replies: []scripted.Reply{{Piece: 2, Interleave: true, Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"x":1}`}, {ID: "b", Name: "read_file", Arguments: `{"y":2}`}}}}, want: made(one, two)},
 		{name: "call: an unknown tool", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "no_such", Arguments: "{}"}}}}, want: made(model.ToolCall{ID: "a", Name: "no_such", Arguments: "{}"})},
 		{name: "call: malformed arguments", replies: []scripted.Reply{{Calls: []scripted.Call{{ID: "a", Name: "shell", Arguments: `{"command": "ls`}}}}, want: made(model.ToolCall{ID: "a", Name: "shell", Arguments: `{"command": "ls`})},

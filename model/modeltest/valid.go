@@ -186,6 +186,9 @@ func validMessages(messages []chatMessage) error {
 			if before == "" || before == "system" || before == "developer" || before == "assistant" {
 				err = fmt.Errorf("the assistant speaks after %q", before)
 			}
+			if len(m.Calls) > 128 { // OpenAI: array_above_max_length
+				err = fmt.Errorf("%d calls", len(m.Calls))
+			}
 			due, err = m.validCalls(seen, err)
 		case "tool":
 			at := slices.Index(due, m.CallID)

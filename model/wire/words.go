@@ -10,9 +10,10 @@ import (
 	"codeagent/model"
 )
 
-// MaxCalls and MaxArguments bound the calls of one answer.
+// MaxCalls and MaxArguments bound the calls of one answer. An agent does far fewer,
+// and refuses the rest in words.
 const (
-	MaxCalls     = 128
+	MaxCalls     = 2048
 	MaxArguments = 32 << 20
 )
 

@@ -1,0 +1,69 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"codeagent/agent"
+	"codeagent/approvals"
+	"codeagent/internal/scripted"
+	"codeagent/model"
+)
+
+// plans are n calls of a tool that takes no time.
+func plans(n int) (calls []scripted.Call) {
+	for i := range n {
+		calls = append(calls, scripted.Call{ID: fmt.Sprint("id-", i), Name: "update_plan",
+			Arguments: fmt.Sprintf(`{"plan":[{"step":"step %d","status":"in_progress"}]}`, i)})
+	}
+	return calls
+}
+
+// Of an answer with more calls than run the rest is refused in words, one without
+// end is ended, and the turn goes on: each request is one that the strictest
+// provider takes. Where calls start with the whole answer, one without end has none.
+func TestMoreCallsThanRun(t *testing.T) {
+	for _, c := range []struct {
+		calls, ran, refused int
+		whole               bool
+	}{
+		{128, 128, 0, false}, {129, 128, 1, false}, {300, 128, 172, false}, {1500, 128, 872, false},
+		{300, 128, 172, true}, {1500, 0, 0, true},
+	} {
+		for name, w := range wires {
+			t.Run(fmt.Sprint(name, " ", c.calls, " ", c.whole), func(t *testing.T) {
+				replies := scripted.Steps(scripted.Reply{Text: "I plan.", Calls: plans(c.calls)}, scripted.Reply{Text: "ok"})
+				b := newBenchOver(t, approvals.OnRequest, replies, w.connect(t), func(cfg *agent.Config) { cfg.WholeAnswers = c.whole })
+				if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+					t.Fatal(err)
+				}
+				if e := b.end(t); e.Answer != "ok" || e.Outcome != "done" {
+					t.Errorf("%+v", e)
+				}
+				ran, refused := 0, 0
+				for _, item := range b.History() {
+					switch {
+					case item.Kind != model.Result:
+					case strings.HasPrefix(item.Text, "Not run: only the first 128 calls of an answer run"):
+						refused++
+					default:
+						ran++
+					}
+				}
+				if ran != c.ran || refused != c.refused {
+					t.Errorf("%d ran, %d were refused", ran, refused)
+				}
+				requests := b.server.Requests()
+				if len(requests) != 2 {
+					t.Errorf("%d requests", len(requests))
+				}
+				for i, r := range requests {
+					if err := w.valid(r.Body); err != nil {
+						t.Errorf("request %d: %v\n%.2000s", i, err, r.Body)
+					}
+				}
+			})
+		}
+	}
+}
