@@ -86,11 +86,14 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if k, err := s.load(p.number); err != nil || k.undone {
 		return Report{}, errors.Join(ErrNothing, err)
 	}
-	log, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	log, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err == nil {
+		defer log.Close()
+		err = endLine(log)
+	}
 	if err != nil {
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be written down
 	}
-	defer log.Close()
 	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, limit: s.store.bounds.file,
 		failed: map[string]error{}, done: map[string]bool{}, written: map[inode]Step{}, opened: map[string]uint32{}, begun: map[string]*state{}}
 	defer a.look.close()

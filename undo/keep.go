@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -45,6 +46,7 @@ type turn struct {
 	bytes  int64    // of all contents; the log comes on top
 	ended  bool
 	broken error // the folder could not be made
+	noted  bool  // the reserve says that the log is not whole
 }
 
 func newTurn(s *Session, title string) *turn {
@@ -78,25 +80,53 @@ func (t *turn) ready() error {
 	return err
 }
 
+// create takes a number for the turn, and makes its folder and log.
 func (t *turn) create() error {
 	s := t.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.last++
+	t.number = s.last
+	return t.makeLog()
+}
+
+// makeLog makes the turn's folder and log; after a failure it can be tried again.
+// Called with both mu held.
+func (t *turn) makeLog() error {
+	s := t.session
 	if err := s.claim(); err != nil {
 		return err
 	}
 	s.makeRoom()
-	dir := s.folder(s.last + 1)
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir := s.folder(t.number)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
-	s.last++
-	t.number, t.dir, t.log = s.last, dir, f
-	return appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: firstWords(t.title)})
+	if err := appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: firstWords(t.title)}); err != nil {
+		f.Close()
+		return err
+	}
+	t.dir, t.log = dir, f
+	return nil
+}
+
+// unrecorded notes in the reserve that the log does not say all. Called with mu held.
+func (t *turn) unrecorded() {
+	if !t.noted && t.number > 0 {
+		t.noted = t.session.store.noteUnrecorded(t.session.id(), t.number) == nil
+	}
+}
+
+// recorded frees the slot in the reserve: the log itself says that it is not whole.
+// Called with mu held.
+func (t *turn) recorded() {
+	if t.noted {
+		t.noted = t.session.store.forgetUnrecorded(t.session.id(), t.number) != nil
+	}
 }
 
 // firstWords is the beginning of what was asked, in valid UTF-8.
@@ -119,10 +149,14 @@ func (t *turn) end() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.log == nil || t.ended {
+	if t.broken != nil {
+		t.session.mu.Lock()
+		t.broken = t.makeLog() // there may be room again
+		t.session.mu.Unlock()
+	}
+	if t.log == nil || t.ended || !t.tellMore() {
 		return
 	}
-	t.tellMore()
 	// Without this line the turn counts as cut off: nothing more is lost by that.
 	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.session.store.now()}) == nil
 }

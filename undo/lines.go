@@ -53,6 +53,7 @@ func (l *lines) flush() {
 	l.text.Reset()
 	if err != nil {
 		t.stop(reason(err))
+		t.unrecorded()
 		return
 	}
 	t.tellMore()
@@ -61,11 +62,19 @@ func (l *lines) flush() {
 	t.session.sizes[t.number] = t.bytes + t.logged
 }
 
-// tellMore writes down why not all of the turn is kept. Called with mu held.
-func (t *turn) tellMore() {
-	if why := t.stopped(); why != "" && !t.told {
-		t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil
+// tellMore writes down why not all of the turn is kept, and reports whether the log
+// says so where it must. Called with mu held.
+func (t *turn) tellMore() bool {
+	why := t.stopped()
+	if why == "" || t.told {
+		return true
 	}
+	if t.told = appendRecords(t.log, record{Kind: kindMore, Why: why}) == nil; t.told {
+		t.recorded()
+	} else {
+		t.unrecorded()
+	}
+	return t.told
 }
 
 // write appends to the turn's log.

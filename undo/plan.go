@@ -80,6 +80,9 @@ type Plan struct {
 	Closed []Closed
 	// More says why nothing was kept from some moment of the turn on; empty: all was.
 	More string
+	// Unrecorded: nothing is known of what the turn changed; More says why. Of the turns
+	// before it nothing may be taken back unless it is passed over knowingly: Earlier.
+	Unrecorded bool
 
 	number int
 	kept   *kept
@@ -128,21 +131,59 @@ func (s *Session) planBelow(top int, later map[string]bool, may func(Step) strin
 		if n >= top {
 			continue
 		}
-		k, err := s.load(n)
-		switch {
-		case errors.Is(err, errLog), errors.Is(err, fs.ErrNotExist):
-			continue // codeagent ended before anything was kept
-		case err != nil:
-			return nil, fmt.Errorf("undo: turn %d: %w", n, err)
-		case k.undone:
-			continue
+		p, err := s.planOf(n, later, may)
+		if err != nil {
+			return nil, err
 		}
-		if p := s.plan(k, later, may); !p.empty() {
+		if p != nil && !p.empty() {
 			p.last = slices.Max(numbers)
 			return p, nil
 		}
 	}
 	return nil, ErrNothing
+}
+
+// planOf is the plan for turn n, nil where it was undone or is gone.
+func (s *Session) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
+	unrecorded, err := s.store.unrecorded(s.id())
+	if err != nil {
+		return nil, fmt.Errorf("undo: %w", err)
+	}
+	noticed, noted := unrecorded[n]
+	k, err := s.load(n)
+	switch {
+	case err != nil:
+		info, gone := os.Lstat(s.folder(n))
+		if gone == nil {
+			noticed = info.ModTime()
+		} else if !noted {
+			return nil, nil // it was removed meanwhile, to make room
+		}
+		k = &kept{number: n, dir: s.folder(n), began: noticed, more: s.whyUnrecorded(n, err)}
+		return &Plan{Began: noticed, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}, nil
+	case k.undone:
+		return nil, nil
+	case noted && k.more == "":
+		k.more = "the list of what it changed could not be written"
+	case !k.ended && k.more == "" && len(k.paths) == 0:
+		k.more = "codeagent ended before anything was recorded"
+	}
+	p := s.plan(k, later, may)
+	p.Unrecorded = len(k.paths) == 0 && k.more != ""
+	return p, nil
+}
+
+// whyUnrecorded says why the log of turn n cannot be read.
+func (s *Session) whyUnrecorded(n int, err error) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch t := s.current; {
+	case t != nil && t.number == n && t.more != "":
+		return t.more
+	case errors.Is(err, errLog), errors.Is(err, fs.ErrNotExist):
+		return "the list of what it changed is empty or damaged"
+	}
+	return reason(err)
 }
 
 // settle notes what calls that still run have left so far.

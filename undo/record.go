@@ -89,6 +89,20 @@ func appendRecords(f *os.File, records ...record) error {
 	return appendLines(f, text.Bytes())
 }
 
+// endLine ends a line that a program that died left torn: the next one must not be
+// glued to it.
+func endLine(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, info.Size()-1); err != nil || last[0] == '\n' {
+		return err
+	}
+	return appendLines(f, []byte{'\n'})
+}
+
 func appendLines(f *os.File, text []byte) error {
 	info, err := f.Stat()
 	if err != nil {

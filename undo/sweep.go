@@ -61,14 +61,14 @@ func (s *Store) Remove(id string) error {
 	}
 	dir := filepath.Join(s.dir, id)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return s.forgetUnrecorded(id, 0)
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	return os.RemoveAll(dir)
+	return errors.Join(os.RemoveAll(dir), s.forgetUnrecorded(id, 0))
 }
 
 // measure says when something in the folder was changed last, and how much it holds.

@@ -114,12 +114,20 @@ func (s *Store) Open(id string) (*Session, error) {
 	ses := &Session{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
 	ses.ready = sync.NewCond(&ses.mu)
 	turns, err := ses.turns()
+	if err == nil && len(turns) == 0 {
+		// A session with turns can be opened on a full disk, to undo them.
+		err = s.makeReserve()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
 	}
 	if len(turns) > 0 {
 		ses.last = slices.Max(turns)
-		if err := ses.claim(); err != nil {
+		_, err := os.Lstat(ses.dir) // there is none where no turn could be recorded
+		if err == nil {
+			err = ses.claim()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("undo: %w", err)
 		}
 	}
@@ -179,7 +187,11 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// turns lists the numbers of the turns that are kept, in no order.
+// id is the session's.
+func (s *Session) id() string { return filepath.Base(s.dir) }
+
+// turns lists the numbers of the turns that are kept, or could not be recorded, in no
+// order.
 func (s *Session) turns() ([]int, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +203,13 @@ func (s *Session) turns() ([]int, error) {
 			out = append(out, n)
 		}
 	}
-	return out, nil
+	unrecorded, err := s.store.unrecorded(s.id())
+	for n := range unrecorded {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out, err
 }
 
 // Begin says that a turn begins; title is the first words of what was asked.
@@ -248,5 +266,5 @@ func (s *Session) Close() error {
 
 // Discard closes the session and removes what is kept of it.
 func (s *Session) Discard() error {
-	return errors.Join(s.Close(), os.RemoveAll(s.dir))
+	return errors.Join(s.Close(), os.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
 }

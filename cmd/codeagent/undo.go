@@ -118,7 +118,10 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	}
 	leaveProtected(p)
 	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
-	if p.More != "" {
+	switch {
+	case p.Unrecorded:
+		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "the whole turn", Why: "it could not be recorded: " + p.More})
+	case p.More != "":
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
 	}
 	opening := u.ses.opening(p)

@@ -93,6 +93,9 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	if err != nil {
 		return err
 	}
+	if p.Unrecorded {
+		return unrecordedTurn(p, how)
+	}
 	if !b.policy.Unconfined {
 		leaveRepositories(p)
 	}
@@ -124,6 +127,15 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 		return statusError(exitFailed)
 	}
 	return err
+}
+
+// unrecordedTurn stops at a turn of which nothing is known: to undo the one before it
+// without a word would take back what the user did not ask for.
+func unrecordedTurn(p *undo.Plan, how undoHow) error {
+	return &hintError{
+		err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be put back", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
+		code: exitFailed, hints: []string{"nothing was changed now; the turn before it: " + how.further()},
+	}
 }
 
 // skipTurns is the plan for the last turn that has anything to undo after skip others.

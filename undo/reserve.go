@@ -1,0 +1,205 @@
+package undo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// A turn that cannot be recorded must not pass for one that changed nothing: undo
+// would then take back the turn before it. When the disk is full no new file says so.
+// The store therefore has a file of a fixed size, written while there is room, with a
+// slot for each such turn. A slot is overwritten in place, which takes no room on most
+// file systems; where it does (copy on write), the end of the turn tries the turn's own
+// folder once more.
+//
+//	slot: session ID, turn number, Unix time; blanks while it is free
+const (
+	reserveName = "unrecorded"
+	slotFormat  = "%s %010d %010d\n"
+	slotSize    = 16 + 1 + 10 + 1 + 10 + 1
+	// slots fit into one block of a disk.
+	slots = 4096 / slotSize
+)
+
+// slot is one turn that could not be recorded.
+type slot struct {
+	id   string
+	turn int
+	at   int64
+}
+
+func (s slot) String() string {
+	if s.id == "" {
+		return string(bytes.Repeat([]byte{' '}, slotSize-1)) + "\n"
+	}
+	return fmt.Sprintf(slotFormat, s.id, s.turn, s.at)
+}
+
+// parseSlot reads a slot; one that makes no sense is free.
+func parseSlot(text []byte) slot {
+	f := bytes.Fields(text)
+	if len(f) != 3 || !ids.Match(f[0]) {
+		return slot{}
+	}
+	turn, err := strconv.Atoi(string(f[1]))
+	at, err2 := strconv.ParseInt(string(f[2]), 10, 64)
+	if err != nil || err2 != nil || turn <= 0 {
+		return slot{}
+	}
+	return slot{string(f[0]), turn, at}
+}
+
+// makeReserve writes the file where it is missing or too short.
+func (s *Store) makeReserve() error {
+	f, err := s.openReserve(os.O_RDWR | os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for at := info.Size() / slotSize; at < slots; at++ {
+		if _, err := f.WriteAt([]byte(slot{}.String()), at*slotSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openReserve opens the file; never a link, and never waiting for a FIFO.
+func (s *Store) openReserve(how int) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, reserveName), how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readSlots reads all slots.
+func readSlots(f *os.File) ([]slot, error) {
+	text := make([]byte, slots*slotSize)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	var out []slot
+	for at := 0; at+slotSize <= n; at += slotSize {
+		out = append(out, parseSlot(text[at:at+slotSize]))
+	}
+	return out, nil
+}
+
+// unrecorded are the turns of the session id that could not be recorded, or not wholly,
+// and when that was found.
+func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
+	f, err := s.openReserve(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := readSlots(f)
+	out := map[int]time.Time{}
+	for _, one := range list {
+		if one.id == id {
+			out[one.turn] = time.Unix(one.at, 0)
+		}
+	}
+	return out, err
+}
+
+// eachSlot calls set for each slot, with the lock held, and writes back what it changed.
+// set reports that it is done.
+func (s *Store) eachSlot(set func(*slot) bool) error {
+	f, err := s.openReserve(os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // the lock goes with it
+	for range 100 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break // locked, or a file system that has no locks
+		}
+		time.Sleep(time.Millisecond)
+	}
+	list, err := readSlots(f)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		was := list[i]
+		done := set(&list[i])
+		if list[i] != was {
+			_, err = f.WriteAt([]byte(list[i].String()), int64(i)*slotSize)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteUnrecorded notes a turn that cannot be recorded. Without a free slot the oldest
+// one is taken.
+func (s *Store) noteUnrecorded(id string, turn int) error {
+	mine := slot{id, turn, s.now().Unix()}
+	var oldest slot
+	known := false
+	err := s.eachSlot(func(one *slot) bool {
+		known = known || one.id == id && one.turn == turn
+		switch {
+		case known:
+			return true
+		case one.id == "":
+			*one, known = mine, true
+			return true
+		case oldest.id == "" || one.at < oldest.at:
+			oldest = *one
+		}
+		return false
+	})
+	if err != nil || known {
+		return err
+	}
+	return s.eachSlot(func(one *slot) bool {
+		if *one != oldest {
+			return false
+		}
+		*one = mine
+		return true
+	})
+}
+
+// forgetUnrecorded frees the slots of the session id: of one turn, or of all for 0.
+func (s *Store) forgetUnrecorded(id string, turn int) error {
+	err := s.eachSlot(func(one *slot) bool {
+		if one.id == id && (turn == 0 || one.turn == turn) {
+			*one = slot{}
+		}
+		return false
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
