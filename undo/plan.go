@@ -160,11 +160,14 @@ func (s *Session) planOf(n int, later map[string]bool, may func(Step) string) (*
 			return nil, nil // it was removed meanwhile, to make room
 		}
 		k = &kept{number: n, dir: s.folder(n), began: noticed, more: s.whyUnrecorded(n, err)}
+		if noted && k.more == damaged {
+			k.more = unwritable
+		}
 		return &Plan{Began: noticed, Cut: true, More: k.more, Unrecorded: true, number: n, kept: k, later: later}, nil
 	case k.undone:
 		return nil, nil
 	case noted && k.more == "":
-		k.more = "the list of what it changed could not be written"
+		k.more = unwritable
 	case !k.ended && k.more == "" && len(k.paths) == 0:
 		k.more = "codeagent ended before anything was recorded"
 	}
@@ -172,6 +175,12 @@ func (s *Session) planOf(n int, later map[string]bool, may func(Step) string) (*
 	p.Unrecorded = len(k.paths) == 0 && k.more != ""
 	return p, nil
 }
+
+// Why a turn could not be recorded, where nothing else is known.
+const (
+	damaged    = "the list of what it changed is empty or damaged"
+	unwritable = "the list of what it changed could not be written; was the disk full?"
+)
 
 // whyUnrecorded says why the log of turn n cannot be read.
 func (s *Session) whyUnrecorded(n int, err error) string {
@@ -181,7 +190,7 @@ func (s *Session) whyUnrecorded(n int, err error) string {
 	case t != nil && t.number == n && t.more != "":
 		return t.more
 	case errors.Is(err, errLog), errors.Is(err, fs.ErrNotExist):
-		return "the list of what it changed is empty or damaged"
+		return damaged
 	}
 	return reason(err)
 }

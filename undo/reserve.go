@@ -107,9 +107,8 @@ func readSlots(f *os.File) ([]slot, error) {
 	return out, nil
 }
 
-// unrecorded are the turns of the session id that could not be recorded, or not wholly,
-// and when that was found.
-func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
+// slots are all of them; none where there is no reserve yet.
+func (s *Store) slots() ([]slot, error) {
 	f, err := s.openReserve(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -118,7 +117,26 @@ func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
 		return nil, err
 	}
 	defer f.Close()
-	list, err := readSlots(f)
+	return readSlots(f)
+}
+
+// Unrecorded yields the sessions with a turn that could not be recorded, and when that
+// was. On a full disk a session may have no other trace.
+func (s *Store) Unrecorded() (map[string]time.Time, error) {
+	list, err := s.slots()
+	out := map[string]time.Time{}
+	for _, one := range list {
+		if at := time.Unix(one.at, 0); one.id != "" && at.After(out[one.id]) {
+			out[one.id] = at
+		}
+	}
+	return out, err
+}
+
+// unrecorded are the turns of the session id that could not be recorded, or not wholly,
+// and when that was found.
+func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
+	list, err := s.slots()
 	out := map[int]time.Time{}
 	for _, one := range list {
 		if one.id == id {

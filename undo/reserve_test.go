@@ -214,3 +214,14 @@ func TestTornBeforeUndo(t *testing.T) {
 		t.Errorf("the log does not say that it was undone: %v", err)
 	}
 }
+
+// TestUnrecordedSessions: a session that left nothing else behind is known by the reserve.
+func TestUnrecordedSessions(t *testing.T) {
+	b := newBench(t)
+	b.must(b.store.noteUnrecorded("00000000000000aa", 3))
+	list, err := b.store.Unrecorded()
+	b.must(err)
+	if len(list) != 1 || list["00000000000000aa"].IsZero() {
+		t.Errorf("%v", list)
+	}
+}

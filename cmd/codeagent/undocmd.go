@@ -171,11 +171,29 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 			return sum, err
 		}
 		if sum.Folder == here && kept.Has(sum.ID) {
-			return sum, nil
+			return sum, nothingLost(store, kept, sum)
 		}
 	}
 	return sessions.Summary{}, &hintError{err: errors.New("nothing to undo: no session in this folder changed anything"), code: exitFailed,
 		hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
+}
+
+// nothingLost fails where a later session changed something and the disk had no room to
+// keep the session: its last turn, not that of sum, may be what is meant.
+func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) error {
+	lost, err := kept.Unrecorded()
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	for id, at := range lost {
+		if _, err := store.Find(id); errors.Is(err, sessions.ErrNotFound) && at.After(sum.Used) {
+			return &hintError{
+				err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be put back", id, at.Local().Format("2006-01-02 15:04")),
+				code: exitFailed, hints: []string{"nothing was changed now; the session saved before it: codeagent undo " + sum.ID},
+			}
+		}
+	}
+	return nil
 }
 
 // forgetUndo removes what is kept for a session that is deleted.
