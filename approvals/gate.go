@@ -265,7 +265,22 @@ func who(a Action) string {
 
 // plainName makes a program's name fit for a line: in at most 40 letters.
 func plainName(name string) string {
-	runes := []rune(shorten(strings.ToValidUTF8(name, "?"), 40))
+	return plainWord(shorten(strings.ToValidUTF8(name, "?"), 40))
+}
+
+// plainPath makes a program's path fit for a line. Of a long one it leaves out the
+// middle: the folder that it begins with and its own name say most.
+func plainPath(path string) string {
+	const most = 80
+	runes := []rune(strings.ToValidUTF8(path, "?"))
+	if len(runes) > most {
+		runes = slices.Concat(runes[:most/2], []rune("…"), runes[len(runes)-most/2:])
+	}
+	return plainWord(string(runes))
+}
+
+func plainWord(word string) string {
+	runes := []rune(word)
 	for i, r := range runes {
 		if plainText(string(r)) != nil {
 			runes[i] = '?'

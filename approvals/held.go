@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"slices"
-	"strings"
 
 	"codeagent/sandbox"
 )
@@ -35,7 +34,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return sandbox.Grant{}, nil, refuse("the user said no to this while the command ran")
 	}
 	r := g.request(a, w)
-	r.Title = heldWho(a, d) + " wants to " + grantWords(r.Grant)
+	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
 	r.Justification = "" // the model gave it for what it asked for, and not for this
 	r.Options = heldOptions(r.Options)
@@ -74,20 +73,17 @@ func opens(wide, gr sandbox.Grant) bool {
 		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
 }
 
-// heldWho names who was refused: the program, where that says more than the
-// words that the command begins with.
-func heldWho(a Action, d sandbox.Denial) string {
-	begins := who(a)
-	name := d.Program[strings.LastIndexByte(d.Program, '/')+1:]
-	first, _, _ := strings.Cut(begins, " ")
-	if name == "" || slices.Contains(shells, name) || slices.Contains(commanders, first) {
-		return begins
+// heldWho names who was refused: the program's file, which is a fact. Neither the
+// name that it gave itself nor the words of the command are.
+func heldWho(d sandbox.Denial) string {
+	switch {
+	case d.Executable != "":
+		return plainPath(d.Executable)
+	case d.Program != "":
+		return plainName(d.Program)
 	}
-	return plainName(name)
+	return sandbox.Unexamined
 }
-
-// shells run what others are named by.
-var shells = []string{"sh", "bash", "dash", "zsh", "busybox"}
 
 // heldWant is what d, refused to a, needs beyond base.
 func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {

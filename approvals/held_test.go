@@ -2,28 +2,32 @@ package approvals
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"codeagent/sandbox"
 )
 
-// TestHeldQuestionNamesWhoWasRefused: the program, but for a shell and for
-// commands that name themselves better.
+// TestHeldQuestionNamesWhoWasRefused: the program's file, and not what the command
+// or the process says of itself.
 func TestHeldQuestionNamesWhoWasRefused(t *testing.T) {
-	for _, c := range []struct{ command, program, want string }{
-		{"npm install", "node", "npm install"},
-		{"make", "cc1", "cc1"},
-		{"./fetch.sh", "/usr/bin/curl", "curl"},
-		{"echo x > /etc/b", "bash", "echo"},
-		{"for i in a b; do echo $i > /etc/$i; done", "bash", "a command"},
-		{"if true; then touch /etc/b; fi", "touch", "touch"},
-		{"cp a /etc/b", "", "cp"},
-		{"./x", "e\x1bvil", "e?vil"},
+	for _, c := range []struct {
+		command string
+		d       sandbox.Denial
+		want    string
+	}{
+		{"npm install", sandbox.Denial{Program: "node", Executable: "/usr/bin/node", Comm: "npm"}, "/usr/bin/node"},
+		{"git status", sandbox.Denial{Program: "git", Executable: "/work/git"}, "/work/git"},
+		{"echo x > /etc/b", sandbox.Denial{Program: "bash", Executable: "/usr/bin/bash", Comm: "git"}, "/usr/bin/bash"},
+		{"git status", sandbox.Denial{Comm: "git", PID: 7}, sandbox.Unexamined},
+		{"./x", sandbox.Denial{Program: "e\x1bvil", Executable: "/w/e\x1bvil"}, "/w/e?vil"},
+		{"./x", sandbox.Denial{Program: "x", Executable: "/w/" + strings.Repeat("usr/", 40) + "x"}, "/w/" + strings.Repeat("usr/", 9) + "u…sr" + strings.Repeat("/usr", 9) + "/x"},
 	} {
+		c.d.Kind, c.d.Target, c.d.Evidence = sandbox.KindWrite, "/etc/b", sandbox.EvidenceKernel
 		g := newGate(OnRequest, confined())
-		_, r, err := g.DecideHeld(command(c.command, Wish{Justification: "for something else"}), sandbox.Denial{Kind: sandbox.KindWrite, Target: "/etc/b", Program: c.program}, HeldAnswers{})
+		_, r, err := g.DecideHeld(command(c.command, Wish{Justification: "for something else"}), c.d, HeldAnswers{})
 		if r == nil || r.Title != c.want+" wants to write /etc/b" || r.Justification != "" {
-			t.Errorf("%s by %q: %+v %v", c.command, c.program, r, err)
+			t.Errorf("%s by %q: %+v %v", c.command, c.d.Who(), r, err)
 		}
 	}
 }

@@ -55,10 +55,10 @@ func FuzzPortFor(f *testing.F) {
 // is granted has the port that the command names.
 func TestHeldLookupIsAskedWithItsPort(t *testing.T) {
 	a := command("curl http://example.org/x", Wish{})
-	lookup := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "example.org"}
+	lookup := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "sendto", Target: "example.org", Program: "curl", Executable: "/usr/bin/curl"}
 	g := newGate(OnRequest, confined(), func(o *Options) { o.GrantsHosts = true })
 	_, r, err := g.DecideHeld(a, lookup, HeldAnswers{})
-	if r == nil || r.Title != "curl wants to reach example.org:80" {
+	if r == nil || r.Title != "/usr/bin/curl wants to reach example.org:80" {
 		t.Fatalf("%+v %v", r, err)
 	}
 	grant, err := g.SettleHeld(r, Answer{Decision: Once})

@@ -118,25 +118,22 @@ var silentWords = []string{"echo", "printf", "true", ":"}
 // shell, else the last.
 func (f *family) own(d *sandbox.Denial) (program string, pid int) {
 	for _, a := range slices.Backward(d.Chain) {
-		if !slices.Contains(shells, a.Program) {
-			return a.Program, a.PID
+		if !slices.Contains(shells, a.ProcessName()) {
+			return a.ProcessName(), a.PID
 		}
 	}
-	return d.Program, d.PID
+	return d.ProcessName(), d.PID
 }
 
-// runs reports whether the step starts a program that the kernel calls so: by its
-// first 15 letters, and perhaps through env, nice or xargs.
+// runs reports whether the step starts a program whose process the kernel calls so: by
+// its first 15 letters, and perhaps through env, nice or xargs.
 func (s step) runs(program string) bool {
 	if len(s.words) == 0 || program == "" {
 		return false
 	}
 	word, _, _ := strings.Cut(program, " ") // npm calls itself "npm run x"
 	for i, w := range s.words {
-		base := path.Base(w)
-		if len(base) > 15 {
-			base = base[:15]
-		}
+		base := sandbox.CommOf(path.Base(w))
 		if base == program || base == word || i == 0 && strings.HasPrefix(base, "*") {
 			return true
 		}
@@ -153,7 +150,7 @@ func (f *family) overtaken(pid int, program string) bool {
 		return false
 	}
 	for other, e := range f.exits {
-		if other == pid || e.Order < mine.Order || e.Status == 0 || e.Program != program {
+		if other == pid || e.Order < mine.Order || e.Status == 0 || e.Comm != program {
 			continue
 		}
 		if e.Parent == mine.Parent && !f.blamed(other) || other == mine.Parent && len(f.denied[other]) == 0 {
@@ -168,7 +165,7 @@ func (f *family) overtaken(pid int, program string) bool {
 func (f *family) reaches(d *sandbox.Denial, pid int) bool {
 	for at := d.PID; ; at = f.parent[at] {
 		e, ended := f.exits[at]
-		if ended && e.Status == 0 && (at == pid || !slices.Contains(servants, d.Program)) {
+		if ended && e.Status == 0 && (at == pid || !slices.Contains(servants, d.ProcessName())) {
 			return false
 		}
 		if at == d.PID && !f.explains(f.denied[at]) {
@@ -223,10 +220,10 @@ func (j *judge) dispensable(d *sandbox.Denial) bool {
 	comfort := slices.Contains([]string{".viminfo", ".lesshst", ".wget-hsts", ".python_history", ".node_repl_history", ".sqlite_history", ".bash_history", "__pycache__", "_logs", "fontconfig"}, base) ||
 		// Copies that editors keep.
 		strings.HasSuffix(base, "~") || strings.HasSuffix(base, ".swp") ||
-		base == ".npm" && strings.HasPrefix(d.Program, "npm") ||
+		base == ".npm" && strings.HasPrefix(d.ProcessName(), "npm") ||
 		// Go's programs count their use below the first folder, and what they need
 		// of the second they ask for by name.
-		slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.Program) &&
+		slices.Contains([]string{"go", "compile", "asm", "link", "vet", "cgo", "gofmt"}, d.ProcessName()) &&
 			(base == ".config" || base == "go" || strings.Contains(d.Target, "/.config/go/telemetry") || strings.HasSuffix(base, "-go-tmp-umask"))
 	return comfort && !slices.ContainsFunc(splitLines(j.outcome.Output), func(line string) bool {
 		// npm tells of its cache and logs whatever went wrong, and in one line why.

@@ -29,7 +29,7 @@ func refusedTo(program string, pid int, chain ...sandbox.Ancestor) sandbox.Denia
 func TestBlame(t *testing.T) {
 	bash, make, sh := sandbox.Ancestor{Program: "bash", PID: 10}, sandbox.Ancestor{Program: "make", PID: 11}, sandbox.Ancestor{Program: "sh", PID: 12}
 	exit := func(pid, parent int, program string, status, order int) sandbox.Exit {
-		return sandbox.Exit{PID: pid, Parent: parent, Program: program, Status: status, Order: order}
+		return sandbox.Exit{PID: pid, Parent: parent, Comm: program, Status: status, Order: order}
 	}
 	ended := func(status int) sandbox.Exit { return exit(10, 9, "bash", status, 9) }
 	for _, row := range []traced{

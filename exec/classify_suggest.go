@@ -107,9 +107,9 @@ func (j *judge) places(d blamed) []string {
 		return []string{wide}
 	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"):
 		return []string{strings.TrimSuffix(target, ".lock"), target} // written, and then renamed
-	case d.Program == "ssh-keygen" && path.Ext(base) != ".pub":
+	case d.ProcessName() == "ssh-keygen" && path.Ext(base) != ".pub":
 		return []string{target, target + ".pub"}
-	case database(d.Program, base):
+	case database(d.ProcessName(), base):
 		return []string{target, target + "-journal"}
 	}
 	return []string{target}
@@ -124,11 +124,11 @@ func (j *judge) around(d blamed, dir, base string) string {
 		return cache
 	}
 	for at := dir; at != "/" && at != "." && d.Kind != sandbox.KindProtected; at = path.Dir(at) {
-		if path.Base(at) == ".git" || strings.HasSuffix(at, ".git") && strings.HasPrefix(d.Program, "git") {
+		if path.Base(at) == ".git" || strings.HasSuffix(at, ".git") && strings.HasPrefix(d.ProcessName(), "git") {
 			return at // git writes here and there in it
 		}
 	}
-	program, _, _ := strings.Cut(d.Program, " ")
+	program, _, _ := strings.Cut(d.ProcessName(), " ")
 	switch {
 	case temporaryName(base) && !strings.Contains(strings.Join(j.outcome.Argv, " "), base),
 		slices.Contains(neighbours, program),

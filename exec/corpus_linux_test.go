@@ -332,14 +332,14 @@ func ending(o exec.Outcome) string {
 func traceWords(tr sandbox.Trace) string {
 	words := []string{string(tr.Evidence)}
 	for _, d := range tr.Denials {
-		w := fmt.Sprintf("%d:%s %s(%s)=%s by %s %d", d.Order, d.Kind, d.Operation, d.Target, d.Errno, d.Program, d.PID)
+		w := fmt.Sprintf("%d:%s %s(%s)=%s by %s %d", d.Order, d.Kind, d.Operation, d.Target, d.Errno, d.ProcessName(), d.PID)
 		if d.Moot {
 			w += " moot: " + d.MootReason
 		}
 		words = append(words, w)
 	}
 	for _, e := range tr.Exits {
-		words = append(words, fmt.Sprintf("%d:%s %d<%d exits %d", e.Order, e.Program, e.PID, e.Parent, e.Status))
+		words = append(words, fmt.Sprintf("%d:%s %d<%d exits %d", e.Order, e.Comm, e.PID, e.Parent, e.Status))
 	}
 	return strings.Join(words, "\n    ")
 }

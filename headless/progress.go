@@ -207,7 +207,7 @@ func (p *progress) output(text string) {
 const denialsShown = 12
 
 // DenialLines says what the sandbox refused and what mattered of it, one a line:
-// "write /etc/hosts, by touch". What is named in them is not made harmless.
+// "write /etc/hosts, by /usr/bin/touch". What is named in them is not made harmless.
 func DenialLines(v sandbox.Verdict) []string {
 	var out []string
 	more := 0
@@ -220,8 +220,8 @@ func DenialLines(v sandbox.Verdict) []string {
 			continue
 		}
 		line := string(d.Kind) + " " + d.Target
-		if d.Program != "" {
-			line += ", by " + d.Program
+		if who := d.Who(); who != "" {
+			line += ", by " + who
 		}
 		if d.Why != "" {
 			line += ": " + d.Why

@@ -267,18 +267,27 @@ func threadOf(process, inside int) (int, error) {
 
 // open returns a reference to what the caller means by m.
 func (b *broker) open(n *notification, m name) (int, error) {
-	if b.view == nil {
-		v, err := lookAt(b.mounts, int(n.tid))
-		if err != nil {
-			return -1, err
-		}
-		if !n.valid(b.listener) {
-			v.close() // it may be what a later owner of the number sees
-			return -1, unix.ESRCH
-		}
-		b.view = v
+	if err := b.look(n); err != nil {
+		return -1, err
 	}
 	return b.view.open(int(n.tid), m)
+}
+
+// look opens what the command sees, once.
+func (b *broker) look(n *notification) error {
+	if b.view != nil {
+		return nil
+	}
+	v, err := lookAt(b.mounts, int(n.tid))
+	if err != nil {
+		return err
+	}
+	if !n.valid(b.listener) {
+		v.close() // it may be what a later owner of the number sees
+		return unix.ESRCH
+	}
+	b.view = v
+	return nil
 }
 
 // tellHidden writes down that a call failed because the host's file is not in the

@@ -46,9 +46,10 @@ type denialLog struct {
 // denialKey is what is alike in refusals that are counted together. One that
 // mattered is no more of one that did not.
 type denialKey struct {
-	kind                       sandbox.DenialKind
-	operation, target, program string
-	moot                       bool
+	kind              sandbox.DenialKind
+	operation, target string
+	comm, file        string
+	moot              bool
 }
 
 // sees reports whether calls are looked at that the kernel's layers refuse by
@@ -69,7 +70,7 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 		l.lost = true
 		return
 	}
-	key := denialKey{d.Kind, d.Operation, d.Target, l.callers.of(n.tid).program, d.Moot}
+	key := denialKey{d.Kind, d.Operation, d.Target, l.callers.of(n.tid).comm, l.callers.file, d.Moot}
 	i, known := l.at[key]
 	switch {
 	case known && l.tids[i] == n.tid:
@@ -103,7 +104,9 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 func (b *broker) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
 	c := b.log.callers.of(n.tid)
-	d.Program, d.PID, d.Chain = c.program, c.pid, chainOf(c, b.evidence.keeper)
+	_ = b.look(n) // without it no program can be examined
+	d.Executable, d.Program, d.Comm = b.view.program(c)
+	d.PID, d.Chain = c.pid, b.view.chainOf(c, b.evidence.keeper)
 	return d
 }
 

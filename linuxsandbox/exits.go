@@ -66,7 +66,7 @@ func (b *broker) exit(n *notification) reply {
 	}
 	if c := callerOf(n.tid); c.pid != 0 {
 		b.log.order++
-		b.log.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Program: c.program, Status: int(n.args[0] & 0xff), Order: b.log.order})
+		b.log.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.args[0] & 0xff), Order: b.log.order})
 	}
 	return proceed
 }

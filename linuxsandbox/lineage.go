@@ -14,7 +14,8 @@ const maxChain = 16
 
 // caller is the process that a thread belongs to.
 type caller struct {
-	program     string
+	// comm is its name, which a process may choose (prctl(2), PR_SET_NAME).
+	comm        string
 	pid, parent int
 }
 
@@ -27,12 +28,12 @@ func callerOf(tid uint32) (c caller) {
 	c.pid, _ = strconv.Atoi(statusField(status, "Tgid:"))
 	c.parent, _ = strconv.Atoi(statusField(status, "PPid:"))
 	// A thread may have a name of its own, which says little.
-	c.program = programOf(c.pid)
+	c.comm = commOf(c.pid)
 	return c
 }
 
-// programOf is a process's name, which its program may have chosen.
-func programOf(pid int) string {
+// commOf is the name of a process or thread, which it may have chosen.
+func commOf(pid int) string {
 	comm, err := readSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
 		return ""
@@ -41,11 +42,13 @@ func programOf(pid int) string {
 }
 
 // chainOf are the ancestors of a process, from its parent to the child of keeper.
-func chainOf(c caller, keeper int) []sandbox.Ancestor {
+func (v *view) chainOf(c caller, keeper int) []sandbox.Ancestor {
 	var chain []sandbox.Ancestor
 	for c.parent > 1 && c.parent != keeper && len(chain) < maxChain {
 		c = callerOf(uint32(c.parent))
-		chain = append(chain, sandbox.Ancestor{Program: c.program, PID: c.pid})
+		a := sandbox.Ancestor{PID: c.pid}
+		a.Executable, a.Program, a.Comm = v.program(c)
+		chain = append(chain, a)
 	}
 	return chain
 }
@@ -53,17 +56,17 @@ func chainOf(c caller, keeper int) []sandbox.Ancestor {
 // callerCache is the latest caller: a program that is refused something is often
 // refused more.
 type callerCache struct {
-	tid  uint32
-	name string // of the thread
-	last caller
+	tid        uint32
+	comm, file string // of the thread, as /proc has them
+	last       caller
 }
 
 // of is callerOf. A thread that has become another program, or another one with
-// its number, has another name.
+// its number, has another file or at least another name.
 func (k *callerCache) of(tid uint32) caller {
-	name := programOf(int(tid))
-	if tid != k.tid || name != k.name || name == "" {
-		*k = callerCache{tid: tid, name: name, last: callerOf(tid)}
+	comm, file := commOf(int(tid)), linkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
+	if tid != k.tid || comm != k.comm || file != k.file || comm == "" {
+		*k = callerCache{tid: tid, comm: comm, file: file, last: callerOf(tid)}
 	}
 	return k.last
 }

@@ -269,7 +269,11 @@ func onProc(fd int) bool {
 // pathOf is the kernel's own name for an open file: no links, no "..". For what
 // is no file of any directory it does not begin with a slash.
 func pathOf(fd int) string {
-	link := "/proc/self/fd/" + strconv.Itoa(fd)
+	return linkOf("/proc/self/fd/" + strconv.Itoa(fd))
+}
+
+// linkOf is what a link of /proc shows, "" when it cannot be read.
+func linkOf(link string) string {
 	var short [512]byte // most are, and this one is on the stack
 	n, err := unix.Readlink(link, short[:])
 	if err == nil && n < len(short) {

@@ -50,7 +50,7 @@ func traces(t *testing.T, th *theatre) {
 	}
 	chain := []string{}
 	for _, a := range touch.Chain {
-		chain = append(chain, a.Program)
+		chain = append(chain, a.ProcessName())
 	}
 	if !slices.Equal(chain, []string{"sh", "bash"}) {
 		t.Errorf("chain %v", touch.Chain)
@@ -64,7 +64,7 @@ func traces(t *testing.T, th *theatre) {
 		if i > 0 && e.Order <= tr.Exits[i-1].Order || e.Parent == 0 || e.PID == 0 {
 			t.Errorf("%+v after %+v", e, tr.Exits[i-1])
 		}
-		told = append(told, e.Program+string(rune('0'+e.Status)))
+		told = append(told, e.Comm+string(rune('0'+e.Status)))
 	}
 	// What ended before the first refusal is not told.
 	if want := []string{"touch1", "sh0", "bash9", "rm1", "mkdir1", "bash4"}; !slices.Equal(told, want) {

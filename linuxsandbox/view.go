@@ -87,6 +87,10 @@ func (v *view) findPlaces(plan *mountPlan) error {
 	return nil
 }
 
+// hostsOwn stands before the path of a file that is the host's, in a folder that
+// only the command's own stand for.
+const hostsOwn = "the host's "
+
 // policyPath is what the open file is called in the policy. It does not begin
 // with a slash when the file has no such name: it is no file of any folder, or
 // the host's in a folder that only the command's own stand for.
@@ -102,7 +106,7 @@ func (v *view) policyPath(fd int) string {
 		case err == nil && st.Mnt_id == p.mount:
 			return p.policy + strings.TrimPrefix(path, p.dir)
 		case p.policy == p.dir:
-			return "the host's " + path
+			return hostsOwn + path
 		}
 	}
 	return path

@@ -106,8 +106,8 @@ func lines(denials []sandbox.Denial) string {
 	var b strings.Builder
 	for _, d := range denials[:min(len(denials), maxDenials)] {
 		fmt.Fprintf(&b, "- %s", what(d))
-		if d.Program != "" {
-			fmt.Fprintf(&b, " (by %s)", word(d.Program))
+		if who := d.Who(); who != "" {
+			fmt.Fprintf(&b, " (by %s)", word(who))
 		}
 		if d.Why != "" {
 			fmt.Fprintf(&b, ": %s", d.Why)

@@ -43,8 +43,16 @@ type Denial struct {
 	// Requested is what the program itself named, where that differs: a path as it
 	// was written, the address that a name was looked up for.
 	Requested string `json:"requested,omitempty"`
-	Program   string `json:"program"`
-	PID       int    `json:"pid"`
+	// Program is the base name of Executable; where that is not known, the name
+	// in a message that the command printed, or empty.
+	Program string `json:"program"`
+	// Executable is the program's file, as the kernel has it and the host names
+	// it; with " (deleted)" behind it when that name is gone, "memfd:NAME" for a
+	// file in memory. It is empty when the process could not be examined.
+	Executable string `json:"executable,omitempty"`
+	// Comm is the name that the process gave itself, where it is another one.
+	Comm string `json:"comm,omitempty"`
+	PID  int    `json:"pid"`
 	// Chain is who started the program, from its parent to the command's first
 	// process.
 	Chain []Ancestor `json:"chain,omitempty"`
@@ -83,16 +91,20 @@ func (d Denial) MarshalJSON() ([]byte, error) {
 const MootPermissions = "the user's own permissions refuse it too"
 
 // Ancestor is a process on the way from the command's first one to another.
+// Its fields are those of Denial.
 type Ancestor struct {
-	Program string `json:"program"`
-	PID     int    `json:"pid"`
+	Program    string `json:"program"`
+	Executable string `json:"executable,omitempty"`
+	Comm       string `json:"comm,omitempty"`
+	PID        int    `json:"pid"`
 }
 
 // Exit is how one process of a command ended by itself. One that a signal killed
 // has none.
 type Exit struct {
 	PID, Parent int
-	Program     string
+	// Comm is the name of the process, which it may have chosen.
+	Comm string
 	// Status is 0 to 255.
 	Status int
 	// Order is counted together with that of denials.

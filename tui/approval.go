@@ -227,10 +227,11 @@ func commandLines(t *theme, w int, s string) []string {
 // witness says who tried and how that is known.
 func witness(d sandbox.Denial) string {
 	how := seenBy(d.Evidence)
-	if d.Program == "" {
+	who := d.Who()
+	if who == "" {
 		return how
 	}
-	return strings.TrimSuffix(d.Program+", "+how, ", ")
+	return strings.TrimSuffix(who+", "+how, ", ")
 }
 
 // options draws the answers; they look ready only when the question is armed.

@@ -91,9 +91,9 @@ func middle(name string, most int) string {
 // it was told, what it had named.
 func records(d sandbox.Denial, home string) []string {
 	var out []string
-	if who := process(d.Program, d.PID); who != "" {
+	if who := process(d.Who(), d.PID); who != "" {
 		for _, a := range d.Chain {
-			who += " ← " + process(a.Program, a.PID)
+			who += " ← " + process(a.Who(), a.PID)
 		}
 		out = append(out, "by "+who)
 	}
