@@ -49,7 +49,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 
 // retrying tells that a request is sent again.
 func retrying(d model.Retrying) event.Retrying {
-	e := event.Retrying{Delay: d.Delay, Attempt: d.Attempt, Most: d.Most}
+	e := event.Retrying{Delay: d.Delay, Attempt: d.Attempt, Most: d.Most, Left: d.Left}
 	if d.Err != nil {
 		e.Message = d.Err.Error()
 	}

@@ -7,6 +7,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Config is everything that can be set. Fields hold the defaults of the table
@@ -24,6 +25,8 @@ type Config struct {
 	Sandbox        Sandbox
 	TUI            TUI
 	Context        Context
+	// PatienceSeconds is retry.patience_s; 0: unset, see Patience.
+	PatienceSeconds int64
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string
 	// Tools holds, by tool name, whether it is enabled; absent means yes.
@@ -113,6 +116,18 @@ func (c Config) CompactAt() int {
 		return -1
 	}
 	return int(c.Context.At)
+}
+
+// Patience is how long a request is tried again: by retry.patience_s, else longer
+// where nobody watches who could start it again.
+func (c Config) Patience(attended bool) time.Duration {
+	switch {
+	case c.PatienceSeconds > 0:
+		return time.Duration(c.PatienceSeconds) * time.Second
+	case attended:
+		return time.Minute
+	}
+	return 2 * time.Minute
 }
 
 // Origin says where a value came from.

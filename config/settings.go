@@ -207,6 +207,11 @@ var settings = []setting{
 		apply: func(c *Config, _ string, v value) { c.Context.At = v.number },
 	},
 	{
+		key: "retry.patience_s", kind: number, most: 24 * 3600, def: "0",
+		doc:   "How many seconds a request waits and is tried again while the provider is busy (429), fails (5xx) or cannot be reached. A longer wait that the provider asks for ends it at once. 0: 120 without a screen, 60 with one, where Esc ends it.",
+		apply: func(c *Config, _ string, v value) { c.PatienceSeconds = v.number },
+	},
+	{
 		key: "speculation.mode", kind: choice, choices: []string{"off", Decoding}, def: `"decoding"`,
 		doc:   "When tool calls start. `decoding`: while the answer is still coming, each as soon as it is complete; `read_file`, `list_files` and `search` once what they need is known, and again if the rest changes it. What needs a question is never run ahead. `off`: none starts before the answer is complete, so an answer that breaks off has done nothing.",
 		apply: func(c *Config, _ string, v value) { c.Speculation = v.text },

@@ -4,6 +4,8 @@
 package event
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	"codeagent/model"
@@ -148,11 +150,21 @@ type PlanUpdated struct {
 }
 
 // Retrying: a request to the model failed and is sent again; what was told of
-// its answer since RequestStarted is void.
+// its answer since RequestStarted is void. Attempt, Most and Left are those of
+// model.Retrying.
 type Retrying struct {
 	Message       string
 	Delay         time.Duration
 	Attempt, Most int
+	Left          time.Duration
+}
+
+// Number names the attempt: "3/5", or "3" where their number is not bounded.
+func (e Retrying) Number() string {
+	if e.Most > 0 {
+		return fmt.Sprintf("%d/%d", e.Attempt, e.Most)
+	}
+	return strconv.Itoa(e.Attempt)
 }
 
 // RequestStarted: the conversation goes to the model.

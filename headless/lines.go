@@ -185,7 +185,7 @@ func (l *lines) lines(e event.Event) []line {
 	case event.PlanUpdated:
 		return l.planUpdated(e)
 	case event.Retrying:
-		return l.completed(&item{Type: "error", Message: fmt.Sprintf("%s; trying again in %s (attempt %d of %d)", e.Message, shortDelay(e.Delay), e.Attempt, e.Most)})
+		return l.completed(&item{Type: "error", Message: retryWords(e)})
 	case event.Notice:
 		if e.Level == "info" {
 			return l.completed(&item{Type: "notice", Message: e.Text})

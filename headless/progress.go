@@ -62,7 +62,7 @@ func (p *progress) print(e event.Event) {
 			p.line("", "  %s %s", planMark(s.Status), s.Step)
 		}
 	case event.Retrying:
-		p.line("33", "! %s; trying again in %s (attempt %d of %d)", e.Message, shortDelay(e.Delay), e.Attempt, e.Most)
+		p.line("33", "! %s", retryWords(e))
 	case event.Notice:
 		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
 	case event.BackgroundEnded:
@@ -117,6 +117,15 @@ func planMark(status string) string {
 
 // shortDelay is as exact as a reader wants it.
 func shortDelay(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// retryWords says why a request is sent again, when, and for how long it will be.
+func retryWords(e event.Retrying) string {
+	words := fmt.Sprintf("%s; retry %s in %s", e.Message, e.Number(), shortDelay(e.Delay))
+	if left := e.Left.Round(time.Second); left > 0 {
+		words += fmt.Sprintf(", for at most %s more", left)
+	}
+	return words
+}
 
 // about names the call that is told of, where the last line was about another.
 func (p *progress) about(e event.ToolFinished) {

@@ -27,7 +27,7 @@ func TestWordsOnTheWay(t *testing.T) {
 		"the answer was cut off":   {[]event.Event{ask, say("Ye"), event.Notice{Level: "warning", Text: "cut off"}, end("done", "Ye")}, "Ye\n", "warning: cut off\n"},
 		"a call that never starts": {[]event.Event{ask, say("Hm."), ask, say("Done."), end("done", "Done.")}, "Done.\n", "> Hm.\n"},
 		"told before a summary":    {[]event.Event{ask, say("Hm."), event.Compacting{Reason: event.CompactAsked}}, "", "> Hm.\nmaking a summary of the conversation\n"},
-		"void by a retry":          {[]event.Event{ask, say("No"), event.Retrying{Message: "cut", Attempt: 2, Most: 5}, say("Yes."), end("done", "Yes.")}, "Yes.\n", "! cut; trying again in 0s (attempt 2 of 5)\n"},
+		"void by a retry":          {[]event.Event{ask, say("No"), event.Retrying{Message: "cut", Attempt: 2, Most: 5}, say("Yes."), end("done", "Yes.")}, "Yes.\n", "! cut; retry 2/5 in 0s\n"},
 		"out of requests":          {[]event.Event{ask, say("I look."), call, done, end("failed", "")}, "", "> I look.\n" + ran},
 		"interrupted while saying": {[]event.Event{ask, say("I wou"), end("interrupted", "")}, "", "> I wou\n"},
 		"hostile":                  {[]event.Event{ask, say("::add-mask::x\n  done in 0s\r\n\x1b[2J\u202e"), call, end("failed", "")}, "", "> ::add-mask::x\n>   done in 0s\n> ␛[2J<U+202E>\n$ ls\n"},

@@ -41,7 +41,9 @@ type Retrying struct {
 	Err     error
 	Delay   time.Duration
 	Attempt int // of the attempt that will follow, from 2
-	Most    int // attempts allowed in all
+	Most    int // attempts allowed in all; 0: as many as there is time for
+	// Left is how long the request will be tried again after that; 0: not known.
+	Left time.Duration
 }
 
 // Unseen says that the provider refused the images of the request, which is sent

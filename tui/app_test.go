@@ -404,10 +404,10 @@ func TestRetryTakesBackTheBrokenAnswer(t *testing.T) {
 	r.emit(event.Retrying{Message: "the connection broke", Delay: 2 * time.Second, Attempt: 1, Most: 5})
 	r.lacks("broken answ")
 	r.emit(event.Retrying{Message: "the connection broke", Delay: 4 * time.Second, Attempt: 2, Most: 5})
-	r.has("kept", "the connection broke", "trying again in 4 s (2 of 5)")
-	r.lacks("(1 of 5)")
+	r.has("kept", "the connection broke", "retry 2/5 in 4 s")
+	r.lacks("1/5")
 	r.emit(event.RequestStarted{}, event.TextDelta{Text: "whole answer"})
-	r.has("kept", "whole answer", "tried again (2 of 5)")
+	r.has("kept", "whole answer", "retried (2/5)")
 }
 
 // The time that is left moves while a try is waited for, and not afterwards.
@@ -417,13 +417,13 @@ func TestRetryCountsDown(t *testing.T) {
 	r.press("enter")
 	again := event.Retrying{Message: "too many requests", Delay: 75 * time.Second, Attempt: 2, Most: 5}
 	r.emit(event.RequestStarted{}, again)
-	r.has("trying again in 1:15 (2 of 5)")
+	r.has("retry 2/5 in 1:15")
 	r.clock = r.clock.Add(70*time.Second + 100*time.Millisecond)
 	r.send(tickMsg{})
-	r.has("trying again in 5 s (2 of 5)")
+	r.has("retry 2/5 in 5 s")
 	r.clock = r.clock.Add(10 * time.Second)
 	r.send(tickMsg{})
-	r.has("too many requests · trying again (2 of 5)")
+	r.has("too many requests · retry 2/5")
 	again.Attempt = 3
 	r.emit(again)
 	r.press("esc")

@@ -24,14 +24,15 @@ func (r *retry) draw(c canvas) []string {
 	case r.early:
 		words += " · not tried again"
 	case r.over:
-		words += " · tried again"
-	case left > 0:
-		words += " · trying again in " + countdown(left)
+		words += " · retried (" + r.told.Number() + ")"
 	default:
-		words += " · trying again"
-	}
-	if r.told.Most > 0 && !r.early {
-		words += fmt.Sprintf(" (%d of %d)", r.told.Attempt, r.told.Most)
+		words += " · retry " + r.told.Number()
+		if left > 0 {
+			words += " in " + countdown(left)
+		}
+		if more := max(left, 0) + r.told.Left; r.told.Left > 0 {
+			words += " · gives up in " + countdown(more) + " · Esc: stop now"
+		}
 	}
 	return c.fold(c.hang(span{"▲", warn}, span{words, text}), 8, 0)
 }

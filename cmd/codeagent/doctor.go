@@ -90,7 +90,7 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 		}
 		return
 	}
-	client, provider, err := b.client(provider)
+	client, provider, err := b.client(provider, true)
 	if lacks := provider.Lacks(b.s.env); err == nil && lacks != "" {
 		err = &hintError{err: fmt.Errorf("no key: %s is not set", lacks), code: exitSignIn, hints: b.keyHints(provider)}
 	}

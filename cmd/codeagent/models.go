@@ -90,7 +90,7 @@ func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 func (ses *session) serves(ctx context.Context, p config.Provider, patience time.Duration) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c, _, err := ses.client(p)
+	c, _, err := ses.client(p, ses.options.attended)
 	if err != nil {
 		return nil, err
 	}

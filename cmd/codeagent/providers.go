@@ -102,7 +102,7 @@ func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error)
 // the first picture.
 func (b *box) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
 	from := p
-	client, p, err := b.client(p)
+	client, p, err := b.client(p, attended)
 	if err != nil {
 		return chosen{}, err
 	}
@@ -188,12 +188,15 @@ type client interface {
 }
 
 // client is the wire to a provider, and the provider with its variables filled in.
-func (b *box) client(p config.Provider) (client, config.Provider, error) {
+func (b *box) client(p config.Provider, attended bool) (client, config.Provider, error) {
 	p, err := p.Resolve(b.s.env)
 	if err != nil {
 		return nil, p, &usageError{err: err}
 	}
-	o := wire.Options{BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: map[string][]string{}}
+	o := wire.Options{
+		BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: map[string][]string{},
+		Retry: wire.Retry{Patience: b.cfg.Patience(attended)},
+	}
 	for k, v := range p.Headers {
 		o.Header[k] = []string{v}
 	}

@@ -14,14 +14,15 @@ import (
 // Retry says how often and how patiently a request is tried again. The zero
 // value is the default policy.
 type Retry struct {
-	// Attempts allowed in all; 0: 5; 1: no retry.
+	// Attempts allowed in all; 1: no retry; 0: as many as the patience lasts. Of
+	// answers that broke off after they had begun, which are paid for, 5 at most.
 	Attempts int
 	// Base is the first wait, doubled each time up to Max, each multiplied by a
 	// random factor between 0.5 and 1; 0: 500 ms and 20 s.
 	Base, Max time.Duration
-	// MaxAsked is the longest wait that a provider may ask for; a longer one
-	// ends the retries with an error that says so; 0: 60 s.
-	MaxAsked time.Duration
+	// Patience bounds the waits together, and so the longest that a provider may
+	// ask for; 0: 2 min, in which a server or its proxy has started again.
+	Patience time.Duration
 	// Total bounds the time lost: waits, and attempts that brought nothing;
 	// 0: 15 min.
 	Total time.Duration
@@ -31,18 +32,18 @@ type Retry struct {
 	Sleep func(context.Context, time.Duration) error
 }
 
+// fewAttempts is how often a slow or costly request is tried whatever the patience.
+const fewAttempts = 5
+
 func (r Retry) withDefaults() Retry {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
 			*d = v
 		}
 	}
-	if r.Attempts <= 0 {
-		r.Attempts = 5
-	}
 	set(&r.Base, 500*time.Millisecond)
 	set(&r.Max, 20*time.Second)
-	set(&r.MaxAsked, time.Minute)
+	set(&r.Patience, 2*time.Minute)
 	set(&r.Total, 15*time.Minute)
 	if r.Rand == nil {
 		r.Rand = rand.Float64
@@ -64,8 +65,8 @@ type Attempt func(ctx context.Context, yield func(model.Delta) bool) error
 func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delta, error] {
 	r = r.withDefaults()
 	return func(yield func(model.Delta, error) bool) {
-		var lost time.Duration
-		for n := 1; ; n++ {
+		var f failures
+		for {
 			stopped, came, start := false, false, time.Now()
 			var size int
 			err := ctx.Err()
@@ -94,16 +95,15 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 				yield(nil, err)
 				return
 			}
-			if !came {
-				lost += time.Since(start)
-			}
-			delay, end := r.next(e, n, lost)
+			f.add(came, time.Since(start))
+			delay, end := r.next(e, f)
 			if end != nil {
 				yield(nil, end)
 				return
 			}
-			lost += delay
-			if !yield(model.Retrying{Err: e, Delay: delay, Attempt: n + 1, Most: r.Attempts}, nil) {
+			f.waited += delay
+			f.lost += delay
+			if !yield(r.retrying(e, f, delay), nil) {
 				return
 			}
 			if err := r.Sleep(ctx, delay); err != nil {
@@ -138,27 +138,66 @@ func weight(d model.Delta) int {
 	return 0
 }
 
-// next decides after attempt n failed with e: the wait before the next one, or
-// the error to end with.
-func (r Retry) next(e *model.Error, n int, lost time.Duration) (time.Duration, *model.Error) {
-	if f := (final{}); !e.Retryable() || errors.As(e.Err, &f) || r.Attempts == 1 {
+// failures is what the attempts cost so far.
+type failures struct {
+	attempts int
+	begun    int           // of these, answers that broke off after they had begun
+	waited   time.Duration // between attempts
+	lost     time.Duration // waits, and attempts that brought nothing
+}
+
+// add counts an attempt that failed.
+func (f *failures) add(begun bool, took time.Duration) {
+	f.attempts++
+	if begun {
+		f.begun++
+	} else {
+		f.lost += took
+	}
+}
+
+// retrying is what the consumer reads of the next attempt.
+func (r Retry) retrying(e *model.Error, f failures, delay time.Duration) model.Retrying {
+	d := model.Retrying{Err: e, Delay: delay, Attempt: f.attempts + 1, Most: r.Attempts}
+	if r.Attempts == 0 {
+		d.Left = r.Patience - f.waited
+	}
+	return d
+}
+
+// next decides after the last failure, e: the wait before the next attempt, or the
+// error to end with.
+func (r Retry) next(e *model.Error, f failures) (time.Duration, *model.Error) {
+	if last := (final{}); !e.Retryable() || errors.As(e.Err, &last) || r.Attempts == 1 {
 		return 0, e
 	}
-	if e.RetryAfter > r.MaxAsked {
-		return 0, extended(e, fmt.Sprintf("the provider asks to wait %s, longer than %s", e.RetryAfter.Round(time.Second), r.MaxAsked))
+	if e.RetryAfter > r.Patience {
+		return 0, extended(e, fmt.Sprintf("the provider asks to wait %s, longer than %s", e.RetryAfter.Round(time.Second), r.Patience))
 	}
-	if n >= r.Attempts {
-		return 0, extended(e, fmt.Sprintf("gave up after %d attempts", n))
+	if r.Attempts > 0 && f.attempts >= r.Attempts || f.begun >= fewAttempts {
+		return 0, extended(e, fmt.Sprintf("gave up after %d attempts", f.attempts))
 	}
-	delay := e.RetryAfter
-	if delay == 0 {
-		delay = min(r.Base<<min(n-1, 20), r.Max)
-		delay = time.Duration(float64(delay) * (0.5 + r.Rand()/2))
-	}
-	if lost+delay > r.Total {
-		return 0, extended(e, fmt.Sprintf("gave up after %d attempts and %s", n, lost.Round(time.Second)))
+	delay := r.delay(e, f)
+	impatient := f.waited+delay > r.Patience || f.attempts >= fewAttempts && f.lost+delay > r.Patience
+	if impatient || f.lost+delay > r.Total {
+		return 0, extended(e, fmt.Sprintf("gave up after %d attempts and %s", f.attempts, f.lost.Round(time.Second)))
 	}
 	return delay, nil
+}
+
+// delay is the wait before the next attempt: what the provider asked for, and by
+// itself more each time. Who asks for very little again and again gets no more
+// attempts than who asks for nothing.
+func (r Retry) delay(e *model.Error, f failures) time.Duration {
+	if e.RetryAfter > 0 && f.attempts < fewAttempts {
+		return e.RetryAfter
+	}
+	delay := min(r.Base<<min(f.attempts-1, 20), r.Max)
+	delay = time.Duration(float64(delay) * (0.5 + r.Rand()/2))
+	if left := r.Patience - f.waited; left >= r.Base {
+		delay = min(delay, left) // the last attempt is made when the patience ends
+	}
+	return max(delay, e.RetryAfter)
 }
 
 // extended is a copy of e whose message says why it was the last.

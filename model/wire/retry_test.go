@@ -64,17 +64,24 @@ func TestRetryPolicy(t *testing.T) {
 		errs  []error
 		want  played
 	}{
-		"first try":       {Retry{Rand: one}, 0, []error{nil}, played{nil, 1, 0, ""}},
-		"doubles":         {Retry{Rand: one}, 0, []error{fault}, played{[]time.Duration{s / 2, s, 2 * s, 4 * s}, 5, 7*s + s/2, "model: server (HTTP 503): later (gave up after 5 attempts)"}},
-		"jitter":          {Retry{Rand: func() float64 { return 0 }}, 0, []error{fault, nil}, played{[]time.Duration{s / 4}, 2, s / 4, ""}},
-		"up to a most":    {Retry{Rand: one, Max: s, Attempts: 4}, 0, []error{fault, fault, fault, nil}, played{[]time.Duration{s / 2, s, s}, 4, 2*s + s/2, ""}},
-		"as asked":        {Retry{Rand: one}, 0, []error{asks(7 * s), asks(s / 10), nil}, played{[]time.Duration{7 * s, s / 10}, 3, 7*s + s/10, ""}},
-		"asked too long":  {Retry{Rand: one}, 0, []error{asks(90 * s)}, played{nil, 1, 0, "model: rate_limited (HTTP 429): slow (the provider asks to wait 1m30s, longer than 1m0s)"}},
-		"one attempt":     {Retry{Attempts: 1}, 0, []error{fault}, played{nil, 1, 0, "model: server (HTTP 503): later"}},
-		"not retryable":   {Retry{}, 0, []error{&model.Error{Kind: model.SignIn, Status: 401, Message: "no"}}, played{nil, 1, 0, "model: sign_in (HTTP 401): no"}},
-		"final":           {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{errQuota}}}, played{nil, 1, 0, "model: rate_limited: no money"}},
-		"total time":      {Retry{Rand: one, Total: 10 * s}, 4 * s, []error{fault}, played{[]time.Duration{s / 2, s}, 3, 13*s + s/2, "model: server (HTTP 503): later (gave up after 3 attempts and 14s)"}},
-		"untyped failure": {Retry{}, 0, []error{errors.New("refused before it was sent")}, played{nil, 1, 0, "model: bad_request: refused before it was sent"}},
+		"first try": {Retry{Rand: one}, 0, []error{nil}, played{nil, 1, 0, ""}},
+		"doubles":   {Retry{Rand: one, Attempts: 5}, 0, []error{fault}, played{[]time.Duration{s / 2, s, 2 * s, 4 * s}, 5, 7*s + s/2, "model: server (HTTP 503): later (gave up after 5 attempts)"}},
+		"restarts": {Retry{Rand: one}, 0, []error{fault}, played{[]time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 16 * s, 20 * s, 20 * s, 20 * s, 20 * s, 8*s + s/2}, 12, 2 * time.Minute,
+			"model: server (HTTP 503): later (gave up after 12 attempts and 2m0s)"}},
+		"impatient":    {Retry{Rand: one, Patience: 2 * s}, 0, []error{fault}, played{[]time.Duration{s / 2, s, s / 2}, 4, 2 * s, "model: server (HTTP 503): later (gave up after 4 attempts and 2s)"}},
+		"slow to fail": {Retry{Rand: one}, time.Minute, []error{fault}, played{[]time.Duration{s / 2, s, 2 * s, 4 * s}, 5, 5*time.Minute + 7*s + s/2, "model: server (HTTP 503): later (gave up after 5 attempts and 5m8s)"}},
+		"asks for next to nothing": {Retry{Rand: one, Patience: 40 * s}, 0, []error{asks(1)}, played{[]time.Duration{1, 1, 1, 1, 8 * s, 16 * s, 16*s - 4}, 8, 40 * s,
+			"model: rate_limited (HTTP 429): slow (gave up after 8 attempts and 40s)"}},
+		"asks again and again": {Retry{Rand: one}, 0, []error{asks(50 * s)}, played{[]time.Duration{50 * s, 50 * s}, 3, 100 * s, "model: rate_limited (HTTP 429): slow (gave up after 3 attempts and 1m40s)"}},
+		"jitter":               {Retry{Rand: func() float64 { return 0 }}, 0, []error{fault, nil}, played{[]time.Duration{s / 4}, 2, s / 4, ""}},
+		"up to a most":         {Retry{Rand: one, Max: s, Attempts: 4}, 0, []error{fault, fault, fault, nil}, played{[]time.Duration{s / 2, s, s}, 4, 2*s + s/2, ""}},
+		"as asked":             {Retry{Rand: one}, 0, []error{asks(7 * s), asks(s / 10), nil}, played{[]time.Duration{7 * s, s / 10}, 3, 7*s + s/10, ""}},
+		"asked too long":       {Retry{Rand: one}, 0, []error{asks(130 * s)}, played{nil, 1, 0, "model: rate_limited (HTTP 429): slow (the provider asks to wait 2m10s, longer than 2m0s)"}},
+		"one attempt":          {Retry{Attempts: 1}, 0, []error{fault}, played{nil, 1, 0, "model: server (HTTP 503): later"}},
+		"not retryable":        {Retry{}, 0, []error{&model.Error{Kind: model.SignIn, Status: 401, Message: "no"}}, played{nil, 1, 0, "model: sign_in (HTTP 401): no"}},
+		"final":                {Retry{}, 0, []error{&model.Error{Kind: model.RateLimited, Message: "no money", Err: final{errQuota}}}, played{nil, 1, 0, "model: rate_limited: no money"}},
+		"total time":           {Retry{Rand: one, Total: 10 * s}, 4 * s, []error{fault}, played{[]time.Duration{s / 2, s}, 3, 13*s + s/2, "model: server (HTTP 503): later (gave up after 3 attempts and 14s)"}},
+		"untyped failure":      {Retry{}, 0, []error{errors.New("refused before it was sent")}, played{nil, 1, 0, "model: bad_request: refused before it was sent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,6 +91,25 @@ func TestRetryPolicy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An answer that broke off is paid for: patience does not ask for it for ever.
+func TestBrokenAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		var last error
+		for _, err := range (Retry{}).Stream(t.Context(), func(_ context.Context, yield func(model.Delta) bool) error {
+			attempts++
+			yield(model.TextDelta{Text: "I"})
+			return CutOff(nil)
+		}) {
+			last = err
+		}
+		if attempts != fewAttempts || last == nil {
+			t.Errorf("%d attempts, %v", attempts, last)
+		}
+	})
 }
 
 func TestCancelEndsAWait(t *testing.T) {
