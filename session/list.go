@@ -22,10 +22,21 @@ type Summary struct {
 	Created, Used time.Time
 	// Size is of the file, in bytes.
 	Size int64
+	// Damaged says why the session cannot be used, "" where it can. Folder may then be
+	// unknown.
+	Damaged string
 }
+
+// DamagedError says that a session is there and cannot be used.
+type DamagedError struct{ ID, Why string }
+
+func (e *DamagedError) Error() string { return "session " + e.ID + ": " + e.Why }
 
 // Name is what to call the session in a list.
 func (s Summary) Name() string {
+	if s.Damaged != "" {
+		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
+	}
 	if s.Title != "" {
 		return s.Title
 	}
@@ -37,8 +48,8 @@ func (s Summary) Name() string {
 const near = 64 << 10
 
 // List yields the sessions, last used first. Of each no more is read than its
-// head and its tail, and nothing before it is its turn. What is no session is
-// passed over.
+// head and its tail, and nothing before it is its turn. A file that has a session's
+// name and cannot be used as one is yielded too: see Summary.Damaged.
 func (s *Store) List() iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		entries, err := s.entries()
@@ -47,7 +58,7 @@ func (s *Store) List() iter.Seq2[Summary, error] {
 			return
 		}
 		for _, e := range entries {
-			if sum, err := s.summary(e); err == nil && !yield(sum, nil) {
+			if !yield(s.summary(e), nil) {
 				return
 			}
 		}
@@ -68,7 +79,7 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 		if idOf(n.Name()) == "" {
 			continue
 		}
-		if info, err := n.Info(); err == nil && info.Mode().IsRegular() { // else it went meanwhile
+		if info, err := n.Info(); err == nil { // else it went meanwhile
 			out = append(out, info)
 		}
 	}
@@ -82,30 +93,63 @@ func (s *Store) entries() ([]fs.FileInfo, error) {
 }
 
 // summary reads the two ends of a file.
-func (s *Store) summary(info fs.FileInfo) (Summary, error) {
-	id := idOf(info.Name())
-	f, err := s.openFile(id, os.O_RDONLY)
+func (s *Store) summary(info fs.FileInfo) Summary {
+	out := Summary{ID: idOf(info.Name()), Used: info.ModTime(), Size: info.Size()}
+	if err := s.fill(&out); err != nil {
+		out.Damaged = why(err)
+	}
+	return out
+}
+
+// why is the reason alone: the session is named beside it.
+func why(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return "it cannot be read: " + path.Err.Error()
+	}
+	return err.Error()
+}
+
+func (s *Store) fill(out *Summary) error {
+	f, err := s.openFile(out.ID, os.O_RDONLY)
 	if err != nil {
-		return Summary{}, err
+		return err
 	}
 	defer f.Close()
-	h, start, err := readHead(f)
+	info, err := f.Stat()
 	if err != nil {
-		return Summary{}, err
+		return err
 	}
-	out := Summary{ID: id, First: h.First, Folder: h.Folder, Origin: h.Origin, Created: h.At, Used: info.ModTime(), Size: info.Size()}
+	if !info.Mode().IsRegular() {
+		return errIrregular
+	}
+	h, start, err := readHead(f)
+	out.First, out.Folder, out.Origin, out.Created = h.First, h.Folder, h.Origin, h.At
+	if err != nil {
+		return err
+	}
 	end, err := lastNewline(f, start, info.Size())
 	if err != nil {
-		return Summary{}, err
+		return err
 	}
 	r, err := view{f: f, start: start, end: end}.last(hasTitle, end-near)
 	out.Title = r.Title
-	return out, err
+	return err
 }
 
 // Find returns the session that name means: an ID, or the beginning of one of at
-// least four characters. The error wraps ErrNotFound, or says that there are several.
+// least four characters. The error wraps ErrNotFound, is a *DamagedError, or says that
+// there are several.
 func (s *Store) Find(name string) (Summary, error) {
+	sum, err := s.Named(name)
+	if err == nil && sum.Damaged != "" {
+		err = &DamagedError{ID: sum.ID, Why: sum.Damaged}
+	}
+	return sum, err
+}
+
+// Named is Find that returns a damaged session too.
+func (s *Store) Named(name string) (Summary, error) {
 	entries, err := s.entries()
 	if err != nil {
 		return Summary{}, err
@@ -120,11 +164,7 @@ func (s *Store) Find(name string) (Summary, error) {
 	case 0:
 		return Summary{}, fmt.Errorf("%w: %.64q", ErrNotFound, name)
 	case 1:
-		sum, err := s.summary(hits[0])
-		if err != nil {
-			return Summary{}, failed(idOf(hits[0].Name()), err)
-		}
-		return sum, nil
+		return s.summary(hits[0]), nil
 	}
 	return Summary{}, fmt.Errorf("%d sessions begin with %s: write more of it", len(hits), name)
 }

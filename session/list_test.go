@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,14 +51,11 @@ func TestList(t *testing.T) {
 		closed(t, ses)
 		used(t, s, id, i+1)
 	}
-	// What is no session is passed over.
-	for name, text := range map[string]string{"x.jsonl": "{}", "cccc000000000004.jsonl": "", "cccc000000000005.jsonl": `{"codeagent_session":1`, "aaaa000000000001.jsonl.new": "x"} {
-		if err := writeFile(filepath.Join(s.dir, name), []byte(text)); err != nil {
+	// What has another name is passed over.
+	for _, name := range []string{"x.jsonl", "aaaa000000000001.jsonl.new"} {
+		if err := writeFile(filepath.Join(s.dir, name), []byte("{}")); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Mkdir(s.file("dddd000000000006"), 0o700); err != nil {
-		t.Fatal(err)
 	}
 	if err := s.Rename(ids[0], "  a  title\nof mine "); err != nil {
 		t.Fatal(err)
@@ -94,8 +92,51 @@ func TestList(t *testing.T) {
 	if _, err := s.Find("bbbb"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Delete("cccc000000000004"); err != nil {
-		t.Errorf("a damaged session cannot be deleted: %v", err)
+}
+
+// TestDamaged: what has a session's name and cannot be used is listed in its place with the
+// reason, cannot be opened, never makes anyone wait, and can be deleted.
+func TestDamaged(t *testing.T) {
+	text := func(text string, mode os.FileMode) func(string) error {
+		return func(name string) error { return errors.Join(writeFile(name, []byte(text)), os.Chmod(name, mode)) }
+	}
+	for what, row := range map[string]struct {
+		make func(name string) error
+		why  string
+	}{
+		"empty":       {text("", 0o600), "it is damaged"},
+		"torn":        {text(`{"codeagent_session":1`, 0o600), "it is damaged"},
+		"zeros":       {text(strings.Repeat("\x00", 100_000), 0o600), "it is damaged"},
+		"later":       {text(`{"codeagent_session":99,"folder":"/work"}`+"\n", 0o600), "it was written by a newer codeagent"},
+		"unreadable":  {text("x\n", 0), "it "},
+		"a folder":    {func(name string) error { return os.Mkdir(name, 0o700) }, "it is not a regular file"},
+		"a FIFO":      {func(name string) error { return syscall.Mkfifo(name, 0o600) }, "it is not a regular file"},
+		"a dead link": {func(name string) error { return os.Symlink("nowhere", name) }, "it cannot be read"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := New(t.TempDir())
+			const id = "cccc000000000004"
+			if err := row.make(s.file(id)); err != nil {
+				t.Fatal(err)
+			}
+			list := listed(t, s)
+			if len(list) != 1 || list[0].ID != id || !strings.HasPrefix(list[0].Damaged, row.why) || !strings.Contains(list[0].Name(), row.why) {
+				t.Errorf("listed %+v", list)
+			}
+			var damaged *DamagedError
+			if _, err := s.Find(id[:4]); !errors.As(err, &damaged) || damaged.ID != id {
+				t.Errorf("found: %v", err)
+			}
+			if _, err := s.Open(Info{ID: id}); err == nil {
+				t.Error("it was opened")
+			}
+			if err := s.Delete(id); err != nil {
+				t.Errorf("delete: %v", err)
+			}
+			if list := listed(t, s); len(list) != 0 {
+				t.Errorf("after the deletion: %+v", list)
+			}
+		})
 	}
 }
 

@@ -160,10 +160,10 @@ func kindOf(line []byte) string {
 func decodeHead(line []byte) (head, error) {
 	var h head
 	if err := json.Unmarshal(line, &h); err != nil || h.Version < 1 {
-		return head{}, errors.New("it does not begin like a session")
+		return head{}, errors.New("it is damaged: it does not begin like a session")
 	}
 	if h.Version > version {
-		return head{}, fmt.Errorf("it was written by a newer codeagent (format %d; this one reads %d)", h.Version, version)
+		return h, fmt.Errorf("it was written by a newer codeagent (format %d; this one reads %d)", h.Version, version)
 	}
 	return h, nil
 }

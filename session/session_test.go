@@ -350,14 +350,20 @@ func TestBadNames(t *testing.T) {
 		if _, err := s.Open(Info{ID: id}); err == nil || id != linked && !errors.Is(err, ErrNotFound) {
 			t.Errorf("open %q: %v", id, err)
 		}
-		if _, err := s.Find(id); !errors.Is(err, ErrNotFound) && id != ses.ID()[:15] {
+		if _, err := s.Find(id); !errors.Is(err, ErrNotFound) && id != ses.ID()[:15] && id != linked {
 			t.Errorf("find %q: %v", id, err)
 		}
 		for what, err := range map[string]error{"delete": s.Delete(id), "rename": s.Rename(id, "x")} {
-			if err == nil {
+			if err == nil && (id != linked || what != "delete") {
 				t.Errorf("%s %q", what, id)
 			}
 		}
+	}
+	if _, err := os.Lstat(s.file(linked)); err == nil {
+		t.Error("a link was not deleted")
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Errorf("where a link led was deleted: %v", err)
 	}
 }
 

@@ -207,21 +207,24 @@ func (s *Store) Free(id string) error {
 	return own(f, id)
 }
 
-// Delete removes a session that nobody writes. A damaged one goes too.
+// Delete removes a session that nobody writes. What has a session's name and is damaged,
+// unreadable or no file goes too; of folders, empty ones alone.
 func (s *Store) Delete(id string) error {
 	f, err := s.openFile(id, os.O_RDWR)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := own(f, id); err != nil {
+	switch {
+	case err == nil:
+		defer f.Close()
+		if err := own(f, id); err != nil {
+			return err
+		}
+	case !ids.MatchString(id), errors.Is(err, ErrNotFound):
 		return err
 	}
 	// The session last: while it is there it can be deleted again.
 	if err := s.removeImages(id); err != nil {
 		return failed(id, err)
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err := os.Remove(s.file(id)); err != nil {
 		return failed(id, err)
 	}
 	return nil
@@ -325,7 +328,7 @@ func (s *Store) openFile(id string, flag int) (*os.File, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("%w: %.64q", ErrNotFound, id)
 	}
-	f, err := os.OpenFile(s.file(id), flag|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(s.file(id), flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600) // never waiting for a FIFO
 	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}

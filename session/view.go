@@ -25,6 +25,9 @@ type view struct {
 // maxHead is the longest first line: a path and the beginning of a message.
 const maxHead = 16 << 10
 
+// errIrregular: something else than a file has a session's name.
+var errIrregular = errors.New("it is not a regular file")
+
 // look reads the head and finds the end.
 func look(f *os.File) (view, error) {
 	info, err := f.Stat()
@@ -32,7 +35,7 @@ func look(f *os.File) (view, error) {
 		return view{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return view{}, errors.New("it is not a regular file")
+		return view{}, errIrregular
 	}
 	v := view{f: f}
 	if v.head, v.start, err = readHead(f); err != nil {
@@ -56,7 +59,7 @@ func readHead(f io.ReaderAt) (head, int64, error) {
 		return head{}, 0, err
 	}
 	if i < 0 {
-		return head{}, 0, errors.New("it does not begin like a session")
+		return head{}, 0, errors.New("it is damaged: it does not begin like a session")
 	}
 	h, err := decodeHead(buf[:i])
 	return h, int64(i) + 1, err

@@ -33,7 +33,7 @@ func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, e
 		if err != nil {
 			return out, err
 		}
-		if all || sum.Folder == k.here {
+		if all || isHere(sum, k.here) {
 			out = append(out, tui.SessionItem{
 				ID: sum.ID, Name: sum.Name(), Folder: sum.Folder, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
 			})

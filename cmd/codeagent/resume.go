@@ -147,7 +147,7 @@ func (r resumeFlags) find(ctx context.Context, s stdio, f flags, args []string) 
 func lastUsed(s stdio, f flags, store *sessions.Store, all bool) (sessions.Summary, error) {
 	if all {
 		for sum, err := range store.List() {
-			return sum, err
+			return usable(sum, err)
 		}
 		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept")}
 	}
@@ -158,7 +158,22 @@ func lastUsed(s stdio, f flags, store *sessions.Store, all bool) (sessions.Summa
 	if err != nil {
 		return sessions.Summary{}, err
 	}
-	return list[0], nil
+	return usable(list[0], nil)
+}
+
+// usable fails for a session that cannot be used: an older one in its place would go on
+// with another conversation than was meant.
+func usable(sum sessions.Summary, err error) (sessions.Summary, error) {
+	if err == nil && sum.Damaged != "" {
+		err = &sessions.DamagedError{ID: sum.ID, Why: sum.Damaged}
+	}
+	return sum, err
+}
+
+// isHere reports whether a session belongs to a folder. A damaged one that does not say
+// its folder belongs to each.
+func isHere(sum sessions.Summary, folder string) bool {
+	return sum.Folder == folder || sum.Folder == "" && sum.Damaged != ""
 }
 
 // workspaceOf is the folder that a run would work in.
@@ -182,7 +197,7 @@ func sessionsHere(s stdio, f flags, store *sessions.Store, n int) ([]sessions.Su
 		if err != nil {
 			return nil, err
 		}
-		if sum.Folder != here {
+		if !isHere(sum, here) {
 			continue
 		}
 		if out = append(out, sum); len(out) == n {
@@ -201,7 +216,11 @@ func (r resumeFlags) pickSession(ctx context.Context, s stdio, f flags, store *s
 	if len(list) == 0 {
 		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"codeagent sessions --all lists those of others"}}
 	}
-	k := &keptSessions{s: s, store: store, here: list[0].Folder, elsewhere: f.folder != "", fork: r.fork}
+	here, err := workspaceOf(s, f)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	k := &keptSessions{s: s, store: store, here: here, elsewhere: f.folder != "", fork: r.fork}
 	if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
 		return sessions.Summary{}, err
 	}
@@ -228,7 +247,13 @@ func whichSession(s stdio, f flags, store *sessions.Store) error {
 // sessionError says what to do about a session that cannot be used.
 func sessionError(err error) error {
 	var inUse *sessions.InUseError
+	var damaged *sessions.DamagedError
 	switch {
+	case errors.As(err, &damaged):
+		return &hintError{err: err, code: exitFailed, hints: []string{
+			"another session is named by its ID: codeagent sessions lists them",
+			"this one can be removed: codeagent sessions delete " + damaged.ID,
+		}}
 	case errors.As(err, &inUse):
 		return &hintError{err: err, code: exitFailed, hints: []string{
 			"end that one first, or go on with a copy: codeagent fork " + inUse.ID,

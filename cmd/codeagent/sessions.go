@@ -49,6 +49,7 @@ type sessionJSON struct {
 	Created time.Time `json:"created"`
 	Used    time.Time `json:"used"`
 	Bytes   int64     `json:"bytes"`
+	Damaged string    `json:"damaged,omitempty"`
 }
 
 func listSessions(s stdio, f flags, l sessionFlags) error {
@@ -69,7 +70,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 		if err != nil {
 			return err
 		}
-		if !l.all && sum.Folder != here {
+		if !l.all && !isHere(sum, here) {
 			continue
 		}
 		if n++; l.most > 0 && n > l.most {
@@ -77,7 +78,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			break
 		}
 		if l.json {
-			err = lines.Encode(sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size})
+			err = lines.Encode(sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
 		} else {
 			folder := ""
 			if l.all {
@@ -157,7 +158,7 @@ func newSessionsDelete(s stdio) *cobra.Command {
 		Use: "delete ID…", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
-				err := withSession(s, name, func(store *sessions.Store, sum sessions.Summary) error {
+				err := withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
 					if err := store.Delete(sum.ID); err != nil {
 						return err
 					}
@@ -219,11 +220,22 @@ func exportFile(name string, write func(io.Writer) error) error {
 
 // withSession finds the session that name means and does something with it.
 func withSession(s stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
+	return withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
+		sum, err := usable(sum, nil)
+		if err != nil {
+			return err
+		}
+		return do(store, sum)
+	})
+}
+
+// withNamed is withSession for what can be done with a damaged one too.
+func withNamed(s stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	store, err := sessionStore(s)
 	if err != nil {
 		return err
 	}
-	sum, err := store.Find(name)
+	sum, err := store.Named(name)
 	if err == nil {
 		err = do(store, sum)
 	}

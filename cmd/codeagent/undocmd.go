@@ -170,7 +170,10 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 		if err != nil {
 			return sum, err
 		}
-		if sum.Folder == here && kept.Has(sum.ID) {
+		if isHere(sum, here) && kept.Has(sum.ID) {
+			if _, err := usable(sum, nil); err != nil {
+				return sum, sessionError(err)
+			}
 			return sum, nothingLost(store, kept, sum)
 		}
 	}
