@@ -34,6 +34,8 @@ type host struct {
 	served []net.Addr
 	// hosts wait, by a row's folder, for the host's own part in it.
 	hosts map[string]func() error
+	// terminals are the near ends of rows' terminals, by the row's folder.
+	terminals map[string]*os.File
 
 	mu   sync.Mutex
 	got  map[string]bool // what reached a listener; guarded by mu
@@ -54,7 +56,7 @@ func newHost(t *testing.T) *host {
 	}
 	t.Cleanup(func() { removeAll(dir) })
 	b := newBackend(t)
-	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)

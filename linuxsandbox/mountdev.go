@@ -15,7 +15,10 @@ import (
 // disks, other people's terminals and the sockets of system services are not even
 // there to be tried.
 
-const devDir = "/dev"
+const (
+	devDir     = "/dev"
+	consoleDev = "/dev/console"
+)
 
 // devLinks stand in every /dev.
 var devLinks = map[string]string{
@@ -37,24 +40,36 @@ func (m *mountPlan) planDevices(rules []Rule) {
 	}
 }
 
-// showTerminals keeps the terminals among files in sight: a program asks for
-// the name of its own.
-func (m *mountPlan) showTerminals(files ...*os.File) {
+// showTerminal keeps the first terminal among files in sight: a program asks for
+// the name of its own. /dev/pts holds the command's own terminals, so one that
+// lies there on the host is shown under another name. Landlock opens it under
+// neither: what the command has of it are its files and /dev/tty.
+func (m *mountPlan) showTerminal(files ...*os.File) {
 	for _, f := range files {
 		if f == nil {
 			continue
 		}
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err == nil {
-			m.show(pathOf(int(f.Fd())))
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
+			continue
 		}
+		if path := pathOf(int(f.Fd())); sandbox.Covers(ptsDir, path) {
+			m.Console = []string{path}
+		} else {
+			m.show(path)
+		}
+		return
 	}
 }
 
-// newDev puts the new /dev over the machine's. It is writable until what belongs
-// into it is there.
+// newDev puts the new /dev over the machine's, which is read-only by now. It is
+// writable until what belongs into it is there.
 func (m *mounter) newDev() error {
 	if !m.plan.Devices {
 		return nil
+	}
+	terminals, err := takeAll(m.plan.Console)
+	if err != nil {
+		return err
 	}
 	const attrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
 	fd, err := newFilesystem("tmpfs", attrs, "mode=755")
@@ -71,11 +86,20 @@ func (m *mounter) newDev() error {
 			err = unix.Symlinkat(target, fd, name)
 		}
 	}
+	if err == nil && len(terminals) > 0 {
+		err = makeEntry(fd, strings.TrimPrefix(consoleDev, devDir+"/"), false)
+	}
 	if err != nil {
 		unix.Close(fd)
 		return &os.PathError{Op: "furnish", Path: devDir, Err: err}
 	}
-	return tree{fd: fd, path: devDir, dir: true}.putAt(devDir)
+	err = tree{fd: fd, path: devDir, dir: true}.putAt(devDir)
+	for _, t := range terminals {
+		if err == nil {
+			err = t.putAt(consoleDev)
+		}
+	}
+	return err
 }
 
 // closeDev makes the new /dev itself read-only; what is mounted in it stays as

@@ -119,9 +119,8 @@ func (m *mountPlan) hide(path string) {
 
 // forCommand keeps what cmd itself needs in sight: its program and its folder.
 func (m *mountPlan) forCommand(cmd sandbox.Command) {
-	if cmd.Foreground {
-		m.Terminals = false // its terminal is one of the machine's
-		m.showTerminals(cmd.Stdin, cmd.Stdout, cmd.Stderr)
+	if cmd.Foreground && m.Devices {
+		m.showTerminal(cmd.Stdin, cmd.Stdout, cmd.Stderr)
 	}
 	m.show(cmd.Dir)
 	if filepath.IsAbs(cmd.Path) {

@@ -50,6 +50,9 @@ type mountPlan struct {
 	Devices bool `json:"devices,omitempty"`
 	// Terminals asks for terminals of its own instead of the machine's.
 	Terminals bool `json:"terminals,omitempty"`
+	// Console is the user's terminal, if a foreground command shares it: it is
+	// shown as /dev/console.
+	Console []string `json:"console,omitempty"`
 
 	// For codeagent's half alone: the exact deny-read paths, and whether all the
 	// rest may be read.

@@ -31,7 +31,7 @@ func exampleSpec() Spec {
 		}},
 		Mounts: &mountPlan{
 			Writable: []string{"/w"}, Temp: "/t", Private: []string{"/tmp"}, Readable: []string{"/tmp/r"}, Pins: []string{"/w/.git"},
-			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true,
+			Protected: []string{"/w/.git/hooks"}, Granted: []string{"/w/.git/hooks/g"}, Hidden: []string{"/w/h"}, Memory: true, HostProc: true, Devices: true, Terminals: true, Console: []string{"/dev/pts/7"},
 		},
 		Command: specCommand{Path: "sh", Args: []text{"sh", "-c", "echo \xff"}, Env: []text{"A=\xfe", "B=é"}, Dir: "/w", Foreground: true, Terminal: true},
 	}

@@ -58,7 +58,7 @@ func (r *jsonReader) mounts() *mountPlan {
 	r.object(func(name string) bool {
 		list, ok := map[string]*[]string{
 			"writable": &m.Writable, "private": &m.Private, "readable": &m.Readable, "pins": &m.Pins,
-			"protected": &m.Protected, "granted": &m.Granted, "hidden": &m.Hidden,
+			"protected": &m.Protected, "granted": &m.Granted, "hidden": &m.Hidden, "console": &m.Console,
 		}[name]
 		switch {
 		case ok:

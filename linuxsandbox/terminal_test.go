@@ -32,6 +32,9 @@ func TestTerminalInSetting(t *testing.T) {
 	t.Run("Ctrl+C ends the job and not the shell", func(t *testing.T) { jobControl(t, b) })
 	t.Run("no other is reached", func(t *testing.T) { othersTerminal(t, b) })
 	t.Run("it hangs up", func(t *testing.T) { hangUp(t, b) })
+	if f, err := b.probe(); err == nil && f.Namespaces {
+		t.Run("in the foreground", func(t *testing.T) { foregroundTerminal(t, b) })
+	}
 }
 
 // screen is the near end of a terminal.

@@ -1,0 +1,131 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminalEscapes reach a terminal of the user's: each row has one of its own,
+// which the host has open and another program may use.
+func terminalEscapes() []attempt {
+	const terminals = "the user's terminals: what they show, and what is typed there"
+	writes := func(name string, path func(p place) string) attempt {
+		return attempt{
+			name: "terminal: " + name, escape: "E40", protects: terminals, before: openForRow,
+			do: func(p place) error {
+				return withFD(path(p), unix.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, func(fd int) error {
+					_, err := unix.Write(fd, []byte("pwned "+p.in+"\n"))
+					return err
+				})
+			},
+			landed: func(h *host, p place) bool { return strings.Contains(h.shown(p), "pwned") },
+		}
+	}
+	does := func(name string, do func(p place, path string) error) attempt {
+		return attempt{name: "terminal: " + name, escape: "E40", protects: terminals, word: true, before: openForRow,
+			do: func(p place) error { return do(p, terminalOfRow(p, 0)) }}
+	}
+	return []attempt{
+		writes("by its name", func(p place) string { return terminalOfRow(p, 0) }),
+		writes("through a symlink", func(p place) string {
+			_ = os.Symlink(terminalOfRow(p, 0), p.in+"/l")
+			return p.in + "/l"
+		}),
+		writes("by the host's descriptor of it", func(p place) string { return procOf(p.Host, "fd/"+terminalOfRow(p, 2)) }),
+		writes("below the host's root", func(p place) string { return procOf(p.Host, "root"+terminalOfRow(p, 0)) }),
+		does("opened to read", func(_ place, path string) error {
+			return withFD(path, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, func(int) error { return nil })
+		}),
+		does("its near end, by the host's descriptor", func(p place, _ string) error {
+			return withFD(procOf(p.Host, "fd/"+terminalOfRow(p, 1)), unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, func(int) error { return nil })
+		}),
+		does("its mode", func(_ place, path string) error { return unix.Chmod(path, 0o666) }),
+		does("reached from one of the attacker's own", func(_ place, path string) error {
+			near, err := unix.Open(ptmx, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				near = -1 // without a private /dev/pts: the name alone is tried
+			}
+			defer unix.Close(near)
+			n, _ := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
+			if own, err := unix.IoctlGetInt(near, unix.TIOCGPTN); err == nil && own == n {
+				return errors.New("a terminal of its own, with the same number")
+			}
+			return withFD(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, func(fd int) error { return unix.IoctlSetInt(fd, unix.TIOCNXCL, 0) })
+		}),
+	}
+}
+
+// openForRow opens a terminal and writes down its path and the numbers of the
+// host's descriptors of its near and its far end.
+func openForRow(h *host, p place) {
+	near, far := openTerminal(h.t)
+	h.terminals[p.in] = near
+	h.t.Cleanup(func() { far.Close() })
+	h.put(p.in+"/terminal", far.Name()+" "+strconv.Itoa(int(near.Fd()))+" "+strconv.Itoa(int(far.Fd())), 0o644)
+}
+
+// terminalOfRow is a word of what openForRow wrote down.
+func terminalOfRow(p place, i int) string {
+	text, err := os.ReadFile(p.in + "/terminal")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) != 3 {
+		panic("the row has no terminal")
+	}
+	return fields[i]
+}
+
+// shown is what a row's terminal shows.
+func (h *host) shown(p place) string {
+	h.t.Helper()
+	fd := int(h.terminals[p.in].Fd())
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
+		return ""
+	}
+	buf := make([]byte, 4096)
+	n, err := unix.Read(fd, buf)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(buf[:n])
+}
+
+// foregroundTerminal: a command that shares the user's terminal has terminals of
+// its own too, and finds the name of the shared one.
+func foregroundTerminal(t *testing.T, b *Backend) {
+	near, far := openTerminal(t)
+	person := newScreen(t, near)
+	ws := t.TempDir()
+	const script = `echo "mine: $(script -qec tty /dev/null | tr -d '\r')"
+echo "shared: $(tty)"
+for f in $(tty) $1; do (echo "pwned by $f" >$f) 2>/dev/null; done
+echo "by its file"; echo done`
+	proc, err := b.Start(t.Context(), sandbox.WorkspaceWrite(ws), sandbox.Command{
+		Path: "bash", Args: []string{"bash", "-c", script, "bash", far.Name()}, Dir: ws,
+		Env: []string{"PATH=" + jobPath, "TERM=dumb"}, Stdin: far, Stdout: far, Stderr: far, Foreground: true,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := person.until("done")
+	for _, want := range []string{"mine: /dev/pts/0\r\n", "shared: /dev/console\r\n", "by its file\r\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in %q", want, out)
+		}
+	}
+	if strings.Contains(out, "pwned") {
+		t.Errorf("E40: opened by its name: %q", out)
+	}
+	if st, err := proc.Wait(); st.Exit != 0 || err != nil {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
