@@ -130,17 +130,22 @@ func (m *app) draw() tea.View {
 	}
 	q := m.questions.front()
 	need := wants{menu: len(m.matching()), composer: len(m.composer.rows(m.composerWidth()))}
-	var asked []string
+	var asked drawnQuestion
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
-		asked, cx, cy = q.view(t, w, max(m.height-leastTranscript-4, 4), m.home, m.now(), len(m.questions.queue)-1)
-		need.question = len(asked)
+		asked = q.view(t, w, questionRoom(m.height), m.home, m.now(), len(m.questions.queue)-1)
+		need.question = len(asked.lines)
 	}
 	waiting := m.waitingLines(t, w)
 	need.queued = len(waiting)
+	_, need.full = m.panel.(*questionPage)
 	a := arrange(m.height, need)
-	if q != nil && m.panel == nil && a.question.height < len(asked) {
-		asked, cx, cy = q.view(t, w, a.question.height, m.home, m.now(), len(m.questions.queue)-1)
+	if q != nil && m.panel == nil {
+		if a.question.height < len(asked.lines) {
+			asked = q.view(t, w, a.question.height, m.home, m.now(), len(m.questions.queue)-1)
+		}
+		cx, cy = asked.x, asked.y
+		q.onScreen(asked)
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
@@ -150,7 +155,7 @@ func (m *app) draw() tea.View {
 	} else {
 		lines = append(lines, m.transcript.view(m.canvas(), a.transcript.height)...)
 	}
-	lines = append(lines, asked[:min(len(asked), a.question.height)]...)
+	lines = append(lines, asked.lines...)
 	if a.status.height > 0 {
 		lines = append(lines, m.status(t, w))
 	}
@@ -216,7 +221,10 @@ func (m *app) status(t *theme, w int) string {
 	case m.questions.front() != nil && m.panel == nil:
 		// The question above says all there is to say.
 	case m.questions.front() != nil:
-		left = []span{{"?", warn}, {" a question waits behind this page", text}}
+		left = []span{{"?", warn}, {" question pending: " + keyName(keyFor(everywhere, actBack)) + " to answer it", text}}
+		if _, ok := m.panel.(*questionPage); ok {
+			left = []span{{"  " + keyName(keyFor(everywhere, actBack)), accent}, {" closes the full view", dim}}
+		}
 	case m.unread != nil:
 		left = []span{{"  Reading the clipboard", text}, {"   " + keyName(keyFor(everywhere, actBack)), accent}, {" leaves it", dim}}
 	case m.working:

@@ -43,6 +43,7 @@ func newRig(t *testing.T, w, h int) *rig {
 
 func (r *rig) send(msg tea.Msg) tea.Cmd {
 	_, cmd := r.app.Update(msg)
+	r.app.View() // Bubble Tea draws after each message
 	return cmd
 }
 

@@ -32,8 +32,14 @@ func (m *app) stir() tea.Cmd {
 // quiet arms the question if nothing moved since.
 func (m *app) quiet(msg quietMsg) {
 	q := m.questions.front()
-	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.panel != nil || m.unread != nil {
+	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.covered(q) || m.unread != nil {
 		return
 	}
 	q.armed = true
+}
+
+// covered reports whether a panel stands over a question, its own full view aside.
+func (m *app) covered(q *question) bool {
+	p, ok := m.panel.(*questionPage)
+	return m.panel != nil && (!ok || p.q != q)
 }

@@ -67,17 +67,17 @@ func TestHeldClock(t *testing.T) {
 	r := newRig(t, 80, 26)
 	curlRuns(r)
 	first := r.hold(heldRequest("q1", 41))
-	r.has("the command waits 0:00", "it is a no in 5:00", "waits for your answer")
+	r.has("the command waits 0:00", "auto-deny in 5:00", "waits for your answer")
 	r.clock = r.clock.Add(90 * time.Second)
 	r.hold(heldRequest("q2", 42))
-	r.has("×2", "the command waits 1:30", "it is a no in 3:30")
+	r.has("×2", "the command waits 1:30", "auto-deny in 3:30")
 	r.app.box.post(withdrawn{first})
 	r.send(inboxMsg{})
 	r.lacks("×2")
-	r.has("the command waits 0:00", "it is a no in 5:00")
+	r.has("the command waits 0:00", "auto-deny in 5:00")
 	r.clock = r.clock.Add(10 * time.Minute)
 	r.send(tickMsg{})
-	r.has("the command waits 10:00", "it is a no in 0:00")
+	r.has("the command waits 10:00", "auto-deny in 0:00")
 }
 
 // An interruption is told as one, and not as a no or as a refusal.

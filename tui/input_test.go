@@ -16,5 +16,5 @@ func TestInputQuestion(t *testing.T) {
 		Action:  approvals.Action{Kind: approvals.KindInput, Input: "rm -rf ~\n\x1b[2J\u202e\x03", Running: approvals.Running{ID: 2, Command: "bash -i"}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once, exactly this"}, {Key: "n", Decision: approvals.Deny, Label: "no"}},
 	})
-	r.has(`"rm -rf ~\n\x1b[2J\u202e\x03"`, "into     $ bash -i", "may      + outside the sandbox", "this once, exactly this")
+	r.has(`"rm -rf ~\n\x1b[2J\u202e\x03"`, "into     │ $ bash -i", "may      + outside the sandbox", "this once, exactly this")
 }

@@ -2,10 +2,11 @@ package tui
 
 // wants is what the parts of the screen ask for, in rows.
 type wants struct {
-	question int // 0 when none is open
-	queued   int // messages that wait
-	menu     int // command choices
-	composer int // rows of the message
+	question int  // 0 when none is open
+	full     bool // the full view of one is open
+	queued   int  // messages that wait
+	menu     int  // command choices
+	composer int  // rows of the message
 }
 
 // span of rows: from top, height rows.
@@ -23,6 +24,15 @@ const (
 	// answers must be visible.
 	low = 18
 )
+
+// questionRoom is how many of h rows a question can have at most, below a message
+// of one row.
+func questionRoom(h int) int {
+	if h < low {
+		return max(h-3, 1)
+	}
+	return h - leastTranscript - 4
+}
 
 // arrange divides h rows, from top to bottom: transcript, question, status,
 // queued, menu, rule, composer, footer. What does not fit gives way in this
@@ -42,6 +52,9 @@ func arrange(h int, w wants) areas {
 	wantStatus := 1
 	if w.question > 0 && h < low {
 		least, wantStatus = 0, 0
+	}
+	if w.full && h < low {
+		wantStatus = 0
 	}
 	status := take(wantStatus, 1)
 	question := take(w.question, least)

@@ -63,7 +63,7 @@ func (m *app) common(do action) tea.Cmd {
 		m.panel = nil
 	case actArm:
 		if q := m.questions.front(); q != nil && m.panel == nil {
-			q.armed, q.barred, q.problem = true, false, ""
+			q.arm()
 		}
 	case actToggle:
 		m.toggle()
@@ -182,10 +182,7 @@ func (m *app) ctrlC() tea.Cmd {
 // toggle shows all of a question, or of the last output in view.
 func (m *app) toggle() {
 	if q := m.questions.front(); q != nil && m.panel == nil {
-		m.panel = &panel{title: "The whole question", page: func(t *theme, w int) []string {
-			title := t.wrap(w, span{firstOf(q.request.Title, q.request.Action.Title), strong})
-			return append(append(title, ""), q.body(t, w, m.home, true)...)
-		}}
+		m.panel = &questionPage{q: q, home: m.home, now: m.now}
 		return
 	}
 	if m.panel == nil {

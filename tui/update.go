@@ -142,6 +142,7 @@ func (m *app) drain() tea.Cmd {
 		case withdrawn:
 			was := m.questions.front()
 			m.questions.withdraw(item.ask)
+			m.leaveStalePage()
 			if m.questions.front() != was {
 				cmd = tea.Batch(cmd, m.stir())
 			}
@@ -229,8 +230,7 @@ func (m *app) goOn() tea.Cmd {
 	return nil
 }
 
-// paste goes to the note when one is written, else to the message; a question
-// lets go of the keys.
+// paste goes to the note when one is written, else to the message.
 func (m *app) paste(s string) tea.Cmd {
 	q := m.questions.front()
 	switch {

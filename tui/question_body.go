@@ -1,0 +1,218 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/sandbox"
+)
+
+// The order of a question, from the top: who asks, what a yes opens, warnings,
+// what was refused, what runs and where, the model's reason. All but the last two
+// was computed by codeagent. Words of the model stand behind a bar, which no line
+// of codeagent's own has: nothing that they draw can pass for one.
+
+// stanza is one thing that a question says, in rows.
+type stanza struct {
+	name string // tells it from the others that must be seen; "" for forNothing
+	need need
+	rows []stanzaRow
+	of   int // how many rows it has as a whole
+}
+
+// stanzaRow is one row, at of its stanza; -1 for one that stands for others.
+type stanzaRow struct {
+	text string
+	at   int
+}
+
+// limits bound what gives way when a screen is low; zero is no bound.
+type limits struct{ command, reason, denials int }
+
+// sheet collects stanzas.
+type sheet struct {
+	t    *theme
+	w    int
+	home string
+	most limits
+	out  []stanza
+}
+
+// narrow screens have no column for labels: each stands above its stanza.
+const narrow = 50
+
+// field is a stanza to be drawn.
+type field struct {
+	label  string
+	name   string
+	need   need
+	mark   span // before the first row, as wide as the indentation of the others
+	quoted bool // words of the model or of a command
+	hard   bool // every space stays: paths
+	most   int  // rows; zero is no bound
+	tail   int  // of them the last ones
+	spans  []span
+}
+
+// add draws a field.
+func (s *sheet) add(f field) {
+	const left = 12
+	indent := fmt.Sprintf("%*s", left, "")
+	first := []span{{fmt.Sprintf("   %-9s", f.label), dim}}
+	rest := []span{{indent, text}}
+	st := stanza{name: f.name, need: f.need}
+	var above []string
+	if s.w < narrow {
+		first, rest = []span{{"   ", text}}, []span{{"   ", text}}
+		if f.label != "" {
+			above = []string{s.t.row(s.w-1, span{" " + f.label, dim})}
+		}
+	}
+	if f.quoted {
+		bar := span{"│ ", faint}
+		first, rest = append(first, bar), append(rest, bar)
+	}
+	if f.mark.text != "" {
+		first, rest = append(first, f.mark), append(rest, span{fmt.Sprintf("%*s", width(f.mark.text), ""), text})
+	}
+	lines := wrapper{theme: s.t, width: s.w - 1, first: first, rest: rest, hard: f.hard}.lines(f.spans...)
+	lines = append(above, lines...)
+	st.of = len(lines)
+	for i, l := range lines {
+		st.rows = append(st.rows, stanzaRow{l, i})
+	}
+	if f.most > 0 && len(lines) > f.most {
+		st.rows = s.shortened(st.rows, f.most, f.tail)
+	}
+	s.out = append(s.out, st)
+}
+
+// shortened leaves out what is more than most rows before the last tail ones, and
+// says so.
+func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
+	head := max(most-1-tail, 0)
+	say := fmt.Sprintf("   … %d more lines: %s", len(rows)-head-tail, keyName(keyFor(everywhere, actToggle)))
+	gap := stanzaRow{s.t.row(s.w-1, span{say, warn}), -1}
+	return slices.Concat(rows[:head], []stanzaRow{gap}, rows[len(rows)-tail:])
+}
+
+// stanzas are what the question says, in the order above. titled: its title stands
+// whole in the rule above it.
+func (q *question) stanzas(t *theme, w int, home string, most limits, titled bool) []stanza {
+	s := &sheet{t: t, w: w, home: home, most: most}
+	if !titled {
+		s.add(field{label: "asks", name: "title", need: forYes, spans: flat([]span{{titleOf(q.request), strong}})})
+	}
+	s.opens(q.request)
+	for i, text := range q.request.Warnings {
+		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: span{"▲ ", warn}, spans: flat([]span{{text, warn}})})
+	}
+	s.refused(q.request.Denials, q.request.Held)
+	s.action(q.request)
+	if reason := q.request.Justification; reason != "" {
+		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: flat([]span{{"the model's words: ", dim}, {"“" + reason + "”", style{inkText, italic}}})})
+	}
+	return s.out
+}
+
+// opens says what a yes opens, or what a command may do that is typed to.
+func (s *sheet) opens(r approvals.Request) {
+	label := "opens"
+	if r.Action.Kind == approvals.KindInput {
+		label = "may" // it was granted already
+	}
+	one := func(i int, mark, text string) {
+		name := fmt.Sprint("opens ", i)
+		if i > 0 {
+			label = ""
+		}
+		s.add(field{label: label, name: name, need: forYes, mark: span{mark, good}, hard: true, spans: flat([]span{{text, strong}})})
+	}
+	lines := grantLines(r.Grant, s.home)
+	for i, g := range lines {
+		one(i, "+ ", g)
+	}
+	if r.Action.Kind == approvals.KindEdit {
+		for _, p := range r.Action.Paths {
+			if g := "write " + tilde(p, s.home); !slices.Contains(lines, g) {
+				lines = append(lines, g)
+				one(len(lines)-1, "+ ", g)
+			}
+		}
+	}
+	if len(lines) == 0 && r.Action.Kind != "" {
+		one(0, "  ", "no extra permissions")
+	}
+}
+
+// refused says what was refused before: the first few, all in the full view.
+func (s *sheet) refused(denials []sandbox.Denial, held bool) {
+	label, most := "refused", mostDenials
+	if s.most.denials > 0 {
+		most = s.most.denials
+	}
+	for i, d := range denials {
+		if i == most && len(denials) > most+1 {
+			s.add(field{spans: []span{{fmt.Sprintf("… and %d more", len(denials)-i), dim}}})
+			return
+		}
+		verb, _ := denialWords(d)
+		spans := []span{{verb + " ", text}, {tilde(d.Target, s.home), text}, {"  " + witness(d), dim}}
+		f := field{label: label, mark: span{"⊘ ", warn}, spans: flat(spans)}
+		if held { // it says whole who asks, which the title may shorten
+			f.name, f.need = fmt.Sprint("refused ", i), forYes
+		}
+		s.add(f)
+		label = ""
+		if s.most.denials > 0 {
+			continue
+		}
+		for _, l := range records(d, s.home) {
+			s.add(field{mark: span{"  ", dim}, spans: flat([]span{{l, dim}})})
+		}
+	}
+}
+
+// action says what runs, is typed, fetched or changed, and where. What leaves the
+// sandbox is bound by nothing but its text, which must be seen then; so must what
+// is typed, and an address: they go out as they are.
+func (s *sheet) action(r approvals.Request) {
+	a := r.Action
+	f := field{label: "command", name: "action", need: forOutside, quoted: true, most: s.most.command, tail: (s.most.command - 1) / 2}
+	if r.Grant.Unsandboxed {
+		f.need = forYes
+	}
+	switch {
+	case a.Kind == approvals.KindEdit && a.Command != "":
+		f.label, f.name, f.need, f.hard, f.spans = "change", "", forNothing, true, patchSpans(a.Command)
+	case a.Kind == approvals.KindFetch:
+		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, flat([]span{{"GET " + a.Command, strong}})
+	case a.Kind == approvals.KindInput: // quoted, so that every character is seen for what it is
+		f.label, f.need, f.hard, f.spans = "types", forYes, true, []span{{strconv.Quote(a.Input), strong}}
+		s.add(f)
+		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []span{{"$ " + a.Running.Command, text}}}
+	case a.Command != "":
+		f.spans = []span{{"$ " + a.Command, strong}}
+	case a.Title != "" && a.Title != r.Title:
+		f.label, f.name, f.need, f.spans = "does", "", forNothing, flat([]span{{a.Title, strong}})
+	default:
+		return
+	}
+	s.add(f)
+	if a.Folder != "" {
+		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: flat([]span{{tilde(a.Folder, s.home), text}})})
+	}
+}
+
+// witness says who tried and how that is known.
+func witness(d sandbox.Denial) string {
+	how := seenBy(d.Evidence)
+	who := d.Who()
+	if who == "" {
+		return how
+	}
+	return strings.TrimSuffix(who+", "+how, ", ")
+}

@@ -1,0 +1,75 @@
+package tui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// questionPage is the whole of a question over the transcript. It takes the same
+// answers, and what was scrolled through counts as seen.
+type questionPage struct {
+	q    *question
+	home string
+	now  func() time.Time
+	top  int
+	room int // rows of the page that was drawn last
+}
+
+// scroll moves by no more than a page, so that no row is passed unseen but on the
+// way to an end.
+func (p *questionPage) scroll(by int) {
+	if by != everything {
+		by = min(by, p.room)
+	}
+	p.top = max(p.top+by, 0)
+}
+
+func (p *questionPage) view(t *theme, w, h int) (lines []string, x, y int) {
+	r := p.q.rolled(t, w, p.home, limits{}, p.now(), 0)
+	// The last page is full: what stands above it is as near as it can be.
+	for p.top > 0 && p.q.fit(t, r, p.top-1, h, p.now()).below == 0 {
+		p.top = min(p.top-1, len(r.rows)-1)
+	}
+	d := p.q.fit(t, r, p.top, h, p.now())
+	p.room = max(d.body-1, 1) // a row of the page before stays in view
+	p.q.onScreen(d)
+	for len(d.lines) < h {
+		d.lines = append(d.lines, "")
+	}
+	return d.lines[:h], d.x, d.y
+}
+
+func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
+	if p.q.armed {
+		if handled, cmd := m.questionKey(p.q, k); handled {
+			if p.q.field != nil || m.questions.front() != p.q {
+				m.panel = nil // the note is written below the transcript
+			}
+			return cmd
+		}
+	}
+	switch do := m.keys.find(k, inOverlay, everywhere); do {
+	case actClose, actBack, actToggle:
+		m.panel = nil
+		return nil
+	case actArm:
+		p.q.arm()
+		return nil
+	case actPageUp:
+		p.scroll(-p.room)
+		return nil
+	case actPageDown:
+		p.scroll(p.room)
+		return nil
+	default:
+		return m.common(do)
+	}
+}
+
+// leaveStalePage closes the full view of a question that is not in front any more.
+func (m *app) leaveStalePage() {
+	if p, ok := m.panel.(*questionPage); ok && p.q != m.questions.front() {
+		m.panel = nil
+	}
+}

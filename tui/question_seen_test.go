@@ -1,0 +1,206 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/approvals"
+	"codeagent/sandbox"
+)
+
+// crowdedRequest is a question that does all it can to keep its grants off the screen:
+// seven of them, with long paths and wide characters, a command of 40 lines, and a
+// reason of 2 KiB; both of the latter draw lines of codeagent's own.
+func crowdedRequest(id string) approvals.Request {
+	q := npmRequest(id)
+	fake := "\n   opens    + write /FAKE/folder\n opens\n   + network FAKE.example:443\n            + write ~/FAKE\n"
+	q.Action.Command = "./deploy.sh" + fake + strings.Repeat("echo step\n", 34) + "rm -rf LAST"
+	q.Justification = (strings.Repeat("please ", 30) + fake + strings.Repeat(" ", 100) + "+ write ~/FAKE" + strings.Repeat(" because", 300))[:2048]
+	q.Grant = sandbox.Grant{
+		Write: []string{"/home/ada/.ssh", "/srv/" + strings.Repeat("very-long-folder/", 9) + "end of it", "/home/ada/資料/報告書/" + strings.Repeat("漢字", 30)},
+		Read:  []string{"/home/ada/.aws/credentials", "/var/lib/a   + write   b"},
+		Hosts: []sandbox.HostPort{{Host: "evil.example", Port: 443}, {Host: strings.Repeat("a-long-label.", 8) + "example", Port: 8443}},
+	}
+	q.Warnings = []string{"the folder holds your private keys: what writes there can sign in as you", "the program lies in the workspace and can be rewritten"}
+	return q
+}
+
+// glued leaves out space: what a row's end broke is whole again.
+func glued(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// ours are the rows of a screen that have no bar in front.
+func ours(screen string) []string {
+	var out []string
+	for l := range strings.Lines(screen) {
+		if before, _, ok := strings.Cut(l, "│"); !ok || strings.TrimSpace(before) != "" && !labels[strings.TrimSpace(before)] {
+			out = append(out, strings.TrimSpace(l))
+		}
+	}
+	return out
+}
+
+var labels = map[string]bool{"command": true, "reason": true, "types": true, "into": true, "fetch": true, "change": true, "does": true}
+
+// TestNoYesBeforeAllWasSeen: at sizes where a question does not fit, each way to say
+// yes is dead until everything that a yes opens, and every warning, was visible.
+func TestNoYesBeforeAllWasSeen(t *testing.T) {
+	held := crowdedRequest("held")
+	held.Held, held.Justification = true, ""
+	input := crowdedRequest("input")
+	input.Action = approvals.Action{Kind: approvals.KindInput, Input: strings.Repeat("rm -rf /srv/x; ", 60), Running: approvals.Running{ID: 1, Command: "bash -i"}}
+	edit := crowdedRequest("edit")
+	edit.Action = approvals.Action{Kind: approvals.KindEdit, Command: "*** Begin Patch\n" + strings.Repeat("+x\n", 50) + "*** End Patch\n", Paths: []string{"/home/ada/.bashrc"}}
+	for _, size := range [][2]int{{80, 24}, {40, 15}, {24, 10}} {
+		for _, q := range []approvals.Request{crowdedRequest("q"), held, input, edit} {
+			t.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], q.ID), func(t *testing.T) { readAll(t, size[0], size[1], q) })
+		}
+	}
+}
+
+func readAll(t *testing.T, w, h int, q approvals.Request) {
+	r := newRig(t, w, h)
+	a := r.put(q)
+	var seen []string
+	look := func() {
+		for _, l := range ours(r.screen()) {
+			if len(seen) == 0 || seen[len(seen)-1] != l {
+				seen = append(seen, l)
+			}
+			if strings.Contains(l, "FAKE") {
+				t.Fatalf("a row of the model's passes for one of ours: %q\n%s", l, r.screen())
+			}
+		}
+	}
+	// tried looks, tries every way to say yes, and reports whether one was taken.
+	clicks := h
+	tried := func() bool {
+		t.Helper()
+		look()
+		for y := range clicks {
+			r.send(tea.MouseClickMsg{X: 4, Y: y, Button: tea.MouseLeft})
+			r.send(tea.MouseReleaseMsg{X: 4, Y: y, Button: tea.MouseLeft})
+		}
+		clicks = 0
+		r.press("ctrl+y", "1")
+		ans, ok := r.answered(a)
+		if ok && ans.Decision != approvals.Once {
+			t.Fatalf("answer = %+v", ans)
+		}
+		return ok
+	}
+	done := tried()
+	if !done {
+		r.has("n no", keyName(keyFor(everywhere, actToggle))) // the no stays, and the way to the rest
+		r.press("ctrl+o")
+		clicks = h
+		bothEnds := func() bool { r.press("end"); return tried() }
+		if h < 24 && (tried() || bothEnds()) {
+			t.Error("a yes was taken after a look at both ends") // what is passed over was not seen
+		}
+		r.press("home")
+		for step := 0; !done && step < 200; step++ {
+			if done = tried(); !done {
+				r.press("down")
+			}
+		}
+	}
+	if !done {
+		t.Fatalf("no yes is taken after all was seen:\n%s", r.screen())
+	}
+	all := glued(strings.Join(seen, ""))
+	for _, want := range append(grantLines(q.Grant, "/home/ada"), q.Warnings...) {
+		for _, part := range strings.SplitAfter(glued(want), "/") { // rows of a page overlap
+			if !strings.Contains(all, part) && len([]rune(part)) < w/3 {
+				t.Errorf("a yes was taken before %q of %q was seen:\n%s", part, want, strings.Join(seen, "\n"))
+			}
+		}
+	}
+	if q.ID == "edit" && !strings.Contains(all, "~/.bashrc") {
+		t.Error("a yes was taken before the file of an edit was seen")
+	}
+}
+
+// TestNoAndStopAlwaysWork, in the docked question and in its full view.
+func TestNoAndStopAlwaysWork(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 15}, {24, 10}} {
+		for _, full := range []bool{false, true} {
+			r := newRig(t, size[0], size[1])
+			a, b := r.put(crowdedRequest("q1")), &ask{}
+			if full {
+				r.press("ctrl+o")
+			}
+			r.press("ctrl+y", "n")
+			r.typeText("not there")
+			r.press("enter")
+			r.wantAnswer(a, approvals.Deny, "not there")
+			if b = r.put(crowdedRequest("q2")); full {
+				r.press("ctrl+o")
+			}
+			r.press("ctrl+y", "s")
+			r.wantAnswer(b, approvals.Stop, "")
+		}
+	}
+}
+
+// TestOutsideNeedsTheWholeCommand: what leaves the sandbox is bound by its text.
+func TestOutsideNeedsTheWholeCommand(t *testing.T) {
+	r := newRig(t, 80, 40)
+	q := npmRequest("q")
+	q.Action.Command = strings.Repeat("echo step\n", 30)
+	a := r.put(q)
+	r.press("ctrl+y", "4")
+	r.wantNone(a)
+	r.has("before")
+	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "4")
+	r.wantAnswer(a, approvals.Outside, "")
+}
+
+// TestWhatWasSeenStaysSeen: a smaller window does not take back what was read, and
+// a stanza that was read in part begins anew at another width.
+func TestWhatWasSeenStaysSeen(t *testing.T) {
+	r := newRig(t, 100, 60)
+	a := r.put(crowdedRequest("q"))
+	r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
+	r.press("ctrl+y", "2")
+	r.wantAnswer(a, approvals.Session, "")
+
+	var s sights
+	for at := range 2 {
+		s.note([]sight{{"opens 0", forYes, at, 3, 40}})
+	}
+	s.note([]sight{{"opens 0", forYes, 0, 1, 120}})
+	if !s.whole["opens 0"] {
+		t.Error("a stanza that was visible in one row is not seen")
+	}
+	s = sights{}
+	s.note([]sight{{"opens 0", forYes, 0, 2, 40}, {"opens 0", forYes, 1, 2, 50}})
+	if s.whole["opens 0"] {
+		t.Error("halves of two widths count as a whole")
+	}
+}
+
+// The full view of a question that is gone closes: no key of it reaches the next one.
+func TestFullViewClosesWithItsQuestion(t *testing.T) {
+	r := newRig(t, 80, 30)
+	a, b := r.put(npmRequest("q1")), npmRequest("q2")
+	b.Title = "another"
+	next := r.put(b)
+	r.press("ctrl+y", "ctrl+o")
+	r.app.box.post(withdrawn{a})
+	r.send(inboxMsg{})
+	r.lacks("closes the full view")
+	r.press("1")
+	r.wantNone(next)
+	r.has("another")
+}
