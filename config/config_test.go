@@ -188,6 +188,15 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: an editor's mark before UTF-8 changes nothing.
+func TestByteOrderMark(t *testing.T) {
+	for _, text := range []string{"\ufeffmodel = 'a'\n", "\ufeff[sandbox]\nmode = 'strict'\n", "\ufeff", "\ufeff# nothing\r\n"} {
+		if _, err := load(t, text, config.Sources{}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // TestMistakes: an error names file, line, column, and what was expected.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
@@ -228,6 +237,14 @@ func TestMistakes(t *testing.T) {
 		{"a header in two lines", "[providers.groq]\nheaders = { X = \"a\\nb\" }\n", `control characters in the header "X"`},
 		{"limits of a model", "[models.'openai/gpt-9.1']\ncontext = 'much'\n", `:2:1: models.openai/gpt-9.1.context is the string "much": want a whole number`},
 		{"near a preset", "model_provider = 'gorq'\n", `(did you mean "groq"?)`},
+		{"behind a byte order mark", "\ufeffmodel = 1\n", ":1:1: model is the number 1"},
+		{"bad behind a byte order mark", "\ufeffmodel 1\n", ":1:7: not valid TOML: "},
+		{"UTF-16", "\xff\xfem\x00=\x001\x00", ":1:1: the file is UTF-16: save it as UTF-8"},
+		{"UTF-16, big first", "\xfe\xff\x00m\x00=\x001", ":1:1: the file is UTF-16: save it as UTF-8"},
+		{"UTF-16 without a mark", "m\x00=\x001\x00", ":1:1: the file is UTF-16 without a byte order mark"},
+		{"UTF-32", "\xff\xfe\x00\x00m\x00\x00\x00", ":1:1: the file is UTF-32"},
+		{"Latin-1", "model = 'caf\xe9'\n", ":1:"},
+		{"NUL", "model = 'a'\n\x00", ":2:1: not valid TOML"},
 		{"date", "model = 2020-01-01\n", "model is a date or time: want a string"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,12 +12,35 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
+// asUTF8 skips the byte order mark that some editors put before UTF-8. A file in another
+// encoding is refused by its name: as TOML its first bytes alone would be blamed.
+func asUTF8(data []byte) ([]byte, error) {
+	other := func(name string) ([]byte, error) {
+		return nil, errors.New("the file is " + name + ": save it as UTF-8")
+	}
+	switch {
+	case bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")):
+		return data[3:], nil
+	case bytes.HasPrefix(data, []byte("\xFF\xFE\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xFE\xFF")):
+		return other("UTF-32")
+	case bytes.HasPrefix(data, []byte("\xFF\xFE")), bytes.HasPrefix(data, []byte("\xFE\xFF")):
+		return other("UTF-16")
+	case len(data) >= 2 && (data[0] == 0) != (data[1] == 0):
+		return other("UTF-16 without a byte order mark") // TOML begins with ASCII
+	}
+	return data, nil
+}
+
 // maxErrors is how many mistakes of one file are reported at once.
 const maxErrors = 10
 
 // takeFile takes every setting of one TOML file.
 func (c *Config) takeFile(name string, data []byte) []error {
 	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
+	data, err := asUTF8(data)
+	if err != nil {
+		return []error{&Error{at, err.Error()}}
+	}
 	var tree map[string]any
 	if err := toml.Unmarshal(data, &tree); err != nil {
 		var decode *toml.DecodeError
