@@ -36,6 +36,9 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	r := g.request(a, w)
 	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)
 	r.Held, r.Denials, r.Widest = true, []sandbox.Denial{d}, false
+	if d.Note != "" {
+		r.Warnings = append(r.Warnings, d.Note)
+	}
 	r.Justification = "" // the model gave it for what it asked for, and not for this
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {

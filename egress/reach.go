@@ -92,25 +92,12 @@ func (r *route) addresses(ctx context.Context) ([]netip.Addr, error) {
 	return open, nil
 }
 
-// refused says why an address is not reached, "" when it is. What is not on the
-// public internet is served to whoever is close: without this, a name or a
-// redirect of a stranger's could make codeagent ask the machine's own servers or
-// a cloud's metadata. So the address must have been named: by the policy, or by
-// the very URL that was judged.
+// refused says why an address is not reached, "" when it is. What a name or a
+// redirect of a stranger's leads to must have been named: by the policy, or by the
+// very URL that was judged.
 func (r *route) refused(a netip.Addr) string {
-	why := sandbox.NotPublic(a)
-	if why == "" && r.isOwn(a) {
-		why = "an address of this machine"
-	}
-	if why == "" {
-		return ""
-	}
-	h := r.at.Host
 	named := func(h sandbox.HostPort) bool { return h == r.asked.Host || slices.Contains(r.policy.Network.Hosts, h) }
-	if named(sandbox.HostPort{Host: a.String(), Port: h.Port}) || h.Host == "localhost" && a.IsLoopback() && named(h) {
-		return ""
-	}
-	return why
+	return r.at.Host.ClosedTo(a, r.isOwn, named)
 }
 
 // isOwn reports an address of this machine's interfaces. One that cannot be

@@ -235,6 +235,9 @@ func DenialLines(v sandbox.Verdict) []string {
 		if d.Why != "" {
 			line += ": " + d.Why
 		}
+		if d.Note != "" {
+			line += ": " + d.Note
+		}
 		if d.Count > 1 {
 			line += fmt.Sprintf(", %d times", d.Count)
 		}

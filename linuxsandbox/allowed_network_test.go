@@ -53,7 +53,7 @@ func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 // no name may.
 func (th *theatre) namesOf(names map[string]netip.Addr) {
 	r := th.b.brokers.net.resolver
-	r.ours = func(netip.Addr) bool { return false }
+	r.closed = func(sandbox.HostPort, netip.Addr, func(sandbox.HostPort) bool) string { return "" }
 	r.lookup = func(_ context.Context, network, host string) ([]netip.Addr, error) {
 		addr, ok := names[host]
 		if !ok || addr.Is4() != (network == "ip4") {
@@ -180,7 +180,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.0.0.1:0")
 	th.namesOf(map[string]netip.Addr{"name.example": page.Addr()})
-	th.b.brokers.net.resolver.ours = ofThisMachine
+	th.b.brokers.net.resolver.closed = closedName
 	th.policy = allowing(t, th.policy, fmt.Sprintf("name.example:%d", page.Port()))
 	out, denials := th.shell(t, fmt.Sprintf("curl -sS http://name.example:%d || echo failed; curl -sS http://127.0.0.1:%d || echo failed", page.Port(), page.Port()))
 	if got := targetsOf(denials); strings.Contains(out, "the host's page") || strings.Count(out, "failed\n") != 2 ||

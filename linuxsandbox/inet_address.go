@@ -22,17 +22,22 @@ func inetAddress(b []byte) (netip.AddrPort, bool) {
 	case family == unix.AF_INET && len(b) >= short4:
 		addr = netip.AddrFrom4([4]byte(b[4:8]))
 	case family == unix.AF_INET6 && len(b) >= short6:
-		addr = netip.AddrFrom16([16]byte(b[8:24])).Unmap()
+		addr = netip.AddrFrom16([16]byte(b[8:24]))
 	default:
 		return netip.AddrPort{}, false
 	}
-	switch addr {
+	return netip.AddrPortFrom(meant(addr), binary.BigEndian.Uint16(b[2:])), true
+}
+
+// meant is the address that the kernel connects to for a.
+func meant(a netip.Addr) netip.Addr {
+	switch a = a.Unmap().WithZone(""); a {
 	case netip.IPv4Unspecified():
-		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	case netip.IPv6Unspecified():
-		addr = netip.IPv6Loopback()
+		return netip.IPv6Loopback()
 	}
-	return netip.AddrPortFrom(addr, binary.BigEndian.Uint16(b[2:])), true
+	return a
 }
 
 // socketAddress is at as a socket of the domain, AF_INET or AF_INET6, is given it.

@@ -105,10 +105,13 @@ func (b *broker) refuseInet(n *notification, s inetSocket, to netip.AddrPort, er
 }
 
 // unreached is the denial of an address. It is called by the name that it was
-// looked up by last; without a port it is bare.
+// looked up by last, where that may lead there; without a port it is bare.
 func (b *broker) unreached(to netip.AddrPort) sandbox.Denial {
 	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
+	if d.Requested, d.Note = b.misled(to); d.Note != "" {
+		return d
+	}
 	if name := b.session.net.resolver.names.last(to.Addr()); name != "" {
 		d.Requested = h.String()
 		h.Host = name

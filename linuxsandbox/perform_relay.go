@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"codeagent/sandbox"
@@ -17,21 +18,43 @@ import (
 const quickConnect = 3 * time.Second
 
 // mayReach reports whether the policy names an address, or a name by which a
-// command of this session knows it: several names may stand for one address, and
-// which of them a connection is for the kernel does not say.
+// command of this session knows it and which may lead there: several names may
+// stand for one address, and which of them a connection is for the kernel does not
+// say. to is what is dialled then.
 func (b *broker) mayReach(to netip.AddrPort) bool {
 	if b.policy.Network.Mode != sandbox.NetworkAllow {
 		return false
 	}
-	if b.policy.JudgeHost(sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}).Allowed {
+	if b.names(sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}) {
 		return true
 	}
-	for _, name := range b.session.net.resolver.names.all(to.Addr()) {
-		if b.policy.JudgeHost(sandbox.HostPort{Host: name, Port: to.Port()}).Allowed {
+	r := b.session.net.resolver
+	for _, name := range r.names.all(to.Addr()) {
+		h := sandbox.HostPort{Host: name, Port: to.Port()}
+		if b.names(h) && r.closed(h, to.Addr(), b.names) == "" {
 			return true
 		}
 	}
 	return false
+}
+
+// names reports whether the policy allows h as it is written.
+func (b *broker) names(h sandbox.HostPort) bool { return b.policy.JudgeHost(h).Allowed }
+
+// misled says which name led to an address that no name may lead to, with its
+// port, and why not; "" where none did.
+func (b *broker) misled(to netip.AddrPort) (name, note string) {
+	r := b.session.net.resolver
+	for _, host := range slices.Backward(r.names.all(to.Addr())) {
+		h := sandbox.HostPort{Host: host, Port: to.Port()}
+		if r.names.written[host] && !b.names(h) {
+			continue // whoever knows the address may have known it without the name
+		}
+		if why := r.closed(h, to.Addr(), b.names); why != "" {
+			return h.String(), h.Leads(to.Addr(), why)
+		}
+	}
+	return "", ""
 }
 
 // dialing is a connection to a host that is being made.

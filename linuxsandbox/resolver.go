@@ -38,8 +38,8 @@ type resolver struct {
 	conf   resolvConf
 	lookup LookupFunc
 	names  *hostNames
-	// ours reports addresses that no name may stand for.
-	ours func(netip.Addr) bool
+	// closed is sandbox.HostPort.ClosedTo, with this machine's addresses.
+	closed func(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string
 	// turns has a place for each question that is being looked up outside, waiting
 	// counts those and the ones that wait for a turn.
 	turns   chan struct{}
@@ -76,7 +76,7 @@ const (
 )
 
 func newResolver(conf resolvConf, names *hostNames, lookup LookupFunc) *resolver {
-	return &resolver{conf: conf, lookup: lookup, names: names, ours: func(a netip.Addr) bool { return ofThisMachine(a) || hostHas(a) }, turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
+	return &resolver{conf: conf, lookup: lookup, names: names, closed: closedName, turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
 }
 
 // expect notes that questions from the socket are the caller's of n. It gets its
@@ -188,8 +188,8 @@ func (r *resolver) begin(q dnsQuestion, reply func([]byte)) {
 	}()
 }
 
-// outside looks a name up on the host. Addresses of the machine itself are left
-// out: whoever a name belongs to could make it stand for what is served there.
+// outside looks a name up on the host. Where it leads is for the connection to
+// judge (mayReach), by the very address that is dialled.
 func (r *resolver) outside(q dnsQuestion, reply func([]byte)) {
 	r.turns <- struct{}{}
 	defer func() { <-r.turns }()
@@ -200,21 +200,20 @@ func (r *resolver) outside(q dnsQuestion, reply func([]byte)) {
 	ctx, cancel := context.WithTimeout(context.Background(), outsideTime)
 	defer cancel()
 	addrs, err := r.lookup(ctx, q.wants(), q.name)
-	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return r.ours(a) || a.Is4() != (q.wants() == "ip4") })
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return a.Is4() != (q.wants() == "ip4") })
 	if err != nil && ctx.Err() != nil {
 		reply(q.answer(dnsmessage.RCodeServerFailure, nil))
 		return
 	}
 	for _, a := range addrs {
-		r.names.add(a, q.name)
+		r.names.add(meant(a), q.name)
 	}
 	reply(q.answer(dnsmessage.RCodeSuccess, addrs))
 }
 
-// ofThisMachine reports addresses that stand for the machine itself, or for
-// whoever is on the same wire.
-func ofThisMachine(a netip.Addr) bool {
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
+// closedName says why a name that is allowed may not lead to an address.
+func closedName(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+	return h.ClosedTo(a, hostHas, named)
 }
 
 // serveDatagrams answers what comes in by a socket until it is closed.

@@ -112,6 +112,9 @@ func lines(denials []sandbox.Denial) string {
 		if d.Why != "" {
 			fmt.Fprintf(&b, ": %s", d.Why)
 		}
+		if d.Note != "" {
+			fmt.Fprintf(&b, ": %s", word(d.Note))
+		}
 		if d.Count > 1 {
 			fmt.Fprintf(&b, ", %d times", d.Count)
 		}

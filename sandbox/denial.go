@@ -62,6 +62,8 @@ type Denial struct {
 	Order int `json:"order,omitempty"`
 	// Why says in words why it is refused where no grant would allow it; else empty.
 	Why string `json:"why,omitempty"`
+	// Note is one sentence on what Target alone does not say: which name led to it.
+	Note string `json:"note,omitempty"`
 	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
 	Errno    string   `json:"errno,omitempty"`
 	Evidence Evidence `json:"evidence"`

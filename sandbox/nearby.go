@@ -1,6 +1,9 @@
 package sandbox
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // nearby are the parts of the address space that are not the public internet's,
 // with the words for them (IANA's special-purpose registries).
@@ -65,4 +68,29 @@ func NotPublic(a netip.Addr) string {
 		return special
 	}
 	return ""
+}
+
+// ClosedTo says in words where the address a lies, when a connection to h must not
+// go there; "" when it may. What is not on the public internet is served to whoever
+// is close, and the owner of a name chooses where it leads: without this a name
+// that was allowed reaches the machine's own servers, or a cloud's credentials. So
+// such an address must have been named itself. own reports addresses of this
+// machine's interfaces, named what was allowed. Who dials a does so after this, and
+// dials a alone: what the name leads to a moment later changes nothing.
+func (h HostPort) ClosedTo(a netip.Addr, own func(netip.Addr) bool, named func(HostPort) bool) string {
+	a = a.Unmap().WithZone("")
+	why := NotPublic(a)
+	if why == "" && own(a) {
+		why = thisMachine
+	}
+	if named(HostPort{Host: a.String(), Port: h.Port}) || h.Host == "localhost" && a.IsLoopback() && named(h) {
+		return ""
+	}
+	return why
+}
+
+// Leads says that h leads to a, which is closed to it for that reason, and what
+// would open it.
+func (h HostPort) Leads(a netip.Addr, why string) string {
+	return fmt.Sprintf("%s leads to %s, %s; allow %s itself to reach it", h.Host, a, why, HostPort{Host: a.String(), Port: h.Port})
 }

@@ -26,3 +26,34 @@ func TestNotPublic(t *testing.T) {
 		t.Error("no address is taken for public")
 	}
 }
+
+func TestClosedTo(t *testing.T) {
+	own := func(a netip.Addr) bool { return a == netip.MustParseAddr("93.184.215.14") }
+	for _, c := range []struct {
+		name, address, named string
+		open                 bool
+	}{
+		{"a.example:443", "1.1.1.1", "", true},
+		{"a.example:443", "10.0.0.1", "a.example:443", false},
+		{"a.example:443", "10.0.0.1", "10.0.0.1:443", true},
+		{"a.example:443", "10.0.0.1", "10.0.0.1:80", false},
+		{"a.example:443", "10.0.0.1", "10.0.0.2:443", false},
+		{"a.example:443", "::ffff:10.0.0.1", "10.0.0.1:443", true},
+		{"a.example:443", "64:ff9b::a9fe:a9fe", "a.example:443", false},
+		{"a.example:443", "fd00:ec2::254", "a.example:443", false},
+		{"a.example:443", "93.184.215.14", "a.example:443", false},
+		{"a.example:443", "93.184.215.14", "93.184.215.14:443", true},
+		{"localhost:443", "127.0.0.1", "localhost:443", true},
+		{"localhost:443", "127.0.0.1", "localhost:80", false},
+		{"localhost:443", "10.0.0.1", "localhost:443", false},
+	} {
+		h, err := ParseHostPort(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		why := h.ClosedTo(netip.MustParseAddr(c.address), own, func(h HostPort) bool { return h.String() == c.named })
+		if (why == "") != c.open {
+			t.Errorf("%s leads to %s, %q is named: %q", c.name, c.address, c.named, why)
+		}
+	}
+}

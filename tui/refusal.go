@@ -67,9 +67,7 @@ func refused(d sandbox.Denial, home string, whole bool) []span {
 	if d.Count > 1 {
 		out = append(out, span{fmt.Sprintf(" ×%d", d.Count), dim})
 	}
-	if d.Why != "" {
-		why = d.Why
-	}
+	why = firstOf(d.Why, d.Note, why)
 	if d.Moot {
 		why = firstOf(d.MootReason, "would have failed anyway")
 	}
