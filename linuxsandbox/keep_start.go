@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepFor makes ready what a Keeper needs: the broker makes every change in the
-// folders of the write roots. Single files that Landlock opens are few, and are
-// told right away, since nobody asks about what changes in them: those that are
-// there, and names for which a file is about to be made (absent.go).
+// keepFor reports the single files that Landlock opens to a change observer: the
+// broker makes every change in folders, and nobody asks about what changes in
+// these. They are those that are there, and names for which a file is about to be
+// made (absent.go).
 func (p *prepared) keepFor(policy sandbox.Policy, keeper sandbox.Keeper) {
-	p.leaveToBroker(policy, true)
 	for _, rule := range p.spec.Rules {
 		if rule.Access != AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Keeps(rule.Path) {
 			continue

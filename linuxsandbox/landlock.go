@@ -64,7 +64,7 @@ func (a Access) rights() uint64 {
 	switch a {
 	case AccessList:
 		return ll.AccessFSReadDir
-	case AccessRead, AccessBrokered:
+	case AccessRead:
 		return fsRead
 	case AccessWrite:
 		return fsRead | fsWrite
@@ -104,7 +104,7 @@ func buildRuleset(abi int, s *Spec) (int, error) {
 		return -1, fmt.Errorf("create ruleset: %w", err)
 	}
 	for _, rule := range s.Rules {
-		if err := addRule(ruleset, rule, attr.HandledAccessFS); err != nil {
+		if err := addRule(ruleset, rule, attr.HandledAccessFS, s.Ask); err != nil {
 			unix.Close(ruleset)
 			return -1, err
 		}
@@ -121,11 +121,15 @@ func buildRuleset(abi int, s *Spec) (int, error) {
 	return ruleset, nil
 }
 
-func addRule(ruleset int, rule Rule, handledFS uint64) error {
+// addRule adds one rule. brokered: no folder is granted for writing, whatever stands
+// at the path by now, since every change in one is the broker's to judge. What is
+// mounted below a folder, as a workspace below the command's own /tmp, would have
+// its rights too.
+func addRule(ruleset int, rule Rule, handledFS uint64, brokered bool) error {
 	fd, err := openRoot(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
-		if rule.Optional && (gone || rule.Access != AccessWrite && rule.Access != AccessBrokered && errors.Is(err, unix.ELOOP)) {
+		if rule.Optional && (gone || rule.Access != AccessWrite && errors.Is(err, unix.ELOOP)) {
 			return nil // left shut
 		}
 		return rootError(rule, err)
@@ -136,8 +140,11 @@ func addRule(ruleset int, rule Rule, handledFS uint64) error {
 		return rootError(rule, err)
 	}
 	rights := rule.Access.rights() & handledFS
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		rights &= fsOfFile
+	case brokered && rule.Access == AccessWrite:
+		rights &= fsRead
 	}
 	if rule.Access == AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {
 		return rootError(rule, errors.New("is not a device"))

@@ -240,8 +240,8 @@ func replicaFiles(out, temp string) {
 	}
 }
 
-// TestPipesShown: beside a workspace in /tmp a pipe can be written to where nobody
-// looks, and that is said.
+// TestPipesShown: a pipe of the host beside a workspace in /tmp cannot be written
+// to: Landlock grants the folder around it for reading alone.
 func TestPipesShown(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -264,7 +264,7 @@ func TestPipesShown(t *testing.T) {
 	for _, level := range []sandbox.EvidenceLevel{sandbox.EvidenceNothing, sandbox.EvidenceFull} {
 		th.trace(t, level, "echo > "+pipe)
 		n, err := unix.Read(reader, make([]byte, 9))
-		if n > 0 && (!stated || level == sandbox.EvidenceFull) {
+		if n > 0 || stated {
 			t.Errorf("%s: written to, stated: %v", level, stated)
 		}
 		t.Logf("%s: %d %v, stated: %v", level, n, err, stated)

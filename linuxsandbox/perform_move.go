@@ -104,10 +104,8 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	if errno, is := m.settled(); is {
 		return failed(errno)
 	}
-	if m.folder() && m.fromIn != m.toIn && (m.toIn || exchange) {
-		// What a folder holds that was filled outside of a brokered root nobody
-		// has judged: mv copies then, one file after the other.
-		return failed(unix.EXDEV)
+	if b.unjudged(m) {
+		return failed(unix.EXDEV) // mv copies then, one file after the other
 	}
 	if d := b.refusesRename(n, m, exchange); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{m.from.pin(), m.to.pin()}})
@@ -139,6 +137,13 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		b.made(m.to)
 	}
 	return reply{}
+}
+
+// unjudged reports whether a folder comes to a place where names are protected from
+// one where they are not: nobody has judged what it holds.
+func (b *broker) unjudged(m *moving) bool {
+	from, to := b.protection.isTemporary(m.from.full()), b.protection.isTemporary(m.to.full())
+	return m.folder() && from != to && (from || m.exchange())
 }
 
 // refusesRename says why m may not be done, or nil.

@@ -184,10 +184,10 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	defer b.session.mu.Unlock()
 	target := s.full()
 	var d *sandbox.Denial
-	if judged := b.policy.JudgeWrite(target); !judged.Allowed {
-		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
-	} else if b.protection.brokered(target) {
+	if b.protection.brokered(target) {
 		d = b.refusesPath(n, target)
+	} else if judged := b.policy.JudgeWrite(target); !judged.Allowed {
+		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
 	}
 	if d != nil {
 		return b.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{s.pin()}})

@@ -86,7 +86,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		if unheld := out.spec.Mounts.unheld; len(unheld) > 0 {
 			out.weaknesses = append(out.weaknesses, laterFiles(unheld))
 		}
-		if shown := out.spec.Mounts.shownInTemp(); len(shown) > 0 {
+		if shown := out.spec.Mounts.shownInTemp(); len(shown) > 0 && !f.Broker {
 			out.weaknesses = append(out.weaknesses, shownPipes(shown))
 		}
 		masked := slices.Concat(f.Globs.Paths, records)
@@ -96,7 +96,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		out.spec.Unreadable = slices.Concat(denied, masked)
 	}
 	if f.Broker {
-		out.leaveToBroker(p, false)
+		out.leaveToBroker(p)
 	}
 	return out, nil
 }
@@ -105,16 +105,15 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 // sandbox around it hides the records already.
 func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.EACCES }
 
-// leaveToBroker takes the rights to write off the roots that the broker holds: all
-// that the policy names, if every change in them must be known.
-func (p *prepared) leaveToBroker(policy sandbox.Policy, every bool) {
-	p.protection = planProtection(policy, p.folders, every)
-	p.protection.planGrants(p.granted, p.folders)
-	for i, rule := range p.spec.Rules {
-		if rule.Access == AccessWrite && slices.Contains(p.protection.guarded, rule.Path) {
-			p.spec.Rules[i].Access = AccessBrokered
-		}
+// leaveToBroker plans what the broker answers for. With Spec.Ask the keeper grants
+// no folder for writing.
+func (p *prepared) leaveToBroker(policy sandbox.Policy) {
+	var own []string
+	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
+		own = []string{shmDir}
 	}
+	p.protection = planProtection(policy, p.folders, own)
+	p.protection.planGrants(p.granted, p.folders)
 }
 
 // checkOwn refuses a write root that holds one of codeagent's own directories:
@@ -156,7 +155,7 @@ func laterFiles(unheld []string) sandbox.Weakness {
 func shownPipes(shown []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + list(shown),
-		Why:    "Landlock opens the command's own folder for temporary files with all that is mounted in it, and a pipe is no part of a file system that is read-only",
+		Why:    "without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a pipe is no part of a file system that is read-only",
 		Remedy: "keep workspaces out of /tmp",
 	}
 }
@@ -224,7 +223,7 @@ func parentExists(path string) bool {
 
 func rootError(rule Rule, err error) error {
 	what := "read root"
-	if rule.Access == AccessWrite || rule.Access == AccessBrokered {
+	if rule.Access == AccessWrite {
 		what = "write root"
 	}
 	if errors.Is(err, unix.ELOOP) {

@@ -11,27 +11,24 @@ import (
 )
 
 // Protected names and paths lie inside write roots, and Landlock takes no right
-// away below a root. So where there is a broker, Landlock grants a write root
-// that can hold any of them to read alone: the root is brokered, and every
-// change in it is judged here and done by the broker. What the broker lets
-// proceed is safe whatever it names when the kernel reads it:
-//
-//	in a brokered root        Landlock refuses: nothing but reading is granted
-//	outside of all roots      Landlock refuses, as ever. What names something there
-//	                          already when the broker looks is refused by it (outside.go)
-//	in any other root         nothing there is protected
-//
-// The other roots are the session's own folder for temporary files, the shared
-// ones, and single files. A rename or link of which one end lies in a brokered
-// root is the broker's too, since Landlock wants a right at both ends.
+// away below a root. Nor does it below a mount: it walks up from a file through
+// all mounts, so that a workspace in /tmp has the rights of the folder that a
+// command sees as /tmp. So where there is a broker, Landlock grants no folder for
+// writing (landlock.go). Every folder among the write roots is brokered: each
+// change in it is judged here and made by the broker. A call that proceeds can then
+// change single files and devices that were granted, whatever it names when the
+// kernel reads it (proceed.go).
 //
 // This file decides by names alone and looks at nothing.
 
 // protection says what of a policy the broker holds. It is read-only once made.
 type protection struct {
 	policy sandbox.Policy
-	// guarded are the brokered roots, free the folders where Landlock decides.
-	guarded, free []string
+	// roots are the write roots that are folders.
+	roots []string
+	// temporary are those of them where names are not protected, own those of
+	// these that no policy names.
+	temporary, own []string
 	// fixed are places that no folder on the way to them may be moved from.
 	fixed []string
 	// granted are single files and names, and what was opened since the command
@@ -41,64 +38,42 @@ type protection struct {
 	entries []string
 }
 
-// planProtection says which of the write roots that are folders are brokered:
-// those of the policy, and any other one that holds a protected path or such a
-// root. Protected names do not count in folders for temporary files. every: what a
-// Keeper is told of is brokered although nothing in it may be protected.
-func planProtection(p sandbox.Policy, folders []string, every bool) protection {
-	out := protection{policy: p}
-	paths := slices.Concat(p.Protected.Paths, p.Protected.Own)
-	if len(paths)+len(p.Protected.Names) == 0 && !every {
-		out.free = folders
-		return out
+// planProtection makes the broker answer for the folders among the write roots. own
+// are folders that a command with mounts has for itself.
+func planProtection(p sandbox.Policy, folders, own []string) protection {
+	out := protection{policy: p, roots: slices.Concat(folders, own), temporary: own, own: own}
+	if slices.ContainsFunc(folders, p.Temporary) {
+		out.temporary = append(slices.Clone(own), p.Temp)
 	}
-	for _, dir := range folders {
-		named := slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return r.Path == dir })
-		inside := func(path string) bool { return sandbox.Covers(dir, path) }
-		// A brokered root is as good as a protected path: rights granted above it
-		// would reach into it.
-		if named || slices.ContainsFunc(paths, inside) || slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return inside(r.Path) }) {
-			out.guarded = append(out.guarded, dir)
-		} else {
-			out.free = append(out.free, dir)
-		}
-	}
-	if len(out.guarded) > 0 {
-		out.fixed = slices.Concat(paths, out.guarded, out.free)
+	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return sandbox.IsGlob(path) || !coveredBy(folders, path) })
+	if len(out.roots) > 0 {
+		out.fixed = slices.Concat(p.Protected.Paths, p.Protected.Own, exact, out.roots)
 	}
 	return out
 }
 
 // any reports whether anything is brokered at all.
-func (p *protection) any() bool { return len(p.guarded)+len(p.granted)+len(p.entries) > 0 }
+func (p *protection) any() bool { return len(p.roots)+len(p.granted)+len(p.entries) > 0 }
 
-// brokered reports whether the broker makes the changes of what stands at path:
-// it lies in a brokered root or was granted, and lies in no other folder inside
-// of that.
+// brokered reports whether the broker makes the changes of what stands at path: it
+// lies in a write root or was granted.
 func (p *protection) brokered(path string) bool {
-	deepest, brokered := 0, false
-	for _, dir := range p.guarded {
-		if len(dir) > deepest && path != dir && sandbox.Covers(dir, path) {
-			deepest, brokered = len(dir), true
+	inside := func(dir string) bool { return path != dir && sandbox.Covers(dir, path) }
+	return slices.ContainsFunc(p.roots, inside) || slices.Contains(p.entries, path) || coveredBy(p.granted, path)
+}
+
+// isTemporary reports whether path lies in a folder for temporary files, and in no
+// other root inside of that: names are not protected there.
+func (p *protection) isTemporary(path string) bool {
+	deepest := ""
+	for _, list := range [][]string{p.roots, p.granted} {
+		for _, dir := range list {
+			if len(dir) > len(deepest) && sandbox.Covers(dir, path) {
+				deepest = dir
+			}
 		}
 	}
-	if slices.Contains(p.entries, path) {
-		deepest, brokered = len(path), true
-	}
-	for _, dir := range p.granted {
-		if len(dir) > deepest && sandbox.Covers(dir, path) {
-			deepest, brokered = len(dir), true
-		}
-	}
-	if !brokered {
-		return false
-	}
-	for _, dir := range p.free {
-		if len(dir) > deepest && sandbox.Covers(dir, path) {
-			return false
-		}
-	}
-	return true
+	return slices.Contains(p.temporary, deepest)
 }
 
 // judge says why the policy keeps path as it is, or nil; then root is the write
@@ -108,12 +83,18 @@ func (p *protection) judge(path string) (root string, d *sandbox.Denial) {
 	if judged.Allowed {
 		return judged.Rule, nil
 	}
+	for _, own := range p.own {
+		if judged.Kind == sandbox.KindWrite && sandbox.Covers(own, path) {
+			return own, nil
+		}
+	}
 	return "", &sandbox.Denial{Kind: judged.Kind, Target: path}
 }
 
 // outside reports whether path lies in no write root.
 func (p *protection) outside(path string) bool {
-	return p.policy.JudgeWrite(path).Kind == sandbox.KindWrite
+	_, d := p.judge(path)
+	return d != nil && d.Kind == sandbox.KindWrite
 }
 
 // holds reports whether a folder at path is, or lies on the way to, a place that
@@ -126,7 +107,7 @@ func (p *protection) holds(path string) bool {
 // or by the command itself.
 func (p *protection) writable(path string) bool {
 	folder := filepath.Dir(path)
-	return coveredBy(p.guarded, folder) || coveredBy(p.free, folder) || coveredBy(p.granted, path) || slices.Contains(p.entries, path)
+	return coveredBy(p.roots, folder) || coveredBy(p.granted, path) || slices.Contains(p.entries, path)
 }
 
 // leads reports whether a protected name has its first parts at path: what a
@@ -134,6 +115,9 @@ func (p *protection) writable(path string) bool {
 func (p *protection) leads(path string) bool {
 	if p.holds(path) {
 		return true
+	}
+	if p.isTemporary(path) {
+		return false
 	}
 	for _, name := range p.policy.Protected.Names {
 		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {

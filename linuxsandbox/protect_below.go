@@ -32,6 +32,9 @@ func (b *broker) refusesMove(s spot, to string) *sandbox.Denial {
 	if b.protection.holds(path) || b.protection.leads(to) {
 		return d
 	}
+	if b.protection.isTemporary(path) && b.protection.isTemporary(to) {
+		return nil
+	}
 	found, err := b.below(s.dir, s.last, path, maxDepth)
 	if err != nil {
 		return d // what cannot be looked through may hold anything

@@ -34,6 +34,9 @@ func (b *broker) refusesPath(n *notification, path string) *sandbox.Denial {
 	if !b.held.stands(root) {
 		return &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
 	}
+	if b.protection.isTemporary(path) {
+		return nil
+	}
 	for _, dir := range gitFolders(root, path) {
 		if b.foreignGit(n, dir) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -53,7 +56,7 @@ func (b *broker) refusesFile(n *notification, path string, st *unix.Stat_t) *san
 			return d
 		}
 	}
-	if filepath.Base(path) != gitDir || isFolder(st) || b.session.own.has(st) || b.granted(path) {
+	if filepath.Base(path) != gitDir || isFolder(st) || b.session.own.has(st) || b.protection.isTemporary(path) || b.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -68,6 +71,8 @@ func (b *broker) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays bo
 	}
 	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
+	case b.protection.isTemporary(path):
+		return nil
 	case isDir && s.last == gitDir && !b.session.own.has(st):
 	case !stays && slices.Contains(gitMarks, s.last) && b.foreignGit(n, s.path):
 	default:
@@ -110,6 +115,7 @@ func marked(fd int) bool {
 // made takes note of what the broker made, where nothing was before.
 func (b *broker) made(s spot) {
 	switch {
+	case b.protection.isTemporary(s.path):
 	case s.last == gitDir:
 		fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {

@@ -19,21 +19,23 @@ func TestProtectionByName(t *testing.T) {
 	p.Temp, p.SharedTemp = "/ws/temp", true
 	p.Protected.Paths = []string{"/ws/.git/config", "/ws/conf/secret"}
 	p.Protected.Own = []string{"/var/tmp/agent/bin"}
-	g := planProtection(p, []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}, false)
-	if want := []string{"/ws", "/extra", "/ws/inner", "/var/tmp"}; !slices.Equal(g.guarded, want) {
-		t.Errorf("brokered %v, want %v", g.guarded, want)
-	}
+	folders := []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}
+	g := planProtection(p, folders, []string{"/dev/shm"})
+	p.DenyRead = []string{"/ws/keys/one", "/ws/*.key", "/home/key"}
+	denying := planProtection(p, folders, nil)
 	for _, row := range []struct {
 		what string
 		got  func(string) bool
 		yes  string
 		no   string
 	}{
-		{"brokered", g.brokered, "/ws/a /ws/inner/x /extra/a/b /var/tmp/x", "/ws /ws/temp /ws/temp/x /tmp/x /etc/hosts /wsx/a /extra"},
-		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a"},
-		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x"},
+		{"brokered", g.brokered, "/ws/a /ws/inner/x /extra/a/b /var/tmp/x /ws/temp /ws/temp/x /tmp/x /dev/shm/x", "/ws /etc/hosts /wsx/a /extra /dev/shm"},
+		{"temporary", g.isTemporary, "/ws/temp/x /ws/temp/.envrc /dev/shm/x", "/ws/x /ws/inner/x /tmp/x /etc"},
+		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a /ws/keys"},
+		{"holds for denied reads", denying.holds, "/ws/keys /ws/keys/one", "/ws/keys/two /ws/* /home"},
+		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x /ws/temp/.vscode"},
 		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/.envrc"},
-		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x", "/ws /etc /etc/x /home/x"},
+		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x /dev/shm/x", "/ws /etc /etc/x /home/x"},
 		{"mayJudge", g.mayJudge, ".envrc tasks.json .claude", ".git x .vscode"},
 	} {
 		for _, path := range strings.Fields(row.yes) {
@@ -63,13 +65,10 @@ func TestProtectionByName(t *testing.T) {
 	if got := gitFolders("/ws/sub/.git/config", "/ws/sub/.git/config"); got != nil {
 		t.Errorf("what was granted lies in %v", got)
 	}
-	plain := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}}, []string{"/ws"}, false)
-	if plain.any() {
-		t.Error("a policy that protects nothing leaves its roots to Landlock")
-	}
-	kept := planProtection(sandbox.Policy{Write: []sandbox.Root{{Path: "/ws"}}, Temp: "/temp"}, []string{"/ws", "/temp"}, true)
-	if !slices.Equal(kept.guarded, []string{"/ws"}) || !slices.Equal(kept.free, []string{"/temp"}) {
-		t.Errorf("for a Keeper: %q are brokered and %q are not", kept.guarded, kept.free)
+	for path, want := range map[string]bool{"/ws/temp/.envrc": true, "/ws/.envrc": false, "/dev/shm/.envrc": true, "/dev/shm2": false, "/ws/temp": true} {
+		if _, d := g.judge(path); (d == nil) != want {
+			t.Errorf("%s may be changed: %v, want %v", path, d == nil, want)
+		}
 	}
 }
 

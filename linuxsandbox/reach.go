@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"slices"
 	"strings"
 
 	"codeagent/sandbox"
@@ -13,26 +14,18 @@ import (
 // was refused, to whom, and whether it mattered. What is enforced is the same
 // either way; TestReplicaOfLandlock holds the two answers together.
 
-// reach is the pure replica of the ruleset that confines a command: what it may
-// change by itself.
-type reach struct {
-	// roots are written with all that is below, files only themselves.
-	roots, files []string
-}
+// reach is the pure replica of the ruleset that confines a command: the single
+// files that it may write by itself, and folders of nothing but terminals.
+type reach struct{ files []string }
 
-// planReach reads the replica off the rules that a keeper enforces.
-func planReach(rules []Rule, mounts *mountPlan) reach {
+// planReach reads the replica off the rules that a keeper enforces. roots are the
+// write roots that are folders: the broker makes the changes in them.
+func planReach(rules []Rule, roots []string, mounts *mountPlan) reach {
 	var r reach
 	for _, rule := range rules {
-		switch rule.Access {
-		case AccessWrite:
-			r.roots = append(r.roots, rule.Path)
-		case AccessDevice:
+		if rule.Access == AccessDevice || rule.Access == AccessWrite && !slices.Contains(roots, rule.Path) {
 			r.files = append(r.files, rule.Path)
 		}
-	}
-	if mounts != nil && mounts.Memory {
-		r.roots = append(r.roots, shmDir)
 	}
 	if mounts != nil && mounts.Terminals {
 		r.files = append(r.files, ptsDir, ptmx)
@@ -41,10 +34,7 @@ func planReach(rules []Rule, mounts *mountPlan) reach {
 }
 
 // file reports whether Landlock lets the file at path be written.
-func (r *reach) file(path string) bool { return coveredBy(r.roots, path) || coveredBy(r.files, path) }
-
-// entries reports whether Landlock lets entries of the folder change.
-func (r *reach) entries(folder string) bool { return coveredBy(r.roots, folder) }
+func (r *reach) file(path string) bool { return coveredBy(r.files, path) }
 
 // whose says who decides about a change of files.
 type whose int
@@ -78,7 +68,7 @@ func (b *broker) whoseEntry(s spot) whose {
 	switch {
 	case b.protection.brokered(s.full()):
 		return brokers
-	case !strings.HasPrefix(s.path, "/"), b.evidence.reach.entries(s.path), !b.sees():
+	case !strings.HasPrefix(s.path, "/"), !b.sees():
 		return kernels
 	}
 	return nobodys

@@ -83,11 +83,9 @@ const (
 	AccessList Access = "list"
 	// AccessRead reads and executes.
 	AccessRead Access = "read"
-	// AccessWrite is AccessRead and every change but making device nodes.
+	// AccessWrite is AccessRead and every change but making device nodes. With
+	// Spec.Ask it is AccessRead for a folder: the broker makes every change there.
 	AccessWrite Access = "write"
-	// AccessBrokered is AccessRead for a write root in which the broker makes
-	// every change.
-	AccessBrokered Access = "brokered"
 	// AccessDevice reads, writes and controls one device node.
 	AccessDevice Access = "device"
 	// accessTerminals is AccessDevice for a whole folder, of terminals that the
@@ -158,7 +156,7 @@ func (s *Spec) validate() error {
 	for _, r := range s.Rules {
 		switch r.Access {
 		case AccessList, AccessRead, AccessDevice:
-		case AccessWrite, AccessBrokered:
+		case AccessWrite:
 			if why := neverWritable(r.Path); why != "" {
 				return fmt.Errorf("write rule for %q: %s", r.Path, why)
 			}

@@ -297,7 +297,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 		return err
 	}
 	if spec.Ask {
-		reach := planReach(spec.Rules, spec.Mounts)
+		reach := planReach(spec.Rules, p.protection.roots, spec.Mounts)
 		if cmd.Terminal {
 			reach.files = append(reach.files, pathOf(int(cmd.Stdin.Fd())))
 		}

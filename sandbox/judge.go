@@ -45,8 +45,10 @@ func (p Policy) JudgeWrite(target string) Judgement {
 			return Judgement{Kind: KindProtected, Rule: protected}
 		}
 	}
-	if name, ok := p.protectedName(root, target); ok {
-		return Judgement{Kind: KindProtected, Rule: name}
+	if !p.Temporary(root) {
+		if name, ok := p.protectedName(root, target); ok {
+			return Judgement{Kind: KindProtected, Rule: name}
+		}
 	}
 	return Judgement{Allowed: true, Rule: root}
 }
@@ -110,6 +112,12 @@ func (p Policy) writeRoot(target string) (string, bool) {
 		}
 	}
 	return best, best != ""
+}
+
+// Temporary reports whether root is the session's own folder for temporary files.
+// No program takes its settings from there, so protected names do not count in it.
+func (p Policy) Temporary(root string) bool {
+	return root == p.Temp && !slices.ContainsFunc(p.Write, func(r Root) bool { return r.Path == root })
 }
 
 // SharedTempFolders are what Policy.SharedTemp opens, in their canonical forms

@@ -36,7 +36,7 @@ func TestJudgeWrite(t *testing.T) {
 		{"/w/sub/.git/config", allowed}, // a repository the session made itself
 		{"/w/.codeagent", sandbox.KindProtected}, {"/w/sub/.codeagent/config.toml", sandbox.KindProtected}, {"/extra/.envrc", sandbox.KindProtected},
 		{"/w/.codeagentx", allowed}, {"/w/x.codeagent", allowed}, {"/w/.vscode/tasks.json", sandbox.KindProtected}, {"/w/.vscode/other.json", allowed},
-		{"/w/a/.vscode/tasks.json/x", sandbox.KindProtected}, {"/w/.vscode", allowed}, {"/state/tmp/.claude/x", sandbox.KindProtected},
+		{"/w/a/.vscode/tasks.json/x", sandbox.KindProtected}, {"/w/.vscode", allowed}, {"/state/tmp/.claude/x", allowed},
 		{"/w/bin/codeagent", sandbox.KindProtected}, {"/w/bin/codeagent2", allowed}, {"/home/u/.config/codeagent/config.toml", sandbox.KindProtected},
 		{"/w/.env", sandbox.KindRead}, {"/w/a/b/.env", sandbox.KindRead}, {"/w/key.pem", sandbox.KindRead}, {"/w/x.secret", sandbox.KindRead},
 	} {
