@@ -6,11 +6,8 @@ package headless
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -64,7 +61,7 @@ func (p *Printer) Emit(e event.Event) {
 		p.last = done
 	}
 	if p.json != nil {
-		p.write(p.lines(p.json.encode(e)))
+		p.write(p.json.encode(e))
 	} else {
 		if done, ok := e.(event.TurnFinished); ok && done.Answer != "" {
 			p.write([]byte(p.answer(done.Answer)))
@@ -86,7 +83,7 @@ func (p *Printer) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json != nil {
-		p.write(p.lines(p.json.fail(err)))
+		p.write(p.json.fail(err))
 	}
 }
 
@@ -109,25 +106,6 @@ func (p *Printer) write(data []byte) {
 		return
 	}
 	_, p.outErr = p.opts.Out.Write(data)
-}
-
-// lines are the lines of JSON as they are written. On a terminal what it would obey
-// is escaped, which is the same text to a reader of JSON; the rest of it is already.
-func (p *Printer) lines(data []byte) []byte {
-	if !p.opts.Terminal {
-		return data
-	}
-	var b []byte
-	for _, r := range string(data) {
-		if r >= 0x7f && visible.Name(r) != "" {
-			for _, unit := range utf16.AppendRune(nil, r) {
-				b = fmt.Appendf(b, `\u%04x`, unit)
-			}
-			continue
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return b
 }
 
 // answer is what is written of the answer.

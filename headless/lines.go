@@ -1,11 +1,11 @@
 package headless
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"codeagent/event"
+	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
 
@@ -153,9 +153,9 @@ func (l *lines) marshal(ln line) []byte {
 			}
 		}
 	}
-	data, err := json.Marshal(ln)
+	data, err := visible.JSON(ln, "")
 	if err != nil { // only plain data is in a line
-		data = fmt.Appendf(nil, `{"type":"error","message":%q}`, "bug: "+err.Error())
+		data = []byte(`{"type":"error","message":"bug: a line could not be encoded"}`)
 	}
 	return append(data, '\n')
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +55,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) sandboxReport {
 }
 
 func (r sandboxReport) write(w io.Writer) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+	data, err := visible.JSON(r, "  ")
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +62,6 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			return err
 		}
 	}
-	lines := json.NewEncoder(s.Out)
 	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	n, more := 0, false
 	for sum, err := range store.List() {
@@ -78,7 +76,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			break
 		}
 		if l.json {
-			err = lines.Encode(sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
+			err = printJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
 		} else {
 			folder := ""
 			if l.all {

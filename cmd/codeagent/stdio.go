@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/term"
+
+	"codeagent/internal/visible"
 )
 
 // stdio is all that the program touches of its surroundings: nothing below cmd
@@ -34,3 +37,13 @@ func (s stdio) env(name string) string {
 }
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+// printJSON writes v in one line.
+func printJSON(w io.Writer, v any) error {
+	data, err := visible.JSON(v, "")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
