@@ -26,7 +26,7 @@ func started(a approvals.Action) event.ToolStarted {
 func requested(q *approvals.Request) event.PermissionRequested {
 	e := event.PermissionRequested{
 		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
-		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Held: q.Held,
+		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Held: q.Held,
 	}
 	if q.Action.Kind == approvals.KindCommand { // of an edit it is the patch
 		e.Command = q.Action.Command
@@ -150,6 +150,10 @@ func notRun(ctx context.Context, err error) (outcome, text string) {
 		return tools.Refused, "Not run: " + sentence(refusal.Reason)
 	case ctx.Err() != nil:
 		return tools.Interrupted, "Not run: " + endedBy(ctx) + "."
+	}
+	var unstarted *sandbox.StartError
+	if errors.As(err, &unstarted) {
+		return tools.NotStarted, "could not be started: " + unstarted.Error()
 	}
 	return tools.Failed, "Not run: " + err.Error()
 }

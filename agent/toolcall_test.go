@@ -90,7 +90,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		{name: "settle: not offered", deed: npm(writes("/home/u/.npm")), ask: yes(approvals.Outside), want: "was not offered", outcome: "refused", answered: "denied"},
 		{name: "run: cannot start", deed: with(npm(approvals.Wish{}), func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 			return tools.Result{}, &sandbox.StartError{Code: 125, Stage: "landlock", Err: errors.New("no")}
-		}), want: "Not run: sandbox: landlock: no (the command did not run)", outcome: "failed"},
+		}), want: "could not be started: sandbox: landlock: no (the command did not run)", outcome: "not_started"},
 		{name: "run: panics", deed: with(npm(approvals.Wish{}), func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 			panic("index out of range")
 		}), want: "bug: index out of range (agent/toolcall_test.go:", outcome: "failed"},

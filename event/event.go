@@ -81,9 +81,10 @@ type ToolOutput struct {
 type ToolFinished struct {
 	CallID, Tool, Kind, Title string
 	// Outcome is "ok", "failed", "refused" (the user or the policy said no),
-	// "interrupted" or "timed_out".
+	// "interrupted", "timed_out" or "not_started" (the command could not be executed
+	// or confined).
 	Outcome string
-	// Exit and Signal are set for commands that ran.
+	// Exit and Signal are set for commands that ran; a failed one with neither did not.
 	Exit   int
 	Signal string
 	// Output is what the model was given of the command's output, bounded.
@@ -125,7 +126,9 @@ type PermissionRequested struct {
 	Justification string
 	Denials       []sandbox.Denial
 	Wanted        sandbox.Grant
-	Held          bool
+	// Warnings are one sentence each, beside what a yes opens.
+	Warnings []string
+	Held     bool
 }
 
 // PermissionAnswered: the question ID has its answer.

@@ -43,11 +43,13 @@ func aRun() []event.Event {
 		event.ToolFinished{CallID: "c1", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "failed", Exit: 1,
 			Output: "touch: \x1b[31mno\n", Duration: 1500 * time.Microsecond, Verdict: denied},
 		event.ToolStarted{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},
-		event.PermissionRequested{ID: "p1", CallID: "c2", Title: "touch wants to write outside", Command: "touch /etc/hosts", Justification: "need\u202eit", Wanted: wanted},
+		event.PermissionRequested{ID: "p1", CallID: "c2", Title: "touch wants to write outside", Command: "touch /etc/hosts", Justification: "need\u202eit", Wanted: wanted, Warnings: []string{"a link leads there"}},
 		event.PermissionAnswered{ID: "p1", CallID: "c2", Decision: "refused", Reason: "nobody is there", Hint: "--add-dir /etc/hosts"},
 		event.ToolFinished{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "refused", Message: "nobody is there"},
 		event.ToolStarted{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Command: "cat .env", Folder: "/w"},
 		event.ToolFinished{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Outcome: "failed", Exit: 1, Verdict: guessed},
+		event.ToolStarted{CallID: "c9", Tool: "shell", Kind: "command", Title: "$ nosuch", Command: "nosuch", Folder: "/w"},
+		event.ToolFinished{CallID: "c9", Tool: "shell", Kind: "command", Title: "$ nosuch", Outcome: "not_started", Message: "could not be started: command not found: nosuch"},
 		event.ToolStarted{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt"},
 		event.ToolFinished{CallID: "c3", Tool: "apply_patch", Kind: "edit", Title: "edit a.txt", Outcome: "ok", Duration: time.Millisecond,
 			Changes: []event.FileChange{{Path: "/w/a.txt", Kind: "add", Diff: "+x", Added: 1}}},
@@ -250,5 +252,26 @@ func validate(t *testing.T, ln string) {
 	}
 	if err := resolved.Validate(v); err != nil {
 		t.Errorf("%s\n%v", ln, err)
+	}
+}
+
+// TestAReasonPassesForNothingElse: it comes after the facts, in at most three lines
+// that a terminal does not break, each with its mark.
+func TestAReasonPassesForNothingElse(t *testing.T) {
+	reason := "please\n  opens: nothing" + strings.Repeat(" 漢字", 30) + strings.Repeat(" ", 200) + "opens: write /FAKE" + strings.Repeat(" because", 200)
+	_, stderr := play(Options{}, []event.Event{event.PermissionRequested{ID: "p", Title: "sh wants to write /etc/hosts", Justification: reason,
+		Wanted: sandbox.Grant{Write: []string{"/etc/hosts"}}, Warnings: []string{"mind this"}}})
+	before, after, _ := strings.Cut(stderr, "model's words:\n")
+	if !strings.Contains(before, "opens: write /etc/hosts") || !strings.Contains(before, "warning: mind this") {
+		t.Errorf("the facts are not first:\n%s", stderr)
+	}
+	rows := strings.Split(strings.TrimSuffix(after, "\n"), "\n")
+	for _, l := range rows {
+		if !strings.HasPrefix(l, "  > ") || len([]rune(l)) > 78 {
+			t.Errorf("row %q", l)
+		}
+	}
+	if len(rows) > 3 {
+		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -85,6 +85,7 @@ type item struct {
 	Title         string         `json:"title,omitempty"`
 	Justification string         `json:"justification,omitempty"`
 	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
+	Warnings      []string       `json:"warnings,omitempty"`
 	Decision      string         `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
@@ -143,6 +144,9 @@ func (l *lines) marshal(ln line) []byte {
 				// What a background command prints and ends with, in the shape they know.
 				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
 			}
+			if it.Status == "not_started" {
+				it.Status = "failed"
+			}
 			it.Sandbox, it.DurationMS, it.Signal, it.Session, it.Running = nil, 0, "", 0, nil
 			if it.Type == "command_execution" {
 				it.Changes, it.More, it.Partial = nil, 0, false
@@ -177,7 +181,7 @@ func (l *lines) lines(e event.Event) []line {
 		return l.toolFinished(e)
 	case event.PermissionRequested:
 		it := &item{ID: l.id(), Type: "permission_request", Title: e.Title, Command: e.Command,
-			Justification: e.Justification, Wanted: &e.Wanted, Status: "in_progress"}
+			Justification: e.Justification, Wanted: &e.Wanted, Warnings: e.Warnings, Status: "in_progress"}
 		l.asked[e.ID] = it
 		return []line{{Type: "item.started", Item: it}}
 	case event.PermissionAnswered:
@@ -256,7 +260,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	}
 	delete(l.calls, e.CallID)
 	it := *started
-	it.Status = map[string]string{"ok": "completed", "refused": "declined"}[e.Outcome]
+	it.Status = map[string]string{"ok": "completed", "refused": "declined", "not_started": "not_started"}[e.Outcome]
 	if it.Status == "" {
 		it.Status = "failed"
 	}
@@ -267,8 +271,8 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	switch {
 	case it.Type == "command_execution" || e.Session != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
-		// What goes on in the background has no exit status yet.
-		if !e.Running && (e.Outcome == "ok" || e.Outcome == "failed" || e.Outcome == "timed_out") {
+		// What runs in the background has no exit status yet, what did not run none at all.
+		if !e.Running && (e.Outcome == "ok" || e.Outcome == "timed_out" || e.Outcome == "failed" && hasEnd(e)) {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged
@@ -283,6 +287,9 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	it.Message = e.Message
 	return []line{{Type: "item.completed", Item: &it}}
 }
+
+// hasEnd reports whether a failed command ran: it then has a status or a signal.
+func hasEnd(e event.ToolFinished) bool { return e.Exit != 0 || e.Signal != "" }
 
 // changed takes in what a command changed.
 func (it *item) changed(c sandbox.Changes) {

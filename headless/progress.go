@@ -47,14 +47,7 @@ func (p *progress) print(e event.Event) {
 	case event.ToolFinished:
 		p.tool(e)
 	case event.PermissionRequested:
-		p.of = e.CallID
-		p.line("33", "? %s", e.Title)
-		if e.Justification != "" {
-			p.line("", "  reason: %q (the model's words)", e.Justification)
-		}
-		for _, g := range GrantLines(e.Wanted) {
-			p.line("", "  wants: %s", g)
-		}
+		p.requested(e)
 	case event.PermissionAnswered:
 		p.answered(e)
 	case event.PlanUpdated:
@@ -81,6 +74,55 @@ func (p *progress) print(e event.Event) {
 		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated, event.BackgroundChanged:
 		// What the model says has been looked at; output is shown when a command failed.
 	}
+}
+
+// requested shows a question: what codeagent computed first, the model's reason
+// last, each line of it with its mark (words.go), and at most three.
+func (p *progress) requested(e event.PermissionRequested) {
+	p.of = e.CallID
+	p.line("33", "? %s", e.Title)
+	for _, g := range GrantLines(e.Wanted) {
+		p.line("", "  opens: %s", g)
+	}
+	for _, w := range e.Warnings {
+		p.line("33", "  warning: %s", w)
+	}
+	for _, l := range DenialLines(sandbox.Verdict{Denials: e.Denials}) {
+		p.line("", "  refused: %s", l)
+	}
+	if e.Justification == "" {
+		return
+	}
+	p.line("", "  reason, in the model's words:")
+	for _, l := range quotedRows(e.Justification) {
+		p.line("", "  > %s", l)
+	}
+}
+
+// A reason is broken here and not by the terminal, whose rows have no mark.
+const (
+	reasonRows    = 3
+	reasonColumns = 72
+)
+
+func quotedRows(text string) []string {
+	var rows []string
+	row, used := "", 0
+	for _, r := range visible.Line(text) {
+		columns := 1
+		if r >= 0x300 { // it may be wide
+			columns = 2
+		}
+		if used+columns > reasonColumns {
+			if rows = append(rows, row); len(rows) == reasonRows {
+				rows[reasonRows-1] += "…"
+				return rows
+			}
+			row, used = "", 0
+		}
+		row, used = row+string(r), used+columns
+	}
+	return append(rows, row)
 }
 
 func (p *progress) session(e event.SessionStarted) {
@@ -155,7 +197,7 @@ func (p *progress) tool(e event.ToolFinished) {
 		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))
 	case "failed":
 		what := e.Message
-		if e.Kind == "command" {
+		if e.Kind == "command" && hasEnd(e) {
 			what = fmt.Sprintf("exit %d", e.Exit)
 			if e.Signal != "" {
 				what = "ended by " + e.Signal
@@ -165,6 +207,8 @@ func (p *progress) tool(e event.ToolFinished) {
 			}
 		}
 		p.line("31", "  failed: %s", what)
+	case "not_started":
+		p.line("31", "  %s", e.Message)
 	case "refused":
 		// The answer to the question has said so.
 	default:

@@ -83,6 +83,8 @@ const (
 	Refused     = "refused"
 	Interrupted = "interrupted"
 	TimedOut    = "timed_out"
+	// NotStarted: the command could not be executed or confined. It has no exit status.
+	NotStarted = "not_started"
 )
 
 // Result is what a call did.
@@ -96,7 +98,7 @@ type Result struct {
 	Images []model.Image
 	// Failed marks Text as the report of an error.
 	Failed bool
-	// Outcome is OK, Failed, Refused, Interrupted or TimedOut.
+	// Outcome is one of the above.
 	Outcome string
 	// Exit is a command's exit status; -1 when a signal ended it.
 	Exit int

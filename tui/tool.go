@@ -180,6 +180,8 @@ func (t *tool) status(c canvas) []span {
 		words, s = append(words, "timed out"), bad
 	case "interrupted":
 		words = append(words, "interrupted")
+	case "not_started":
+		words, s = append(words, "not started"), bad
 	default:
 		s = bad
 		switch {
@@ -262,7 +264,7 @@ func (t *tool) tells() bool {
 	case f.Outcome == "refused":
 		return len(t.asks) == 0
 	case t.kind == "command":
-		return f.Outcome == "failed" && f.Exit == 0 && f.Signal == ""
+		return f.Outcome == "not_started" || f.Outcome == "failed" && f.Exit == 0 && f.Signal == ""
 	}
 	return true
 }

@@ -69,3 +69,12 @@ func TestEndOfLongOutputIsShown(t *testing.T) {
 		}
 	}
 }
+
+// A command that could not be started has its own words, and no status.
+func TestACommandThatDidNotStart(t *testing.T) {
+	r := newRig(t, 100, 30)
+	r.emit(event.ToolStarted{CallID: "c", Kind: "command", Command: "nosuch"},
+		event.ToolFinished{CallID: "c", Kind: "command", Outcome: "not_started", Message: "could not be started: command not found: nosuch"})
+	r.has("✗ $ nosuch  not started", "could not be started: command not found: nosuch")
+	r.lacks("exit")
+}
