@@ -51,6 +51,10 @@ func disk() tree {
 		"/home/u/src/app/.envrc":                   "f",
 		"/home/u/src/app/out":                      "->/srv/data",
 		"/home/u/.npm/_cacache":                    "d",
+		"/home/u/.cache/tool":                      "d",
+		"/home/u/.cache/runs/bin":                  "d",
+		"/home/u/.ccache/0":                        "d",
+		"/home/u/.pub-cache/bin":                   "d",
 		"/home/u/.npmrc":                           "f",
 		"/home/u/.ssh/id":                          "f",
 		"/home/u/.config/codeagent/config.toml":    "f",
@@ -393,7 +397,7 @@ func TestAfterDenial(t *testing.T) {
 
 func TestHeldCallTakesTheSameWay(t *testing.T) {
 	a := command("npm i", Wish{})
-	held := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.npm/x"}
+	held := sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/.cache/tool/x"}
 	g := newGate(OnRequest, confined())
 	_, r, err := g.DecideHeld(a, held, HeldAnswers{})
 	if r == nil || !r.Held || keys(r) != "1 2 n s" {
@@ -401,7 +405,7 @@ func TestHeldCallTakesTheSameWay(t *testing.T) {
 	}
 	// The cache that the file lies in is asked for, not each of its files.
 	grant, err := g.SettleHeld(r, Answer{Decision: Session})
-	if err != nil || !slices.Equal(grant.Write, []string{"/home/u/.npm"}) {
+	if err != nil || !slices.Equal(grant.Write, []string{"/home/u/.cache/tool"}) {
 		t.Fatalf("%+v %v", grant, err)
 	}
 	// Granted for the session: the next one waits for nobody.

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"path"
 	"slices"
 
 	"codeagent/sandbox"
@@ -111,9 +112,11 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 // heldPlace is what is asked for when a write of target waits: target alone, or
 // the cache that it lies in, since a tool goes on to write there and one question
 // for each of its files would be answered without being read. The cache must
-// stand there: a name that is absent could become anything.
+// stand there: a name that is absent could become anything. One with programs in it
+// is run by somebody.
 func (g *Gate) heldPlace(target string) string {
-	if cache, ok := sandbox.CacheOf(target); ok && g.entry(cache) == isFolder && g.unmoved(cache) {
+	cache, ok := sandbox.CacheOf(target)
+	if ok && g.entry(cache) == isFolder && g.unmoved(cache) && g.entry(path.Join(cache, "bin")) == isAbsent {
 		return cache
 	}
 	return target

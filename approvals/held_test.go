@@ -54,3 +54,24 @@ func TestHeldQuestionOfABackgroundCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldWriteOfACache is widened to what a standard keeps free of settings and
+// programs, and to nothing else that calls itself a cache.
+func TestHeldWriteOfACache(t *testing.T) {
+	for target, want := range map[string]string{
+		"/home/u/.cache/tool/0a/x":         "/home/u/.cache/tool",
+		"/home/u/.cache/absent/x":          "/home/u/.cache/absent/x",
+		"/home/u/.cache/runs/x":            "/home/u/.cache/runs/x",
+		"/home/u/.cache/x":                 "/home/u/.cache/x",
+		"/home/u/.ccache/ccache.conf":      "/home/u/.ccache/ccache.conf",
+		"/home/u/.ccache/0/1/x":            "/home/u/.ccache/0/1/x",
+		"/home/u/.pub-cache/bin/tool":      "/home/u/.pub-cache/bin/tool",
+		"/home/u/.pub-cache/hosted/x":      "/home/u/.pub-cache/hosted/x",
+		"/home/u/.npm/_npx/1/node_modules": "/home/u/.npm/_npx/1/node_modules",
+	} {
+		_, r, err := newGate(OnRequest, confined()).DecideHeld(command("make", Wish{}), sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: target}, HeldAnswers{})
+		if r == nil || !slices.Equal(r.Grant.Write, []string{want}) {
+			t.Errorf("%s: %+v %v, want %s", target, r, err, want)
+		}
+	}
+}
