@@ -87,7 +87,7 @@ func TestSuggested(t *testing.T) {
 		want                     string
 	}{
 		{"sed -i s/a/b/ ~/out/f", "sed", "openat", sandbox.KindWrite, []string{"/home/u/out/sedAb12Cd"}, "w:/home/u/out"},
-		{"npm i", "npm install", "mkdir", sandbox.KindWrite, []string{"/home/u/.npm/_cacache"}, "w:/home/u/.npm"},
+		{"npm i", "npm install", "mkdir", sandbox.KindWrite, []string{"/home/u/.npm/_cacache"}, "w:/home/u/.npm/_cacache"},
 		{"git config --global a.b c", "git", "openat", sandbox.KindWrite, []string{"/home/u/.gitconfig.lock"}, "w:/home/u/.gitconfig w:/home/u/.gitconfig.lock"},
 		{"git -C ~/out/r commit", "git", "mkdir", sandbox.KindWrite, []string{"/home/u/out/r/.git/objects/ab"}, "w:/home/u/out/r/.git"},
 		{"sqlite3 ~/out/d x", "sqlite3", "openat", sandbox.KindWrite, []string{"/home/u/out/d"}, "w:/home/u/out/d w:/home/u/out/d-journal"},
