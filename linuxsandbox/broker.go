@@ -24,10 +24,10 @@ import (
 //	   the broker does the call on what it opened, or it is refused
 //	command: chmod returns ◀─ the broker's answer
 //
-// What the broker alone confines is never let go on in the command: another of
-// its threads could change the path between the look at it and the kernel's own
-// reading of it. Where Landlock confines a call whatever it names, it may go on
-// (protect.go).
+// What the broker alone confines never proceeds in the command: another of its
+// threads could change the path between the look at it and the kernel's own reading
+// of it. A call proceeds only where a rule of the kernel holds it whatever it names
+// (proceed.go). What the broker cannot look at it refuses.
 //
 // The thread that does all this has the capabilities of the command, which
 // means none, or root's three for files. Its user and groups are codeagent's,
@@ -63,8 +63,9 @@ type brokerOptions struct {
 	keep   uint64 // capabilities of the command
 	// mounts are what the command sees otherwise than the host, nil: nothing.
 	mounts *mountPlan
-	// protection is what of the policy the broker holds.
+	// protection is what of the policy the broker holds, rules what the kernel does.
 	protection protection
+	rules      kernelRules
 	evidence   evidenceOptions
 	// session is what the brokers of all commands know together.
 	session *brokerSession

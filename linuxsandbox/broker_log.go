@@ -17,16 +17,14 @@ type evidenceOptions struct {
 	keeper int
 }
 
-// How much of one command is looked at. Beyond, less is known of it, and its
-// trace says so; what is enforced is the same.
+// How much of one command is looked at. Beyond, less is known of it, and its trace
+// says so. Refusals are the same.
 const (
 	// maxDenials bounds how many different refusals are kept.
 	maxDenials = 1000
 	// maxLooked bounds the refusals of which it is found out whether they
 	// mattered, and whose they were.
 	maxLooked = 20000
-	// maxSeen bounds the refusals that are answered here and not by Landlock.
-	maxSeen = 200000
 )
 
 // denialLog gathers what the broker refused, counting what is alike.
@@ -55,7 +53,7 @@ type denialKey struct {
 // sees reports whether calls are looked at that the kernel's layers refuse by
 // themselves.
 func (b *broker) sees() bool {
-	return (b.evidence.level == sandbox.EvidenceFull || b.evidence.level == "") && b.log.seen < maxSeen
+	return b.evidence.level == sandbox.EvidenceFull || b.evidence.level == ""
 }
 
 // tired reports whether it is no longer found out whether refusals mattered.

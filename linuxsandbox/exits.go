@@ -8,7 +8,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// The filter asks about exit_group too, which goes on in any case: from how the
+// The filter asks about exit_group too, which always proceeds: from how the
 // processes of a command ended one can tell whether a refusal mattered to it.
 // Until something was refused nothing is looked at. A process that a signal ends
 // does not ask.
@@ -62,11 +62,11 @@ func (l *exitLog) add(e sandbox.Exit) {
 // exit answers exit_group.
 func (b *broker) exit(n *notification) reply {
 	if b.log.order == 0 || b.evidence.level == sandbox.EvidenceNothing {
-		return proceed
+		return b.rules.caller.proceed()
 	}
 	if c := callerOf(n.tid); c.pid != 0 {
 		b.log.order++
 		b.log.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.args[0] & 0xff), Order: b.log.order})
 	}
-	return proceed
+	return b.rules.caller.proceed()
 }

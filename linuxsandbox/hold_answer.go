@@ -136,7 +136,7 @@ func (b *broker) resume(c *heldCall) {
 		return
 	}
 	a := b.handleAll(&c.n)
-	if a.proceed {
+	if a.rule != (kernelRule{}) {
 		b.deny(c)
 		return
 	}

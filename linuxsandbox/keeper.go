@@ -223,9 +223,10 @@ func (k *keeper) hideMemory() error {
 }
 
 // dropStandardFiles lets go of the command's files, so that whoever reads its
-// output sees the end when the last process of the command closes it.
+// output sees the end when the last process of the command closes it. An open for
+// writing would be asked about, and refused: the broker may not look at the keeper.
 func dropStandardFiles() {
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
 		if err != nil {
 			unix.Close(fd)

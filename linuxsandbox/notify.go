@@ -50,10 +50,9 @@ type reply struct {
 	// value is what it returns, when there is no errno.
 	value int64
 	errno unix.Errno
-	// proceed lets the kernel do the call as if nobody had asked. It reads what
-	// the call points to anew, so it may see other names than the broker did:
-	// only for calls that the kernel's own layers confine whatever they name.
-	proceed bool
+	// rule, when there is one, lets the kernel do the call as if nobody had asked
+	// (proceed.go).
+	rule kernelRule
 	// given: the call has returned already, or waits.
 	given bool
 	// again: what the call wants was granted, so it is handled once more.
@@ -72,7 +71,7 @@ func (n *notification) answer(listener int, a reply) error {
 	if a.errno != 0 {
 		r.value = 0
 	}
-	if a.proceed {
+	if a.rule != (kernelRule{}) {
 		r = response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	}
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))

@@ -220,13 +220,14 @@ func onOther(dev uint64, s spot) bool {
 // a capability; where the file is to be is then known from its name alone.
 func (b *broker) unfound(n *notification, call string, m name, err error) reply {
 	path := m.written(int(n.tid))
-	if err != unix.EACCES || path == "" || !b.sees() {
-		return unresolved(err)
-	}
-	d := &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
+	kind := sandbox.KindWrite
 	if metadataCallOf(n.nr) != nil {
-		d.Kind = sandbox.KindMetadata
+		kind = sandbox.KindMetadata
 	}
+	if err != unix.EACCES || path == "" || !b.sees() {
+		return failed(b.unread(n, call, kind, err))
+	}
+	d := &sandbox.Denial{Kind: kind, Target: path}
 	errno := b.weigh(d, lack{errno: unix.EACCES, caps: capsAccess}, unix.EACCES)
 	return b.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.path}}})
 }

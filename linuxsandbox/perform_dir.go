@@ -19,7 +19,7 @@ func (b *broker) entry(n *notification, c *fileCall) reply {
 		m, err = c.second(n)
 	}
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	s, err := b.spot(n, m)
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *broker) entry(n *notification, c *fileCall) reply {
 	removal := c.kind == kindRmdir || c.kind == kindUnlink
 	switch {
 	case s.odd() || who == kernels || who == brokers && s.slash && !folder:
-		return proceed
+		return b.rules.files.proceed()
 	case s.slash && !folder:
 		return failed(s.slashed(removal))
 	case removal:

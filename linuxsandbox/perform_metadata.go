@@ -69,13 +69,18 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	return b.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.path}}})
 }
 
-// unread answers a call whose file could not be found or read. That is mostly
-// the answer that the command would have got by itself.
+// refusedBlind is the errno of a call that the broker could not look at.
+const refusedBlind = unix.EPERM
+
+// unread answers a call whose arguments could not be read, or whose file could not
+// be found. Mostly that is the kernel's own answer. Where the broker may not look at
+// the caller, as at a program whose file may be executed and not read, it is a
+// refusal: such a call never proceeds.
 func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := errnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
-		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: "EPERM"})
-		return unix.EPERM
+		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(refusedBlind)})
+		return refusedBlind
 	}
 	return errno
 }

@@ -63,7 +63,7 @@ func (b *broker) umask(n *notification) reply {
 	if mask := uint32(n.args[0]) & 0o777; !slices.Contains(b.masks.all, mask) {
 		b.masks.all = append(b.masks.all, mask)
 	}
-	return proceed
+	return b.rules.caller.proceed()
 }
 
 // knowMasks reads the first umask of the command, which every thread of it has as

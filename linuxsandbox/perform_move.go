@@ -28,15 +28,15 @@ type moving struct {
 func (b *broker) rename(n *notification, c *fileCall) reply {
 	m := &moving{flags: c.flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
-		return proceed // an overlay's white-out, which takes a right that nobody has
+		return failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
 	one, err := c.first(n)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	two, err := c.second(n)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if m.from, err = b.spot(n, one); err != nil {
 		return b.unfound(n, c.name, one, err)
@@ -50,13 +50,13 @@ func (b *broker) rename(n *notification, c *fileCall) reply {
 	m.fromIn, m.toIn = m.fromWhose == brokers, m.toWhose == brokers
 	switch {
 	case m.from.odd() || m.to.odd():
-		return proceed
+		return b.rules.files.proceed()
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
 		return b.refuseMove(n, c, m)
 	case !m.fromIn && !m.toIn:
-		return proceed
+		return b.rules.files.proceed()
 	case !b.protection.writable(m.from.full()) || !b.protection.writable(m.to.full()):
-		return proceed // Landlock wants a right at both ends
+		return b.rules.files.proceed() // Landlock wants a right at both ends
 	}
 	if errno := m.look(); errno != 0 {
 		return failed(errno)
@@ -183,11 +183,11 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	flags := c.flags(n)
 	one, err := c.first(n)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	two, err := c.second(n)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return failed(unix.EINVAL)
@@ -199,7 +199,7 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	}
 	defer t.close()
 	if t.spot.slash && !(t.fd >= 0 && isFolder(&t.st)) {
-		return proceed // not found, or no folder: the kernel tells before it looks at rights
+		return b.rules.files.proceed() // not found, or no folder: the kernel tells before it looks at rights
 	}
 	to, err := b.spot(n, two)
 	if err != nil {
@@ -209,17 +209,17 @@ func (b *broker) link(n *notification, c *fileCall) reply {
 	from, into := b.whoseFile(t), b.whoseEntry(to)
 	switch {
 	case to.odd() || to.slash:
-		return proceed
+		return b.rules.files.proceed()
 	case from == nobodys || into == nobodys:
 		return b.refuseLink(n, c, t, to, from, into)
 	case from != brokers && into != brokers:
-		return proceed
+		return b.rules.files.proceed()
 	}
 	if t.fd < 0 {
 		return failed(unix.ENOENT)
 	}
 	if kernelFile(t.fd) || b.protection.outside(t.path) || !b.protection.writable(to.full()) {
-		return proceed // Landlock wants a right at both ends
+		return b.rules.files.proceed() // Landlock wants a right at both ends
 	}
 	if _, err := to.stat(); err == nil {
 		return failed(unix.EEXIST)

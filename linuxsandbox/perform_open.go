@@ -13,12 +13,10 @@ import (
 )
 
 // The filter asks about every open that may change something, and about every
-// openat2, whose flags lie in memory. What lies in a brokered write root
-// (protect.go) is judged, opened by the broker and handed in. What lies outside of
-// all roots is refused (outside.go). Everything else proceeds: the path may name
-// another file by the time the kernel reads it, but none that Landlock would let
-// it write, since Landlock grants no such right in a brokered root or outside of
-// all roots.
+// openat2, whose flags lie in memory. What lies in a write root (protect.go) is
+// judged, opened by the broker and handed in. What lies outside of all roots is
+// refused (outside.go). The rest proceeds: the path may name another file by the
+// time the kernel reads it, but none that Landlock would let it write (proceed.go).
 
 // opening is an open whose arguments were read.
 type opening struct {
@@ -45,26 +43,12 @@ const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIREC
 func (b *broker) openFile(n *notification, c *fileCall) reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&writeIntent == 0 {
-		return proceed // it changes nothing, and what may be read Landlock knows
+		return b.rules.files.proceed() // it only reads, and what may be read Landlock knows
 	}
 	return b.openJudged(n, o)
-}
-
-// proceed is the reply of a call that only reaches what it may.
-var proceed = reply{proceed: true}
-
-// unresolved answers a call whose file was not found. What the caller would be
-// told by itself it is told here: letting it proceed, it could find the file
-// made meanwhile, and be refused it by Landlock.
-func unresolved(err error) reply {
-	switch errno := errnoOf(err); errno {
-	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG, unix.EBADF, unix.EFAULT, unix.EXDEV, unix.EAGAIN:
-		return failed(errno)
-	}
-	return proceed
 }
 
 // openingOf reads the arguments of an open.
@@ -97,12 +81,12 @@ func openingOf(n *notification, c *fileCall) (*opening, error) {
 func (b *broker) openJudged(n *notification, o *opening) reply {
 	if o.flags&openTmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
-			return proceed // no such open: EINVAL
+			return b.rules.files.proceed() // no such open: EINVAL
 		}
 		return b.openTemporary(n, o)
 	}
 	if strings.HasSuffix(o.name.path, "/") {
-		return proceed // a folder's name: the kernel opens none for writing
+		return b.rules.files.proceed() // a folder's name: the kernel opens none for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
@@ -140,7 +124,7 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 	// The kernel refuses these before any look at rights. With a slash at the end,
 	// here of a link's text, it is a folder's name.
 	if who == kernels || t.spot.odd() || t.spot.slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
-		return proceed, false
+		return b.rules.files.proceed(), false
 	}
 	if t.fd < 0 {
 		switch {
@@ -167,13 +151,13 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 	case kind == unix.S_IFIFO && b.held.opens(t.path):
 		return failed(unix.EACCES), false // a program of the host may listen to it
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return proceed, false // it is there, and only to be read
+		return b.rules.files.proceed(), false // it is there, and only to be read
 	case who == nobodys:
 		return b.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return proceed, false // a device: Landlock refuses it
+		return b.rules.files.proceed(), false // a device: Landlock refuses it
 	case kernelFile(t.fd):
-		return proceed, false
+		return b.rules.files.proceed(), false
 	}
 	if d := b.refusesFile(n, t.path, &t.st); d != nil {
 		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
@@ -268,7 +252,7 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 	defer unix.Close(dir)
 	switch b.whoseEntry(spot{dir: dir, last: "-", path: path}) {
 	case kernels:
-		return proceed
+		return b.rules.files.proceed()
 	case nobodys:
 		if b.held.learning.learner != nil {
 			// As on a file system that has none: programs then make one with a name,
@@ -293,7 +277,7 @@ func (b *broker) openTemporary(n *notification, o *opening) reply {
 func (b *broker) truncate(n *notification, c *fileCall) reply {
 	m, err := c.first(n)
 	if err != nil {
-		return unresolved(err)
+		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	size := int64(n.args[c.arg])
 	t, err := b.target(n, m, true)
@@ -304,11 +288,11 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	who := b.whoseFile(t)
 	switch {
 	case t.spot.slash, t.spot.odd():
-		return proceed
+		return b.rules.files.proceed()
 	case t.fd < 0:
 		return failed(unix.ENOENT)
 	case who == kernels:
-		return proceed
+		return b.rules.files.proceed()
 	case t.st.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return failed(unix.EISDIR)
 	case t.st.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
@@ -316,7 +300,7 @@ func (b *broker) truncate(n *notification, c *fileCall) reply {
 	case who == nobodys:
 		return b.refuseFile(n, c.name, t, unix.W_OK)
 	case kernelFile(t.fd):
-		return proceed
+		return b.rules.files.proceed()
 	}
 	if d := b.refusesFile(n, t.path, &t.st); d != nil {
 		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{t.pin()}})

@@ -6,71 +6,86 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"codeagent/sandbox"
+
 	"golang.org/x/sys/unix"
 )
 
 // Datagrams name their receiver each, and from the session's own network none
 // gets further than the loopback. The broker is asked to know who was meant, and
-// lets them go on: whatever the kernel reads then, it stays inside.
+// lets them proceed: whatever the kernel reads then, it stays inside.
 
 // sendCall answers sendto, sendmsg and sendmmsg.
 func (b *broker) sendCall(n *notification) reply {
-	goOn := reply{proceed: true}
-	to, ok := receiver(n)
-	if !ok || !n.valid(b.listener) {
-		return goOn
+	addr, err := receiver(n)
+	if err != nil {
+		return failed(b.unread(n, sendCallName(n), sandbox.KindNetwork, err))
+	}
+	to, ok := inetAddress(addr)
+	if !ok {
+		return b.rules.network.proceed()
+	}
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
 	}
 	fd, err := takeFD(int(n.tid), int32(n.args[0]))
 	if err != nil {
-		return goOn
+		return failed(b.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
 	defer unix.Close(fd)
+	b.noteReceiver(n, fd, to)
+	return b.rules.network.proceed()
+}
+
+// noteReceiver writes down whom a message is for, if it will not get there.
+func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || domain != unix.AF_INET && domain != unix.AF_INET6 {
-		return goOn
+		return
 	}
 	// A stream goes by whom it is connected to, but for its first words (TCP Fast
 	// Open), which no broker could carry further.
 	s, ok := inetSocketOf(fd, domain)
 	if !ok || s.protocol == unix.IPPROTO_TCP && sendFlags(n)&unix.MSG_FASTOPEN == 0 {
-		return goOn
+		return
 	}
 	d := b.unreached(to)
 	d.Operation = sendCallName(n)
 	switch {
 	case b.toResolver(to):
 		b.session.net.resolver.expect(b, n, s, to)
-		return goOn
+		return
 	case !to.Addr().IsLoopback():
 		d.Errno = unix.ErrnoName(unix.ENETUNREACH)
 	case !b.session.net.meantForHost(s.protocol, to):
-		return goOn
+		return
 	}
 	b.record(n, d)
-	return goOn
 }
 
-// receiver is the address in a call, if it has one of a network. Of several
-// messages it is that of the first: what keeps a later one back keeps it back
-// again when it is sent anew, as the first.
-func receiver(n *notification) (netip.AddrPort, bool) {
-	at, size := n.args[4], n.args[5]
-	if n.nr != unix.SYS_SENDTO {
+// receiver is the address in a call, empty where it has none. Of several messages it
+// is that of the first: what keeps a later one back keeps it back again when it is
+// sent anew, as the first.
+func receiver(n *notification) ([]byte, error) {
+	at, size := n.args[4], int32(n.args[5])
+	switch {
+	case n.nr == unix.SYS_SENDMMSG && uint32(n.args[2]) == 0:
+		return nil, nil
+	case n.nr != unix.SYS_SENDTO:
 		// struct mmsghdr begins with a struct msghdr, and that with name and length.
 		head, err := readMemory(int(n.tid), n.args[1], 12)
 		if err != nil {
-			return netip.AddrPort{}, false
+			return nil, err
 		}
-		at, size = binary.NativeEndian.Uint64(head), uint64(binary.NativeEndian.Uint32(head[8:]))
+		at, size = binary.NativeEndian.Uint64(head), min(int32(binary.NativeEndian.Uint32(head[8:])), maxAddress)
 	}
-	if at == 0 || size > maxAddress {
-		return netip.AddrPort{}, false
+	switch {
+	case at == 0 || size == 0:
+		return nil, nil
+	case size < 0 || size > maxAddress:
+		return nil, unix.EINVAL
 	}
-	addr, err := readMemory(int(n.tid), at, int(size))
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	return inetAddress(addr)
+	return readMemory(int(n.tid), at, int(size))
 }
 
 // sendFlags are the flags of the call.

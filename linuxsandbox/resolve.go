@@ -104,9 +104,15 @@ func (m name) written(tid int) string {
 	return filepath.Clean(path)
 }
 
-// openProc opens what one of a thread's links in /proc leads to.
+// openProc opens what one of a thread's links in /proc leads to. EPERM is that the
+// broker may not look at the thread: EACCES, the kernel's own word for that, would be
+// taken for a folder on the way that the user may not pass.
 func openProc(tid int, link string, flags uint64) (int, error) {
-	return openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err == unix.EACCES {
+		err = unix.EPERM
+	}
+	return fd, err
 }
 
 // scopeTries bounds how often a name is looked for in a scope while things move.

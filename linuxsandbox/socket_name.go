@@ -14,21 +14,21 @@ import (
 // broker's own descriptors. Programs ask for the address to hand it on, and to
 // remove the file at the end, so they are told the one that they bound.
 
-// socketName answers getsockname and getpeername. Letting these go on is no
-// risk: they reach nothing, and tell only what the kernel knows of the socket.
+// socketName answers getsockname and getpeername. Both change nothing, and tell only
+// what the kernel knows of the socket: they may proceed.
 func (b *broker) socketName(n *notification) reply {
-	goOn := reply{proceed: true}
+	kernels := b.rules.caller.proceed()
 	if b.takes == takesStandIns {
 		return b.standInName(n)
 	}
 	sock, err := takeFD(int(n.tid), int32(n.args[0]))
 	if err != nil {
-		return goOn
+		return kernels
 	}
 	defer unix.Close(sock)
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
 	if err != nil {
-		return goOn
+		return kernels
 	}
 	if n.nr == unix.SYS_GETPEERNAME && b.session.net != nil {
 		if to, ok := b.session.net.relay.peerOf(cookie); ok {
@@ -43,36 +43,36 @@ func (b *broker) socketName(n *notification) reply {
 	}
 	sa, err := address(sock)
 	if err != nil {
-		return goOn
+		return kernels
 	}
 	un, ok := sa.(*unix.SockaddrUnix)
 	if !ok || strings.HasPrefix(un.Name, "@") { // a name without a file is its own
-		return goOn
+		return kernels
 	}
 	called, ok := b.session.sockets.calledBy(cookie, un.Name)
 	if !ok {
-		return goOn
+		return kernels
 	}
 	return failed(b.writeAddress(n, unixAddress(called)))
 }
 
 // standInName is socketName where no copy of the socket can be had.
 func (b *broker) standInName(n *notification) reply {
-	goOn := reply{proceed: true}
+	kernels := b.rules.caller.proceed()
 	inode, err := socketInode(int(n.tid), int32(n.args[0]))
 	if err != nil {
-		return goOn
+		return kernels
 	}
 	a, err := diagnose(inode, anySocket)
 	if err == nil && n.nr == unix.SYS_GETPEERNAME {
 		a, err = diagnose(uint64(a.peer), anySocket)
 	}
 	if err != nil {
-		return goOn
+		return kernels
 	}
 	called, ok := b.session.sockets.calledBy(0, a.name)
 	if !ok {
-		return goOn
+		return kernels
 	}
 	return failed(b.writeAddress(n, unixAddress(called)))
 }

@@ -302,7 +302,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			reach.files = append(reach.files, pathOf(int(cmd.Stdin.Fd())))
 		}
 		o := brokerOptions{
-			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection,
+			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
 			evidence: evidenceOptions{level: cmd.Evidence, reach: reach, keeper: k.pid},
 			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx, undo: cmd.Keeper,

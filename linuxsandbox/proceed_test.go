@@ -1,0 +1,145 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+)
+
+// proceedFile is the one file in which rules of the kernel and replies that proceed
+// are made.
+const proceedFile = "proceed.go"
+
+// TestProceedIsJustified: nothing but proceed.go lets a call proceed, or makes the
+// rule that would hold it.
+func TestProceedIsJustified(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && name != proceedFile {
+			checked++
+			for _, bad := range unjustified(t, name, nil) {
+				t.Error(bad)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("looked at %d files", checked)
+	}
+	for _, planted := range []string{
+		`func f() reply { return reply{rule: kernelRule{"because"}} }`,
+		`func f(b *broker) reply { return reply{rule: b.rules.files} }`,
+		`func f(b *broker) (a reply) { a.rule = b.rules.files; return a }`,
+		`func f(b *broker) { b.rules = kernelRules{files: kernelRule{"because"}} }`,
+		`func f(b *broker) { b.rules.files = b.rules.caller }`,
+		`var always = kernelRule{"because"}`,
+		`func f() *kernelRule { return new(kernelRule) }`,
+		`func f(n string) kernelRule { return kernelRule(struct{ name string }{n}) }`,
+		`func f(n *notification) reply { return reply{0, 0, kernelRule{}, false, false} }`,
+		`func f(b *broker) *kernelRule { return &b.rules.files }`,
+		`const flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE`,
+	} {
+		if len(unjustified(t, "planted.go", "package linuxsandbox\n"+planted)) == 0 {
+			t.Errorf("not caught: %s", planted)
+		}
+	}
+}
+
+// unjustified lists what makes a rule or a reply that proceeds in a file.
+func unjustified(t *testing.T, name string, src any) (found []string) {
+	t.Helper()
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(n ast.Node, what string) {
+		found = append(found, fmt.Sprintf("%s: %s", files.Position(n.Pos()), what))
+	}
+	isRule := func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return ok && (id.Name == "kernelRule" || id.Name == "kernelRules")
+	}
+	// named is a selector of a field that only proceed.go writes.
+	named := func(e ast.Expr) bool {
+		s, ok := e.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		inner, deep := s.X.(*ast.SelectorExpr)
+		return s.Sel.Name == "rule" || s.Sel.Name == "rules" || deep && inner.Sel.Name == "rules"
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if isRule(n.Type) && len(n.Elts) > 0 {
+				say(n, "makes a rule")
+			}
+			if id, ok := n.Type.(*ast.Ident); ok && id.Name == "reply" {
+				for _, e := range n.Elts {
+					if kv, ok := e.(*ast.KeyValueExpr); !ok || fmt.Sprint(kv.Key) == "rule" {
+						say(e, "makes a reply that proceeds")
+					}
+				}
+			}
+		case *ast.CallExpr:
+			if isRule(n.Fun) || len(n.Args) > 0 && isRule(n.Args[0]) {
+				say(n, "makes a rule")
+			}
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if named(left) {
+					say(left, "writes a rule")
+				}
+			}
+		case *ast.UnaryExpr:
+			if n.Op == token.AND && named(n.X) {
+				say(n, "takes a rule's address")
+			}
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "SECCOMP_USER_NOTIF_FLAG_CONTINUE" && name != "notify.go" {
+				say(n, "lets a call proceed")
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestRulesOf: which rules a command has follows from what its keeper enforces.
+func TestRulesOf(t *testing.T) {
+	for _, row := range []struct {
+		name                   string
+		spec                   Spec
+		files, network, caller bool
+	}{
+		{"no broker for files", Spec{PathSockets: true}, false, false, true},
+		{"no mounts", Spec{Ask: true}, true, false, true},
+		{"the host's network", Spec{Ask: true, Network: true}, true, false, true},
+		{"a network of its own", Spec{Ask: true, Network: true, HostNet: 1}, true, true, true},
+		{"a network of its own that is shut", Spec{Ask: true, HostNet: 1}, true, false, true},
+		{"mounts", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true},
+		{"the host's terminal among its own", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true},
+		{"the host's terminals", Spec{Ask: true, Mounts: &mountPlan{Readable: []string{"/dev/pts/3"}}}, true, false, true},
+	} {
+		r := rulesOf(&row.spec)
+		for _, is := range []struct {
+			rule kernelRule
+			want bool
+		}{{r.files, row.files}, {r.network, row.network}, {r.caller, row.caller}} {
+			a := is.rule.proceed()
+			if (a.rule != (kernelRule{})) != is.want || is.want == (a.errno != 0) {
+				t.Errorf("%s: %+v, want it to proceed: %v", row.name, a, is.want)
+			}
+		}
+	}
+}
