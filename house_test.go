@@ -41,6 +41,9 @@ var rooms = []room{
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
+	// The door through which codeagent itself acts on the host: what it opens, writes and
+	// runs. The rules of that are in its package comment.
+	{path: "hostfile", imports: []string{"sandbox"}},
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
 	// JSON that is still being written: a wire asks where a call ends, the agent
@@ -55,13 +58,13 @@ var rooms = []room{
 
 	// Floor 1: judgement and hands.
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
-	{path: "config", floor: 1, imports: []string{"sandbox"}},
+	{path: "config", floor: 1, imports: []string{"hostfile", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"model", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
-	{path: "exec", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"model"}},
@@ -106,13 +109,13 @@ type door struct {
 }
 
 var doors = []door{
-	{"os/exec", []string{"seatbelt", "cmd/codeagent"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; cmd starts the editor and the clipboard"},
+	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
 	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
@@ -149,6 +152,7 @@ var granters = []permitted{
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
+	{"hostfile", "a read that its caller may leave"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
 	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},

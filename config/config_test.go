@@ -29,7 +29,7 @@ func load(t *testing.T, file string, src config.Sources) (config.Config, error) 
 	if src.Getenv == nil {
 		src.Getenv = env(nil)
 	}
-	return config.Load(src)
+	return config.Load(t.Context(), src)
 }
 
 func TestDefaults(t *testing.T) {

@@ -1,12 +1,13 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -16,8 +17,8 @@ const maxGitDirs = 2000
 
 // gitPaths returns what must stay unchanged of the git directory of root, which
 // is canonical: what GitProtected lists for the directory, for each of its
-// worktrees and for the repositories of its submodules. A .git that is a file
-// or a link is protected itself, since it says where git looks; so is what it
+// worktrees and for the repositories of its submodules. A .git that is anything
+// but a folder is protected itself, since it says where git looks; so is what it
 // points to, as far as that exists.
 func gitPaths(r sandbox.Resolver, root string) ([]string, error) {
 	entry := path.Join(root, ".git")
@@ -31,40 +32,47 @@ func gitPaths(r sandbox.Resolver, root string) ([]string, error) {
 		return gitDir(entry), nil
 	}
 	out := []string{entry}
-	if isLink(mode) {
-		target, err := sandbox.Canonical(r, root, entry)
-		if err != nil {
-			return nil, err
-		}
-		return append(out, gitDir(target)...), nil
-	}
-	data, err := readSome(entry)
-	if err != nil {
-		return nil, err
-	}
-	// gitrepository-layout(5): "gitdir: <path>", relative to the file's folder.
-	if target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: "); ok {
-		dir, err := sandbox.Canonical(r, root, target)
-		if err != nil {
-			return nil, err
-		}
+	for _, dir := range pointedTo(r, root, entry, mode) {
 		out = append(out, gitDir(dir)...)
-		// A worktree's directory names the repository it belongs to.
-		if common, err := readSome(path.Join(dir, "commondir")); err == nil {
-			if dir, err = sandbox.Canonical(r, dir, strings.TrimSpace(string(common))); err != nil {
-				return nil, err
-			}
-			out = append(out, gitDir(dir)...)
-		}
 	}
 	return out, nil
+}
+
+// pointedTo lists the git directories that entry leads to: a link, or a file of
+// gitrepository-layout(5), "gitdir: <path>" relative to its folder. A FIFO in its place,
+// or text that names no path, leads nowhere, for git as for codeagent: a command can
+// have left it, and must not keep the next session from starting.
+func pointedTo(r sandbox.Resolver, root, entry string, mode fs.FileMode) []string {
+	if isLink(mode) {
+		if dir, err := sandbox.Canonical(r, root, entry); err == nil {
+			return []string{dir}
+		}
+		return nil
+	}
+	data, err := readSome(context.Background(), entry)
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if err != nil || !ok {
+		return nil
+	}
+	dir, err := sandbox.Canonical(r, root, target)
+	if err != nil {
+		return nil
+	}
+	out := []string{dir}
+	// A worktree's directory names the repository it belongs to.
+	if common, err := readSome(context.Background(), path.Join(dir, "commondir")); err == nil {
+		if dir, err = sandbox.Canonical(r, dir, strings.TrimSpace(string(common))); err == nil {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // gitDir lists what is protected of one git directory and of those inside it.
 func gitDir(dir string) []string {
 	out := sandbox.GitProtected(dir)
 	trees := path.Join(dir, "worktrees")
-	entries, err := os.ReadDir(trees)
+	entries, err := hostfile.ReadDir(trees, maxGitDirs+1)
 	if len(entries) > maxGitDirs || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		out, entries = append(out, trees), nil
 	}
@@ -84,7 +92,7 @@ func modules(top string) []string {
 	left, complete := maxGitDirs, true
 	var look func(dir string)
 	look = func(dir string) {
-		entries, err := os.ReadDir(dir)
+		entries, err := hostfile.ReadDir(dir, maxGitDirs+1)
 		if left -= len(entries); left < 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			complete = false
 			return
@@ -94,7 +102,7 @@ func modules(top string) []string {
 				continue
 			}
 			sub := path.Join(dir, e.Name())
-			if _, err := os.Lstat(path.Join(sub, "HEAD")); err == nil {
+			if _, err := hostfile.Lstat(path.Join(sub, "HEAD")); err == nil {
 				out = append(out, sandbox.GitProtected(sub)...)
 				look(path.Join(sub, "modules"))
 			} else {

@@ -1,15 +1,16 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"codeagent/hostfile"
 )
 
 // Sources is where settings come from, least first: the defaults, the user's
@@ -56,7 +57,7 @@ const maxFile = 1 << 20
 
 // Load reads all sources. The error joins one *Error for each setting that
 // cannot be used; a file that cannot be read is an error too.
-func Load(src Sources) (Config, error) {
+func Load(ctx context.Context, src Sources) (Config, error) {
 	c := Config{Tools: map[string]bool{}, Providers: map[string]Provider{}, Models: map[string]ModelLimits{}, origins: map[string]Origin{}}
 	for _, s := range settings {
 		if s.def == "" || strings.Contains(s.key, "NAME") {
@@ -68,7 +69,7 @@ func Load(src Sources) (Config, error) {
 		}
 		s.apply(&c, "", v)
 	}
-	errs := c.loadFile(src.File)
+	errs := c.loadFile(ctx, src.File)
 	c.fileDirs = c.Sandbox.AddDirs
 	for _, e := range environment {
 		if t := src.Getenv(e.variable); t != "" {
@@ -91,7 +92,7 @@ func Load(src Sources) (Config, error) {
 	errs = append(errs, c.checkTogether())
 	if src.Workspace != "" {
 		project := filepath.Join(src.Workspace, ".codeagent", "config.toml")
-		if _, err := os.Lstat(project); err == nil {
+		if _, err := hostfile.Lstat(project); err == nil {
 			c.ProjectFile = project
 		}
 	}
@@ -99,11 +100,11 @@ func Load(src Sources) (Config, error) {
 }
 
 // loadFile takes the settings of the user's file. All its errors are reported.
-func (c *Config) loadFile(name string) []error {
+func (c *Config) loadFile(ctx context.Context, name string) []error {
 	if name == "" {
 		return nil
 	}
-	data, err := readSome(name)
+	data, err := readSome(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -113,20 +114,9 @@ func (c *Config) loadFile(name string) []error {
 	return c.takeFile(name, data)
 }
 
-func readSome(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s: larger than 1 MiB", name)
-	}
-	return data, err
+// readSome reads a file that a command may have put in the place of another.
+func readSome(ctx context.Context, name string) ([]byte, error) {
+	return hostfile.Read(ctx, name, maxFile)
 }
 
 // set takes one setting given as text.

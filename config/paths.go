@@ -18,6 +18,8 @@ type Paths struct {
 	File, Rules string
 	// Sessions, Undo and Output are folders in State; Ledger is a file there.
 	Sessions, Undo, Output, Ledger string
+	// Roots is the file that lists what commands could write, in every session so far.
+	Roots string
 	// Temp holds the sessions' private folders for temporary files. It lies
 	// outside of everything that Own lists: commands write there.
 	Temp string
@@ -57,16 +59,31 @@ func newPaths(config, state, temp string) Paths {
 		File: filepath.Join(config, "config.toml"), Rules: filepath.Join(config, "rules.toml"),
 		Sessions: filepath.Join(state, "sessions"), Undo: filepath.Join(state, "undo"),
 		Output: filepath.Join(state, "output"), Ledger: filepath.Join(state, "ledger.jsonl"),
+		Roots: filepath.Join(state, "write-roots"),
 	}
+}
+
+// Resolved returns the paths as resolve finds them; it is given an absolute folder and
+// a name.
+func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
+	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.Ledger, &p.Roots, &p.Temp} {
+		var err error
+		if *at, err = resolve("/", *at); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
+	// Each may be a link of the user's own to another folder.
+	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger, p.Roots}
 	if p.home != "" {
 		// Temp lies in the same folder, so the folder itself cannot be listed.
-		return []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger}
+		return files
 	}
-	return []string{p.Config, p.State}
+	return append([]string{p.Config, p.State}, files...)
 }
 
 // Hidden lists what of Own no command may ever read: what files were before they

@@ -341,7 +341,7 @@ func (b *builder) protect(p *sandbox.Policy) error {
 		if err != nil {
 			return fmt.Errorf("codeagent's own files: %w", err)
 		}
-		if !slices.Contains(p.Protected.Own, made) {
+		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
 			p.Protected.Own = append(p.Protected.Own, made)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -395,10 +396,43 @@ func TestPolicyGitFile(t *testing.T) {
 			h.check(t, h.mustPolicy(t), want)
 		})
 	}
-	h := newHome(t)
-	h.link(t, ".git", "src/app/.git")
-	if _, err := h.policy(t); !errors.Is(err, sandbox.ErrTooManyLinks) {
-		t.Errorf("a .git that is a loop: %v", err)
+}
+
+// TestPolicyOddGit: whatever a command left as .git keeps no session from starting. It
+// leads nowhere, for git too, and stays as it is.
+func TestPolicyOddGit(t *testing.T) {
+	fifo := func(h *home, name string) error { return syscall.Mkfifo(filepath.Join(h.dir, name), 0o600) }
+	for name, plant := range map[string]func(h *home) error{
+		"loop":           func(h *home) error { h.link(t, ".git", "src/app/.git"); return nil },
+		"fifo":           func(h *home) error { return fifo(h, "src/app/.git") },
+		"link to a fifo": func(h *home) error { h.link(t, "pipe", "src/app/.git"); return fifo(h, "src/app/pipe") },
+		"file to a fifo": func(h *home) error { h.write(t, "src/app/.git", "gitdir: pipe\n"); return fifo(h, "src/app/pipe") },
+		"commondir a fifo": func(h *home) error {
+			h.write(t, "src/app/.git", "gitdir: d\n")
+			h.mkdir(t, "src/app/d")
+			return fifo(h, "src/app/d/commondir")
+		},
+		"empty gitdir": func(h *home) error { h.write(t, "src/app/.git", "gitdir: \n"); return nil },
+		"NUL":          func(h *home) error { h.write(t, "src/app/.git", "gitdir: a\x00b\n"); return nil },
+		"missing/..":   func(h *home) error { h.write(t, "src/app/.git", "gitdir: none/../x\n"); return nil },
+		"empty commondir": func(h *home) error {
+			h.write(t, "src/app/.git", "gitdir: d\n")
+			h.write(t, "src/app/d/commondir", "\n")
+			return nil
+		},
+		"huge": func(h *home) error {
+			h.write(t, "src/app/.git", "gitdir: x\n")
+			return os.Truncate(filepath.Join(h.ws, ".git"), 1<<40)
+		},
+		"unrelated": func(h *home) error { h.write(t, "src/app/.git", "text\n"); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			if err := plant(h); err != nil {
+				t.Fatal(err)
+			}
+			h.check(t, h.mustPolicy(t), map[string]bool{"w src/app/.git": false, "w src/app/file": true})
+		})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // Wall limits of a command.
@@ -212,28 +210,7 @@ func setenv(env []string, set map[string]string, name, value string) []string {
 }
 
 // OS is the sandbox.Resolver that looks at the real file system.
-type OS struct{}
-
-// Lstat returns the mode of the entry itself.
-func (OS) Lstat(path string) (fs.FileMode, error) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return 0, err
-	}
-	return fi.Mode(), nil
-}
-
-// Readlink returns the target of a symbolic link.
-func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
-
-// Access reports whether codeagent itself may read or write path.
-func (OS) Access(path string, write bool) error {
-	mode := uint32(unix.R_OK)
-	if write {
-		mode = unix.W_OK
-	}
-	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
-}
+type OS struct{ hostfile.OS }
 
 // Home is the user's home folder, "" where there is none.
 func (OS) Home() string {

@@ -3,10 +3,10 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 
 	"codeagent/config"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -16,6 +16,9 @@ import (
 var toolCaches = []struct{ variable, name string }{
 	{"GOCACHE", "go-build"}, // the go command refuses to run without a writable one
 }
+
+// caches is the folder of all workspaces' caches.
+func caches(p config.Paths) string { return filepath.Join(filepath.Dir(p.Temp), "tools") }
 
 // withCaches gives commands caches of their own, one set for each workspace, so
 // that one project's commands cannot poison another's builds. They are kept for
@@ -30,8 +33,8 @@ func (b *box) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 		if _, set := p.Env.Set[c.variable]; set {
 			continue
 		}
-		dir := filepath.Join(filepath.Dir(b.paths.Temp), "tools", hex.EncodeToString(sum[:8]), c.name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		dir := filepath.Join(caches(b.paths), hex.EncodeToString(sum[:8]), c.name)
+		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
 			return p, err
 		}
 		dir, err := sandbox.Canonical(b.resolver, "/", dir)

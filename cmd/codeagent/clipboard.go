@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,13 +106,16 @@ func (c clipboard) run(ctx context.Context, path string, most int, args []string
 	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
 	out, problem := bounded{most: most}, bounded{most: clipProblem}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.ses.s.Environ, "/", &out, &problem
+	cmd, err := c.ses.ground().Command(ctx, c.ses.s.Environ, path, args...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = &out, &problem
 	// Where it is ended, so is all it started, which may hold the pipe.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	err = cmd.Run()
 	name := visible.Line(path[strings.LastIndexByte(path, '/')+1:])
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

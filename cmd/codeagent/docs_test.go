@@ -49,7 +49,11 @@ func TestExampleSettings(t *testing.T) {
 	if err := paths.Create(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Sources{File: filepath.Join("..", "..", "examples", "config.toml"), Getenv: func(string) string { return "" }})
+	example, err := filepath.Abs(filepath.Join("..", "..", "examples", "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(t.Context(), config.Sources{File: example, Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func newDoctor(s stdio, f *flags) *cobra.Command {
 func runDoctor(ctx context.Context, s stdio, f flags) error {
 	w := s.Out
 	fmt.Fprintf(w, "codeagent %s on %s/%s, uid %d\n", version, runtime.GOOS, runtime.GOARCH, os.Getuid())
-	box, err := newBox(s, f, sandboxFlags{})
+	box, err := newBox(ctx, s, f, sandboxFlags{})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"codeagent/agent"
 	"codeagent/event"
 	"codeagent/headless"
+	"codeagent/hostfile"
 
 	"github.com/spf13/cobra"
 )
@@ -74,7 +75,12 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	if x.timeout < 0 || x.maxTurns < 0 {
 		return &usageError{err: errors.New("--timeout and --max-turns cannot be negative"), hints: []string{"0 is no limit of your own"}}
 	}
-	prompt, err := readPrompt(s, x, args)
+	if x.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
+		defer cancel()
+	}
+	prompt, err := readPrompt(ctx, s, x, args)
 	if err != nil {
 		return err
 	}
@@ -83,18 +89,6 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	}
 	if prompt == "" && len(x.images) > 0 {
 		return &usageError{err: errors.New("an image alone says not what to do"), hints: []string{"give a prompt as the last argument, or on stdin"}}
-	}
-	if x.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
-		defer cancel()
-	}
-	out, err := openOutput("-o", x.output)
-	if err != nil {
-		return err
-	}
-	if out != nil {
-		defer out.Close()
 	}
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: isTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
@@ -105,6 +99,12 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		return err
 	}
 	defer ses.close()
+	out, err := openOutput(ses.ground(), "-o", x.output)
+	if err != nil {
+		printer.Fail(err)
+		return err
+	}
+	defer out.close()
 	switch {
 	case prompt != "":
 	case ses.tour == nil:
@@ -119,8 +119,12 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	}})
 	err = ses.turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
-		if _, werr := io.WriteString(out, printer.Last().Answer); werr != nil {
-			return errors.Join(err, fmt.Errorf("write the answer: %w", werr))
+		werr := out.write(func(w io.Writer) error {
+			_, err := io.WriteString(w, printer.Last().Answer)
+			return err
+		})
+		if werr != nil {
+			return errors.Join(err, werr)
 		}
 	}
 	if ses.tour != nil {
@@ -151,7 +155,7 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 
 // readPrompt returns the prompt, "" when there is none. An argument leaves
 // stdin alone, so that an open pipe never hangs a script.
-func readPrompt(s stdio, x execFlags, args []string) (string, error) {
+func readPrompt(ctx context.Context, s stdio, x execFlags, args []string) (string, error) {
 	prompt := ""
 	if len(args) == 1 && args[0] != "-" {
 		prompt = args[0]
@@ -163,7 +167,8 @@ func readPrompt(s stdio, x execFlags, args []string) (string, error) {
 	if !fromStdin {
 		return prompt, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(s.In, promptLimit+1))
+	// A signal ends the wait for whoever holds the other end.
+	data, err := hostfile.Within(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(s.In, promptLimit+1)) })
 	if err != nil {
 		return "", fmt.Errorf("read the prompt from stdin: %w", err)
 	}
@@ -180,17 +185,4 @@ func readPrompt(s stdio, x execFlags, args []string) (string, error) {
 		return text, nil
 	}
 	return prompt + "\n\n" + text, nil
-}
-
-// openOutput opens the file that flag names before anything runs: a command of the run
-// cannot put a link in its place.
-func openOutput(flag, name string) (*os.File, error) {
-	if name == "" {
-		return nil, nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("%s: %w", flag, err)}
-	}
-	return f, nil
 }

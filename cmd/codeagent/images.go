@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"syscall"
+	"path/filepath"
 
 	"codeagent/agent"
 	"codeagent/event"
+	"codeagent/hostfile"
 	"codeagent/internal/picture"
 	"codeagent/model"
 	"codeagent/tui"
@@ -19,9 +18,9 @@ import (
 )
 
 // loadImage reads an image that the person named, with the person's own rights:
-// no command and no model has a say in which.
-func loadImage(ctx context.Context, path string) (model.Image, error) {
-	img, err := readImage(ctx, path)
+// no command and no model has a say in which, nor a link that a command has made.
+func loadImage(ctx context.Context, g hostfile.Ground, path string) (model.Image, error) {
+	img, err := readImage(ctx, g, path)
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
@@ -31,39 +30,38 @@ func loadImage(ctx context.Context, path string) (model.Image, error) {
 	return img, nil
 }
 
-func readImage(ctx context.Context, path string) (model.Image, error) {
-	// Without waiting: what is named may be a pipe that nobody writes to.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return model.Image{}, err
+func readImage(ctx context.Context, g hostfile.Ground, path string) (model.Image, error) {
+	name, err := filepath.Abs(path)
+	if err == nil {
+		name, err = g.Resolve("/", name)
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	var data []byte
+	if err == nil {
+		data, err = hostfile.Read(ctx, name, picture.MaxFile)
+	}
+	var kind *hostfile.KindError
+	var large *hostfile.TooLargeError
 	switch {
-	case err != nil:
-		return model.Image{}, err
-	case info.IsDir():
+	case errors.As(err, &kind) && kind.Mode.IsDir():
 		return model.Image{}, errors.New("it is a folder")
-	case !info.Mode().IsRegular():
+	case errors.As(err, &kind):
 		return model.Image{}, errors.New("it is not a regular file")
-	case info.Size() > picture.MaxFile:
-		return model.Image{}, picture.TooLarge(info.Size())
-	}
-	data, err := io.ReadAll(io.LimitReader(f, picture.MaxFile+1))
-	if err != nil {
+	case errors.As(err, &large):
+		return model.Image{}, picture.TooLarge(large.Size)
+	case err != nil:
 		return model.Image{}, err
 	}
 	return picture.Read(ctx, path, data)
 }
 
 // loadImages reads what -i names, all of it before anything begins.
-func loadImages(ctx context.Context, paths []string) ([]model.Image, error) {
+func loadImages(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Image, error) {
 	if len(paths) > model.MaxImages {
 		return nil, &usageError{err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
 	}
 	var images []model.Image
 	for _, path := range paths {
-		img, err := loadImage(ctx, path)
+		img, err := loadImage(ctx, g, path)
 		if err != nil {
 			return nil, &usageError{err: fmt.Errorf("-i: %w", err)}
 		}
@@ -114,10 +112,10 @@ func (ses *session) tellImages(screen face) {
 type imageLoader struct{ ses *session }
 
 func (l imageLoader) Load(ctx context.Context, path string) (tui.Image, error) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
 		return tui.Image{}, tui.ErrNoImage
 	}
-	img, err := loadImage(ctx, path)
+	img, err := loadImage(ctx, l.ses.ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
 	}

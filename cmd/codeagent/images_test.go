@@ -27,7 +27,7 @@ func TestImageLoader(t *testing.T) {
 		}
 	}
 	for _, blind := range []bool{false, true} {
-		load := imageLoader{&session{agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
+		load := imageLoader{&session{box: &box{}, agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
 		img, err := load.Load(t.Context(), at("a.png"))
 		switch {
 		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,23 +20,21 @@ const (
 )
 
 // keyCommand asks a program for the key. It runs with codeagent's own rights and
-// environment, because it is named in the user's own settings alone, and never
-// from where commands may write.
+// environment, because it is named in the user's own settings alone. Where commands may
+// write, nothing of it may lie: neither the program, nor what its environment or its
+// arguments lead to.
 func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		program := argv[0]
-		if !filepath.IsAbs(program) {
-			if program = b.program(argv[0]); program == "" || strings.Contains(argv[0], "/") {
-				return "", fmt.Errorf("key_command: %q is not installed, or lies where commands may write", argv[0])
-			}
-		}
 		ctx, cancel := context.WithTimeout(ctx, keyTime)
 		defer cancel()
 		out, problem := bounded{most: keySize}, bounded{most: keySize}
-		cmd := exec.CommandContext(ctx, program, argv[1:]...)
-		cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = b.s.Environ, "/", &out, &problem
+		cmd, err := b.ground().Command(ctx, b.s.Environ, argv[0], argv[1:]...)
+		if err != nil {
+			return "", fmt.Errorf("key_command: %w", err)
+		}
+		cmd.Stdout, cmd.Stderr = &out, &problem
 		cmd.WaitDelay = time.Second // a child of it may hold the pipe
-		err := cmd.Run()
+		err = cmd.Run()
 		switch {
 		case ctx.Err() != nil:
 			return "", fmt.Errorf("key_command: %s did not end within %s", argv[0], keyTime)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"codeagent/config"
 	"codeagent/exec"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -103,9 +102,9 @@ func runExecFrom(ctx context.Context, s stdio, f flags, x execFlags, r resumeFla
 
 // sessionStore finds the folder of the sessions without anything else of a run.
 func sessionStore(s stdio) (*sessions.Store, error) {
-	paths, err := config.FindPaths(s.env, s.env("HOME"))
+	paths, _, err := places(context.Background(), s)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, err
 	}
 	return sessions.New(paths.Sessions), nil
 }

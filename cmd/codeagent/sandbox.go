@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha512"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/gitrun"
+	"codeagent/hostfile"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 	"codeagent/seatbelt"
@@ -41,12 +43,16 @@ type box struct {
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
 	closers []func() error
+	// recorded is what commands of earlier sessions could write, live the policy with
+	// what this one granted; nil before there is a gate.
+	recorded hostfile.Ground
+	live     func() sandbox.Policy
 }
 
 // newBox reads the settings and builds the policy and the runner.
-func newBox(s stdio, f flags, x sandboxFlags) (*box, error) {
+func newBox(ctx context.Context, s stdio, f flags, x sandboxFlags) (*box, error) {
 	b := &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}
-	if err := b.open(f, x); err != nil {
+	if err := b.open(ctx, f, x); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -71,19 +77,19 @@ func prepareLinux() func() (*linuxsandbox.Backend, error) {
 	}
 }
 
-func (b *box) open(f flags, x sandboxFlags) error {
+func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	if err := b.enter(f.folder); err != nil {
 		return err
 	}
 	var err error
-	if b.paths, err = config.FindPaths(b.s.env, b.s.env("HOME")); err != nil {
-		return &usageError{err: err}
+	if b.paths, b.recorded, err = places(ctx, b.s); err != nil {
+		return err
 	}
 	sources, err := b.sources(f, x)
 	if err != nil {
 		return err
 	}
-	if b.cfg, err = config.Load(sources); err != nil {
+	if b.cfg, err = config.Load(ctx, sources); err != nil {
 		return &usageError{err: err, hints: []string{"the settings are listed in docs/config.md"}}
 	}
 	if err := b.paths.Create(); err != nil {
@@ -106,6 +112,9 @@ func (b *box) open(f flags, x sandboxFlags) error {
 		return &usageError{err: err}
 	}
 	if b.policy, err = b.withCaches(b.policy); err != nil {
+		return err
+	}
+	if err := b.noteRoots(b.policy); err != nil {
 		return err
 	}
 	backend, err := b.backend()
@@ -301,27 +310,6 @@ func (b *box) close() {
 	for i := len(b.closers) - 1; i >= 0; i-- {
 		_ = b.closers[i]() // leaving: what cannot be closed is closed by the exit
 	}
-}
-
-// program finds name at an absolute path outside every write root, "" if there
-// is none: what a command may write, codeagent does not run.
-func (b *box) program(names ...string) string {
-	for _, name := range names {
-		for _, dir := range filepath.SplitList(b.s.env("PATH")) {
-			file := filepath.Join(dir, name)
-			if !filepath.IsAbs(file) {
-				continue
-			}
-			real, err := sandbox.Canonical(b.resolver, "/", file)
-			if err != nil || b.policy.JudgeWrite(real).Allowed && !b.policy.Unconfined {
-				continue
-			}
-			if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return file
-			}
-		}
-	}
-	return ""
 }
 
 // shell is what runs the model's commands: bash, or sh where there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"codeagent/approvals"
@@ -59,18 +60,16 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	if x.yes && !x.learn {
 		return &usageError{err: errors.New("--yes answers the question of --learn, which is not there")}
 	}
-	report, err := openOutput("--report", x.report) // before the command can plant anything there
-	if err != nil {
-		return err
-	}
-	if report != nil {
-		defer report.Close()
-	}
-	box, err := newBox(s, f, x)
+	box, err := newBox(ctx, s, f, x)
 	if err != nil {
 		return err
 	}
 	defer box.close()
+	report, err := openOutput(box.ground(), "--report", x.report)
+	if err != nil {
+		return err
+	}
+	defer report.close()
 	for _, w := range box.enforcement.Weaknesses {
 		if w.ID == "unconfined" { // the others are in the report and in doctor
 			fmt.Fprintf(s.Err, "codeagent: %s\n", w.What)
@@ -100,11 +99,11 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	r.summarize(s.Err)
 	switch {
 	case lesson != nil && report != nil:
-		err = box.learned(report, lesson, outcome)
+		err = report.write(func(w io.Writer) error { return box.learned(w, lesson, outcome) })
 	case lesson != nil:
 		err = box.learned(s.Out, lesson, outcome)
 	case report != nil:
-		err = r.write(report)
+		err = report.write(r.write)
 	}
 	if err != nil {
 		return err

@@ -65,12 +65,13 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	if o.from != nil && f.folder == "" {
 		f.folder = o.from.folder
 	}
-	images, err := loadImages(ctx, o.images)
+	box, err := newBox(ctx, s, f, sandboxFlags{})
 	if err != nil {
 		return nil, err
 	}
-	box, err := newBox(s, f, sandboxFlags{})
+	images, err := loadImages(ctx, box.ground(), o.images)
 	if err != nil {
+		box.close()
 		return nil, err
 	}
 	ses := &session{box: box, options: o, images: images}
@@ -94,6 +95,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
 	})
+	ses.live = ses.gate.Base
 	return ses, nil
 }
 
@@ -171,6 +173,9 @@ func (ses *session) close() {
 		ses.tour.Close()
 	}
 	ses.closeUndo()
+	if ses.gate != nil {
+		_ = ses.noteRoots(ses.gate.Base()) // what was granted; leaving, and nobody to tell
+	}
 	if ses.record != nil {
 		_ = ses.record.log.Close() // every turn is on the disk already
 	}

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -188,7 +187,7 @@ func newSessionsExport(s stdio) *cobra.Command {
 				if output == "" {
 					return store.Export(s.Out, sum.ID, as)
 				}
-				return exportFile(output, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
+				return exportFile(s, output, sum.Folder, func(w io.Writer) error { return store.Export(w, sum.ID, as) })
 			})
 		},
 	}
@@ -207,13 +206,19 @@ func exportFormat(format, output string) (sessions.Format, error) {
 	return "", &usageError{err: fmt.Errorf("--format %s: want markdown or html", format)}
 }
 
-// exportFile writes a page for the user alone: a conversation holds what was read.
-func exportFile(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// exportFile writes a page for the user alone: a conversation holds what was read. The
+// commands of any session may have planted links, those of this one in its folder.
+func exportFile(s stdio, name, folder string, write func(io.Writer) error) error {
+	_, ground, err := places(context.Background(), s)
+	if err != nil {
+		return err
+	}
+	file, err := prepared(ground.With(folder), name, 0o600)
 	if err != nil {
 		return &usageError{err: fmt.Errorf("-o: %w", err)}
 	}
-	return errors.Join(write(f), f.Close())
+	defer file.Close()
+	return file.Write(write)
 }
 
 // withSession finds the session that name means and does something with it.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"codeagent/agent"
-	"codeagent/config"
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/sandbox"
@@ -36,9 +35,9 @@ func (ses *session) openUndo() {
 
 // undoStore finds the folder of what is kept without anything else of a run.
 func undoStore(s stdio) (*undo.Store, error) {
-	paths, err := config.FindPaths(s.env, s.env("HOME"))
+	paths, _, err := places(context.Background(), s)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, err
 	}
 	return undo.New(paths.Undo), nil
 }

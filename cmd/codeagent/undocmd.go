@@ -69,7 +69,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	} else {
 		how.id = sum.ID // the commands that are told find it from everywhere
 	}
-	b, err := newBox(s, f, sandboxFlags{})
+	b, err := newBox(ctx, s, f, sandboxFlags{})
 	if err != nil {
 		return err
 	}

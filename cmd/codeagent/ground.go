@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"codeagent/config"
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+// places are codeagent's own folders and files, where they really lie, and the ground
+// that commands of earlier sessions could write. A link of the user's own on the way to
+// them is followed (a folder of dotfiles); one that a command may have made is an error.
+func places(ctx context.Context, s stdio) (config.Paths, hostfile.Ground, error) {
+	named, err := config.FindPaths(s.env, s.env("HOME"))
+	if err != nil {
+		return named, hostfile.Ground{}, &usageError{err: err}
+	}
+	// The record says which links may be followed, also to itself: what was found without
+	// it must be found with it.
+	paths, err := named.Resolved(hostfile.Ground{}.Resolve)
+	if err != nil {
+		return named, hostfile.Ground{}, ownFiles(err)
+	}
+	ground, err := hostfile.ReadRoots(ctx, paths.Roots)
+	if err != nil {
+		return named, hostfile.Ground{}, ownFiles(err)
+	}
+	if paths, err = named.Resolved(ground.Resolve); err != nil {
+		return named, hostfile.Ground{}, ownFiles(err)
+	}
+	// Folders of every session's own, which need no line each.
+	return paths, ground.With(paths.Temp, caches(paths)), nil
+}
+
+func ownFiles(err error) error {
+	hints := []string{"CODEAGENT_HOME can name another folder for settings and sessions"}
+	if ground := (*hostfile.GroundError)(nil); errors.As(err, &ground) {
+		hints = []string{"put the file or folder itself in the place of the link"}
+	}
+	return &hintError{err: fmt.Errorf("codeagent's own files: %w", err), code: exitUsage, hints: hints}
+}
+
+// ground is where commands may change names: in earlier sessions, and under the policy
+// of this one with what was granted meanwhile.
+func (b *box) ground() hostfile.Ground {
+	g := b.recorded.WithPolicy(b.policy)
+	if b.live != nil {
+		g = g.WithPolicy(b.live())
+	}
+	return g
+}
+
+// noteRoots records what commands may write from now on.
+func (b *box) noteRoots(p sandbox.Policy) error {
+	var err error
+	if b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p)); err != nil {
+		return &hintError{err: fmt.Errorf("note what commands may write: %w", err), code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+	}
+	return nil
+}
+
+// output is a file that a flag names, written when there is something to write.
+type output struct {
+	flag string
+	file *hostfile.Replacement
+}
+
+// openOutput settles where the file that flag names lies, before any command of the run
+// starts. No link that an earlier one may have planted leads it elsewhere. It is nil
+// where no file is named.
+func openOutput(g hostfile.Ground, flag, name string) (*output, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := prepared(g, name, 0o666)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("%s: %w", flag, err)}
+	}
+	return &output{flag, file}, nil
+}
+
+func prepared(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
+	name, err := filepath.Abs(name)
+	if err == nil {
+		name, err = g.Resolve("/", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return hostfile.Replace(name, perm)
+}
+
+func (o *output) write(write func(io.Writer) error) error {
+	if err := o.file.Write(write); err != nil {
+		return fmt.Errorf("%s: %w", o.flag, err)
+	}
+	return nil
+}
+
+func (o *output) close() {
+	if o != nil {
+		_ = o.file.Close() // a folder that was only looked at
+	}
+}
+
+// program finds the first of names that is installed where no command can have put it,
+// "" if there is none. The house rule: what a command may write, codeagent does not run.
+func (b *box) program(names ...string) string {
+	g := b.ground()
+	for _, name := range names {
+		if file, err := g.Program(b.s.env("PATH"), name); err == nil {
+			return file
+		}
+	}
+	return ""
+}

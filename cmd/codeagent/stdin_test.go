@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestSignalWhileReadingStdin: a prompt whose end does not come keeps no run from
+// ending by a signal.
+func TestSignalWhileReadingStdin(t *testing.T) {
+	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: exitInterrupt, syscall.SIGTERM: exitTerminate, syscall.SIGHUP: exitHangup} {
+		dir := t.TempDir()
+		cmd := exec.Command("codeagent", "exec", "-")
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + filepath.Join(dir, "home"), "PATH=/usr/bin:/bin"}
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// More than a pipe holds: what was written whole is being read, by a program
+		// that listens for signals since before.
+		if _, err := stdin.Write(make([]byte, 256<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != want {
+			t.Errorf("%v: %v, want status %d", sig, err, want)
+		}
+		stdin.Close()
+	}
+}

@@ -1,0 +1,186 @@
+package hostfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What os does under these names, through no link.
+
+// Mkdir makes the folder path.
+func Mkdir(path string, perm fs.FileMode) error {
+	return at("mkdir", path, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
+}
+
+// MkdirAll makes the folder path and those above it that are missing.
+func MkdirAll(path string, perm fs.FileMode) error {
+	err := Mkdir(path, perm)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
+		if err = MkdirAll(filepath.Dir(path), perm); err == nil {
+			err = Mkdir(path, perm)
+		}
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return failed("mkdir", path, ErrLink)
+	case !info.IsDir():
+		return failed("mkdir", path, unix.ENOTDIR)
+	}
+	return nil
+}
+
+// MkdirTemp makes a new folder in dir, for the user alone, whose name begins with prefix.
+func MkdirTemp(dir, prefix string) (string, error) {
+	for range 100 {
+		path := filepath.Join(dir, prefix+token())
+		err := Mkdir(path, 0o700)
+		if !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
+	return "", failed("mkdir", filepath.Join(dir, prefix+"*"), fs.ErrExist)
+}
+
+// Remove removes the file or the empty folder path.
+func Remove(path string) error {
+	return at("remove", path, func(dir int, name string) error {
+		err := unix.Unlinkat(dir, name, 0)
+		if err == unix.EISDIR || err == unix.EPERM { // EPERM: macOS, of a folder
+			if derr := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR); derr != unix.ENOTDIR {
+				err = derr
+			}
+		}
+		return err
+	})
+}
+
+// RemoveAll removes path and all below it. Nothing there is no error.
+func RemoveAll(path string) error {
+	root, err := OpenRoot(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(filepath.Base(path))
+}
+
+// Rename gives what is at from the name to, in the place of what has it.
+func Rename(from, to string) error {
+	return at("rename", from, func(fromDir int, fromName string) error {
+		return at("rename", to, func(toDir int, toName string) error {
+			return unix.Renameat(fromDir, fromName, toDir, toName)
+		})
+	})
+}
+
+// Link gives the file at from the second name to.
+func Link(from, to string) error {
+	return at("link", from, func(fromDir int, fromName string) error {
+		return at("link", to, func(toDir int, toName string) error {
+			return unix.Linkat(fromDir, fromName, toDir, toName, 0)
+		})
+	})
+}
+
+// Chmod sets the permissions of the file or folder path, which must be readable.
+func Chmod(path string, mode fs.FileMode) error {
+	fd, err := walk(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err == nil {
+		err = unix.Fchmod(fd, uint32(mode.Perm()))
+		unix.Close(fd)
+	}
+	return failed("chmod", path, err)
+}
+
+// Touch sets when path was changed last.
+func Touch(path string, modified time.Time) error {
+	return at("touch", path, func(dir int, name string) error {
+		ts, err := unix.TimeToTimespec(modified)
+		if err != nil {
+			return err
+		}
+		return unix.UtimesNanoAt(dir, name, []unix.Timespec{{Nsec: utimeOmit}, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+// Readlink returns where the link path leads.
+func Readlink(path string) (string, error) {
+	target := ""
+	err := at("readlink", path, func(dir int, name string) error {
+		buf := make([]byte, 4096+1) // the longest a path may be
+		n, err := unix.Readlinkat(dir, name, buf)
+		if err == nil {
+			target = string(buf[:n])
+		}
+		return err
+	})
+	return target, err
+}
+
+// ReadDir lists the folder path, in no order: at most so many entries, or all with -1.
+func ReadDir(path string, most int) ([]fs.DirEntry, error) {
+	f, err := OpenFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(most)
+	if errors.Is(err, io.EOF) {
+		err = nil // an empty folder
+	}
+	return entries, err
+}
+
+// Sync has the folder path on the disk, with the names in it.
+func Sync(path string) error {
+	f, err := OpenFolder(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// Seen looks at what path leads to, through any link. It opens nothing and waits for
+// nothing. What it finds is a hint: whatever is done next walks the path again.
+func Seen(path string) (fs.FileInfo, error) { return os.Stat(path) }
+
+// OS is the sandbox.Resolver that looks at the real file system. It opens nothing: what
+// is found canonical with it is walked again, through no link, when it is used.
+type OS struct{}
+
+// Lstat returns the mode of the entry itself.
+func (OS) Lstat(path string) (fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+// Readlink returns the target of a symbolic link.
+func (OS) Readlink(path string) (string, error) { return os.Readlink(path) }
+
+// Access reports whether codeagent itself may read or write path.
+func (OS) Access(path string, write bool) error {
+	mode := uint32(unix.R_OK)
+	if write {
+		mode = unix.W_OK
+	}
+	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
+}

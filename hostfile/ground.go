@@ -1,0 +1,116 @@
+package hostfile
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// Ground is where commands may change names, now or in a session before: the write
+// roots of policies. The zero value holds nothing.
+type Ground struct{ roots []string }
+
+// With returns g and the canonical paths as well. "/" is left out: who opens all of it to
+// commands, which the settings ask a yes for, leaves nothing that could be told apart.
+func (g Ground) With(roots ...string) Ground {
+	all := append([]string{}, g.roots...)
+	for _, r := range roots {
+		if filepath.IsAbs(r) && r != "/" && !(Ground{all}).Covers(r) {
+			all = append(all, r)
+		}
+	}
+	return Ground{all}
+}
+
+// WithPolicy returns g and what commands may write under p.
+func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(RootsOf(p)...) }
+
+// RootsOf lists where commands may change names under p.
+func RootsOf(p sandbox.Policy) []string {
+	var roots []string
+	for _, r := range p.Write {
+		roots = append(roots, r.Path)
+	}
+	if p.Temp != "" {
+		roots = append(roots, p.Temp)
+	}
+	if p.SharedTemp {
+		roots = append(roots, sandbox.SharedTempFolders...)
+	}
+	return roots
+}
+
+// Covers reports whether a command may change what stands at the canonical path.
+func (g Ground) Covers(path string) bool {
+	for _, r := range g.roots {
+		if sandbox.Covers(r, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Resolve returns the canonical path that name means, relative to dir. It follows
+// links only where the user alone can have made them: a link on ground, or in a folder
+// that everybody may write, is an error. So ~/.config/codeagent/config.toml may lead
+// to ~/dotfiles, and answer.md in a workspace may lead nowhere. What the path names is
+// then opened through no link at all.
+func (g Ground) Resolve(dir, name string) (string, error) {
+	return sandbox.Canonical(looker{ground: g}, dir, name)
+}
+
+// Private returns the canonical path that name means, and fails if any component on the
+// way to it lies on ground: then no command can make the name lead anywhere else.
+func (g Ground) Private(name string) (string, error) {
+	return sandbox.Canonical(looker{ground: g, private: true}, "/", name)
+}
+
+// looker is the file system as Ground lets it be walked.
+type looker struct {
+	ground  Ground
+	private bool
+	os      OS
+}
+
+// GroundError says that commands may change what a path leads to.
+type GroundError struct {
+	Path string
+	Link bool
+}
+
+func (e *GroundError) Error() string {
+	if e.Link {
+		return fmt.Sprintf("%s is a symbolic link in a folder that commands may write: it is not followed", e.Path)
+	}
+	return fmt.Sprintf("%s lies where commands may write", e.Path)
+}
+
+// Lstat is called by sandbox.Canonical with canonical folders only.
+func (l looker) Lstat(path string) (fs.FileMode, error) {
+	if l.private && l.ground.Covers(path) {
+		return 0, &GroundError{Path: path}
+	}
+	return l.os.Lstat(path)
+}
+
+func (l looker) Readlink(path string) (string, error) {
+	if l.ground.Covers(path) {
+		return "", &GroundError{Path: path, Link: true}
+	}
+	if info, err := Lstat(filepath.Dir(path)); err != nil {
+		return "", err
+	} else if info.Mode().Perm()&0o002 != 0 { // /tmp, where other users and programs make links
+		return "", &GroundError{Path: path, Link: true}
+	}
+	target, err := l.os.Readlink(path)
+	if err == nil && strings.HasPrefix(path, "/proc/") {
+		// A link to a pipe or a deleted file is not a path.
+		if _, err := l.os.Lstat(filepath.Join(filepath.Dir(path), target)); err != nil && !filepath.IsAbs(target) {
+			return "", fmt.Errorf("%s leads to %s, not to a file", path, target)
+		}
+	}
+	return target, err
+}

@@ -1,0 +1,175 @@
+// Package hostfile is the one door through which codeagent itself opens, writes
+// and runs things on the host.
+//
+// The threat: a sandboxed command shares folders with codeagent. It may plant a
+// link, a FIFO or a program under a name that codeagent uses later, outside the
+// sandbox and with the user's own rights.
+//
+// The rules:
+//
+//   - A path is absolute and is walked from the root through no symbolic link
+//     (openat2 with RESOLVE_NO_SYMLINKS, or O_NOFOLLOW for each component).
+//   - A name that a person gave may lead through links. Ground.Resolve follows
+//     them first, and only those in folders that no command may write.
+//   - Only regular files are read or written. Opening never waits for a FIFO's
+//     other end, a device or the holder of a lease (O_NONBLOCK).
+//   - Every read is bounded, and ends with its context.
+//   - A whole file is replaced: a temporary file beside it, fsync, rename.
+//   - A program is run only if no name on the way to it lies on ground that
+//     commands may write (Ground.Program).
+//
+// The house test allows the functions of os, syscall and x/sys/unix that take a
+// path only here, and in the exceptions of its table.
+package hostfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLink reports a symbolic link where none is followed.
+var ErrLink = errors.New("a symbolic link, which is not followed here")
+
+// KindError says that something is not a regular file.
+type KindError struct{ Mode fs.FileMode }
+
+func (e *KindError) Error() string { return Kind(e.Mode) + ", not a regular file" }
+
+// Kind names the type of a directory entry.
+func Kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a regular file"
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// failed adds the path to err. ELOOP is the kernel's word for a link on a walk
+// that follows none.
+func failed(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.ELOOP) {
+		err = ErrLink
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}
+
+// Open opens the regular file path for reading.
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// OpenFile is os.OpenFile for regular files.
+func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	truncate := flag&os.O_TRUNC != 0 // only once it is known to be a regular file
+	fd, err := walk(path, flag&^os.O_TRUNC|unix.O_NONBLOCK|unix.O_NOCTTY, uint32(perm.Perm()))
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EISDIR) {
+		if info, serr := Lstat(path); serr == nil && !info.Mode().IsRegular() {
+			err = &KindError{info.Mode()}
+		}
+	}
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	f, err := regular(fd, path)
+	if err == nil && truncate {
+		if err = f.Truncate(0); err != nil {
+			f.Close()
+		}
+	}
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	return f, nil
+}
+
+// regular makes a file of a descriptor that was opened without waiting.
+func regular(fd int, path string) (*os.File, error) {
+	// Reads and writes of a regular file wait for the disk, as everywhere.
+	if err := unix.SetNonblock(fd, false); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &KindError{info.Mode()}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenFolder opens the folder path, to list it, to lock it or to have it on the disk.
+func OpenFolder(path string) (*os.File, error) {
+	fd, err := walk(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	_ = unix.SetNonblock(fd, false) // a folder never waits
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// OpenRoot holds the folder path open: what is done through it stays in it.
+func OpenRoot(path string) (*os.Root, error) {
+	dir, err := OpenFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	walked, err := dir.Stat()
+	var opened fs.FileInfo
+	if err == nil {
+		opened, err = root.Stat(".")
+	}
+	if err == nil && !os.SameFile(walked, opened) {
+		err = failed("open", path, ErrLink)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// parent opens the folder that holds path, and returns the name in it.
+func parent(path string) (dir int, name string, err error) {
+	dir, err = walk(filepath.Dir(path), onlyPass|unix.O_DIRECTORY, 0)
+	return dir, filepath.Base(path), err
+}
+
+// at calls do with the folder that holds path.
+func at(op, path string, do func(dir int, name string) error) error {
+	dir, name, err := parent(path)
+	if err == nil {
+		err = retry(func() error { return do(dir, name) })
+		unix.Close(dir)
+	}
+	return failed(op, path, err)
+}
+
+func retry(call func() error) error {
+	for {
+		if err := call(); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package hostfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is a folder with what a command could plant in it.
+func place(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir+"/file", "text", 0o640)
+	must(t, os.Mkdir(dir+"/folder", 0o755))
+	write(t, dir+"/folder/in", "in", 0o600)
+	must(t, os.Symlink("file", dir+"/link"))
+	must(t, os.Symlink("folder", dir+"/way"))
+	must(t, unix.Mkfifo(dir+"/fifo", 0o600))
+	l, err := net.Listen("unix", dir+"/socket")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	return dir
+}
+
+func write(t *testing.T, path, text string, mode fs.FileMode) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), mode))
+	must(t, os.Chmod(path, mode))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRead: links, FIFOs, sockets, devices and folders are errors that say so, at once,
+// with openat2 and without.
+func TestRead(t *testing.T) {
+	dir := place(t)
+	for _, old := range []bool{false, true} {
+		setOpenat2(t, !old)
+		for name, want := range map[string]string{
+			dir + "/file": "", dir + "/folder/in": "", dir + "/link": "symbolic link", dir + "/way/in": "symbolic link", dir + "/fifo": "a FIFO",
+			dir + "/socket": "a socket", dir + "/folder": "a folder", "/dev/null": "a device", dir + "/none": "no such file", "file": "invalid", "/": "a folder",
+			"/proc/self/cwd": "symbolic link", "/proc/self/root/etc/passwd": "symbolic link",
+		} {
+			if strings.HasPrefix(name, "/proc") && isDarwin {
+				continue
+			}
+			_, err := Read(context.Background(), name, 10)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("openat2 %v: read %s: %v, want %q", !old, name, err, want)
+			}
+		}
+	}
+	var large *TooLargeError
+	if _, err := Read(context.Background(), dir+"/file", 3); !errors.As(err, &large) || large.Size != 4 {
+		t.Errorf("a file above the bound: %v", err)
+	}
+	if data, err := ReadStart(context.Background(), dir+"/file", 3); string(data) != "tex" || err != nil {
+		t.Errorf("the start of a file: %q, %v", data, err)
+	}
+}
+
+// TestWithin: what never ends, ends with its context.
+func TestWithin(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	defer w.Close()
+	why := errors.New("a signal")
+	cancel(why)
+	if _, err := Within(ctx, func() ([]byte, error) { return io.ReadAll(r) }); !errors.Is(err, why) {
+		t.Errorf("a read that waits: %v", err)
+	}
+}
+
+// TestOpenFile: nothing that is not a regular file is cut, or opened to be written.
+func TestOpenFile(t *testing.T) {
+	dir := place(t)
+	for _, name := range []string{"link", "way/in", "fifo", "socket", "folder"} {
+		if f, err := OpenFile(dir+"/"+name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err == nil {
+			f.Close()
+			t.Errorf("%s was opened to be written", name)
+		}
+	}
+	if data, _ := os.ReadFile(dir + "/file"); string(data) != "text" {
+		t.Errorf("the file behind the link holds %q", data)
+	}
+	f, err := OpenFile(dir+"/new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	must(t, err)
+	must(t, f.Close())
+}
+
+// TestReplace: the file is whole, keeps its mode, and the name leads nowhere.
+func TestReplace(t *testing.T) {
+	dir := place(t)
+	must(t, Write(dir+"/file", []byte("new"), 0o600))
+	info, err := os.Lstat(dir + "/file")
+	must(t, err)
+	if data, _ := os.ReadFile(dir + "/file"); string(data) != "new" || info.Mode().Perm() != 0o640 {
+		t.Errorf("holds %q with mode %v", data, info.Mode())
+	}
+	for name, want := range map[string]string{"link": "symbolic link", "way/in": "symbolic link", "fifo": "FIFO", "socket": "socket", "folder": "folder"} {
+		if err := Write(dir+"/"+name, nil, 0o600); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("write %s: %v", name, err)
+		}
+	}
+	r, err := Replace(dir+"/answer", 0o600)
+	must(t, err)
+	defer r.Close()
+	must(t, os.Symlink("file", dir+"/answer")) // planted while the run went on
+	must(t, r.Write(func(w io.Writer) error { return second(io.WriteString(w, "mine")) }))
+	if info, err := os.Lstat(dir + "/answer"); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("in the place of a planted link stands %v, %v", info, err)
+	}
+	if data, _ := os.ReadFile(dir + "/file"); string(data) != "new" {
+		t.Errorf("the file behind a planted link holds %q", data)
+	}
+	must(t, os.Remove(dir+"/answer"))
+	broken := errors.New("broken")
+	if err := r.Write(func(io.Writer) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	entries, err := ReadDir(dir, -1)
+	must(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".codeagent-") || e.Name() == "answer" {
+			t.Errorf("%s was left", e.Name())
+		}
+	}
+}
+
+// TestEntries: what changes names does so through no link.
+func TestEntries(t *testing.T) {
+	dir := place(t)
+	must(t, MkdirAll(dir+"/a/b/c", 0o700))
+	made, err := MkdirTemp(dir+"/a", "session-")
+	must(t, err)
+	must(t, Rename(dir+"/file", dir+"/a/b/file"))
+	must(t, Link(dir+"/a/b/file", dir+"/again"))
+	when := time.Unix(1_000_000_000, 0)
+	must(t, Touch(dir+"/again", when))
+	must(t, Chmod(dir+"/again", 0o600))
+	info, err := Lstat(dir + "/again")
+	must(t, err)
+	if !info.ModTime().Equal(when) || info.Mode() != 0o600 || info.Size() != 4 {
+		t.Errorf("%v %v %d", info.ModTime(), info.Mode(), info.Size())
+	}
+	if target, err := Readlink(dir + "/link"); target != "file" || err != nil {
+		t.Errorf("the link leads to %q, %v", target, err)
+	}
+	if info, err := Lstat(dir + "/link"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link: %v, %v", info, err)
+	}
+	must(t, Sync(dir))
+	for name, err := range map[string]error{
+		"mkdir": Mkdir(dir+"/way/x", 0o700), "mkdirall": MkdirAll(dir+"/way", 0o700), "remove": Remove(dir + "/way/in"), "remove all": RemoveAll(dir + "/way/in"),
+		"rename": Rename(dir+"/again", dir+"/way/x"), "link": Link(dir+"/again", dir+"/way/x"), "chmod": Chmod(dir+"/link", 0o777), "root": second(OpenRoot(dir + "/way")),
+		"list": second(ReadDir(dir+"/way", -1)), "look": second(Lstat(dir + "/way/in")), "read link": second(Readlink(dir + "/way/in")), "touch": Touch(dir+"/way/in", when),
+	} {
+		if err == nil {
+			t.Errorf("%s went through a link", name)
+		}
+	}
+	must(t, Remove(dir+"/link"))
+	must(t, Remove(made))
+	must(t, RemoveAll(dir+"/a"))
+	must(t, RemoveAll(dir+"/none/at/all"))
+	if _, err := os.Lstat(dir + "/a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a is still there: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

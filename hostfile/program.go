@@ -1,0 +1,186 @@
+package hostfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Program finds name in the folders of search, a PATH, and returns the first under
+// which no command can have put anything: neither the program, nor a link or a folder
+// on the way to it, nor an interpreter that it names in its first line, lies on ground.
+// An absolute name is judged alone. What it returns is the name as it was found, not
+// where that leads: programs like busybox ask by which name they were called. No
+// component of it can be changed by a command, so running it by that name runs what was
+// judged, which no descriptor could make safer.
+func (g Ground) Program(search, name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, g.runnable(name, 0)
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return "", fmt.Errorf("%q: want the name of a program in PATH, or its absolute path", name)
+	}
+	err := fmt.Errorf("%q is not installed", name)
+	for _, dir := range filepath.SplitList(search) {
+		if !filepath.IsAbs(dir) {
+			continue // a program is never taken from wherever codeagent happens to stand
+		}
+		file := filepath.Join(dir, name)
+		unfit := g.runnable(file, 0)
+		if unfit == nil {
+			return file, nil
+		}
+		var ground *GroundError
+		if errors.As(unfit, &ground) {
+			err = unfit
+		}
+	}
+	return "", err
+}
+
+// scripts is how many interpreters in a row the kernel starts.
+const scripts = 5
+
+func (g Ground) runnable(file string, depth int) error {
+	real, err := g.Private(file)
+	if err != nil {
+		return err
+	}
+	f, err := Open(real)
+	if errors.Is(err, fs.ErrPermission) { // to be run, and not to be read: then it is no script
+		info, err := Lstat(real)
+		if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+			err = failed("run", file, fs.ErrPermission)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return err
+	} else if info.Mode()&0o111 == 0 {
+		return failed("run", file, fs.ErrPermission)
+	}
+	head := make([]byte, 256) // BINPRM_BUF_SIZE
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	line, script := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !script {
+		return nil
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	return g.interpreters(strings.Fields(string(line)), file, depth)
+}
+
+// interpreters judges the first line of a script: the program, and what it is handed.
+func (g Ground) interpreters(words []string, file string, depth int) error {
+	if len(words) == 0 || !filepath.IsAbs(words[0]) || depth >= scripts {
+		return failed("run", file, errors.New("its first line names no interpreter by an absolute path"))
+	}
+	if err := g.runnable(words[0], depth+1); err != nil {
+		return failed("run", file, err)
+	}
+	return g.Arguments(words[1:])
+}
+
+// Arguments fails if one of a program's arguments names something on ground, such as a
+// script that it is to run.
+func (g Ground) Arguments(args []string) error {
+	for _, a := range args {
+		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
+			a = value
+		}
+		if !filepath.IsAbs(a) {
+			continue
+		}
+		var ground *GroundError
+		if _, err := g.Private(a); errors.As(err, &ground) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Environ is an environment for a program outside the sandbox: without what leads
+// programs, libraries or modules to ground. Of a list (PATH) the elements that lie
+// there go, with relative ones; a variable of which nothing is left goes whole.
+func (g Ground) Environ(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok {
+			continue
+		}
+		if name == "PATH" || g.leads(value) && name != "HOME" { // HOME is on ground only where the user allowed that
+			var kept []string
+			for _, e := range filepath.SplitList(value) {
+				if !g.leads(e) && (name != "PATH" || filepath.IsAbs(e)) {
+					kept = append(kept, e)
+				}
+			}
+			if value = strings.Join(kept, ":"); value == "" {
+				continue
+			}
+		}
+		out = append(out, name+"="+value)
+	}
+	return out
+}
+
+// leads reports whether text names something on ground, directly or through a link.
+func (g Ground) leads(text string) bool {
+	for _, r := range g.roots {
+		for rest := text; ; {
+			_, after, found := strings.Cut(rest, r)
+			if !found {
+				break
+			}
+			if after == "" || strings.ContainsAny(after[:1], "/:; ,\"'") {
+				return true
+			}
+			rest = after
+		}
+	}
+	if !filepath.IsAbs(text) {
+		return false
+	}
+	var ground *GroundError
+	_, err := g.Private(text)
+	return errors.As(err, &ground)
+}
+
+// Command is a program outside the sandbox, run in / with an environment that leads to
+// no ground. It is judged here, where it is about to be started, and not earlier.
+func (g Ground) Command(ctx context.Context, env []string, name string, args ...string) (*exec.Cmd, error) {
+	file, err := g.Program(variable(env, "PATH"), name)
+	if err == nil {
+		err = g.Arguments(args)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, file, args...)
+	cmd.Env, cmd.Dir = g.Environ(env), "/"
+	return cmd, nil
+}
+
+// variable is the last value of a variable, as in the C library.
+func variable(env []string, name string) string {
+	value := ""
+	for _, kv := range env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,73 @@
+package hostfile
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// recordMost bounds the record, in bytes. When half of it is used, the newest half of
+// that is kept.
+const recordMost = 1 << 20
+
+// ReadRoots returns Ground of the roots in the record path. A session's ground stays
+// what it was: a link or a program that a command left there is there tomorrow.
+func ReadRoots(ctx context.Context, path string) (Ground, error) {
+	data, err := Read(ctx, path, recordMost)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Ground{}, nil
+	}
+	if err != nil {
+		return Ground{}, err
+	}
+	var roots []string
+	for line := range strings.Lines(string(data)) {
+		if root, err := strconv.Unquote(strings.TrimSpace(line)); err == nil { // else half a line, of a full disk
+			roots = append(roots, root)
+		}
+	}
+	return Ground{}.With(roots...), nil
+}
+
+// RecordRoots adds to the record path what is not on known ground, and returns it all.
+// A line is written at once: two sessions that add at the same time both do.
+func RecordRoots(path string, known Ground, roots []string) (Ground, error) {
+	var lines strings.Builder
+	all := known
+	for _, r := range roots {
+		if !all.Covers(r) {
+			all = all.With(r)
+			lines.WriteString(strconv.Quote(r) + "\n")
+		}
+	}
+	if lines.Len() == 0 {
+		return all, nil
+	}
+	f, err := OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return all, err
+	}
+	_, err = f.WriteString(lines.String())
+	info, serr := f.Stat()
+	if err = errors.Join(err, serr, f.Close()); err != nil || info.Size() < recordMost/2 {
+		return all, err
+	}
+	return all, Write(path, newest(all.roots, recordMost/4), 0o600)
+}
+
+// newest are the lines of the last roots, at most so many bytes.
+func newest(roots []string, most int) []byte {
+	var out []byte
+	for _, r := range slices.Backward(roots) {
+		line := strconv.Quote(r) + "\n"
+		if len(out)+len(line) > most {
+			break
+		}
+		out = append([]byte(line), out...)
+	}
+	return out
+}

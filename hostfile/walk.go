@@ -1,0 +1,53 @@
+package hostfile
+
+import (
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// steps opens path one component at a time and follows none that is a link, for
+// kernels without a call that does it at once.
+func steps(path string, flags int, perm uint32) (int, error) {
+	dir, err := openat(unix.AT_FDCWD, "/", onlyPass|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return -1, err
+	}
+	rest := strings.Trim(filepath.Clean(path), "/")
+	if rest == "" {
+		unix.Close(dir)
+		return openat(unix.AT_FDCWD, "/", flags, perm)
+	}
+	for {
+		name, more, deeper := strings.Cut(rest, "/")
+		if !deeper {
+			fd, err := openat(dir, name, flags|unix.O_NOFOLLOW, perm)
+			unix.Close(dir)
+			return fd, err
+		}
+		next, err := openat(dir, name, onlyPass|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if err == unix.ENOTDIR && isLink(dir, name) {
+			err = unix.ELOOP
+		}
+		unix.Close(dir)
+		if err != nil {
+			return -1, err
+		}
+		dir, rest = next, more
+	}
+}
+
+func isLink(dir int, name string) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+}
+
+func openat(dir int, name string, flags int, perm uint32) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, perm)
+		return err
+	})
+	return fd, err
+}

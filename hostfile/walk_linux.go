@@ -1,0 +1,57 @@
+package hostfile
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// onlyPass opens a folder to go through it, which takes no right to list it.
+const onlyPass = unix.O_PATH
+
+// noOpenat2: the kernel (before 5.6), or a filter around codeagent, refuses openat2.
+var noOpenat2 atomic.Bool
+
+// walk opens path through no link.
+func walk(path string, flags int, perm uint32) (int, error) {
+	if !filepath.IsAbs(path) {
+		return -1, unix.EINVAL // relative to a folder that may have been moved
+	}
+	if noOpenat2.Load() {
+		return steps(path, flags, perm)
+	}
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	if flags&unix.O_CREAT != 0 {
+		how.Mode = uint64(perm)
+	}
+	fd, err := -1, error(nil)
+	err = retry(func() (err error) {
+		fd, err = unix.Openat2(unix.AT_FDCWD, path, &how)
+		return err
+	})
+	switch err {
+	case unix.ENOSYS:
+		noOpenat2.Store(true)
+		return steps(path, flags, perm)
+	case unix.EPERM: // of a filter, or of the file itself
+		return steps(path, flags, perm)
+	}
+	return fd, err
+}
+
+// Lstat looks at path itself.
+func Lstat(path string) (fs.FileInfo, error) {
+	fd, err := walk(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, failed("lstat", path, err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	return f.Stat()
+}
+
+// utimeOmit leaves a time as it is.
+const utimeOmit = unix.UTIME_OMIT
