@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	attack.Launcher()
 	escapeVictim()
 	chainVictim()
+	blindVictim()
 	playRole()
 	sandboxtest.HeedSignals()
 	code := m.Run()

@@ -99,7 +99,7 @@ func (s *scene) place(i int) place {
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
-		leftEscapes(), terminalEscapes(), raceEscapes(), socketRaces(), duringEscapes())
+		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes())
 }
 
 // Environment and argv[0] of a victim.
