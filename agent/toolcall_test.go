@@ -79,7 +79,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		{name: "ask: once", deed: with(npm(writes("/home/u/.npm")), policySays), ask: yes(approvals.Once), want: "npm=true unconfined=false", outcome: "ok", answered: "once"},
 		{name: "ask: session", deed: with(npm(writes("/home/u/.npm")), policySays), ask: yes(approvals.Session), want: "npm=true", outcome: "ok", answered: "session"},
 		{name: "ask: outside", deed: with(npm(approvals.Wish{Unsandboxed: true}), policySays), ask: yes(approvals.Outside), want: "unconfined=true", outcome: "ok", answered: "once"},
-		{name: "ask: outside, session", deed: with(npm(approvals.Wish{Unsandboxed: true}), policySays), ask: yes(approvals.OutsideSession), want: "unconfined=true", outcome: "ok", answered: "session"},
+		{name: "ask: outside, session", deed: with(deed{action: approvals.Action{Command: "id", Wish: approvals.Wish{Unsandboxed: true}}}, policySays), ask: yes(approvals.OutsideSession), want: "unconfined=true", outcome: "ok", answered: "session"},
 		{name: "ask: yes with a note", deed: npm(writes("/home/u/.npm")), ask: answer1(approvals.Answer{Decision: approvals.Once, Reason: "mind the lock file"}, nil), want: "fine\n[approval] The user allowed it and says: mind the lock file", outcome: "ok", answered: "once"},
 		{name: "ask: less than asked", deed: with(npm(writes("/home/u/.npm", "/srv")), policySays), ask: answer1(narrower, nil), want: "npm=true unconfined=false\n[approval] The user opened /home/u/.npm.", outcome: "ok", answered: "once"},
 		{name: "ask: no", deed: npm(writes("/home/u/.npm")), ask: answer1(approvals.Answer{Reason: "use pnpm"}, nil), want: "Not run: the user said no: use pnpm.", outcome: "refused", answered: "denied"},

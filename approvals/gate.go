@@ -53,6 +53,11 @@ type Options struct {
 	// hosts and path sockets. Where it cannot, such a wish can only be granted
 	// by running outside the sandbox, and the question says so.
 	GrantsHosts, GrantsSockets bool
+	// Path is where programs are looked for.
+	Path []string
+	// MadeGit lists the git directories that commands of the session made, nil:
+	// none is known.
+	MadeGit func() []string
 	// Fetch is what fetches may reach without any answer, beside Base.
 	Fetch []sandbox.HostPort
 }
@@ -154,7 +159,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	case KindInput:
 		remembered, outside = false, false
 	}
-	if outside && (w.unsandboxed || w.blocked != "") {
+	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
 	known := g.opts.Mode == Untrusted && a.Kind == KindCommand && knownReadOnly(a.Command)

@@ -296,11 +296,11 @@ func TestOptionsAreLeastFirst(t *testing.T) {
 		widest bool
 	}{
 		{"paths", OnRequest, command("npm i", Wish{Write: []string{"~/.npm"}}), nil, "1 2 n s", false},
-		{"outside asked", OnRequest, command("npm i", Wish{Unsandboxed: true}), nil, "(1) (2) 4 5 n s", true},
-		{"outside and a path", OnRequest, command("npm i", both), nil, "1 2 4 5 n s", true},
-		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, "(1) (2) 4 5 n s", true},
+		{"outside asked", OnRequest, command("npm i", Wish{Unsandboxed: true}), nil, "(1) (2) 4 (5) n s", true},
+		{"outside and a path", OnRequest, command("npm i", both), nil, "1 2 4 (5) n s", true},
+		{"a host the backend cannot open", OnRequest, command("npm i", hosts), nil, "(1) (2) 4 (5) n s", true},
 		{"a host it can", OnRequest, command("npm i", hosts), func(o *Options) { o.GrantsHosts = true }, "1 2 n s", false},
-		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, "(1) (2) 4 5 n s", true},
+		{"a socket it cannot", OnRequest, command("docker ps", Wish{Sockets: []string{"/run/docker.sock"}}), nil, "(1) (2) 4 (5) n s", true},
 		{"below deny_read", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh/id"}}), nil, "(1) (2) 4 5 n s", true},
 		{"deny_read as a whole", OnRequest, command("cat id", Wish{Read: []string{"~/.ssh"}}), nil, "1 2 n s", false},
 		{"leave to run", Untrusted, command("npm test", Wish{}), nil, "1 2 n s", false},
@@ -358,10 +358,10 @@ func TestAfterDenial(t *testing.T) {
 		fill string // the grant shown
 	}{
 		{"certain", OnFailure, certain, "1 2 n s", "write /home/u/.npm"},
-		{"a guess fills nothing in", OnFailure, likely, "(1) (2) 4 5 n s", "leave the sandbox"},
+		{"a guess fills nothing in", OnFailure, likely, "(1) (2) 4 (5) n s", "leave the sandbox"},
 		{"not denied", OnFailure, passed, "", ""},
 		{"codeagent's own", OnFailure, own, "", ""},
-		{"a lookup", OnFailure, lookup, "(1) (2) 4 5 n s", "reach example.org:443"},
+		{"a lookup", OnFailure, lookup, "(1) (2) 4 (5) n s", "reach example.org:443"},
 		{"on-request", OnRequest, certain, "", ""},
 		{"never", Never, certain, "", ""},
 		{"untrusted", Untrusted, certain, "", ""},

@@ -68,7 +68,7 @@ func TestInputIsAskedForEachTime(t *testing.T) {
 // What was said about a command says nothing about what is typed to it.
 func TestInputIsNoRememberedCommand(t *testing.T) {
 	g := newGate(OnRequest, confined())
-	start := Action{CallID: "c1", Tool: "shell", Kind: KindCommand, Command: "bash", Folder: workspace, Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
+	start := Action{CallID: "c1", Tool: "shell", Kind: KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}
 	r := mustAsk(t, g, start)
 	permit, err := g.Settle(r, Answer{Decision: OutsideSession})
 	p := mustPolicy(t, permit, err, start)

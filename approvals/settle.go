@@ -45,21 +45,25 @@ func (g *Gate) request(a Action, w want) Request {
 	if w.blocked != "" {
 		r.Warnings = append(r.Warnings, w.blocked+": it can only be granted by running outside the sandbox")
 	}
+	var out outside
 	if r.Widest {
+		out = g.outsideOf(g.Base(), a)
 		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
 			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket is named that would do")
 		}
 		r.Warnings = append(r.Warnings, "outside the sandbox it may change every file you may, and reach every host")
+		r.Warnings = append(r.Warnings, out.warnings...)
 	} else if g.opts.Base.Unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	}
-	r.Options = options(a, r.Grant, w)
+	r.Options = options(a, r.Grant, w, out.changes)
 	return r
 }
 
 // options lists the answers, least first. Outside the sandbox is offered only
-// when it was asked for, or when nothing less can be held here.
-func options(a Action, grant sandbox.Grant, w want) []Option {
+// when it was asked for, or when nothing less can be held here; changes says why
+// not for the session.
+func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 	once := Option{Key: "1", Decision: Once, Label: "this once"}
 	session := Option{Key: "2", Decision: Session, Label: "this session"}
 	switch {
@@ -83,7 +87,7 @@ func options(a Action, grant sandbox.Grant, w want) []Option {
 		}
 		out = append(out,
 			Option{Key: "4", Decision: Outside, Label: label},
-			Option{Key: "5", Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder"})
+			Option{Key: "5", Decision: OutsideSession, Label: "outside the sandbox, this session, exactly this command in this folder", Disabled: changes})
 	}
 	return append(out,
 		Option{Key: "n", Decision: Deny, Label: "no, because …"},
@@ -153,6 +157,9 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	i := slices.IndexFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision })
 	if i < 0 {
 		return sandbox.Grant{}, refuse("the answer %q was not offered", string(ans.Decision))
+	}
+	if ans.Decision == OutsideSession && asked.Options[i].Disabled != "" {
+		return sandbox.Grant{}, refuse("outside the sandbox for the session cannot be granted: %s", asked.Options[i].Disabled)
 	}
 	if asked.Action.Kind == KindInput {
 		return sandbox.Grant{}, yesInput(asked, ans)

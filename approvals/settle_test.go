@@ -147,27 +147,30 @@ func TestSessionIsBoundToWhatWasShown(t *testing.T) {
 
 func TestOutsideForTheSessionIsOneCommandInOneFolder(t *testing.T) {
 	g := newGate(OnRequest, confined())
-	a := command("docker ps", Wish{Unsandboxed: true})
+	at := func(folder, text string, w Wish) Action {
+		a := command(text, w)
+		a.Folder = folder
+		return a
+	}
+	a := at("/srv", "docker ps", Wish{Unsandboxed: true})
 	p, err := g.Settle(mustAsk(t, g, a), Answer{Decision: OutsideSession})
 	if !mustPolicy(t, p, err, a).Unconfined {
 		t.Fatal("not outside")
 	}
-	same := command("docker ps", Wish{Unsandboxed: true, Justification: "again"})
+	same := at("/srv", "docker ps", Wish{Unsandboxed: true, Justification: "again"})
 	same.CallID = "c9"
 	q, r, err := g.Decide(same)
 	if r != nil || !mustPolicy(t, q, err, same).Unconfined {
 		t.Error("the same command was asked again")
 	}
-	inside := command("docker ps", Wish{})
+	inside := at("/srv", "docker ps", Wish{})
 	q, _, err = g.Decide(inside)
 	if mustPolicy(t, q, err, inside).Unconfined {
 		t.Error("ran outside though the model did not ask")
 	}
-	mustAsk(t, g, command("docker ps -a", Wish{Unsandboxed: true}))
-	elsewhere := command("docker ps", Wish{Unsandboxed: true})
-	elsewhere.Folder = "/srv"
-	mustAsk(t, g, elsewhere)
-	other := command("docker ps", Wish{Unsandboxed: true})
+	mustAsk(t, g, at("/srv", "docker ps -a", Wish{Unsandboxed: true}))
+	mustAsk(t, g, at("/srv/data", "docker ps", Wish{Unsandboxed: true}))
+	other := at("/srv", "docker ps", Wish{Unsandboxed: true})
 	other.Argv = []string{"/bin/sh", "-c", "docker ps"}
 	mustAsk(t, g, other)
 }

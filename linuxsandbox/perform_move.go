@@ -127,6 +127,7 @@ func (b *broker) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		return b.performed(n, c.name, m.to.full(), err)
 	}
 	b.held.renamed(m.from.full(), m.to.full())
+	b.session.own.renamed(m.from.full(), m.to.full(), exchange)
 	if m.there && !exchange {
 		b.session.own.removed(&m.over)
 		b.fresh.removed(&m.over)

@@ -119,69 +119,16 @@ func (b *broker) made(s spot) {
 	case s.last == gitDir:
 		fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
-			b.session.own.add(fd)
+			b.session.own.add(fd, s.full())
 		}
 	case filepath.Base(s.path) == gitDir:
 		// Known by its name, so it was one before.
 	case slices.Contains(gitMarks, s.last) && marked(s.dir):
 		fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
-			b.session.own.add(fd)
+			b.session.own.add(fd, s.path)
 		}
 	}
 }
 
-// ownGit are the git directories, and the files in place of one, that the
-// session made. brokerSession.mu guards them.
-type ownGit struct {
-	// held keeps each of them open: no other file gets its number meanwhile.
-	held map[fileID]int
-}
-
 type fileID struct{ dev, ino uint64 }
-
-// maxOwnGit bounds the open files. What comes after is protected as if it had
-// been there before.
-const maxOwnGit = 1024
-
-// add takes over fd.
-func (o *ownGit) add(fd int) {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	id := fileID{st.Dev, st.Ino}
-	if _, have := o.held[id]; err != nil || have || len(o.held) == maxOwnGit {
-		unix.Close(fd)
-		return
-	}
-	if o.held == nil {
-		o.held = map[fileID]int{}
-	}
-	o.held[id] = fd
-}
-
-func (o *ownGit) has(st *unix.Stat_t) bool {
-	_, ok := o.held[fileID{st.Dev, st.Ino}]
-	return ok
-}
-
-// removed forgets a file that has no name any more.
-func (o *ownGit) removed(st *unix.Stat_t) {
-	id := fileID{st.Dev, st.Ino}
-	fd, ok := o.held[id]
-	if !ok || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
-		return
-	}
-	unix.Close(fd)
-	delete(o.held, id)
-}
-
-// close lets go of what the session's commands made: from now on it is foreign.
-func (s *brokerSession) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := &s.own
-	for id, fd := range o.held {
-		unix.Close(fd)
-		delete(o.held, id)
-	}
-}

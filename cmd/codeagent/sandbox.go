@@ -46,7 +46,10 @@ type box struct {
 	// recorded is what commands of earlier sessions could write, live the policy with
 	// what this one granted; nil before there is a gate.
 	recorded hostfile.Ground
-	live     func() sandbox.Policy
+	// madeGit lists the git directories that commands of the session made, nil where
+	// that is not known.
+	madeGit func() []string
+	live    func() sandbox.Policy
 }
 
 // newBox reads the settings and builds the policy and the runner.
@@ -237,7 +240,7 @@ func (b *box) backend() (sandbox.Backend, error) {
 		var linux *linuxsandbox.Backend
 		if linux, err = b.linux(); err == nil {
 			b.closers = append(b.closers, linux.Close)
-			backend = linux
+			backend, b.madeGit = linux, linux.MadeGit
 		}
 	case "darwin":
 		backend = seatbelt.New(seatbelt.Options{})

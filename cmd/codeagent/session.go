@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -94,6 +95,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
 		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
+		Path: filepath.SplitList(s.env("PATH")), MadeGit: box.madeGit,
 	})
 	ses.live = ses.gate.Base
 	return ses, nil

@@ -1,0 +1,187 @@
+package approvals
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"codeagent/sandbox"
+)
+
+// A yes to run outside the sandbox is bound to the text of a command, and the text
+// names files: what a command in the sandbox may change by then is not what the
+// person saw. So such a yes holds for one call, unless nothing that the command can
+// run lies where commands may write. That cannot be known of a program that looks
+// into its working folder (make, npm, git), and every program may.
+
+// outside is what a question about leaving the sandbox says beside the text.
+type outside struct {
+	// changes says why a yes cannot hold for the session, "" when it can.
+	changes  string
+	warnings []string
+}
+
+// outsideOf looks at what a, run outside the sandbox, would run or read that
+// commands under base may change.
+func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
+	if a.Kind != KindCommand || base.Unconfined {
+		return outside{}
+	}
+	words, plain := plainWords(a.Command)
+	var out outside
+	var named []string
+	for _, word := range words {
+		for _, p := range g.meanings(a.Folder, word) {
+			if p == "" || g.changeable(base, p) || holdsRoot(base, p) {
+				named = append(named, p)
+			}
+		}
+	}
+	folder, refusal := g.canonical("/", a.Folder)
+	way := slices.IndexFunc(g.opts.Path, func(dir string) bool {
+		p, refusal := g.canonical(a.Folder, dir)
+		return refusal != nil || g.changeable(base, p)
+	})
+	switch {
+	case way >= 0:
+		out.changes = "programs are looked for in " + show(g.opts.Path[way]) + ", which commands can change"
+	case knownReadOnly(a.Command):
+	case !plain:
+		out.changes = "its text does not show which files it runs"
+	case refusal != nil || g.changeable(base, folder):
+		out.changes = "it can run files of its folder, which commands can change"
+	case len(named) > 0:
+		out.changes = "it names files that commands can change"
+	}
+	out.warnings = append(g.namedFiles(named), g.madeGit(folder, named, plain)...)
+	return out
+}
+
+// changeable reports whether commands under p may change what is called path.
+func (g *Gate) changeable(p sandbox.Policy, path string) bool {
+	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(root, path) }) && p.JudgeWrite(path).Allowed
+}
+
+// holdsRoot reports whether path is a folder around a write root.
+func holdsRoot(p sandbox.Policy, path string) bool {
+	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(path, root) })
+}
+
+func writeRoots(p sandbox.Policy) []string {
+	var out []string
+	for _, root := range p.Write {
+		out = append(out, root.Path)
+	}
+	if p.Temp != "" {
+		out = append(out, p.Temp)
+	}
+	return out
+}
+
+// meanings are the paths that a word of a command can mean: itself, and what
+// stands in it behind the signs that options and lists use. "" is one that cannot
+// be resolved.
+func (g *Gate) meanings(folder, word string) []string {
+	names := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
+	if i := strings.IndexAny(word, "/."); strings.HasPrefix(word, "-") && i > 0 {
+		names = append(names, word[i:]) // -I/folder
+	}
+	var out []string
+	for _, name := range names {
+		p, refusal := g.canonical(folder, name)
+		if refusal != nil {
+			p = ""
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// mostNamed bounds the files, and the git directories, that a question warns of.
+const mostNamed = 3
+
+// namedFiles warns of files that stand where commands may write.
+func (g *Gate) namedFiles(paths []string) []string {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || g.entry(p) != isFile })
+	return fewWarnings(paths, func(p string) string {
+		return fmt.Sprintf("commands in the sandbox can change %s; outside it is run or read as it is then", show(p))
+	})
+}
+
+// madeGit warns of git directories that commands of the session made: git takes
+// programs to run from them, and nobody but the session has seen them. Git looks
+// for one from the working folder upwards, and tools run git below it.
+func (g *Gate) madeGit(folder string, named []string, plain bool) []string {
+	if g.opts.MadeGit == nil {
+		return nil
+	}
+	near := func(dir string) bool {
+		work := strings.TrimSuffix(dir, "/.git")
+		return !plain || slices.ContainsFunc(append([]string{folder}, named...), func(p string) bool {
+			return sandbox.Covers(work, p) || sandbox.Covers(p, work)
+		})
+	}
+	dirs := slices.DeleteFunc(g.opts.MadeGit(), func(dir string) bool { return !near(dir) })
+	return fewWarnings(dirs, func(dir string) string {
+		return fmt.Sprintf("this session made the git directory %s: outside, git runs what its hooks and configuration name", show(dir))
+	})
+}
+
+// fewWarnings are those of the first paths; the rest is counted.
+func fewWarnings(paths []string, words func(string) string) []string {
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	var out []string
+	for _, p := range paths[:min(len(paths), mostNamed)] {
+		out = append(out, words(p))
+	}
+	if more := len(paths) - mostNamed; more > 0 {
+		out = append(out, fmt.Sprintf("the same holds for %d more", more))
+	}
+	return out
+}
+
+// plainWords are the words of a list or pipeline of programs, and the files of its
+// redirections. plain is false for a command that means more than its words say:
+// it expands something, sets variables, changes its folder, or a word of it is a
+// text for another program.
+func plainWords(command string) (words []string, plain bool) {
+	if len(command) > maxCommand || !plainASCII(command) {
+		return nil, false
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil {
+		return nil, false
+	}
+	plain = true
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil, *syntax.File, *syntax.BinaryCmd, *syntax.Stmt, *syntax.Redirect, *syntax.CallExpr, *syntax.Comment:
+			if call, ok := n.(*syntax.CallExpr); ok && len(call.Assigns) > 0 {
+				plain = false
+			}
+		case *syntax.Word:
+			word, ok := literal(n)
+			plain = plain && ok && !textOrFolder(word)
+			if ok {
+				words = append(words, word)
+			}
+			return false
+		case *syntax.Lit: // the name of a redirection's descriptor
+		default:
+			plain = false
+		}
+		return true
+	})
+	return words, plain
+}
+
+// textOrFolder reports a word that is more than a name: a script, a pattern, or a
+// builtin by which the words after it mean other files.
+func textOrFolder(word string) bool {
+	return strings.ContainsAny(word, " \t\n;&|<>()$`\\\"'*?[]{}!#~") || slices.Contains([]string{"cd", "pushd", "popd", "eval"}, word)
+}
