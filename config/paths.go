@@ -91,6 +91,15 @@ func (p Paths) Own() []string {
 // model is told of the files there, and reads them.
 func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
 
+// HiddenInside lists what of Own no command may read either whose write root holds it: who
+// lets commands write the home folder does not mean these.
+func (p Paths) HiddenInside() []string {
+	if p.home != "" {
+		return []string{p.File, p.Rules, p.Ledger}
+	}
+	return []string{p.Config, p.Ledger}
+}
+
 // Create makes the folders, for the user alone. A folder that others may enter
 // is closed; something else in the place of a folder is an error.
 func (p Paths) Create() error {

@@ -179,33 +179,6 @@ func (b *builder) refuseDirs() error {
 	return nil
 }
 
-// checkRoot refuses a write root under which nothing would be safe: the whole
-// file system, the home folder, or one that holds codeagent's own files.
-func (b *builder) checkRoot(what, root string) error {
-	for _, own := range []struct{ path, name string }{{b.at.Paths.Config, "codeagent's settings"}, {b.at.Paths.State, "codeagent's sessions"}} {
-		dir, err := b.canonical(own.path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", own.name, err)
-		}
-		if sandbox.Covers(dir, root) {
-			return fmt.Errorf("%s %s lies inside %s (%s): work in another folder", what, quoted(root), dir, own.name)
-		}
-		if sandbox.Covers(root, dir) && !b.config.Sandbox.AllowHome && root != "/" && !sandbox.Covers(root, b.home) {
-			return fmt.Errorf("%s %s holds %s (%s); work in a folder below it, or say yes with -c sandbox.allow_home=true", what, quoted(root), own.name, dir)
-		}
-	}
-	if b.config.Sandbox.AllowHome {
-		return nil
-	}
-	switch {
-	case root == "/":
-		return fmt.Errorf("%s is /: every file could be written; work in a project's folder, use --sandbox %s, or say yes with -c sandbox.allow_home=true", what, ReadOnly)
-	case b.home != "" && sandbox.Covers(root, b.home):
-		return fmt.Errorf("%s %s is or holds your home folder: shell startup files and keys could be written; work in a project's folder, use --sandbox %s, or say yes with -c sandbox.allow_home=true", what, quoted(root), ReadOnly)
-	}
-	return nil
-}
-
 // folder resolves a folder that must exist.
 func (b *builder) folder(what, name string) (string, error) {
 	dir, err := b.canonical(name)
@@ -335,29 +308,11 @@ func (b *builder) entry(entry string) (string, error) {
 // protect fills in what stays read-only: the names and paths of the settings,
 // the git directories of the roots, and codeagent's own files.
 func (b *builder) protect(p *sandbox.Policy) error {
-	own := append(b.at.Paths.Own(), b.at.Own...)
-	for _, name := range own {
-		made, err := b.canonical(name)
-		if err != nil {
-			return fmt.Errorf("codeagent's own files: %w", err)
-		}
-		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
-			p.Protected.Own = append(p.Protected.Own, made)
-		}
+	if err := b.protectOwn(p); err != nil {
+		return err
 	}
-	for _, name := range b.at.Paths.Hidden() {
-		made, err := b.canonical(name)
-		if err != nil {
-			return fmt.Errorf("codeagent's own files: %w", err)
-		}
-		if sandbox.Covers(made, b.workspace) {
-			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
-		}
-		p.Protected.Hidden = append(p.Protected.Hidden, made)
-		// A link may lead to another disk: what is kept there is codeagent's own too.
-		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
-			p.Protected.Own = append(p.Protected.Own, made)
-		}
+	if err := b.hide(p); err != nil {
+		return err
 	}
 	if len(p.Write) == 0 {
 		return nil

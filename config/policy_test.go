@@ -222,6 +222,9 @@ func TestPolicyRefusesRoots(t *testing.T) {
 		{"around the settings", ".config", "holds codeagent's settings", nil},
 		{"around the sessions", ".local", "holds codeagent's sessions", nil},
 		{"the settings", ".config/codeagent", "lies inside", nil},
+		{"root, with a yes", "/", "is /: every file could be written", []string{"sandbox.allow_home=true"}},
+		{"home with a link to the settings", ".", "holds the link", []string{"sandbox.allow_home=true"}},
+		{"a link to the sessions", "src/dots", "holds the link", nil},
 		{"below the sessions", ".local/state/codeagent/sessions", "lies inside", []string{"sandbox.allow_home=true"}},
 		{"missing", "nowhere", "no such file", nil},
 		{"a file", "file", "is not a folder", nil},
@@ -252,6 +255,17 @@ func TestPolicyRefusesRoots(t *testing.T) {
 			h.place.Workspace = filepath.Join(h.dir, c.workspace)
 			if filepath.IsAbs(c.workspace) {
 				h.place.Workspace = c.workspace
+			}
+			if c.want == "holds the link" {
+				h.mkdir(t, "src/dots", "elsewhere/state")
+				h.link(t, filepath.Join(h.dir, "elsewhere/state"), "src/dots/link")
+				h.link(t, "src/dots/link", "tostate")
+				getenv := env(map[string]string{"XDG_STATE_HOME": filepath.Join(h.dir, "tostate")})
+				paths, err := config.FindPaths(getenv, h.dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.place.Paths = paths
 			}
 			_, err := h.policy(t, c.overrides...)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -318,7 +332,20 @@ func TestPolicyHomeNeedsYes(t *testing.T) {
 	h.place.Workspace = h.dir
 	h.check(t, h.mustPolicy(t, "sandbox.allow_home=true"), map[string]bool{
 		"w .bashrc": true, "w .config/codeagent/config.toml": false, "w .local/state/codeagent/ledger.jsonl": false, "w .codeagent/x": false,
+		"r .config/codeagent/config.toml": false, "r .local/state/codeagent/sessions/s1.jsonl": false, "r .local/state/codeagent/output/o": true,
+		"w .local/state/codeagent/output/o": false, "r .bashrc": true,
 	})
+	together, err := config.FindPaths(env(map[string]string{"CODEAGENT_HOME": filepath.Join(h.dir, "home")}), h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(t, "home/config.toml", "")
+	own := h.place.Paths
+	h.place.Paths = together
+	h.check(t, h.mustPolicy(t, "sandbox.allow_home=true"), map[string]bool{
+		"r home/config.toml": false, "w home/config.toml": false, "w home/rules.toml": false, "r home/sessions/x": false, "r home/undo/x": false, "w home/AGENTS.md": false,
+	})
+	h.place.Paths = own
 	h.check(t, h.mustPolicy(t, "sandbox.mode=read-only"), map[string]bool{"w .bashrc": false})
 }
 

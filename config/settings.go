@@ -163,7 +163,7 @@ var settings = []setting{
 	},
 	{
 		key: "sandbox.allow_home", kind: flag, def: "false",
-		doc:   "Lets the workspace be your home folder, a folder around it, or one around codeagent's own files. Only as `-c sandbox.allow_home=true`, never in a file.",
+		doc:   "Lets the workspace be your home folder, a folder around it, or one around codeagent's own files, which stay shut to commands: reading and writing. It takes mounts and codeagent's broker (`codeagent doctor`); elsewhere such a workspace is refused. Only as `-c sandbox.allow_home=true`, never in a file.",
 		apply: func(c *Config, _ string, v value) { c.Sandbox.AllowHome = v.on },
 	},
 	limit("wall_s", "Seconds a command may take.", 24*3600, func(l *Limits) *int64 { return &l.WallSeconds }),

@@ -45,7 +45,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	// What a denied link leads to is judged like the link.
 	q := p.Clone()
 	q.DenyRead = append(denyGlobs(p), denied...)
-	out := &prepared{own: ownInside(p)}
+	out := &prepared{own: ownFiles(p, f)}
 	records := readableRecords(q)
 	if f.Namespaces {
 		if err := checkRoots(p); err != nil {
@@ -62,7 +62,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if out.layers, out.weaknesses, err = plan(q, f); err != nil {
 		return nil, err
 	}
-	if err := checkOwn(p); err != nil {
+	if err := checkOwn(p, f); err != nil {
 		return nil, err
 	}
 	if w, ok := secondNames(denied); ok {
@@ -116,15 +116,38 @@ func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	p.protection.planGrants(p.granted, p.folders)
 }
 
-// checkOwn refuses a write root that holds one of codeagent's own directories:
-// single files in it are put back after a command, a directory cannot be.
-func checkOwn(p sandbox.Policy) error {
+// holdsFolders reports whether codeagent's own folders inside a write root are held. The
+// broker refuses each change in them and each move of what leads to them, by the file it
+// has opened. Without it mounts hold what is there, until something on the way to it is
+// renamed. Reading takes mounts: Landlock cannot take a right away below a root.
+func (f facts) holdsFolders() bool { return f.Broker && f.Namespaces }
+
+// checkOwn refuses a write root that holds one of codeagent's own directories where they
+// are not held: single files in it are put back after a command, a directory cannot be.
+func checkOwn(p sandbox.Policy, f facts) error {
+	if f.holdsFolders() {
+		return nil
+	}
 	for _, own := range ownInside(p) {
 		if info, err := os.Lstat(own); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself and is never writable: choose a smaller root", own)
+			return fmt.Errorf("a write root contains %s, which belongs to codeagent itself, and it takes mounts and codeagent's broker to keep it shut there: choose a smaller root", own)
 		}
 	}
 	return nil
+}
+
+// ownFiles are codeagent's own inside write roots that are watched, and put back. Where
+// folders of its own are held, its records are no files to be put back: codeagent itself
+// writes them while commands run.
+func ownFiles(p sandbox.Policy, f facts) []string {
+	own := ownInside(p)
+	if !f.holdsFolders() {
+		return own
+	}
+	return slices.DeleteFunc(own, func(path string) bool {
+		info, err := os.Lstat(path)
+		return err == nil && !info.Mode().IsRegular() || coveredBy(p.Protected.Hidden, path)
+	})
 }
 
 // secondNames tells of denied files that have another name already: Landlock

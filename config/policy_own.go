@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// This file keeps codeagent's own files shut, whatever the settings open.
+
+// checkRoot refuses a write root under which nothing would be safe: the whole
+// file system, the home folder, or one that holds codeagent's own files.
+func (b *builder) checkRoot(what, root string) error {
+	for _, own := range []struct{ path, name string }{{b.at.Paths.Config, "codeagent's settings"}, {b.at.Paths.State, "codeagent's sessions"}} {
+		dir, err := b.canonical(own.path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", own.name, err)
+		}
+		if sandbox.Covers(dir, root) {
+			return fmt.Errorf("%s %s lies inside %s (%s): work in another folder", what, quoted(root), dir, own.name)
+		}
+		if sandbox.Covers(root, dir) && !b.config.Sandbox.AllowHome && root != "/" && !sandbox.Covers(root, b.home) {
+			return fmt.Errorf("%s %s holds %s (%s); work in a folder below it, or, where mounts work (codeagent doctor), say yes with -c sandbox.allow_home=true", what, quoted(root), own.name, dir)
+		}
+	}
+	switch {
+	case root == "/":
+		return fmt.Errorf("%s is /: every file could be written; work in a project's folder, or use --sandbox %s", what, ReadOnly)
+	case b.config.Sandbox.AllowHome:
+	case b.home != "" && sandbox.Covers(root, b.home):
+		return fmt.Errorf("%s %s is or holds your home folder: shell startup files and keys could be written; work in a project's folder, use --sandbox %s, or, where mounts work (codeagent doctor), say yes with -c sandbox.allow_home=true", what, quoted(root), ReadOnly)
+	}
+	return b.checkLinks(what, root)
+}
+
+// checkLinks refuses a write root that holds a link on the way to codeagent's own files: a
+// command could put another one in its place, and the next start would follow that.
+func (b *builder) checkLinks(what, root string) error {
+	for _, name := range append(b.at.Paths.Own(), b.at.Paths.Config, b.at.Paths.State) {
+		seen := linksPassed{Resolver: b.at.Resolver}
+		if _, err := sandbox.Canonical(&seen, "/", name); err != nil {
+			return fmt.Errorf("codeagent's own files: %w", err)
+		}
+		for _, link := range seen.links {
+			if sandbox.Covers(root, link) {
+				return fmt.Errorf("%s %s holds the link %s on the way to codeagent's own %s, and a command could replace it: work in a folder without it, or set CODEAGENT_HOME to a folder that no link leads to", what, quoted(root), link, name)
+			}
+		}
+	}
+	return nil
+}
+
+// linksPassed is a Resolver that remembers the links it was asked about.
+type linksPassed struct {
+	sandbox.Resolver
+	links []string
+}
+
+// Readlink is sandbox.Resolver.
+func (l *linksPassed) Readlink(path string) (string, error) {
+	l.links = append(l.links, path)
+	return l.Resolver.Readlink(path)
+}
+
+// protectOwn names what no command may ever write.
+func (b *builder) protectOwn(p *sandbox.Policy) error {
+	own := append(b.at.Paths.Own(), b.at.Own...)
+	for _, name := range own {
+		made, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("codeagent's own files: %w", err)
+		}
+		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
+			p.Protected.Own = append(p.Protected.Own, made)
+		}
+	}
+	return nil
+}
+
+// hide names what no command may ever read.
+func (b *builder) hide(p *sandbox.Policy) error {
+	for _, name := range append(b.at.Paths.Hidden(), b.hiddenInside(p)...) {
+		made, err := b.canonical(name)
+		if err != nil {
+			return fmt.Errorf("codeagent's own files: %w", err)
+		}
+		if sandbox.Covers(made, b.workspace) {
+			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
+		}
+		p.Protected.Hidden = append(p.Protected.Hidden, made)
+		// A link may lead to another disk: what is kept there is codeagent's own too.
+		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
+			p.Protected.Own = append(p.Protected.Own, made)
+		}
+	}
+	return nil
+}
+
+// hiddenInside is what is hidden besides, because a write root holds it.
+func (b *builder) hiddenInside(p *sandbox.Policy) []string {
+	return slices.DeleteFunc(b.at.Paths.HiddenInside(), func(name string) bool {
+		made, err := b.canonical(name)
+		if err == nil {
+			_, err = b.at.Resolver.Lstat(made)
+		}
+		inside := func(r sandbox.Root) bool { return sandbox.Covers(r.Path, made) }
+		return err != nil || !slices.ContainsFunc(p.Write, inside) // what is not there cannot be read
+	})
+}
