@@ -31,36 +31,7 @@ func (b *builder) checkRoot(what, root string) error {
 	case b.home != "" && sandbox.Covers(root, b.home):
 		return fmt.Errorf("%s %s is or holds your home folder: shell startup files and keys could be written; work in a project's folder, use --sandbox %s, or, where mounts work (codeagent doctor), say yes with -c sandbox.allow_home=true", what, quoted(root), ReadOnly)
 	}
-	return b.checkLinks(what, root)
-}
-
-// checkLinks refuses a write root that holds a link on the way to codeagent's own files: a
-// command could put another one in its place, and the next start would follow that.
-func (b *builder) checkLinks(what, root string) error {
-	for _, name := range append(b.at.Paths.Own(), b.at.Paths.Config, b.at.Paths.State) {
-		seen := linksPassed{Resolver: b.at.Resolver}
-		if _, err := sandbox.Canonical(&seen, "/", name); err != nil {
-			return fmt.Errorf("codeagent's own files: %w", err)
-		}
-		for _, link := range seen.links {
-			if sandbox.Covers(root, link) {
-				return fmt.Errorf("%s %s holds the link %s on the way to codeagent's own %s, and a command could replace it: work in a folder without it, or set CODEAGENT_HOME to a folder that no link leads to", what, quoted(root), link, name)
-			}
-		}
-	}
 	return nil
-}
-
-// linksPassed is a Resolver that remembers the links it was asked about.
-type linksPassed struct {
-	sandbox.Resolver
-	links []string
-}
-
-// Readlink is sandbox.Resolver.
-func (l *linksPassed) Readlink(path string) (string, error) {
-	l.links = append(l.links, path)
-	return l.Resolver.Readlink(path)
 }
 
 // protectOwn names what no command may ever write.

@@ -58,7 +58,15 @@ func (b *box) ground() hostfile.Ground {
 
 // noteRoots records what commands may write from now on.
 func (b *box) noteRoots(p sandbox.Policy) error {
-	var err error
+	// A link on the way to codeagent's own files that commands could replace from now on:
+	// every later start would refuse it.
+	named, err := config.FindPaths(b.s.env, b.s.env("HOME"))
+	if err == nil {
+		_, err = named.Resolved(b.recorded.WithPolicy(p).Resolve)
+	}
+	if err != nil {
+		return ownFiles(err)
+	}
 	if b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p)); err != nil {
 		return &hintError{err: fmt.Errorf("note what commands may write: %w", err), code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
