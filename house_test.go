@@ -60,22 +60,22 @@ var rooms = []room{
 	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
 	{path: "config", floor: 1, imports: []string{"hostfile", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
-	{path: "session", floor: 1, imports: []string{"model", "internal/visible"}},
+	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
-	{path: "undo", floor: 1, imports: []string{"sandbox"}},
+	{path: "undo", floor: 1, imports: []string{"hostfile", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"model"}},
 	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
 	{path: "internal/scripted", floor: 1},
-	{path: "model/tour", floor: 1, imports: []string{"internal/scripted"}},
+	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "internal/picture", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "hostfile", "internal/picture", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.

@@ -35,10 +35,12 @@ func (h *house) checkTypes() {
 type typed struct {
 	std  types.Importer
 	done []map[string]*types.Package
+	// used are the exceptions that were needed, by pattern and deed.
+	used map[string]bool
 }
 
 func newTyped(fset *token.FileSet) *typed {
-	t := &typed{std: importer.ForCompiler(fset, "source", nil)}
+	t := &typed{std: importer.ForCompiler(fset, "source", nil), used: map[string]bool{}}
 	for range configs {
 		t.done = append(t.done, map[string]*types.Package{})
 	}
@@ -47,7 +49,7 @@ func newTyped(fset *token.FileSet) *typed {
 
 // without returns a copy that has not looked at dir yet.
 func (t *typed) without(dir string) *typed {
-	c := &typed{std: t.std}
+	c := &typed{std: t.std, used: t.used}
 	for _, done := range t.done {
 		done = maps.Clone(done)
 		delete(done, dir)
@@ -128,6 +130,7 @@ func (c *checker) inspect(f source, info *types.Info) {
 	if !lets(granters, f) {
 		c.findGrants(f, info)
 	}
+	c.findDeeds(f, info)
 }
 
 // findWith reports each use of Policy.With, called or taken as a value.

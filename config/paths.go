@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"codeagent/hostfile"
 )
 
 // Paths are codeagent's own places. All are absolute; folders are 0700.
@@ -112,15 +113,15 @@ func (p Paths) Create() error {
 }
 
 func createPrivate(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := hostfile.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("codeagent's own folder: %w", err)
 	}
-	info, err := os.Stat(dir)
+	info, err := hostfile.Lstat(dir)
 	if err != nil {
 		return fmt.Errorf("codeagent's own folder: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		if err := os.Chmod(dir, info.Mode().Perm()&fs.FileMode(0o700)); err != nil {
+		if err := hostfile.Chmod(dir, info.Mode().Perm()&fs.FileMode(0o700)); err != nil {
 			return fmt.Errorf("codeagent's own folder %s is open to others and cannot be closed: %w", dir, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Each session has a folder for temporary files, locked for as long as its
@@ -24,7 +26,7 @@ func (p Paths) NewTemp() (dir string, remove func() error, err error) {
 	if err := createPrivate(p.Temp); err != nil {
 		return "", nil, err
 	}
-	if dir, err = os.MkdirTemp(p.Temp, tempPrefix); err != nil {
+	if dir, err = hostfile.MkdirTemp(p.Temp, tempPrefix); err != nil {
 		return "", nil, fmt.Errorf("folder for temporary files: %w", err)
 	}
 	// Some network file systems know no locks: nobody can take the folder for a
@@ -32,14 +34,14 @@ func (p Paths) NewTemp() (dir string, remove func() error, err error) {
 	lock, _ := lockFolder(dir)
 	return dir, func() error {
 		defer lock.Close()
-		return os.RemoveAll(dir)
+		return hostfile.RemoveAll(dir)
 	}, nil
 }
 
 // SweepTemp removes the folders of sessions that were killed. What cannot be
 // removed is left for the next sweep.
 func (p Paths) SweepTemp() {
-	entries, err := os.ReadDir(p.Temp)
+	entries, err := hostfile.ReadDir(p.Temp, -1)
 	if err != nil {
 		return
 	}
@@ -50,7 +52,7 @@ func (p Paths) SweepTemp() {
 		}
 		dir := filepath.Join(p.Temp, e.Name())
 		if lock, err := lockFolder(dir); err == nil {
-			_ = os.RemoveAll(dir)
+			_ = hostfile.RemoveAll(dir)
 			lock.Close()
 		}
 	}
@@ -58,7 +60,7 @@ func (p Paths) SweepTemp() {
 
 // lockFolder fails where another process holds the folder.
 func lockFolder(dir string) (*os.File, error) {
-	f, err := os.Open(dir)
+	f, err := hostfile.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 const (
@@ -39,12 +41,12 @@ func openSpill(dir string, limit int64) (*spill, error) {
 	if limit <= 0 {
 		limit = maxSpill
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := hostfile.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("spill folder: %w", err)
 		}
-		root, err = os.OpenRoot(dir)
+		root, err = hostfile.OpenRoot(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("spill folder: %w", err)

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"syscall"
 
+	"codeagent/hostfile"
 	"codeagent/model"
 )
 
@@ -47,7 +47,7 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 		return nil
 	}
 	dir := s.imageDir(id)
-	if err := os.Mkdir(dir, 0o700); err == nil {
+	if err := hostfile.Mkdir(dir, 0o700); err == nil {
 		err = s.sync()
 		if err != nil {
 			return err
@@ -63,14 +63,14 @@ func (s *Store) keepImages(id string, images []model.Image) error {
 		if err != nil {
 			return err
 		}
-		if info, err := os.Lstat(name); err == nil && info.Size() == int64(len(i.Data)) {
+		if info, err := hostfile.Lstat(name); err == nil && info.Size() == int64(len(i.Data)) {
 			continue
 		}
 		if err := writeImage(name, i.Data); err != nil {
 			return fmt.Errorf("keep an image: %w", err)
 		}
 	}
-	return syncDir(dir)
+	return hostfile.Sync(dir)
 }
 
 func writeImage(name string, data []byte) error {
@@ -86,7 +86,7 @@ func (s *Store) image(id string, i model.Image) []byte {
 	if err != nil {
 		return nil
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := hostfile.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
@@ -120,17 +120,17 @@ func (s *Store) showImages(id string, items []model.Item) {
 // of an image never changes, so both sessions may have the same one.
 func (s *Store) forkImages(v view, to string) error {
 	from := s.imageDir(v.head.ID)
-	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+	if _, err := hostfile.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := os.Mkdir(s.imageDir(to), 0o700); err != nil {
+	if err := hostfile.Mkdir(s.imageDir(to), 0o700); err != nil {
 		return err
 	}
 	lines := bufio.NewReaderSize(io.NewSectionReader(v.f, v.start, v.end-v.start), chunk)
 	for {
 		line, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
-			return syncDir(s.imageDir(to))
+			return hostfile.Sync(s.imageDir(to))
 		}
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func (s *Store) shareImage(from, to string, i model.Image) error {
 	if err != nil {
 		return nil
 	}
-	err = os.Link(theirs, ours)
+	err = hostfile.Link(theirs, ours)
 	switch {
 	case err == nil, errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -171,14 +171,4 @@ func (s *Store) shareImage(from, to string, i model.Image) error {
 }
 
 // removeImages removes the images of a session.
-func (s *Store) removeImages(id string) error { return os.RemoveAll(s.imageDir(id)) }
-
-// syncDir puts the names in a folder on the disk.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
+func (s *Store) removeImages(id string) error { return hostfile.RemoveAll(s.imageDir(id)) }

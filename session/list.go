@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Summary is one session in a list.
@@ -67,7 +69,7 @@ func (s *Store) List() iter.Seq2[Summary, error] {
 
 // entries are the files of the sessions, last used first.
 func (s *Store) entries() ([]fs.FileInfo, error) {
-	names, err := os.ReadDir(s.dir)
+	names, err := hostfile.ReadDir(s.dir, -1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -103,6 +105,10 @@ func (s *Store) summary(info fs.FileInfo) Summary {
 
 // why is the reason alone: the session is named beside it.
 func why(err error) string {
+	var kind *hostfile.KindError
+	if errors.As(err, &kind) {
+		return "it is " + kind.Error()
+	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return "it cannot be read: " + path.Err.Error()
@@ -119,9 +125,6 @@ func (s *Store) fill(out *Summary) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errIrregular
 	}
 	h, start, err := readHead(f)
 	out.First, out.Folder, out.Origin, out.Created = h.First, h.Folder, h.Origin, h.At

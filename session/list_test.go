@@ -109,8 +109,8 @@ func TestDamaged(t *testing.T) {
 		"zeros":       {text(strings.Repeat("\x00", 100_000), 0o600), "it is damaged"},
 		"later":       {text(`{"codeagent_session":99,"folder":"/work"}`+"\n", 0o600), "it was written by a newer codeagent"},
 		"unreadable":  {text("x\n", 0), "it "},
-		"a folder":    {func(name string) error { return os.Mkdir(name, 0o700) }, "it is not a regular file"},
-		"a FIFO":      {func(name string) error { return syscall.Mkfifo(name, 0o600) }, "it is not a regular file"},
+		"a folder":    {func(name string) error { return os.Mkdir(name, 0o700) }, "it is a folder, not a regular file"},
+		"a FIFO":      {func(name string) error { return syscall.Mkfifo(name, 0o600) }, "it is a FIFO, not a regular file"},
 		"a dead link": {func(name string) error { return os.Symlink("nowhere", name) }, "it cannot be read"},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/model"
 )
 
@@ -261,7 +262,7 @@ func (s *Session) create(item model.Item, line []byte) error {
 	if err := s.write(append(append(top, opened...), line...)); err != nil {
 		s.f = nil
 		f.Close()
-		os.Remove(f.Name())
+		hostfile.Remove(f.Name())
 		return err
 	}
 	s.view.start = int64(len(top))

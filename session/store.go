@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Store is the folder of all sessions.
@@ -103,7 +105,7 @@ func (s *Store) claim(f *os.File, id string) (view, error) {
 	mine, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo
-		if there, err = os.Lstat(f.Name()); err == nil && !os.SameFile(mine, there) {
+		if there, err = hostfile.Lstat(f.Name()); err == nil && !os.SameFile(mine, there) {
 			err = fs.ErrNotExist
 		}
 	}
@@ -174,7 +176,7 @@ func (s *Store) Rename(id, title string) error {
 	}
 	ses := &Session{store: s, f: f, view: v}
 	if err = ses.Rename(title); err == nil {
-		err = os.Chtimes(f.Name(), time.Time{}, info.ModTime()) // the list stands in the order of use
+		err = hostfile.Touch(f.Name(), info.ModTime()) // the list stands in the order of use
 	}
 	if err != nil {
 		return failed(id, err)
@@ -224,7 +226,7 @@ func (s *Store) Delete(id string) error {
 	if err := s.removeImages(id); err != nil {
 		return failed(id, err)
 	}
-	if err := os.Remove(s.file(id)); err != nil {
+	if err := hostfile.Remove(s.file(id)); err != nil {
 		return failed(id, err)
 	}
 	return nil
@@ -287,7 +289,7 @@ func (s *Store) copy(v view, id, title string) error {
 // writeWhole makes a file that has its name only when all that write gave it is on
 // the disk.
 func writeWhole(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	f, err := hostfile.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -299,10 +301,10 @@ func writeWhole(name string, write func(io.Writer) error) error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = hostfile.Rename(f.Name(), name)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		hostfile.Remove(f.Name())
 	}
 	return err
 }
@@ -328,7 +330,7 @@ func (s *Store) openFile(id string, flag int) (*os.File, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("%w: %.64q", ErrNotFound, id)
 	}
-	f, err := os.OpenFile(s.file(id), flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600) // never waiting for a FIFO
+	f, err := hostfile.OpenFile(s.file(id), flag, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
@@ -336,7 +338,7 @@ func (s *Store) openFile(id string, flag int) (*os.File, error) {
 }
 
 // sync puts the folder on the disk: with it the names of new files.
-func (s *Store) sync() error { return syncDir(s.dir) }
+func (s *Store) sync() error { return hostfile.Sync(s.dir) }
 
 func failed(id string, err error) error { return fmt.Errorf("session %s: %w", id, err) }
 

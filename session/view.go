@@ -25,17 +25,11 @@ type view struct {
 // maxHead is the longest first line: a path and the beginning of a message.
 const maxHead = 16 << 10
 
-// errIrregular: something else than a file has a session's name.
-var errIrregular = errors.New("it is not a regular file")
-
 // look reads the head and finds the end.
 func look(f *os.File) (view, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return view{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return view{}, errIrregular
 	}
 	v := view{f: f}
 	if v.head, v.start, err = readHead(f); err != nil {

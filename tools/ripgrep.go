@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"strings"
 	"sync"
 	"time"
 
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -70,7 +70,7 @@ func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage
 	argv = append(argv, "--regexp="+q.pattern, "--", ".")
 	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true}, read.sink)
 	if o.Output.Spill != "" { // a list of names is nothing to keep
-		os.Remove(o.Output.Spill)
+		hostfile.Remove(o.Output.Spill)
 	}
 	read.mu.Lock()
 	defer read.mu.Unlock()

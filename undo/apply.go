@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/hostfile"
 )
 
 // Files changes files from inside the sandbox, under the policy of the session.
@@ -86,7 +87,7 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if k, err := s.load(p.number); err != nil || k.undone {
 		return Report{}, errors.Join(ErrNothing, err)
 	}
-	log, err := os.OpenFile(filepath.Join(p.kept.dir, logName), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	log, err := hostfile.OpenFile(filepath.Join(p.kept.dir, logName), os.O_RDWR|os.O_APPEND, 0)
 	if err == nil {
 		defer log.Close()
 		err = endLine(log)
@@ -156,7 +157,7 @@ func (p *Plan) back(r Report) []record {
 func flushed(steps []Step) error {
 	var last uint64
 	for _, step := range steps {
-		dir, err := os.OpenFile(filepath.Dir(step.Path), os.O_RDONLY|syscall.O_DIRECTORY, 0) // never a FIFO
+		dir, err := hostfile.OpenFolder(filepath.Dir(step.Path))
 		if err != nil {
 			continue
 		}

@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"codeagent/hostfile"
 )
 
 // turn is the turn that is being kept. A nil turn has nothing to close or to end.
@@ -73,7 +74,7 @@ func (t *turn) ready() error {
 		t.broken = t.create()
 		return t.broken
 	}
-	f, err := os.OpenFile(filepath.Join(t.dir, logName), os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	f, err := hostfile.OpenFile(filepath.Join(t.dir, logName), os.O_WRONLY|os.O_APPEND, 0)
 	if err == nil {
 		t.log = f
 	}
@@ -99,10 +100,10 @@ func (t *turn) makeLog() error {
 	}
 	s.makeRoom()
 	dir := s.folder(t.number)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := hostfile.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	f, err := hostfile.OpenFile(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (t *turn) keepSmall(f *os.File, s *state) error {
 		return err
 	}
 	if t.small == nil {
-		if t.small, err = os.OpenFile(filepath.Join(t.dir, smallName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600); err != nil {
+		if t.small, err = hostfile.OpenFile(filepath.Join(t.dir, smallName), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
 	}
@@ -256,7 +257,7 @@ func (t *turn) keepLarge(f *os.File, s *state) error {
 	if err != nil {
 		return err
 	}
-	to, err := os.OpenFile(filepath.Join(t.dir, strconv.FormatInt(number, 10)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	to, err := hostfile.OpenFile(filepath.Join(t.dir, strconv.FormatInt(number, 10)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (t *turn) keepLarge(f *os.File, s *state) error {
 		err = errReplaced
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(to.Name()))
+		return errors.Join(err, hostfile.Remove(to.Name()))
 	}
 	s.Sum = h.Sum(nil)
 	return nil

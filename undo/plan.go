@@ -14,8 +14,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Deed is what undoing does to one path.
@@ -153,7 +154,7 @@ func (s *Session) planOf(n int, later map[string]bool, may func(Step) string) (*
 	k, err := s.load(n)
 	switch {
 	case err != nil:
-		info, gone := os.Lstat(s.folder(n))
+		info, gone := hostfile.Lstat(s.folder(n))
 		if gone == nil {
 			noticed = info.ModTime()
 		} else if !noted {
@@ -213,7 +214,7 @@ func (s *Session) folder(n int) string { return filepath.Join(s.dir, strconv.Ito
 
 // load reads what is kept of turn n.
 func (s *Session) load(n int) (*kept, error) {
-	f, err := os.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := hostfile.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +404,7 @@ func (k *kept) content(s state) ([]byte, error) {
 	if s.Kept.Turn > 0 {
 		dir = filepath.Join(filepath.Dir(k.dir), strconv.Itoa(s.Kept.Turn))
 	}
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := hostfile.OpenFile(filepath.Join(dir, name), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, errDamaged
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // A turn that cannot be recorded must not pass for one that changed nothing: undo
@@ -78,7 +80,7 @@ func (s *Store) makeReserve() error {
 
 // openReserve opens the file; never a link, and never waiting for a FIFO.
 func (s *Store) openReserve(how int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, reserveName), how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	f, err := hostfile.OpenFile(filepath.Join(s.dir, reserveName), how, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,11 @@ package undo
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Bounds of the whole store.
@@ -23,7 +24,7 @@ const (
 // store what was used longest ago. Sessions in use are left alone, as is what cannot
 // be removed.
 func (s *Store) Sweep() {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil {
 		return
 	}
@@ -60,7 +61,7 @@ func (s *Store) Remove(id string) error {
 		return fs.ErrNotExist
 	}
 	dir := filepath.Join(s.dir, id)
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := hostfile.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return s.forgetUnrecorded(id, 0)
 	}
 	lock, err := lockFile(filepath.Join(dir, lockName))
@@ -68,27 +69,31 @@ func (s *Store) Remove(id string) error {
 		return err
 	}
 	defer lock.Close()
-	return errors.Join(os.RemoveAll(dir), s.forgetUnrecorded(id, 0))
+	return errors.Join(hostfile.RemoveAll(dir), s.forgetUnrecorded(id, 0))
 }
 
 // measure says when something in the folder was changed last, and how much it holds.
 func measure(dir string) (used time.Time, bytes int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	if info, err := hostfile.Lstat(dir); err == nil {
+		used = info.ModTime()
+	}
+	entries, _ := hostfile.ReadDir(dir, -1) // what is gone meanwhile holds nothing
+	for _, e := range entries {
+		info, err := e.Info()
 		if err != nil {
-			return nil // it is gone
+			continue
 		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
+		at, size := info.ModTime(), int64(0)
+		switch {
+		case info.IsDir():
+			at, size = measure(filepath.Join(dir, e.Name()))
+		case info.Mode().IsRegular():
+			size = info.Size()
 		}
-		if info.ModTime().After(used) {
-			used = info.ModTime()
+		if bytes += size; at.After(used) {
+			used = at
 		}
-		if info.Mode().IsRegular() {
-			bytes += info.Size()
-		}
-		return nil
-	})
+	}
 	return used, bytes
 }
 
@@ -113,7 +118,7 @@ func (s *Session) makeRoom() {
 		if total+b.turn+b.longest() <= b.session {
 			return
 		}
-		if os.RemoveAll(s.folder(n)) == nil {
+		if hostfile.RemoveAll(s.folder(n)) == nil {
 			total -= s.sizes[n]
 			delete(s.sizes, n)
 		}

@@ -29,6 +29,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"codeagent/hostfile"
 )
 
 // Bounds of what is kept.
@@ -123,7 +125,7 @@ func (s *Store) Open(id string) (*Session, error) {
 	}
 	if len(turns) > 0 {
 		ses.last = slices.Max(turns)
-		_, err := os.Lstat(ses.dir) // there is none where no turn could be recorded
+		_, err := hostfile.Lstat(ses.dir) // there is none where no turn could be recorded
 		if err == nil {
 			err = ses.claim()
 		}
@@ -151,7 +153,7 @@ func (s *Session) claim() error {
 	err := fs.ErrNotExist
 	// Whoever sweeps can take the folder away before it is locked.
 	for tries := 0; tries < 3 && errors.Is(err, fs.ErrNotExist); tries++ {
-		if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := hostfile.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		s.lock, err = lockFile(filepath.Join(s.dir, lockName))
@@ -163,7 +165,7 @@ const lockName = "lock"
 
 // lockFile opens and locks the file that says who works in a session.
 func lockFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := hostfile.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +176,7 @@ func lockFile(name string) (*os.File, error) {
 	default: // some network file systems know no locks
 		var mine, there fs.FileInfo
 		if mine, err = f.Stat(); err == nil {
-			there, err = os.Lstat(name)
+			there, err = hostfile.Lstat(name)
 		}
 		if err == nil && !os.SameFile(mine, there) {
 			err = fs.ErrNotExist
@@ -193,7 +195,7 @@ func (s *Session) id() string { return filepath.Base(s.dir) }
 // turns lists the numbers of the turns that are kept, or could not be recorded, in no
 // order.
 func (s *Session) turns() ([]int, error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -266,5 +268,5 @@ func (s *Session) Close() error {
 
 // Discard closes the session and removes what is kept of it.
 func (s *Session) Discard() error {
-	return errors.Join(s.Close(), os.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
+	return errors.Join(s.Close(), hostfile.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
 }

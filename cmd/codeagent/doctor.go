@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"codeagent/config"
+	"codeagent/hostfile"
 
 	"github.com/spf13/cobra"
 )
@@ -62,7 +63,7 @@ func selfPath() string {
 // describe says which folders and files are used.
 func (b *box) describe(w io.Writer) {
 	fmt.Fprintf(w, "workspace %s\nsettings  %s", b.workspace, b.paths.File)
-	if _, err := os.Stat(b.paths.File); err != nil {
+	if _, err := hostfile.Lstat(b.paths.File); err != nil {
 		fmt.Fprint(w, " (none yet)")
 	}
 	fmt.Fprintf(w, "\nstate     %s\npreset    %s (%s)\napproval  %s (%s)\nshell     %s\n", b.paths.State,

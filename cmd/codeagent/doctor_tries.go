@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -102,7 +103,7 @@ const lingering = "lingering"
 
 // lives reports whether a process of linger holds the lock on path still.
 func lives(path string) bool {
-	f, err := os.Open(path)
+	f, err := hostfile.Open(path)
 	if err != nil {
 		return false
 	}
@@ -166,7 +167,10 @@ func (b *box) newGround() (g *ground, err error) {
 	}
 	g = &ground{temp: b.policy.Temp, signals: make(chan os.Signal, 1)}
 	signal.Notify(g.signals, trySignal)
-	if g.dir, err = os.MkdirTemp(parent, "codeagent-doctor-"); err != nil {
+	if parent, err = b.ground().Resolve("/", parent); err == nil {
+		g.dir, err = hostfile.MkdirTemp(parent, "codeagent-doctor-")
+	}
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -198,7 +202,7 @@ func (g *ground) close() {
 			c.Close()
 		}
 	}
-	os.RemoveAll(g.dir)
+	hostfile.RemoveAll(g.dir)
 }
 
 // target is what the try of that name is aimed at.
@@ -242,12 +246,12 @@ func (g *ground) reached(name string, wait time.Duration) bool {
 			return false
 		}
 	case "mode":
-		info, err := os.Stat(path)
+		info, err := hostfile.Lstat(path)
 		return err == nil && info.Mode().Perm() == tryMode
 	case "linger":
 		return lives(path)
 	}
-	_, err := os.Lstat(path)
+	_, err := hostfile.Lstat(path)
 	return err == nil
 }
 
@@ -363,8 +367,8 @@ func (b *box) inside(ctx context.Context, t try, target string) (string, error) 
 func restore(t try, target string) {
 	switch t.name {
 	case "write", "write-temp", "linger":
-		_ = os.Remove(target)
+		_ = hostfile.Remove(target)
 	case "mode":
-		_ = os.Chmod(target, 0o600)
+		_ = hostfile.Chmod(target, 0o600)
 	}
 }

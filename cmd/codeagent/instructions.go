@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"codeagent/event"
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/sandbox"
 )
@@ -44,7 +44,9 @@ type instructions struct {
 	open func(context.Context) (*exec.Files, error)
 	// allowed returns the file that a place leads to, if the policy lets it be read.
 	allowed func(place string) (string, error)
-	tell    func(event.Event)
+	// own returns the file that the user's own place leads to.
+	own  func(place string) (string, error)
+	tell func(event.Event)
 
 	seen  []os.FileInfo // of each place when it was read; nil: there was none
 	texts []prompts.Instruction
@@ -71,6 +73,7 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 			}
 			return file, nil
 		},
+		own:  func(place string) (string, error) { return ses.ground().Resolve("/", place) },
 		tell: tell,
 	}
 }
@@ -81,7 +84,7 @@ func projectInstructions(workspace string) []string {
 	var places []string
 	for dir := workspace; ; dir = filepath.Dir(dir) {
 		places = append(places, filepath.Join(dir, instructionsName))
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
 			break
 		}
 		if dir == filepath.Dir(dir) {
@@ -97,7 +100,7 @@ func projectInstructions(workspace string) []string {
 func (in *instructions) current() []prompts.Instruction {
 	found := make([]os.FileInfo, len(in.places))
 	for i, place := range in.places {
-		if info, err := os.Stat(place); err == nil {
+		if info, err := hostfile.Seen(place); err == nil {
 			found[i] = info
 		}
 	}
@@ -170,7 +173,11 @@ func (in *instructions) one(worker *lateWorker, at int, info os.FileInfo, most i
 	switch {
 	case err != nil || most <= 0:
 	case at == 0:
-		data, err = readStart(in.places[at], most)
+		// The user's own: a link of dotfiles may lead to it.
+		var file string
+		if file, err = in.own(in.places[at]); err == nil {
+			data, err = hostfile.ReadStart(worker.ctx, file, most)
+		}
 	default:
 		var file string
 		if file, err = in.allowed(in.places[at]); err == nil {
@@ -200,7 +207,7 @@ func (in *instructions) trusted(info os.FileInfo) error {
 	if !known || owner == 0 || owner == os.Getuid() {
 		return nil
 	}
-	if workspace, err := os.Stat(filepath.Dir(in.places[len(in.places)-1])); err == nil {
+	if workspace, err := hostfile.Seen(filepath.Dir(in.places[len(in.places)-1])); err == nil {
 		if its, _ := ownerOf(workspace); its == owner {
 			return nil
 		}
@@ -214,16 +221,6 @@ func ownerOf(info os.FileInfo) (uid int, known bool) {
 		return 0, false
 	}
 	return int(stat.Uid), true
-}
-
-// readStart reads the beginning of a file of the user's own.
-func readStart(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // names lists what is followed, in a line.

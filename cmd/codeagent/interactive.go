@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/hostfile"
 	"codeagent/model/tour"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -107,7 +107,7 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 		return
 	}
 	for _, name := range t.Made() {
-		if err := os.Remove(name); err != nil {
+		if err := hostfile.Remove(name); err != nil {
 			screen.Emit(event.Notice{Level: "error", Text: err.Error()})
 			continue
 		}

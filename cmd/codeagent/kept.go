@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
+	"codeagent/hostfile"
 	sessions "codeagent/session"
 	"codeagent/tui"
 )
@@ -83,7 +83,7 @@ func (k *keptSessions) Open(_ context.Context, id string) error {
 
 // folderThere says that the folder of a session is gone.
 func folderThere(sum sessions.Summary) error {
-	if info, err := os.Stat(sum.Folder); err != nil || !info.IsDir() {
+	if info, err := hostfile.Seen(sum.Folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
 	}
 	return nil

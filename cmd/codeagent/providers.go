@@ -18,6 +18,7 @@ import (
 	"codeagent/model/responses"
 	"codeagent/model/tour"
 	"codeagent/model/wire"
+	"codeagent/sandbox"
 )
 
 // defaultModel is what is asked at OpenAI when no model is named.
@@ -219,6 +220,9 @@ func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) 
 	outside := filepath.Join(os.TempDir(), outsideName)
 	if home := b.s.env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
 		outside = filepath.Join(home, outsideName)
+	}
+	if folder, err := sandbox.Canonical(b.resolver, "/", filepath.Dir(outside)); err == nil {
+		outside = filepath.Join(folder, outsideName)
 	}
 	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended}
 	if attended {

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"codeagent/approvals"
 	"codeagent/exec"
 	"codeagent/headless"
+	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
@@ -80,7 +80,7 @@ func (r sandboxReport) summarize(w io.Writer) {
 	}
 	for _, p := range r.Suggest.Write {
 		flag := "--add-file"
-		if info, err := os.Stat(p); err == nil && info.IsDir() {
+		if info, err := hostfile.Seen(p); err == nil && info.IsDir() {
 			flag = "--add-dir"
 		}
 		hint(w, flag, p, "")

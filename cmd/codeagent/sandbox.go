@@ -173,7 +173,7 @@ func (b *box) enter(folder string) error {
 	if b.workspace, err = sandbox.Canonical(b.resolver, here, folder); err != nil {
 		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
 	}
-	info, err := os.Stat(b.workspace)
+	info, err := hostfile.Lstat(b.workspace)
 	if err == nil && !info.IsDir() {
 		err = errors.New("not a folder")
 	}
@@ -298,12 +298,12 @@ func ownBinaries() []string {
 	if err != nil {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(exe); err == nil {
+	if real, err := sandbox.Canonical(hostfile.OS{}, "/", exe); err == nil {
 		exe = real
 	}
 	own := []string{exe}
 	helper := filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)
-	if _, err := os.Lstat(helper); err == nil {
+	if _, err := hostfile.Lstat(helper); err == nil {
 		own = append(own, helper)
 	}
 	return own

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/config"
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 	"codeagent/undo"
 )
@@ -104,7 +104,7 @@ func (b *box) opensAll(cfg config.Config, p *undo.Plan) bool {
 // standing is the folder dir, or the nearest above it that is there.
 func standing(dir string) string {
 	for dir != "/" {
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		if info, err := hostfile.Lstat(dir); err == nil && info.IsDir() {
 			break
 		}
 		dir = filepath.Dir(dir)

@@ -3,9 +3,10 @@ package tour
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"codeagent/hostfile"
 )
 
 // knocker is a program that can open a connection, and how.
@@ -41,7 +42,7 @@ func found(program, path string) bool {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(dir, program)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := hostfile.Seen(filepath.Join(dir, program)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return true
 		}
 	}

@@ -3,11 +3,11 @@ package tour
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/internal/scripted"
 )
 
@@ -342,6 +342,6 @@ func words(o outcome) string {
 }
 
 func exists(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := hostfile.OS{}.Lstat(path)
 	return err == nil
 }

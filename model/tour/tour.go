@@ -32,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/internal/scripted"
 )
 
@@ -186,11 +187,7 @@ func (t *Tour) Made() []string {
 
 // ours reports whether path is a regular file that holds exactly text.
 func (t *Tour) ours(path, text string) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
-		return false
-	}
-	data, err := os.ReadFile(path)
+	data, err := hostfile.Read(context.Background(), path, int64(len(text)))
 	return err == nil && string(data) == text
 }
 
@@ -218,7 +215,7 @@ func unusedName(path string) string {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), n, ext)
 		}
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if _, err := (hostfile.OS{}).Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			return name
 		}
 	}
