@@ -314,6 +314,9 @@ func (b *broker) handle(n *notification) reply {
 	if c := toldCallOf(n.nr); c != nil {
 		return b.tell(n, c)
 	}
+	if c := processCallOf(n.nr); c != nil {
+		return b.process(n, c)
+	}
 	switch n.nr {
 	case unix.SYS_UMASK:
 		return b.umask(n)

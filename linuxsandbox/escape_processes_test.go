@@ -166,6 +166,21 @@ func foreignEscapes() []attempt {
 			var same unix.Rlimit
 			return errors.Join(unix.Getrlimit(unix.RLIMIT_CORE, &same), unix.Prlimit(p.Host, unix.RLIMIT_CORE, &same, nil))
 		}),
+		codeagent("the parent's limits", "-", func(place) error {
+			var same unix.Rlimit
+			return errors.Join(unix.Getrlimit(unix.RLIMIT_NOFILE, &same), unix.Prlimit(os.Getppid(), unix.RLIMIT_NOFILE, &same, nil))
+		}),
+		codeagent("the parent's nice value", "-", func(place) error {
+			return unix.Setpriority(unix.PRIO_PROCESS, os.Getppid(), niceOf(os.Getppid()))
+		}),
+		codeagent("the nice value of a thread of the parent's", "-", func(place) error {
+			for tid := range 64 { // in a PID namespace the keeper's are the first
+				if tid > 1 && tid != os.Getpid() && unix.Tgkill(os.Getppid(), tid, 0) != unix.ESRCH {
+					return unix.Setpriority(unix.PRIO_PROCESS, tid, niceOf(tid))
+				}
+			}
+			return unix.Setpriority(unix.PRIO_PROCESS, os.Getppid(), niceOf(os.Getppid()))
+		}),
 		codeagent("the parent's environment", "E39", func(p place) error { return hasBytes(procOf(os.Getppid(), "environ")) }),
 		codeagent("the parent's memory", "E39", func(p place) error {
 			return withFD(procOf(os.Getppid(), "mem"), unix.O_RDONLY, func(int) error { return nil })
@@ -253,4 +268,10 @@ func outlives(h *host, p place) bool {
 			return found
 		}
 	}
+}
+
+// niceOf is a process's or thread's nice value: setting it changes nothing.
+func niceOf(number int) int {
+	n, _ := unix.Getpriority(unix.PRIO_PROCESS, number)
+	return 20 - n // as the kernel tells it, 1 to 40
 }

@@ -26,6 +26,8 @@ type kernelRules struct {
 	// caller holds calls that change nothing but the calling process, or only tell
 	// it of its own sockets.
 	caller kernelRule
+	// processes holds calls on a process that they name by a number in a register.
+	processes kernelRule
 }
 
 // rulesOf computes the rules of a command from what its keeper enforces.
@@ -37,6 +39,9 @@ func rulesOf(s *Spec) kernelRules {
 	// The filter lets no datagram socket of AF_UNIX be made, which could name a file.
 	if s.HostNet != 0 && s.Network {
 		r.network = kernelRule{"the network namespace has no way out"}
+	}
+	if s.Mounts != nil && !s.Mounts.HostProc {
+		r.processes = kernelRule{"the PID namespace has no processes but the command's and the keeper"}
 	}
 	return r
 }

@@ -118,24 +118,25 @@ func unjustified(t *testing.T, name string, src any) (found []string) {
 // TestRulesOf: which rules a command has follows from what its keeper enforces.
 func TestRulesOf(t *testing.T) {
 	for _, row := range []struct {
-		name                   string
-		spec                   Spec
-		files, network, caller bool
+		name                              string
+		spec                              Spec
+		files, network, caller, processes bool
 	}{
-		{"no broker for files", Spec{PathSockets: true}, false, false, true},
-		{"no mounts", Spec{Ask: true}, true, false, true},
-		{"the host's network", Spec{Ask: true, Network: true}, true, false, true},
-		{"a network of its own", Spec{Ask: true, Network: true, HostNet: 1}, true, true, true},
-		{"a network of its own that is shut", Spec{Ask: true, HostNet: 1}, true, false, true},
-		{"mounts", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true},
-		{"the host's terminal among its own", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true},
-		{"the host's terminals", Spec{Ask: true, Mounts: &mountPlan{Readable: []string{"/dev/pts/3"}}}, true, false, true},
+		{"no broker for files", Spec{PathSockets: true}, false, false, true, false},
+		{"no mounts", Spec{Ask: true}, true, false, true, false},
+		{"the host's network", Spec{Ask: true, Network: true}, true, false, true, false},
+		{"a network of its own", Spec{Ask: true, Network: true, HostNet: 1}, true, true, true, false},
+		{"a network of its own that is shut", Spec{Ask: true, HostNet: 1}, true, false, true, false},
+		{"mounts", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true, true},
+		{"the host's terminal among its own", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true, true},
+		{"the host's terminals", Spec{Ask: true, Mounts: &mountPlan{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
+		{"the host's /proc", Spec{Ask: true, Mounts: &mountPlan{HostProc: true}}, true, false, true, false},
 	} {
 		r := rulesOf(&row.spec)
 		for _, is := range []struct {
 			rule kernelRule
 			want bool
-		}{{r.files, row.files}, {r.network, row.network}, {r.caller, row.caller}} {
+		}{{r.files, row.files}, {r.network, row.network}, {r.caller, row.caller}, {r.processes, row.processes}} {
 			a := is.rule.proceed()
 			if (a.rule != (kernelRule{})) != is.want || is.want == (a.errno != 0) {
 				t.Errorf("%s: %+v, want it to proceed: %v", row.name, a, is.want)

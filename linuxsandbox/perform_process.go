@@ -1,0 +1,90 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"os"
+	"strconv"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls on the scheduling and the limits of a process take its number in a
+// register, which no other thread can change while the call waits. So they may
+// proceed where the number means the command's own:
+//
+//	the caller's process or thread   it lives until the call returns, so that its
+//	                                 number cannot become another one's
+//	any, in a PID namespace          a number means a process of the namespace, or
+//	                                 none: the command's, or the keeper
+//
+// The keeper's are refused. Without a PID namespace children are refused too: one
+// that ends meanwhile leaves its number to any process of the user.
+
+// processCall is one of them; number is the argument that holds the number.
+type processCall struct {
+	nr     int
+	name   string
+	number int
+}
+
+var processCalls = []processCall{
+	{unix.SYS_SETPRIORITY, "setpriority", 1},
+	{unix.SYS_IOPRIO_SET, "ioprio_set", 1},
+	{unix.SYS_PRLIMIT64, "prlimit64", 0},
+	{unix.SYS_SCHED_SETPARAM, "sched_setparam", 0},
+	{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler", 0},
+	{unix.SYS_SCHED_SETATTR, "sched_setattr", 0},
+	{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity", 0},
+}
+
+// processCallOf is the call with that number, or nil.
+func processCallOf(nr int32) *processCall {
+	for i := range processCalls {
+		if processCalls[i].nr == int(nr) {
+			return &processCalls[i]
+		}
+	}
+	return nil
+}
+
+// process answers one of them.
+func (b *broker) process(n *notification, c *processCall) reply {
+	who := int(int32(n.args[c.number]))
+	if who < 0 {
+		return failed(unix.ESRCH)
+	}
+	process, thread := insideNumbers(int(n.tid))
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	switch {
+	case who == process || who == thread:
+		return b.rules.caller.proceed()
+	case b.rules.processes != (kernelRule{}) && !b.isKeeper(who):
+		return b.rules.processes.proceed()
+	}
+	b.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"})
+	return failed(unix.EPERM)
+}
+
+// isKeeper reports whether number is the keeper, or one of its threads, in the
+// command's PID namespace. What cannot be looked up counts as the keeper's.
+func (b *broker) isKeeper(number int) bool {
+	threads, err := os.ReadDir(procDir + "/" + strconv.Itoa(b.evidence.keeper) + "/task")
+	if err != nil {
+		return true
+	}
+	for _, entry := range threads {
+		tid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return true
+		}
+		if _, inside := insideNumbers(tid); inside == number || inside == 0 {
+			return true
+		}
+	}
+	return false
+}

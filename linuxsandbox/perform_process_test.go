@@ -1,0 +1,85 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestOwnProcesses: a command ranks, pins and limits its own processes, and in a
+// PID namespace its children, by their numbers.
+func TestOwnProcesses(t *testing.T) { inSettings(t, "^TestOwnProcessesInSetting$") }
+
+func TestOwnProcessesInSetting(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil {
+		return
+	}
+	const script = `
+import os, resource as r, subprocess, threading
+def said(what, f):
+    try: f(); print(what, "ok")
+    except OSError as e: print(what, e.strerror)
+def limit(pid, which=r.RLIMIT_NOFILE):
+    soft, hard = r.prlimit(pid, which)
+    r.prlimit(pid, which, (soft, hard))
+def everything(who, pid):
+    said(who + " nice", lambda: os.setpriority(os.PRIO_PROCESS, pid, 7))
+    said(who + " policy", lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)))
+    said(who + " affinity", lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)))
+    said(who + " limits", lambda: limit(pid))
+everything("own", os.getpid())
+t = threading.Thread(target=lambda: said("thread nice", lambda: os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 8)))
+t.start(); t.join()
+said("own core", lambda: limit(os.getpid(), r.RLIMIT_CORE))
+said("group nice", lambda: os.setpriority(os.PRIO_PGRP, 0, 9))
+said("user nice", lambda: os.setpriority(os.PRIO_USER, os.getuid(), 9))
+p = subprocess.Popen(["sleep", "1000"])
+everything("child", p.pid)
+p.kill(); p.wait()
+everything("keeper", os.getppid())
+print(os.getpriority(os.PRIO_PROCESS, 0))
+`
+	child := "Operation not permitted"
+	if f.ownPIDs() {
+		child = "ok"
+	}
+	want := "own nice ok\nown policy ok\nown affinity ok\nown limits ok\nthread nice ok\nown core Operation not permitted\n" +
+		"group nice Operation not permitted\nuser nice Operation not permitted\n" +
+		strings.ReplaceAll("child nice X\nchild policy X\nchild affinity X\nchild limits X\n", "X", child) +
+		strings.ReplaceAll("keeper nice X\nkeeper policy X\nkeeper affinity X\nkeeper limits X\n", "X", "Operation not permitted") + "7\n"
+	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + jobPath},
+	})
+	if out != want {
+		t.Errorf("%s\nwant\n%s", out, want)
+	}
+}
+
+// TestDatagramProtocols: UDP and UDP-Lite work in the session's own network.
+func TestDatagramProtocols(t *testing.T) { inSettings(t, "^TestDatagramProtocolsInSetting$") }
+
+func TestDatagramProtocolsInSetting(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil || f.HostNet == 0 {
+		return // no network at all
+	}
+	const script = `
+import socket as s
+for protocol in (s.IPPROTO_UDP, s.IPPROTO_UDPLITE):
+    for family, host in ((s.AF_INET, "127.0.0.1"), (s.AF_INET6, "::1")):
+        a, b = s.socket(family, s.SOCK_DGRAM, protocol), s.socket(family, s.SOCK_DGRAM, protocol)
+        a.bind((host, 0)); b.bind((host, 0))
+        b.sendto(b"one", a.getsockname()); data, at = a.recvfrom(9)
+        a.connect(at); a.sendmsg([data, b" two"]); print(b.recv(9).decode())
+`
+	_, out := run(t, b, sandbox.WorkspaceWrite(t.TempDir()), sandbox.Command{
+		Path: "python3", Args: []string{"python3", "-c", script}, Dir: "/", Env: []string{"PATH=" + jobPath},
+	})
+	if out != strings.Repeat("one two\n", 4) {
+		t.Errorf("%q", out)
+	}
+}
