@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	escapeVictim()
 	chainVictim()
 	blindVictim()
+	tempVictim()
 	playRole()
 	sandboxtest.HeedSignals()
 	code := m.Run()

@@ -61,7 +61,7 @@ func (k *keeping) knows(path string) bool {
 
 // untold reports whether somebody is to be told before the entry at path changes.
 func (b *broker) untold(path string) bool {
-	return b.policy.Keeps(path) && !coveredBy(b.protection.own, path) && !b.keeping.knows(path)
+	return b.policy.Keeps(path) && !b.protection.isTemporary(path) && !b.keeping.knows(path)
 }
 
 // keepEntries is asked right before entries change. first: somebody is to be told

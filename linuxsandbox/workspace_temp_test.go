@@ -1,0 +1,259 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command with mounts has its own /tmp, /var/tmp and /dev/shm. What is put back
+// below them, like a workspace, lies below a mount of which Landlock may not grant
+// more than reading.
+
+// TestWorkspacesInTemp runs TestWorkspaceInTempInSetting in every setting.
+func TestWorkspacesInTemp(t *testing.T) { inSettings(t, "^TestWorkspaceInTempInSetting$") }
+
+// tempPlaces are how a workspace can lie to the folders for temporary files. Each
+// makes a workspace in dir, a folder of its own below base, and a policy.
+var tempPlaces = []struct {
+	name, base string
+	make       func(t *testing.T, dir string) (ws string, p sandbox.Policy)
+}{
+	{"right below /tmp", "/tmp", placeAt("")},
+	{"deep below /tmp", "/tmp", placeAt("a/b/ws")},
+	{"right below /var/tmp", "/var/tmp", placeAt("")},
+	{"deep below /var/tmp", "/var/tmp", placeAt("a/b/ws")},
+	{"below /dev/shm", "/dev/shm", placeAt("")},
+	{"deep below /dev/shm", "/dev/shm", placeAt("a/b/ws")},
+	{"one of two roots in one folder of /tmp", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("one")(t, dir)
+		other, _ := placeAt("two")(t, dir)
+		p.Write = append(p.Write, sandbox.Root{Path: other})
+		return ws, p
+	}},
+	{"below a root of /tmp", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("outer/inner")(t, dir)
+		p.Write = append(p.Write, sandbox.Root{Path: filepath.Dir(ws)})
+		return ws, p
+	}},
+	{"in /tmp, with a root elsewhere", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("")(t, dir)
+		p.Write = append(p.Write, sandbox.Root{Path: t.TempDir()})
+		return ws, p
+	}},
+	{"in the shared /tmp", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("")(t, dir)
+		p.SharedTemp = true
+		return ws, p
+	}},
+	{"around the folder for temporary files", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("")(t, dir)
+		p.Temp = filepath.Join(ws, "temp")
+		return ws, p
+	}},
+	{"by a link", "/tmp", func(t *testing.T, dir string) (string, sandbox.Policy) {
+		ws, p := placeAt("real/ws")(t, dir)
+		link := filepath.Join(dir, "link")
+		if err := os.Symlink(filepath.Dir(ws), link); err != nil {
+			t.Fatal(err)
+		}
+		return link + "/ws", p
+	}},
+}
+
+// placeAt is a workspace that lies at path below its folder.
+func placeAt(path string) func(t *testing.T, dir string) (string, sandbox.Policy) {
+	return func(t *testing.T, dir string) (string, sandbox.Policy) {
+		t.Helper()
+		ws := filepath.Join(dir, path)
+		if err := os.MkdirAll(ws, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p := sandbox.WorkspaceWrite(ws)
+		p.Temp = t.TempDir()
+		return ws, p
+	}
+}
+
+// tempAttacks change what is protected in a workspace: one shell script each, or a
+// deed by a program that nobody can look into. watch must stay as it is.
+var tempAttacks = []struct{ name, script, watch string }{
+	{"a hook", `echo evil > sub/.git/hooks/pre-commit`, "sub/.git"},
+	{"a folder with a hook moved", `mv sub sub2`, "sub"},
+	{".envrc", `echo evil > .envrc`, ".envrc"},
+	{".mcp.json", `echo evil > .mcp.json`, ".mcp.json"},
+	{".mcp.json moved into place", `echo evil > x && mv x .mcp.json`, ".mcp.json"},
+	{".mcp.json from the folder for temporary files", `echo evil > "$TMPDIR/x" && mv "$TMPDIR/x" .mcp.json`, ".mcp.json"},
+	{"a folder with .envrc from there", `mkdir "$TMPDIR/f" && echo evil > "$TMPDIR/f/.envrc" && mv "$TMPDIR/f" f`, "f/.envrc"},
+	{"the folder of a denied file renamed", `mv conf conf2`, "conf"},
+	{"not readable: .envrc", "envrc", ".envrc"},
+	{"not readable: .mcp.json", "mcp", ".mcp.json"},
+	{"not readable: a hook", "hook", "sub/.git"},
+	{"not readable: a folder with a hook moved", "move", "sub"},
+	{"not readable: mode", "fchmod mine", "mine"},
+	{"race", "race", "sub/.git"},
+}
+
+func TestWorkspaceInTempInSetting(t *testing.T) {
+	b, f := backendInSetting(t)
+	if b == nil {
+		return
+	}
+	for _, place := range tempPlaces {
+		t.Run(place.name, func(t *testing.T) {
+			for _, a := range tempAttacks {
+				dir, err := os.MkdirTemp(place.base, "codeagent-place")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { removeAll(dir) })
+				ws, p := place.make(t, dir)
+				furnishTemp(t, ws, p.Temp)
+				if f.Namespaces { // without, it is refused at load
+					p.DenyRead = []string{filepath.Join(canonical(t, ws), "conf/key")}
+				} else if a.watch == "conf" {
+					continue
+				}
+				attackInTemp(t, b, p, ws, a.script, a.watch, a.name)
+			}
+			legitInTemp(t, b, f, place.base, place.make)
+		})
+	}
+}
+
+func canonical(t *testing.T, path string) string {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// furnishTemp makes a repository below the workspace, and files that are protected.
+func furnishTemp(t *testing.T, ws, temp string) {
+	t.Helper()
+	put := func(path, text string) error {
+		full := filepath.Join(ws, path)
+		return errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644))
+	}
+	err := errors.Join(put(".envrc", "mine\n"), put("mine", "data\n"), put("conf/key", "key\n"), put("sub/.git/HEAD", "ref: refs/heads/main\n"),
+		put("sub/.git/hooks/sample", "x\n"), put("sub/.git/objects/x", "x\n"), put("other/x", "x\n"), os.MkdirAll(temp, 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// attackInTemp makes one attack without the sandbox on a copy, where it must land,
+// and then in the sandbox.
+func attackInTemp(t *testing.T, b *Backend, p sandbox.Policy, ws, script, watch, name string) {
+	t.Helper()
+	look := func(ws string) string {
+		var out strings.Builder
+		describe(&out, filepath.Join(ws, watch))
+		return out.String()
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	furnishTemp(t, copied, filepath.Join(copied, "temp"))
+	before := look(copied)
+	cmd := tempAttack(script, copied, filepath.Join(copied, "temp"))
+	bare := exec.Command(cmd.Path)
+	bare.Args, bare.Dir, bare.Env = cmd.Args, cmd.Dir, cmd.Env
+	if out, err := bare.CombinedOutput(); err != nil || look(copied) == before {
+		t.Errorf("%s: does not work without a sandbox: %v %s", name, err, out)
+	}
+	removeAll(copied)
+	before = look(ws)
+	_, out := run(t, b, p, tempAttack(script, ws, p.Temp))
+	if after := look(ws); after != before {
+		t.Errorf("%s: ESCAPE\nbefore %s\nafter  %s\n%s", name, before, after, out)
+	}
+}
+
+// tempAttack is the command of an attack.
+func tempAttack(script, ws, temp string) sandbox.Command {
+	cmd := sandbox.Command{Path: "/bin/bash", Args: []string{"bash", "-c", script}, Dir: ws, Env: []string{"PATH=/usr/bin:/bin", "TMPDIR=" + temp}}
+	if !strings.Contains(script, " ") || blindDeeds[script] != nil {
+		cmd.Path, cmd.Args = os.Args[0], []string{tempVictimName, script, ws}
+	}
+	return cmd
+}
+
+// tempVictimName is the argv[0] of a victim that makes one deed in a workspace.
+const tempVictimName = "escape-temp"
+
+// tempVictim takes over the process when it was started as that.
+func tempVictim() {
+	if filepath.Base(os.Args[0]) != tempVictimName {
+		return
+	}
+	p, err := place{in: os.Args[2], out: os.Args[2]}, errors.New("no such deed")
+	if os.Args[1] == "race" {
+		err = hookRace(p)
+	} else if blindDeeds[os.Args[1]] != nil {
+		err = blind(os.Args[1])(p)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// hookRace exchanges a folder for one with a hook while that is written by the
+// folder's name.
+func hookRace(p place) error {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	if err := os.Symlink("../sub/.git/hooks", p.in+"/other/l"); err != nil {
+		return err
+	}
+	if err := os.Mkdir(p.in+"/other/d", 0o755); err != nil {
+		return err
+	}
+	wg.Go(func() { flip(p.in+"/other/d", p.in+"/other/l", stop) })
+	for range 3000 {
+		_ = writeTo(p.in+"/other/d/pre-commit", unix.O_WRONLY|unix.O_CREAT)
+		if there(p.in + "/sub/.git/hooks/pre-commit") {
+			return nil
+		}
+	}
+	return errLost
+}
+
+// legitInTemp is ordinary work in such a workspace, and what is told of it.
+func legitInTemp(t *testing.T, b *Backend, f facts, base string, make func(*testing.T, string) (string, sandbox.Policy)) {
+	t.Helper()
+	dir, err := os.MkdirTemp(base, "codeagent-place")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(dir) })
+	ws, p := make(t, dir)
+	furnishTemp(t, ws, p.Temp)
+	var told []string
+	cmd := tempAttack(`set -e; echo x > new; mkdir d; mv new d/new; chmod 600 mine; echo y >> mine; ln mine d/second; rm d/new
+echo x > "$TMPDIR/x"; mkdir -p "$TMPDIR/e/.vscode"; echo x > "$TMPDIR/e/.vscode/tasks.json"; mv "$TMPDIR/e" "$TMPDIR/g"; mv "$TMPDIR/x" d/x
+ln -s x "$TMPDIR/l"; git init -q "$TMPDIR/repo"; git -C "$TMPDIR/repo" config a.b c; rm -rf "$TMPDIR/g" "$TMPDIR/repo"; cat d/x; echo done`, ws, p.Temp)
+	cmd.Keeper = tellTo(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
+	if st, out := run(t, b, p, cmd); st.Exit != 0 || !strings.HasSuffix(out, "x\ndone\n") {
+		t.Errorf("%+v %s", st, out)
+	}
+	if want := []string{"new", "d", "mine"}; f.Broker && !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
