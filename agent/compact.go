@@ -38,6 +38,9 @@ var (
 	// ErrSmallModel: no conversation fits.
 	ErrSmallModel = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
 	errLonger     = errors.New("a summary would be no shorter")
+	// ErrSmallServer, ErrLargeImages: the server bounds requests in bytes (HTTP 413).
+	ErrSmallServer = errors.New("the server, or a proxy before it, takes only requests that are smaller than the instructions and tools of codeagent: raise its limit (nginx: client_max_body_size), or ask another provider")
+	ErrLargeImages = errors.New("the images of this message are too large for the server, or for a proxy before it: send fewer of them, or smaller ones")
 )
 
 const longMessageHelp = "shorten it, or save it to a file and name that file instead"
@@ -397,7 +400,11 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	if half { // the answer broke off with this error
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
-	if err := a.tooMuch(); err != nil {
+	large := tooLarge(refused)
+	if large && a.leaveOutImages() {
+		return true, nil
+	}
+	if err := a.tooMuch(large); err != nil {
 		return false, fmt.Errorf("%w (%w)", err, refused)
 	}
 	c := compaction{reason: event.CompactFull, bare: t.full > 1}
@@ -425,21 +432,32 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 
 // tooMuch is the error for a refused request that no summary can make short enough,
 // nil where one may: what the person says now or what goes along with every
-// conversation is too long by itself.
-func (a *Agent) tooMuch() error {
+// conversation is too long by itself; large: too many bytes.
+func (a *Agent) tooMuch(large bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, said := &a.budget, a.said()
 	only := said >= b.tokens(b.items) // nothing else was said
 	switch {
+	case large && a.saidImages():
+		return ErrLargeImages
 	case !only && said <= b.room():
 		return nil
+	case large && only && b.fixed >= b.items:
+		return ErrSmallServer
 	case only && b.fixed >= b.items:
 		return fmt.Errorf("%w (about %d tokens)", ErrSmallModel, b.tokens(b.fixed))
 	case said > b.limit:
 		return fmt.Errorf("%w (about %d of %d tokens): %s", ErrLongMessage, said, b.limit, longMessageHelp)
 	}
 	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, said, longMessageHelp)
+}
+
+// tooLarge reports whether a server or proxy refused the bytes of a request, which
+// its tokens say little of: images have most of them.
+func tooLarge(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.Status == 413
 }
 
 // said is how many tokens the person's message has that the model has not answered

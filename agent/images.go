@@ -72,3 +72,52 @@ func withoutOldImages(items []model.Item) []model.Item {
 	}
 	return items
 }
+
+// leaveOutImages takes the data of all images out of the conversation but of those
+// in the person's last message, after a request was refused for its bytes. It
+// reports whether there were any. The log has them still.
+func (a *Agent) leaveOutImages() bool {
+	a.mu.Lock()
+	last := a.unanswered()
+	left := 0
+	items := slices.Clone(a.items)
+	for i := range items[:last] {
+		items[i].Images = slices.Clone(items[i].Images)
+		for j := range items[i].Images {
+			if img := &items[i].Images[j]; len(img.Data) > 0 {
+				img.Data = nil
+				left++
+			}
+		}
+	}
+	if left > 0 {
+		a.items = items
+	}
+	a.mu.Unlock()
+	if left == 0 {
+		return false
+	}
+	a.append(model.Item{Kind: model.Note, Text: "[The server refused the request as too large, so the images before this point were left out. Look at fewer images at once, or at smaller ones.]"})
+	a.emit(event.Notice{Level: "warning", Text: fmt.Sprintf("the server refused the request as too large (HTTP 413); it is sent again without the %d images before this message", left)})
+	return true
+}
+
+// saidImages reports whether the person's message that the model has not answered
+// yet shows images.
+func (a *Agent) saidImages() bool {
+	return slices.ContainsFunc(a.items[a.unanswered():], func(i model.Item) bool { return len(i.Images) > 0 })
+}
+
+// unanswered is where the person's message stands that the model has not answered
+// yet, with what codeagent says after it; the end where there is none.
+func (a *Agent) unanswered() int {
+	for i, item := range slices.Backward(a.items) {
+		if item.Kind == model.User {
+			return i
+		}
+		if item.Kind != model.Note {
+			break
+		}
+	}
+	return len(a.items)
+}

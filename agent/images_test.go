@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -163,5 +164,49 @@ func TestOldImagesAreLetGo(t *testing.T) {
 	}
 	if size > 2*model.MaxShownBytes {
 		t.Errorf("%d bytes of images are held", size)
+	}
+}
+
+// tooBig is what a proxy says that bounds requests in bytes.
+var tooBig = &model.Error{Kind: model.ContextFull, Status: 413, Message: "the request is too large"}
+
+// A request that is refused for its bytes is sent again without the images that the
+// model looked at: its own sight goes before the turn.
+func TestImagesLeftOutOfARefusedRequest(t *testing.T) {
+	looking := npm(approvals.Wish{})
+	looking.run = func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+		return tools.Result{Text: "it is shown", Outcome: tools.OK, Images: []model.Image{picture("b")}}, nil
+	}
+	r := newRig(approvals.OnRequest, toolbox{"view": looking}, play(call("1", "view")), []any{tooBig}, play("I saw nothing"))
+	if err := r.Turn(t.Context(), Input{Text: "look"}); err != nil {
+		t.Fatal(err)
+	}
+	last := r.model.requests[2].Items
+	for _, i := range last {
+		for _, p := range i.Images {
+			if len(p.Data) > 0 {
+				t.Errorf("%s is sent again", p.Name)
+			}
+		}
+	}
+	if n := last[len(last)-1]; n.Kind != model.Note || !strings.Contains(n.Text, "images before this point were left out") {
+		t.Errorf("%+v", n)
+	}
+	if got := r.face.warnings(); !strings.Contains(got, "without the 1 images") {
+		t.Errorf("warned %q", got)
+	}
+	r.check(t)
+}
+
+// Images of the person's own are the person's to make smaller, and a server that
+// takes not even the instructions is not a model that is too small.
+func TestRequestsThatAreTooLargeForTheServer(t *testing.T) {
+	for want, in := range map[error]Input{ErrLargeImages: {Text: "look", Images: []model.Image{picture("a")}}, ErrSmallServer: {Text: "go"}} {
+		r := newRig(approvals.OnRequest, toolbox{}, []any{tooBig})
+		r.cfg.Instructions = func() string { return strings.Repeat("be good ", 2000) }
+		if err := r.Turn(t.Context(), in); !errors.Is(err, want) || len(r.model.requests) != 1 {
+			t.Errorf("%v after %d requests, want %v", err, len(r.model.requests), want)
+		}
+		r.check(t)
 	}
 }

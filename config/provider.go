@@ -302,6 +302,18 @@ func (p Provider) AddressHints(file string) []string {
 	return []string{fmt.Sprintf("the base URL of most servers ends in /v1, and the one of %s does not: %s in %s", u.Host, setting, file)}
 }
 
+// WireHint says which setting of file has p asked over the other API.
+func (p Provider) WireHint(file string) string {
+	setting, api, value := "wire", "the Responses API", Responses
+	if p.Name != "" {
+		setting = "providers." + p.Name + ".wire"
+	}
+	if p.Wire == Responses {
+		api, value = "Chat Completions", Chat
+	}
+	return fmt.Sprintf("where the server speaks %s: %s = %q in %s", api, setting, value, file)
+}
+
 // LimitsOf is what is known of a provider's model, each limit from the most
 // particular place: [models."PROVIDER/MODEL"], [models."MODEL"], the provider,
 // what is built in.

@@ -283,3 +283,14 @@ func TestAddressHidesSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestWireHint(t *testing.T) {
+	for want, p := range map[string]config.Provider{
+		`where the server speaks the Responses API: wire = "responses" in f`:          {Wire: config.Chat},
+		`where the server speaks Chat Completions: providers.work.wire = "chat" in f`: {Name: "work", Wire: config.Responses},
+	} {
+		if got := p.WireHint("f"); got != want {
+			t.Error(got)
+		}
+	}
+}

@@ -204,10 +204,13 @@ func (b *box) client(p config.Provider, attended bool) (client, config.Provider,
 	if len(p.KeyCommand) > 0 {
 		o.Key, o.KeyFrom = "", b.keyCommand(p.KeyCommand)
 	}
+	h := hinting{key: b.keyHints(p), address: p.AddressHints(b.paths.File), wire: p.WireHint(b.paths.File)}
 	if p.Wire == config.Responses {
-		return hinting{responses.New(o), b.keyHints(p), p.AddressHints(b.paths.File)}, p, nil
+		h.client = responses.New(o)
+	} else {
+		h.client = chat.New(o)
 	}
-	return hinting{chat.New(o), b.keyHints(p), p.AddressHints(b.paths.File)}, p, nil
+	return h, p, nil
 }
 
 // outsideName is the file that the tour tries to write outside the workspace.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 
 	"codeagent/config"
 	"codeagent/model"
+	"codeagent/model/wire"
 )
 
 // hinting is a client that says what to set when the provider does not accept
@@ -15,27 +18,49 @@ import (
 type hinting struct {
 	client
 	key, address []string
+	wire         string
 }
 
 func (h hinting) Models(ctx context.Context) ([]string, error) {
 	served, err := h.client.Models(ctx)
-	return served, h.hinted(err)
+	return served, h.hinted(err, h.address)
 }
 
 func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool { return yield(d, h.hinted(err)) })
+		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
+			if otherWire(err) {
+				return yield(d, &hintError{err: err, code: exitFailed, hints: []string{h.wire}})
+			}
+			return yield(d, h.hinted(err, append(h.address[:len(h.address):len(h.address)], h.wire)))
+		})
 	}
 }
 
-func (h hinting) hinted(err error) error {
+// hinted is err with what helps; absent is what may, where nothing is at the address.
+func (h hinting) hinted(err error, absent []string) error {
 	switch {
 	case notSignedIn(err):
 		return &hintError{err: err, code: exitSignIn, hints: h.key}
-	case notThere(err) && len(h.address) > 0:
-		return &hintError{err: err, code: exitFailed, hints: h.address}
+	case notThere(err) && len(absent) > 0:
+		return &hintError{err: err, code: exitFailed, hints: absent}
 	}
 	return err
+}
+
+// otherWire: the server answers as another API does, or says that the model is
+// served over another one.
+func otherWire(err error) bool {
+	var refused *model.Error
+	if errors.Is(err, wire.ErrOtherWire) {
+		return true
+	}
+	if !errors.As(err, &refused) || refused.Kind != model.BadRequest {
+		return false
+	}
+	return slices.ContainsFunc([]string{"v1/responses", "v1/chat/completions", "responses api", "chat completions api"}, func(api string) bool {
+		return strings.Contains(strings.ToLower(refused.Message), api)
+	})
 }
 
 // notSignedIn: the key is missing, wrong, or may not use the model.
@@ -44,10 +69,11 @@ func notSignedIn(err error) bool {
 	return errors.As(err, &refused) && refused.Kind == model.SignIn
 }
 
-// notThere: the server has nothing at the address that was asked.
+// notThere: the server has nothing at the address that was asked. What it says of
+// a model is about the model.
 func notThere(err error) bool {
 	var refused *model.Error
-	return errors.As(err, &refused) && refused.Status == 404
+	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !strings.Contains(strings.ToLower(refused.Message), "model")
 }
 
 // keyHints say what to set for the key of p.

@@ -11,6 +11,8 @@ import (
 // chunk is what is read of a streamed chunk, or of a whole answer that a server
 // sends instead. Members of unexpected types are skipped, see parse.
 type chunk struct {
+	Type    string   `json:"type"`   // of the Responses API
+	Object  string   `json:"object"` // "response" there
 	Choices []choice `json:"choices"`
 	Usage   *usage   `json:"usage"`
 	Groq    struct {
@@ -90,6 +92,7 @@ type decoder struct {
 	usage  model.Usage
 	reason model.StopReason // empty until the provider says that it is done
 	spoke  bool
+	other  bool // an event was one of the Responses API
 	known  pattern
 	source string
 	kept   details // of the answer's thinking
@@ -121,6 +124,7 @@ func (d *decoder) Event(data []byte) error {
 	if err := wire.Parse(data, &c); err != nil {
 		return wire.NotJSON(err)
 	}
+	d.other = d.other || c.Object == "response" || strings.HasPrefix(c.Type, "response.")
 	for _, u := range []*usage{c.Usage, c.Groq.Usage} {
 		if u != nil {
 			d.usage = model.Usage{
@@ -262,6 +266,8 @@ func (d *decoder) End(err error) error {
 	case d.reason != "":
 	case said && (d.spoke || d.calls.older != nil):
 		d.reason = model.StopEnd
+	case ended && d.other && !d.spoke:
+		return wire.OtherWire("Chat Completions", "Responses")
 	case ended:
 		return wire.CutOff(err)
 	default:

@@ -57,6 +57,8 @@ func chatShapes() []testcase {
 			want: end("ab"),
 		},
 	}
+	all = append(all, otherWire("Responses", `{"object":"response","status":"completed","error":null,"output":[]}`,
+		`{"type":"response.created","response":{"object":"response","status":"in_progress","error":null,"output":[]}}`, completed)...)
 	return append(all, chatCalls()...)
 }
 

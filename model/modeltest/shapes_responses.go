@@ -22,10 +22,21 @@ func events(name string, want Answer, all ...string) testcase {
 	return testcase{name: name, replies: []scripted.Reply{{Chunks: all}}, want: want}
 }
 
+// otherWire are answers in the words of another API, streamed and whole: one error
+// at once.
+func otherWire(api, whole string, streamed ...string) []testcase {
+	says := "the server answers as the " + api + " API does"
+	return []testcase{
+		{name: "another API streams", replies: []scripted.Reply{{Chunks: streamed}}, kind: model.BadRequest, says: says},
+		{name: "another API answers whole", replies: []scripted.Reply{{Body: whole}}, kind: model.BadRequest, says: says},
+	}
+}
+
 // responsesShapes are events that real servers send and no document shows, and
 // what only this wire has.
 func responsesShapes() []testcase {
-	all := responsesTexts()
+	all := append(responsesTexts(), otherWire("Chat Completions", `{"object":"chat.completion","choices":[{"index":0,"message":{"content":"ab"},"finish_reason":"stop"}]}`,
+		`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"ab"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`)...)
 	all = append(all, responsesEnds()...)
 	all = append(all, responsesThinking()...)
 	return append(all, responsesCalls()...)

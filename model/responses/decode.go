@@ -22,6 +22,7 @@ type event struct {
 	Arguments wire.JSONText   `json:"arguments"`
 	Item      json.RawMessage `json:"item"`
 	Response  *response       `json:"response"`
+	Choices   json.RawMessage `json:"choices"` // of Chat Completions
 }
 
 // response is an answer as a whole: at the end of a stream, and where a server
@@ -55,6 +56,7 @@ type decoder struct {
 	usage  model.Usage
 	reason model.StopReason // empty until the provider says that it is done
 	ended  bool             // it said so
+	other  bool             // an event was one of Chat Completions
 }
 
 func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
@@ -98,6 +100,7 @@ func (d *decoder) Event(data []byte) error {
 		}
 		return d.end(r)
 	case "", "response":
+		d.other = d.other || len(e.Choices) > 0
 		return d.answer(data)
 	}
 	return nil // created, in_progress, parts, and what is not known yet
@@ -155,6 +158,8 @@ func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {
 	case d.ended:
+	case ended && d.other && d.items.none():
+		return wire.OtherWire("Responses", "Chat Completions")
 	case said && !d.items.none() && !d.items.open():
 		d.reason = model.StopEnd
 	case ended:

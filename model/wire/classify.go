@@ -82,12 +82,18 @@ var quotaWords = []string{
 	"insufficient credits", "out of credits", "requires more credits", "insufficient funds",
 }
 
+// tooLargeWords stand for a page that says the same: proxies bound requests in bytes.
+const tooLargeWords = "the request is too large for the server, or for a proxy before it"
+
 // classify turns an answer that is not a stream, or an error inside of one,
 // into a typed error. status is 0 inside of a stream.
 func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
 	f.message = f.message[:min(len(f.message), maxErrorBody)] // an event's may be larger
 	if f.page {
 		f.message = shortened(f.message)
+	}
+	if status == http.StatusRequestEntityTooLarge && (f.page || f.message == "") {
+		f.page, f.message = false, tooLargeWords
 	}
 	e := &model.Error{Status: status, Message: clean(f.message), RetryAfter: retryAfter(h, now)}
 	if e.RetryAfter == 0 {

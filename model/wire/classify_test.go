@@ -67,6 +67,8 @@ func TestClassify(t *testing.T) {
 		{0, `{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}`, model.ContextFull, ""},
 		{429, `{"message":"Too many tokens, please wait before trying again."}`, model.RateLimited, ""},
 		{400, `{"error":{"message":"max_tokens is too large: 100000. This model supports at most 16384 completion tokens."}}`, model.BadRequest, ""},
+		{413, "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body><center><h1>413 Request Entity Too Large</h1></center><hr><center>nginx</center></body></html>", model.ContextFull, tooLargeWords},
+		{413, "", model.ContextFull, tooLargeWords},
 		// The server.
 		{409, `{}`, model.ServerFault, ""},
 		{408, `{}`, model.Transport, ""},

@@ -41,6 +41,15 @@ func TooLargeCalls() error {
 	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", MaxArguments>>20)}
 }
 
+// ErrOtherWire is wrapped by the error of an answer in the words of another API.
+var ErrOtherWire = errors.New("another API")
+
+// OtherWire is the error of a server that was asked over one API and answers as
+// another one does. The next try would bring the same.
+func OtherWire(asked, speaks string) error {
+	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the server answers as the %s API does, and was asked over %s", speaks, asked), Err: ErrOtherWire}
+}
+
 // CutOff is the error of a stream that ended too early.
 func CutOff(err error) error {
 	return &model.Error{Kind: model.Transport, Message: "the stream ended before the answer was complete", Err: err}
