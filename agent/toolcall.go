@@ -437,5 +437,8 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 		c.turn.agent.emit(e)
 	}
 	c.turn.agent.emit(finished(c.action, res))
+	if res.Warning != "" {
+		c.turn.agent.emit(event.Notice{Level: "warning", Text: res.Warning})
+	}
 	return item
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"codeagent/sandbox"
@@ -59,13 +60,16 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 	}
 	run.start = time.Now()
 	// The backend's context only ends after the grace of stop, so it is not ctx.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	run.life, run.clock = end, newWallClock(wall(p, c))
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	run.life, run.clock = func() { end(nil) }, newWallClock(wall(p, c))
 	holder := c.Holder
 	if _, quick := holder.(sandbox.Learner); holder != nil && !quick {
 		holder = patientHolder{holder, run.clock}
 	}
-	if run.proc, err = backend.Start(life, p, cmd, holder); err != nil {
+	started := within(ctx, wall(p, c), end)
+	run.proc, err = backend.Start(life, p, cmd, holder)
+	started()
+	if err != nil {
 		run.close()
 		return nil, err
 	}
@@ -73,6 +77,25 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 		run.cap.begin()
 	}
 	return run, nil
+}
+
+// startPatience is how long a start may take, which takes milliseconds: nothing
+// waits for ever for a helper that was stopped.
+const startPatience = 30 * time.Second
+
+// within has end called when a start takes too long, or ctx ends first; started
+// says that it is over.
+func within(ctx context.Context, limit time.Duration, end context.CancelCauseFunc) (started func()) {
+	patience := startPatience
+	if limit > 0 {
+		patience = min(patience, limit)
+	}
+	unhook := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	late := time.AfterFunc(patience, func() { end(fmt.Errorf("it did not start within %s", patience)) })
+	return func() {
+		unhook()
+		late.Stop()
+	}
 }
 
 // end waits until the command is gone, which the clock and the end of ctx see

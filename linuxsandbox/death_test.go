@@ -313,7 +313,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	}
 	k.close()
 	ended := make(chan bool)
-	go func() { ended <- k.reap() }()
+	go func() { _, over := k.reap(); ended <- over }()
 	select {
 	case <-ended:
 	case <-time.After(patience):

@@ -224,8 +224,8 @@ var filterTable = []rule{
 		why: "switches off protections of memory (ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC, MMAP_PAGE_ZERO); setarch(1) without flags, and asking, pass"},
 
 	// Terminals: the command may share the user's.
-	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS}}}, do: eperm,
-		why: "types into the user's terminal, pastes into the console, loads a line discipline, takes the console's output"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS, unix.TIOCEXCL}}}, do: eperm,
+		why: "types into the user's terminal, pastes into the console, loads a line discipline, takes the console's output, lets nobody else open the terminal"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
 		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
 

@@ -245,7 +245,7 @@ func playSweeper() {
 	}()
 	swept := 0
 	for more := true; more; {
-		swept += sweep(descendants(os.Getpid()))
+		swept += len(sweep(descendants(os.Getpid())))
 		select {
 		case <-gone:
 			more = false

@@ -3,13 +3,113 @@
 package linuxsandbox
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
+
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
+
+// keepers are those of this process that were not collected, for EndKeepers.
+var keepers struct {
+	sync.Mutex
+	live map[*keeperProcess]bool
+}
+
+func (k *keeperProcess) register() *keeperProcess {
+	keepers.Lock()
+	defer keepers.Unlock()
+	if keepers.live == nil {
+		keepers.live = map[*keeperProcess]bool{}
+	}
+	keepers.live[k] = true
+	return k
+}
+
+func (k *keeperProcess) unregister() {
+	keepers.Lock()
+	defer keepers.Unlock()
+	delete(keepers.live, k)
+}
+
+// EndKeepers kills the keepers of all commands, and what they leave behind, for a
+// process that ends without waiting for its commands. It returns what cannot be
+// killed, as LeftError has it.
+func EndKeepers() []string {
+	keepers.Lock()
+	live := slices.Collect(maps.Keys(keepers.live))
+	keepers.Unlock()
+	for _, k := range live {
+		k.kill()
+	}
+	var left []string
+	for _, k := range live {
+		if endsWithin(k.pid, killPatience) {
+			continue
+		}
+		var e *sandbox.LeftError
+		if p := (&process{keeper: k}); errors.As(p.leftovers(false, false), &e) {
+			left = append(left, e.Processes...)
+		}
+	}
+	return append(left, named(sweepAfter())...)
+}
+
+// leftovers ends what a keeper left behind that did not end by its own will, and
+// names what could not be ended; nil when there is nothing. over: the keeper itself
+// has ended.
+func (p *process) leftovers(clean, over bool) error {
+	var left []proc
+	switch {
+	case !over: // in its namespace nothing can be swept, and nothing escapes
+		keeper := map[int]bool{p.keeper.pid: true}
+		table := processes()
+		for _, one := range table {
+			if one.pid == p.keeper.pid {
+				left = append(left, one)
+			}
+		}
+		left = append(left, below(table, keeper)...)
+	case !clean && !p.keeper.contained:
+		left = sweepAfter()
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &sandbox.LeftError{Processes: named(left)}
+}
+
+// named are processes with their programs, in the order of their numbers.
+func named(list []proc) []string {
+	var out []string
+	slices.SortFunc(list, func(a, b proc) int { return cmp.Compare(a.pid, b.pid) })
+	for _, one := range list {
+		out = append(out, fmt.Sprintf("%d (%s)", one.pid, programOf(one.pid)))
+	}
+	return out
+}
+
+// programOf is the program of a process that may hang in the kernel. Its command
+// line is not read: that waits for the lock of its memory (proc_pid_cmdline(5)).
+func programOf(pid int) string {
+	if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil {
+		return exe
+	}
+	comm, err := readSmall("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return sandbox.Unexamined
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(string(comm)), "?")
+}
 
 // sweeping is held by who collects orphans: all commands of this process have the
 // same ones.
@@ -20,12 +120,14 @@ var sweeping sync.Mutex
 // codeagent, the next subreaper. Orphans are told from codeagent's other
 // children by what no other child has: more seccomp filters than codeagent
 // itself, no_new_privs, and the keeper's bounding set.
-func (p *process) sweepAfter(clean bool) {
-	if clean {
-		return
-	}
+//
+// A process that stays in the kernel (a hung file system, a frozen group) cannot be
+// killed: when nothing else has been left for a while, those are returned.
+func sweepAfter() []proc {
 	sweeping.Lock()
 	defer sweeping.Unlock()
+	var before map[proc]bool
+	since := time.Now()
 	for {
 		own, dead := confinement(os.Getpid()), 0
 		found := sweep(func(table []proc) []proc {
@@ -36,8 +138,17 @@ func (p *process) sweepAfter(clean bool) {
 		// A process that forked and ended while the table was read may have a child
 		// that is not in it. It itself is, as long as nobody but this thread collects
 		// the dead: only who sees neither living nor dead is done.
-		if found+dead == 0 {
-			return
+		if len(found)+dead == 0 {
+			return nil
+		}
+		now := map[proc]bool{}
+		for _, p := range found {
+			now[p] = true
+		}
+		if dead > 0 || !maps.Equal(now, before) {
+			before, since = now, time.Now()
+		} else if time.Since(since) > stuckPatience {
+			return found
 		}
 		pause()
 	}

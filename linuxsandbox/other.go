@@ -38,6 +38,9 @@ func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 
+// EndKeepers has none to end.
+func EndKeepers() []string { return nil }
+
 // HelperMain says that there is no such helper here, and returns 125.
 func HelperMain([]string) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", HelperName, ErrNotLinux)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"codeagent/sandbox"
 
@@ -20,9 +21,21 @@ type keeperProcess struct {
 	// contained: it is PID 1 of a namespace, whose processes die with it.
 	contained bool
 
-	mu   sync.Mutex
-	sock int // -1 when closed; guarded by mu for writing and closing
+	mu       sync.Mutex
+	sock     int  // -1 when closed; guarded by mu for writing and closing
+	reaped   bool // its pid may be another's; guarded by mu
+	insisted bool // guarded by mu
+	killed   bool // guarded by mu
 }
+
+// A keeper ends its command within milliseconds of the end of file. One that is
+// stopped, or whose command stays in the kernel, is ended itself, and what even that
+// leaves behind is named and left: codeagent waits for nothing for ever.
+const (
+	keeperPatience = 3 * time.Second // from the end of file to its SIGKILL
+	killPatience   = time.Second     // from there to leaving it
+	stuckPatience  = 3 * time.Second // for orphans that neither end nor change
+)
 
 // send writes one frame; several goroutines may.
 func (k *keeperProcess) send(kind frameKind, body []byte) error {
@@ -39,8 +52,32 @@ func (k *keeperProcess) send(kind frameKind, body []byte) error {
 func (k *keeperProcess) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.sock < 0 {
+		return
+	}
+	_ = unix.Shutdown(k.sock, unix.SHUT_WR)
+	if !k.insisted {
+		k.insisted = true
+		time.AfterFunc(keeperPatience, k.kill)
+		time.AfterFunc(keeperPatience+killPatience, k.hangUp)
+	}
+}
+
+// kill ends the keeper itself, and with it whatever dies with it.
+func (k *keeperProcess) kill() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.killed = true; !k.reaped {
+		_ = unix.Kill(k.pid, unix.SIGKILL)
+	}
+}
+
+// hangUp has whoever waits for the keeper's words read end of file.
+func (k *keeperProcess) hangUp() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.sock >= 0 {
-		_ = unix.Shutdown(k.sock, unix.SHUT_WR)
+		_ = unix.Shutdown(k.sock, unix.SHUT_RDWR)
 	}
 }
 
@@ -53,15 +90,46 @@ func (k *keeperProcess) close() {
 	}
 }
 
-// reap waits for the keeper itself and reports whether it ended by its own will.
-func (k *keeperProcess) reap() bool {
+// reap waits for the keeper itself, which it kills if it does not end. It reports
+// whether that ended by its own will, and whether it ended at all.
+func (k *keeperProcess) reap() (clean, over bool) {
+	k.mu.Lock()
+	killed := k.killed
+	k.mu.Unlock()
+	if killed || !endsWithin(k.pid, keeperPatience) {
+		k.kill()
+		if !endsWithin(k.pid, killPatience) {
+			return false, false
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for {
 		var ws unix.WaitStatus
 		_, err := unix.Wait4(k.pid, &ws, 0, nil)
 		if err == unix.EINTR {
 			continue
 		}
-		return err == nil && ws.Exited()
+		k.reaped = true
+		k.unregister()
+		return err == nil && ws.Exited(), true
+	}
+}
+
+// endsWithin waits for the end of a child that nobody has collected.
+func endsWithin(pid int, patience time.Duration) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return true // it is nobody's, or there is no descriptor: the wait will say
+	}
+	defer unix.Close(fd)
+	until := time.Now().Add(patience)
+	for {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, int(max(time.Until(until), 0)/time.Millisecond))
+		if err != unix.EINTR {
+			return n > 0
+		}
 	}
 }
 
@@ -107,10 +175,8 @@ func (p *process) follow(stop func() bool) {
 	}
 	stop()
 	p.keeper.close()
-	p.keeper.reap()
-	if !gone {
-		p.sweepAfter(p.keeper.contained)
-	}
+	_, over := p.keeper.reap()
+	left := p.leftovers(gone, over)
 	limit := p.group.end()
 	p.broker.stop()
 	p.trace = p.broker.trace()
@@ -125,7 +191,7 @@ func (p *process) follow(stop func() bool) {
 	if p.failed && p.status.Limit == "" {
 		p.status.Limit = limit
 	}
-	p.err = p.leave()
+	p.err = errors.Join(p.leave(), left)
 	close(p.done)
 }
 
@@ -156,7 +222,8 @@ func (p *process) leave() error {
 }
 
 // Wait blocks until the command and all it started are gone. The error is set
-// when codeagent's own files were changed and could not be put back.
+// when codeagent's own files were changed and could not be put back, and a
+// *sandbox.LeftError when not all of them could be killed.
 func (p *process) Wait() (sandbox.Status, error) {
 	<-p.done
 	return p.status, p.err

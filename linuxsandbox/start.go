@@ -167,7 +167,8 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 	if err != nil {
 		stop()
 		k.close()
-		proc.sweepAfter(k.reap() || k.contained)
+		clean, over := k.reap()
+		err = errors.Join(err, proc.leftovers(clean, over))
 		proc.broker.stop()
 		return err
 	}
@@ -266,7 +267,7 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 			unix.Close(pair[0])
 			return nil, err
 		}
-		return &keeperProcess{pid: pid, sock: pair[0], contained: !join.hostPIDs}, nil
+		return (&keeperProcess{pid: pid, sock: pair[0], contained: !join.hostPIDs}).register(), nil
 	}
 	// In the child /proc/self is the child: this works whoever may look at
 	// codeagent's own /proc entry.
@@ -275,7 +276,7 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 		unix.Close(pair[0])
 		return nil, &fs.PathError{Op: "start", Path: HelperName, Err: err}
 	}
-	return &keeperProcess{pid: pid, sock: pair[0]}, nil
+	return (&keeperProcess{pid: pid, sock: pair[0]}).register(), nil
 }
 
 // aboveFiles is fd once more, with a number that ForkExec does not touch: it
@@ -370,7 +371,7 @@ func (k *keeperProcess) confined(ctx context.Context) (facts, int, error) {
 // lost says why the keeper is no longer there.
 func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error {
 	if ctx.Err() != nil {
-		return startError(stage, ctx.Err())
+		return startError(stage, context.Cause(ctx))
 	}
 	return startError(stage, fmt.Errorf("the helper ended without a word: %w", err))
 }

@@ -25,9 +25,9 @@ type proc struct {
 // sweepRounds bounds one sweep: a fork bomb that outruns it meets the next one.
 const sweepRounds = 50
 
-// sweep stops and then kills all processes that pick returns, and reports how
-// many it found. pick gets the whole process table.
-func sweep(pick func([]proc) []proc) int {
+// sweep stops and then kills all processes that pick returns, and returns those.
+// pick gets the whole process table.
+func sweep(pick func([]proc) []proc) []proc {
 	stopped := map[proc]bool{}
 	for range sweepRounds {
 		fresh := 0
@@ -43,10 +43,12 @@ func sweep(pick func([]proc) []proc) int {
 			break
 		}
 	}
+	var found []proc
 	for p := range stopped {
 		signalProc(p, unix.SIGKILL)
+		found = append(found, p)
 	}
-	return len(stopped)
+	return found
 }
 
 // descendants picks everything below root, zombies left out.

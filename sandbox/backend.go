@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // Backend confines commands. Every implementation is held to sandboxtest.Run.
@@ -134,6 +135,18 @@ func (e *StartError) Error() string {
 }
 
 func (e *StartError) Unwrap() error { return e.Err }
+
+// LeftError says that processes of a command outlived every attempt to kill them:
+// they hang in the kernel, in a frozen group or on a file system that is gone. They
+// stay confined.
+type LeftError struct {
+	// Processes are "PID (program)".
+	Processes []string
+}
+
+func (e *LeftError) Error() string {
+	return "could not be killed and still there: process " + strings.Join(e.Processes, ", ")
+}
 
 // LayerState says how far a layer works here.
 type LayerState string

@@ -213,10 +213,16 @@ func (t *shellTool) folder(workdir string) (string, error) {
 
 func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (Result, error) {
 	o, err := s.Exec.Run(ctx, p, c, s.Output)
-	if err != nil {
+	var unstarted *sandbox.StartError
+	if errors.As(err, &unstarted) {
 		return Result{}, fmt.Errorf("shell: %w", err)
 	}
-	return ran(o, o.Output.Text()), nil
+	r := ran(o, o.Output.Text())
+	if err != nil { // it ran, and something could not be set right after it
+		r.Warning = err.Error()
+		r.Text += "\n(" + r.Warning + ")"
+	}
+	return r, nil
 }
 
 // ran is the result of a command that has ended.

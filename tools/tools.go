@@ -112,7 +112,9 @@ type Result struct {
 	Session int
 	Running bool
 	// Message is one line for the person: what was done or went wrong.
-	Message  string
+	Message string
+	// Warning is for the person: what could not be set right after a command.
+	Warning  string
 	Duration time.Duration
 	// Limit is the limit a command ran into.
 	Limit   sandbox.Limit

@@ -21,6 +21,7 @@ const (
 	exitTimeLimit = 124 // as timeout(1)
 	exitHangup    = 128 + int(syscall.SIGHUP)
 	exitInterrupt = 128 + int(syscall.SIGINT)
+	exitQuit      = 128 + int(syscall.SIGQUIT)
 	exitTerminate = 128 + int(syscall.SIGTERM)
 )
 
@@ -79,6 +80,8 @@ func exitOf(err error) (code int, message string, hints []string) {
 			return exitTerminate, "terminated", nil
 		case syscall.SIGHUP:
 			return exitHangup, "hung up", nil
+		case syscall.SIGQUIT:
+			return exitQuit, "quit", nil
 		}
 		return exitInterrupt, "interrupted", nil
 	case errors.As(err, &usage):

@@ -33,7 +33,7 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == tryArgument {
 		os.Exit(serveTry(os.Args[2], os.Args[3]))
 	}
-	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}))
+	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Quit: os.Exit}))
 }
 
 func serveFiles() int {

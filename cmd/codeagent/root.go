@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -21,7 +18,7 @@ type flags struct {
 // run is the whole program as a function: arguments and surroundings in, exit
 // status out.
 func run(args []string, s stdio) int {
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := withSignals(context.Background(), s)
 	defer stop()
 	root := newRoot(s)
 	root.SetArgs(args)
@@ -34,28 +31,6 @@ func run(args []string, s stdio) int {
 		err = sig // whatever it led to, the signal is why
 	}
 	return report(s, err)
-}
-
-// withSignals returns a context that SIGINT, SIGTERM and SIGHUP cancel, with the signal
-// as its cause. Under nohup SIGHUP is taken and dropped: left ignored it would be so in
-// every command.
-func withSignals(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	stays := signal.Ignored(syscall.SIGHUP)
-	ch := make(chan os.Signal, 8) // one that is dropped takes no other's place
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() { // ends with stop
-		for sig := range ch {
-			if sig != syscall.SIGHUP || !stays {
-				cancel(&signalError{sig})
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(ch)
-		close(ch)
-		cancel(nil)
-	}
 }
 
 func newRoot(s stdio) *cobra.Command {

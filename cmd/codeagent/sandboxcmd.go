@@ -88,7 +88,10 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 		return err
 	}
 	command.Stderr = stderr.file
+	shared := exec.SaveTerminal(s.In, s.Out, s.Err)
+	defer shared.Restore() // after a panic, too
 	outcome, err := box.runner.Run(ctx, box.policy, command, nil)
+	shared.Restore()
 	outcome.Output = stderr.end()
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ import (
 type stdio struct {
 	In, Out, Err *os.File
 	Environ      []string
+	// Quit ends the process at once, without any cleaning up; nil: never.
+	Quit func(code int)
 }
 
 // interactive reports whether a person sits at both ends.

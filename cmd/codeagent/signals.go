@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"codeagent/exec"
+	"codeagent/internal/visible"
+	"codeagent/linuxsandbox"
+)
+
+// orderly is how long codeagent has to end by itself after a second signal.
+const orderly = 2 * time.Second
+
+// withSignals returns a context that SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel, with
+// the signal as its cause. A second one gives the orderly end a last moment. Under
+// nohup SIGHUP is taken and dropped: left ignored it would be so in every command.
+func withSignals(parent context.Context, s stdio) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	stays := signal.Ignored(syscall.SIGHUP)
+	terminal := exec.SaveTerminal(s.In)
+	ch := make(chan os.Signal, 8) // one that is dropped takes no other's place
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	over := make(chan struct{})
+	go func() { // ends with stop
+		for sig := range ch {
+			if sig == syscall.SIGHUP && stays {
+				continue
+			}
+			if ctx.Err() != nil && s.Quit != nil {
+				s.lastResort(sig, terminal, over)
+				return
+			}
+			// Who ends restores the terminal, and from the background that would stop it.
+			signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
+			cancel(&signalError{sig})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ch)
+		close(ch)
+		close(over)
+		cancel(nil)
+	}
+}
+
+// lastResort ends codeagent where something keeps it from ending: a file system
+// that hangs, a helper that was stopped.
+func (s stdio) lastResort(sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
+	select {
+	case <-over:
+		return
+	case <-time.After(orderly):
+	}
+	left := linuxsandbox.EndKeepers()
+	terminal.Restore()
+	code, message, _ := exitOf(&signalError{sig})
+	fmt.Fprintf(s.Err, "codeagent: %s, by a second signal; something did not end\n", message)
+	if len(left) > 0 {
+		fmt.Fprintf(s.Err, "  still there: process %s\n", visible.Line(strings.Join(left, ", ")))
+	}
+	s.Quit(code)
+}

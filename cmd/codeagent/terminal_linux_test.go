@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
+)
+
+// disturb does to its terminal all that a program can and a shell would suffer from.
+const disturb = `
+import fcntl, os, signal, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+def tried(f):
+    try: f()
+    except OSError as e: print(e.strerror)
+tried(lambda: fcntl.ioctl(0, termios.TIOCEXCL))
+for fd in (0, 1):
+    fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGIO)
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK | os.O_APPEND)
+modes = termios.tcgetattr(0)
+modes[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+modes[1] &= ~termios.OPOST
+termios.tcsetattr(0, termios.TCSANOW, modes)
+os.setpgid(0, 0)
+os.tcsetpgrp(0, os.getpid())
+`
+
+// TestTheTerminalIsLeftAsItWas: what a command in the foreground makes of the user's
+// terminal and of the open files it shares with the shell ends with the command, also
+// where a signal ends it. Without the sandbox, and so without the saving, it stays.
+func TestTheTerminalIsLeftAsItWas(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		argv   []string
+		signal bool
+		stays  bool
+	}{
+		{"bare", []string{"python3", "-c", disturb}, false, true},
+		{"to its end", []string{"codeagent", "sandbox", "--", "python3", "-c", disturb}, false, false},
+		{"killed", []string{"codeagent", "sandbox", "--", "python3", "-c", disturb + "print('READY', flush=True)\nsignal.pause()"}, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachUser(t, func(t *testing.T, u user) {
+				near, far, err := pty.Open()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer near.Close()
+				defer far.Close()
+				// The leader of the session stays, as a shell does: with it the terminal goes.
+				cmd := u.codeagent()
+				cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `"$@"; echo OVER; exec sleep 1000`, "sh"}, c.argv...)
+				cmd.Env = append(cmd.Env, "PATH="+u.bin+":"+os.Getenv("PATH"))
+				cmd.Stdin, cmd.Stdout, cmd.Stderr = far, far, far
+				if cmd.SysProcAttr == nil {
+					cmd.SysProcAttr = &syscall.SysProcAttr{}
+				}
+				cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
+				before := terminalFacts(t, far)
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+				if c.signal {
+					waitFor(t, near, "READY")
+					for _, codeagent := range childrenOf(t, cmd.Process.Pid) {
+						if err := syscall.Kill(codeagent, syscall.SIGTERM); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				waitFor(t, near, "OVER")
+				after := terminalFacts(t, far)
+				group, err := ioctlInt(near, syscall.TIOCGPGRP)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stays := before != after || group != cmd.Process.Pid; stays != c.stays {
+					t.Errorf("before %s\nafter  %s\nforeground %d, of the shell %d", before, after, group, cmd.Process.Pid)
+				}
+			})
+		})
+	}
+}
+
+func ioctlInt(f *os.File, request uintptr) (int, error) {
+	var v int32
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(&v))); errno != 0 {
+		return 0, errno
+	}
+	return int(v), nil
+}
+
+// terminalFacts is the state of a terminal and of the open file, in words.
+func terminalFacts(t *testing.T, f *os.File) string {
+	t.Helper()
+	modes, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exclusive, err := ioctlInt(f, 0x80045440) // TIOCGEXCL
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := fmt.Sprintf("exclusive %d, modes %v", exclusive, *modes)
+	for _, command := range []uintptr{syscall.F_GETFL, syscall.F_GETOWN, 11} { // F_GETSIG
+		v, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), command, 0)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		facts += fmt.Sprintf(", %#x", v)
+	}
+	return facts
+}
+
+// waitFor reads from f until text was there.
+func waitFor(t *testing.T, f *os.File, text string) {
+	t.Helper()
+	var got []byte
+	buf := make([]byte, 4096)
+	for !strings.Contains(string(got), text) {
+		n, err := f.Read(buf)
+		if err != nil {
+			t.Fatalf("%q: %v", got, err)
+		}
+		got = append(got, buf[:n]...)
+	}
+}
