@@ -11,7 +11,7 @@ TIMEOUT := $(if $(CI),40m,10m)
 
 export CGO_ENABLED := 0
 
-.PHONY: run build test bench lint install cross clean recording
+.PHONY: run build test bench compat lint install cross clean recording
 
 run: build
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/codeagent; else \
@@ -31,6 +31,12 @@ build:
 # One test command. CI=true adds the slow suites and turns a skip into a failure.
 test: build
 	@umask 022; CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -json $(RACE) -timeout $(TIMEOUT) ./... | $(GO) run ./internal/testsummary
+
+# Go's and Python's own tests, bare and in the sandbox, for half an hour. What may
+# differ is listed with its reason in internal/compat/exceptions.txt.
+compat:
+	$(GO) run ./internal/compat
+	[ "$$(id -u)" -ne 0 ] || $(GO) run ./internal/compat -surroundings no-namespaces
 
 bench: build
 	$(GO) test -timeout 60m -run '^$$' -bench . -benchmem ./...

@@ -92,6 +92,8 @@ var rooms = []room{
 	{path: "model/modeltest", support: true, imports: []string{"model", "internal/scripted", "internal/golden"}},
 	// Programs that try to break out, built once and run under every backend.
 	{path: "internal/attack", support: true, imports: []string{"sandbox"}},
+	// Other projects' tests, bare and in the sandbox; it builds both programs to run them.
+	{path: "internal/compat", support: true, imports: []string{"internal/attack"}},
 	{path: "internal/golden", support: true},
 	// What `make test` prints: reads `go test -json`, ships with nothing.
 	{path: "internal/testsummary", support: true},

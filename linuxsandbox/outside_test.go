@@ -152,7 +152,6 @@ func TestOutsideVictim(t *testing.T) {
 func TestReplica(t *testing.T) { withAndWithoutMounts(t, replica) }
 
 func replica(t *testing.T, th *theatre) {
-	th.policy.Temp = t.TempDir()
 	// Not beside the workspace: what is there is shown in the command's own /tmp,
 	// which Landlock opens, and a pipe does not mind a read-only mount.
 	pipe := filepath.Join(stageDir(t, os.Getuid()), "pipe")
@@ -163,6 +162,7 @@ func replica(t *testing.T, th *theatre) {
 	th.policy.Write = append(th.policy.Write, sandbox.Root{Path: single})
 	results := map[sandbox.EvidenceLevel]string{}
 	for _, level := range []sandbox.EvidenceLevel{sandbox.EvidenceFull, sandbox.EvidenceNothing} {
+		th.policy.Temp = t.TempDir() // another session: without mounts it holds what stands for /dev/shm
 		cmd := sandbox.Command{
 			Path: th.binary, Args: []string{"victim", "-test.run=^TestReplicaVictim$"}, Evidence: level,
 			Env: append(th.env("", th.out), "TMPDIR="+th.policy.Temp, "PIPE="+pipe, envOutside+"=replica"),

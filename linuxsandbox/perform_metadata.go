@@ -22,6 +22,7 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	if err != nil {
 		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
 	}
+	m.path = b.inMemory(m.path)
 	fd, err := b.open(n, m)
 	if err != nil {
 		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)

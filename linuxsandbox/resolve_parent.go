@@ -43,7 +43,7 @@ func (s spot) close() { unix.Close(s.dir) }
 
 // spot finds where m stands. The folder must be there, the name need not.
 func (b *broker) spot(n *notification, m name) (spot, error) {
-	head, last, slash := cutName(m.path)
+	head, last, slash := cutName(b.inMemory(m.path))
 	if m.path == "" {
 		return spot{}, unix.ENOENT
 	}
