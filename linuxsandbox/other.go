@@ -35,6 +35,9 @@ func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.
 	return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "system", Err: ErrNotLinux}
 }
 
+// Survey has nothing to say of other systems.
+func Survey() []sandbox.Layer { return nil }
+
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 

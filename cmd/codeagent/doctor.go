@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"strings"
 
 	"codeagent/config"
+	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
 )
@@ -25,30 +31,94 @@ func newDoctor(s stdio, f *flags) *cobra.Command {
 }
 
 func runDoctor(ctx context.Context, s stdio, f flags) error {
-	w := s.Out
-	fmt.Fprintf(w, "codeagent %s on %s/%s, uid %d\n", version, runtime.GOOS, runtime.GOARCH, os.Getuid())
-	box, err := newBox(ctx, s, f, sandboxFlags{})
+	box, err := newReportBox(ctx, s, f)
 	if err != nil {
 		return err
 	}
 	defer box.close()
-	box.describe(w)
-
-	fmt.Fprintln(w)
-	describeLayers(w, box.enforcement)
-	box.describeEvidence(w)
-	failed, err := box.tryAll(ctx, w)
+	var body bytes.Buffer
+	box.describe(&body)
+	fmt.Fprintln(&body)
+	failed, err := box.describeSandbox(ctx, &body)
 	if err != nil {
 		return err
 	}
-	describeWeaknesses(w, box.enforcement)
-	fmt.Fprintln(w)
-	box.describeModel(ctx, w)
-	describeTerminal(s, w)
-	if failed > 0 {
+	verdict := verdictOf(box.enforcement, box.cannot, failed)
+	fmt.Fprintf(s.Out, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
+	box.describeModel(ctx, s.Out)
+	describeTerminal(s, s.Out)
+	switch {
+	case box.cannot != nil:
+		code, _, hints := exitOf(box.cannot)
+		return &hintError{err: errors.New(verdict), code: code, hints: hints[1:]} // the first names doctor
+	case failed > 0:
 		return &hintError{err: fmt.Errorf("%d of the guarantees tried did not hold", failed), code: exitFailed}
 	}
 	return nil
+}
+
+// describeSandbox says what holds commands here, and returns how many of the tries did
+// not go as they must.
+func (b *box) describeSandbox(ctx context.Context, w io.Writer) (failed int, err error) {
+	if b.cannot != nil {
+		describeMissing(w, b.layersThere(), b.cannot)
+		return 0, nil
+	}
+	describeLayers(w, b.enforcement)
+	b.describeEvidence(w)
+	if failed, err = b.tryAll(ctx, w); err == nil {
+		describeWeaknesses(w, b.enforcement)
+	}
+	return failed, err
+}
+
+// layersThere are the layers of this machine where no command can run under the policy at
+// hand: those of another policy if one can be held, else what the kernel says it has.
+func (b *box) layersThere() []sandbox.Layer {
+	if b.enforcement.Backend == "" && b.offered != nil {
+		if e, err := b.offered.Enforcement(sandbox.ReadOnly()); err == nil {
+			return e.Layers
+		}
+	}
+	if len(b.enforcement.Layers) > 0 {
+		return b.enforcement.Layers
+	}
+	return linuxsandbox.Survey()
+}
+
+// whyCannot is the reason alone.
+func whyCannot(err error) string {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		return err.Error()
+	}
+	if start.Stage == "backend" {
+		return start.Err.Error()
+	}
+	return start.Stage + ": " + start.Err.Error()
+}
+
+// verdictOf is the report in one sentence. cannot is why no command can run, nil where
+// they can; failed is how many tries did not go as they must.
+func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
+	unconfined := stated(e, "unconfined")
+	open := make([]string, 0, len(e.Weaknesses))
+	for _, w := range e.Weaknesses {
+		open = append(open, w.ID)
+	}
+	switch {
+	case cannot != nil:
+		return "cannot run commands here: " + whyCannot(cannot)
+	case e.Backend == (exec.Plain{}).Name() || unconfined:
+		return "off: commands run without one, and may do all that the user may"
+	case failed == 1:
+		return "does not hold: 1 of the guarantees tried failed"
+	case failed > 1:
+		return fmt.Sprintf("does not hold: %d of the guarantees tried failed", failed)
+	case len(open) == 0:
+		return "complete"
+	}
+	return "works, but not all is enforced on this machine: " + strings.Join(open, ", ")
 }
 
 // selfPath is this program's file.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 )
 
@@ -30,6 +31,44 @@ func describeLayers(w io.Writer, e sandbox.Enforcement) {
 			}
 		}
 	}
+}
+
+// describeMissing says which layers are there and which are missing where no command can
+// run, and why it cannot.
+func describeMissing(w io.Writer, layers []sandbox.Layer, cannot error) {
+	fmt.Fprintln(w, "sandbox   none")
+	for _, l := range (sandbox.Enforcement{Layers: layers}).Explain() {
+		paragraph(w, fmt.Sprintf("  %-8s  %-8s  ", l.Name, l.State), l.Reason)
+		if l.State == sandbox.LayerAbsent {
+			paragraph(w, "            is for    ", l.Holds)
+		}
+	}
+	paragraph(w, "  why         ", whyCannot(cannot))
+	for _, hint := range missingHints(layers, cannot) {
+		paragraph(w, "  what to do  ", hint)
+	}
+	fmt.Fprintln(w, "\ntried just now\n  nothing: no command can run")
+}
+
+// missingHints are what can be done about a sandbox that cannot be set up.
+func missingHints(layers []sandbox.Layer, cannot error) []string {
+	var out []string
+	for _, l := range layers {
+		if l.State != sandbox.LayerAbsent {
+			continue
+		}
+		switch l.Name {
+		case "landlock":
+			out = append(out, "Landlock needs Linux 6.2 or later, built with CONFIG_SECURITY_LANDLOCK and with landlock in the list of the boot parameter lsm=; "+
+				"in a container its runtime must let the calls landlock_create_ruleset, landlock_add_rule and landlock_restrict_self through.")
+		case "seccomp":
+			out = append(out, "seccomp needs a kernel built with CONFIG_SECCOMP_FILTER; in a container its runtime must let the call seccomp through.")
+		}
+	}
+	if strings.Contains(cannot.Error(), "helper") {
+		out = append(out, "Install codeagent and its helper "+linuxsandbox.HelperName+" from one build into one folder: make build, or make install.")
+	}
+	return out
 }
 
 // describeWeaknesses says what a command can do here against the policy.

@@ -45,6 +45,26 @@ func TestDoctorInSettings(t *testing.T) {
 	})
 }
 
+// TestDoctorWithoutLandlock: the whole report, its verdict first, where nothing can run.
+func TestDoctorWithoutLandlock(t *testing.T) {
+	u := newUser(t, "self", -1)
+	cmd := u.codeagent("doctor")
+	cmd.Path, cmd.Args = "/proc/self/exe", append([]string{attack.LauncherName, attack.SurroundNoLandlock, strconv.Itoa(os.Getuid())}, cmd.Args...)
+	r := run1(t, cmd)
+	first, _, _ := strings.Cut(r.stdout, "\n")
+	if r.code != 125 || !strings.HasPrefix(first, "sandbox: cannot run commands here: ") {
+		t.Errorf("status %d, first line %q", r.code, first)
+	}
+	for _, want := range []string{"\n  landlock  absent ", "\nworkspace /", "  seccomp   active ", "Landlock needs Linux", "\nmodel    ", "\nterminal "} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("no %q in\n%s", want, r.stdout)
+		}
+	}
+	if strings.Contains(r.stderr, "codeagent doctor says") {
+		t.Errorf("doctor recommends itself: %s", r.stderr)
+	}
+}
+
 // inSettings runs f where namespaces work and where they do not; launch makes a
 // run of the program one in these surroundings.
 func inSettings(t *testing.T, f func(t *testing.T, name string, u user, launch func(*exec.Cmd) *exec.Cmd)) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,7 @@ func TestDoctorOnMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
+		verdict := "sandbox: " + verdictOf(e, nil, 0) + "\n"
 		describeLayers(&out, e)
 		describeWeaknesses(&out, e)
 		for line := range strings.Lines(out.String()) {
@@ -37,6 +39,51 @@ func TestDoctorOnMachines(t *testing.T) {
 			}
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		golden.Check(t, "doctor/"+name+".txt", verdict+out.String())
+	}
+}
+
+// TestDoctorWithoutSandbox shows doctor's words about machines on which no command can run.
+func TestDoctorWithoutSandbox(t *testing.T) {
+	there := func(name string) sandbox.Layer {
+		return sandbox.Layer{Name: name, State: sandbox.LayerActive, Reason: "the kernel has it; not tried"}
+	}
+	absent := func(name, why string) sandbox.Layer {
+		return sandbox.Layer{Name: name, State: sandbox.LayerAbsent, Reason: why}
+	}
+	stage := func(stage, why string) error {
+		return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: errors.New(why)}
+	}
+	for name, m := range map[string]struct {
+		layers []sandbox.Layer
+		err    error
+	}{
+		"no-landlock":     {[]sandbox.Layer{absent("landlock", "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"), there("seccomp"), there("notify")}, stage("landlock", "the kernel has no Landlock")},
+		"no-seccomp":      {[]sandbox.Layer{there("landlock"), absent("seccomp", "seccomp(2): function not implemented"), absent("notify", "seccomp(2): function not implemented")}, stage("seccomp", "function not implemented")},
+		"no-helper":       {[]sandbox.Layer{there("landlock"), there("seccomp"), there("notify")}, stage("backend", "sandbox helper: open /usr/bin/linux-sandbox-helper: permission denied")},
+		"required-layers": {[]sandbox.Layer{there("landlock"), there("seccomp"), absent("mountns", "clone: operation not permitted")}, stage("backend", "sandbox.required_layers: not active here: mountns")},
+	} {
+		var out bytes.Buffer
+		out.WriteString("sandbox: " + verdictOf(sandbox.Enforcement{}, m.err, 0) + "\n")
+		describeMissing(&out, m.layers, m.err)
 		golden.Check(t, "doctor/"+name+".txt", out.String())
+	}
+}
+
+// TestVerdict: doctor's first line is true of every machine.
+func TestVerdict(t *testing.T) {
+	whole := sandbox.Enforcement{Backend: "linux"}
+	open := sandbox.Enforcement{Backend: "linux", Weaknesses: []sandbox.Weakness{{ID: "a"}, {ID: "b"}}}
+	plain := sandbox.Enforcement{Backend: "none", Weaknesses: []sandbox.Weakness{{ID: "unconfined"}}}
+	for want, got := range map[string]string{
+		"complete": verdictOf(whole, nil, 0),
+		"works, but not all is enforced on this machine: a, b":            verdictOf(open, nil, 0),
+		"does not hold: 2 of the guarantees tried failed":                 verdictOf(open, nil, 2),
+		"off: commands run without one, and may do all that the user may": verdictOf(plain, nil, 0),
+		"cannot run commands here: x":                                     verdictOf(whole, errors.New("x"), 0),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -38,7 +38,13 @@ type box struct {
 	git         *gitrun.Git
 	// grantsHosts and grantsSockets: single ones can be opened here.
 	grantsHosts, grantsSockets bool
-	s                          stdio
+	// reports: the box is made to say what works, and is made where nothing does. cannot
+	// is then why no command can run; there is no runner.
+	reports bool
+	cannot  error
+	// offered is the system's backend, nil where there is none.
+	offered sandbox.Backend
+	s       stdio
 	// linux returns the Linux backend, which is made ready while the settings
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
@@ -54,7 +60,15 @@ type box struct {
 
 // newBox reads the settings and builds the policy and the runner.
 func newBox(ctx context.Context, s stdio, f flags, x sandboxFlags) (*box, error) {
-	b := &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}
+	return openBox(ctx, &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}, f, x)
+}
+
+// newReportBox is newBox for a report: no sandbox is no error.
+func newReportBox(ctx context.Context, s stdio, f flags) (*box, error) {
+	return openBox(ctx, &box{resolver: exec.OS{}, s: s, linux: prepareLinux(), reports: true}, f, sandboxFlags{})
+}
+
+func openBox(ctx context.Context, b *box, f flags, x sandboxFlags) (*box, error) {
 	if err := b.open(ctx, f, x); err != nil {
 		b.close()
 		return nil, err
@@ -121,6 +135,10 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 		return err
 	}
 	backend, err := b.backend()
+	if err != nil && b.reports {
+		b.cannot = err
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -247,6 +265,7 @@ func (b *box) backend() (sandbox.Backend, error) {
 	default:
 		err = fmt.Errorf("there is no sandbox for %s", runtime.GOOS)
 	}
+	b.offered = backend
 	if b.policy.Unconfined {
 		return backend, nil // never used: the runner takes None
 	}

@@ -1,0 +1,37 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"fmt"
+	"unsafe"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Survey says of the layers without which no command runs whether this kernel has them,
+// by asking it alone: for a machine on which a keeper cannot start, and so proves nothing.
+func Survey() []sandbox.Layer {
+	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive}
+	switch abi := landlockABI(); {
+	case abi <= 0:
+		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
+	case abi < minLandlockABI:
+		landlock.State, landlock.Reason = sandbox.LayerAbsent, fmt.Sprintf("ABI %d, and codeagent needs %d (Linux 6.2)", abi, minLandlockABI)
+	default:
+		landlock.Reason = fmt.Sprintf("ABI %d; not tried", abi)
+	}
+	return []sandbox.Layer{landlock, knows("seccomp", unix.SECCOMP_RET_ERRNO), knows("notify", unix.SECCOMP_RET_USER_NOTIF)}
+}
+
+// knows asks whether seccomp filters can have that action. A filter around codeagent can
+// refuse the question.
+func knows(layer string, action uint32) sandbox.Layer {
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+	if errno == 0 {
+		return sandbox.Layer{Name: layer, State: sandbox.LayerActive, Reason: "the kernel has it; not tried"}
+	}
+	return sandbox.Layer{Name: layer, State: sandbox.LayerAbsent, Reason: "seccomp(2): " + errno.Error()}
+}
