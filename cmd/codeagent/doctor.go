@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"codeagent/config"
@@ -50,7 +51,8 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 	switch {
 	case box.cannot != nil:
 		code, _, hints := exitOf(box.cannot)
-		return &hintError{err: errors.New(verdict), code: code, hints: hints[1:]} // the first names doctor
+		hints = slices.DeleteFunc(hints, func(h string) bool { return strings.HasPrefix(h, "codeagent doctor ") })
+		return &hintError{err: errors.New(verdict), code: code, hints: hints}
 	case failed > 0:
 		return &hintError{err: fmt.Errorf("%d of the guarantees tried did not hold", failed), code: exitFailed}
 	}
@@ -60,7 +62,7 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 // describeSandbox says what holds commands here, and returns how many of the tries did
 // not go as they must.
 func (b *box) describeSandbox(ctx context.Context, w io.Writer) (failed int, err error) {
-	if b.cannot != nil {
+	if b.runner == nil {
 		describeMissing(w, b.layersThere(), b.cannot)
 		return 0, nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha512"
 	"errors"
@@ -39,7 +40,8 @@ type box struct {
 	// grantsHosts and grantsSockets: single ones can be opened here.
 	grantsHosts, grantsSockets bool
 	// reports: the box is made to say what works, and is made where nothing does. cannot
-	// is then why no command can run; there is no runner.
+	// is then why no command can run under the settings; without a sandbox there is no
+	// runner, with one it runs under a policy that only reads.
 	reports bool
 	cannot  error
 	// offered is the system's backend, nil where there is none.
@@ -122,6 +124,10 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver,
 	}
 	b.policy, err = config.Policy(b.cfg, b.place)
+	if err != nil && b.reports {
+		b.cannot = &usageError{err: err}
+		b.policy, err = b.onlyRead() // what this machine holds is tried all the same
+	}
 	if err != nil {
 		return &usageError{err: err}
 	}
@@ -136,7 +142,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	}
 	backend, err := b.backend()
 	if err != nil && b.reports {
-		b.cannot = err
+		b.cannot = cmp.Or(b.cannot, err)
 		return nil
 	}
 	if err != nil {
@@ -153,6 +159,13 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 		b.enforcement, err = b.runner.Enforcement(b.policy)
 	}
 	return err
+}
+
+// onlyRead is a policy that every workspace allows.
+func (b *box) onlyRead() (sandbox.Policy, error) {
+	c := b.cfg
+	c.Sandbox.Mode, c.Sandbox.AddDirs, c.Sandbox.AddFiles = config.ReadOnly, nil, nil
+	return config.Policy(c, b.place)
 }
 
 // opens reports whether the backend can open what g names, and nothing else.
