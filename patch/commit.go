@@ -1,6 +1,10 @@
 package patch
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // RollbackError says that a commit failed and that what it had already done
 // could not all be undone.
@@ -53,6 +57,7 @@ func plan(t Tree, changes []Change) []deed {
 	write := func(path string, c, old *Content) {
 		d := deed{path: path, do: func() error { return t.Write(path, *c, old) }}
 		if old == nil {
+			writes = append(writes, folders(t, path))
 			d.undo = func() error { return t.Remove(path, *c) }
 		} else {
 			d.undo = func() error { return t.Write(path, *old, c) }
@@ -80,4 +85,22 @@ func plan(t Tree, changes []Change) []deed {
 		}
 	}
 	return append(writes, removes...)
+}
+
+// folders is the step before a new file: a patch that is undone leaves no folder.
+func folders(t Tree, path string) deed {
+	var made []string
+	remove := func() error {
+		var all error
+		for _, folder := range slices.Backward(made) {
+			all = errors.Join(all, t.RemoveFolder(folder))
+		}
+		return all
+	}
+	return deed{path: path, undo: remove, do: func() (err error) {
+		if made, err = t.MakeFolders(path); err != nil {
+			err = errors.Join(err, remove())
+		}
+		return err
+	}}
 }

@@ -35,6 +35,27 @@ func TestCommitRollsBack(t *testing.T) {
 	}
 }
 
+// What was made for new files goes with them; a folder in which somebody else made
+// something meanwhile stays.
+func TestCommitRollsBackFolders(t *testing.T) {
+	const text = "*** Begin Patch\n*** Add File: new/deep/n\n+n\n*** Add File: new/deep/er/o\n+o\n*** Add File: new/p\n+p\n*** End Patch"
+	for _, failing := range []string{"new", "new/deep", "new/deep/n", "new/deep/er", "new/deep/er/o", "new/p"} {
+		m := newMemory(nil)
+		m.fail[failing] = true
+		if _, err := run(m, text); err == nil || !strings.Contains(err.Error(), failing+": no space") {
+			t.Errorf("%s: error %v", failing, err)
+		}
+		if len(m.files)+len(m.folders) > 0 {
+			t.Errorf("%s fails: %v and %v are left", failing, m.files, m.folders)
+		}
+	}
+	m := newMemory(map[string]string{"new/theirs": "x"})
+	m.fail["new/p"] = true
+	if _, err := run(m, text); err == nil || len(m.folders) != 1 || !m.folders["new"] {
+		t.Errorf("%v, folders %v", err, m.folders)
+	}
+}
+
 // broken fails every change of a path after its first.
 type broken struct {
 	*memory

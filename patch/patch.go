@@ -127,8 +127,14 @@ type Tree interface {
 	// Read returns a regular file, or an error for which
 	// errors.Is(err, fs.ErrNotExist) holds when there is nothing.
 	Read(path string) (Content, error)
-	// Write makes path hold c, with missing parents. It fails unless path still
-	// holds old; nil means that nothing may be there.
+	// MakeFolders makes the folders above path that are missing. It returns those
+	// that it made itself, outermost first, with an error too.
+	MakeFolders(path string) ([]string, error)
+	// RemoveFolder removes a folder of MakeFolders. One that holds something by now
+	// stays, and that is no error: somebody else works in it.
+	RemoveFolder(path string) error
+	// Write makes path hold c. It fails unless path still holds old; nil means that
+	// nothing may be there.
 	Write(path string, c Content, old *Content) error
 	// Remove deletes path. It fails unless path still holds old.
 	Remove(path string, old Content) error

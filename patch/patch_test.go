@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"strings"
 	"testing"
 
@@ -17,10 +18,11 @@ type memory struct {
 	files   map[string]Content
 	fail    map[string]bool
 	touched map[string]bool
+	folders map[string]bool // that were made
 }
 
 func newMemory(files map[string]string) *memory {
-	m := &memory{files: map[string]Content{}, fail: map[string]bool{}, touched: map[string]bool{}}
+	m := &memory{files: map[string]Content{}, fail: map[string]bool{}, touched: map[string]bool{}, folders: map[string]bool{}}
 	for name, data := range files {
 		m.files[name] = Content{Data: []byte(data), Mode: 0o644}
 	}
@@ -44,6 +46,31 @@ func (m *memory) expect(path string, old *Content) error {
 	if ok != (old != nil) || ok && !bytes.Equal(c.Data, old.Data) {
 		return fmt.Errorf("%s: changed meanwhile", path)
 	}
+	return nil
+}
+
+func (m *memory) MakeFolders(file string) (made []string, err error) {
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		if !m.folders[dir] {
+			made = append([]string{dir}, made...)
+		}
+	}
+	for i, dir := range made {
+		if m.fail[dir] {
+			return made[:i], fmt.Errorf("%s: no space", dir)
+		}
+		m.folders[dir] = true
+	}
+	return made, nil
+}
+
+func (m *memory) RemoveFolder(dir string) error {
+	for name := range m.files {
+		if strings.HasPrefix(name, dir+"/") {
+			return nil
+		}
+	}
+	delete(m.folders, dir)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,6 +226,34 @@ func (t workerTree) Read(path string) (patch.Content, error) {
 	return patch.Content{Data: data, Mode: info.Mode}, nil
 }
 
+func (t workerTree) MakeFolders(file string) (made []string, err error) {
+	var missing []string
+	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
+		if _, err := t.files.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break // what else is wrong with it Write says
+		}
+		missing = append(missing, dir)
+	}
+	for _, dir := range slices.Backward(missing) {
+		err := t.files.Mkdir(dir, 0o777, false)
+		switch {
+		case err == nil:
+			made = append(made, dir)
+		case !errors.Is(err, fs.ErrExist):
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+func (t workerTree) RemoveFolder(dir string) error {
+	err := t.files.Remove(dir, exec.Expect{})
+	if errors.Is(err, fs.ErrExist) { // ENOTEMPTY
+		return nil
+	}
+	return err
+}
+
 func (t workerTree) Write(path string, c patch.Content, old *patch.Content) error {
 	_, err := t.files.WriteFile(path, c.Data, c.Mode, expect(old))
 	return err
@@ -237,7 +266,7 @@ func (t workerTree) Remove(path string, old patch.Content) error {
 // expect is what a file must still be to be changed.
 func expect(old *patch.Content) exec.Expect {
 	if old == nil {
-		return exec.Expect{Absent: true, Parents: true}
+		return exec.Expect{Absent: true}
 	}
 	// An empty content is expected too; only nil expects nothing.
 	return exec.Expect{Content: append([]byte{}, old.Data...)}

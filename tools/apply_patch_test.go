@@ -142,6 +142,22 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 	}
 }
 
+// A patch that fails leaves no folder that it made, not even an empty one.
+func TestApplyPatchLeavesNoFolders(t *testing.T) {
+	p := newPlace(t, map[string]string{"d/f": "f\n"})
+	r, err := p.do("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: new/deep/n\n+x\n*** Add File: d/more/m\n+x\n*** Add File: new/deep/n/below\n+x\n*** End Patch"})
+	if err != nil || !r.Failed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	contains(t, "text", r.Text, "what had been changed was put back")
+	for _, name := range []string{"new", "d/more"} {
+		if _, err := os.Lstat(filepath.Join(p.ws, name)); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", name, err)
+		}
+	}
+	p.ok("apply_patch", args{"patch": "*** Begin Patch\n*** Add File: new/deep/n\n+x\n*** End Patch"})
+}
+
 // A file outside the write roots, or protected, becomes a question before
 // anything is read, and is left alone when the answer is no.
 func TestApplyPatchOutsideAsks(t *testing.T) {
