@@ -32,6 +32,7 @@ const (
 
 	eperm        = action(unix.SECCOMP_RET_ERRNO) | action(unix.EPERM)
 	enosys       = action(unix.SECCOMP_RET_ERRNO) | action(unix.ENOSYS)
+	einval       = action(unix.SECCOMP_RET_ERRNO) | action(unix.EINVAL)
 	eopnotsupp   = action(unix.SECCOMP_RET_ERRNO) | action(unix.EOPNOTSUPP)
 	eafnosupport = action(unix.SECCOMP_RET_ERRNO) | action(unix.EAFNOSUPPORT)
 	// success answers 0 and does nothing.
@@ -229,6 +230,15 @@ var filterTable = []rule{
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
 		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
 
+	// What a descriptor that is open to read does to other programs.
+	{calls: []string{"fcntl"}, when: []test{{arg: 1, in: []uint32{
+		unix.F_GETLEASE, fDupfdQuery, fCreatedQuery, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ, unix.F_ADD_SEALS, unix.F_GET_SEALS,
+		unix.F_GET_RW_HINT, unix.F_SET_RW_HINT, unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
+	}}}, do: allow,
+		why: "Linux's own commands that only tell, or concern the descriptor alone"},
+	{calls: []string{"fcntl"}, when: []test{{arg: 1, mask: ^uint32(linuxFcntl - 1), in: []uint32{0}, not: true}}, do: einval,
+		why: "F_SETLEASE and F_SETDELEG hold up every program that opens the file, F_NOTIFY sends signals; EINVAL is how a file system without leases answers"},
+
 	// Attributes of files. These need no write access, only ownership, so
 	// that a file opened for reading, anywhere, could be changed.
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE}}}, do: allow,
@@ -332,6 +342,9 @@ var filterTable = []rule{
 // What x/sys does not name, from the kernel's headers (include/uapi/linux).
 const (
 	ioprioWhoProcess = 1          // ioprio.h
+	linuxFcntl       = 1024       // fcntl.h, F_LINUX_SPECIFIC_BASE
+	fDupfdQuery      = linuxFcntl + 3
+	fCreatedQuery    = linuxFcntl + 4
 	perLinux32       = 0x8        // personality.h, PER_LINUX32
 	uname26          = 0x20000    // personality.h, UNAME26
 	perQuery         = 0xffffffff // personality(2): changes nothing

@@ -102,6 +102,32 @@ func files() []Attack {
 			return call(unix.SYS_QUOTACTL_FD, ^uintptr(0), 0x800001<<8, 0, 0)
 		}},
 	}
+	for _, c := range []struct {
+		name           string
+		command, lease uintptr
+	}{
+		{"F_SETLEASE", unix.F_SETLEASE, unix.F_WRLCK}, {"F_SETLEASE + 2^32", unix.F_SETLEASE | 1<<32, unix.F_WRLCK},
+	} {
+		attacks = append(attacks, Attack{Name: "fcntl: " + c.name, Escape: "-", Want: unix.EINVAL,
+			Bare: []Answer{{unix.EAGAIN, "somebody else has the file open"}}, Do: func() error {
+				f, err := scratch()
+				if err != nil {
+					return err
+				}
+				defer os.Remove(f.Name())
+				defer f.Close()
+				return call(unix.SYS_FCNTL, f.Fd(), c.command, c.lease)
+			}})
+	}
+	attacks = append(attacks, Attack{Name: "fcntl: F_NOTIFY", Escape: "-", Want: unix.EINVAL,
+		Bare: []Answer{{unix.EINVAL, "this kernel has no dnotify"}}, Do: func() error {
+			at, err := unix.Open(os.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(at)
+			return call(unix.SYS_FCNTL, uintptr(at), unix.F_NOTIFY, 1<<30) // an event that there is not
+		}})
 	for name, number := range map[string]uintptr{"file_setattr": sysFileSetattr, "file_getattr": sysFileGetattr} {
 		attacks = append(attacks, Attack{Name: name, Escape: "E56", Want: unix.ENOSYS, Bare: notHere("the file system keeps no attributes"), Do: func() error {
 			f, err := scratch()
