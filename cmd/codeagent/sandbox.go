@@ -283,7 +283,7 @@ func (b *box) backend() (sandbox.Backend, error) {
 		return backend, nil // never used: the runner takes None
 	}
 	if err != nil && runtime.GOOS == "linux" {
-		// A helper that is missing or not ours says nothing about the system: no
+		// A helper that cannot be read or is not ours says nothing about the system: no
 		// setting makes that a reason to run unconfined.
 		return nil, cannotConfine(err, false)
 	}
