@@ -91,7 +91,7 @@ func (g *Gate) meanings(folder, word string) []string {
 	var out []string
 	for _, name := range names {
 		p, refusal := g.canonical(folder, name)
-		if refusal != nil {
+		if refusal != nil || g.unclear(name, p) != nil {
 			p = ""
 		}
 		if !slices.Contains(out, p) {

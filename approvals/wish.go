@@ -55,6 +55,9 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 		if base.JudgeWrite(p).Allowed || slices.Contains(out.grant.Write, p) {
 			continue
 		}
+		if r := g.unclear(raw, p); r != nil {
+			return want{}, r
+		}
 		if r := g.refusePath(base, raw, p); r != nil {
 			return want{}, r
 		}
@@ -68,6 +71,9 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 		}
 		if base.JudgeRead(p).Allowed || slices.Contains(out.grant.Read, p) {
 			continue
+		}
+		if r := g.unclear(raw, p); r != nil {
+			return want{}, r
 		}
 		if r := g.refusePath(base, raw, p); r != nil {
 			return want{}, r
@@ -121,6 +127,9 @@ func (g *Gate) addSockets(w *want, base sandbox.Policy, folder string, sockets [
 		if slices.Contains(base.Sockets, p) || slices.Contains(w.grant.Sockets, p) {
 			continue
 		}
+		if r := g.unclear(raw, p); r != nil {
+			return r
+		}
 		if r := g.refusePath(base, raw, p); r != nil {
 			return r
 		}
@@ -130,10 +139,11 @@ func (g *Gate) addSockets(w *want, base sandbox.Policy, folder string, sockets [
 	return nil
 }
 
-// canonical returns the path that raw really means.
+// canonical returns the path that raw really means. Every character but NUL may
+// stand in it: what may be done already needs no question, whatever it is called.
 func (g *Gate) canonical(folder, raw string) (string, *Refusal) {
-	if r := plainText(raw); r != nil {
-		return "", r
+	if raw == "" || len(raw) > maxEntry || strings.ContainsRune(raw, 0) {
+		return "", plainText(raw)
 	}
 	name := raw
 	if strings.HasPrefix(name, "~") {
@@ -149,13 +159,24 @@ func (g *Gate) canonical(folder, raw string) (string, *Refusal) {
 	if err != nil {
 		return "", refuse("%v", err)
 	}
-	if strings.ContainsAny(raw, "*?") && g.entry(p) == isAbsent {
-		return "", refuse("path %q: patterns are not understood; name the folder itself", raw)
-	}
 	if len(p) > maxEntry {
 		return "", refuse("path %q… is longer than %d bytes", p[:64], maxEntry)
 	}
 	return p, nil
+}
+
+// unclear refuses to ask for p, which raw means, where a person could not see what
+// would be granted.
+func (g *Gate) unclear(raw, p string) *Refusal {
+	for _, s := range []string{raw, p} {
+		if r := plainText(s); r != nil {
+			return r
+		}
+	}
+	if strings.ContainsAny(raw, "*?") && g.entry(p) == isAbsent {
+		return refuse("path %q: patterns are not understood; name the folder itself", raw)
+	}
+	return nil
 }
 
 // plainText refuses what could not be shown as it is.

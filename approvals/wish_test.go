@@ -55,7 +55,7 @@ func TestWishesNobodyCanGrant(t *testing.T) {
 		{"empty", Wish{Write: []string{""}}, "empty"},
 		{"NUL", Wish{Write: []string{"/srv/a\x00b"}}, "control character"},
 		{"newline", Wish{Write: []string{"/srv/a\nb"}}, "control character"},
-		{"escape", Wish{Read: []string{"/srv/\x1b[2J"}}, "control character"},
+		{"escape", Wish{Write: []string{"/srv/\x1b[2J"}}, "control character"},
 		{"reordered", Wish{Write: []string{"/srv/\u202egnp.exe"}}, "control character"},
 		{"invisible", Wish{Write: []string{"/srv/a\u200bb"}}, "control character"},
 		{"not UTF-8", Wish{Write: []string{"/srv/\xff"}}, "UTF-8"},
@@ -183,4 +183,26 @@ func FuzzWish(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(checkWish)
+}
+
+// A name is a name: a file that may be changed already needs no question, whatever
+// characters stand in its path. One that must be asked for is refused as before.
+func TestOddNamesAreLiteral(t *testing.T) {
+	for _, name := range []string{"st*r", "wh?t", "t\tab", "new\nline", "b[r", "c\u202eba"} {
+		ws := "/srv/" + name
+		g := newGate(OnRequest, sandbox.WorkspaceWrite(ws), func(o *Options) { o.Workspace = ws })
+		for _, path := range []string{"new/file", ws + "/new/file", name} {
+			a := edit(path)
+			a.Folder = ws
+			if permit, r, err := g.Decide(a); err != nil || r != nil || !permit.minted {
+				t.Errorf("%q in %q: asked %+v, %v", path, ws, r, err)
+			}
+		}
+		a := edit(ws + "2/file")
+		a.Folder = ws
+		_, r, err := g.Decide(a)
+		if _, refused := AsRefusal(err); refused != (name != "b[r") || r != nil && refused {
+			t.Errorf("%q outside: asked %+v, %v", name, r, err)
+		}
+	}
 }
