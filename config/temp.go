@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +63,11 @@ func (p Paths) SweepTemp() {
 // lockFolder fails where another process holds the folder.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := hostfile.OpenFolder(dir)
+	if errors.Is(err, fs.ErrPermission) { // a command shut it
+		if err = hostfile.Chmod(dir, 0o700); err == nil {
+			f, err = hostfile.OpenFolder(dir)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

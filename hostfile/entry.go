@@ -66,19 +66,6 @@ func Remove(path string) error {
 	})
 }
 
-// RemoveAll removes path and all below it. Nothing there is no error.
-func RemoveAll(path string) error {
-	root, err := OpenRoot(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return root.RemoveAll(filepath.Base(path))
-}
-
 // Rename gives what is at from the name to, in the place of what has it.
 func Rename(from, to string) error {
 	return at("rename", from, func(fromDir int, fromName string) error {
@@ -95,16 +82,6 @@ func Link(from, to string) error {
 			return unix.Linkat(fromDir, fromName, toDir, toName, 0)
 		})
 	})
-}
-
-// Chmod sets the permissions of the file or folder path, which must be readable.
-func Chmod(path string, mode fs.FileMode) error {
-	fd, err := walk(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err == nil {
-		err = unix.Fchmod(fd, uint32(mode.Perm()))
-		unix.Close(fd)
-	}
-	return failed("chmod", path, err)
 }
 
 // Touch sets when path was changed last.

@@ -3,6 +3,7 @@ package hostfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -186,3 +187,52 @@ func TestEntries(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// TestRemoveAll: thousands of folders inside each other, and many files in one; what a
+// link leads to stays.
+func TestRemoveAll(t *testing.T) {
+	dir := place(t)
+	tree := dir + "/tree"
+	must(t, os.Mkdir(tree, 0o755))
+	must(t, os.Symlink(dir+"/folder", tree+"/link"))
+	for i := range 2500 {
+		write(t, fmt.Sprintf("%s/%d", tree, i), "", 0o400)
+	}
+	at, err := unix.Open(tree, unix.O_DIRECTORY|unix.O_RDONLY, 0)
+	must(t, err)
+	for range 3000 {
+		must(t, unix.Mkdirat(at, "deeper", 0o700))
+		next, err := unix.Openat(at, "deeper", unix.O_DIRECTORY|unix.O_RDONLY, 0)
+		must(t, err)
+		unix.Close(at)
+		at = next
+	}
+	unix.Close(at)
+	must(t, RemoveAll(tree))
+	if _, err := os.Lstat(tree); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Lstat(dir + "/folder/in"); err != nil {
+		t.Errorf("behind the link: %v", err)
+	}
+}
+
+// TestRemoveShut: folders whose mode keeps their owner out.
+func TestRemoveShut(t *testing.T) {
+	dir := place(t)
+	tree := dir + "/folder/tree"
+	must(t, os.MkdirAll(tree+"/shut/in", 0o755))
+	write(t, tree+"/shut/in/f", "", 0)
+	must(t, os.Symlink(dir+"/file", tree+"/shut/in/link"))
+	for _, shut := range []string{"/shut/in", "/shut", ""} {
+		must(t, os.Chmod(tree+shut, 0))
+	}
+	asUser(t, dir, dir+"/folder", tree, tree+"/shut", tree+"/shut/in", tree+"/shut/in/f")
+	must(t, RemoveAll(tree))
+	if _, err := os.Lstat(tree); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if info, err := os.Lstat(dir + "/file"); err != nil || info.Mode() != 0o640 {
+		t.Errorf("behind the link: %v, %v", info, err)
+	}
+}

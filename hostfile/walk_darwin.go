@@ -31,3 +31,11 @@ func Lstat(path string) (fs.FileInfo, error) {
 
 // utimeOmit leaves a time as it is: UTIME_OMIT of <sys/stat.h>.
 const utimeOmit = -2
+
+// chmodAt sets the mode of the entry itself.
+func chmodAt(dir int, name string, mode uint32) error {
+	if isLink(dir, name) {
+		return unix.ELOOP
+	}
+	return unix.Fchmodat(dir, name, mode, unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -55,3 +56,21 @@ func Lstat(path string) (fs.FileInfo, error) {
 
 // utimeOmit leaves a time as it is.
 const utimeOmit = unix.UTIME_OMIT
+
+// chmodAt sets the mode of the entry itself. fchmodat would follow a link, and fchmod
+// takes no descriptor that was opened to pass only: the name in /proc of that one is it.
+func chmodAt(dir int, name string, mode uint32) error {
+	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return unix.ELOOP
+	}
+	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
+}

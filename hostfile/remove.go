@@ -1,0 +1,107 @@
+package hostfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// RemoveAll removes path and all below it, through no link. Nothing there is no error.
+// A command may have left anything: folders that it shut, for which the mode is set
+// back, and more of them inside each other than there are descriptors.
+func RemoveAll(path string) error {
+	dir, name, err := parent(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = (&remover{top: -1}).remove(dir, name, 0)
+		unix.Close(dir)
+	}
+	return failed("remove", path, err)
+}
+
+// remover removes a tree. What lies deeper than maxDepth is moved up to its top first.
+type remover struct{ top int }
+
+const maxDepth = 64
+
+func (r *remover) remove(dir int, name string, depth int) error {
+	err := retry(func() error { return unix.Unlinkat(dir, name, 0) })
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	fd, operr := openShut(dir, name)
+	if operr != nil {
+		if operr == unix.ENOTDIR || operr == unix.ELOOP {
+			return err // not a folder, and it cannot be removed
+		}
+		return operr
+	}
+	if depth >= maxDepth {
+		unix.Close(fd)
+		return unix.Renameat(dir, name, r.top, ".removed-"+token())
+	}
+	if depth == 0 {
+		r.top = fd
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	if err := r.empty(f, depth); err != nil {
+		return err
+	}
+	err = retry(func() error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	if err == unix.ENOENT {
+		return nil
+	}
+	return err
+}
+
+// empty removes what is in the folder f, until nothing is left or nothing more goes.
+func (r *remover) empty(f *os.File, depth int) error {
+	for {
+		if _, err := f.Seek(0, 0); err != nil {
+			return err
+		}
+		names, _ := f.Readdirnames(1000) // an empty folder, or one that is gone
+		var failed error
+		went := false
+		for _, n := range names {
+			if err := r.remove(int(f.Fd()), n, depth+1); err != nil {
+				failed = err
+			} else {
+				went = true
+			}
+		}
+		if len(names) == 0 || !went {
+			return failed
+		}
+	}
+}
+
+// openShut opens the folder name to be listed and emptied, and gives its owner back the
+// rights to do so.
+func openShut(dir int, name string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	fd, err := openat(dir, name, flags, 0)
+	if err == unix.EACCES {
+		if err = chmodAt(dir, name, 0o700); err == nil {
+			fd, err = openat(dir, name, flags, 0)
+		}
+	}
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err == nil && st.Mode&0o700 != 0o700 {
+		_ = unix.Fchmod(fd, 0o700) // where that fails, so does the removal
+	}
+	return fd, nil
+}
+
+// Chmod sets the permissions of the file or folder path.
+func Chmod(path string, mode fs.FileMode) error {
+	return at("chmod", path, func(dir int, name string) error { return chmodAt(dir, name, uint32(mode.Perm())) })
+}
