@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
 
@@ -24,6 +26,9 @@ type Place struct {
 	Temp string
 	// Resolver looks at the file system.
 	Resolver sandbox.Resolver
+	// Ground is where commands of earlier sessions could change names: what opens
+	// something to this one is named through no link that lies there.
+	Ground hostfile.Ground
 }
 
 // Policy builds the policy that every command of a session starts from. All
@@ -127,7 +132,7 @@ func (b *builder) preset(temp string) (sandbox.Policy, error) {
 func (b *builder) addedDir(name string) (sandbox.Root, error) {
 	root, err := b.folder("sandbox.add_dirs ("+b.config.Origin("sandbox.add_dirs").String()+")", name)
 	if errors.Is(err, fs.ErrNotExist) && slices.Contains(b.config.fileDirs, name) {
-		root, err = b.canonical(name)
+		root, err = b.opened(name)
 		return sandbox.Root{Path: root, Optional: true}, err
 	}
 	return sandbox.Root{Path: root}, err
@@ -138,7 +143,7 @@ func (b *builder) addedDir(name string) (sandbox.Root, error) {
 func (b *builder) addFiles(p *sandbox.Policy) error {
 	for _, name := range b.config.Sandbox.AddFiles {
 		what := "sandbox.add_files (" + b.config.Origin("sandbox.add_files").String() + ")"
-		file, err := b.canonical(name)
+		file, err := b.opened(name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -181,7 +186,7 @@ func (b *builder) refuseDirs() error {
 
 // folder resolves a folder that must exist.
 func (b *builder) folder(what, name string) (string, error) {
-	dir, err := b.canonical(name)
+	dir, err := b.opened(name)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -207,6 +212,16 @@ func (b *builder) canonical(name string) (string, error) {
 		dir = "/"
 	}
 	return sandbox.Canonical(b.at.Resolver, dir, name)
+}
+
+// opened resolves what the settings or flags open: a folder, a file or a socket. A link
+// that a command made in an earlier session would open what it chose.
+func (b *builder) opened(name string) (string, error) {
+	name, err := b.expand(name)
+	if err != nil {
+		return "", err
+	}
+	return b.at.Ground.Resolve(cmp.Or(b.workspace, "/"), name)
 }
 
 func (b *builder) expand(name string) (string, error) {
@@ -237,7 +252,7 @@ func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 		n.Mode = sandbox.NetworkAllow
 	}
 	for _, name := range s.AllowSockets {
-		socket, err := b.canonical(name)
+		socket, err := b.opened(name)
 		if err != nil {
 			return n, nil, fmt.Errorf("sandbox.allow_sockets (%s): %w", b.config.Origin("sandbox.allow_sockets"), err)
 		}

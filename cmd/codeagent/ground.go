@@ -128,3 +128,8 @@ func (b *box) program(names ...string) string {
 	}
 	return ""
 }
+
+// follow resolves a name through every link.
+func (b *box) follow(dir, name string) (string, error) {
+	return sandbox.Canonical(b.resolver, dir, name)
+}

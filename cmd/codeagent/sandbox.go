@@ -97,11 +97,11 @@ func prepareLinux() func() (*linuxsandbox.Backend, error) {
 }
 
 func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
-	if err := b.enter(f.folder); err != nil {
-		return err
-	}
 	var err error
 	if b.paths, b.recorded, err = places(ctx, b.s); err != nil {
+		return err
+	}
+	if err := b.enter(f.folder); err != nil {
 		return err
 	}
 	sources, err := b.sources(f, x)
@@ -121,7 +121,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	b.closers = append(b.closers, remove)
 	go b.paths.SweepTemp() // nothing waits for it
 	b.place = config.Place{
-		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver,
+		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver, Ground: b.recorded,
 	}
 	b.policy, err = config.Policy(b.cfg, b.place)
 	if err != nil && b.reports {
@@ -197,11 +197,14 @@ func (b *box) enter(folder string) error {
 			return &usageError{err: fmt.Errorf("current folder: %w", err), hints: []string{"go to another, or name one with --cd"}}
 		}
 	}
+	// Where the user stands already is taken as it is; a name that leads there now, or
+	// that a session kept, may be a link that a command has put there since.
+	resolve := b.recorded.Resolve
 	if folder == "" {
-		folder, name = here, "current folder"
+		folder, name, resolve = here, "current folder", b.follow
 	}
 	var err error
-	if b.workspace, err = sandbox.Canonical(b.resolver, here, folder); err != nil {
+	if b.workspace, err = resolve(here, folder); err != nil {
 		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
 	}
 	info, err := hostfile.Lstat(b.workspace)
