@@ -51,3 +51,18 @@ func (c *capture) ownEnds(near, far *os.File) error {
 	c.pipes[0].read, err = duplicate(near)
 	return err
 }
+
+// InForeground reports whether codeagent may use a terminal: its process group has
+// the foreground there, or nobody keeps count of that.
+func InForeground(terminal *os.File) bool {
+	conn, err := terminal.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ours := true
+	err = conn.Control(func(fd uintptr) {
+		group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
+		ours = err != nil || group == unix.Getpgrp()
+	})
+	return err != nil || ours
+}

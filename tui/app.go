@@ -17,6 +17,7 @@ type app struct {
 	run       func(func(context.Context) (then, error)) tea.Cmd
 	aside     func(func(context.Context) then) tea.Cmd
 	interrupt func()
+	suspend   func() tea.Cmd
 	offers    Options // what is handed in beside; nil is not offered
 	now       func() time.Time
 	after     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
@@ -86,7 +87,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
 		box: box, now: now, after: tea.Tick, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
 		transcript: transcript{follow: true}, tools: map[string]*entry{}, toldEnds: map[string]bool{},
-		turn: func(Message) tea.Cmd { return nil }, interrupt: func() {},
+		turn: func(Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend },
 	}
 }
 

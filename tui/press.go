@@ -90,7 +90,7 @@ func (m *app) common(do action) tea.Cmd {
 	case actRedraw:
 		return tea.ClearScreen
 	case actSuspend:
-		return tea.Suspend
+		return m.suspend()
 	}
 	return nil
 }

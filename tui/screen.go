@@ -46,6 +46,10 @@ type Options struct {
 	// It runs as a turn does. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
 
+	// Suspend stops the program (Ctrl+Z), which has given the terminal back, and
+	// returns when the terminal is its own again or ctx ends.
+	Suspend func(ctx context.Context)
+
 	Models     Models
 	Sessions   Sessions
 	Undo       Undo
@@ -151,6 +155,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	m.still, m.mouse, m.grace = s.opt.Still, s.opt.Mouse, s.opt.Grace
 	m.home = lookup(s.opt.Environ, "HOME")
 	m.facts.home = m.home
+	m.suspend = func() tea.Cmd { return s.suspend(ctx) }
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers = s.opt
 	options := []tea.ProgramOption{
@@ -185,6 +190,22 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		return fmt.Errorf("screen: %w: %v", err, s.broke)
 	}
 	return fmt.Errorf("screen: %w", err)
+}
+
+// suspended is the time in which the program does not have the terminal.
+type suspended func()
+
+func (f suspended) Run() error        { f(); return nil }
+func (suspended) SetStdin(io.Reader)  {}
+func (suspended) SetStdout(io.Writer) {}
+func (suspended) SetStderr(io.Writer) {}
+
+// suspend returns the command that stops the program.
+func (s *Screen) suspend(ctx context.Context) tea.Cmd {
+	if s.opt.Suspend == nil {
+		return tea.Suspend
+	}
+	return tea.Exec(suspended(func() { s.opt.Suspend(ctx) }), nil)
 }
 
 // turn returns the command that runs one turn.

@@ -45,9 +45,9 @@ func runDoctor(ctx context.Context, s stdio, f flags) error {
 		return err
 	}
 	verdict := verdictOf(box.enforcement, box.cannot, failed)
-	fmt.Fprintf(s.Out, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
-	box.describeModel(ctx, s.Out)
-	describeTerminal(s, s.Out)
+	fmt.Fprintf(s.told, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
+	box.describeModel(ctx, s.told)
+	describeTerminal(s, s.told)
 	switch {
 	case box.cannot != nil:
 		code, _, hints := exitOf(box.cannot)

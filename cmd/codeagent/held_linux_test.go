@@ -31,7 +31,7 @@ func TestHeldOnTheScreen(t *testing.T) {
 		term, srv := heldOnScreen(t, u)
 		term.WaitFor("wants to write " + u.home + "/a · the command waits")
 		term.WaitFor("waits for your answer")
-		term.WaitUntil("how long there is to answer", regexp.MustCompile(`it is a no in [0-4]:[0-5]\d`).MatchString)
+		term.WaitUntil("how long there is to answer", regexp.MustCompile(`auto-deny in [0-4]:[0-5]\d`).MatchString)
 		term.Write("\x191") // Ctrl+Y, once
 		term.WaitFor("wants to write " + u.home + "/b · the command waits")
 		term.WaitFor("granted while it ran: write ~/a")

@@ -22,7 +22,18 @@ type interactiveOptions struct {
 	from *resumed
 }
 
-func noTerminal() error {
+// noScreen is why there is no screen here, nil where there is one: no terminal, or
+// one that cannot move its cursor.
+func (s stdio) noScreen() error {
+	switch {
+	case s.interactive() && s.env("TERM") != "dumb":
+		return nil
+	case s.interactive():
+		return &usageError{
+			err:   errors.New("this terminal cannot show a screen (TERM=dumb)"),
+			hints: []string{"without a screen use: codeagent exec \"PROMPT\"", "where the terminal can do more than it says: TERM=xterm-256color codeagent"},
+		}
+	}
 	return &usageError{
 		err: errors.New("no terminal here"),
 		hints: []string{
@@ -35,8 +46,8 @@ func noTerminal() error {
 // runInteractive is codeagent on a terminal: one session, and what the person
 // goes on with from it.
 func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions, args []string) error {
-	if !s.interactive() {
-		return noTerminal()
+	if err := s.noScreen(); err != nil {
+		return err
 	}
 	prompt := strings.Join(args, " ")
 	for {
@@ -62,6 +73,7 @@ func playSession(ctx context.Context, s stdio, f flags, o interactiveOptions, pr
 	var screen *tui.Screen
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
+		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said tui.Message) error {
 			err := ses.turn(ctx, input(said))
 			if err == nil && ses.tour != nil {

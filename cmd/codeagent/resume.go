@@ -57,8 +57,8 @@ func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long strin
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !s.interactive() {
-				return noTerminal()
+			if err := s.noScreen(); err != nil {
+				return err
 			}
 			from, rest, err := r.find(cmd.Context(), s, *f, args)
 			if err != nil {

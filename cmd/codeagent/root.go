@@ -18,14 +18,18 @@ type flags struct {
 // run is the whole program as a function: arguments and surroundings in, exit
 // status out.
 func run(args []string, s stdio) int {
+	s.told = &told{w: s.Out}
 	ctx, stop := withSignals(context.Background(), s)
 	defer stop()
 	root := newRoot(s)
 	root.SetArgs(args)
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
+	root.SetOut(s.told)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
+	if err == nil && s.told.err != nil {
+		err = fmt.Errorf("write the output: %w", s.told.err)
+	}
 	var sig *signalError
 	if errors.As(context.Cause(ctx), &sig) && err != nil {
 		err = sig // whatever it led to, the signal is why

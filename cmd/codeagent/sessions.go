@@ -129,9 +129,9 @@ func newSessionsShow(s stdio) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(s.Out, "%s\n%s\n", sessionLine(sum), visible.Line(sum.Folder))
+				fmt.Fprintf(s.told, "%s\n%s\n", sessionLine(sum), visible.Line(sum.Folder))
 				for _, m := range list {
-					fmt.Fprintf(s.Out, "%4d  %s  %s\n", m.N, m.At.Local().Format("2006-01-02 15:04"), visible.Line(m.Text))
+					fmt.Fprintf(s.told, "%4d  %s  %s\n", m.N, m.At.Local().Format("2006-01-02 15:04"), visible.Line(m.Text))
 				}
 				return nil
 			})

@@ -16,8 +16,24 @@ import (
 type stdio struct {
 	In, Out, Err *os.File
 	Environ      []string
+	// told is Out for words: a run of which nobody got the words does not end with 0.
+	told *told
 	// Quit ends the process at once, without any cleaning up; nil: never.
 	Quit func(code int)
+}
+
+// told is a writer that remembers its first error.
+type told struct {
+	w   io.Writer
+	err error
+}
+
+func (t *told) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	if t.err == nil {
+		t.err = err
+	}
+	return n, err
 }
 
 // interactive reports whether a person sits at both ends.

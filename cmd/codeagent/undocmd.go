@@ -210,7 +210,7 @@ func forgetUndo(s stdio, id string) error {
 
 func printSteps(s stdio, steps []undo.Step) {
 	for _, step := range steps {
-		fmt.Fprintf(s.Out, "%-8s  %s\n", step.Do, visible.Line(step.Path))
+		fmt.Fprintf(s.told, "%-8s  %s\n", step.Do, visible.Line(step.Path))
 	}
 }
 

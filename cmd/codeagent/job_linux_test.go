@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"codeagent/internal/golden"
+	"codeagent/internal/scripted"
+)
+
+// TestAStoppedJobEnds: codeagent that was stopped with Ctrl+Z ends when the shell
+// ends the job, though it wakes in the background; its command ends with it, and
+// the shell has its terminal. So it does after bg.
+func TestAStoppedJobEnds(t *testing.T) {
+	for name, orders := range map[string][]string{"kill": {"kill %1"}, "bg and kill": {"bg", "kill %1"}, "quit": {"kill -QUIT %1; kill -CONT %1"}} {
+		t.Run(name, func(t *testing.T) {
+			eachUser(t, func(t *testing.T, u user) {
+				srv := serve(t, scripted.Reply{Calls: []scripted.Call{shellCall("echo $$ > pid; exec sleep 1000")}})
+				cmd := u.codeagent()
+				cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "--norc", "--noprofile", "-i"}
+				cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "PS1=ready> ", "HISTFILE=")
+				term := golden.Start(t, cmd, 100, 30)
+				term.WaitFor("ready>")
+				term.Write(u.bin + "/codeagent --model test 'run it'\n")
+				term.WaitFor("$ echo $$ > pid")
+				term.Write("\x1a")
+				term.WaitUntil("the shell", func(string) bool { return !term.AltScreenHeld() })
+				term.WaitFor("Stopped")
+				for _, order := range orders {
+					term.Write(order + "\n")
+				}
+				term.Write("wait %1; echo over $?, modes $(stty | grep -c 'echo ')\n")
+				want := "over 143"
+				if name == "quit" {
+					want = "over 131"
+				}
+				term.WaitFor(want)
+				if _, err := os.Stat(u.work + "/pid"); err != nil {
+					return // it was stopped before the command ran
+				}
+				for _, pid := range childrenOf(t, cmd.Process.Pid) {
+					t.Errorf("process %d is left", pid)
+				}
+				term.Write("exit\n")
+				_ = term.WaitExit()
+			})
+		})
+	}
+}
