@@ -181,7 +181,7 @@ func (s *Session) taken(found bool) Reading {
 	s.told = s.told || s.ended
 	s.mu.Unlock()
 	if o.Skipped > 0 {
-		o.Spill, o.Spilled = s.running.cap.spilled()
+		o.at(s.running.cap.spilled())
 		if o.Spilled >= end { // all of it
 			o.Spilled = o.Total
 		}

@@ -56,7 +56,7 @@ func (r *Runner) newCapture(p sandbox.Policy, apart bool, sink Sink) (*capture, 
 // open gets ready to keep the output. On an error nothing is left open.
 func (c *capture) open(p sandbox.Policy, sink Sink) error {
 	if r := c.runner; r.options.SpillDir != "" {
-		s, err := openSpill(r.options.SpillDir, p.Limits.Output)
+		s, err := openSpill(r.spills, r.options.SpillDir, p.Limits.Output)
 		if err != nil {
 			c.close()
 			return err
@@ -140,12 +140,12 @@ func (c *capture) add(stream int, data []byte) {
 }
 
 // spilled is the file that takes the output and how much it has of it, "" while
-// all of it still fits into memory.
-func (c *capture) spilled() (path string, length int64) {
+// all of it still fits into memory, and why it has not all of it.
+func (c *capture) spilled() (path string, length int64, why cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept.spill == nil {
-		return "", 0
+		return "", 0, cut{}
 	}
 	return c.kept.spill.where()
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// SpillDir is where output goes that is too long for memory; it is created
 	// with mode 0700. Empty: what does not fit is counted and lost.
 	SpillDir string
+	// SpillSession and SpillAll bound, in bytes, what lies there of this Runner and of
+	// all; zero means 256 MiB and 1 GiB.
+	SpillSession, SpillAll int64
 	// Grace is what a command that is stopped gets to tidy up; zero means 200 ms.
 	Grace time.Duration
 	// Environ is codeagent's own environment, from which a policy takes.
@@ -50,6 +53,7 @@ type Runner struct {
 	options Options
 	buffers sync.Pool
 	keeping sync.Map // what Keeps said, by Policy.Unconfined
+	spills  *spillRoom
 }
 
 // New returns a Runner.
@@ -57,7 +61,7 @@ func New(o Options) *Runner {
 	if o.Grace == 0 {
 		o.Grace = termGrace
 	}
-	r := &Runner{options: o}
+	r := &Runner{options: o, spills: newSpillRoom(o)}
 	r.buffers.New = func() any { return new([copyBytes]byte) }
 	return r
 }

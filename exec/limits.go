@@ -27,7 +27,7 @@ func Reached(l sandbox.Limits, o Outcome) sandbox.Limit {
 			return limit
 		}
 	}
-	if o.Output.Spill != "" && o.Output.Spilled < o.Output.Total {
+	if o.Output.Spill != "" && o.Output.Spilled < o.Output.Total && !o.Output.Disk {
 		return sandbox.LimitOutput
 	}
 	return ""

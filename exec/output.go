@@ -23,6 +23,10 @@ type Output struct {
 	// when nothing was skipped, or no file could be written.
 	Spill   string
 	Spilled int64
+	// Cut is why the file has not all of it: a limit, or the disk, in words. Disk: it was
+	// no limit.
+	Cut  string
+	Disk bool
 	// Errors is the last 10 KiB of stderr, where the streams are apart.
 	Errors []byte
 	// Marks are lines of what was skipped that look like errors, the first and the
@@ -43,6 +47,13 @@ func (o Output) Text() string {
 		where = "whole output in " + o.Spill
 	case o.Spill != "":
 		where = fmt.Sprintf("first %d bytes of the output in %s", o.Spilled, o.Spill)
+	}
+	switch {
+	case o.Cut == "":
+	case o.Spill == "":
+		where += ": " + o.Cut
+	case o.Spilled < o.Total:
+		where += "; the rest was not kept: " + o.Cut
 	}
 	head, tail := wholeRunes(o.Head, o.Tail)
 	cut := o.Total - int64(len(head)) - int64(len(tail))
@@ -170,10 +181,15 @@ func (k *keeper) output() Output {
 	o.Skipped = k.total - int64(len(o.Head)) - int64(len(o.Tail))
 	o.Marks, o.MoreMarks = k.marks.all()
 	if k.spill != nil {
-		o.Spill, o.Spilled = k.spill.close()
+		o.at(k.spill.close())
 	}
 	if o.Skipped == 0 {
-		o.Spill, o.Spilled = "", 0
+		o.at("", 0, cut{})
 	}
 	return o
+}
+
+// at notes where the output is kept.
+func (o *Output) at(path string, length int64, why cut) {
+	o.Spill, o.Spilled, o.Cut, o.Disk = path, length, why.why, why.disk
 }

@@ -105,13 +105,13 @@ func (r *Runner) keep(text string) string {
 	if r.options.SpillDir == "" {
 		return ""
 	}
-	s, err := openSpill(r.options.SpillDir, 0)
+	s, err := openSpill(r.spills, r.options.SpillDir, 0)
 	if err != nil {
 		return ""
 	}
 	s.write([]byte(text))
-	path, length := s.close()
-	if s.err != nil || length != int64(len(text)) {
+	path, length, why := s.close()
+	if why.why != "" || length != int64(len(text)) {
 		return ""
 	}
 	return path

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 
 	"codeagent/hostfile"
@@ -27,17 +27,24 @@ const (
 // path leads the file elsewhere; the file itself is made with the first byte.
 type spill struct {
 	dir    string
+	room   *spillRoom
 	root   *os.Root
+	folder *os.File
 	file   *os.File
 	name   string
 	limit  int64
 	length int64
-	err    error
+	// looked is up to which length the disk is known to have room.
+	looked int64
+	// cut is why nothing more is written; empty: all is.
+	cut cut
+	// done: it is closed. It is guarded by room.mu.
+	done bool
 }
 
 // openSpill holds the folder open, creating it when it is missing. A folder that
 // others may write to is refused.
-func openSpill(dir string, limit int64) (*spill, error) {
+func openSpill(room *spillRoom, dir string, limit int64) (*spill, error) {
 	if limit <= 0 {
 		limit = maxSpill
 	}
@@ -59,67 +66,94 @@ func openSpill(dir string, limit int64) (*spill, error) {
 		root.Close()
 		return nil, fmt.Errorf("spill folder: %w", err)
 	}
-	return &spill{dir: dir, root: root, limit: limit}, nil
+	folder, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("spill folder: %w", err)
+	}
+	return &spill{dir: dir, room: room, root: root, folder: folder, limit: limit}, nil
 }
 
-// write appends data up to the limit. The first error ends the spill: a full
-// disk must not end the command.
+// write appends data as far as it may. A full disk must not end the command.
 func (s *spill) write(data []byte) {
-	if s.err != nil || s.length >= s.limit || len(data) == 0 {
+	if s.cut.why != "" || len(data) == 0 {
 		return
 	}
 	if s.file == nil {
-		if s.err = s.create(); s.err != nil {
+		if err := s.create(); err != nil {
+			s.cut = failedCut(err)
 			return
 		}
 	}
-	n, err := s.file.Write(data[:min(int64(len(data)), s.limit-s.length)])
-	s.length += int64(n)
-	s.err = err
+	for len(data) > 0 && s.cut.why == "" {
+		n := s.allowed(int64(len(data)))
+		written, err := s.file.Write(data[:n])
+		s.length += int64(written)
+		if err != nil {
+			s.cut = failedCut(err)
+			s.room.give(n - int64(written))
+		}
+		data = data[written:]
+	}
+}
+
+// allowed says how many of n bytes may be written now; less sets the cut.
+func (s *spill) allowed(n int64) int64 {
+	if room := s.limit - s.length; n > room {
+		n = max(0, room)
+		s.cut = limited(s.limit, "")
+	}
+	if s.length+n > s.looked {
+		step := max(n, spillStep)
+		if !s.room.enough(s.folder, step) {
+			s.cut = cut{nearlyFull, true}
+			return 0
+		}
+		s.looked = s.length + step
+	}
+	if taken, why := s.room.take(s, n); taken < n {
+		n, s.cut = taken, why
+	}
+	return n
 }
 
 func (s *spill) create() error {
-	s.sweep()
+	s.room.sweep(s.root, s.folder, s.limit)
+	if !s.room.enough(s.folder, spillStep) {
+		return syscall.ENOSPC
+	}
 	name := fmt.Sprintf("%s%s-%08x.txt", spillPrefix, time.Now().UTC().Format("20060102T150405"), rand.Uint32())
 	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	// No sweep removes what is still written. Some file systems have no locks.
+	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	s.file, s.name = file, name
-	return err
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.room.files = append(s.room.files, s)
+	return nil
 }
 
-// sweep removes the spill files of former weeks.
-func (s *spill) sweep() {
-	dir, err := s.root.Open(".")
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(10_000)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), spillPrefix) || !e.Type().IsRegular() {
-			continue
-		}
-		if fi, err := s.root.Lstat(e.Name()); err == nil && time.Since(fi.ModTime()) > spillAge {
-			_ = s.root.Remove(e.Name()) // the next sweep tries again
-		}
-	}
-}
-
-// close returns the file's path and length, or nothing when there is no file.
-func (s *spill) close() (path string, length int64) {
+// close returns where the output is, and why not all of it is.
+func (s *spill) close() (path string, length int64, why cut) {
 	s.root.Close()
+	s.folder.Close()
 	if s.file != nil {
 		s.file.Close()
 	}
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.done = true
 	return s.where()
 }
 
-// where is the file's path and its length so far, or nothing when there is none.
-func (s *spill) where() (path string, length int64) {
+// where is the file's path and its length so far, or nothing when there is none, and why
+// the rest is not kept.
+func (s *spill) where() (path string, length int64, why cut) {
 	if s.file == nil {
-		return "", 0
+		return "", 0, s.cut
 	}
-	return filepath.Join(s.dir, s.name), s.length
+	return filepath.Join(s.dir, s.name), s.length, s.cut
 }

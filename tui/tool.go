@@ -286,7 +286,7 @@ func (t *tool) printed(c canvas) []string {
 	}
 	out = append(out, t.quote(c, lines)...)
 	if t.done.Spill != "" {
-		out = append(out, indent(c.theme.wrap(c.inner(), span{"whole output: " + tilde(t.done.Spill, c.home), dim}))...)
+		out = append(out, indent(c.theme.wrap(c.inner(), span{"output on disk: " + tilde(t.done.Spill, c.home), dim}))...)
 	}
 	return out
 }

@@ -149,7 +149,8 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 		return err
 	}
 	b.runner = exec.New(exec.Options{
-		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, Environ: b.s.Environ, Resolver: b.resolver,
+		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, SpillSession: b.cfg.Sandbox.Limits.OutputSessionMB << 20,
+		SpillAll: b.cfg.Sandbox.Limits.OutputAllMB << 20, Environ: b.s.Environ, Resolver: b.resolver,
 		Evidence: b.cfg.Sandbox.EvidenceLevel(),
 	})
 	b.git = b.newGit(backend)
