@@ -80,6 +80,11 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if err := out.checkRules(brokeredGrant(p, f)); err != nil {
 		return nil, err
 	}
+	for _, root := range p.WasWrite {
+		if st, err := statRoot(root.Path); err == nil {
+			out.keepFileCaps(st)
+		}
+	}
 	if f.Namespaces {
 		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
 		out.spec.Mounts.HostProc = f.NoPIDs != ""
@@ -203,7 +208,7 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 				case unix.S_IFDIR:
 					p.folders = append(p.folders, rule.Path)
 				}
-				p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
+				p.keepFileCaps(st)
 				if kind := st.Mode & unix.S_IFMT; brokered(rule) && (kind == unix.S_IFREG || kind == unix.S_IFDIR) {
 					p.granted = append(p.granted, rule.Path)
 					if kind == unix.S_IFREG {
@@ -230,6 +235,11 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 	}
 	p.spec.Rules = kept
 	return nil
+}
+
+// keepFileCaps leaves root its rights over files where a root is another user's.
+func (p *prepared) keepFileCaps(st unix.Stat_t) {
+	p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
 }
 
 // writable reports whether another write rule covers path.

@@ -167,6 +167,7 @@ func TestWithKeepsFullNetwork(t *testing.T) {
 func TestCloneIsDeep(t *testing.T) {
 	p := workspace()
 	p.Read = []sandbox.Root{{Path: "/r"}}
+	p.WasWrite = []sandbox.Root{{Path: "/w"}}
 	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "h", Port: 1}}}
 	p.Sockets = []string{"/s"}
 	p.Env = sandbox.Env{Include: []string{"A"}, Exclude: []string{"B"}, Set: map[string]string{"C": "D"}}

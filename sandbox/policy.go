@@ -16,6 +16,9 @@ type Policy struct {
 	Read []Root `json:"read,omitempty"`
 	// Write lists the writable roots. A write root is readable too.
 	Write []Root `json:"write,omitempty"`
+	// WasWrite are write roots that OnlyRead made read-only: root may read in them
+	// what it may as a command that writes there, another user's files among it.
+	WasWrite []Root `json:"was_write,omitempty"`
 	// Protected is read-only even inside a write root, also when absent.
 	Protected Protected `json:"protected,omitzero"`
 	// DenyRead lists absolute paths (a directory covers what is below it) and
@@ -165,6 +168,7 @@ func (p Policy) OnlyRead() Policy {
 			q.Read = append(q.Read, Root{Path: q.Temp, Optional: true})
 		}
 	}
+	q.WasWrite = append(q.WasWrite, q.Write...)
 	q.Write, q.Sockets, q.Temp, q.SharedTemp = nil, nil, "", false
 	q.Network = Network{}
 	return q
@@ -175,6 +179,7 @@ func (p Policy) Clone() Policy {
 	c := p
 	c.Read = slices.Clone(p.Read)
 	c.Write = slices.Clone(p.Write)
+	c.WasWrite = slices.Clone(p.WasWrite)
 	c.Protected.Paths = slices.Clone(p.Protected.Paths)
 	c.Protected.Names = slices.Clone(p.Protected.Names)
 	c.Protected.Own = slices.Clone(p.Protected.Own)

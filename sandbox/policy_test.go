@@ -22,6 +22,9 @@ func TestOnlyRead(t *testing.T) {
 	if !q.JudgeRead("/w/x").Allowed || !q.JudgeRead("/usr/x").Allowed || q.JudgeRead("/etc/x").Allowed {
 		t.Error("what may be read changed")
 	}
+	if len(q.WasWrite) != 1 || q.WasWrite[0].Path != "/w" || len(q.OnlyRead().WasWrite) != 1 {
+		t.Errorf("what could be written is forgotten: %v", q.WasWrite)
+	}
 	if q.Network.Mode != sandbox.NetworkDeny || q.Sockets != nil {
 		t.Error("the network stayed")
 	}

@@ -52,7 +52,7 @@ func DecodePolicy(data []byte) (Policy, error) {
 // Validate checks what needs no look at the file system: paths absolute, clean
 // and valid UTF-8, modes known, limits not negative.
 func (p Policy) Validate() error {
-	for _, r := range slices.Concat(p.Read, p.Write) {
+	for _, r := range slices.Concat(p.Read, p.Write, p.WasWrite) {
 		if err := validPath("root", r.Path); err != nil {
 			return err
 		}

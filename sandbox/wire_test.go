@@ -18,8 +18,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // full has every field set.
 func full() sandbox.Policy {
 	return sandbox.Policy{
-		Read:  []sandbox.Root{{Path: "/usr"}, {Path: "/opt", Optional: true}},
-		Write: []sandbox.Root{{Path: "/w"}},
+		Read:     []sandbox.Root{{Path: "/usr"}, {Path: "/opt", Optional: true}},
+		Write:    []sandbox.Root{{Path: "/w"}},
+		WasWrite: []sandbox.Root{{Path: "/w/was"}},
 		Protected: sandbox.Protected{
 			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
 		},

@@ -250,3 +250,36 @@ func race(t *testing.T, p *place, tree workerTree) (made int) {
 	}
 	return made
 }
+
+// Who reads in a workspace reads what a command there does: root also what is
+// another user's and nobody else's to read.
+func TestReadingAnothersWorkspace(t *testing.T) {
+	p := confined(t, map[string]string{"own": "needle\n", "sub/f": "x\n"})
+	for _, name := range []string{"own", "sub/f", "sub", "."} {
+		name = filepath.Join(p.ws, name)
+		fi, err := os.Stat(name)
+		if err == nil {
+			err = os.Chmod(name, fi.Mode()&0o700)
+		}
+		if err == nil && os.Geteuid() == 0 {
+			err = os.Chown(name, 1001, 1001)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := p.ok("shell", args{"command": "cat own"}); r.Output != "needle\n" {
+		t.Errorf("a command: %+v", r)
+	}
+	if r := p.ok("read_file", args{"path": "own"}); r.Text != "1\tneedle" {
+		t.Errorf("read_file: %q", r.Text)
+	}
+	if r := p.ok("list_files", args{"path": "sub"}); r.Text != "sub/f" {
+		t.Errorf("list_files: %q", r.Text)
+	}
+	searchers(t, p, func(t *testing.T) {
+		if r := p.ok("search", args{"pattern": "needle"}); r.Text != "own:1:needle" {
+			t.Errorf("search: %q", r.Text)
+		}
+	})
+}
