@@ -53,6 +53,9 @@ type Options struct {
 	// hosts and path sockets. Where it cannot, such a wish can only be granted
 	// by running outside the sandbox, and the question says so.
 	GrantsHosts, GrantsSockets bool
+	// Trusted lists paths in the write roots of Base that are protected besides: what
+	// git was found to take programs and settings from. It may wait; nil: none.
+	Trusted func() []string
 	// Path is where programs are looked for.
 	Path []string
 	// MadeGit lists the git directories that commands of the session made, nil:
@@ -100,10 +103,23 @@ func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
 // Base is what every action may touch now without a question: the policy and
 // what was granted for the session.
-func (g *Gate) Base() sandbox.Policy {
-	p := g.opts.Base.Clone()
+func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
+
+// Open is Base without what Trusted protects: it never waits, and opens no less.
+func (g *Gate) Open() sandbox.Policy { return g.granted(g.opts.Base.Clone()) }
+
+func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 	for _, e := range g.ledger.List() {
 		p = p.With(g.standing(e.Grant))
+	}
+	return p
+}
+
+// start is the policy before any answer.
+func (g *Gate) start() sandbox.Policy {
+	p := g.opts.Base.Clone()
+	if g.opts.Trusted != nil {
+		p.Protected.Paths = append(p.Protected.Paths, g.opts.Trusted()...)
 	}
 	return p
 }

@@ -461,3 +461,29 @@ func TestTheQuestionNamesTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// TestTrustedPathsAreProtected: what git was found to trust is as protected as its
+// hooks, also for what waits, and is not needed to know what is open.
+func TestTrustedPathsAreProtected(t *testing.T) {
+	trusted := func(o *Options) { o.Trusted = func() []string { return []string{workspace + "/.husky"} } }
+	without, with := newGate(OnRequest, confined()), newGate(OnRequest, confined(), trusted)
+	a := edit(".husky/pre-commit")
+	if p, _, err := without.Decide(a); err != nil || !p.minted {
+		t.Errorf("without it: %v", err)
+	}
+	if r := mustAsk(t, with, a); !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "is protected") }) {
+		t.Errorf("%q", r.Warnings)
+	}
+	p, _, err := with.Decide(command("npm i", Wish{}))
+	if pol := mustPolicy(t, p, err, command("npm i", Wish{})); pol.JudgeWrite(workspace + "/.husky/x").Allowed {
+		t.Error("a command may write it")
+	}
+	d := sandbox.Denial{Kind: sandbox.KindProtected, Operation: "mkdir", Target: workspace + "/.husky"}
+	if _, r, err := with.DecideHeld(command("npm i", Wish{}), d, HeldAnswers{}); r == nil || !slices.Equal(r.Grant.Write, []string{workspace + "/.husky"}) {
+		t.Errorf("%+v %v", r, err)
+	}
+	waits := newGate(OnRequest, confined(), func(o *Options) { o.Trusted = func() []string { t.Error("asked"); return nil } })
+	if !waits.Open().JudgeWrite(workspace + "/x").Allowed {
+		t.Error("not open")
+	}
+}

@@ -22,7 +22,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if grant, ok := g.Granted(a, d, so.Given); ok {
 		return grant, nil, nil
 	}
-	w, refusal := g.heldWant(g.opts.Base, a, d)
+	w, refusal := g.heldWant(g.start(), a, d)
 	switch {
 	case refusal != nil:
 		return sandbox.Grant{}, nil, refusal
@@ -54,7 +54,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
 	// The wish is judged against the policy alone first: the running command
 	// knows no more than that.
-	w, refusal := g.heldWant(g.opts.Base, a, d)
+	w, refusal := g.heldWant(g.start(), a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
 	}

@@ -88,6 +88,11 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 		return err
 	}
 	command.Stderr = stderr.file
+	t := box.trust(ctx)
+	if words := t.words(); words != "" {
+		fmt.Fprintf(s.Err, "codeagent: %s\n", words)
+	}
+	box.policy = t.protect(box.policy)
 	shared := exec.SaveTerminal(s.In, s.Out, s.Err)
 	defer shared.Restore() // after a panic, too
 	outcome, err := box.runner.Run(ctx, box.policy, command, nil)

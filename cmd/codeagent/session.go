@@ -49,6 +49,7 @@ type session struct {
 	chosen     chosen
 	gate       *approvals.Gate
 	checkedOut func() string        // what git says; waits for it
+	trusted    func() trusted       // what git trusts in the write roots; waits for it
 	agent      *agent.Agent         // set by join
 	beside     *exec.Sessions       // set by join
 	tour       *tour.Tour           // nil with a real model
@@ -90,14 +91,16 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 		return nil, err
 	}
 	ses.openUndo()
+	ses.trusted = box.trustBeside(ctx)
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
 		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
 		Path: filepath.SplitList(s.env("PATH")), MadeGit: box.madeGit,
+		Trusted: func() []string { return ses.trusted().paths },
 	})
-	ses.live = ses.gate.Base
+	ses.live = ses.gate.Open
 	return ses, nil
 }
 
@@ -116,6 +119,11 @@ func (ses *session) join(screen face) {
 		Held: ses.options.attended && ses.notHeld() == "",
 	}
 	facts.Evidence, _ = ses.box.evidence()
+	unknown := sync.OnceFunc(func() {
+		if words := ses.trusted().words(); words != "" {
+			screen.Emit(event.Notice{Level: "warning", Text: words})
+		}
+	})
 	for _, spec := range set.Specs() {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
@@ -130,6 +138,7 @@ func (ses *session) join(screen face) {
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
+			unknown()
 			facts.Instructions = guides.current()
 			return prompts.System(facts)
 		},

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+// GitTree is a repository that stands in a write root, or around one: the top of
+// its work tree, or for a submodule its git directory.
+type GitTree struct{ Top, Dir string }
+
+// Bounds of the look for repositories, over all roots: it is over before a model has
+// answered, and in most workspaces complete. What lies beyond keeps the protection
+// of its git directory, which needs no look.
+const (
+	mostTreeFolders = 2000
+	mostTrees       = 32
+)
+
+// GitTrees finds the repositories whose settings commands could be after: around
+// and in the roots, which are canonical, the shallowest first, with their worktrees
+// and submodules. It stops with ctx.
+func GitTrees(ctx context.Context, r sandbox.Resolver, roots []string) []GitTree {
+	f := &treeFinder{resolver: r, roots: roots}
+	for _, root := range roots {
+		for dir := root; ; dir = path.Dir(dir) {
+			if f.hasGit(dir) {
+				f.add(dir)
+				break
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	left := slices.Clone(roots)
+	for read := 0; len(left) > 0 && read < mostTreeFolders && len(f.found) < mostTrees && ctx.Err() == nil; read++ {
+		dir := left[0]
+		left = left[1:]
+		entries, err := hostfile.ReadDir(dir, mostTreeFolders)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			switch {
+			case e.Name() == ".git":
+				f.add(dir)
+			case e.IsDir():
+				left = append(left, path.Join(dir, e.Name()))
+			}
+		}
+	}
+	return f.found[:min(len(f.found), mostTrees)]
+}
+
+type treeFinder struct {
+	resolver sandbox.Resolver
+	roots    []string
+	found    []GitTree
+}
+
+func (f *treeFinder) hasGit(dir string) bool {
+	_, err := f.resolver.Lstat(path.Join(dir, ".git"))
+	return err == nil
+}
+
+// add takes up the work tree at top, and those that its git directory knows.
+func (f *treeFinder) add(top string) {
+	if slices.Contains(f.found, GitTree{Top: top}) {
+		return
+	}
+	f.found = append(f.found, GitTree{Top: top})
+	git := path.Join(top, ".git")
+	for _, p := range modules(path.Join(git, "modules")) {
+		if dir, ok := strings.CutSuffix(p, "/config"); ok {
+			f.found = append(f.found, GitTree{Dir: dir})
+		}
+	}
+	entries, _ := hostfile.ReadDir(path.Join(git, "worktrees"), mostTrees)
+	for _, e := range entries {
+		// "gitdir" holds the path of the worktree's own .git file.
+		text, err := readSome(context.Background(), path.Join(git, "worktrees", e.Name(), "gitdir"))
+		tree := path.Dir(strings.TrimSpace(string(text)))
+		inside := func(root string) bool { return sandbox.Covers(root, tree) }
+		if err == nil && path.IsAbs(tree) && slices.ContainsFunc(f.roots, inside) && !slices.Contains(f.found, GitTree{Top: tree}) && f.hasGit(tree) {
+			f.found = append(f.found, GitTree{Top: tree})
+		}
+	}
+}

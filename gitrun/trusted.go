@@ -1,0 +1,133 @@
+package gitrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+	"time"
+
+	"codeagent/sandbox"
+)
+
+// A repository's configuration names programs for git to run and further files to
+// include: core.hooksPath=.husky, include.path=../team.config, a filter's driver.
+// What such a name leads to inside a write root is as good as a hook, when the
+// user runs git there. So git itself is asked, in the sandbox, for all that it
+// reads (a list of settings starts nothing), and every value is judged.
+
+// Tree is a repository to ask about.
+type Tree struct {
+	// Top is the top of the work tree, where git runs what its settings name. Empty
+	// for a submodule's git directory, whose settings say where it is.
+	Top string
+	// Dir is the git directory, "" where git finds it from Top.
+	Dir string
+}
+
+// Home is where the user's own settings are.
+type Home struct{ Dir, XDG string }
+
+// trustTime bounds one answer: an included file may be a FIFO that nobody writes.
+const trustTime = 2 * time.Second
+
+// setting is one value of the configuration that git reads.
+type setting struct {
+	// file is where it stands, "" if that is no file.
+	file string
+	// key is in lower case but for its middle; name is its last part.
+	key, name, value string
+}
+
+// Trusted lists the paths inside the write roots of p that git in the tree t takes
+// programs or settings from. r looks at files.
+func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.Resolver) ([]string, error) {
+	settings, err := g.configuration(ctx, t, home)
+	if err != nil {
+		return nil, err
+	}
+	j := trustJudge{policy: p, resolver: r, home: home.Dir, tops: t.tops(settings)}
+	for _, s := range settings {
+		j.judge(s)
+	}
+	return j.out, nil
+}
+
+// configuration is all that git reads in t, the user's and the system's settings
+// included. Where those cannot be read git ends, and is asked for the rest.
+func (g *Git) configuration(ctx context.Context, t Tree, home Home) ([]setting, error) {
+	own := g.policy.Clone()
+	own.Env.Set = maps.Clone(environment)
+	dir := t.Top
+	if t.Dir != "" {
+		dir = t.Dir
+		own.Env.Set["GIT_DIR"] = t.Dir
+	}
+	all := own.Clone()
+	for _, name := range []string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"} {
+		delete(all.Env.Set, name)
+	}
+	all.Env.Set["HOME"] = home.Dir
+	if home.XDG != "" {
+		all.Env.Set["XDG_CONFIG_HOME"] = home.XDG
+	}
+	var errs []error
+	for _, p := range []sandbox.Policy{all, own} {
+		one := *g
+		one.policy, one.timeout = p, min(g.timeout, trustTime)
+		text, cut, err := one.run(ctx, dir, nil, "config", "--list", "--show-origin", "--includes", "-z")
+		if err == nil && cut {
+			err = errors.New("git config: too many settings")
+		}
+		if err == nil {
+			return parseSettings(text, dir), nil
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, ErrNoGit) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", dir, errs[len(errs)-1])
+}
+
+// parseSettings reads "origin NUL key LF value NUL"; relative origins are below dir.
+func parseSettings(text, dir string) []setting {
+	var out []setting
+	fields := strings.Split(text, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		kind, name, _ := strings.Cut(fields[i], ":")
+		if kind == "command line" {
+			continue // our own
+		}
+		s := setting{}
+		if kind == "file" {
+			if s.file = name; !path.IsAbs(name) {
+				s.file = path.Join(dir, name)
+			}
+		}
+		s.key, s.value, _ = strings.Cut(fields[i+1], "\n")
+		s.name = strings.ToLower(s.key[strings.LastIndexByte(s.key, '.')+1:])
+		out = append(out, s)
+	}
+	return out
+}
+
+// tops are the folders that relative values mean.
+func (t Tree) tops(settings []setting) []string {
+	var out []string
+	if t.Top != "" {
+		out = append(out, t.Top)
+	}
+	for _, s := range settings {
+		if s.key == "core.worktree" && t.Dir != "" {
+			top := s.value
+			if !path.IsAbs(top) {
+				top = path.Join(t.Dir, top)
+			}
+			out = append(out, top)
+		}
+	}
+	return out
+}

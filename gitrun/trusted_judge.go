@@ -1,0 +1,184 @@
+package gitrun
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+)
+
+// What of a configuration is trusted is decided by the values, and not by a list of
+// the keys that name programs: there are many, each version has more, and aliases
+// and drivers are called what their author likes.
+//
+//	the file that a setting stands in     trusted: git included it
+//	a value that is the path of a file    trusted
+//	a word of a value, with a slash       trusted: a program or its argument, present or absent
+//	a word after the first, without one   trusted if it is a file ("python clean.py")
+//	a value that is a folder, or absent   trusted where git takes a path (the key ends in path, file or dir)
+//
+// Three things have to be known of keys: which of them hold paths, which are
+// relative to the file that they stand in (include.path), and which name refs,
+// repositories and work trees: git talks with these, and runs nothing by them.
+
+// trustJudge gathers what is trusted.
+type trustJudge struct {
+	policy   sandbox.Policy
+	resolver sandbox.Resolver
+	home     string
+	tops     []string
+	out      []string
+}
+
+// places are keys (their last part) that name refs, repositories and work trees.
+var places = []string{"url", "pushurl", "insteadof", "pushinsteadof", "fetch", "push", "merge", "remote", "pushremote", "worktree", "directory", "repo", "recentrepo", "bare"}
+
+// switches are values of keys that turn something on or off (core.quotePath).
+var switches = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
+
+func (j *trustJudge) judge(s setting) {
+	if s.file != "" {
+		j.add(j.resolve("/", s.file), isFile)
+	}
+	section, _, _ := strings.Cut(strings.ToLower(s.key), ".")
+	value := strings.TrimPrefix(s.value, ":(optional)")
+	switch {
+	case section == "include" || section == "includeif":
+		j.add(j.resolve(path.Dir(s.file), value), isFile|isAbsent)
+		return
+	case slices.Contains(places, s.name), slices.Contains(switches, strings.ToLower(value)):
+		return
+	}
+	for _, top := range j.tops {
+		if takesPath(s.name) {
+			p := j.resolve(top, value)
+			if s.name == "hookspath" {
+				p = j.manager(top, p)
+			}
+			j.add(p, isFile|isFolder|isAbsent)
+		}
+		j.words(top, s, value)
+	}
+}
+
+// takesPath reports a key whose value is a path and nothing else.
+func takesPath(name string) bool {
+	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")
+}
+
+// manager is the folder of a hook manager that generates the hooks inside of it:
+// husky's .husky/_ runs what stands in .husky.
+func (j *trustJudge) manager(top string, hooks []string) []string {
+	var out []string
+	for _, p := range hooks {
+		if dir := path.Dir(p); dir != top && strings.HasPrefix(path.Base(dir), ".") && path.Base(dir) != ".git" {
+			p = dir
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// words judges the words of a command line. They may be quoted for a shell.
+func (j *trustJudge) words(top string, s setting, value string) {
+	if strings.HasPrefix(strings.ToLower(s.key), "alias.") && !strings.HasPrefix(value, "!") {
+		return // a command of git's own, with its arguments
+	}
+	j.add(j.resolve(top, value), isFile*slash(value))
+	list := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>'\"`!=", r) })
+	for i, word := range list {
+		switch {
+		case slash(word) == 0 && i > 0:
+			j.add(j.resolve(top, word), isFile)
+		case slash(word) > 0 && plainPath(word):
+			j.add(j.resolve(top, word), isFile|isAbsent)
+		case slash(word) > 0:
+			j.add(j.resolve(top, word), isFile)
+		}
+	}
+}
+
+// slash is 1 for a word that is a path, and no name to look for in PATH.
+func slash(word string) kind {
+	if strings.Contains(word, "/") {
+		return 1
+	}
+	return 0
+}
+
+// plainPath reports a word that can be nothing but a path: no pattern, no format,
+// no address of another machine, no ref.
+func plainPath(word string) bool {
+	return strings.IndexFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/+~-", r))
+	}) < 0 && !strings.HasPrefix(word, "refs/")
+}
+
+// kind says what may stand at a path that counts.
+type kind int
+
+const (
+	isFile kind = 1 << iota
+	isFolder
+	isAbsent
+)
+
+// resolve returns what name means from the folder base: where it leads, and the
+// link on the way there.
+func (j *trustJudge) resolve(base, name string) []string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && j.home != "" {
+		name = path.Join(j.home, rest)
+	}
+	if name == "" || strings.HasPrefix(name, "~") || strings.ContainsRune(name, 0) {
+		return nil
+	}
+	var out []string
+	if p, err := sandbox.Canonical(j.resolver, base, name); err == nil {
+		out = append(out, p)
+	}
+	if !path.IsAbs(name) {
+		name = path.Join(base, name)
+	}
+	if dir, err := sandbox.Canonical(j.resolver, "/", path.Dir(path.Clean(name))); err == nil {
+		if p := path.Join(dir, path.Base(name)); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// add takes up those of paths that lie in a write root, and are of the kinds. A
+// folder with a repository or a write root in it is none: it is what git works on.
+func (j *trustJudge) add(paths []string, kinds kind) {
+	for _, p := range paths {
+		if !j.writable(p) || slices.Contains(j.out, p) || j.kindOf(p)&kinds == 0 {
+			continue
+		}
+		j.out = append(j.out, p)
+	}
+}
+
+func (j *trustJudge) writable(p string) bool {
+	inside := func(root sandbox.Root) bool { return root.Path != p && sandbox.Covers(root.Path, p) }
+	around := func(root sandbox.Root) bool { return sandbox.Covers(p, root.Path) }
+	holdsTop := slices.ContainsFunc(j.tops, func(top string) bool { return sandbox.Covers(p, top) })
+	return slices.ContainsFunc(j.policy.Write, inside) && !slices.ContainsFunc(j.policy.Write, around) && !holdsTop && j.policy.JudgeWrite(p).Allowed
+}
+
+func (j *trustJudge) kindOf(p string) kind {
+	there := func(name string) bool {
+		_, err := j.resolver.Lstat(path.Join(p, name))
+		return err == nil
+	}
+	mode, err := j.resolver.Lstat(p)
+	switch {
+	case err != nil:
+		return isAbsent
+	case !mode.IsDir():
+		return isFile
+	case there(".git") || there("HEAD") && there("objects"):
+		return 0
+	}
+	return isFolder
+}
