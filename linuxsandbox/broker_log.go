@@ -66,6 +66,7 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 	l := &b.log
 	if l.seen++; l.seen > maxLooked {
 		l.lost = true
+		l.again(n.tid, d)
 		return
 	}
 	key := denialKey{d.Kind, d.Operation, d.Target, l.callers.of(n.tid).comm, l.callers.file, d.Moot}
@@ -96,6 +97,19 @@ func (b *broker) record(n *notification, d sandbox.Denial) {
 	}
 	l.at[key] = len(l.list)
 	l.list, l.tids = append(l.list, d), append(l.tids, n.tid)
+}
+
+// again counts a refusal of which no more is found out: the last one of its kind of
+// the same thread.
+func (l *denialLog) again(tid uint32, d sandbox.Denial) {
+	for i := range slices.Backward(l.list) {
+		if one := &l.list[i]; l.tids[i] == tid && one.Kind == d.Kind && one.Operation == d.Operation && one.Target == d.Target {
+			l.mu.Lock()
+			one.Count++
+			l.mu.Unlock()
+			return
+		}
+	}
 }
 
 // described is d with what is known of the thread that n is from.

@@ -341,8 +341,8 @@ var filterTable = []rule{
 
 // What x/sys does not name, from the kernel's headers (include/uapi/linux).
 const (
-	ioprioWhoProcess = 1          // ioprio.h
-	linuxFcntl       = 1024       // fcntl.h, F_LINUX_SPECIFIC_BASE
+	ioprioWhoProcess = 1    // ioprio.h
+	linuxFcntl       = 1024 // fcntl.h, F_LINUX_SPECIFIC_BASE
 	fDupfdQuery      = linuxFcntl + 3
 	fCreatedQuery    = linuxFcntl + 4
 	perLinux32       = 0x8        // personality.h, PER_LINUX32

@@ -165,7 +165,9 @@ func (b *broker) lookUp(n *notification, protocol int, q dnsQuestion, reply func
 		}
 	}):
 	default:
-		b.record(n, d)
+		if b.lookups.counts(q.name, n.tid, q.asked.Type) {
+			b.record(n, d)
+		}
 		none()
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/net/dns/dnsmessage"
 )
 
 // resolvConf is what libraries take from resolv.conf(5).
@@ -65,13 +67,32 @@ type lookups struct {
 	// told are the names that were written down; tried those that were looked up
 	// with a domain and are sure to be looked up without.
 	told, tried map[string]bool
+	// first is what a thread asked first about a name: libraries ask for the addresses
+	// of both families, which is one lookup.
+	first map[lookupKey]dnsmessage.Type
+}
+
+type lookupKey struct {
+	name string
+	tid  uint32
 }
 
 // maxLookups bounds the names of a command that are remembered.
 const maxLookups = 4096
 
 func newLookups(conf *resolvConf) *lookups {
-	return &lookups{conf: conf, told: map[string]bool{}, tried: map[string]bool{}}
+	return &lookups{conf: conf, told: map[string]bool{}, tried: map[string]bool{}, first: map[lookupKey]dnsmessage.Type{}}
+}
+
+// counts reports whether a refused question is a lookup of its own, and not the
+// second half of one.
+func (l *lookups) counts(name string, tid uint32, asks dnsmessage.Type) bool {
+	key := lookupKey{name, tid}
+	first, known := l.first[key]
+	if !known && len(l.first) < maxLookups {
+		l.first[key] = asks
+	}
+	return !known || asks == first
 }
 
 // tell reports whether a refused name is to be told, or stands for another one.

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"codeagent/sandbox"
 
+	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,6 +74,34 @@ func traces(t *testing.T, th *theatre) {
 	}
 	if e := tr.Exits[0]; e.PID != touch.PID || e.Parent != touch.Chain[0].PID || e.Order <= touch.Order || e.Order >= rm.Order {
 		t.Errorf("%+v after %+v", e, touch)
+	}
+}
+
+// TestRepeatedDenialsAreCounted, each of them, also after no more is found out about
+// refusals. A lookup of both families is one.
+func TestRepeatedDenialsAreCounted(t *testing.T) {
+	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
+		away := filepath.Dir(th.out)
+		many := maxLooked + 500
+		tr := th.trace(t, "", `for i in 1 2 3; do touch `+away+`/a; done 2>/dev/null; (for ((i = 0; i < `+strconv.Itoa(many)+`; i++)); do : > `+away+`/b; done) 2>/dev/null; true`)
+		got := map[string]int{}
+		for _, d := range tr.Denials {
+			got[filepath.Base(d.Target)] += d.Count
+		}
+		if got["a"] != 3 || got["b"] != many {
+			t.Errorf("counted %v, want 3 and %d", got, many)
+		}
+	})
+	l := newLookups(&resolvConf{})
+	var counted []bool
+	for _, q := range []struct {
+		tid  uint32
+		asks dnsmessage.Type
+	}{{1, dnsmessage.TypeA}, {1, dnsmessage.TypeAAAA}, {1, dnsmessage.TypeA}, {1, dnsmessage.TypeAAAA}, {2, dnsmessage.TypeAAAA}} {
+		counted = append(counted, l.counts("example.org", q.tid, q.asks))
+	}
+	if !slices.Equal(counted, []bool{true, false, true, false, true}) {
+		t.Errorf("counted %v", counted)
 	}
 }
 

@@ -160,7 +160,11 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			return
 		}
 		verb, _ := denialWords(d)
-		spans := []span{{verb + " ", text}, {tilde(d.Target, s.home), text}, {"  " + witness(d), dim}}
+		spans := []span{{verb + " ", text}, {tilde(d.Target, s.home), text}}
+		if d.Count > 1 {
+			spans = append(spans, span{fmt.Sprintf(" ×%d", d.Count), dim})
+		}
+		spans = append(spans, span{"  " + witness(d), dim})
 		f := field{label: label, mark: span{"⊘ ", warn}, spans: flat(spans)}
 		if held { // it says whole who asks, which the title may shorten
 			f.name, f.need = fmt.Sprint("refused ", i), forYes
