@@ -242,6 +242,7 @@ func TestMistakes(t *testing.T) {
 		{"UTF-16", "\xff\xfem\x00=\x001\x00", ":1:1: the file is UTF-16: save it as UTF-8"},
 		{"UTF-16, big first", "\xfe\xff\x00m\x00=\x001", ":1:1: the file is UTF-16: save it as UTF-8"},
 		{"UTF-16 without a mark", "m\x00=\x001\x00", ":1:1: the file is UTF-16 without a byte order mark"},
+		{"noise", "\xff\x00{{", ":1:1: not valid TOML"},
 		{"UTF-32", "\xff\xfe\x00\x00m\x00\x00\x00", ":1:1: the file is UTF-32"},
 		{"Latin-1", "model = 'caf\xe9'\n", ":1:"},
 		{"NUL", "model = 'a'\n\x00", ":2:1: not valid TOML"},

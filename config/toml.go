@@ -25,7 +25,7 @@ func asUTF8(data []byte) ([]byte, error) {
 		return other("UTF-32")
 	case bytes.HasPrefix(data, []byte("\xFF\xFE")), bytes.HasPrefix(data, []byte("\xFE\xFF")):
 		return other("UTF-16")
-	case len(data) >= 2 && (data[0] == 0) != (data[1] == 0):
+	case len(data) >= 2 && data[0]|data[1] < 0x80 && (data[0] == 0) != (data[1] == 0):
 		return other("UTF-16 without a byte order mark") // TOML begins with ASCII
 	}
 	return data, nil

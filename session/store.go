@@ -219,7 +219,7 @@ func (s *Store) Delete(id string) error {
 		if err := own(f, id); err != nil {
 			return err
 		}
-	case !ids.MatchString(id), errors.Is(err, ErrNotFound):
+	case !ids.MatchString(id), errors.Is(err, ErrNotFound), errors.Is(err, syscall.EROFS):
 		return err
 	}
 	// The session last: while it is there it can be deleted again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 
 	"codeagent/exec"
 	sessions "codeagent/session"
@@ -259,6 +260,26 @@ func sessionError(err error) error {
 		}}
 	case errors.Is(err, sessions.ErrNotFound):
 		return &usageError{err: err, hints: []string{"codeagent sessions --all lists them"}}
+	}
+	return storageError(err)
+}
+
+// storageError says what to do where codeagent's own folders cannot be read or written.
+func storageError(err error) error {
+	var known *hintError
+	var usage *usageError
+	if err == nil || errors.As(err, &known) || errors.As(err, &usage) {
+		return err
+	}
+	for reason, hint := range map[error]string{
+		syscall.ENOSPC: "make room on the disk", syscall.EDQUOT: "make room: the disk quota is used up",
+		syscall.EROFS:   "its file system is read-only: make it writable, or name another folder for settings and sessions with CODEAGENT_HOME",
+		syscall.EACCES:  "it must belong to you and be open to you: chown and chmod, or name another folder with CODEAGENT_HOME",
+		syscall.ENOTDIR: "something else stands where a folder belongs: move it away, or name another folder with CODEAGENT_HOME",
+	} {
+		if errors.Is(err, reason) {
+			return &hintError{err: err, code: exitFailed, hints: []string{hint}}
+		}
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	}
 	temp, remove, err := b.paths.NewTemp()
 	if err != nil {
-		return err
+		return storageError(err)
 	}
 	b.closers = append(b.closers, remove)
 	go b.paths.SweepTemp() // nothing waits for it

@@ -65,7 +65,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 	n, more := 0, false
 	for sum, err := range store.List() {
 		if err != nil {
-			return err
+			return storageError(err)
 		}
 		if !l.all && !isHere(sum, here) {
 			continue

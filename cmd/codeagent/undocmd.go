@@ -82,7 +82,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	defer log.Close()
 	kept, err := undo.New(b.paths.Undo).Open(sum.ID)
 	if err != nil {
-		return err
+		return storageError(err)
 	}
 	defer kept.Close()
 	p, err := skipTurns(kept, mayChange(b.policy), how.skip)
@@ -168,7 +168,7 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 	}
 	for sum, err := range store.List() {
 		if err != nil {
-			return sum, err
+			return sum, storageError(err)
 		}
 		if isHere(sum, here) && kept.Has(sum.ID) {
 			if _, err := usable(sum, nil); err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"codeagent/internal/scripted"
+)
+
+// oddEntries are what can stand in the place of one of codeagent's own files and folders.
+var oddEntries = map[string]func(name string) error{
+	"a FIFO":      func(name string) error { return syscall.Mkfifo(name, 0o600) },
+	"a folder":    func(name string) error { return os.Mkdir(name, 0o700) },
+	"a file":      func(name string) error { return os.WriteFile(name, []byte("\xff\x00{{{\n"), 0o600) },
+	"a huge file": func(name string) error { return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40)) },
+	"a dead link": func(name string) error { return os.Symlink("nowhere", name) },
+	"a link to itself": func(name string) error {
+		return os.Symlink(filepath.Base(name), name)
+	},
+	"unreadable":    func(name string) error { return errors.Join(os.WriteFile(name, nil, 0o600), os.Chmod(name, 0)) },
+	"a shut folder": func(name string) error { return errors.Join(os.Mkdir(name, 0o700), os.Chmod(name, 0)) },
+}
+
+const oddSession = "0123456789abcdef"
+
+// oddPlaces are codeagent's own, below CODEAGENT_HOME.
+var oddPlaces = []string{
+	"config.toml", "rules.toml", "AGENTS.md", "ledger.jsonl", "write-roots",
+	"sessions", "sessions/" + oddSession + ".jsonl", "sessions/" + oddSession + ".images", "sessions/x",
+	"undo", "undo/" + oddSession, "undo/" + oddSession + "/lock", "undo/" + oddSession + "/1", "undo/" + oddSession + "/1/log.jsonl", "undo/unrecorded",
+	"output", "output/output-1.txt", "tmp", "tmp/session-1", "tools",
+}
+
+// TestOddEntries: whatever stands where codeagent keeps its own things, no start waits for
+// it or crashes: what it is in the way of is said, with its name.
+func TestOddEntries(t *testing.T) {
+	calls := 0
+	model, err := scripted.Start(t.Context(), func(scripted.Request) scripted.Reply {
+		if calls++; calls%2 == 0 {
+			return scripted.Reply{Text: "done"}
+		}
+		return scripted.Reply{Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"echo x > made; seq 20000"}`}}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	uid := -1
+	if os.Getuid() == 0 {
+		uid = ordinary // root may read everything
+	}
+	u := newUser(t, "odd", uid)
+	n := 0
+	for what, put := range oddEntries {
+		if os.Getenv("CI") == "" && what != "a FIFO" && what != "unreadable" {
+			continue // each takes seconds
+		}
+		for _, place := range oddPlaces {
+			n++
+			own := filepath.Join(u.out, fmt.Sprint(n))
+			name := filepath.Join(own, place)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), put(name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := chownAll(own, uid); err != nil {
+				t.Fatal(err)
+			}
+			calls = 0
+			for _, args := range [][]string{{"sessions", "--all"}, {"undo"}, {"exec", "hi"}} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				cmd := u.codeagent(args...)
+				timed := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
+				timed.Dir, timed.SysProcAttr = cmd.Dir, cmd.SysProcAttr
+				timed.Env = append(cmd.Env, "CODEAGENT_HOME="+own, "OPENAI_BASE_URL="+model.URL, "OPENAI_API_KEY=k", "OPENAI_MODEL=any")
+				r := run1(t, timed)
+				if ctx.Err() != nil || !slices.Contains([]int{0, 1, 2, 125}, r.code) || strings.Contains(r.stderr, "panic") || strings.Contains(r.stderr, "goroutine ") {
+					t.Errorf("%s at %s, %s: %v %v", what, place, args[0], ctx.Err(), r)
+				}
+				if r.code != 0 && r.stderr == "" {
+					t.Errorf("%s at %s, %s: status %d without a word", what, place, args[0], r.code)
+				}
+				if testing.Verbose() {
+					last := strings.Split(strings.TrimSpace(r.stderr), "\n")
+					t.Logf("%s at %s, %s: %d %.200s", what, place, args[0], r.code, last[0])
+				}
+				cancel()
+			}
+		}
+	}
+}
+
+// chownAll gives a tree to a user, shut folders too; -1 changes nothing.
+func chownAll(root string, uid int) error {
+	return filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, uid, uid))
+	})
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestStorageError: what cannot be read or written is named with what to do about it, and
+// an error that says so already stays as it is.
+func TestStorageError(t *testing.T) {
+	for reason, want := range map[error]string{
+		syscall.ENOSPC: "make room", syscall.EDQUOT: "quota", syscall.EROFS: "read-only", syscall.EACCES: "chmod", syscall.ENOTDIR: "move it away",
+	} {
+		err := sessionError(fmt.Errorf("session x: %w", &fs.PathError{Op: "open", Path: "/state/sessions", Err: reason}))
+		code, message, hints := exitOf(err)
+		if code != exitFailed || !strings.Contains(message, "/state/sessions") || len(hints) != 1 || !strings.Contains(hints[0], want) {
+			t.Errorf("%v: status %d, %q, %q", reason, code, message, hints)
+		}
+	}
+	usage := &usageError{err: syscall.ENOSPC}
+	if got := storageError(usage); got != error(usage) || storageError(nil) != nil {
+		t.Errorf("%v", got)
+	}
+	if other := errors.New("other"); storageError(other) != other {
+		t.Error("an error of another kind is changed")
+	}
+}
