@@ -309,6 +309,29 @@ func TestOwnProgramsCannotBeReplaced(t *testing.T) {
 	})
 }
 
+// TestHelperCannotBePlanted: codeagent serves as its own helper where none lies beside
+// it, and takes up one that does. A command in a checkout puts none there.
+func TestHelperCannotBePlanted(t *testing.T) {
+	eachUser(t, func(t *testing.T, u user) {
+		if err := os.Remove(u.bin + "/linux-sandbox-helper"); err != nil {
+			t.Fatal(err)
+		}
+		before := snapshot(t, u)
+		for _, script := range []string{
+			"printf evil > bin/linux-sandbox-helper", "cp bin/codeagent bin/linux-sandbox-helper", "mkfifo bin/linux-sandbox-helper", "ln -s codeagent bin/linux-sandbox-helper",
+			"mkdir bin/linux-sandbox-helper", "cp -r bin evil; touch evil/linux-sandbox-helper; mv bin away; mv evil bin",
+		} {
+			u.sandboxed(t, script)
+			if after := snapshot(t, u); after != before {
+				t.Errorf("%s: before %s\nafter  %s", script, before, after)
+			}
+		}
+		if r := u.sandboxed(t, "echo fine"); !strings.Contains(r.stdout, "fine") {
+			t.Errorf("the next command: %v", r)
+		}
+	})
+}
+
 // snapshot says what the programs and the settings are.
 func snapshot(t testing.TB, u user) string {
 	t.Helper()

@@ -141,7 +141,11 @@ func (b *box) describe(w io.Writer) {
 	fmt.Fprintf(w, "\nstate     %s\npreset    %s (%s)\napproval  %s (%s)\nshell     %s\n", b.paths.State,
 		b.cfg.Sandbox.Mode, b.cfg.Origin("sandbox.mode"), b.cfg.AskForApproval, b.cfg.Origin("ask_for_approval"), b.shell())
 	if own := ownBinaries(); runtime.GOOS == "linux" && len(own) > 0 {
-		fmt.Fprintf(w, "helper    %s\n", own[len(own)-1]) // codeagent itself where there is none beside it
+		helper := own[1]
+		if _, err := hostfile.Lstat(helper); err != nil {
+			helper = own[0] // codeagent itself where there is none beside it
+		}
+		fmt.Fprintf(w, "helper    %s\n", helper)
 	}
 	if rg := b.program("rg"); rg != "" {
 		fmt.Fprintf(w, "search    %s\n", rg)

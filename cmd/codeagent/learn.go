@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/config"
 	"codeagent/exec"
+	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
@@ -26,7 +28,7 @@ const learnWords = "codeagent: --learn counts as running outside the sandbox: no
 	"but what is protected or closed to reading\n"
 
 // beginLearning returns who learns from argv, after the person said yes.
-func (b *box) beginLearning(x sandboxFlags, argv []string) (*approvals.Lesson, error) {
+func (b *box) beginLearning(ctx context.Context, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
 	switch {
 	case b.policy.Unconfined:
 		return nil, &usageError{err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), hints: []string{"use --sandbox workspace-write"}}
@@ -39,7 +41,11 @@ func (b *box) beginLearning(x sandboxFlags, argv []string) (*approvals.Lesson, e
 			return nil, &usageError{err: errors.New("--learn asks before it starts, and there is no terminal here"), hints: []string{"--yes says yes beforehand"}}
 		}
 		fmt.Fprintf(b.s.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
-		if !saidYes(b.s.In) {
+		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.s.In), nil })
+		if err != nil {
+			return nil, err // a signal ends the question
+		}
+		if !yes {
 			return nil, &hintError{err: errors.New("not run"), code: exitRefused}
 		}
 	}

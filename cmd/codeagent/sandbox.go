@@ -328,7 +328,8 @@ func cannotConfine(err error, none bool) error {
 }
 
 // ownBinaries are the programs that a command must not be able to replace: this
-// one and the helper beside it.
+// one and the helper beside it, also where there is none: the next start would take up
+// what a command has put there, and run it unconfined.
 func ownBinaries() []string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -337,12 +338,7 @@ func ownBinaries() []string {
 	if real, err := sandbox.Canonical(hostfile.OS{}, "/", exe); err == nil {
 		exe = real
 	}
-	own := []string{exe}
-	helper := filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)
-	if _, err := hostfile.Lstat(helper); err == nil {
-		own = append(own, helper)
-	}
-	return own
+	return []string{exe, filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)}
 }
 
 func (b *box) close() {

@@ -78,7 +78,7 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	command := exec.Command{Argv: argv, Dir: box.workspace, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
 	var lesson *approvals.Lesson
 	if x.learn {
-		if lesson, err = box.beginLearning(x, argv); err != nil {
+		if lesson, err = box.beginLearning(ctx, x, argv); err != nil {
 			return err
 		}
 		command.Holder, command.Evidence = lesson, sandbox.EvidenceFull
