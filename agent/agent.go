@@ -101,6 +101,9 @@ type Config struct {
 	// Hold reports whether calls that the sandbox refuses the command that starts
 	// now may wait for an answer, where somebody can give one; nil: none does.
 	Hold func() bool
+	// Parallel returns how many calls can run at once now, at most most and at least
+	// one; nil: most.
+	Parallel func(most int) int
 	// WholeAnswers: no call starts before its answer is there as a whole.
 	WholeAnswers bool
 	// News returns what has happened beside the conversation since it was last

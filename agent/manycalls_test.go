@@ -67,3 +67,34 @@ func TestMoreCallsThanRun(t *testing.T) {
 		}
 	}
 }
+
+// Where few calls can run at once the others wait for them, and none fails.
+func TestFewCallsAtOnce(t *testing.T) {
+	command := func(i int) scripted.Call {
+		return scripted.Call{ID: fmt.Sprint("id-", i), Name: "shell", Arguments: `{"command":"mkdir busy && sleep 0.01 && rmdir busy"}`}
+	}
+	var calls []scripted.Call
+	for i := range 6 {
+		calls = append(calls, command(i))
+	}
+	asked := 0
+	b := newBenchOver(t, approvals.OnRequest, scripted.Steps(scripted.Reply{Calls: calls}, scripted.Reply{Text: "ok"}), wires["chat"].connect(t), func(cfg *agent.Config) {
+		cfg.Parallel = func(most int) int {
+			if asked++; most < 2 {
+				t.Errorf("at most %d", most)
+			}
+			return 1
+		}
+	})
+	if err := b.Turn(t.Context(), agent.Input{Text: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range b.History() {
+		if item.Kind == model.Result && item.Failed {
+			t.Errorf("two ran at once: %s", item.Text)
+		}
+	}
+	if asked == 0 {
+		t.Error("nobody asked how many can run")
+	}
+}

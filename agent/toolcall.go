@@ -44,7 +44,7 @@ import (
 // errNotAhead: this call is not one that runs before it is complete.
 var errNotAhead = errors.New("not run ahead")
 
-// maxParallel is how many calls of a message run at once; the rest waits.
+// maxParallel is how many calls of a message run at once at most; the rest waits.
 const maxParallel = 8
 
 // maxCalls is how many calls of one answer run; the rest is refused in words, and
@@ -69,7 +69,11 @@ type batch struct {
 }
 
 func newBatch(ctx context.Context, t *turn) *batch {
-	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, maxParallel)}
+	parallel := maxParallel
+	if f := t.agent.cfg.Parallel; f != nil {
+		parallel = f(parallel)
+	}
+	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, parallel)}
 }
 
 // toolCall is one call on its way.

@@ -103,7 +103,7 @@ func sealedCopy(fd int, name string) (image, error) {
 	if err != nil {
 		return image{}, fmt.Errorf("memfd_create: %w", err)
 	}
-	high, err := unix.FcntlInt(uintptr(mem), unix.F_DUPFD_CLOEXEC, lowestFD)
+	high, err := dupAbove(mem, lowestFD)
 	unix.Close(mem)
 	if err != nil {
 		return image{}, err

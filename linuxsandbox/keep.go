@@ -179,7 +179,7 @@ func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
 
 // put makes a call of the Keeper due, or none at all.
 func (k *keeping) put(dir int, name, path string) error {
-	own, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, lowestFD)
+	own, err := dupAbove(dir, lowestFD)
 	if err != nil {
 		for _, d := range k.due {
 			unix.Close(d.dir)

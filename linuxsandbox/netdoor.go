@@ -220,7 +220,7 @@ func receiveDoor(from int) ([]doorSocket, error) {
 	}
 	var door []doorSocket
 	for i, fd := range fds {
-		high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, lowestFD)
+		high, err := dupAbove(fd, lowestFD)
 		unix.Close(fd)
 		if err == nil && i+4 < n {
 			door = append(door, doorSocket{doorKind(head[4+i]), high})

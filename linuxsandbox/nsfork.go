@@ -96,7 +96,7 @@ func forkInNamespaces(image int, join *session, files []int, setsid bool) (int, 
 		syscall.ForkLock.Unlock()
 		return 0, err
 	}
-	c.report, err = unix.FcntlInt(uintptr(report[1]), unix.F_DUPFD_CLOEXEC, lowestFD+len(files))
+	c.report, err = dupAbove(report[1], lowestFD+len(files))
 	unix.Close(report[1])
 	if err != nil {
 		syscall.ForkLock.Unlock()

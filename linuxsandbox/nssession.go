@@ -117,7 +117,7 @@ func openNamespace(pid int, kind string) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: "the " + kind + " namespace", Err: err}
 	}
 	defer unix.Close(fd)
-	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, lowestFD)
+	return dupAbove(fd, lowestFD)
 }
 
 // sessionMain is the helper's part.

@@ -80,7 +80,7 @@ func (b *broker) relayTo(n *notification, s inetSocket, to netip.AddrPort) reply
 	} else {
 		d.until = time.Now().Add(quickConnect)
 	}
-	if d.s.fd, err = unix.FcntlInt(uintptr(s.fd), unix.F_DUPFD_CLOEXEC, lowestFD); err != nil {
+	if d.s.fd, err = dupAbove(s.fd, lowestFD); err != nil {
 		return failed(errnoOf(err))
 	}
 	b.waits.Go(func() { b.dial(d) })

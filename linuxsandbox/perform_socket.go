@@ -280,7 +280,7 @@ func (b *broker) socketFile(n *notification, path string) (int, error) {
 
 // connectTo connects sock to the very file, whatever name it has by now.
 func (b *broker) connectTo(n *notification, sock, file int) reply {
-	held, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, lowestFD)
+	held, err := dupAbove(file, lowestFD)
 	if err != nil {
 		return failed(errnoOf(err))
 	}

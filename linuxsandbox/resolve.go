@@ -140,7 +140,7 @@ type walker struct {
 
 // walk returns the end of path, starting at base, which stays open.
 func (w *walker) walk(base int, path string, follow bool) (int, error) {
-	at, err := unix.FcntlInt(uintptr(base), unix.F_DUPFD_CLOEXEC, lowestFD)
+	at, err := dupAbove(base, lowestFD)
 	if err != nil {
 		return -1, err
 	}
@@ -169,7 +169,7 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 		default:
 			if strings.HasPrefix(target, "/") {
 				unix.Close(at)
-				if at, err = unix.FcntlInt(uintptr(w.root), unix.F_DUPFD_CLOEXEC, lowestFD); err != nil {
+				if at, err = dupAbove(w.root, lowestFD); err != nil {
 					return -1, err
 				}
 			}

@@ -68,7 +68,7 @@ func (b *broker) connect(n *notification, sock int, addr []byte, domain int, hel
 	errno, wait := c.try()
 	if wait {
 		var err error
-		if c.sock, err = unix.FcntlInt(uintptr(sock), unix.F_DUPFD_CLOEXEC, lowestFD); err == nil {
+		if c.sock, err = dupAbove(sock, lowestFD); err == nil {
 			b.waits.Go(func() { b.finish(c) })
 			return reply{given: true}
 		}

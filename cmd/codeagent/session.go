@@ -134,6 +134,7 @@ func (ses *session) join(screen face) {
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
 		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
+		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.cfg.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
