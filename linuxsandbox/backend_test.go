@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	chainVictim()
 	blindVictim()
 	tempVictim()
+	hostileVictim()
 	playRole()
 	sandboxtest.HeedSignals()
 	code := m.Run()

@@ -1,0 +1,356 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A hostile caller makes notified calls with arguments that it was dealt: paths
+// outside and protected ones, descriptors of theirs, bad pointers, and memory that
+// another thread changes meanwhile. It cannot be looked at, or its threads and
+// processes end in the middle of calls. Whatever it does, nothing outside and
+// nothing protected may have changed afterwards.
+
+// hostileName is the argv[0] of such a caller. Its arguments are what it is, the
+// folders of its workspace and outside, and the file with its deal.
+const hostileName = "escape-hostile"
+
+// hostileKinds are what a caller can be. "run" is one that can be looked at.
+var hostileKinds = []string{"run", "blind", "dumpable", "killed"}
+
+// hostileStep is how many bytes of the deal one call takes.
+const hostileStep = 8
+
+// TestHostileCallers runs TestHostileCallerInSetting in every setting.
+func TestHostileCallers(t *testing.T) { inSettings(t, "^TestHostileCallerInSetting$") }
+
+func TestHostileCallerInSetting(t *testing.T) {
+	b, _ := backendInSetting(t)
+	if b == nil {
+		return
+	}
+	seed := uint64(1)
+	if !underCI() {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	for _, kind := range hostileKinds {
+		r := rand.New(rand.NewPCG(seed, 0))
+		deal := make([]byte, 1500*hostileStep)
+		for i := range deal {
+			deal[i] = byte(r.Uint32())
+		}
+		if bare := hostilePlay(t, nil, kind, deal); bare == "" {
+			t.Errorf("%s, seed %d: without a sandbox nothing is changed", kind, seed)
+		}
+		if changed := hostilePlay(t, b, kind, deal); changed != "" {
+			t.Errorf("%s, seed %d: ESCAPE\n%s", kind, seed, changed)
+		}
+	}
+}
+
+// FuzzHostileCaller is the same for what a fuzzer deals.
+func FuzzHostileCaller(f *testing.F) {
+	f.Add(byte(0), []byte("\x00\x01\x02\x03\x04\x05\x06\x07"))
+	f.Add(byte(1), []byte("\x10\x21\x32\x43\x54\x65\x76\x87\x98"))
+	b, err := New(Options{Helper: realHelper(f)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { b.Close() })
+	f.Fuzz(func(t *testing.T, kind byte, deal []byte) {
+		if len(deal) > 4000 {
+			return
+		}
+		if changed := hostilePlay(t, b, hostileKinds[int(kind)%len(hostileKinds)], deal); changed != "" {
+			t.Error(changed)
+		}
+	})
+}
+
+// hostilePlay runs a caller in the sandbox of b, or plainly, and returns what it
+// changed that it must not change.
+func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(os.Getenv(envStage), "hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer removeAll(dir)
+	in, out, program := filepath.Join(dir, "ins"), filepath.Join(dir, "out"), filepath.Join(dir, "deal")
+	furnishTemp(t, in, filepath.Join(dir, "temp"))
+	furnishTemp(t, out, filepath.Join(dir, "temp"))
+	if err := errors.Join(os.Symlink("../out", in+"/l"), os.WriteFile(program, deal, 0o644), unix.Setxattr(out+"/mine", "user.kept", []byte("x"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	look := func() string {
+		// Its own folders the caller may close.
+		for _, own := range []string{in, in + "/sub", in + "/sub/.git"} {
+			_ = os.Chmod(own, 0o755)
+		}
+		var text strings.Builder
+		for _, path := range []string{out, in + "/.envrc", in + "/.mcp.json", in + "/sub/.git/hooks", in + "/sub/.git/config"} {
+			describe(&text, path)
+		}
+		return text.String() + flagsOf(out+"/mine") + ownerOf(t, os.DevNull)
+	}
+	before := look()
+	args := []string{hostileName, kind, in, out, program}
+	var said []byte
+	if b == nil {
+		bare := exec.Command(os.Args[0])
+		// Its files are its own: it changes the mode of what it has open, and must not
+		// have the machine's /dev/null.
+		bare.Args, bare.Dir, bare.Stdin = args, in, strings.NewReader("")
+		said, err = bare.CombinedOutput()
+	} else {
+		p := sandbox.WorkspaceWrite(in)
+		p.Temp = filepath.Join(dir, "temp")
+		st, text := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Dir: in, Env: []string{"PATH=/usr/bin:/bin"}})
+		said = []byte(text)
+		if st.Exit != 0 {
+			err = fmt.Errorf("%+v", st)
+		}
+	}
+	if after := look(); after != before {
+		return fmt.Sprintf("before %s\nafter %s\n%v %s", before, after, err, said)
+	}
+	if err != nil || !strings.HasSuffix(string(said), "played\n") {
+		t.Errorf("%s: %v %s", kind, err, said)
+	}
+	return ""
+}
+
+// ownerOf is the mode and the owner of a device.
+func ownerOf(t *testing.T, path string) string {
+	st := stat(t, path)
+	return fmt.Sprintf("%o %d:%d", st.Mode, st.Uid, st.Gid)
+}
+
+// flagsOf are the flags that chattr(1) sets.
+func flagsOf(path string) string {
+	text := "no flags"
+	_ = withFD(path, unix.O_RDONLY, func(fd int) error {
+		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+		text = fmt.Sprint(flags, err)
+		return nil
+	})
+	return text
+}
+
+// hostileVictim takes over the process when it was started as such a caller.
+func hostileVictim() {
+	if filepath.Base(os.Args[0]) != hostileName {
+		return
+	}
+	kind, in, program := os.Args[1], os.Args[2], os.Args[4]
+	again := func(path, kind string) *exec.Cmd {
+		return &exec.Cmd{Path: path, Args: []string{hostileName, kind, in, os.Args[3], program}, Dir: in, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	}
+	var err error
+	switch kind {
+	case "blind":
+		if err = copyProgram(in + "/blind"); err == nil {
+			err = again(in+"/blind", "run").Run()
+		}
+	case "killed":
+		for range 8 {
+			_ = os.Chmod(in, 0o755)
+			cmd := again("/proc/self/exe", "quiet")
+			cmd.Stdout = nil
+			var begun interface{ Read([]byte) (int, error) }
+			if begun, err = cmd.StdoutPipe(); err == nil {
+				err = cmd.Start()
+			}
+			if err == nil {
+				_, _ = begun.Read(make([]byte, 1))
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}
+		}
+		fmt.Println("played")
+	default:
+		if kind == "dumpable" {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
+		if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); filepath.Base(self()) == "blind" && (err != nil || dumpable == 1) && !hasCapabilities() {
+			fmt.Println("it can be looked at")
+			syscall.Exit(2)
+		}
+		var deal []byte
+		if deal, err = os.ReadFile(program); err == nil {
+			newHostile(in, os.Args[3]).play(deal)
+			fmt.Println("played")
+		}
+	}
+	if err != nil {
+		fmt.Println(err)
+		syscall.Exit(1)
+	}
+	syscall.Exit(0)
+}
+
+// self is the file that this program was executed from.
+func self() string {
+	path, _ := os.Readlink("/proc/self/exe")
+	return path
+}
+
+// hostile is what the arguments of calls are taken from.
+type hostile struct {
+	paths, values []uintptr
+	fds           []int
+	keep          [][]byte
+}
+
+func newHostile(in, out string) *hostile {
+	h := &hostile{values: []uintptr{0, 1, 2, 0o777, 0o4755, 0o600, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_SYMLINK_FOLLOW, unix.AT_REMOVEDIR,
+		unix.O_WRONLY | unix.O_CREAT, unix.O_RDWR | unix.O_TRUNC, unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL, unix.O_TMPFILE | unix.O_RDWR,
+		24, 16, ^uintptr(0), uintptr(os.Getuid()), 4711, 1, 4096, ^uintptr(0) - 4096}}
+	for i, name := range []string{"mine", ".envrc", ".mcp.json", "sub", "sub/.git", "sub/.git/hooks/sample", "sub/.git/hooks/new", "other", "other/x", "new", "", "conf/key"} {
+		for _, dir := range []string{in, out, in + "/l", "/proc/self/root" + out, "/proc/thread-self/cwd/../out", "/dev/fd/3/..", "../out"} {
+			h.paths = append(h.paths, h.memory([]byte(dir+"/"+name+"\x00")))
+		}
+		if i%4 != 0 {
+			continue // some processor is to be left
+		}
+		// Both have the same length: another thread turns one into the other.
+		one, two := []byte(in+"/"+name+"\x00"), []byte(out+"/"+name+"\x00")
+		turning := h.room(one)
+		h.paths = append(h.paths, uintptr(unsafe.Pointer(&turning[0])))
+		go func() {
+			runtime.LockOSThread()
+			for {
+				copy(turning, two)
+				copy(turning, one)
+				runtime.Gosched()
+			}
+		}()
+	}
+	times := make([]byte, 32)
+	times[0], times[16] = 9, 9
+	how := make([]byte, 24)
+	binary.NativeEndian.PutUint64(how, unix.O_WRONLY|unix.O_CREAT)
+	binary.NativeEndian.PutUint64(how[8:], 0o4755)
+	attribute := h.memory([]byte("user.planted\x00"))
+	at := make([]byte, 16)
+	binary.NativeEndian.PutUint64(at, uint64(attribute))
+	at[8] = 4
+	address := append([]byte{unix.AF_UNIX, 0}, out+"/sock\x00"...)
+	for _, m := range [][]byte{times, how, at, address, make([]byte, 256)} {
+		h.values = append(h.values, h.memory(m))
+	}
+	h.values = append(h.values, attribute, uintptr(len(address)))
+	for _, path := range []string{out, out + "/mine", out + "/sub", in, in + "/mine", in + "/sub/.git/hooks", in + "/.envrc"} {
+		for _, flags := range []int{unix.O_RDONLY, unix.O_PATH} {
+			if fd, err := unix.Open(path, flags, 0); err == nil {
+				h.fds = append(h.fds, fd)
+			}
+		}
+	}
+	if sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); err == nil {
+		h.fds = append(h.fds, sock)
+	}
+	h.fds = append(h.fds, unix.AT_FDCWD, unix.AT_FDCWD, -1, 999)
+	return h
+}
+
+// memory is the address of a copy of b.
+func (h *hostile) memory(b []byte) uintptr { return uintptr(unsafe.Pointer(&h.room(b)[0])) }
+
+// room is a copy of b that stays where it is, with room behind for what the kernel
+// writes.
+func (h *hostile) room(b []byte) []byte {
+	m := make([]byte, len(b)+512)
+	copy(m, b)
+	h.keep = append(h.keep, m)
+	return m[:len(b)]
+}
+
+// play makes a call for each step of the deal, some on threads that end after it.
+func (h *hostile) play(deal []byte) {
+	var wg sync.WaitGroup
+	for i := 0; i+hostileStep <= len(deal); i += hostileStep {
+		step := deal[i : i+hostileStep]
+		if step[7]%32 == 0 {
+			wg.Go(func() {
+				runtime.LockOSThread() // for good: the thread ends
+				h.call(step)
+			})
+			continue
+		}
+		h.call(step)
+		if i == 0 {
+			fmt.Println("begun")
+		}
+	}
+	wg.Wait()
+	runtime.KeepAlive(h.keep)
+}
+
+// call makes one call.
+func (h *hostile) call(step []byte) {
+	var args [6]uintptr
+	for i := range args {
+		args[i] = h.values[int(step[1+i])%len(h.values)]
+	}
+	pathAt := func(arg int, b byte) {
+		if arg != none && b%16 != 0 {
+			args[arg] = h.paths[int(b)%len(h.paths)]
+		}
+	}
+	dirAt := func(arg int, b byte) {
+		if arg != none && b%16 != 1 {
+			args[arg] = uintptr(h.fds[int(b)%len(h.fds)])
+		}
+	}
+	nr, opens := 0, false
+	meta, files := append(append([]metadataCall{}, metadataCalls...), oldMetadataCalls...), append(append([]fileCall{}, fileCalls...), oldFileCalls...)
+	sockets := []int{unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_GETSOCKNAME}
+	switch i := int(step[0]) % (len(meta) + len(files) + len(sockets)); {
+	case i < len(meta):
+		c := meta[i]
+		nr = c.nr
+		dirAt(c.dir, step[1])
+		pathAt(c.path, step[2])
+	case i < len(meta)+len(files):
+		c := files[i-len(meta)]
+		nr, opens = c.nr, c.kind <= kindOpenat2
+		dirAt(c.dir, step[1])
+		pathAt(c.path, step[2])
+		dirAt(c.dir2, step[3])
+		pathAt(c.path2, step[4])
+		switch c.kind {
+		case kindOpen:
+			args[c.arg] |= unix.O_NONBLOCK
+		case kindMknod:
+			args[c.arg] &^= unix.S_IFMT // a pipe would hold up who opens it
+		}
+	default:
+		nr = sockets[i-len(meta)-len(files)]
+		dirAt(0, step[1])
+	}
+	fd, _, errno := unix.Syscall6(uintptr(nr), args[0], args[1], args[2], args[3], args[4], args[5])
+	if opens && errno == 0 {
+		_, _ = unix.Write(int(fd), []byte("evil"))
+		unix.Close(int(fd))
+	}
+}
