@@ -113,18 +113,23 @@ func hostilePlay(t *testing.T, b *Backend, kind string, deal []byte) string {
 		return text.String() + flagsOf(out+"/mine") + ownerOf(t, os.DevNull)
 	}
 	before := look()
+	// It changes the mode of what it has open, which must not be the machine's /dev/null.
+	stdin, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end.Close()
+	defer stdin.Close()
 	args := []string{hostileName, kind, in, out, program}
 	var said []byte
 	if b == nil {
 		bare := exec.Command(os.Args[0])
-		// Its files are its own: it changes the mode of what it has open, and must not
-		// have the machine's /dev/null.
-		bare.Args, bare.Dir, bare.Stdin = args, in, strings.NewReader("")
+		bare.Args, bare.Dir, bare.Stdin = args, in, stdin
 		said, err = bare.CombinedOutput()
 	} else {
 		p := sandbox.WorkspaceWrite(in)
 		p.Temp = filepath.Join(dir, "temp")
-		st, text := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Dir: in, Env: []string{"PATH=/usr/bin:/bin"}})
+		st, text := run(t, b, p, sandbox.Command{Path: os.Args[0], Args: args, Dir: in, Stdin: stdin, Env: []string{"PATH=/usr/bin:/bin"}})
 		said = []byte(text)
 		if st.Exit != 0 {
 			err = fmt.Errorf("%+v", st)
