@@ -18,7 +18,7 @@ type GitTree struct{ Top, Dir string }
 // answered, and in most workspaces complete. What lies beyond keeps the protection
 // of its git directory, which needs no look.
 const (
-	mostTreeFolders = 2000
+	mostTreeFolders = 500
 	mostTrees       = 32
 )
 
@@ -42,7 +42,7 @@ func GitTrees(ctx context.Context, r sandbox.Resolver, roots []string) []GitTree
 	for read := 0; len(left) > 0 && read < mostTreeFolders && len(f.found) < mostTrees && ctx.Err() == nil; read++ {
 		dir := left[0]
 		left = left[1:]
-		entries, err := hostfile.ReadDir(dir, mostTreeFolders)
+		entries, err := hostfile.ReadDir(dir, maxGitDirs)
 		if err != nil {
 			continue
 		}
