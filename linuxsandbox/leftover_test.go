@@ -3,13 +3,19 @@
 package linuxsandbox
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestNothingLeft runs many commands in a row, ten thousand under CI: what this
@@ -131,5 +137,42 @@ func BenchmarkStartInTree(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatCannotBeKilledIsNamed: a keeper that does not go, with all below it, by
+// number and program. (What cannot be killed stays in the kernel; here it was not
+// tried.) One that was stopped is killed, and no wait for it is without an end.
+func TestWhatCannotBeKilledIsNamed(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; wait")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeperProcess{pid: cmd.Process.Pid, sock: -1}
+	var left *sandbox.LeftError
+	if err := (&process{keeper: k}).leftovers(false, false); !errors.As(err, &left) || len(left.Processes) != 2 {
+		t.Fatalf("left %v", err)
+	}
+	for i, pid := range []string{strconv.Itoa(cmd.Process.Pid), strings.TrimSpace(child)} {
+		if !strings.HasPrefix(left.Processes[i], pid+" (/") {
+			t.Errorf("%q does not name %s and its program", left.Processes[i], pid)
+		}
+	}
+	if number, err := strconv.Atoi(strings.TrimSpace(child)); err != nil || unix.Kill(number, unix.SIGKILL) != nil {
+		t.Errorf("child %q: %v", child, err)
+	}
+	if err := unix.Kill(k.pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if clean, over := k.reap(); clean || !over {
+		t.Errorf("a stopped keeper: clean %v, over %v", clean, over)
 	}
 }

@@ -82,7 +82,7 @@ func bindings() []binding {
 		{everywhere, []string{"ctrl+c"}, actInterrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
 		{everywhere, []string{"esc"}, actBack, "close the panel, else disarm the question, else interrupt the turn; twice otherwise: edit the last message anew"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
-		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with an armed question, show all of it"},
+		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with a question, show all of it"},
 		{everywhere, []string{"pgup"}, actPageUp, "scroll up"},
 		{everywhere, []string{"pgdown"}, actPageDown, "scroll down"},
 		{everywhere, []string{"shift+up", "ctrl+shift+up"}, actLineUp, "scroll one line up"},
@@ -112,7 +112,7 @@ func bindings() []binding {
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, actUndo, "undo the last change of the text"},
 		{inComposer, []string{"ctrl+v"}, actClipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose what stands beside the key"},
+		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose what stands beside the key; a yes only after all that it opens was visible"},
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
 
 		{inNote, []string{"enter"}, actSend, "send the answer, or keep the note and choose"},

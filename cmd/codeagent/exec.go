@@ -42,7 +42,7 @@ func newExec(s stdio, f *flags) *cobra.Command {
 			"is \"-\". Nobody is there to ask: what the sandbox and the policy do not allow is refused, the\n" +
 			"model is told so, and the exit status is 3.\n\n" +
 			"Exit status: 0 done, 1 failed, 2 usage, 3 permission refused, 4 sign-in, 124 time limit,\n" +
-			"129 SIGHUP, 130 SIGINT, 143 SIGTERM.",
+			"129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{err: errors.New("exec takes one prompt"), hints: []string{"quote it: codeagent exec \"fix the test\""}}
