@@ -124,7 +124,7 @@ var (
 	// ErrStopped: the person answered a question with stop.
 	ErrStopped = errors.New("stopped by the user")
 	// ErrOutOfRequests: the turn made as many requests as it may.
-	ErrOutOfRequests = errors.New("out of requests: the turn asked the model as often as it may")
+	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
 	// ErrBusy: a turn is running already.
 	ErrBusy = errors.New("a turn is running already")
 	// ErrEmpty: the model said nothing, again and again.

@@ -60,7 +60,7 @@ func newExec(s stdio, f *flags) *cobra.Command {
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
-	fl.IntVar(&x.maxTurns, "max-turns", 0, "ask the model at most this many times")
+	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
 	imageFlag(fl, &x.images)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Go on with an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Go on with a copy of an earlier session", true))
@@ -73,7 +73,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if x.timeout < 0 || x.maxTurns < 0 {
-		return &usageError{err: errors.New("--timeout and --max-turns cannot be negative"), hints: []string{"0 is no limit of your own"}}
+		return &usageError{err: errors.New("--timeout and --max-turns cannot be negative"), hints: []string{fmt.Sprintf("--timeout 0 is no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
@@ -138,6 +138,13 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return cause
+		}
+		if errors.Is(err, agent.ErrOutOfRequests) {
+			hints := []string{"--max-turns allows more of them"}
+			if !x.ephemeral {
+				hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
+			}
+			return &hintError{err: err, code: exitFailed, hints: hints}
 		}
 		return err
 	}
