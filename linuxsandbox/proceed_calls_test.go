@@ -1,0 +1,174 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestNotifiedCalls: every call that the filter asks about, with arguments of many
+// kinds, gets an errno or proceeds by a rule that may hold it. What cannot be looked
+// at never proceeds, but for calls that concern the caller alone.
+func TestNotifiedCalls(t *testing.T) {
+	numbers := askedNumbers(t)
+	unreadable := unreadableProcess(t)
+	gone := exec.Command("/bin/true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, caller := range []struct {
+		name  string
+		tid   int
+		blind bool
+		seen  int
+	}{
+		{"memory unreadable, /proc shut", unreadable, true, 0},
+		{"memory unreadable, evidence used up", unreadable, true, maxLooked + 1},
+		{"gone", gone.Process.Pid, true, 0},
+		{"can be looked at", os.Getpid(), false, 0},
+		{"can be looked at, evidence used up", os.Getpid(), false, maxLooked + 1},
+	} {
+		for name, spec := range notifiedSpecs(t) {
+			t.Run(caller.name+"/"+name, func(t *testing.T) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					if err := becomeCommand(spec.keptCaps()); err != nil { // the thread ends with it
+						t.Error(err)
+						return
+					}
+					b := notifiedBroker(t, spec)
+					b.log.seen = caller.seen
+					answerAll(t, b, numbers, caller.tid, caller.blind)
+					b.view.close()
+				}()
+				<-done
+			})
+		}
+	}
+}
+
+// answerAll has b answer each call with many arguments.
+func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	path := append([]byte("/etc/hostname"), 0)
+	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24,
+		uint64(uintptr(unsafe.Pointer(&path[0])))}
+	allowed := map[kernelRule][]string{
+		b.rules.caller:  {"umask", "exit_group", "getsockname", "getpeername"},
+		b.rules.network: {"sendto", "sendmsg", "sendmmsg"},
+	}
+	for _, list := range [][]fileCall{fileCalls, oldFileCalls} {
+		for _, c := range list {
+			allowed[b.rules.files] = append(allowed[b.rules.files], c.name)
+		}
+	}
+	for name, nr := range numbers {
+		for range 60 {
+			n := &notification{tid: uint32(tid), nr: int32(nr)}
+			for i := range n.args {
+				n.args[i] = values[r.IntN(len(values))]
+			}
+			a := b.handleAll(n)
+			may := a.rule == (kernelRule{}) || slices.Contains(allowed[a.rule], name)
+			if blind && a.rule != (kernelRule{}) && a.rule != b.rules.caller && !readsNothing(n) {
+				may = false
+			}
+			if !may || a.rule == (kernelRule{}) && a.errno == 0 && !a.given {
+				t.Errorf("%s %#x: %+v", name, n.args, a)
+				break
+			}
+		}
+	}
+	runtime.KeepAlive(path)
+}
+
+// readsNothing reports a call about which nothing has to be looked at: it names no
+// receiver.
+func readsNothing(n *notification) bool {
+	return n.nr == unix.SYS_SENDTO && (n.args[4] == 0 || n.args[5] == 0) || n.nr == unix.SYS_SENDMMSG && uint32(n.args[2]) == 0
+}
+
+// askedNumbers are the calls that the filter asks about.
+func askedNumbers(t *testing.T) map[string]int {
+	lib, out := libraryArch(t, runtime.GOARCH), map[string]int{}
+	for _, r := range filterTable {
+		for _, name := range r.calls {
+			if nr, ok := lib.SyscallNames[name]; ok && r.do == ask {
+				out[name] = nr
+			}
+		}
+	}
+	if len(out) < 60 {
+		t.Errorf("only %d calls are asked about", len(out))
+	}
+	return out
+}
+
+// notifiedSpecs are commands in a workspace anywhere, and in another user's as root.
+func notifiedSpecs(t *testing.T) map[string]*Spec {
+	out := map[string]*Spec{}
+	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": shmDir} {
+		ws, err := os.MkdirTemp(base, "codeagent-calls")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(ws) })
+		out[name] = &Spec{Ask: true, Network: true, HostNet: 1, Command: specCommand{Dir: text(ws)}, KeepFileCaps: os.Getuid() == 0 && base == shmDir}
+	}
+	return out
+}
+
+// notifiedBroker is a broker that nobody asks but the test.
+func notifiedBroker(t *testing.T, spec *Spec) *broker {
+	ws := string(spec.Command.Dir)
+	p := sandbox.WorkspaceWrite(ws)
+	p.Temp = filepath.Join(ws, "temp")
+	held, err := newHolding(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &broker{listener: -1, held: held, brokerOptions: brokerOptions{
+		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.keptCaps(),
+		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
+	}}
+}
+
+// unreadableProcess is one that a thread without capabilities cannot look into.
+func unreadableProcess(t *testing.T) int {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "blind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program := filepath.Join(dir, "blind")
+	copyFile(t, "/bin/sleep", program)
+	if err := os.Chmod(program, 0o111); err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: program, Args: []string{"sleep", "1000"}}
+	if os.Getuid() == 0 { // root reads it
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerUID, Gid: strangerUID}}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
