@@ -145,6 +145,24 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// TestReplaceInPlace: a file in a folder that takes no other one.
+func TestReplaceInPlace(t *testing.T) {
+	dir := place(t)
+	write(t, dir+"/folder/mine", "a longer text", 0o600)
+	must(t, os.Chmod(dir+"/folder", 0o555))
+	t.Cleanup(func() { os.Chmod(dir+"/folder", 0o755) })
+	asUser(t, dir, dir+"/folder/mine")
+	must(t, Write(dir+"/folder/mine", []byte("new"), 0o600))
+	if data, _ := os.ReadFile(dir + "/folder/mine"); string(data) != "new" {
+		t.Errorf("holds %q", data)
+	}
+	if os.Getuid() != 0 || !isDarwin { // root may write everywhere there
+		if err := Write(dir+"/folder/other", nil, 0o600); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a new file: %v", err)
+		}
+	}
+}
+
 // TestEntries: what changes names does so through no link.
 func TestEntries(t *testing.T) {
 	dir := place(t)

@@ -20,6 +20,9 @@ type Replacement struct {
 	name string
 	path string
 	perm fs.FileMode
+	// inPlace: the folder takes no new file, and codeagent's user may write this one. No
+	// command can then have put it there.
+	inPlace bool
 }
 
 // Replace prepares to write the file path, which is canonical. What stands there must
@@ -29,19 +32,42 @@ func Replace(path string, perm fs.FileMode) (*Replacement, error) {
 	if err != nil {
 		return nil, failed("write", path, err)
 	}
-	r := &Replacement{dir, name, path, perm}
-	if _, err = r.there(); err == nil {
-		var probe *os.File // is the folder one to write in?
-		if probe, err = r.temporary(); err == nil {
-			probe.Close()
-			err = unix.Unlinkat(dir, filepath.Base(probe.Name()), 0)
-		}
+	r := &Replacement{dir: dir, name: name, path: path, perm: perm}
+	var was *unix.Stat_t
+	if was, err = r.there(); err == nil {
+		err = r.try(was != nil)
 	}
 	if err != nil {
 		r.Close()
 		return nil, failed("write", path, err)
 	}
 	return r, nil
+}
+
+// try finds out whether the folder is one to write in.
+func (r *Replacement) try(exists bool) error {
+	probe, err := r.temporary()
+	if exists && (err == unix.EACCES || err == unix.EPERM || err == unix.EROFS) {
+		var f *os.File
+		if f, err = r.open(); err == nil {
+			r.inPlace = true
+			err = f.Close()
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), unix.Unlinkat(r.dir, filepath.Base(probe.Name()), 0))
+}
+
+// open opens the file that stands there, to be written.
+func (r *Replacement) open() (*os.File, error) {
+	fd, err := openat(r.dir, r.name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return regular(fd, r.path)
 }
 
 // there is what stands at the name now, nil for nothing.
@@ -83,6 +109,9 @@ func (r *Replacement) Write(write func(io.Writer) error) error {
 }
 
 func (r *Replacement) write(write func(io.Writer) error) error {
+	if r.inPlace {
+		return r.overwrite(write)
+	}
 	was, err := r.there()
 	var planted *KindError // since Replace: the rename takes its place, and follows nothing
 	if err != nil && !(errors.As(err, &planted) && !planted.Mode.IsDir()) {
@@ -104,20 +133,42 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 	if err == nil {
 		err = retry(func() error { return unix.Renameat(r.dir, temporary, r.dir, r.name) })
 	}
+	if err == unix.EBUSY { // a mount: of a single file into a container, mostly
+		err = r.overwrite(write)
+		_ = unix.Unlinkat(r.dir, temporary, 0)
+		return err
+	}
 	if err != nil {
 		_ = unix.Unlinkat(r.dir, temporary, 0)
 	}
 	return err
 }
 
-// dress gives the new file the owner and the permissions of the old one.
+// overwrite writes the file that stands there, where no other can take its place.
+func (r *Replacement) overwrite(write func(io.Writer) error) error {
+	f, err := r.open()
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		err = write(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// dress gives the new file the owner and the permissions of the old one, where the file
+// system has them.
 func dress(f *os.File, was *unix.Stat_t) error {
 	if os.Geteuid() == 0 { // nobody else may give a file away
-		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
-			return err
-		}
+		_ = f.Chown(int(was.Uid), int(was.Gid)) // without the right to, it is codeagent's user's
 	}
-	return f.Chmod(fs.FileMode(was.Mode & 0o777))
+	want := fs.FileMode(was.Mode & 0o777)
+	err := f.Chmod(want)
+	if info, serr := f.Stat(); err != nil && serr == nil && info.Mode().Perm()&^want == 0 {
+		err = nil
+	}
+	return err
 }
 
 func (r *Replacement) temporary() (*os.File, error) {
