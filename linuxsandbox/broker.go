@@ -51,6 +51,8 @@ type broker struct {
 	pipes    []waitingPipe
 	masks    masks
 	fresh    freshFile
+	// terminals are those that the broker made for the command.
+	terminals []madeTerminal
 	socketWork
 	// held are the calls that wait for a person.
 	held    *holding
@@ -165,6 +167,7 @@ func (b *broker) run() {
 	defer b.endSockets()
 	defer b.closePipes()
 	defer b.fresh.drop()
+	defer b.dropTerminals(func(madeTerminal) bool { return true })
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}

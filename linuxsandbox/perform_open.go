@@ -79,6 +79,9 @@ func openingOf(n *notification, c *fileCall) (*opening, error) {
 
 // openJudged opens what o means, or says what becomes of the call.
 func (b *broker) openJudged(n *notification, o *opening) reply {
+	if a, done := b.openTerminal(n, o); done {
+		return a
+	}
 	if o.flags&openTmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
 			return b.rules.files.proceed() // no such open: EINVAL

@@ -1,0 +1,101 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// With mounts a command has a /dev/pts of its own. Without them the terminals of the
+// machine stand in one folder, the user's among them, and Landlock can open all of
+// it or none. So the broker makes the terminals that the command asks for:
+//
+//	open("/dev/ptmx")   the broker opens it, keeps a reference to the far end
+//	                    (TIOCGPTPEER) and hands the near end in
+//	open("/dev/pts/3")  the far end that the broker has under that number, opened by
+//	                    the reference
+//
+// A name is never looked up. When the near end is closed the kernel takes the far
+// end's folder entry down (devpts_pty_kill), and an open by the reference fails with
+// EIO, whoever has the number then. So no other terminal is reached.
+
+// maxTerminals bounds the terminals of one command: all users share the machine's.
+const maxTerminals = 64
+
+// madeTerminal is the far end of a terminal that the broker made.
+type madeTerminal struct{ number, ref int }
+
+// openTerminal answers an open for writing of a terminal. done is false where it is
+// none of the command's own.
+func (b *broker) openTerminal(n *notification, o *opening) (a reply, done bool) {
+	path := o.name.path
+	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
+	if b.mounts != nil || !strings.HasPrefix(path, devDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
+		b.policy.JudgeWrite(path).Allowed || !n.valid(b.listener) {
+		return reply{}, false
+	}
+	if path == ptmx || path == ptsDir+"/ptmx" {
+		return b.makeTerminal(n, o), true
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
+	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool { return t.number == number && !t.gone() })
+	if err != nil || i < 0 {
+		return reply{}, false
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(b.terminals[i].ref), o.terminalFlags(), 0)
+	if err != nil {
+		return failed(errnoOf(err)), true
+	}
+	defer unix.Close(fd)
+	return n.give(b.listener, fd, o.cloexec()), true
+}
+
+// makeTerminal opens a new terminal.
+func (b *broker) makeTerminal(n *notification, o *opening) reply {
+	b.dropTerminals(madeTerminal.gone)
+	if len(b.terminals) >= maxTerminals {
+		return failed(unix.ENOSPC)
+	}
+	near, err := unix.Open(ptmx, o.terminalFlags(), 0)
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	defer unix.Close(near)
+	number, err := unix.IoctlGetInt(near, unix.TIOCGPTN)
+	if err != nil {
+		return failed(unix.ENODEV) // no terminal
+	}
+	ref, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(near), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
+	if errno != 0 {
+		return failed(errno)
+	}
+	b.terminals = append(b.terminals, madeTerminal{number, int(ref)})
+	return n.give(b.listener, near, o.cloexec())
+}
+
+// terminalFlags never make a terminal codeagent's own: a command makes it its own by
+// TIOCSCTTY.
+func (o *opening) terminalFlags() int {
+	return int(o.flags&(unix.O_ACCMODE|unix.O_NONBLOCK)) | unix.O_NOCTTY | unix.O_CLOEXEC
+}
+
+// gone reports whether the near end was closed.
+func (t madeTerminal) gone() bool {
+	var st unix.Stat_t
+	return unix.Fstat(t.ref, &st) != nil || st.Nlink == 0
+}
+
+// dropTerminals forgets the terminals that are meant.
+func (b *broker) dropTerminals(meant func(madeTerminal) bool) {
+	b.terminals = slices.DeleteFunc(b.terminals, func(t madeTerminal) bool {
+		if meant(t) {
+			unix.Close(t.ref)
+			return true
+		}
+		return false
+	})
+}
