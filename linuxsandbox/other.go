@@ -38,6 +38,9 @@ func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.
 // Survey has nothing to say of other systems.
 func Survey() []sandbox.Layer { return nil }
 
+// MadeGit has none to list.
+func (*Backend) MadeGit() []string { return nil }
+
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 
