@@ -46,7 +46,7 @@ func byHand(args []string) int {
 	if err := spec.validate(); err != nil {
 		return say(sandbox.ExitCannotConfine, err.Error())
 	}
-	if err := unix.CloseRange(controlFD, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if spec.lastFD, err = closeOnExec(controlFD); err != nil {
 		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
 	}
 	parent, err := unix.PidfdOpen(unix.Getppid(), 0)

@@ -82,7 +82,8 @@ type order struct {
 }
 
 func keeperMain() int {
-	if err := unix.CloseRange(controlFD, ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	lastFD, err := closeOnExec(controlFD)
+	if err != nil {
 		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
 	}
 	out := socketOutlet{controlFD}
@@ -95,6 +96,7 @@ func keeperMain() int {
 		_ = out.failed(fail("spec", err))
 		return sandbox.ExitCannotConfine
 	}
+	spec.lastFD = lastFD
 	if spec.Mounts != nil {
 		var rules []Rule
 		if spec.proc, rules, err = mountAll(spec.Mounts); err != nil {

@@ -41,6 +41,7 @@ type childPlan struct {
 	terminal   bool // descriptor 0 becomes its controlling terminal
 	keeper     int  // the keeper's pid, to notice that it died during the fork
 	report     int  // where the failing step goes; closed by exec
+	lastFD     int  // of closeOnExec
 }
 
 type childLimit struct {
@@ -131,7 +132,7 @@ func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failur
 }
 
 func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
-	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, terminal: s.Command.Terminal, keeper: os.Getpid(), group: s.Group}
+	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, terminal: s.Command.Terminal, keeper: os.Getpid(), group: s.Group, lastFD: s.lastFD}
 	args := s.Command.Args
 	names := candidates(string(s.Command.Path), s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
@@ -268,8 +269,16 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 		goto failed
 	}
 	step = stepFiles
-	if _, _, e = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC); e != 0 {
-		goto failed
+	if c.lastFD == 0 {
+		if _, _, e = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC); e != 0 {
+			goto failed
+		}
+	}
+	for fd := 3; fd <= c.lastFD; fd++ {
+		_, _, e = syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC)
+		if e != 0 && e != unix.EBADF {
+			goto failed
+		}
 	}
 	step = stepGroup
 	if c.group > 0 {

@@ -63,6 +63,8 @@ type Spec struct {
 	// proc is the descriptor of a /proc that is writable until Landlock comes;
 	// the keeper sets it where there are Mounts.
 	proc int
+	// lastFD is what closeOnExec returned.
+	lastFD int
 }
 
 // Rule opens one file or one directory with everything below it.

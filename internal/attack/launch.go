@@ -37,6 +37,9 @@ const (
 	SurroundMaskedProc = "masked-proc"
 	// SurroundNoLandlock is a kernel without Landlock.
 	SurroundNoLandlock = "no-landlock"
+	// SurroundOldFilter is a container whose filter knows neither close_range(2) nor
+	// faccessat2(2), and refuses them with EPERM.
+	SurroundOldFilter = "old-filter"
 )
 
 // envUserNamespace names the user namespace of the launcher's caller.
@@ -83,6 +86,8 @@ func launch(args []string) error {
 		err, keep = installFilter(containerFilter()), containerCapabilities
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
+	case SurroundOldFilter:
+		err = installFilter(refusing(unix.EPERM, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2))
 	case SurroundMaskedProc:
 		err = maskProc()
 	default:
@@ -202,13 +207,13 @@ func containerFilter() []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// refusing is a filter that answers one call with errno.
-func refusing(errno unix.Errno, number uint32) []bpf.RawInstruction {
-	return []bpf.RawInstruction{
-		{Op: opLoadWord, K: 0},
-		{Op: opJumpEqual, Jf: 1, K: number}, {Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
-		{Op: opReturn, K: unix.SECCOMP_RET_ALLOW},
+// refusing is a filter that answers these calls with errno.
+func refusing(errno unix.Errno, numbers ...uint32) []bpf.RawInstruction {
+	prog := []bpf.RawInstruction{{Op: opLoadWord, K: 0}}
+	for _, number := range numbers {
+		prog = append(prog, bpf.RawInstruction{Op: opJumpEqual, Jf: 1, K: number}, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
 	}
+	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
 func installFilter(prog []bpf.RawInstruction) error {

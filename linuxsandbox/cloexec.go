@@ -1,0 +1,55 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// closeOnExec has no descriptor from first on outlive execve(2). Containers with an
+// old filter refuse close_range(2), which Linux has since 5.9, with EPERM or ENOSYS:
+// each descriptor is marked by itself then, and last is where the same ends once
+// more in the child; 0 where the kernel did it.
+func closeOnExec(first int) (last int, err error) {
+	err = unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+	if err != unix.EPERM && err != unix.ENOSYS {
+		return 0, err
+	}
+	if last, err = lastDescriptor(); err != nil {
+		return 0, err
+	}
+	for fd := first; fd <= last; fd++ {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil && err != unix.EBADF {
+			return 0, err
+		}
+	}
+	// What is opened from now on is opened with O_CLOEXEC; some of it is marked again.
+	return last + 64, nil
+}
+
+// lastDescriptor is the highest that is open, or that could be.
+func lastDescriptor() (int, error) {
+	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		var limit unix.Rlimit
+		err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+		return int(min(limit.Max, 1<<20)), err // the kernel's own bound (fs.nr_open)
+	}
+	defer unix.Close(dir)
+	last := dir
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if err != nil || n == 0 {
+			return last, err
+		}
+		_, _, names := unix.ParseDirent(buf[:n], -1, nil)
+		for _, name := range names {
+			if fd, err := strconv.Atoi(name); err == nil {
+				last = max(last, fd)
+			}
+		}
+	}
+}
