@@ -46,6 +46,9 @@ type Options struct {
 	Resolver sandbox.Resolver
 	// Evidence is the level of commands that name none.
 	Evidence sandbox.EvidenceLevel
+	// Begins is called with the policy of each command before it starts; an error keeps it
+	// from starting. It may be nil.
+	Begins func(sandbox.Policy) error
 }
 
 // Runner runs commands. It may be used from several goroutines.

@@ -51,6 +51,11 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 	if err != nil {
 		return nil, err
 	}
+	if r.options.Begins != nil {
+		if err := r.options.Begins(p); err != nil {
+			return nil, cannot("grants", err)
+		}
+	}
 	run := &running{runner: r, policy: p, command: c}
 	if open != nil {
 		if run.cap, err = open(); err != nil {

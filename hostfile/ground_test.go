@@ -116,6 +116,21 @@ func TestRecord(t *testing.T) {
 	if want := []string{work, own + "/with \"quotes\"\n"}; !slices.Equal(known.roots, want) {
 		t.Errorf("kept %q, want %q", known.roots, want)
 	}
+	size := func() int64 { info, err := os.Stat(record); must(t, err); return info.Size() }
+	before := size()
+	for range 3 {
+		_, err = RecordRoots(record, known, []string{"/", work, work + "/below"})
+		must(t, err)
+	}
+	if size() != before {
+		t.Error("the record grew by what it held")
+	}
+	must(t, os.WriteFile(record, []byte("\"/a\"\n\"/ha"), 0o600)) // a full disk
+	_, err = RecordRoots(record, Ground{}, []string{"/b"})
+	must(t, err)
+	if known, err = ReadRoots(ctx, record); err != nil || !slices.Equal(known.roots, []string{"/a", "/b"}) {
+		t.Errorf("after half a line: %q, %v", known.roots, err)
+	}
 	long := strings.Repeat("x", 1000)
 	for i := range 700 {
 		if known, err = RecordRoots(record, known, []string{filepath.Join("/r", long, string(rune('a'+i%26))+strings.Repeat("y", i))}); err != nil {

@@ -34,27 +34,28 @@ func ReadRoots(ctx context.Context, path string) (Ground, error) {
 }
 
 // RecordRoots adds to the record path what is not on known ground, and returns it all.
-// A line is written at once: two sessions that add at the same time both do.
+// The lines are written at once: two sessions that add at the same time both do.
 func RecordRoots(path string, known Ground, roots []string) (Ground, error) {
-	var lines strings.Builder
-	all := known
+	all, lines := known, "\n" // after half a line, of a full disk
 	for _, r := range roots {
-		if !all.Covers(r) {
-			all = all.With(r)
-			lines.WriteString(strconv.Quote(r) + "\n")
+		if more := all.With(r); len(more.roots) > len(all.roots) {
+			all, lines = more, lines+strconv.Quote(r)+"\n"
 		}
 	}
-	if lines.Len() == 0 {
+	if path == "" || len(all.roots) == len(known.roots) {
 		return all, nil
 	}
 	f, err := OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return all, err
+		return known, err
 	}
-	_, err = f.WriteString(lines.String())
+	_, err = f.WriteString(lines)
 	info, serr := f.Stat()
-	if err = errors.Join(err, serr, f.Close()); err != nil || info.Size() < recordMost/2 {
-		return all, err
+	if err = errors.Join(err, serr, f.Close()); err != nil {
+		return known, err
+	}
+	if info.Size() < recordMost/2 {
+		return all, nil
 	}
 	return all, Write(path, newest(all.roots, recordMost/4), 0o600)
 }

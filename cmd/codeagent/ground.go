@@ -49,7 +49,9 @@ func ownFiles(err error) error {
 // ground is where commands may change names: in earlier sessions, and under the policy
 // of this one with what was granted meanwhile.
 func (b *box) ground() hostfile.Ground {
+	b.noting.Lock()
 	g := b.recorded.WithPolicy(b.policy)
+	b.noting.Unlock()
 	if b.live != nil {
 		g = g.WithPolicy(b.live())
 	}
@@ -71,6 +73,15 @@ func (b *box) noteRoots(p sandbox.Policy) error {
 		return &hintError{err: fmt.Errorf("note what commands may write: %w", err), code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
 	return nil
+}
+
+// noteGrants records what p lets a command write beyond the session's own policy.
+func (b *box) noteGrants(p sandbox.Policy) error {
+	b.noting.Lock()
+	defer b.noting.Unlock()
+	var err error
+	b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p))
+	return err
 }
 
 // output is a file that a flag names, written when there is something to write.

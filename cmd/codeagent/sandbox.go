@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/config"
 	"codeagent/exec"
@@ -54,6 +55,7 @@ type box struct {
 	// recorded is what commands of earlier sessions could write, live the policy with
 	// what this one granted; nil before there is a gate.
 	recorded hostfile.Ground
+	noting   sync.Mutex // guards recorded once commands run
 	// madeGit lists the git directories that commands of the session made, nil where
 	// that is not known.
 	madeGit func() []string
@@ -151,7 +153,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	b.runner = exec.New(exec.Options{
 		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, SpillSession: b.cfg.Sandbox.Limits.OutputSessionMB << 20,
 		SpillAll: b.cfg.Sandbox.Limits.OutputAllMB << 20, Environ: b.s.Environ, Resolver: b.resolver,
-		Evidence: b.cfg.Sandbox.EvidenceLevel(),
+		Evidence: b.cfg.Sandbox.EvidenceLevel(), Begins: b.noteGrants,
 	})
 	b.git = b.newGit(backend)
 	b.grantsHosts = opens(backend, sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "localhost", Port: 1}}})

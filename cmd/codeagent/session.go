@@ -186,7 +186,7 @@ func (ses *session) close() {
 	}
 	ses.closeUndo()
 	if ses.gate != nil {
-		_ = ses.noteRoots(ses.gate.Base()) // what was granted; leaving, and nobody to tell
+		_ = ses.noteGrants(ses.gate.Base()) // what was granted; leaving, and nobody to tell
 	}
 	if ses.record != nil {
 		_ = ses.record.log.Close() // every turn is on the disk already
