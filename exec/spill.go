@@ -104,7 +104,7 @@ func (s *spill) allowed(n int64) int64 {
 		s.cut = limited(s.limit, "")
 	}
 	if s.length+n > s.looked {
-		step := max(n, spillStep)
+		step := max(n, min(spillStep, s.limit-s.length))
 		if !s.room.enough(s.folder, step) {
 			s.cut = cut{nearlyFull, true}
 			return 0

@@ -131,7 +131,7 @@ func (r *spillRoom) enough(dir *os.File, n int64) bool {
 }
 
 // sweep removes the outputs of former weeks, and the oldest ones until one of up to most
-// bytes fits below the bound of all sessions. One that is being written is left alone.
+// bytes fits below the bound of all sessions and the disk has room for it. One that is being written is left alone.
 func (r *spillRoom) sweep(root *os.Root, dir *os.File, most int64) {
 	entries, err := dir.ReadDir(10_000)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *spillRoom) sweep(root *os.Root, dir *os.File, most int64) {
 	}
 	slices.SortFunc(list, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range list {
-		if time.Since(info.ModTime()) <= spillAge && total+most <= r.all {
+		if time.Since(info.ModTime()) <= spillAge && total+most <= r.all && r.enough(dir, most) {
 			return
 		}
 		if removeIdle(root, info.Name()) {

@@ -113,6 +113,19 @@ func TestSpillsOfAllSessions(t *testing.T) {
 	writing.close()
 }
 
+// TestSpillsMakeRoom: on a disk that is nearly full old outputs go before a new one is cut.
+func TestSpillsMakeRoom(t *testing.T) {
+	r, dir := spills(t, Options{}, 1<<30+12<<20, plenty)
+	for range 4 {
+		if out := print(t, r, "6000000", 6<<20); out.Cut != "" {
+			t.Errorf("cut: %s", out.Cut)
+		}
+	}
+	if bytes, _ := held(t, dir); bytes > 12<<20 {
+		t.Errorf("%d bytes", bytes)
+	}
+}
+
 // TestSpillCut: the model and the user read why the rest of an output is not on disk.
 func TestSpillCut(t *testing.T) {
 	for name, row := range map[string]struct {
