@@ -60,8 +60,7 @@ func TestOutsideForTheSessionIsOfNothingThatCanChange(t *testing.T) {
 		{"/srv", "docker ps & wait", "", true},
 		{"/srv", "docker 'ps", "", false},
 	} {
-		var g world
-		g = newGate(OnRequest, confined(), func(o *Options) {
+		g := newGate(OnRequest, confined(), func(o *Options) {
 			if c.path != "" {
 				o.Path = strings.Split(c.path, ":")
 			}

@@ -38,7 +38,9 @@ func TestTrusted(t *testing.T) {
 			}
 			git(t, dir, "config", "core.hooksPath", "named")
 		}, []string{"named", "real"}},
-		{"the user's own setting", func(t *testing.T, _, home string) { write(t, 0o644, "[core]\n\thooksPath = .hooks\n", home, ".gitconfig") }, []string{".hooks"}},
+		{"the user's own setting", func(t *testing.T, _, home string) {
+			write(t, 0o644, "[core]\n\thooksPath = .hooks\n", home, ".gitconfig")
+		}, []string{".hooks"}},
 		{"include, relative to its file", func(t *testing.T, dir, _ string) {
 			write(t, 0o644, "[core]\n\tfsmonitor = tools/watch\n", dir, "team.config")
 			git(t, dir, "config", "include.path", "../team.config")

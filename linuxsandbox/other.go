@@ -52,6 +52,3 @@ func HelperMain([]string) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", HelperName, ErrNotLinux)
 	return sandbox.ExitCannotConfine
 }
-
-// MadeGit is nothing: no command runs.
-func (*Backend) MadeGit() []string { return nil }

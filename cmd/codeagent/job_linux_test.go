@@ -19,7 +19,7 @@ func TestAStoppedJobEnds(t *testing.T) {
 				cmd := u.codeagent()
 				cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "--norc", "--noprofile", "-i"}
 				cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, "PS1=ready> ", "HISTFILE=")
-				term := golden.Start(t, cmd, 100, 30)
+				term := golden.Start(t, cmd, 200, 30)
 				term.WaitFor("ready>")
 				term.Write(u.bin + "/codeagent --model test 'run it'\n")
 				term.WaitFor("$ echo $$ > pid")

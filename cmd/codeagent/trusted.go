@@ -71,8 +71,16 @@ func (t trusted) words() string {
 	if t.err == nil {
 		return ""
 	}
-	return "not known what git runs from the workspace, and so not protected: " + strings.ReplaceAll(t.err.Error(), "\n", "; ")
+	why := []rune(strings.ReplaceAll(t.err.Error(), "\n", "; "))
+	if len(why) > mostReason {
+		why = append(why[:mostReason], '…')
+	}
+	return "not known what git runs from the workspace, and so not protected: " + string(why)
 }
+
+// mostReason is how many characters of git's own words are shown: they can name
+// what a file of the workspace holds.
+const mostReason = 300
 
 // protect is p, with what git trusts protected.
 func (t trusted) protect(p sandbox.Policy) sandbox.Policy {
