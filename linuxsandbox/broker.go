@@ -51,7 +51,7 @@ type broker struct {
 	pipes    []waitingPipe
 	masks    masks
 	fresh    freshFile
-	// terminals are those that the broker made for the command.
+	// terminals are the command's own outside of a /dev/pts of its own.
 	terminals []madeTerminal
 	socketWork
 	// held are the calls that wait for a person.
@@ -83,6 +83,10 @@ type brokerOptions struct {
 	life   context.Context
 	// undo is told before what stands in a write root changes; nil: nobody is.
 	undo sandbox.Keeper
+	// terminal is the far end of the one that codeagent made for the command, nil: none.
+	terminal *os.File
+	// ownSession: no terminal of the user can be the controlling one.
+	ownSession bool
 }
 
 // brokerSession is what the brokers of one Backend share.
@@ -118,6 +122,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 	o.policy = withOwnFolders(o.policy, o.mounts)
 	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net), keeping: keeping{keeper: o.undo}}
 	b.openGrants()
+	b.addTerminal(o.terminal)
 	go b.run()
 	return b, nil
 }
@@ -152,6 +157,7 @@ func (b *broker) run() {
 	defer close(b.done)
 	defer b.held.close()
 	defer b.posts.close()
+	defer b.dropTerminals(func(madeTerminal) bool { return true })
 	b.dropped = heldCaps() &^ b.keep
 	err := becomeCommand(b.keep)
 	b.ready <- err
@@ -167,7 +173,6 @@ func (b *broker) run() {
 	defer b.endSockets()
 	defer b.closePipes()
 	defer b.fresh.drop()
-	defer b.dropTerminals(func(madeTerminal) bool { return true })
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
@@ -333,6 +338,8 @@ func (b *broker) handle(n *notification) reply {
 		return b.noSocket(n)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
 		return b.sendCall(n)
+	case unix.SYS_IOCTL:
+		return b.resize(n)
 	}
 	return failed(unix.ENOSYS)
 }

@@ -227,6 +227,10 @@ var filterTable = []rule{
 	// Terminals: the command may share the user's.
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS, unix.TIOCEXCL}}}, do: eperm,
 		why: "types into the user's terminal, pastes into the console, loads a line discipline, takes the console's output, lets nobody else open the terminal"},
+	{calls: []string{"ioctl"}, only: brokered, when: []test{{arg: 1, in: []uint32{unix.TIOCSWINSZ}}}, do: ask,
+		why: "gives a terminal's window another size: the broker knows which terminals are the command's own"},
+	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSWINSZ, vtResize, vtResizex, kdfontop}}}, do: eperm,
+		why: "the same where nobody knows, and the ways of the Linux console, which is never a command's own; a font has a size too"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
 		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
 
@@ -354,6 +358,9 @@ const (
 	kdskbdiacr   = 0x4b4b
 	kdskbdiacruc = 0x4bfb
 	kdsetkeycode = 0x4b4d
+	kdfontop     = 0x4b72
+	vtResize     = 0x5609 // vt.h
+	vtResizex    = 0x560a
 
 	fsIocFiemap           = 0xc020660b // fs.h
 	fsIocFsgetxattr       = 0x801c581f

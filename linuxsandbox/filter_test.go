@@ -379,7 +379,7 @@ func TestEveryRowSaysWhy(t *testing.T) {
 // the number alone decides.
 func TestHotCallsStayInTheBitmap(t *testing.T) {
 	argumentsMatter := map[string]bool{
-		"ioctl": true, "clone": true, "socket": true, "socketpair": true, "sendto": true, "sendmsg": true, "sendmmsg": true,
+		"ioctl": true, "fcntl": true, "clone": true, "socket": true, "socketpair": true, "sendto": true, "sendmsg": true, "sendmmsg": true,
 		"prlimit64": true, "setrlimit": true, "personality": true, "unshare": true, "setpriority": true, "ioprio_set": true, "move_pages": true,
 		"migrate_pages": true, "sched_setparam": true, "sched_setscheduler": true, "sched_setattr": true, "sched_setaffinity": true,
 	}

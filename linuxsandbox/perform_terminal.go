@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,32 @@ import (
 // maxTerminals bounds the terminals of one command: all users share the machine's.
 const maxTerminals = 64
 
-// madeTerminal is the far end of a terminal that the broker made.
+// madeTerminal is the far end of a terminal that the broker, or codeagent, made.
 type madeTerminal struct{ number, ref int }
+
+// addTerminal takes up the terminal that codeagent made for the command. Where there
+// is no reference to be had it is treated as anybody's.
+func (b *broker) addTerminal(far *os.File) {
+	if far == nil {
+		return
+	}
+	conn, err := far.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) {
+		var st unix.Stat_t
+		ref, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		if unix.Fstat(ref, &st) != nil {
+			unix.Close(ref)
+			return
+		}
+		b.terminals = append(b.terminals, madeTerminal{int(unix.Minor(st.Rdev)), ref})
+	})
+}
 
 // openTerminal answers an open for writing of a terminal. done is false where it is
 // none of the command's own.
@@ -42,11 +67,11 @@ func (b *broker) openTerminal(n *notification, o *opening) (a reply, done bool) 
 		return b.makeTerminal(n, o), true
 	}
 	number, err := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
-	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool { return t.number == number && !t.gone() })
-	if err != nil || i < 0 {
+	own := b.terminalNumbered(number)
+	if err != nil || own == nil {
 		return reply{}, false
 	}
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(b.terminals[i].ref), o.terminalFlags(), 0)
+	fd, err := own.open(o.terminalFlags())
 	if err != nil {
 		return failed(errnoOf(err)), true
 	}
@@ -81,6 +106,20 @@ func (b *broker) makeTerminal(n *notification, o *opening) reply {
 // TIOCSCTTY.
 func (o *opening) terminalFlags() int {
 	return int(o.flags&(unix.O_ACCMODE|unix.O_NONBLOCK)) | unix.O_NOCTTY | unix.O_CLOEXEC
+}
+
+// terminalNumbered is the one of b.terminals with that number, or nil.
+func (b *broker) terminalNumbered(number int) *madeTerminal {
+	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool { return t.number == number && !t.gone() })
+	if i < 0 {
+		return nil
+	}
+	return &b.terminals[i]
+}
+
+// open opens the far end.
+func (t *madeTerminal) open(flags int) (int, error) {
+	return unix.Open("/proc/self/fd/"+strconv.Itoa(t.ref), flags, 0)
 }
 
 // gone reports whether the near end was closed.

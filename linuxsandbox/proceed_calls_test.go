@@ -64,7 +64,7 @@ func TestNotifiedCalls(t *testing.T) {
 func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind bool) {
 	r := rand.New(rand.NewPCG(1, 1))
 	path := append([]byte("/etc/hostname"), 0)
-	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24,
+	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
 		uint64(uintptr(unsafe.Pointer(&path[0])))}
 	allowed := map[kernelRule][]string{
 		b.rules.caller:  {"umask", "exit_group", "getsockname", "getpeername"},

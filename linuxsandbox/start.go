@@ -315,7 +315,10 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
 			evidence: evidenceOptions{level: cmd.Evidence, reach: reach, keeper: k.pid},
 			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
-			holder: p.holder, life: ctx, undo: cmd.Keeper,
+			holder: p.holder, life: ctx, undo: cmd.Keeper, ownSession: ownSession(cmd),
+		}
+		if cmd.Terminal {
+			o.terminal = cmd.Stdin
 		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)

@@ -14,13 +14,14 @@ import (
 
 // disturb does to its terminal all that a program can and a shell would suffer from.
 const disturb = `
-import fcntl, os, signal, termios
+import fcntl, os, signal, struct, termios
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 def tried(f):
     try: f()
     except OSError as e: print(e.strerror)
 tried(lambda: fcntl.ioctl(0, termios.TIOCEXCL))
+tried(lambda: fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 41, 99, 0, 0)))
 for fd in (0, 1):
     fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGIO)
@@ -64,6 +65,9 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 					cmd.SysProcAttr = &syscall.SysProcAttr{}
 				}
 				cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
+				if err := pty.Setsize(far, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+					t.Fatal(err)
+				}
 				before := terminalFacts(t, far)
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
@@ -82,6 +86,10 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 				group, err := ioctlInt(near, syscall.TIOCGPGRP)
 				if err != nil {
 					t.Fatal(err)
+				}
+				size, err := pty.GetsizeFull(far)
+				if sized := err == nil && *size == (pty.Winsize{Rows: 41, Cols: 99}); err != nil || sized != c.stays {
+					t.Errorf("%v, the size is now %+v", err, size)
 				}
 				if stays := before != after || group != cmd.Process.Pid; stays != c.stays {
 					t.Errorf("before %s\nafter  %s\nforeground %d, of the shell %d", before, after, group, cmd.Process.Pid)
@@ -110,7 +118,11 @@ func terminalFacts(t *testing.T, f *os.File) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := fmt.Sprintf("exclusive %d, modes %v", exclusive, *modes)
+	size, err := pty.GetsizeFull(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := fmt.Sprintf("exclusive %d, size %+v, modes %v", exclusive, *size, *modes)
 	for _, command := range []uintptr{syscall.F_GETFL, syscall.F_GETOWN, 11} { // F_GETSIG
 		v, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), command, 0)
 		if errno != 0 {

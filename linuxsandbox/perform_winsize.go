@@ -1,0 +1,175 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"strconv"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command may set the window size of a terminal of its own, as script, tmux and
+// expect do, and not of the user's: what the size was before is known to nobody but
+// the terminal's program, which may change it at any time. So the broker takes a copy
+// of the descriptor and sets the size by that copy, where it is one of
+//
+//	a terminal in the command's own /dev/pts     by the device number of that mount:
+//	                                             the user's lies in another
+//	one that codeagent or the broker made for it by the reference to its far end
+//	/dev/tty, in a session of the command's own  a session gets no terminal that
+//	                                             another one controls (TIOCSCTTY)
+//
+// Both ends have the same size. A near end is judged by its far one.
+
+const (
+	ttyDevice  = 5<<8 | 0 // /dev/tty
+	ptmxDevice = 5<<8 | 2 // the near end of any terminal
+)
+
+// resize answers ioctl(TIOCSWINSZ).
+func (b *broker) resize(n *notification) reply {
+	if uint32(n.args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
+		return failed(unix.EPERM)
+	}
+	fd, err := b.takeTerminal(n)
+	if err == unix.EACCES || err == unix.EPERM {
+		return b.refuseResize(n)
+	}
+	if err != nil {
+		return failed(errnoOf(err))
+	}
+	defer unix.Close(fd)
+	raw, err := readMemory(int(n.tid), n.args[2], 8)
+	if !n.valid(b.listener) {
+		return failed(unix.ESRCH)
+	}
+	own, isTerminal := b.ownsTerminal(n, fd)
+	switch {
+	case isTerminal != nil:
+		return failed(errnoOf(isTerminal))
+	case !own:
+		return b.refuseResize(n)
+	case err != nil:
+		return failed(errnoOf(err))
+	}
+	size := unix.Winsize{
+		Row: binary.NativeEndian.Uint16(raw), Col: binary.NativeEndian.Uint16(raw[2:]),
+		Xpixel: binary.NativeEndian.Uint16(raw[4:]), Ypixel: binary.NativeEndian.Uint16(raw[6:]),
+	}
+	return failed(errnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
+}
+
+func (b *broker) refuseResize(n *notification) reply {
+	b.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
+	return failed(unix.EPERM)
+}
+
+// ownsTerminal reports whether fd is a terminal of the command's own. The error is
+// that it is no terminal.
+func (b *broker) ownsTerminal(n *notification, fd int) (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return false, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return false, unix.ENOTTY // a FUSE file would have its server asked
+	}
+	if _, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err != nil {
+		return false, err
+	}
+	switch st.Rdev {
+	case ttyDevice:
+		return b.ownSession, nil
+	case ptmxDevice:
+		far, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
+		if errno != 0 {
+			return false, nil
+		}
+		defer unix.Close(int(far))
+		if unix.Fstat(int(far), &st) != nil {
+			return false, nil
+		}
+	}
+	return b.inOwnTerminals(n, st.Dev) || b.terminalLike(&st) != nil, nil
+}
+
+// inOwnTerminals reports whether a device number is that of the command's own /dev/pts.
+func (b *broker) inOwnTerminals(n *notification, device uint64) bool {
+	if b.mounts == nil || !b.mounts.Terminals || b.look(n) != nil {
+		return false
+	}
+	var st unix.Statx_t
+	err := unix.Statx(b.view.root, ptsDir[1:], unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &st)
+	return err == nil && unix.Mkdev(st.Dev_major, st.Dev_minor) == device
+}
+
+// terminalLike is the one of b.terminals with that far end, or nil.
+func (b *broker) terminalLike(far *unix.Stat_t) *madeTerminal {
+	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool {
+		var st unix.Stat_t
+		return unix.Fstat(t.ref, &st) == nil && st.Nlink > 0 && st.Dev == far.Dev && st.Ino == far.Ino
+	})
+	if i < 0 {
+		return nil
+	}
+	return &b.terminals[i]
+}
+
+// takeTerminal is a descriptor of the terminal of a call. Where a container refuses
+// copies it is the far end, opened by the broker's reference, of the one of
+// b.terminals that the caller has now.
+func (b *broker) takeTerminal(n *notification) (int, error) {
+	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+	if err != unix.EPERM && err != unix.ENOSYS || b.takes != takesStandIns {
+		return fd, err
+	}
+	number := strconv.Itoa(int(int32(n.args[0])))
+	thread := "/proc/" + strconv.Itoa(int(n.tid))
+	var st unix.Stat_t
+	if err := unix.Stat(thread+"/fd/"+number, &st); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return -1, unix.ENOTTY
+	}
+	own := b.terminalLike(&st)
+	if st.Rdev == ptmxDevice {
+		info, err := readSmall(thread + "/fdinfo/" + number)
+		index, bad := strconv.Atoi(statusField(info, "tty-index:"))
+		if err != nil || bad != nil {
+			return -1, unix.EPERM
+		}
+		own = b.terminalNumbered(index)
+	}
+	if own == nil {
+		return -1, unix.EPERM
+	}
+	return own.open(unix.O_RDWR | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC)
+}
+
+// ownSession reports whether no terminal of the user can become the controlling one
+// of a command: it has a session of its own, and of terminals none but its own.
+func ownSession(cmd sandbox.Command) bool {
+	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
+}
+
+// isTerminal reports whether f, which may be nil, is a terminal or may be one.
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	conn, err := f.SyscallConn()
+	is := true
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+			is = err != unix.ENOTTY
+		})
+	}
+	return err != nil || is
+}
