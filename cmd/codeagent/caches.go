@@ -33,12 +33,12 @@ func (b *box) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 		if _, set := p.Env.Set[c.variable]; set {
 			continue
 		}
+		// The path is canonical: the folder above is, and MkdirAll went through no link. A
+		// command of another session with this folder in a write root (allow_home,
+		// add_dirs) may put one there at any time: so no link is looked for again, and
+		// whoever opens the root follows none.
 		dir := filepath.Join(caches(b.paths), hex.EncodeToString(sum[:8]), c.name)
 		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
-			return p, err
-		}
-		dir, err := sandbox.Canonical(b.resolver, "/", dir)
-		if err != nil {
 			return p, err
 		}
 		if p.Env.Set == nil {
