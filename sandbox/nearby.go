@@ -14,6 +14,7 @@ var nearby = []struct {
 	{netip.MustParsePrefix("127.0.0.0/8"), thisMachine},
 	{netip.MustParsePrefix("0.0.0.0/8"), thisMachine},
 	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // Azure's, in every virtual network (WireServer)
 	{netip.MustParsePrefix("10.0.0.0/8"), private},
 	{netip.MustParsePrefix("172.16.0.0/12"), private},
 	{netip.MustParsePrefix("192.168.0.0/16"), private},
@@ -39,6 +40,7 @@ var nearby = []struct {
 const (
 	thisMachine = "an address of this machine"
 	linkLocal   = "a link-local address, where clouds hand out credentials"
+	metadata    = "an address where a cloud hands out credentials"
 	private     = "an address of a private network"
 	special     = "an address that is not on the public internet"
 )
