@@ -34,6 +34,9 @@ var homeAttacks = []struct{ name, script string }{
 	{"change what undo keeps", `for f in .local/state/codeagent/undo/*/*; do echo evil > "$f"; done; echo evil > .local/state/codeagent/undo/s/small`},
 	{"plant an output", `echo evil > .local/state/codeagent/output/o`},
 	{"open the folder to others", `chmod 777 .config/codeagent`},
+	{"open a folder above to others", `chmod 777 .local/state`},
+	{"change the mode of its parent", `chmod 711 .config`},
+	{"change the mode of the parent's parent by descriptor", `exec 9<.local; chmod 711 /proc/self/fd/9`},
 	{"change its time", `touch -d 2001-01-01 .config/codeagent`},
 	{"remove the settings", `rm -rf .config/codeagent`},
 	{"remove all records", `rm -rf .local`},
@@ -82,10 +85,17 @@ func homePolicy(home string) sandbox.Policy {
 }
 
 // ownTree is what stands in codeagent's own folders, with modes and contents, and their
-// times: nothing there may change.
+// times: nothing there may change. Of the folders above the modes may not.
 func ownTree(t *testing.T, home string) string {
 	t.Helper()
 	var out strings.Builder
+	for _, dir := range []string{".config", ".local", ".local/state"} {
+		mode := "gone"
+		if info, err := os.Lstat(filepath.Join(home, dir)); err == nil {
+			mode = info.Mode().String()
+		}
+		out.WriteString(dir + " " + mode + "\n")
+	}
 	for _, dir := range []string{".config/codeagent", ".local/state/codeagent"} {
 		err := filepath.Walk(filepath.Join(home, dir), func(name string, info os.FileInfo, err error) error {
 			if err != nil {

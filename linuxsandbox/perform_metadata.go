@@ -55,6 +55,9 @@ func (b *broker) metadata(n *notification, c *metadataCall) reply {
 	if d == nil && do.refused(&st) {
 		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
 	}
+	if d == nil && do.admits(&st) && b.protection.above(path) {
+		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
+	}
 	if d == nil {
 		if a, first := b.keepMetadata(n, do, fd); first {
 			return a
@@ -271,6 +274,17 @@ func (do *changing) refused(st *unix.Stat_t) bool {
 		return st.Mode&unix.S_IFMT != unix.S_IFDIR && do.mode&special&^st.Mode != 0
 	case setAttribute, setAttributeAt, removeAttribute:
 		return !strings.HasPrefix(do.attr, "user.") && !do.accessList()
+	}
+	return false
+}
+
+// admits reports a change of who may enter what the policy opens.
+func (do *changing) admits(st *unix.Stat_t) bool {
+	switch do.change {
+	case changeMode:
+		return do.mode != st.Mode&0o7777
+	case changeOwner:
+		return do.uid >= 0 && uint32(do.uid) != st.Uid || do.gid >= 0 && uint32(do.gid) != st.Gid
 	}
 	return false
 }

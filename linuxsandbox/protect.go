@@ -103,6 +103,14 @@ func (p *protection) holds(path string) bool {
 	return slices.ContainsFunc(p.fixed, func(f string) bool { return sandbox.Covers(path, f) })
 }
 
+// above reports whether path is a folder on the way to codeagent's own files, or to
+// the folder for temporary files. Shut, it keeps every later session from starting;
+// open to other users, it lets these replace what it holds.
+func (p *protection) above(path string) bool {
+	holds := func(own string) bool { return path != own && sandbox.Covers(path, own) }
+	return slices.ContainsFunc(p.policy.Protected.Own, holds) || p.policy.Temp != "" && holds(p.policy.Temp)
+}
+
 // writable reports whether the entry at path may be changed at all, by the broker
 // or by the command itself.
 func (p *protection) writable(path string) bool {
