@@ -40,13 +40,16 @@ func hostNet(t testing.TB) uint64 {
 }
 
 // hasNetNamespaces reports whether commands of b get a network of their own.
-func hasNetNamespaces(t *testing.T, b *Backend) bool {
+func hasNetNamespaces(t *testing.T, b *Backend) bool { return hasLayer(t, b, "netns") }
+
+// hasLayer reports whether commands of b are confined by that layer.
+func hasLayer(t *testing.T, b *Backend, layer string) bool {
 	t.Helper()
 	e, err := b.Enforcement(sandbox.ReadOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Contains(e.Active(), "netns")
+	return slices.Contains(e.Active(), layer)
 }
 
 // netVictim, in the environment, says what TestNetVictim does, and where.

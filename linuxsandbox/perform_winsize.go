@@ -27,7 +27,7 @@ import (
 // Both ends have the same size. A near end is judged by its far one.
 
 const (
-	ttyDevice  = 5<<8 | 0 // /dev/tty
+	ttyDevice  = 5 << 8   // /dev/tty
 	ptmxDevice = 5<<8 | 2 // the near end of any terminal
 )
 

@@ -37,6 +37,9 @@ type Attack struct {
 	Bare []Answer
 	// Network: in a network of the command's own it may be made, and harms nobody.
 	Network bool
+	// Process: in a PID namespace of the command's own it reaches the command's
+	// processes alone, and may be made.
+	Process bool
 }
 
 // Answer is an errno and why the kernel gives it.
