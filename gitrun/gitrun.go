@@ -51,6 +51,9 @@ type Git struct {
 // ErrNoGit says that there is no git to ask.
 var ErrNoGit = errors.New("no git program outside the write roots")
 
+// errTooLong says that git was ended before it had answered.
+var errTooLong = errors.New("it took too long")
+
 // New returns a Git. It starts nothing.
 func New(o Options) *Git {
 	g := &Git{runner: o.Runner, program: o.Program, policy: readOnly(o.Policy), timeout: o.Timeout}
@@ -114,6 +117,9 @@ func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...s
 	if err != nil {
 		return "", false, fmt.Errorf("git %s: %w", args[0], err)
 	}
+	if o.TimedOut {
+		return "", false, fmt.Errorf("git %s: %w", args[0], errTooLong)
+	}
 	if o.Failed() {
 		return "", false, fmt.Errorf("git %s: %s", args[0], why(o))
 	}
@@ -124,8 +130,6 @@ func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...s
 func why(o exec.Outcome) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(o.Output.Errors)), "\n")
 	switch {
-	case o.TimedOut:
-		return "it took too long"
 	case line != "":
 		return strings.ToValidUTF8(line, "\uFFFD")
 	case o.Status.Signal != 0:

@@ -85,7 +85,9 @@ func (g *Git) configuration(ctx context.Context, t Tree, home Home) ([]setting, 
 			return parseSettings(text, dir), nil
 		}
 		errs = append(errs, err)
-		if ctx.Err() != nil || errors.Is(err, ErrNoGit) {
+		// A FIFO that a command left among the files holds up the second answer as well:
+		// each start would wait twice as long for every repository that has one.
+		if ctx.Err() != nil || errors.Is(err, ErrNoGit) || errors.Is(err, errTooLong) {
 			break
 		}
 	}

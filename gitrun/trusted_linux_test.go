@@ -3,6 +3,7 @@
 package gitrun_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -142,5 +143,27 @@ func TestTrustedStartsNothing(t *testing.T) {
 		if _, err := os.Stat(marker); err == nil {
 			t.Errorf("%s: a program was started", trap.name)
 		}
+	}
+}
+
+// slow is a git that reads what nobody writes.
+type slow struct{ asked int }
+
+func (s *slow) Run(context.Context, sandbox.Policy, run.Command, run.Sink) (run.Outcome, error) {
+	s.asked++
+	return run.Outcome{TimedOut: true}, nil
+}
+
+// TestTrustedWaitsOnce: a repository whose settings include a FIFO holds a start up for
+// one answer, and not for a second one without the user's settings.
+func TestTrustedWaitsOnce(t *testing.T) {
+	s := &slow{}
+	g := gitrun.New(gitrun.Options{Runner: s, Program: "/usr/bin/git"})
+	_, err := g.Trusted(t.Context(), gitrun.Tree{Top: "/w"}, sandbox.WorkspaceWrite("/w"), gitrun.Home{Dir: "/h"}, run.OS{})
+	if err == nil || !strings.Contains(err.Error(), "it took too long") {
+		t.Errorf("%v, want what happened", err)
+	}
+	if s.asked != 1 {
+		t.Errorf("git was asked %d times, want once", s.asked)
 	}
 }
