@@ -4,6 +4,8 @@ BIN     := bin
 PREFIX  ?= $(HOME)/.local
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w
+# Where codeagent begins on Linux: cmd/codeagent/closed_linux.go says why.
+ENTRY   := $(if $(filter linux,$(shell $(GO) env GOOS)),-E main.entry)
 # The race detector needs cgo and a C compiler; without one the tests run plain.
 RACE    := $(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 && echo -race)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.1
@@ -26,7 +28,7 @@ build:
 	@mkdir -p $(BIN)
 	@$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS) -funcalign=16' -o $(BIN)/linux-sandbox-helper ./cmd/linux-sandbox-helper
 	@sum=$$( (sha512sum $(BIN)/linux-sandbox-helper 2>/dev/null || shasum -a 512 $(BIN)/linux-sandbox-helper) | cut -d' ' -f1); \
-	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
+	  $(GO) build -buildvcs=false -trimpath -ldflags "$(LDFLAGS) $(ENTRY) -X main.helperSum=$$sum -X main.version=$(VERSION)" -o $(BIN)/codeagent ./cmd/codeagent
 
 # One test command. CI=true adds the slow suites and turns a skip into a failure.
 test: build

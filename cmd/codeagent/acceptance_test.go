@@ -57,7 +57,15 @@ func buildPrograms(dir string) error {
 	if err != nil {
 		return err
 	}
-	return goBuild(filepath.Join(dir, "codeagent"), ".", "-X main.helperSum="+sum)
+	return goBuild(filepath.Join(dir, "codeagent"), ".", entryFlag()+"-X main.helperSum="+sum)
+}
+
+// entryFlag is ENTRY of the Makefile.
+func entryFlag() string {
+	if runtime.GOOS != "linux" {
+		return ""
+	}
+	return "-E main.entry "
 }
 
 func goBuild(out, pkg, flags string) error {

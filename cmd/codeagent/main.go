@@ -33,6 +33,10 @@ func main() {
 	if len(os.Args) == 4 && os.Args[1] == tryArgument {
 		os.Exit(serveTry(os.Args[2], os.Args[3]))
 	}
+	if err := keepClosed(); err != nil {
+		os.Stderr.WriteString("codeagent: keep stdout closed: " + err.Error() + "\n")
+		os.Exit(1)
+	}
 	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Quit: os.Exit}))
 }
 
