@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +36,12 @@ func (b *broker) inMemory(path string) string {
 	if !exists(own+"/"+first) && exists(shmDir+"/"+first) {
 		return path
 	}
-	_ = os.Mkdir(own, 0o700) // if it is not there: the call fails if it cannot be made
+	// If it is not there: the call fails if it cannot be made. A command of another
+	// session that may write the folder above may put a link in Temp's place.
+	if temp, err := openRoot(b.policy.Temp); err == nil {
+		_ = unix.Mkdirat(temp, memoryFolder, 0o700)
+		unix.Close(temp)
+	}
 	return own + "/" + rest
 }
 
