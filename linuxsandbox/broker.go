@@ -48,7 +48,7 @@ type broker struct {
 	log      denialLog
 	dropped  uint64 // capabilities that codeagent has and the command has not
 	view     *view  // nil until the first call is asked about
-	pipes    []waitingPipe
+	waiting  waitingCalls
 	masks    masks
 	fresh    freshFile
 	// terminals are the command's own outside of a /dev/pts of its own.
@@ -171,7 +171,7 @@ func (b *broker) run() {
 	defer unix.Close(b.listener)
 	defer func() { b.view.close() }()
 	defer b.endSockets()
-	defer b.closePipes()
+	defer b.waiting.close()
 	defer b.fresh.drop()
 	wakeTogether(b.listener)
 	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
@@ -182,7 +182,7 @@ func (b *broker) run() {
 		if err != nil && err != unix.EINTR || err == nil && fds[1].Revents != 0 {
 			return
 		}
-		b.tryPipes()
+		b.tryWaiting(false)
 		b.tendHeld(err == nil && fds[2].Revents != 0)
 		if err == nil && fds[3].Revents != 0 {
 			b.posts.do()
@@ -340,6 +340,8 @@ func (b *broker) handle(n *notification) reply {
 		return b.sendCall(n)
 	case unix.SYS_IOCTL:
 		return b.resize(n)
+	case unix.SYS_FLOCK:
+		return b.lock(n)
 	}
 	return failed(unix.ENOSYS)
 }

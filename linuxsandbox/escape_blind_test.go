@@ -54,6 +54,7 @@ var blindDeeds = map[string]func(p place) error{
 	"truncate": func(p place) error { return unix.Truncate(p.out+"/file", 0) },
 	"rename":   func(p place) error { return unix.Rename(p.out+"/file", p.in+"/taken") },
 	"unlink":   func(p place) error { return unix.Unlink(p.out + "/file") },
+	"flock":    func(p place) error { return errors.Join(lockOpen(p.out+"/file", unix.LOCK_EX), hostTries(p)) },
 	"link":     func(p place) error { return unix.Link(p.out+"/file", p.in+"/taken") },
 	"envrc":    made(".envrc"),
 	"mcp":      made(".mcp.json"),

@@ -97,7 +97,7 @@ func (s *scene) place(i int) place {
 
 // escapes is the whole table.
 func escapes() []attempt {
-	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
+	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), lockEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
 		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes())
 }

@@ -17,10 +17,10 @@ var machines = []struct {
 }{
 	{"root", facts{LandlockABI: 7, SignalProof: true, Root: true, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}},
 	{"user", facts{LandlockABI: 7, SignalProof: true, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}},
-	{"user-no-namespaces", facts{LandlockABI: 7, SignalProof: true, Broker: true, NamespacesWhy: "clone: no space left on device"}},
-	{"root-in-container", facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true, NamespacesWhy: "clone: operation not permitted"}},
+	{"user-no-namespaces", facts{LandlockABI: 7, SignalProof: true, Broker: true, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true, Sockets: takesStandIns, NamespacesWhy: "clone: operation not permitted"}},
 	{"inside-codeagent", facts{LandlockABI: 7, SignalProof: true, NamespacesWhy: "clone: operation not permitted", NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}},
-	{"old-kernel", facts{LandlockABI: 3, Broker: true, NamespacesWhy: "clone: no space left on device"}},
+	{"old-kernel", facts{LandlockABI: 3, Broker: true, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines keeps what is found on each kind of machine. The

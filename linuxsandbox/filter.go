@@ -32,6 +32,8 @@ type filterOptions struct {
 	// AskSends lets the broker see whom datagrams are for, in the session's own
 	// network.
 	AskSends bool
+	// AskLocks leaves flock to the broker, which can take copies of descriptors.
+	AskLocks bool
 }
 
 // brokered reports whether the filter needs a broker to answer.

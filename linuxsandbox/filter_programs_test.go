@@ -44,7 +44,7 @@ func programsFile(t *testing.T) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&b, "{%q, filterOptions{AllowInet: %v, AllowUnix: %v, Ask: %v, AskSends: %v}, []bpf.RawInstruction{\n", a.goarch, o.AllowInet, o.AllowUnix, o.Ask, o.AskSends)
+			fmt.Fprintf(&b, "{%q, filterOptions{AllowInet: %v, AllowUnix: %v, Ask: %v, AskSends: %v, AskLocks: %v}, []bpf.RawInstruction{\n", a.goarch, o.AllowInet, o.AllowUnix, o.Ask, o.AskSends, o.AskLocks)
 			for _, ins := range prog {
 				fmt.Fprintf(&b, "{Op: %#02x, Jt: %d, Jf: %d, K: %#x},\n", ins.Op, ins.Jt, ins.Jf, ins.K)
 			}

@@ -76,6 +76,7 @@ const (
 	unixAllowed
 	filesAsked
 	sendsAsked
+	locksAsked
 	brokered // any call is asked about
 
 	noSockets = inetDenied | unixDenied
@@ -84,7 +85,8 @@ const (
 func (s scope) covers(o filterOptions) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
-		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) && (s&brokered == 0 || o.brokered())
+		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
+		(s&locksAsked == 0 || o.AskLocks) && (s&brokered == 0 || o.brokered())
 }
 
 const (
@@ -242,6 +244,9 @@ var filterTable = []rule{
 		why: "Linux's own commands that only tell, or concern the descriptor alone"},
 	{calls: []string{"fcntl"}, when: []test{{arg: 1, mask: ^uint32(linuxFcntl - 1), in: []uint32{0}, not: true}}, do: einval,
 		why: "F_SETLEASE and F_SETDELEG hold up every program that opens the file, F_NOTIFY sends signals; EINVAL is how a file system without leases answers"},
+
+	{calls: []string{"flock"}, only: locksAsked, do: ask,
+		why: "a file that is open to read can be locked: every program of the host that locks it then waits"},
 
 	// Attributes of files. These need no write access, only ownership, so
 	// that a file opened for reading, anywhere, could be changed.

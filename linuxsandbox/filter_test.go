@@ -20,6 +20,8 @@ import (
 var everyOptions = []filterOptions{
 	{}, {AllowInet: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true}, {AllowInet: true, AllowUnix: true, Ask: true},
 	{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true},
+	{Ask: true, AskLocks: true}, {AllowInet: true, Ask: true, AskLocks: true}, {AllowUnix: true, Ask: true, AskLocks: true},
+	{AllowInet: true, AllowUnix: true, Ask: true, AskLocks: true}, {AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true},
 }
 
 // stated is what the table says about a call, evaluated as its comment reads
@@ -38,7 +40,8 @@ func newStated(t testing.TB, goarch string, o filterOptions) stated {
 	for _, r := range filterTable {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
 			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
-			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask) && (r.only&sendsAsked == 0 || o.AskSends)
+			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask) && (r.only&sendsAsked == 0 || o.AskSends) &&
+			(r.only&locksAsked == 0 || o.AskLocks)
 		for _, name := range r.calls {
 			if inScope {
 				s.rules[name] = append(s.rules[name], r)

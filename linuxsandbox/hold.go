@@ -84,8 +84,7 @@ type heldCall struct {
 	// denials are written down, and errno is answered, if the answer is no.
 	denials []sandbox.Denial
 	errno   unix.Errno
-	// interrupted: a signal waited for its process at the last look.
-	interrupted bool
+	signals signals
 	// lookup is set for the question of a name, which is no call but whose process
 	// waits all the same: it is told whether the name may be looked up.
 	lookup func(yes bool)

@@ -155,7 +155,7 @@ func (b *broker) lookAtCallers() {
 		if c.lookup != nil {
 			return false // a signal takes the caller away without anybody's help
 		}
-		errno := c.calledAway()
+		errno := c.signals.calledAway(c.n.tid)
 		if errno == 0 {
 			return false
 		}

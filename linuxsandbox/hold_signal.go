@@ -10,8 +10,9 @@ import (
 
 // The kernel wakes a caller whose call was taken up for nothing but a fatal
 // signal (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). A call that is answered in no
-// time needs no more; one that waits for a person must give way to Ctrl-C, to a
-// timer, or to a stop, as a call that waits in the kernel does.
+// time needs no more; one that waits, for a person, a lock or the other end of a
+// pipe, must give way to Ctrl-C, to a timer, or to a stop, as a call that waits in
+// the kernel does.
 
 // errRestart is ERESTARTSYS. The kernel makes of it what it makes of a call of its
 // own that a signal interrupted: after a stop, and after a handler that was set
@@ -20,10 +21,16 @@ import (
 // see the number itself, which it does not know.
 const errRestart = unix.Errno(512)
 
-// calledAway is the errno of a call that has to give way to a signal, or 0. Fatal
-// signals do not count: the caller is gone then.
-func (c *heldCall) calledAway() unix.Errno {
-	status, err := readSmall("/proc/" + strconv.Itoa(int(c.n.tid)) + "/status")
+// signals is what is known of the signals of a caller that waits.
+type signals struct {
+	// interrupted: one waited for its process at the last look.
+	interrupted bool
+}
+
+// calledAway is the errno of a call of tid that has to give way to a signal, or 0.
+// Fatal signals do not count: the caller is gone then.
+func (s *signals) calledAway(tid uint32) unix.Errno {
+	status, err := readSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
 		return 0
 	}
@@ -37,12 +44,12 @@ func (c *heldCall) calledAway() unix.Errno {
 	case own != 0, shared != 0 && statusField(status, "Threads:") == "1":
 		return errRestart // nobody else can take it
 	case shared == 0:
-		c.interrupted = false
+		s.interrupted = false
 		return 0
-	case c.interrupted:
+	case s.interrupted:
 		return unix.EINTR
 	}
 	// Another thread may be about to take it; then it is gone at the next look.
-	c.interrupted = true
+	s.interrupted = true
 	return 0
 }

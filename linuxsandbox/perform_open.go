@@ -183,9 +183,7 @@ func (b *broker) openOld(n *notification, o *opening, t *target) reply {
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
 	if err == unix.ENXIO && waits && t.st.Mode&unix.S_IFMT == unix.S_IFIFO {
-		pipe := waitingPipe{call: *n, fd: t.fd, flags: flags, cloexec: o.cloexec()}
-		t.fd = -1
-		return b.wait(pipe)
+		return b.waitForReader(n, t, flags, o.cloexec())
 	}
 	if err != nil {
 		return b.performed(n, o.call, t.path, err)

@@ -237,6 +237,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 				"), and the broker is not there: " + notifyLayer(f).Reason,
 		})
 	}
+	out = append(out, lockWeakness(f)...)
 	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker {
 		w := sandbox.Weakness{
 			ID:   "protected",

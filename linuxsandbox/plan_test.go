@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 	hosts := write("/w")
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}
 	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, CPUPercent: 1, Processes: 1}}
-	always := []string{"metadata", "process-death"}
+	always := []string{"metadata", "locks", "process-death"}
 	for _, row := range []struct {
 		name       string
 		policy     sandbox.Policy
@@ -170,6 +170,11 @@ func TestPlanWithNamespaces(t *testing.T) {
 			layers, weak, err := plan(row.policy, row.facts)
 			if err != nil {
 				t.Fatal(err)
+			}
+			stated := len(weak)
+			weak = slices.DeleteFunc(weak, func(w sandbox.Weakness) bool { return w.ID == "locks" })
+			if (stated > len(weak)) == row.facts.locks() {
+				t.Errorf("locks: %v, of %d weaknesses %d are others", row.facts.locks(), stated, len(weak))
 			}
 			for i, w := range weak {
 				if 2*i >= len(row.weaknesses) || w.ID != row.weaknesses[2*i] || !strings.Contains(w.What+w.Why, row.weaknesses[2*i+1]) {

@@ -74,7 +74,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	out.spec = Spec{
 		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: f.Groups.rest(p.Limits),
-		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, PathSockets: pathSockets(p, f),
+		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
 	if err := out.checkRules(brokeredGrant(p, f)); err != nil {

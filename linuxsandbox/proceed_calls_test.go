@@ -86,7 +86,7 @@ func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind b
 			if blind && a.rule != (kernelRule{}) && a.rule != b.rules.caller && !readsNothing(n) {
 				may = false
 			}
-			if !may || a.rule == (kernelRule{}) && a.errno == 0 && !a.given {
+			if !may || a.rule == (kernelRule{}) && a.errno == 0 && !a.given && name != "flock" {
 				t.Errorf("%s %#x: %+v", name, n.args, a)
 				break
 			}

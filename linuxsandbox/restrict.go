@@ -93,7 +93,7 @@ func forbidCores() (handled bool, err error) {
 // without the listener: the kernel has one in a chain of filters, and codeagent
 // may itself be running under codeagent.
 func (r *restricted) filter(s *Spec) error {
-	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets}
+	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
 	prog, err := filterProgram(runtime.GOARCH, o)
 	if err != nil {
 		return err

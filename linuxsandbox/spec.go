@@ -41,6 +41,8 @@ type Spec struct {
 	// second for AF_UNIX sockets with a path, which are shut without it.
 	Ask         bool `json:"ask,omitempty"`
 	PathSockets bool `json:"path_sockets,omitempty"`
+	// Locks goes with Ask: the broker makes flock(2) too.
+	Locks bool `json:"locks,omitempty"`
 	// KeepFileCaps keeps DAC_OVERRIDE, FOWNER and CHOWN: for root in a workspace
 	// that is another user's.
 	KeepFileCaps bool `json:"keep_file_caps,omitempty"`

@@ -22,7 +22,7 @@ func exampleSpec() Spec {
 	return Spec{
 		Version:    SpecVersion,
 		Rules:      []Rule{{Path: "/w", Access: AccessWrite}, {Path: "/usr", Access: AccessRead, Optional: true}, {Path: "/", Access: AccessList}, {Path: "/dev/null", Access: AccessDevice}},
-		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, Ask: true, PathSockets: true, KeepFileCaps: true,
+		Unreadable: []string{"/home/u/.ssh"}, Network: true, HostNet: 1<<64 - 1, Ask: true, PathSockets: true, Locks: true, KeepFileCaps: true,
 		Limits: sandbox.Limits{CPUSeconds: 1, CPUPercent: 6, Memory: 2, Processes: 3, OpenFiles: 4, FileSize: 5},
 		Group:  5,
 		Own: []ownFile{{

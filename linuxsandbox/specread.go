@@ -31,6 +31,8 @@ func readSpec(data []byte) (*Spec, error) {
 			s.Ask = r.bool()
 		case "path_sockets":
 			s.PathSockets = r.bool()
+		case "locks":
+			s.Locks = r.bool()
 		case "keep_file_caps":
 			s.KeepFileCaps = r.bool()
 		case "limits":

@@ -119,7 +119,8 @@ func moots(t *testing.T, th *theatre) {
 		{"there already", `mkdir ../away; mkdir -p ../away; set -C; echo > ../away/file; ln -s x ../away/file; mkfifo ../away/file`, 0},
 		{"another kind", `echo > ../away; rmdir ../away/file; rm ../away; touch ../away/file/x; rmdir ..`, 0},
 		{"devices", `echo > /dev/null; echo > /dev/zero; echo 2> /dev/full >&2; : > /dev/stdout; echo > /dev/fd/1`, 0},
-		{"only read", `flock ../away/file true; exec 3<>/dev/null; cat ../away/file`, 0},
+		{"only read", `flock -s ../away/file true; exec 3<>/dev/null; cat ../away/file`, 0},
+		{"locks", `flock ../away/file true; flock -n ../away true; flock lockfile true; flock . true`, 2},
 		{"temporary", `echo > "${TMPDIR:-/dev/null}"`, 0},
 		{"refused", `echo > ../away/file; rm -f ../away/file; mv ../away/file ../away/f; ln ../away/file here`, 5},
 	} {

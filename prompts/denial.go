@@ -145,6 +145,9 @@ func what(d sandbox.Denial) string {
 	case sandbox.KindSocket:
 		return "use the socket " + target
 	case sandbox.KindMetadata:
+		if d.Operation == "flock" {
+			return "lock " + target
+		}
 		return "change the metadata of " + target
 	case sandbox.KindProtected:
 		return "change the protected " + target

@@ -95,6 +95,7 @@ var layerWorth = map[string]struct {
 	"notify": {"calls that codeagent itself answers: protected names, mode, owner and times, sockets with a path", []duty{
 		{what: "protected names that do not exist yet", weakness: "protected"},
 		{what: "mode, owner and times outside the roots", weakness: "metadata", others: []substitute{{"mountns", "mounts are read-only there"}}},
+		{what: "locks on files outside the roots", weakness: "locks"},
 		{what: "sockets with a path, between the session's own commands or granted", others: []substitute{{"seccomp", "none can be made"}}},
 		{what: "what was refused, told by the kernel", others: []substitute{{"", "judged by what the command prints, and said to be likely"}}},
 		{what: "a refused call that waits for an answer", others: []substitute{{"", "the call fails, and the command can be run again with more"}}},

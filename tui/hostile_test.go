@@ -128,6 +128,7 @@ func TestDenialWords(t *testing.T) {
 		{sandbox.Denial{Kind: sandbox.KindWrite, Target: "/" + strings.Repeat("é", 400) + "/z"}, "⊘ write /" + strings.Repeat("é", 79) + "…" + strings.Repeat("é", 78) + "/z (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "fchmodat", Target: "/x"}, "⊘ change the mode of /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "utimensat", Target: "/x"}, "⊘ change the times of /x (outside the workspace)"},
+		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "/x"}, "⊘ lock /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "ioctl", Target: "/x"}, "⊘ ioctl /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindProtected, Target: "/w/.git/hooks"}, "⊘ write /w/.git/hooks (protected)"},
 		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/w/.env"}, "⊘ read /w/.env (kept from reading)"},

@@ -162,7 +162,7 @@ func denialWords(d sandbox.Denial) (verb, why string) {
 // metadataVerb says in words what a system call changes of a file.
 func metadataVerb(operation string) string {
 	for _, v := range []struct{ call, verb string }{
-		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"},
+		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"}, {"flock", "lock"},
 	} {
 		if strings.Contains(operation, v.call) {
 			return v.verb

@@ -1,0 +1,141 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"cmp"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// flock(2) takes a descriptor that is open to read. A command could lock any file
+// that it can read, and whoever locks that file outside would wait for its end. So
+// the broker makes the call:
+//
+//	takeFD        a copy of the caller's descriptor: the same open file
+//	judge         may the command change what this open file is?
+//	flock, NB     on the copy. A lock belongs to the open file: it is the caller's,
+//	              stays when the copy is closed, and goes with the caller's last one
+//
+// What the caller puts under the number meanwhile is another open file, and is not
+// locked. Outside of what the command may write:
+//
+//	LOCK_SH  succeeds and does nothing. Programs take it on what they only read, as
+//	         go does on go.mod; the file is another one's to change as before
+//	LOCK_EX  is refused: a lock that keeps nobody out would be a lie
+//	LOCK_UN  succeeds and does nothing. The command has no lock there, but one that
+//	         was open before it, its standard input say, may be locked by its owner
+
+// refusedLock is the errno of a lock that is refused: what flock(2) answers where
+// there are no locks to be had.
+const refusedLock = unix.ENOLCK
+
+// lock answers a flock.
+func (b *broker) lock(n *notification) reply {
+	how := uint32(n.args[1])
+	op := how &^ unix.LOCK_NB
+	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
+		return failed(unix.EINVAL)
+	}
+	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+	if err == unix.EBADF {
+		return failed(unix.EBADF)
+	}
+	if err == nil {
+		if err = b.look(n); err == nil && !n.valid(b.listener) {
+			err = unix.ESRCH // it may be a later owner's of the number
+		}
+		if err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		b.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
+		return failed(refusedLock)
+	}
+	if a, done := b.refuseLock(n, fd, op); done {
+		unix.Close(fd)
+		return a
+	}
+	if op != unix.LOCK_UN {
+		b.tryWaiting(true)
+	}
+	w := &waitingCall{call: *n, fd: fd, try: func(w *waitingCall) (reply, bool) {
+		err := flockNow(w.fd, int(op))
+		return failed(errnoOf(err)), err != unix.EWOULDBLOCK
+	}}
+	a, over := w.try(w)
+	if !over && how&unix.LOCK_NB == 0 {
+		return b.wait(w, refusedLock)
+	}
+	unix.Close(fd)
+	if op == unix.LOCK_UN {
+		b.tryWaiting(true)
+	}
+	return a
+}
+
+// flockNow never waits.
+func flockNow(fd, op int) error {
+	for {
+		if err := unix.Flock(fd, op|unix.LOCK_NB); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// refuseLock answers a lock on an open file that the command may not change. fd is
+// the broker's own copy.
+func (b *broker) refuseLock(n *notification, fd int, op uint32) (a reply, done bool) {
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
+		return failed(unix.EBADF), true
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return failed(errnoOf(err)), true
+	}
+	path := b.view.policyPath(fd)
+	if namesNoFile(path, &st) {
+		return reply{}, false
+	}
+	d := b.judge(n, fd, path, &st)
+	if d == nil {
+		return reply{}, false
+	}
+	if op != unix.LOCK_EX {
+		return reply{}, true
+	}
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	return b.refuse(n, refusal{denial: d, call: "flock", errno: refusedLock, pins: []pin{{fd: fd, path: path, asked: path}}}), true
+}
+
+// namesNoFile reports an open file that never had a name in any folder: a pipe, a
+// socket, memory. Nobody else can open it.
+func namesNoFile(path string, st *unix.Stat_t) bool {
+	if st.Nlink == 0 && strings.HasPrefix(path, "/memfd:") {
+		return true // its path is no name: only a mount called memfd: could have it
+	}
+	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, hostsOwn)
+}
+
+// locks reports whether commands lock no files but those that they may write.
+func (f facts) locks() bool { return f.Broker && f.Sockets == takesCopies }
+
+// lockWeakness says why they can lock others.
+func lockWeakness(f facts) []sandbox.Weakness {
+	if f.locks() {
+		return nil
+	}
+	why := "the broker is not there: " + notifyLayer(f).Reason
+	if f.Broker {
+		why = cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
+	}
+	return []sandbox.Weakness{{
+		ID: "locks", What: "a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
+		Why: "a descriptor that is open to read is enough, and " + why,
+	}}
+}
