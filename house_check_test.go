@@ -195,7 +195,7 @@ func (h *house) checkImport(f source, pos token.Pos, p string) {
 			h.say(pos, "%s imports %s, a door of %s only (%s)", f.room.path, p, orNobody(d.rooms), d.reason)
 		}
 	}
-	if f.room.pure && (p == "syscall" || p == "io/ioutil" || p == "path/filepath" || strings.Contains(p, ".")) {
+	if f.room.pure && (p == "syscall" || p == "io/ioutil" || p == "path/filepath" || strings.Contains(p, ".") && !slices.Contains(f.room.libraries, p)) {
 		h.say(pos, "%s imports %s: it is of the standard library only and performs no IO", f.room.path, p)
 	}
 }

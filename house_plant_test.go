@@ -88,6 +88,9 @@ var plants = []struct{ name, file, text, want string }{
 	{"cgo", "linuxsandbox/plant.go", "package p\nimport \"C\"\n", "imports C"},
 	{"IO in words", "sandbox/plant.go", "package sandbox\nimport \"os\"\nvar _, _ = os.ReadFile(\"x\")\n", "uses os.ReadFile"},
 	{"IO under another name", "model/plant.go", "package model\nimport o \"os\"\nvar _ = o.Getenv(\"x\")\n", "uses os.Getenv"},
+	{"a library in a judge", "exec/verdict/plant.go", "package p\nimport _ \"mvdan.cc/sh/v3/interp\"\n", "standard library only"},
+	{"a judge looks at files", "exec/verdict/plant.go", "package p\nimport \"os\"\nvar _, _ = os.Stat(\"x\")\n", "exec/verdict"},
+	{"a judge runs", "exec/verdict/plant.go", "package p\nimport _ \"codeagent/exec\"\n", "may not import exec"},
 	{"a library in words", "patch/plant.go", "package p\nimport _ \"znkr.io/diff\"\n", "standard library only"},
 	{"dot import", "tools/plant.go", "package p\nimport . \"codeagent/sandbox\"\n", "dot import"},
 
@@ -114,8 +117,8 @@ var plants = []struct{ name, file, text, want string }{
 	{"grant of a request filled", "tools/plant.go", withSandbox + "func f(v *sandbox.Verdict) { v.Suggest.Write[0] = \"/\" }\n", "assignment to a field"},
 	{"grant converted", "tools/plant.go", withSandbox + "type x struct { Write []string; Read []string; Hosts []sandbox.HostPort; Sockets []string; Unsandboxed bool }\nvar g = sandbox.Grant(x{Unsandboxed: true})\n", "a conversion"},
 	{"grant by pointer to a field", "tools/plant.go", withSandbox + "func f(g *sandbox.Grant) *bool { return &g.Unsandboxed }\n", "address of a field"},
-	{"suggestion", "exec/classify_plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", ""},
-	{"suggestion elsewhere in exec", "exec/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"suggestion of a verdict", "exec/verdict/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
+	{"suggestion in exec", "exec/plant.go", withSandbox + "var g = sandbox.Grant{Unsandboxed: true}\n", "builds a sandbox.Grant"},
 	{"a policy's own lists are no grant", "config/plant.go", withSandbox + "func f(p *sandbox.Policy) { p.Write = append(p.Write, sandbox.Root{Path: \"/w\"}) }\n", ""},
 
 	// Deeds on the host.

@@ -29,6 +29,8 @@ type room struct {
 	support bool
 	// pure rooms perform no IO: os for its types only, and no net or syscall.
 	pure bool
+	// libraries are what a pure room uses beside the standard library, without IO.
+	libraries []string
 }
 
 var rooms = []room{
@@ -64,7 +66,10 @@ var rooms = []room{
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
-	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker"}},
+	// Judges whether the sandbox made a command fail: no list of programs, no words of
+	// theirs where a broker saw what was refused. exec hands it what is known.
+	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "exec/verdict"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"hostfile", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"model"}},
@@ -147,7 +152,6 @@ var granters = []permitted{
 	{"approvals", "it mints permits"},
 	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
 	{"sandbox", "defines it"},
-	{"exec/classify*.go", "builds Verdict.Suggest, the least grant that could be asked for; it permits nothing"},
 }
 
 // starters may say `go`, or Group.Go.

@@ -239,7 +239,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 		return nil
 	}
 	w := want{unsandboxed: true}
-	if v.Confidence == sandbox.Certain && v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() {
+	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words fill in no question
 		wish := Wish{Write: v.Suggest.Write, Read: v.Suggest.Read, Sockets: v.Suggest.Sockets, Unsandboxed: v.Suggest.Unsandboxed}
 		for _, h := range v.Suggest.Hosts {
 			wish.Hosts = append(wish.Hosts, withPort(a.Command, h.String()))

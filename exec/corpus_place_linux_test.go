@@ -215,6 +215,11 @@ func (p *corpusPlace) fresh(setup string) error {
 			return err
 		}
 	}
+	for name, content := range shapeTools {
+		if err := os.WriteFile(filepath.Join(p.ws, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
 	if setup != "" {
 		cmd := osexec.Command("/bin/bash", "-euc", setup)
 		cmd.Dir = p.ws

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/exec/verdict"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
 )
@@ -43,7 +44,7 @@ type Options struct {
 	// Environ is codeagent's own environment, from which a policy takes.
 	Environ []string
 	// Resolver is what verdicts look at paths with, usually OS.
-	Resolver sandbox.Resolver
+	Resolver verdict.FileSystem
 	// Evidence is the level of commands that name none.
 	Evidence sandbox.EvidenceLevel
 	// Begins is called with the policy of each command before it starts; an error keeps it
@@ -216,17 +217,8 @@ func setenv(env []string, set map[string]string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// OS is the sandbox.Resolver that looks at the real file system.
+// OS is the verdict.FileSystem that looks at the real file system.
 type OS struct{ hostfile.OS }
-
-// Home is the user's home folder, "" where there is none.
-func (OS) Home() string {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return home
-}
 
 // wall is the time a command may take; 0 is no limit.
 func wall(p sandbox.Policy, c Command) time.Duration {

@@ -59,11 +59,11 @@ func TestLimitIsNoDenial(t *testing.T) {
 		Status: sandbox.Status{Exit: 1},
 		Trace:  sandbox.Trace{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/etc/hosts", Evidence: sandbox.EvidenceKernel}}},
 	}
-	if v := Classify(p, o, OS{}, "/ws"); !v.Denied {
+	if v := Judge(p, o, OS{}, "/ws"); !v.Denied {
 		t.Errorf("without a limit: %+v", v)
 	}
 	o.Limit = sandbox.LimitMemory
-	if v := Classify(p, o, OS{}, "/ws"); v.Denied || len(v.Denials) != 1 {
+	if v := Judge(p, o, OS{}, "/ws"); v.Denied || len(v.Denials) != 1 {
 		t.Errorf("with a limit: %+v", v)
 	}
 }

@@ -72,7 +72,7 @@ func saidYes(in io.Reader) bool {
 // learned writes the settings that l's command needs to w.
 func (b *box) learned(w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 	denials, guessed, all := l.Learned()
-	s, err := config.Write(b.cfg, b.place, exec.Suggest(b.policy, b.resolver, denials))
+	s, err := config.Write(b.cfg, b.place, sandbox.Suggest(b.policy, b.s.env("HOME"), nil, denials))
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (b *box) stillRefused(learned []sandbox.Denial, o exec.Outcome) []string {
 		}
 	}
 	for _, d := range learned {
-		if exec.Suggest(b.policy, b.resolver, []sandbox.Denial{d}).Empty() {
+		if sandbox.Suggest(b.policy, b.s.env("HOME"), nil, []sandbox.Denial{d}).Empty() {
 			add(d)
 		}
 	}

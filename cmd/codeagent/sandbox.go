@@ -16,6 +16,7 @@ import (
 
 	"codeagent/config"
 	"codeagent/exec"
+	"codeagent/exec/verdict"
 	"codeagent/gitrun"
 	"codeagent/hostfile"
 	"codeagent/linuxsandbox"
@@ -33,7 +34,7 @@ type box struct {
 	policy    sandbox.Policy
 	// fetchHosts are what fetch_url may reach besides.
 	fetchHosts []sandbox.HostPort
-	resolver   sandbox.Resolver
+	resolver   verdict.FileSystem
 	runner     *exec.Runner
 	// enforcement is what the runner's backend holds of policy.
 	enforcement sandbox.Enforcement

@@ -7,11 +7,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// ownNetCases are what programs print in the session's own network, where a
-// socket can be made and nothing of the host's is there to be reached: a name
-// cannot be looked up, an address has no route, and on the loopback only the
-// session's own servers answer. The host of the cases has listeners on the
-// ports of listening, and on no other.
+// ownNetCases are what programs print in the session's own network, where a socket can
+// be made and nothing of the host's is there to be reached: a name cannot be looked
+// up, an address has no route, and on the loopback only the session's own servers
+// answer. Words do not tell a server of the host's from one of the command's own that
+// is not up: without a broker neither is called denied.
 var ownNetCases = []outputCase{
 	{assumed: true, name: "own net: curl name", script: `curl -sS https://example.com/`, want: []string{"example.com:443"}},
 	{assumed: true, name: "own net: curl address", script: `curl -sS http://192.0.2.1:8080/`, want: []string{"192.0.2.1:8080"}},
@@ -78,29 +78,19 @@ func javaGet(url string) string {
 	return `printf 'public class N { public static void main(String[] a) throws Exception { new java.net.URL("` + url + `").openStream(); } }' > N.java; java N.java 2>&1`
 }
 
-// listening are the ports on which the host of the cases has a listener.
-var listening = []uint16{22, 80, 5499, 8099}
-
-// TestClassifyWordsOfOthers: programs that the cases could not be recorded with.
-func TestClassifyWordsOfOthers(t *testing.T) {
+// TestJudgeWordsOfOthers: programs that the cases could not be recorded with.
+func TestJudgeWordsOfOthers(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	for words, want := range map[string]string{
 		"ping: connect: Network is unreachable":                                                "socket",
 		"ping: example.com: Temporary failure in name resolution":                              "example.com",
-		"nc: connect to 127.0.0.1 port 8099 (tcp) failed: Connection refused":                  "127.0.0.1:8099",
-		"nc: connect to 127.0.0.1 port 3000 (tcp) failed: Connection refused":                  "",
 		"nc: connect to 192.0.2.1 port 80 (tcp) failed: Network is unreachable":                "192.0.2.1:80",
 		`nc: getaddrinfo for host "example.com" port 80: Temporary failure in name resolution`: "example.com:80",
-		"requests.exceptions.ConnectionError: HTTPSConnectionPool(host='example.com', port=443): Max retries exceeded with url: / (Caused by NameResolutionError(\"<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to resolve 'example.com' ([Errno -3] Temporary failure in name resolution)\"))": "example.com:443",
-		"requests.exceptions.ConnectionError: HTTPConnectionPool(host='localhost', port=8099): Max retries exceeded with url: / (Caused by NewConnectionError('<urllib3.connection.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] Connection refused'))":                    "localhost:8099",
-		"requests.exceptions.ConnectionError: HTTPConnectionPool(host='localhost', port=3000): Max retries exceeded with url: / (Caused by NewConnectionError('<urllib3.connection.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] Connection refused'))":                    "",
-		"dial tcp 192.0.2.1:5432: connect: connection refused":                                       "",
-		"FAIL: expected ConnectionRefusedError: [Errno 111] Connection refused, got None":            "",
-		"curl: (7) Failed to connect to 127.0.0.1 port 8099 after 0 ms: Couldn't connect to server":  "127.0.0.1:8099",
-		"curl: (7) Failed to connect to ::1 port 8099 after 0 ms: Couldn't connect to server":        "",
-		"curl: (7) Failed to connect to example.com port 443 after 0 ms: Couldn't connect to server": "example.com:443",
+		"requests.exceptions.ConnectionError: HTTPSConnectionPool(host='example.com', port=443): Max retries exceeded with url: / (Caused by NameResolutionError(\"<urllib3.connection.HTTPSConnection object at 0x7f>: Failed to resolve 'example.com' ([Errno -3] Temporary failure in name resolution)\"))": "example.com",
+		"dial tcp 192.0.2.1:5432: connect: connection refused":                            "",
+		"FAIL: expected ConnectionRefusedError: [Errno 111] Connection refused, got None": "",
 	} {
-		got := strings.Join(targets(classify(p, said(words))), " ")
+		got := strings.Join(targets(judged(p, said(words))), " ")
 		if got != want {
 			t.Errorf("%s: %q, want %q", words, got, want)
 		}

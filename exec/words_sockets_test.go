@@ -7,9 +7,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestClassifySockets: a refused connect suggests the socket, a refused bind the
+// TestJudgeSockets: a refused connect suggests the socket, a refused bind the
 // folder of it; one without a path cannot be granted.
-func TestClassifySockets(t *testing.T) {
+func TestJudgeSockets(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	for _, row := range []struct {
 		d    sandbox.Denial
@@ -24,7 +24,7 @@ func TestClassifySockets(t *testing.T) {
 	} {
 		row.d.Evidence, row.d.Errno, row.d.Count = sandbox.EvidenceKernel, "EPERM", 1
 		o := exec.Outcome{Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{Denials: []sandbox.Denial{row.d}}}
-		v := classify(p, o)
+		v := judged(p, o)
 		if !v.Denied || suggestion(v.Suggest) != row.want {
 			t.Errorf("%+v: suggested %q, want %q", row.d, suggestion(v.Suggest), row.want)
 		}

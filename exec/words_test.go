@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
-	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -23,7 +21,7 @@ var (
 	onlyCases = flag.String("cases", "", "with -update: only cases whose name contains this")
 )
 
-const captureFile = "testdata/classify.json"
+const captureFile = "testdata/words.json"
 
 // capturedOutput is what one case printed under the sandbox.
 type capturedOutput struct {
@@ -84,11 +82,6 @@ func (p paper) Access(name string, write bool) error {
 	return nil
 }
 
-// Listens: the host of the cases serves version 4.
-func (p paper) Listens(at netip.AddrPort) bool {
-	return at.Addr().Is4() && slices.Contains(listening, at.Port())
-}
-
 func newPaper(root bool) paper {
 	p := paper{modes: map[string]fs.FileMode{}, links: map[string]string{"/home/u/ws/link": "../out"}, root: root}
 	for _, dir := range []string{"/", "/home", "/home/u", "/home/u/ws", "/home/u/ws/sub", "/home/u/out", "/home/u/out/dir", "/home/u/out/empty",
@@ -133,12 +126,21 @@ func targets(v sandbox.Verdict) []string {
 	return out
 }
 
-func TestClassifyTable(t *testing.T) {
+// What the words of an output must reach, where they are all there is.
+const (
+	wordsPrecision = 0.90
+	wordsRecall    = 0.70
+	wordsNamed     = 0.80
+)
+
+// TestWordsTable: what programs print is read only where no broker saw what was
+// refused. It is a guess, says so, and suggests what it names.
+func TestWordsTable(t *testing.T) {
 	if *update {
 		capture(t)
 	}
 	all := readCaptures(t)
-	var right, missed, wrong int
+	var right, missed, wrong, named int
 	for _, c := range slices.Concat(outputCases, ownNetCases) {
 		o, ok := all[c.name]
 		if !ok {
@@ -149,64 +151,34 @@ func TestClassifyTable(t *testing.T) {
 		if !c.assumed && truth != (o.PassesOutside && (o.Exit != 0 || o.Signal != 0)) {
 			t.Errorf("%s: labelled denied=%v, but exit %d inside and passes outside=%v", c.name, truth, o.Exit, o.PassesOutside)
 		}
-		v := exec.Classify(c.policyFor(), c.outcome(o), newPaper(c.asRoot), "/home/u/ws")
+		v := exec.Judge(c.policyFor(), c.outcome(o), newPaper(c.asRoot), "/home/u/ws")
+		if v.Denied && (v.Confidence != sandbox.Likely || v.Evidence != sandbox.EvidenceOutputOnly) {
+			t.Errorf("%s: %+v", c.name, v)
+		}
 		switch {
 		case v.Denied && truth:
 			right++
+			// A name that could not be looked up has no port.
+			matches := func(got, want string) bool {
+				ok, err := path.Match(want, got)
+				return err == nil && ok || strings.HasPrefix(want, got+":")
+			}
+			if slices.EqualFunc(targets(v), c.want, matches) {
+				named++
+			}
 		case v.Denied:
 			wrong++
+			t.Logf("%s: false alarm: %q", c.name, targets(v))
 		case truth:
 			missed++
-		}
-		problem := c.check(v)
-		if c.miss != "" {
-			if problem == "" {
-				t.Errorf("%s: is judged rightly now; its miss (%s) can go", c.name, c.miss)
-			}
-			t.Logf("known miss: %s: %s (%s)", c.name, problem, c.miss)
-			continue
-		}
-		if problem != "" {
-			t.Errorf("%s: %s\n%.4000s", c.name, problem, o.Output)
+			t.Logf("%s: missed: %.300q", c.name, o.Output)
 		}
 	}
-	t.Logf("%d cases; precision %d/%d, recall %d/%d", len(outputCases)+len(ownNetCases), right, right+wrong, right, right+missed)
-}
-
-// check says what is wrong with a verdict.
-func (c outputCase) check(v sandbox.Verdict) string {
-	got := targets(v)
-	if v.Denied != (len(c.want) > 0) {
-		return fmt.Sprintf("denied=%v, targets %q, want %q", v.Denied, got, c.want)
+	precision, recall := float64(right)/float64(right+wrong), float64(right)/float64(right+missed)
+	t.Logf("precision %d/%d, recall %d/%d, target named %d", right, right+wrong, right, right+missed, named)
+	if precision < wordsPrecision || recall < wordsRecall || float64(named) < wordsNamed*float64(right) {
+		t.Errorf("want precision %.2f, recall %.2f, targets named %.2f", wordsPrecision, wordsRecall, wordsNamed)
 	}
-	if !v.Denied {
-		if !v.Suggest.Empty() || v.Confidence != sandbox.NoConfidence {
-			return fmt.Sprintf("not denied, and yet %+v", v)
-		}
-		return ""
-	}
-	matches := func(got, want string) bool { ok, err := path.Match(want, got); return err == nil && ok }
-	if !slices.EqualFunc(got, c.want, matches) {
-		return fmt.Sprintf("targets %q, want %q", got, c.want)
-	}
-	if v.Confidence != sandbox.Likely || v.Evidence != sandbox.EvidenceOutputOnly {
-		return fmt.Sprintf("confidence %q, evidence %q", v.Confidence, v.Evidence)
-	}
-	want := c.suggest
-	if want == "" {
-		var words []string
-		for _, d := range v.Denials {
-			words = append(words, map[sandbox.DenialKind]string{sandbox.KindNetwork: "h:"}[d.Kind]+d.Target)
-		}
-		want = strings.Join(words, " ")
-		if !strings.HasPrefix(want, "h:") {
-			want = "w:" + strings.Join(words, " w:")
-		}
-	}
-	if g := suggestion(v.Suggest); g != strings.TrimPrefix(want, "-") {
-		return fmt.Sprintf("suggests %q, want %q", g, want)
-	}
-	return ""
 }
 
 func suggestion(g sandbox.Grant) string {

@@ -1,8 +1,8 @@
 package exec_test
 
 // outputCase is one real command. Its output, as the programs printed it under
-// the Linux backend, stands in testdata/classify.json; `go test ./exec -run
-// TestClassifyTable -update`, as an ordinary user and as root, runs it again. The base folder of a case is written
+// the Linux backend, stands in testdata/words.json; `go test ./exec -run
+// TestJudgeTable -update`, as an ordinary user and as root, runs it again. The base folder of a case is written
 // /home/u: ws is the workspace and working directory, out an existing folder of
 // the same user beside it, with the file f.
 type outputCase struct {

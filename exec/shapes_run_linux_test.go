@@ -1,0 +1,102 @@
+package exec_test
+
+import (
+	"os"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// What the verdicts on the shapes must reach, on each half. The rest cannot be known:
+// what a program does about a refusal, and how commands would have ended that never
+// ran.
+const (
+	shapesWanted  = 380
+	shapesDenied  = 45
+	shapesF1      = 0.82
+	shapesCertain = 0.99
+)
+
+// TestShapesAsRoot and TestShapesAsUser run a sample, and with CI=true all of it.
+func TestShapesAsRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+	runShapes(t, corpusStage(t, 0))
+}
+
+func TestShapesAsUser(t *testing.T) { asCorpusUser(t, runShapes) }
+
+func runShapes(t *testing.T, stage string) {
+	t.Helper()
+	results := runRows(t, stage, pickShapes(t))
+	for half, name := range map[bool]string{true: "the half that was looked at", false: "the other half"} {
+		tellShapes(t, name, half, results)
+	}
+}
+
+// tellShapes counts the verdicts of one half. Of the half that may not be looked at it
+// names no command.
+func tellShapes(t *testing.T, name string, half bool, results []*corpusResult) {
+	t.Helper()
+	var c struct{ all, denied, right, wrong, missed, certain, surely, rule int }
+	for _, r := range results {
+		v := r.boxed.Verdict
+		switch {
+		case studied(r.corpusRow) != half:
+			continue
+		case r.broken != "":
+			t.Errorf("%s\n  cannot be judged: %s", r.script, r.broken)
+			continue
+		case v.Denied != r.label && half:
+			t.Logf("%s\n  %s\n  denied=%v, and that is wrong", r.script, r.setup, v.Denied)
+		}
+		c.all++
+		count(&c.denied, r.label)
+		count(&c.right, r.label && v.Denied)
+		count(&c.wrong, !r.label && v.Denied)
+		count(&c.missed, r.label && !v.Denied)
+		count(&c.certain, v.Confidence == sandbox.Certain)
+		count(&c.surely, v.Confidence == sandbox.Certain && r.label)
+		count(&c.rule, !r.label && r.boxed.Failed() && refusedAny(r.boxed.Trace))
+	}
+	f1 := func(right, wrong, missed int) float64 {
+		return 2 * float64(right) / float64(max(1, 2*right+wrong+missed))
+	}
+	got := f1(c.right, c.wrong, c.missed)
+	t.Logf("uid %d, %s: %d commands, %d denied; precision %d/%d, recall %d/%d, F1 %.3f; certain %d/%d; the general rule alone: F1 %.3f",
+		os.Getuid(), name, c.all, c.denied, c.right, c.right+c.wrong, c.right, c.denied, got, c.surely, c.certain, f1(c.denied, c.rule, 0))
+	if share(c.surely, max(1, c.certain)) < shapesCertain && c.certain > 0 {
+		t.Errorf("%s: %d of %d that were certain are right", name, c.surely, c.certain)
+	}
+	if os.Getenv("CI") == "" {
+		return // a sample is too small for the rest
+	}
+	if got < shapesF1 || c.all < shapesWanted/2 || c.denied < shapesDenied {
+		t.Errorf("%s: want F1 %.2f of %d commands, %d denied", name, shapesF1, shapesWanted/2, shapesDenied)
+	}
+}
+
+func refusedAny(tr sandbox.Trace) bool {
+	for _, d := range tr.Denials {
+		if !d.Moot {
+			return true
+		}
+	}
+	return false
+}
+
+// pickShapes are all of them, without CI=true every tenth that is not slow, each day
+// others.
+func pickShapes(t *testing.T) []*corpusResult {
+	t.Helper()
+	all := os.Getenv("CI") != "" || *onlyRows != ""
+	offset := sampleOffset(t, 10)
+	var rows []*corpusResult
+	for n, row := range shapeRows() {
+		if corpusChosen(row, all, n, offset, 10) {
+			rows = append(rows, &corpusResult{corpusRow: row, table: "shapes"})
+		}
+	}
+	return rows
+}

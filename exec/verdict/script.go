@@ -1,0 +1,94 @@
+package verdict
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxScript bounds what is parsed: the parser's time grows faster than the text.
+const maxScript = 8 << 10
+
+// isShell reports a program that runs the text behind its -c.
+func isShell(program string) bool {
+	return slices.Contains([]string{"bash", "sh", "dash", "zsh", "ksh"}, path.Base(program))
+}
+
+// parse returns the text that a shell in argv runs, nil where there is none that is
+// plainly readable. The shell may stand behind another program.
+func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
+	at := slices.IndexFunc(argv, isShell)
+	for i := at + 1; at >= 0 && i+1 < len(argv) && strings.HasPrefix(argv[i], "-"); i++ {
+		errexit = errexit || strings.Contains(argv[i], "e")
+		if strings.Contains(argv[i], "c") {
+			return t.statements(argv[i+1]), errexit
+		}
+	}
+	return nil, false
+}
+
+// statements parses text. The parser takes the line after a comment that ends in a
+// backslash for a part of it, and drops carriage returns and NUL; a shell does
+// neither, so such text is not read. The same text has the same nodes.
+func (t *tree) statements(text string) []*syntax.Stmt {
+	known, ok := t.texts[text]
+	odd := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if ok || len(text) > maxScript || strings.Contains(text, "\\\n") || strings.ContainsFunc(text, odd) {
+		return known
+	}
+	if f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), ""); err == nil {
+		t.texts[text] = f.Stmts
+	}
+	return t.texts[text]
+}
+
+// pattern is a node's text with what vars say of variables, else "*" for what the
+// shell puts there.
+func pattern(n syntax.Node, vars map[string]string) string {
+	var b strings.Builder
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign: // of which the value is meant
+			if n.Value != nil {
+				b.WriteString(pattern(n.Value, vars))
+			}
+			return false
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(n.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			b.WriteString(n.Value)
+		case *syntax.ParamExp:
+			if b.WriteString(vars[n.Param.Value]); vars == nil {
+				b.WriteByte('*')
+			}
+			return false
+		case *syntax.ArithmExp:
+			return vars != nil || b.WriteByte('*') != nil
+		case *syntax.CmdSubst:
+			return b.WriteByte('*') != nil
+		}
+		return true
+	})
+	return b.String()
+}
+
+// means reports whether a word can mean the target of d or something below it, by
+// what is known of its end, or the folder around it: what could not be made is missed
+// there.
+func means(word string, d *sandbox.Denial) bool {
+	if h, err := sandbox.ParseHostPort(d.Target); d.Kind == sandbox.KindNetwork {
+		return err == nil && strings.Contains(word, h.Host)
+	}
+	end := path.Clean("/" + strings.TrimPrefix(word[strings.LastIndexAny(word, "*=")+1:], "~"))
+	for at := end; at != "/"; at = path.Dir(at) {
+		if strings.HasSuffix(d.Target, at) {
+			return true
+		}
+	}
+	return end != "/" && strings.HasSuffix(path.Dir(d.Target), end)
+}

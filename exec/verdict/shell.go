@@ -1,0 +1,290 @@
+package verdict
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Where a shell's text is known it says which command decided how the shell ended.
+// It is gone through twice: as it ran, by how its processes ended, and lifted, as it
+// would have run had nothing been refused. Nothing is expanded, loops run once. How a
+// command of the shell's own ended (a test) is not known: both ways are tried, and
+// what ends as the shell did counts.
+
+const (
+	maxChoices = 6   // of both ways
+	maxSteps   = 300 // statements of one pass
+	failed     = -1  // a status that is not 0, and not known
+)
+
+// fate is how a command ended, and how it would have without the refusals.
+type fate struct {
+	status, lifted int
+	cause          []*sandbox.Denial
+	sure           bool   // nothing else can explain that it failed
+	seen           string // what the variables in it said
+}
+
+// shell is one pass through a text.
+type shell struct {
+	*tree
+	lifted            bool
+	fates             map[syntax.Node]fate
+	used              map[int]bool // processes that a command was found for
+	vars              map[string]string
+	functions         map[string]*syntax.Stmt
+	errexit, pipefail bool
+	choice, chosen    int // a bit for each status that is not known
+	steps             int
+	left              string // "return" or "exit", once one ran
+	assumed, fed      bool   // something ran that had not; a command's input is not its own
+}
+
+// lift returns the denials without which the text would have passed, whether that is
+// sure, and false where the text does not explain how the command ended.
+func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial, sure, ok bool) {
+	pass := func(choice int, fates map[syntax.Node]fate, lifted bool) (*shell, int) {
+		s := &shell{tree: t, lifted: lifted, fates: fates, choice: choice, used: map[int]bool{}, vars: map[string]string{}, functions: map[string]*syntax.Stmt{}}
+		return s, s.apart(errexit, text...)
+	}
+	sure = true
+	for choice, all := 0, 1; choice < all; choice++ {
+		ran, status := pass(choice, map[syntax.Node]fate{}, false)
+		all = max(all, 1<<min(ran.chosen, maxChoices))
+		if status == 0 || status != failed && t.Status.Signal == 0 && status != t.Status.Exit || ran.steps > maxSteps {
+			continue
+		}
+		again, status := pass(choice, ran.fates, true)
+		ok, sure = true, sure && status == 0 && !again.assumed
+		for _, f := range ran.fates {
+			if status == 0 && f.lifted != f.status {
+				cause, sure = append(cause, f.cause...), sure && f.sure
+			}
+		}
+	}
+	return cause, sure && len(cause) > 0, ok
+}
+
+// apart runs statements in a shell of their own.
+func (s *shell) apart(errexit bool, stmts ...*syntax.Stmt) int {
+	outside := s.errexit
+	s.errexit = errexit
+	status := s.list(stmts, false)
+	s.errexit, s.left = outside, ""
+	return status
+}
+
+// list runs statements. checked: their status is looked at.
+func (s *shell) list(stmts []*syntax.Stmt, checked bool) (status int) {
+	for _, stmt := range stmts {
+		if status = s.stmt(stmt, checked); s.left != "" {
+			break
+		}
+		s.vars["?"] = strconv.Itoa(status)
+	}
+	return status
+}
+
+func (s *shell) stmt(stmt *syntax.Stmt, checked bool) int {
+	if s.steps++; s.steps > maxSteps {
+		s.left = "exit"
+		return failed
+	}
+	for _, r := range stmt.Redirs {
+		if status := s.take(r, "", func() fate { return s.opened(stmt, r) }); status != 0 {
+			return status
+		}
+	}
+	if stmt.Background {
+		s.vars["!"] = strconv.Itoa(s.apart(s.errexit, &syntax.Stmt{Cmd: stmt.Cmd}))
+		return 0
+	}
+	fed := s.fed
+	s.fed = fed || len(stmt.Redirs) > 0
+	status := s.command(stmt.Cmd, checked || stmt.Negated)
+	s.fed = fed
+	pair, ok := stmt.Cmd.(*syntax.BinaryCmd)
+	switch {
+	case s.left != "":
+	case stmt.Negated && status != 0:
+		return 0
+	case stmt.Negated:
+		return 1
+	case status != 0 && !checked && s.errexit && (!ok || pair.Op == syntax.Pipe):
+		s.left = "exit"
+	}
+	return status
+}
+
+// opened is the fate of a redirection: the shell itself opens what it names. What it
+// runs then could fail as well, unless it is of the shell's own.
+func (s *shell) opened(stmt *syntax.Stmt, r *syntax.Redirect) (f fate) {
+	call, _ := stmt.Cmd.(*syntax.CallExpr)
+	for _, d := range s.denials {
+		if word := pattern(r.Word, nil); r.Hdoc == nil && isShell(d.ProcessName()) && (strings.HasSuffix(word, "*") || means(word, d)) {
+			f = fate{status: failed, cause: []*sandbox.Denial{d}}
+			f.sure = call != nil && len(call.Args) > 0 && slices.Contains([]string{":", "echo", "printf"}, pattern(call.Args[0], nil)) && d.Kind != sandbox.KindNetwork
+		}
+	}
+	return f
+}
+
+func (s *shell) command(c syntax.Command, checked bool) (status int) {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		return s.call(c)
+	case *syntax.Subshell:
+		return s.apart(s.errexit, c.Stmts...)
+	case *syntax.Block:
+		return s.list(c.Stmts, checked)
+	case *syntax.FuncDecl:
+		s.functions[c.Name.Value] = c.Body
+	case *syntax.TestClause:
+		return s.own(c, []string{"[[", pattern(c, nil)})
+	case *syntax.IfClause:
+		switch status = s.list(c.Cond, true); {
+		case s.left == "" && status == 0:
+			return s.list(c.Then, checked)
+		case s.left == "" && c.Else != nil:
+			return s.command(c.Else, checked)
+		case s.left == "":
+			return 0
+		}
+	case *syntax.WhileClause:
+		if status = s.list(c.Cond, true); s.left == "" {
+			return s.list(c.Do, checked)
+		}
+	case *syntax.ForClause:
+		return s.list(c.Do, checked)
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			s.fed = true // stmt puts it back
+			first := s.apart(s.errexit, c.X)
+			if status = s.apart(s.errexit, c.Y); status == 0 && s.pipefail {
+				return first
+			}
+		} else if status = s.list([]*syntax.Stmt{c.X}, true); s.left == "" && (status == 0) == (c.Op == syntax.AndStmt) {
+			return s.stmt(c.Y, checked)
+		}
+	}
+	return status
+}
+
+// call runs a simple command.
+func (s *shell) call(c *syntax.CallExpr) (status int) {
+	syntax.Walk(c, func(n syntax.Node) bool {
+		sub, ok := n.(*syntax.CmdSubst)
+		if ok {
+			status = s.apart(s.errexit, sub.Stmts...)
+		}
+		return !ok
+	})
+	for _, a := range c.Assigns {
+		s.vars[a.Name.Value] = pattern(a, s.vars)
+	}
+	if len(c.Args) == 0 {
+		return status
+	}
+	args := make([]string, len(c.Args))
+	for i, w := range c.Args {
+		args[i] = pattern(w, nil)
+	}
+	switch args[0] {
+	case "true", ":", "echo", "printf", "trap", "break", "continue":
+		return 0
+	case "false":
+		return 1
+	case "set":
+		s.errexit = s.errexit || len(args) > 1 && strings.HasPrefix(args[1], "-") && strings.Contains(args[1], "e")
+		s.pipefail = s.pipefail || slices.Contains(args, "pipefail")
+		return 0
+	case "return", "exit", "wait":
+		if status, _ = strconv.Atoi(s.vars["?"]); len(args) > 1 {
+			word := pattern(c.Args[1], s.vars)
+			if number, err := strconv.Atoi(word); err == nil {
+				status = number
+			} else if word != "" { // it was counted: only whether both passes count alike is known
+				status = s.take(c, word, func() fate { return fate{status: failed, lifted: failed, seen: word} })
+			}
+		}
+		s.left = strings.TrimSuffix(args[0], "wait")
+		return status
+	}
+	if body := s.functions[args[0]]; body != nil {
+		status = s.stmt(body, true)
+		s.left = strings.TrimSuffix(s.left, "return")
+		return status
+	}
+	if text, errexit := s.parse(args); text != nil {
+		status = s.apart(errexit, text...)
+		if x, ok := s.process(args[:1]); ok && !isShell(args[0]) && !(s.lifted && status == 0) {
+			return x.Status
+		}
+		return status
+	}
+	return s.own(c, args)
+}
+
+// take returns how a command ends in this pass.
+func (s *shell) take(node syntax.Node, seen string, judge func() fate) int {
+	if !s.lifted {
+		s.fates[node] = judge()
+		return s.fates[node].status
+	}
+	f, ok := s.fates[node]
+	if !ok || f.lifted != 0 && f.seen != seen { // it did not run, or looked at something else
+		s.assumed = true
+		return 0
+	}
+	return f.lifted
+}
+
+// own runs a command that is not looked into. A program that was asked for nothing
+// but what it was refused, one operand that is the target, failed for that alone.
+func (s *shell) own(c syntax.Node, args []string) int {
+	seen := pattern(c, s.vars)
+	return s.take(c, seen, func() fate {
+		x, ok := s.process(args)
+		if !ok {
+			x.Status = -(s.choice >> min(s.chosen, maxChoices) & 1)
+			s.chosen++
+		}
+		f := fate{status: x.Status, lifted: x.Status, seen: seen}
+		if f.status == 0 {
+			return f
+		}
+		if f.cause = s.below(x.PID); len(f.cause) > 0 {
+			d := f.cause[0]
+			f.lifted, f.sure = 0, !s.fed && len(args) == 2 && len(f.cause) == 1 && !strings.Contains(args[0], "/") && d.Kind == sandbox.KindWrite && means(args[1], d)
+			return f
+		}
+		for _, d := range s.denials {
+			if !s.refused(x.PID) && slices.ContainsFunc(args[1:], func(w string) bool { return means(w, d) }) {
+				f.lifted, f.cause = 0, append(f.cause, d)
+			}
+		}
+		return f
+	})
+}
+
+// process takes the next process that the kernel calls as a word of the command.
+func (s *shell) process(args []string) (sandbox.Exit, bool) {
+	for _, x := range s.Trace.Exits {
+		first, _, _ := strings.Cut(x.Comm, " ")
+		again := s.exits[x.Parent].Comm == x.Comm // a program's own child is not its command's
+		if !s.used[x.PID] && (isShell(x.Comm) && x.PID != s.root || !isShell(x.Comm) && !again) && slices.ContainsFunc(args, func(a string) bool {
+			base := path.Base(a)
+			return base == "*" || sandbox.CommOf(base) == x.Comm || base == first
+		}) {
+			s.used[x.PID] = true
+			return x, true
+		}
+	}
+	return sandbox.Exit{}, false
+}

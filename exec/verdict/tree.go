@@ -1,0 +1,118 @@
+package verdict
+
+import (
+	"slices"
+	"strings"
+
+	"codeagent/sandbox"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// tree is the processes of a command, from the first refusal on:
+//
+//	a process that exited with 0 could do without what it was refused
+//	one that became another program since failed as that
+//	its failure is its parent's, if that failed too and no other child of it failed
+//	since without a refusal
+type tree struct {
+	Evidence
+	denials  []*sandbox.Denial // those that are not moot
+	exits    map[int]sandbox.Exit
+	children map[int][]sandbox.Exit
+	root     int
+	causes   map[int][]*sandbox.Denial // what below has found
+	texts    map[string][]*syntax.Stmt
+}
+
+func newTree(e Evidence, denials []sandbox.Denial) *tree {
+	t := &tree{Evidence: e, exits: map[int]sandbox.Exit{}, children: map[int][]sandbox.Exit{}, causes: map[int][]*sandbox.Denial{}, texts: map[string][]*syntax.Stmt{}}
+	for _, x := range e.Trace.Exits {
+		t.exits[x.PID] = x
+		t.children[x.Parent] = append(t.children[x.Parent], x)
+	}
+	for i := range denials {
+		d := &denials[i]
+		// What was put back afterwards stopped nobody, and nobody has such a name (RFC 6761).
+		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" || d.Operation == "lookup" && strings.HasSuffix(d.Target, ".invalid") {
+			continue
+		}
+		if t.root = d.PID; len(d.Chain) > 0 {
+			t.root = d.Chain[len(d.Chain)-1].PID
+		}
+		t.denials = append(t.denials, d)
+	}
+	t.denials = slices.DeleteFunc(slices.Clone(t.denials), t.dispensable)
+	return t
+}
+
+// dispensable reports that another process was refused the same and exited with 0.
+func (t *tree) dispensable(d *sandbox.Denial) bool {
+	return slices.ContainsFunc(t.denials, func(o *sandbox.Denial) bool {
+		x, ended := t.exits[o.PID]
+		return o.PID != d.PID && o.Operation == d.Operation && o.Target == d.Target && ended && x.Status == 0
+	})
+}
+
+// cause returns the denials that the command failed for, and whether nothing else
+// can explain it.
+func (t *tree) cause() ([]*sandbox.Denial, bool) {
+	if len(t.denials) == 0 {
+		return nil, false
+	}
+	if text, errexit := t.parse(t.Argv); text != nil && !t.TimedOut {
+		if out, sure, ok := t.lift(text, errexit); ok {
+			return out, sure
+		}
+	}
+	return t.below(t.root), false
+}
+
+// below returns the denials whose failure became that of the process pid.
+func (t *tree) below(pid int) []*sandbox.Denial {
+	if out, ok := t.causes[pid]; ok {
+		return out
+	}
+	t.causes[pid] = nil
+	for _, d := range t.denials {
+		if t.reaches(d, pid) {
+			t.causes[pid] = append(t.causes[pid], d)
+		}
+	}
+	return t.causes[pid]
+}
+
+// reaches reports whether the failure of the process that saw d became that of pid.
+func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
+	since := d.Order
+	for i := -1; i < len(d.Chain); i++ {
+		at, name := d.PID, d.ProcessName()
+		if i >= 0 {
+			at, name = d.Chain[i].PID, d.Chain[i].ProcessName()
+		}
+		e, ended := t.exits[at]
+		if ended && (e.Status == 0 || e.Comm != name) {
+			return false
+		}
+		for _, x := range t.children[at] {
+			// What a process was refused itself is no matter once a child has failed.
+			if x.Order > since && x.Status != 0 && (i < 0 || len(t.below(x.PID)) == 0) {
+				return false
+			}
+		}
+		if at == pid {
+			return true
+		}
+		if ended {
+			since = e.Order
+		}
+	}
+	return false
+}
+
+// refused reports whether pid, or a process below it, was refused something.
+func (t *tree) refused(pid int) bool {
+	return slices.ContainsFunc(t.denials, func(d *sandbox.Denial) bool {
+		return d.PID == pid || slices.ContainsFunc(d.Chain, func(a sandbox.Ancestor) bool { return a.PID == pid })
+	})
+}

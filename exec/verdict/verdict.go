@@ -1,0 +1,104 @@
+// Package verdict judges whether a command failed because of the sandbox. It performs
+// no IO; what it must know of files it asks the FileSystem that it is given.
+//
+// The general rule: a command is denied when it failed and the kernel refused it
+// something that would not have failed anyway. What takes a verdict back holds for
+// every program: how the processes ended (tree.go), and the control flow of a shell
+// whose text is known (shell.go). There is no list of programs. Start at Judge.
+package verdict
+
+import (
+	"slices"
+
+	"codeagent/sandbox"
+)
+
+// Evidence is what is known of one command that ended.
+type Evidence struct {
+	Policy sandbox.Policy
+	// Dir is where it ran, Home the user's home folder.
+	Dir, Home string
+	Argv      []string
+	Status    sandbox.Status
+	// TimedOut: the wall limit ended it. Interrupted: the user did.
+	TimedOut, Interrupted bool
+	// Limit is the limit that it ran into.
+	Limit sandbox.Limit
+	// Output is what it printed, as plain lines. It counts only where the backend
+	// could not have recorded a refusal.
+	Output []string
+	Trace  sandbox.Trace
+}
+
+// FileSystem is what a verdict looks at files with.
+type FileSystem interface {
+	sandbox.Resolver
+	// Access returns an error when the user may not read, or write, path.
+	Access(path string, write bool) error
+}
+
+// Judge returns the verdict. A command that exited with 0, or that was interrupted,
+// is never denied; what was refused to it is suggested all the same.
+func Judge(e Evidence, files FileSystem) sandbox.Verdict {
+	v := sandbox.Verdict{
+		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
+		Denials: append([]sandbox.Denial{}, e.Trace.Denials...),
+		Failed:  e.TimedOut || e.Interrupted || e.Status.Exit != 0 || e.Status.Signal != 0,
+	}
+	if e.Policy.Unconfined || files == nil {
+		v.Evidence = sandbox.EvidenceNothing
+		return v
+	}
+	suggest := func(list []sandbox.Denial) sandbox.Grant { return sandbox.Suggest(e.Policy, e.Home, e.Argv, list) }
+	v.Suggest = suggest(v.Denials)
+	if !v.Failed || e.Interrupted || ownLimit(e.Limit) {
+		return v
+	}
+	if e.Status.Signal == sigSys {
+		v.Denials = append(v.Denials, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call",
+			Errno: "SIGSYS", Evidence: sandbox.EvidenceBackend, Count: 1})
+	}
+	if cause, sure := newTree(e, v.Denials).cause(); len(cause) > 0 {
+		v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, suggest(keep(v.Denials, cause))
+		if sure && v.Evidence == sandbox.EvidenceFull {
+			v.Confidence = sandbox.Certain
+		}
+	} else if said := read(e, files); len(said) > 0 {
+		v.Denied, v.Confidence, v.Evidence = true, sandbox.Likely, sandbox.EvidenceOutputOnly
+		v.Denials, v.Suggest = append(v.Denials, said...), suggest(said)
+	}
+	return v
+}
+
+const sigSys = 31 // by which the filter ends a process for some calls
+
+// level is how much a verdict can go by.
+func level(t sandbox.Trace) sandbox.EvidenceLevel {
+	switch {
+	case t.Evidence == sandbox.EvidenceFull, t.Evidence == sandbox.EvidenceNetworkOnly:
+		return t.Evidence
+	case len(t.Denials) > 0:
+		return sandbox.EvidencePartial
+	}
+	return sandbox.EvidenceOutputOnly
+}
+
+// ownLimit reports whether a limit explains the failure by itself. The wall limit
+// does not: a command may have waited for what was refused.
+func ownLimit(l sandbox.Limit) bool {
+	return l != "" && l != sandbox.LimitWall && l != sandbox.LimitOutput
+}
+
+// keep returns the denials that are the cause, and marks the others as moot.
+func keep(all []sandbox.Denial, cause []*sandbox.Denial) []sandbox.Denial {
+	var out []sandbox.Denial
+	for i := range all {
+		d := &all[i]
+		if slices.Contains(cause, d) {
+			out = append(out, *d)
+		} else if !d.Moot {
+			d.Moot, d.MootReason = true, "the command went on without it"
+		}
+	}
+	return out
+}

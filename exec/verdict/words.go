@@ -1,0 +1,94 @@
+package verdict
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"codeagent/sandbox"
+)
+
+// Where no broker saw what was refused, the output is read: lines that say, as
+// strerror(3) or gai_strerror(3) do, that the system refused something, and that name
+// what the policy refuses. Any command can print such a line, so this is a guess.
+
+const maxLines, maxSaid = 400, 50
+
+var shapes = sync.OnceValue(func() (s struct{ file, lookup, connect, name, address *regexp.Regexp }) {
+	s.file = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|\b(EACCES|EPERM|EROFS)\b`)
+	s.lookup = regexp.MustCompile(`(?i)network is unreachable|name resolution|name or service not known|resolve|getaddrinfo|\b(ENETUNREACH|EAI_AGAIN)\b`)
+	s.connect = regexp.MustCompile(`(?i)socket|connect|listen`)
+	// What stands in quotes, has a slash, or comes before the words of the system.
+	s.name = regexp.MustCompile(`(?:^|\W)'([^']+)'(?:\W|$)|"([^"]+)"|([^\s'"(),]*/[^\s'"():,]*)|([^\s:]+): [A-Z][a-z]+[ -][a-z]`)
+	const name = `([\w-]+(?:\.[\w-]+)+|localhost)` // in a URL, alone in a clause or in quotes, with a port
+	s.address = regexp.MustCompile(`://(?:[^/\s@'"]*@)?` + name + `(?::(\d+))?|(?:: |['"])` + name + `['"]?(?:$|[:'"\s](?: ?port )?(\d*))|\b` + name + `(?::| port )(\d+)`)
+	return s
+})
+
+// read returns what the output says was refused, of kinds that no broker saw.
+func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
+	for _, line := range e.Output[max(0, len(e.Output)-maxLines):] {
+		var found []sandbox.Denial
+		refused := len(line) < 2000 && shapes().file.MatchString(line)
+		if refused {
+			for _, m := range shapes().name.FindAllStringSubmatch(line, 20) {
+				found = append(found, e.file(files, strings.Join(m[1:], "")))
+			}
+		}
+		if !e.broker() && (refused && shapes().connect.MatchString(line) || len(line) < 2000 && shapes().lookup.MatchString(line)) {
+			found = append(found, e.host(line))
+		}
+		for _, d := range found {
+			same := func(o sandbox.Denial) bool { return o.Target == d.Target }
+			unseen := d.Kind == sandbox.KindRead || d.Kind != "" && e.Trace.Evidence != sandbox.EvidenceFull
+			if unseen && len(said) < maxSaid && !slices.ContainsFunc(said, same) && !slices.ContainsFunc(e.Trace.Denials, same) {
+				d.Evidence, d.Count = sandbox.EvidenceOutput, 1
+				said = append(said, d)
+			}
+		}
+	}
+	return said
+}
+
+// broker reports whether one saw what connections were refused, or none is.
+func (e Evidence) broker() bool {
+	return e.Trace.Evidence == sandbox.EvidenceFull || e.Trace.Evidence == sandbox.EvidenceNetworkOnly || e.Policy.Network.Mode == sandbox.NetworkFull
+}
+
+// file judges one name: without a kind where the policy does not refuse it, or the
+// user alone would not have been let either.
+func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
+	target, err := sandbox.Canonical(files, e.Dir, name)
+	system := func(dir string) bool { return sandbox.Covers(dir, target) }
+	if name == "" || name[0] == '~' || len(name) > 4096 || err != nil || target == "/" || slices.ContainsFunc([]string{"/proc", "/sys", "/dev"}, system) {
+		return d
+	}
+	at, read, write := target, e.Policy.JudgeRead(target), e.Policy.JudgeWrite(target)
+	for _, err := files.Lstat(at); err != nil && at != "/"; _, err = files.Lstat(at) {
+		at = path.Dir(at)
+	}
+	if d = (sandbox.Denial{Operation: "open", Target: target}); !read.Allowed && files.Access(target, false) == nil {
+		if d.Kind = read.Kind; read.Final {
+			d.Why = read.Rule
+		}
+	} else if read.Allowed && !write.Allowed && files.Access(at, true) == nil {
+		d.Kind = write.Kind
+	}
+	return d
+}
+
+// host is whom a line, or else the command, names: without a kind if that is allowed.
+func (e Evidence) host(line string) sandbox.Denial {
+	for _, text := range []string{line, strings.Join(e.Argv, " ")} {
+		for _, m := range shapes().address.FindAllStringSubmatch(text, 4) {
+			if h, err := sandbox.ParseHostPort(strings.TrimSuffix(m[1]+m[3]+m[5]+":"+m[2]+m[4]+m[6], ":")); err == nil && e.Policy.JudgeHost(h).Allowed {
+				return sandbox.Denial{}
+			} else if err == nil {
+				return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "connect", Target: h.String()}
+			}
+		}
+	}
+	return sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: "socket"}
+}

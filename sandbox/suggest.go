@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// suggesting is what a suggestion goes by: the policy, the user's home folder and the
+// words of the command.
+type suggesting struct {
+	policy        Policy
+	home, command string
+}
+
+// Suggest is the least grant beyond p that would have let the denials of the command
+// argv pass. It permits nothing; approvals judges it like any other wish.
+func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
+	s := suggesting{p, home, strings.Join(argv, " ")}
+	for _, d := range denials {
+		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" {
+			continue // what was put back afterwards stopped nobody
+		}
+		switch d.Kind {
+		case KindWrite, KindMetadata, KindProtected:
+			for _, place := range s.places(d) {
+				if s.grantable(place) {
+					g.Write = appendNew(g.Write, place)
+				}
+			}
+		case KindRead:
+			// A read grant lifts only the entry that is named (Policy.With).
+			if s.grantable(d.Target) && (len(s.policy.Read) > 0 || slices.Contains(s.policy.DenyRead, d.Target)) {
+				g.Read = appendNew(g.Read, d.Target)
+			}
+		case KindNetwork:
+			if h, err := ParseHostPort(d.Target); err == nil && d.Operation != "socket" {
+				g.Hosts = appendNew(g.Hosts, h)
+			}
+		case KindSocket:
+			if path.IsAbs(d.Target) && d.Operation == "connect" {
+				g.Sockets = appendNew(g.Sockets, d.Target)
+			}
+		case KindSyscall, KindCapability:
+			return Grant{Unsandboxed: true} // everything else is open then
+		}
+	}
+	g.Write = s.least(g.Write)
+	// A name that could not be looked up is part of each address that has it.
+	g.Hosts = slices.DeleteFunc(slices.Clone(g.Hosts), func(h HostPort) bool {
+		return h.Port == 0 && slices.ContainsFunc(g.Hosts, func(other HostPort) bool { return other.Host == h.Host && other.Port != 0 })
+	})
+	return g
+}
+
+// places are what must be writable for d's target to be: it, or the folder around
+// it where the next run will use another name, or other files beside it.
+func (s suggesting) places(d Denial) []string {
+	dir, base := path.Split(d.Target)
+	dir = path.Clean(dir)
+	cache, cached := CacheOf(d.Target)
+	git, _, inGit := strings.Cut(d.Target, "/.git/")
+	named := func(part string) bool { return strings.Contains(s.command, part) }
+	switch {
+	case d.Kind == KindWrite && d.Operation == "bind": // a file of that name would be in the way
+		return []string{dir}
+	case cached && s.grantable(cache):
+		return []string{cache}
+	case inGit && d.Kind != KindProtected: // git writes here and there in it
+		return []string{git + "/.git"}
+	case !named(base) && (madeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
+		return []string{dir}
+	case strings.HasSuffix(base, ".lock") && len(base) > len(".lock"): // written, and then renamed
+		return []string{strings.TrimSuffix(d.Target, ".lock"), d.Target}
+	}
+	return []string{d.Target}
+}
+
+// madeUp reports a name that ends as mkstemp(3) and its kin make them: in six or more
+// letters of which some are digits, or some large and some not.
+func madeUp(base string) bool {
+	end := base[strings.LastIndexAny(base, ".-~")+1:]
+	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end) != end && strings.ToUpper(end) != end)
+}
+
+// maxSiblings is how many files of one folder are named one by one.
+const maxSiblings = 4
+
+// least makes one folder of many files in it, and drops what another path covers.
+func (s suggesting) least(paths []string) []string {
+	in, out := map[string]int{}, slices.Clone(paths)
+	for _, p := range paths {
+		if dir := path.Dir(p); s.grantable(dir) {
+			if in[dir]++; in[dir] > maxSiblings {
+				out = appendNew(out, dir)
+			}
+		}
+	}
+	covered := func(p string) bool {
+		return slices.ContainsFunc(out, func(other string) bool { return other != p && Covers(other, p) })
+	}
+	return slices.DeleteFunc(slices.Clone(out), covered)
+}
+
+func appendNew[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}
+
+// grantable leaves out what nobody should be led to open: the root, what stands
+// directly in it, home folders, and what is codeagent's own.
+func (s suggesting) grantable(p string) bool {
+	home := func(home string) bool { return home != "" && Covers(p, home) }
+	own := func(own string) bool { return Covers(own, p) || Covers(p, own) }
+	parts := strings.Split(strings.Trim(p, "/"), "/")
+	return !home(s.home) && !home(s.policy.Env.Set["HOME"]) && !slices.ContainsFunc(s.policy.Protected.Own, own) &&
+		(len(parts) > 2 || len(parts) == 2 && parts[0] != "home" && parts[0] != "Users")
+}
