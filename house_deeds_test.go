@@ -67,7 +67,6 @@ var exceptions = []exception{
 	{"seatbelt", []string{"os.*", "filepath.EvalSymlinks"}, "macOS: looks at paths of the policy, and tries a profile in a folder of its own; it runs the system's /usr/bin/sandbox-exec and /bin/ps"},
 	{"undo/look.go", []string{"unix.Openat", "unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths, one component after the other and through no link"},
 	{"exec/plain*.go", []string{"os.*"}, "the backend without a sandbox: starts what may run unconfined, and reads /proc to end what it left"},
-	{"exec/listens_linux.go", []string{"os.Open"}, "the kernel's own tables in /proc/self/net"},
 	{"exec/pipe.go", []string{"os.ReadDir"}, "the kernel's own list of descriptors, /dev/fd"},
 	{"cmd/codeagent/doctor_tries.go", []string{"os.Chmod", "os.WriteFile", "os.OpenFile", "os.StartProcess"}, "what doctor tries: the same call outside and inside the sandbox, on targets in a folder of its own"},
 }

@@ -19,7 +19,8 @@ func TestSuggest(t *testing.T) {
 	}{
 		{"touch ~/out/x", "openat", sandbox.KindWrite, []string{"/home/u/out/x"}, "w:/home/u/out/x"},
 		{"sed -i s/a/b/ ~/out/f", "openat", sandbox.KindWrite, []string{"/home/u/out/sedAb12Cd"}, "w:/home/u/out"},
-		{"npm i", "mkdir", sandbox.KindWrite, []string{"/home/u/.npm/_cacache"}, "w:/home/u/.npm"},
+		{"npm i", "mkdir", sandbox.KindWrite, []string{"/home/u/.npm/_cacache"}, "w:/home/u/.npm/_cacache"},
+		{"pip install x", "mkdir", sandbox.KindWrite, []string{"/home/u/.cache/pip/http"}, "w:/home/u/.cache/pip"},
 		{"git config --global a.b c", "openat", sandbox.KindWrite, []string{"/home/u/.gitconfig.lock"}, "w:/home/u/.gitconfig w:/home/u/.gitconfig.lock"},
 		{"git -C ~/out/r commit", "mkdir", sandbox.KindWrite, []string{"/home/u/out/r/.git/objects/ab"}, "w:/home/u/out/r/.git"},
 		{"git config a.b c", "openat", sandbox.KindProtected, []string{"/home/u/ws/.git/config"}, "w:/home/u/ws/.git/config"},

@@ -24,8 +24,7 @@ type Evidence struct {
 	TimedOut, Interrupted bool
 	// Limit is the limit that it ran into.
 	Limit sandbox.Limit
-	// Output is what it printed, as plain lines. It counts only where the backend
-	// could not have recorded a refusal.
+	// Output is what it printed, as plain lines (see words.go).
 	Output []string
 	Trace  sandbox.Trace
 }
@@ -37,8 +36,8 @@ type FileSystem interface {
 	Access(path string, write bool) error
 }
 
-// Judge returns the verdict. A command that exited with 0, or that was interrupted,
-// is never denied; what was refused to it is suggested all the same.
+// Judge returns the verdict. A command that passed, or that was interrupted, is never
+// denied; what was refused to it is suggested all the same.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
@@ -55,18 +54,19 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 		return v
 	}
 	if e.Status.Signal == sigSys {
-		v.Denials = append(v.Denials, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call",
-			Errno: "SIGSYS", Evidence: sandbox.EvidenceBackend, Count: 1})
+		killed := sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "seccomp", Target: "unknown system call", Errno: "SIGSYS", Evidence: sandbox.EvidenceBackend, Count: 1}
+		v.Denials = append(v.Denials, killed)
 	}
+	said := read(e, files)
 	if cause, sure := newTree(e, v.Denials).cause(); len(cause) > 0 {
 		v.Denied, v.Confidence, v.Suggest = true, sandbox.Likely, suggest(keep(v.Denials, cause))
 		if sure && v.Evidence == sandbox.EvidenceFull {
 			v.Confidence = sandbox.Certain
 		}
-	} else if said := read(e, files); len(said) > 0 {
-		v.Denied, v.Confidence, v.Evidence = true, sandbox.Likely, sandbox.EvidenceOutputOnly
-		v.Denials, v.Suggest = append(v.Denials, said...), suggest(said)
+	} else if len(said) > 0 {
+		v.Denied, v.Confidence, v.Evidence, v.Suggest = true, sandbox.Likely, sandbox.EvidenceOutputOnly, suggest(said)
 	}
+	v.Denials = append(v.Denials, said...)
 	return v
 }
 
