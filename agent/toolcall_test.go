@@ -53,6 +53,12 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 			return refusedWrite(c), nil
 		}
 	}
+	// What only words say is a guess.
+	guessedOnce := func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
+		r, err := refusedOnce(sandbox.Likely)(ctx, p, s)
+		r.Verdict.Evidence = sandbox.EvidenceOutputOnly
+		return r, err
+	}
 	narrower := approvals.Answer{Decision: approvals.Once}
 	narrower.Grant = &sandbox.Grant{Write: []string{"/home/u/.npm"}}
 	wider := narrower
@@ -104,8 +110,9 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		{name: "denied: nobody there", away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), want: "Nobody can be asked", never: "additional_permissions", outcome: "failed"},
 		{name: "denied: a file tool", deed: with(deed{action: approvals.Action{Kind: approvals.KindRead}}, refusedOnce(sandbox.Certain)), want: "EACCES", never: "additional_permissions", outcome: "failed"},
 		{name: "on-failure: yes", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},
-		{name: "on-failure: a guess, outside", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Likely)), ask: yes(approvals.Outside), want: "added 1 package", outcome: "ok", answered: "once"},
-		{name: "on-failure: a guess opens no path", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Likely)), ask: yes(approvals.Once), want: "EACCES", outcome: "failed", answered: "denied"},
+		{name: "on-failure: likely, by the kernel's record", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Likely)), ask: yes(approvals.Once), want: "allowed to run again with more. The second run:\nadded 1 package", outcome: "ok", answered: "once"},
+		{name: "on-failure: a guess, outside", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), guessedOnce), ask: yes(approvals.Outside), want: "added 1 package", outcome: "ok", answered: "once"},
+		{name: "on-failure: a guess opens no path", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), guessedOnce), ask: yes(approvals.Once), want: "EACCES", outcome: "failed", answered: "denied"},
 		{name: "on-failure: yes, and it cannot start", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), func(ctx context.Context, p sandbox.Policy, s tools.Stage) (tools.Result, error) {
 			if p.JudgeWrite("/home/u/.npm/x").Allowed {
 				return tools.Result{}, errors.New("no more processes")
