@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 // no name may.
 func (th *theatre) namesOf(names map[string]netip.Addr) {
 	r := th.b.brokers.net.resolver
+	for r.waiting.Load() > 0 { // a command may end before what it asked for is looked up
+		runtime.Gosched()
+	}
 	r.closed = func(sandbox.HostPort, netip.Addr, func(sandbox.HostPort) bool) string { return "" }
 	r.lookup = func(_ context.Context, network, host string) ([]netip.Addr, error) {
 		addr, ok := names[host]

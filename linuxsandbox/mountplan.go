@@ -89,6 +89,20 @@ func (m *mountPlan) shownInTemp() []string {
 	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !coveredBy(m.Private, path) })
 }
 
+// waysInTemp are the places of the folder for temporary files on which something is
+// mounted below a private /tmp or /var/tmp. The kernel holds their names only for who
+// lives in the same mount namespace, which the broker does not.
+func (m *mountPlan) waysInTemp(temp string) (out []string) {
+	for _, path := range slices.Concat(m.Writable, m.Readable) {
+		for _, dir := range m.Private {
+			if path != dir && sandbox.Covers(dir, path) {
+				out = append(out, temp+path[len(dir):])
+			}
+		}
+	}
+	return out
+}
+
 // shownOtherwise is the folder around path that shows something else, or "".
 func (m *mountPlan) shownOtherwise(path string) string {
 	folders := slices.Clone(m.Private)

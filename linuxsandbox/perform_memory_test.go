@@ -51,7 +51,7 @@ if __name__ == "__main__":
 	p := sandbox.WorkspaceWrite(t.TempDir())
 	p.Temp = temp
 	_, out := run(t, b, p, sandbox.Command{
-		Path: "/usr/bin/python3", Args: []string{"python3", "-uc", script, name}, Dir: "/", Env: []string{"PATH=" + jobPath, "TMPDIR=" + temp},
+		Path: "/usr/bin/python3", Args: []string{"python3", "-W", "ignore", "-uc", script, name}, Dir: "/", Env: []string{"PATH=" + jobPath, "TMPDIR=" + temp},
 	})
 	if out != "b'mine'\ngone\n" {
 		t.Errorf("%q", out)

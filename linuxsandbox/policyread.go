@@ -27,6 +27,8 @@ func readPolicy(data []byte) (sandbox.Policy, error) {
 			p.Read = r.roots()
 		case name == "write":
 			p.Write = r.roots()
+		case name == "was_write":
+			p.WasWrite = r.roots()
 		case name == "protected":
 			r.lists(map[string]*[]string{"paths": &p.Protected.Paths, "names": &p.Protected.Names, "own": &p.Protected.Own, "hidden": &p.Protected.Hidden})
 		case name == "network":

@@ -118,6 +118,9 @@ func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 		own = []string{shmDir}
 	}
 	p.protection = planProtection(policy, p.folders, own)
+	if m := p.spec.Mounts; m != nil {
+		p.protection.fixed = append(p.protection.fixed, m.waysInTemp(policy.Temp)...)
+	}
 	p.protection.planGrants(p.granted, p.folders)
 }
 
