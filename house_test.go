@@ -45,7 +45,7 @@ var rooms = []room{
 	{path: "internal/fileworker"},
 	// The door through which codeagent itself acts on the host: what it opens, writes and
 	// runs. The rules of that are in its package comment.
-	{path: "hostfile", imports: []string{"sandbox"}},
+	{path: "hostfile", imports: []string{"internal/visible", "sandbox"}},
 	// Which characters must be shown by name: every face shows them alike.
 	{path: "internal/visible", pure: true},
 	// JSON that is still being written: a wire asks where a call ends, the agent

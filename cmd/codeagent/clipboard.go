@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"codeagent/hostfile"
 	"codeagent/internal/picture"
 	"codeagent/internal/visible"
 	"codeagent/tui"
@@ -19,9 +22,8 @@ const (
 	// clipTime is how long a program may take: it asks whoever copied, and the
 	// person waits.
 	clipTime = 2 * time.Second
-	// clipList bounds what is read of a list of kinds, clipProblem of what a
-	// program complains about.
-	clipList, clipProblem = 16 << 10, 200
+	// clipList bounds what is read of a list of kinds.
+	clipList = 16 << 10
 )
 
 // instead ends the words about a clipboard that cannot be read.
@@ -105,29 +107,19 @@ func (c clipboard) program() (*clipProgram, string, error) {
 func (c clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
-	out, problem := bounded{most: most}, bounded{most: clipProblem}
 	cmd, err := c.ses.ground().Command(ctx, c.ses.s.Environ, path, args...)
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdout, cmd.Stderr = &out, &problem
-	// Where it is ended, so is all it started, which may hold the pipe.
+	// Whatever it started ends with it, and could hold the pipe.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
-	name := visible.Line(path[strings.LastIndexByte(path, '/')+1:])
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s did not end within %s", name, c.most)
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, complaint(name, err, &problem)
-	case out.full:
-		return nil, errors.New("it is too large")
+	name := filepath.Base(path)
+	out, err := hostfile.Output(cmd, name, most)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%s did not end within %s", visible.Line(name), c.most)
 	}
-	return out.kept.Bytes(), nil
+	return out, cmp.Or(ctx.Err(), err)
 }
 
 // best is the first of p's kinds that a list holds.

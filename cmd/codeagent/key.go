@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"codeagent/internal/visible"
+	"codeagent/hostfile"
 )
 
 const (
@@ -27,49 +25,19 @@ func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTime)
 		defer cancel()
-		out, problem := bounded{most: keySize}, bounded{most: keySize}
 		cmd, err := b.ground().Command(ctx, b.s.Environ, argv[0], argv[1:]...)
 		if err != nil {
 			return "", fmt.Errorf("key_command: %w", err)
 		}
-		cmd.Stdout, cmd.Stderr = &out, &problem
-		cmd.WaitDelay = time.Second // a child of it may hold the pipe
-		err = cmd.Run()
+		out, err := hostfile.Output(cmd, argv[0], keySize)
 		switch {
 		case ctx.Err() != nil:
 			return "", fmt.Errorf("key_command: %s did not end within %s", argv[0], keyTime)
-		case err != nil:
-			return "", fmt.Errorf("key_command: %w", complaint(argv[0], err, &problem))
-		case out.full:
+		case errors.Is(err, hostfile.ErrTooMuch):
 			return "", errors.New("key_command: it prints more than a key")
+		case err != nil:
+			return "", fmt.Errorf("key_command: %w", err)
 		}
-		return out.kept.String(), nil
+		return string(out), nil
 	}
-}
-
-// complaint is the error of a program with what it says itself, if anything.
-func complaint(name string, err error, problem *bounded) error {
-	said := visible.Line(strings.TrimSpace(strings.ToValidUTF8(problem.kept.String(), "")))
-	if said == "" {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return fmt.Errorf("%s: %w: %s", name, err, said)
-}
-
-// bounded keeps the first bytes written to it, at most so many, and takes the rest.
-// Its buffer is not embedded: io.Copy would use that one's ReadFrom, which keeps all.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	full bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - b.kept.Len()
-	if len(p) > room {
-		b.full = true
-		b.kept.Write(p[:room])
-		return len(p), nil
-	}
-	return b.kept.Write(p)
 }

@@ -11,6 +11,7 @@ import (
 	"codeagent/hostfile"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
+	"codeagent/tools"
 )
 
 // sandboxReport is the JSON of `codeagent sandbox --report`, version 1.
@@ -39,7 +40,7 @@ type enforced struct {
 
 func newReport(e sandbox.Enforcement, o exec.Outcome) sandboxReport {
 	r := sandboxReport{
-		Version: 1, ExitCode: exitStatus(o), Signal: signalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
+		Version: 1, ExitCode: exitStatus(o), Signal: tools.SignalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
 		DurationMS: o.Duration.Milliseconds(),
 		Sandbox:    enforced{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
 		Denied:     o.Verdict.Denied, Confidence: o.Verdict.Confidence, Evidence: o.Verdict.Evidence,
@@ -116,21 +117,4 @@ func exitStatus(o exec.Outcome) int {
 		return 128 + o.Status.Signal
 	}
 	return o.Status.Exit
-}
-
-// signalName is "SIGKILL" and the like; "" for 0.
-func signalName(n int) string {
-	if n == 0 {
-		return ""
-	}
-	if name, ok := signalNames[n]; ok {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
-}
-
-// signalNames are the signals that have one number on Linux and macOS.
-var signalNames = map[int]string{
-	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 8: "SIGFPE",
-	9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
 }

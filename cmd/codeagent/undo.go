@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"codeagent/agent"
@@ -92,7 +89,7 @@ func (ses *session) tellUndo(emit func(event.Event)) {
 
 // Preview says what undoing the last turn would do.
 func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
-	return u.show(u.ses.undo.Plan(mayChange(u.ses.gate.Base())))
+	return u.show(u.ses.undo.Plan(undo.MayChange(u.ses.gate.Base())))
 }
 
 // Earlier says it of the turn before the one that was shown.
@@ -100,7 +97,7 @@ func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
 	if u.plan == nil {
 		return tui.UndoPreview{}, undo.ErrNothing
 	}
-	return u.show(u.ses.undo.Earlier(u.plan, mayChange(u.ses.gate.Base())))
+	return u.show(u.ses.undo.Earlier(u.plan, undo.MayChange(u.ses.gate.Base())))
 }
 
 // show makes a plan the one that is shown.
@@ -113,9 +110,9 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case err != nil:
 		return out, err
 	case p.Began.Before(u.since) && !u.ses.policy.Unconfined:
-		leaveRepositories(p)
+		p.LeaveRepositories()
 	}
-	leaveProtected(p)
+	p.LeaveProtected()
 	out = tui.UndoPreview{Message: p.Title, At: p.Began, Files: shownSteps(p.Steps), Conflicts: shownLeft(p.Conflicts), NotKept: shownLeft(p.NotKept)}
 	switch {
 	case p.Unrecorded:
@@ -125,7 +122,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	}
 	opening := u.ses.opening(p)
 	for _, c := range p.Closed {
-		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: whyClosed(c, opening)})
+		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}
 	if opening != "" && u.ses.record != nil { // else nothing is kept once it ends
 		out.Opens = "once this session has ended: codeagent undo " + u.ses.record.log.ID() + opening
@@ -140,7 +137,7 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 		return tui.UndoReport{}, undo.ErrNothing
 	}
 	r, err := applyUndo(ctx, u.ses.box, u.ses.undo, p, u.ses.gate.Base())
-	if note := undoneNote(p, r); note != "" {
+	if note := p.Note(r); note != "" {
 		u.ses.agent.Note(note)
 	}
 	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
@@ -154,44 +151,6 @@ func applyUndo(ctx context.Context, b *box, s *undo.Session, p *undo.Plan, polic
 	}
 	defer files.Close()
 	return s.Apply(ctx, p, undoFiles{files})
-}
-
-// leaveRepositories takes out of a plan the git repositories that the turn made, bare
-// ones and worktrees, too. The sandbox protects from everyone but the session that
-// made one what git runs programs from in it, also from undoing: of the rest nothing
-// would be left but half a repository. What lies around it can go.
-func leaveRepositories(p *undo.Plan) {
-	made := map[string]bool{} // what the turn made, or put in the place of something
-	for _, s := range p.Steps {
-		made[s.Path] = s.Do == undo.Remove || s.Do == undo.Restore
-	}
-	holds := func(folder string, names ...string) bool {
-		return !slices.ContainsFunc(names, func(name string) bool { return !made[filepath.Join(folder, name)] })
-	}
-	var left []string
-	leave := func(path, why string) {
-		left = append(left, path)
-		p.Conflicts = append(p.Conflicts, undo.Left{Path: path, Why: why})
-	}
-	for _, s := range p.Steps {
-		folder := filepath.Dir(s.Path)
-		switch {
-		case slices.ContainsFunc(left, func(repository string) bool { return sandbox.Covers(repository, s.Path) }):
-		case s.Do == undo.Remove && filepath.Base(s.Path) == ".git":
-			leave(s.Path, "a repository is protected once the session that made it is over; rm -r removes it")
-		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "objects", "refs"):
-			leave(folder, "a repository is protected once the session that made it is over; rm -r removes it")
-		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "commondir", "gitdir"):
-			// Its branch and its work belong together: all of the repository stays.
-			leave(filepath.Dir(filepath.Dir(folder)), "what belongs to a worktree is protected once the session that made it is over; git worktree remove removes it")
-		}
-	}
-	p.Steps = slices.DeleteFunc(p.Steps, func(s undo.Step) bool {
-		return slices.ContainsFunc(left, func(repository string) bool {
-			return sandbox.Covers(repository, s.Path) || s.Do == undo.Remove && sandbox.Covers(s.Path, repository)
-		})
-	})
-	slices.SortFunc(p.Conflicts, func(a, b undo.Left) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // does are the deeds in the screen's words.
@@ -227,30 +186,6 @@ func shownLeft(list []undo.Left) []tui.UndoFile {
 		out = append(out, tui.UndoFile{Path: l.Path, Why: l.Why})
 	}
 	return out
-}
-
-// maxNoted is how many files the note for the model names.
-const maxNoted = 20
-
-// undoneNote tells the model that files are not what it left any more; "" where
-// nothing was done.
-func undoneNote(p *undo.Plan, r undo.Report) string {
-	if len(r.Done) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "[The user undid what was changed after the message %q. These are as they were before:", p.Title)
-	for _, s := range r.Done[:min(maxNoted, len(r.Done))] {
-		fmt.Fprintf(&b, "\n%s (%s)", strings.ToValidUTF8(s.Path, "\uFFFD"), s.Do)
-	}
-	if more := len(r.Done) - maxNoted; more > 0 {
-		fmt.Fprintf(&b, "\nand %d more", more)
-	}
-	if n := len(p.Conflicts) + len(p.NotKept) + len(p.Closed) + len(r.Failed); n > 0 {
-		fmt.Fprintf(&b, "\n%d others of that turn were left as they are.", n)
-	}
-	b.WriteString("\nRead files again before you change them.]")
-	return b.String()
 }
 
 // undoFiles are the file worker's hands for the undo room.

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/approvals"
+	"codeagent/config"
 	"codeagent/internal/visible"
 	"codeagent/model"
+	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/undo"
 
@@ -85,7 +88,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 		return storageError(err)
 	}
 	defer kept.Close()
-	p, err := skipTurns(kept, mayChange(b.policy), how.skip)
+	p, err := skipTurns(kept, undo.MayChange(b.policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
 		return &hintError{err: errors.New("nothing to undo in session " + sum.ID), code: exitFailed,
 			hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
@@ -97,9 +100,9 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 		return unrecordedTurn(p, how)
 	}
 	if !b.policy.Unconfined {
-		leaveRepositories(p)
+		p.LeaveRepositories()
 	}
-	leaveProtected(p)
+	p.LeaveProtected()
 	opening := b.opening(p)
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
@@ -113,7 +116,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	for _, l := range r.Failed {
 		fmt.Fprintf(s.Err, "codeagent: failed: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
 	}
-	if note := undoneNote(p, r); note != "" {
+	if note := p.Note(r); note != "" {
 		err = errors.Join(err, log.Append(model.Item{Kind: model.Note, Text: note}))
 	}
 	switch {
@@ -233,9 +236,28 @@ func tellUndone(s stdio, p *undo.Plan) {
 // tellClosed says what is kept and may not be put back by this run, and which may.
 func tellClosed(s stdio, p *undo.Plan, how undoHow, opening string) {
 	for _, c := range p.Closed {
-		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(whyClosed(c, opening)))
+		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
 	}
 	if opening != "" {
 		fmt.Fprintf(s.Err, "codeagent: this puts it back: %s\n", visible.Line(how.command()+opening))
 	}
+}
+
+// opening are the flags with which undo can restore everything that is closed in p, ""
+// where there are none.
+func (b *box) opening(p *undo.Plan) string {
+	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
+		cfg := b.cfg
+		cfg.Sandbox.AddDirs = slices.Concat(cfg.Sandbox.AddDirs, dirs)
+		cfg.Sandbox.AddFiles = slices.Concat(cfg.Sandbox.AddFiles, files)
+		return config.Policy(cfg, b.place)
+	})
+	var out strings.Builder
+	for _, d := range dirs {
+		out.WriteString(" --add-dir " + approvals.ShellWord(d))
+	}
+	for _, f := range files {
+		out.WriteString(" --add-file " + approvals.ShellWord(f))
+	}
+	return out.String()
 }

@@ -1,0 +1,170 @@
+package undo
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"codeagent/hostfile"
+	"codeagent/sandbox"
+)
+
+// Undoing writes what the policy of its own run lets it write, not what a question or a
+// flag opened while the turn ran. What is kept of the rest is listed as closed, with the
+// flags that let another run restore it.
+
+const (
+	outsideUndo = "it lies outside of what undoing may write"
+	folderShut  = "the folder it lies in is outside of what undoing may write"
+)
+
+// nameSuffices: the permission to write a file includes the permission to remove it.
+const nameSuffices = runtime.GOOS == "darwin"
+
+// MayChange returns why a policy does not allow a step, "" if it does.
+func MayChange(p sandbox.Policy) func(Step) string {
+	return func(s Step) string {
+		switch j := p.JudgeWrite(s.Path); {
+		case j.Allowed && s.InFolder() && !nameSuffices && !p.JudgeWrite(filepath.Dir(s.Path)).Allowed:
+			return folderShut
+		case j.Allowed:
+			return ""
+		case j.Kind == sandbox.KindWrite:
+			return outsideUndo
+		default:
+			return "it is protected (" + j.Rule + ")"
+		}
+	}
+}
+
+// LeaveProtected moves the steps that no flag can open from Closed to NotKept.
+func (p *Plan) LeaveProtected() {
+	p.Closed = slices.DeleteFunc(p.Closed, func(c Closed) bool {
+		protected := c.Why != outsideUndo && c.Why != folderShut
+		if protected {
+			p.NotKept = append(p.NotKept, Left{Path: c.Path, Why: c.Why})
+		}
+		return protected
+	})
+	slices.SortFunc(p.NotKept, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// LeaveRepositories removes from a plan the git repositories that the turn made, bare
+// repositories and worktrees included. The sandbox protects the parts of a repository that
+// make git run programs from every session but the one that made them, so undoing could
+// remove only half of it. Files around the repository can go.
+func (p *Plan) LeaveRepositories() {
+	made := map[string]bool{} // what the turn made, or put in the place of something
+	for _, s := range p.Steps {
+		made[s.Path] = s.Do == Remove || s.Do == Restore
+	}
+	holds := func(folder string, names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return !made[filepath.Join(folder, name)] })
+	}
+	var left []string
+	leave := func(path, why string) {
+		left = append(left, path)
+		p.Conflicts = append(p.Conflicts, Left{Path: path, Why: why})
+	}
+	for _, s := range p.Steps {
+		folder := filepath.Dir(s.Path)
+		switch {
+		case slices.ContainsFunc(left, func(repository string) bool { return sandbox.Covers(repository, s.Path) }):
+		case s.Do == Remove && filepath.Base(s.Path) == ".git":
+			leave(s.Path, "a repository is protected once the session that made it is over; rm -r removes it")
+		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "objects", "refs"):
+			leave(folder, "a repository is protected once the session that made it is over; rm -r removes it")
+		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "commondir", "gitdir"):
+			// Its branch and its work belong together: the whole repository stays.
+			leave(filepath.Dir(filepath.Dir(folder)), "what belongs to a worktree is protected once the session that made it is over; git worktree remove removes it")
+		}
+	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		return slices.ContainsFunc(left, func(repository string) bool {
+			return sandbox.Covers(repository, s.Path) || s.Do == Remove && sandbox.Covers(s.Path, repository)
+		})
+	})
+	slices.SortFunc(p.Conflicts, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// openingMost is how many folders or files a suggested command names.
+const openingMost = 4
+
+// Opening returns the folders, or else the files, under which everything in Closed could
+// be restored; neither where nothing helps. with returns the policy that adds them: the
+// settings may refuse a folder, and protected paths inside it stay protected.
+func (p *Plan) Opening(with func(dirs, files []string) (sandbox.Policy, error)) (dirs, files []string) {
+	for _, c := range p.Closed {
+		dir := filepath.Dir(c.Path)
+		if c.Type == "folder" && !c.InFolder() {
+			dir = c.Path
+		}
+		if dir = existing(dir); !slices.ContainsFunc(dirs, func(d string) bool { return sandbox.Covers(d, dir) }) {
+			dirs = slices.DeleteFunc(dirs, func(d string) bool { return sandbox.Covers(dir, d) })
+			dirs = append(dirs, dir)
+		}
+		if files = append(files, c.Path); len(dirs) > openingMost {
+			return nil, nil
+		}
+	}
+	opens := func(dirs, files []string) bool {
+		policy, err := with(dirs, files)
+		if err != nil || len(p.Closed) == 0 {
+			return false
+		}
+		may := MayChange(policy)
+		return !slices.ContainsFunc(p.Closed, func(c Closed) bool { return may(c.Step) != "" })
+	}
+	switch {
+	case opens(dirs, nil):
+		return dirs, nil
+	case len(files) <= openingMost && opens(nil, files):
+		return nil, files
+	}
+	return nil, nil
+}
+
+// existing is the folder dir, or the nearest folder above it that exists.
+func existing(dir string) string {
+	for dir != "/" {
+		if info, err := hostfile.Lstat(dir); err == nil && info.IsDir() {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// Reason is why the step is closed. opened says that a command of codeagent can open it;
+// where none can, another program may still help.
+func (c Closed) Reason(opened bool) string {
+	if !opened && c.Do == Remove && c.Type == "file" {
+		return c.Why + "; rm removes it"
+	}
+	return c.Why
+}
+
+// notedMost is how many files the note for the model names.
+const notedMost = 20
+
+// Note is the message for the model that files changed under it, "" where nothing was undone.
+func (p *Plan) Note(r Report) string {
+	if len(r.Done) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "[The user undid what was changed after the message %q. These are as they were before:", p.Title)
+	for _, s := range r.Done[:min(notedMost, len(r.Done))] {
+		fmt.Fprintf(&b, "\n%s (%s)", strings.ToValidUTF8(s.Path, "\uFFFD"), s.Do)
+	}
+	if more := len(r.Done) - notedMost; more > 0 {
+		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	if n := len(p.Conflicts) + len(p.NotKept) + len(p.Closed) + len(r.Failed); n > 0 {
+		fmt.Fprintf(&b, "\n%d others of that turn were left as they are.", n)
+	}
+	b.WriteString("\nRead files again before you change them.]")
+	return b.String()
+}
