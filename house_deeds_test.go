@@ -64,6 +64,7 @@ var exceptions = []exception{
 	{"linuxsandbox", []string{"unix.*", "syscall.*"}, "makes the sandbox and holds it: it acts on descriptors that it has opened and judged, for the command or in mounts that nobody else sees"},
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.Open", "os.OpenFile", "os.WriteFile", "os.Mkdir", "os.Readlink"}, "the kernel's own files: /proc, /sys, control groups, /dev/null; the system's name servers"},
 	{"linuxsandbox", []string{"os.Lstat", "os.Stat", "filepath.EvalSymlinks"}, "looks at paths of the policy before the helper opens them, through no link, and holds them open"},
+	{"linuxsandbox/netns", []string{"unix.Open", "unix.Syscall", "syscall.ForkExec", "os.OpenFile"}, "starts the helper from its open file, and opens its namespaces in /proc; bind and connect with addresses as bytes"},
 	{"seatbelt", []string{"os.*", "filepath.EvalSymlinks"}, "macOS: looks at paths of the policy, and tries a profile in a folder of its own; it runs the system's /usr/bin/sandbox-exec and /bin/ps"},
 	{"undo/look.go", []string{"unix.Openat", "unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths, one component after the other and through no link"},
 	{"exec/plain*.go", []string{"os.*"}, "the backend without a sandbox: starts what may run unconfined, and reads /proc to end what it left"},

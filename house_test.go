@@ -65,7 +65,12 @@ var rooms = []room{
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/spec", "linuxsandbox/netns"}},
+	// What codeagent and the helper send each other.
+	{path: "linuxsandbox/spec", floor: 1},
+	// The network of a session. Only codeagent links it: the helper has nothing that
+	// reaches a network.
+	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/spec"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
@@ -122,12 +127,12 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox", "linuxsandbox/netns"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
 }
 
@@ -159,6 +164,7 @@ var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},
+	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
 	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},

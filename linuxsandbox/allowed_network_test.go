@@ -9,11 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 )
 
@@ -50,21 +51,62 @@ func allowing(t *testing.T, p sandbox.Policy, hosts ...string) sandbox.Policy {
 	return p
 }
 
-// namesOf makes names stand for addresses of the loopback, which outside of tests
-// no name may.
-func (th *theatre) namesOf(names map[string]netip.Addr) {
-	r := th.b.brokers.net.resolver
-	for r.waiting.Load() > 0 { // a command may end before what it asked for is looked up
-		runtime.Gosched()
+// fakeNames are the names that the backend of a test looks up on the host.
+type fakeNames struct {
+	mu     sync.Mutex
+	lookup LookupFunc
+	// anywhere: names may lead to this machine.
+	anywhere bool
+}
+
+// fakes are the fakeNames of each backend of newBackend.
+var fakes sync.Map
+
+func (f *fakeNames) set(lookup LookupFunc, anywhere bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lookup, f.anywhere = lookup, anywhere
+}
+
+func (f *fakeNames) find(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lookup == nil {
+		return nil, nil
 	}
-	r.closed = func(sandbox.HostPort, netip.Addr, func(sandbox.HostPort) bool) string { return "" }
-	r.lookup = func(_ context.Context, network, host string) ([]netip.Addr, error) {
+	return f.lookup(ctx, network, host)
+}
+
+func (f *fakeNames) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.anywhere {
+		return ""
+	}
+	return h.ClosedTo(a, netns.HostHas, named)
+}
+
+// names are what the theatre's backend looks up.
+func (th *theatre) names(t *testing.T) *fakeNames {
+	t.Helper()
+	f, ok := fakes.Load(th.b)
+	if !ok {
+		t.Fatal("this backend has no names")
+	}
+	return f.(*fakeNames)
+}
+
+// namesOf makes names stand for addresses. anywhere: also for addresses of the
+// loopback, which outside of tests no name may.
+func (th *theatre) namesOf(t *testing.T, anywhere bool, names map[string]netip.Addr) {
+	t.Helper()
+	th.names(t).set(func(_ context.Context, network, host string) ([]netip.Addr, error) {
 		addr, ok := names[host]
 		if !ok || addr.Is4() != (network == "ip4") {
 			return nil, &net.DNSError{Name: host, IsNotFound: true}
 		}
 		return []netip.Addr{addr}, nil
-	}
+	}, anywhere)
 }
 
 // fetching are programs that get a page; they fail where they do not get it. That of
@@ -89,7 +131,7 @@ get().then(async r => console.log(await r.text())).catch(e => { console.log(e); 
 func TestAllowedHosts(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
-	th.namesOf(map[string]netip.Addr{"name.example": open.Addr(), "other.example": open.Addr()})
+	th.namesOf(t, true, map[string]netip.Addr{"name.example": open.Addr(), "other.example": open.Addr()})
 	base := th.policy
 	for _, row := range fetching {
 		t.Run(row.program, func(t *testing.T) {
@@ -104,10 +146,7 @@ func TestAllowedHosts(t *testing.T) {
 				{"127.77.0.1:%[1]d", "127.77.0.1:%[2]d", "connect %[3]s:%[2]d ECONNREFUSED"},
 			} {
 				f := func(s string) string {
-					last := th.b.brokers.net.resolver.names.last(open.Addr())
-					if last == "" {
-						last = "127.77.0.1"
-					}
+					last, _, _ := strings.Cut(th.b.brokers.net.Unreached(&sandbox.Policy{}, open).Target, ":")
 					return strings.Split(fmt.Sprintf(s+"\x00%[1]d%[2]d%[3]s", open.Port(), shut.Port(), last), "\x00")[0]
 				}
 				th.policy = allowing(t, base, f(h.allowed))
@@ -138,7 +177,7 @@ func TestAllowedToGo(t *testing.T) {
 	defer l.Close()
 	go greet(l, "host")
 	at := netip.MustParseAddrPort(l.Addr().String())
-	th.namesOf(map[string]netip.Addr{"name.example": at.Addr()})
+	th.namesOf(t, true, map[string]netip.Addr{"name.example": at.Addr()})
 	name := fmt.Sprintf("name.example:%d", at.Port())
 	p := allowing(t, th.policy, name)
 	if st, out := run(t, th.b, p, netVictimCommand("dial "+name)); st.Exit != 0 || out != "host <nil>\n" {
@@ -183,8 +222,7 @@ func TestOwnServerComesFirst(t *testing.T) {
 func TestNamesOfThisMachine(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.0.0.1:0")
-	th.namesOf(map[string]netip.Addr{"name.example": page.Addr()})
-	th.b.brokers.net.resolver.closed = closedName
+	th.namesOf(t, false, map[string]netip.Addr{"name.example": page.Addr()})
 	th.policy = allowing(t, th.policy, fmt.Sprintf("name.example:%d", page.Port()))
 	out, denials := th.shell(t, fmt.Sprintf("curl -sS http://name.example:%d || echo failed; curl -sS http://127.0.0.1:%d || echo failed", page.Port(), page.Port()))
 	if got := targetsOf(denials); strings.Contains(out, "the host's page") || strings.Count(out, "failed\n") != 2 ||
@@ -194,32 +232,5 @@ func TestNamesOfThisMachine(t *testing.T) {
 	th.policy = allowing(t, th.policy, fmt.Sprintf("localhost:%d", page.Port()))
 	if out, _ := th.shell(t, fmt.Sprintf("curl -sS http://localhost:%d", page.Port())); !strings.Contains(out, "the host's page") {
 		t.Errorf("localhost: %q", out)
-	}
-}
-
-func TestHostNames(t *testing.T) {
-	h := newHostNames("10.0.0.9 Db.Example db # the database\n::ffff:10.0.0.8 mapped\nnonsense x\n")
-	if got := h.all(netip.MustParseAddr("10.0.0.9")); !slices.Equal(got, []string{"db.example", "db"}) {
-		t.Errorf("%q", got)
-	}
-	if got := h.all(netip.MustParseAddr("10.0.0.8")); !slices.Equal(got, []string{"mapped"}) {
-		t.Errorf("%q", got)
-	}
-	if got := h.all(netip.IPv6Loopback()); !slices.Equal(got, []string{"localhost"}) {
-		t.Errorf("%q", got)
-	}
-	at := netip.MustParseAddr("192.0.2.1")
-	for i := range 3 * maxNamesEach {
-		h.add(at, fmt.Sprint("n", i))
-	}
-	h.add(at, fmt.Sprint("n", 3*maxNamesEach-2))
-	if got := h.all(at); len(got) != maxNamesEach || h.last(at) != fmt.Sprint("n", 3*maxNamesEach-2) {
-		t.Errorf("%q", got)
-	}
-	for i := range 2 * maxHostNames {
-		h.add(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), "n")
-	}
-	if len(h.list) > maxHostNames {
-		t.Errorf("%d addresses", len(h.list))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -21,17 +22,18 @@ type Backend struct {
 	helper image
 	// exe is the running program's file.
 	exe image
-	// lookup finds addresses of names on the host.
-	lookup LookupFunc
+	// outside is what the session's network knows of the host.
+	outside netns.Outside
 
 	// The result of probe, which sets them once.
 	probeOnce sync.Once
 	probed    facts
 	probeErr  error
-	session   session
-	groups    groups
-	brokers   brokerSession
-	globs     globIndex
+	// namespaces are those of the session, nil: none could be made.
+	namespaces *netns.Namespaces
+	groups     groups
+	brokers    brokerSession
+	globs      globIndex
 	// plain is why no namespaces are tried; set only by tests.
 	plain error
 
@@ -67,7 +69,7 @@ func New(o Options) (*Backend, error) {
 		unix.Close(helper.fd)
 		return nil, fmt.Errorf("sandbox helper: %w", err)
 	}
-	return &Backend{helper: helper, exe: exe, lookup: o.Lookup, guards: map[string]*guard{}, holders: map[string]*holder{}, session: noSession}, nil
+	return &Backend{helper: helper, exe: exe, outside: netns.Outside{Lookup: o.Lookup}, guards: map[string]*guard{}, holders: map[string]*holder{}}, nil
 }
 
 // Name is "linux".
@@ -85,8 +87,8 @@ func (b *Backend) Close() error {
 		g.close()
 	}
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
-	b.session.close()
-	b.brokers.net.close()
+	b.namespaces.Close()
+	b.brokers.net.Close()
 	b.brokers.sockets.close()
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
@@ -146,14 +148,13 @@ func (b *Backend) tryNamespaces() error {
 	if b.plain != nil {
 		return b.plain
 	}
-	text, _ := os.ReadFile("/etc/resolv.conf") // without it libraries have their defaults
+	conf, _ := os.ReadFile("/etc/resolv.conf") // without it libraries have their defaults
 	hosts, _ := os.ReadFile("/etc/hosts")
-	conf := parseResolvConf(string(text))
-	s, err := newSession(b.helper.fd, asRoot(), conf.servers)
+	n, err := netns.Make(netns.Helper{FD: b.helper.fd, Name: HelperName, Env: keeperEnv}, asRoot(), string(conf))
 	if err != nil {
 		return err
 	}
-	b.session = s
+	b.namespaces = n
 	f, err := b.tryKeeper(&mountPlan{Memory: true, Devices: true, Terminals: true})
 	if noPIDs := err; noPIDs != nil {
 		// In a container with parts of /proc covered no other one can be mounted.
@@ -161,13 +162,14 @@ func (b *Backend) tryNamespaces() error {
 		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
 	}
 	if err != nil {
-		b.session = noSession
-		s.close()
+		b.namespaces = nil
+		n.Close()
 		return err
 	}
-	b.brokers.net, b.session.door = newSessionNetwork(s.door, newResolver(conf, newHostNames(string(hosts)), b.lookup)), nil
+	b.outside.Hosts = string(hosts)
+	b.brokers.net = n.Serve(b.outside)
 	b.probed = f
-	b.probed.Namespaces, b.probed.HostNet = true, s.hostNet
+	b.probed.Namespaces, b.probed.HostNet = true, n.HostNet
 	return nil
 }
 
@@ -188,9 +190,9 @@ func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
 	}
 	defer null.Close()
 	if mounts != nil {
-		spec.Network, spec.HostNet = true, b.session.hostNet
+		spec.Network, spec.HostNet = true, b.namespaces.HostNet
 	}
-	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.session.joinedBy(&spec))
+	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.joinedBy(&spec))
 	if err != nil {
 		return facts{}, startError("helper", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -96,7 +97,7 @@ type brokerSession struct {
 	mu      sync.Mutex
 	sockets socketRecords
 	// net is the session's own network, nil where it has none.
-	net *sessionNetwork
+	net *netns.Network
 	// own are the git directories that the session's commands made; guarded by mu.
 	own ownGit
 }
@@ -146,7 +147,7 @@ func (b *broker) stop() {
 	close(b.given)
 	b.end()
 	<-b.done
-	b.session.net.forget(b)
+	b.client.Leave()
 	unix.Close(b.wake)
 }
 

@@ -293,7 +293,7 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeNull()
-	k, err := b.startKeeper(files, false, nil, b.session.joinedBy(&spec))
+	k, err := b.startKeeper(files, false, nil, b.joinedBy(&spec))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func families() []attempt {
 				return err
 			}
 			defer unix.Close(fd)
-			cookie, err := netCookie(fd)
+			cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 			if err == nil && cookie != p.Net {
 				err = errors.New("a socket, in a network of its own")
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +58,7 @@ func allows(p sandbox.Policy, key heldKey) bool {
 		return slices.Contains(p.Sockets, key.target)
 	case sandbox.KindNetwork:
 		host, err := sandbox.ParseHostPort(key.target)
-		return err == nil && (p.JudgeHost(host).Allowed || host.Port == 0 && mayLookUp(p, host.Host))
+		return err == nil && (p.JudgeHost(host).Allowed || host.Port == 0 && netns.MayLookUp(&p, host.Host))
 	}
 	return aboutFile(key.kind) && p.JudgeWrite(key.target).Allowed
 }

@@ -43,7 +43,7 @@ func TestHeldConnections(t *testing.T) {
 			}
 			for _, host := range []string{"name.example", "127.77.0.1"} {
 				th := ownNetworkTheatre(t) // which knows no names yet
-				th.namesOf(map[string]netip.Addr{"name.example": open.Addr()})
+				th.namesOf(t, true, map[string]netip.Addr{"name.example": open.Addr()})
 				at, other := fmt.Sprintf("%s:%d", host, open.Port()), fmt.Sprintf("%s:%d", host, shut.Port())
 				get := func(at string) string {
 					return "export URL=http://" + at + "; (" + row.script + ") && echo passed || echo failed; "
@@ -83,7 +83,7 @@ func TestSlowAnswers(t *testing.T) {
 	}
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
-	th.namesOf(map[string]netip.Addr{"name.example": page.Addr()})
+	th.namesOf(t, true, map[string]netip.Addr{"name.example": page.Addr()})
 	at := fmt.Sprintf("name.example:%d", page.Port())
 	quick := granting(t, at)
 	slow := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {

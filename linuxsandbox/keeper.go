@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"codeagent/internal/fileworker"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ func HelperMain(args []string) int {
 	switch {
 	case len(args) == 2 && args[1] == keeperArg:
 		return keeperMain()
-	case len(args) >= 2 && args[1] == sessionArg:
+	case len(args) >= 2 && args[1] == spec.SessionArg:
 		return sessionMain(args[2:])
 	case len(args) == 2 && args[1] == fileWorkerArg:
 		debug.SetGCPercent(100)

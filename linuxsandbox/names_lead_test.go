@@ -23,9 +23,7 @@ func TestNamesLeadNowhereClose(t *testing.T) {
 	leads := "name.example leads to 127.77.0.1, an address of this machine; allow " + at + " itself to reach it"
 	get := fmt.Sprintf("curl -sS -m 60 http://%s || echo failed", name)
 	base := th.policy
-	r := th.b.brokers.net.resolver
 	for _, answer := range []string{"127.77.0.1", "::ffff:127.77.0.1"} {
-		th.namesOf(map[string]netip.Addr{"name.example": netip.MustParseAddr(answer)})
 		for _, c := range []struct {
 			name    string
 			hosts   []string
@@ -39,9 +37,7 @@ func TestNamesLeadNowhereClose(t *testing.T) {
 			{"the address too", []string{name, at}, false, true},
 		} {
 			th.policy = allowing(t, base, c.hosts...)
-			if th.namesOf(map[string]netip.Addr{"name.example": netip.MustParseAddr(answer)}); !c.off {
-				r.closed = closedName
-			}
+			th.namesOf(t, c.off, map[string]netip.Addr{"name.example": netip.MustParseAddr(answer)})
 			out, denials := th.shell(t, get)
 			if reached := strings.Contains(out, "the host's page"); reached != c.reached || reached == strings.Contains(out, "failed\n") {
 				t.Errorf("%s, %s: %q", answer, c.name, out)
@@ -67,8 +63,7 @@ func TestHeldNamesLeadNowhereClose(t *testing.T) {
 		reached bool
 	}{{"the name", []string{name}, false}, {"both", []string{name, at}, true}} {
 		th := ownNetworkTheatre(t)
-		th.namesOf(map[string]netip.Addr{"name.example": page.Addr()})
-		th.b.brokers.net.resolver.closed = closedName
+		th.namesOf(t, false, map[string]netip.Addr{"name.example": page.Addr()})
 		a := granting(t, c.grants...)
 		_, out, _ := th.held(t, a, "curl -sS -m 60 http://"+name+" || echo failed")
 		if strings.Contains(out, "the host's page") != c.reached || !slices.Equal(a.targets(), []string{"name.example", at}) {
@@ -85,8 +80,8 @@ func TestHeldNamesLeadNowhereClose(t *testing.T) {
 func TestReboundNamesLeadNowhereClose(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	page := serveHost(t, "127.77.0.1:0")
-	r, asked := th.b.brokers.net.resolver, 0
-	r.lookup = func(_ context.Context, network, _ string) ([]netip.Addr, error) {
+	asked := 0
+	th.names(t).set(func(_ context.Context, network, _ string) ([]netip.Addr, error) {
 		if network != "ip4" {
 			return nil, nil
 		}
@@ -94,44 +89,10 @@ func TestReboundNamesLeadNowhereClose(t *testing.T) {
 			return []netip.Addr{netip.MustParseAddr("1.1.1.1")}, nil
 		}
 		return []netip.Addr{netip.MustParseAddr("127.77.0.1")}, nil
-	}
+	}, false)
 	th.policy = allowing(t, th.policy, fmt.Sprintf("name.example:%d", page.Port()))
 	out, _ := th.shell(t, fmt.Sprintf("getent ahostsv4 name.example; curl -4 -sS -m 60 http://name.example:%d || echo failed", page.Port()))
 	if asked < 2 || !strings.HasSuffix(out, "failed\n") {
 		t.Errorf("looked up %d times: %q", asked, out)
-	}
-}
-
-// TestMayReachByName judges addresses of every kind that a name was found to be.
-func TestMayReachByName(t *testing.T) {
-	names := newHostNames("10.0.0.9 written.example\n")
-	session := &brokerSession{net: &sessionNetwork{resolver: newResolver(resolvConf{}, names, nil)}}
-	b := &broker{brokerOptions: brokerOptions{session: session,
-		policy: allowing(t, sandbox.Policy{}, "name.example:443", "written.example:443", "localhost:443", "10.0.0.8:443")}}
-	for _, c := range []struct {
-		address string
-		open    bool
-	}{
-		{"1.1.1.1", true}, {"2606:4700::1111", true},
-		{"10.0.0.1", false}, {"172.16.0.1", false}, {"192.168.1.1", false}, {"100.64.0.1", false}, {"169.254.169.254", false}, {"127.0.0.2", false},
-		{"224.0.0.1", false}, {"0.1.2.3", false}, {"fd00:ec2::254", false}, {"fe80::1", false}, {"ff02::1", false}, {"64:ff9b::a9fe:a9fe", false},
-		{"64:ff9b:1::1", false}, {"2002:a00:1::", false}, {"2001::1", false}, {"::ffff:10.0.0.1", false}, {"198.18.0.1", false}, {"255.255.255.255", false},
-		{"10.0.0.8", true}, // named itself
-		{"10.0.0.9", false},
-	} {
-		a := meant(netip.MustParseAddr(c.address))
-		names.add(a, "name.example")
-		if got := b.mayReach(netip.AddrPortFrom(a, 443)); got != c.open {
-			t.Errorf("%s: reached %v", c.address, got)
-		}
-		if d := b.unreached(netip.AddrPortFrom(a, 443)); (d.Note == "") != c.open {
-			t.Errorf("%s: %+v", c.address, d)
-		}
-		if b.mayReach(netip.AddrPortFrom(a, 80)) {
-			t.Errorf("%s: another port is reached", c.address)
-		}
-	}
-	if !b.mayReach(netip.MustParseAddrPort("127.0.0.1:443")) {
-		t.Error("localhost is not reached")
 	}
 }

@@ -4,103 +4,89 @@ package linuxsandbox
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"unsafe"
+
+	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
 )
 
-// Nobody can make a socket in a network namespace that he is not in, and
-// codeagent cannot go into one. So who sets the session's up makes a few there
-// and hands them over: one that asks who listens, and where names are looked up.
-// What comes in by them is the commands' and trusted no further.
+// The helper sets up the network namespace of a session: it is cloned into it,
+// brings the loopback up, makes the sockets that codeagent is to have there, hands
+// them over (spec.SendDoor) and ends.
 
-// doorKind says what a socket is for.
-type doorKind byte
-
-const (
-	// doorDiag asks about the sockets of the namespace.
-	doorDiag doorKind = 'd'
-	// doorDatagrams and doorStreams stand where the machine's name servers do.
-	doorDatagrams doorKind = 'u'
-	doorStreams   doorKind = 't'
-	// doorRelay and doorLost are where streams to allowed hosts go (relay.go).
-	doorRelay doorKind = 'r'
-	doorLost  doorKind = 'l'
-)
-
-// relayAddresses are out of the way of what commands serve.
-var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), netip.IPv6Loopback()}
-
-type doorSocket struct {
-	kind doorKind
-	fd   int
+// sessionMain is the helper's work for a session. resolvers are the addresses of
+// the machine's name servers.
+func sessionMain(resolvers []string) int {
+	door, err := openDoor(resolvers)
+	if spec.SendDoor(controlFD, door, errnoOf(err)) != nil {
+		return 1
+	}
+	var word [1]byte
+	_ = readFull(controlFD, word[:]) // until codeagent has opened the namespaces
+	return 0
 }
 
-// openDoor sets the namespace of the calling thread up. Only the loopback and
-// the first socket have to be there.
-func openDoor(resolvers []string) ([]doorSocket, error) {
+// relayAddresses are unlikely to be in the way of what commands serve.
+var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), netip.IPv6Loopback()}
+
+// openDoor sets up the namespace of the calling thread. Without the loopback or the
+// first socket it fails; the others are optional.
+func openDoor(resolvers []string) ([]spec.DoorSocket, error) {
 	if err := loopbackUp(); err != nil {
 		return nil, err
 	}
 	allowPing()
 	allowLowPorts()
-	diag, err := newDiagSocket()
+	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return nil, err
 	}
-	door := []doorSocket{{doorDiag, diag}}
+	door := []spec.DoorSocket{{Kind: spec.DoorDiag, FD: diag}}
 	for _, text := range resolvers {
 		addr, err := netip.ParseAddr(text)
-		if err != nil || leadsNowhere(addr) || addAddress(addr) != nil {
+		if err != nil || slices.Contains(nowhere, addr) || addAddress(addr) != nil {
 			continue
 		}
 		for _, d := range []struct {
-			kind doorKind
+			kind spec.DoorKind
 			how  int
-		}{{doorDatagrams, unix.SOCK_DGRAM}, {doorStreams, unix.SOCK_STREAM}} {
-			if fd, err := openAt(d.how, netip.AddrPortFrom(addr, resolverPort)); err == nil {
-				door = append(door, doorSocket{d.kind, fd})
+		}{{spec.DoorDatagrams, unix.SOCK_DGRAM}, {spec.DoorStreams, unix.SOCK_STREAM}} {
+			if fd, err := openAt(d.how, netip.AddrPortFrom(addr, spec.NameServerPort)); err == nil {
+				door = append(door, spec.DoorSocket{Kind: d.kind, FD: fd})
 			}
 		}
 	}
 	for _, addr := range relayAddresses {
 		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
-			door = append(door, doorSocket{doorRelay, fd})
+			door = append(door, spec.DoorSocket{Kind: spec.DoorRelay, FD: fd})
 		}
 		if fd, err := openLost(netip.AddrPortFrom(addr, 2)); err == nil {
-			door = append(door, doorSocket{doorLost, fd})
+			door = append(door, spec.DoorSocket{Kind: spec.DoorLost, FD: fd})
 		}
 	}
 	return door, nil
 }
 
-// leadsNowhere reports the addresses by which the self-test finds a way out.
-func leadsNowhere(addr netip.Addr) bool {
-	return slices.ContainsFunc(nowhere, func(sa unix.Sockaddr) bool { at, _ := addressOf(sa); return at.Addr() == addr })
-}
-
-// openLost makes a socket whose queue has one place, which is taken: who connects to
-// it gets no answer.
+// openLost makes a socket whose queue has one place, which is taken: a connect to it
+// gets no answer.
 func openLost(at netip.AddrPort) (int, error) {
 	fd, err := openAt(unix.SOCK_STREAM, at)
 	if err != nil {
 		return -1, err
 	}
-	domain := domainOf(at.Addr())
+	domain, peer := kernelAddress(at)
 	first, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		defer unix.Close(first)
 		err = unix.Listen(fd, 0)
 	}
 	if err == nil {
-		if errno := addressCall(unix.SYS_CONNECT, first, socketAddress(at, domain)); errno != 0 {
-			err = errno
-		}
+		err = unix.Connect(first, peer)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -109,18 +95,15 @@ func openLost(at netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
-// openAt makes a socket that takes what is sent to at.
+// openAt makes a socket that receives what is sent to at.
 func openAt(kind int, at netip.AddrPort) (int, error) {
-	domain := domainOf(at.Addr())
+	domain, own := kernelAddress(at)
 	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}
-	if errno := addressCall(unix.SYS_BIND, fd, socketAddress(at, domain)); errno != 0 {
-		unix.Close(fd)
-		return -1, errno
-	}
-	if kind == unix.SOCK_STREAM {
+	err = unix.Bind(fd, own)
+	if err == nil && kind == unix.SOCK_STREAM {
 		err = unix.Listen(fd, unix.SOMAXCONN)
 	}
 	if err != nil {
@@ -129,8 +112,16 @@ func openAt(kind int, at netip.AddrPort) (int, error) {
 	return fd, err
 }
 
-// allowLowPorts gives commands the ports that they may serve at on the host: root
-// has no privilege left in here, and the namespace is the session's alone.
+// kernelAddress is at as the kernel takes it, with its address family.
+func kernelAddress(at netip.AddrPort) (domain int, sa unix.Sockaddr) {
+	if at.Addr().Is6() {
+		return unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
+	return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+}
+
+// allowLowPorts gives root's commands the ports below 1024, which they may serve on
+// the host: they have no capability left, and the namespace is the session's alone.
 func allowLowPorts() {
 	const setting = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 	if asRoot() {
@@ -138,8 +129,8 @@ func allowLowPorts() {
 	}
 }
 
-// addAddress gives the loopback device one more address. All of 127.0.0.0/8 are
-// its already, and so is ::1.
+// addAddress gives the loopback device one more address. It has all of 127.0.0.0/8
+// and ::1 already.
 func addAddress(addr netip.Addr) error {
 	if addr.IsLoopback() {
 		return nil
@@ -150,14 +141,14 @@ func addAddress(addr netip.Addr) error {
 	}
 	raw := addr.AsSlice()
 	body := []byte{family, bits, unix.IFA_F_NODAD, unix.RT_SCOPE_HOST, 0, 0, 0, 0}
-	binary.NativeEndian.PutUint32(body[4:], loopbackIndex)
+	binary.NativeEndian.PutUint32(body[4:], 1) // the number of the loopback device in every namespace
 	attribute := make([]byte, unix.SizeofRtAttr, unix.SizeofRtAttr+len(raw))
 	binary.NativeEndian.PutUint16(attribute, uint16(unix.SizeofRtAttr+len(raw)))
 	binary.NativeEndian.PutUint16(attribute[2:], unix.IFA_LOCAL)
 	return newRouteObject(unix.RTM_NEWADDR, append(body, append(attribute, raw...)...))
 }
 
-// newRouteObject asks the kernel to make something in its network (rtnetlink(7)).
+// newRouteObject has the kernel make an object in its network (rtnetlink(7)).
 func newRouteObject(kind uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -186,52 +177,30 @@ func newRouteObject(kind uint16, body []byte) error {
 	return nil
 }
 
-// maxDoor bounds the sockets of one door.
-const maxDoor = 64
-
-// sendDoor hands the sockets over, or says what went wrong: four bytes with the
-// errno, then a byte for each socket.
-func sendDoor(to int, door []doorSocket, failed error) error {
-	head := make([]byte, 4)
-	binary.NativeEndian.PutUint32(head, uint32(errnoOf(failed)))
-	var fds []int
-	for _, d := range door[:min(len(door), maxDoor)] {
-		head, fds = append(head, byte(d.kind)), append(fds, d.fd)
-	}
-	return unix.Sendmsg(to, head, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+// allowPing gives the command's group the sockets that ping(8) makes without a
+// privilege: a new network namespace gives them to nobody. They reach the loopback
+// alone. Where /proc/sys cannot be written, only ping is lost.
+func allowPing() {
+	group := strconv.Itoa(os.Getegid())
+	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte(group+" "+group), 0)
 }
 
-// receiveDoor is codeagent's end of sendDoor.
-func receiveDoor(from int) ([]doorSocket, error) {
-	head, oob := make([]byte, 4+maxDoor), make([]byte, unix.CmsgSpace(4*maxDoor))
-	n, oobn, _, _, err := unix.Recvmsg(from, head, oob, unix.MSG_CMSG_CLOEXEC)
-	for err == unix.EINTR {
-		n, oobn, _, _, err = unix.Recvmsg(from, head, oob, unix.MSG_CMSG_CLOEXEC)
+// loopbackUp does what `ip link set lo up` does (netdevice(7)).
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
 	}
-	if err != nil || n < 4 {
-		return nil, errors.New("the helper could not be started in new namespaces")
+	defer unix.Close(fd)
+	var request struct {
+		name  [unix.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
 	}
-	if errno := unix.Errno(binary.NativeEndian.Uint32(head)); errno != 0 {
-		return nil, fmt.Errorf("bring the loopback up: %w", errno)
+	copy(request.name[:], "lo")
+	request.flags = unix.IFF_UP | unix.IFF_RUNNING
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return errno
 	}
-	var fds []int
-	if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(messages) == 1 {
-		fds, _ = unix.ParseUnixRights(&messages[0])
-	}
-	var door []doorSocket
-	for i, fd := range fds {
-		high, err := dupAbove(fd, lowestFD)
-		unix.Close(fd)
-		if err == nil && i+4 < n {
-			door = append(door, doorSocket{doorKind(head[4+i]), high})
-		}
-	}
-	if len(door) != n-4 {
-		session{user: -1, net: -1, door: door}.close()
-		return nil, errors.New("bug: the helper did not hand over what it said")
-	}
-	return door, nil
+	return nil
 }
-
-// resolverPort is where names are looked up.
-const resolverPort = 53

@@ -32,7 +32,7 @@ func hostNet(t testing.TB) uint64 {
 	}
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
-	cookie, err := netCookie(pair[0])
+	cookie, err := unix.GetsockoptUint64(pair[0], unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,11 +367,11 @@ func TestNetworkSelfTest(t *testing.T) {
 		spoil      func(b *Backend) error
 	}{
 		{"codeagent's own network", "codeagent's own", func(b *Backend) error {
-			unix.Close(b.session.net)
-			b.session.net = -1
+			unix.Close(b.namespaces.Net)
+			b.namespaces.Net = -1
 			return nil
 		}},
-		{"a way out", "way out", func(b *Backend) error { return doIn(b.session.net, newRoute) }},
+		{"a way out", "way out", func(b *Backend) error { return doIn(b.namespaces.Net, newRoute) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := newBackend(t)

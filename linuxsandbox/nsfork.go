@@ -66,9 +66,28 @@ var nsSteps = [...]string{
 	nsSession: "session", nsCaps: "capabilities", nsFiles: "files", nsDir: "directory", nsSignals: "signals", nsExec: "exec",
 }
 
+// joined are the namespaces that a keeper joins.
+type joined struct {
+	user, net int // descriptors, -1: none
+	// hostPIDs: the keeper gets no PID namespace.
+	hostPIDs bool
+}
+
+// joinedBy is what a keeper with this Spec joins; nil: it has no namespaces.
+func (b *Backend) joinedBy(s *Spec) *joined {
+	if s.Mounts == nil {
+		return nil
+	}
+	j := &joined{user: b.namespaces.User, net: b.namespaces.Net, hostPIDs: s.Mounts.HostProc}
+	if s.HostNet == 0 {
+		j.net = -1
+	}
+	return j
+}
+
 // forkInNamespaces starts the helper at the descriptor image as the first
 // process of new namespaces, with files as its descriptors from 0 on.
-func forkInNamespaces(image int, join *session, files []int, setsid bool) (int, error) {
+func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, error) {
 	c := &nsPlan{setsid: setsid, user: join.user, net: join.net, namespaces: keeperNamespaces, files: files, high: make([]int, len(files))}
 	if !join.hostPIDs {
 		c.namespaces |= unix.CLONE_NEWPID

@@ -4,9 +4,9 @@ package linuxsandbox
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -17,50 +17,10 @@ import (
 // longer is taken for one that does not answer.
 const quickConnect = 3 * time.Second
 
-// mayReach reports whether the policy names an address, or a name by which a
-// command of this session knows it and which may lead there: several names may
-// stand for one address, and which of them a connection is for the kernel does not
-// say. to is what is dialled then.
-func (b *broker) mayReach(to netip.AddrPort) bool {
-	if b.policy.Network.Mode != sandbox.NetworkAllow {
-		return false
-	}
-	if b.names(sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}) {
-		return true
-	}
-	r := b.session.net.resolver
-	for _, name := range r.names.all(to.Addr()) {
-		h := sandbox.HostPort{Host: name, Port: to.Port()}
-		if b.names(h) && r.closed(h, to.Addr(), b.names) == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// names reports whether the policy allows h as it is written.
-func (b *broker) names(h sandbox.HostPort) bool { return b.policy.JudgeHost(h).Allowed }
-
-// misled says which name led to an address that no name may lead to, with its
-// port, and why not; "" where none did.
-func (b *broker) misled(to netip.AddrPort) (name, note string) {
-	r := b.session.net.resolver
-	for _, host := range slices.Backward(r.names.all(to.Addr())) {
-		h := sandbox.HostPort{Host: host, Port: to.Port()}
-		if r.names.written[host] && !b.names(h) {
-			continue // whoever knows the address may have known it without the name
-		}
-		if why := r.closed(h, to.Addr(), b.names); why != "" {
-			return h.String(), h.Leads(to.Addr(), why)
-		}
-	}
-	return "", ""
-}
-
 // dialing is a connection to a host that is being made.
 type dialing struct {
 	n    notification
-	s    inetSocket // a copy of the command's own
+	s    netns.Socket // a copy of the command's own
 	to   netip.AddrPort
 	host int
 	// waits: the command's socket does, until then or for ever.
@@ -69,18 +29,18 @@ type dialing struct {
 }
 
 // relayTo connects a socket of the command to a host that it may reach.
-func (b *broker) relayTo(n *notification, s inetSocket, to netip.AddrPort) reply {
-	flags, err := unix.FcntlInt(uintptr(s.fd), unix.F_GETFL, 0)
+func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) reply {
+	flags, err := unix.FcntlInt(uintptr(s.FD), unix.F_GETFL, 0)
 	if err != nil {
 		return failed(errnoOf(err))
 	}
 	d := &dialing{n: *n, s: s, to: to, host: -1, waits: flags&unix.O_NONBLOCK == 0}
 	if d.waits {
-		d.until = sendLimit(s.fd)
+		d.until = sendLimit(s.FD)
 	} else {
 		d.until = time.Now().Add(quickConnect)
 	}
-	if d.s.fd, err = dupAbove(s.fd, lowestFD); err != nil {
+	if d.s.FD, err = dupAbove(s.FD, lowestFD); err != nil {
 		return failed(errnoOf(err))
 	}
 	b.waits.Go(func() { b.dial(d) })
@@ -89,7 +49,7 @@ func (b *broker) relayTo(n *notification, s inetSocket, to netip.AddrPort) reply
 
 // dial makes both connections and answers.
 func (b *broker) dial(d *dialing) {
-	defer unix.Close(d.s.fd)
+	defer unix.Close(d.s.FD)
 	if !b.turn(&d.n) {
 		return
 	}
@@ -110,7 +70,7 @@ func (b *broker) dial(d *dialing) {
 			errno = unix.EINTR
 		case !d.until.IsZero() && time.Now().After(d.until):
 			unix.Close(d.host)
-			_ = d.n.answer(b.listener, failed(b.session.net.relay.lose(d.s.fd, d.s.domain, d.to.Addr())))
+			_ = d.n.answer(b.listener, failed(b.client.Lose(d.s.FD, d.s.Domain, d.to.Addr())))
 			return
 		}
 	}
@@ -126,29 +86,31 @@ func (b *broker) dial(d *dialing) {
 
 // begin makes the socket outside and begins to connect it.
 func (d *dialing) begin() unix.Errno {
-	domain := domainOf(d.to.Addr())
+	domain := unix.AF_INET
+	if d.to.Addr().Is6() {
+		domain = unix.AF_INET6
+	}
 	var err error
 	if d.host, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		d.host = -1
 		return errnoOf(err)
 	}
-	return addressCall(unix.SYS_CONNECT, d.host, socketAddress(d.to, domain))
+	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(d.to, domain))
 }
 
 // enter connects the command's socket, once the host's is connected, and answers.
 func (b *broker) enter(d *dialing) {
-	c := &relayed{broker: b, to: d.to, host: d.host}
-	errno := b.session.net.relay.join(d.s.fd, d.s.domain, c)
+	door, errno := b.client.Join(d.s.FD, d.s.Domain, d.host, d.to)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		unix.Close(d.host)
 	}
 	for errno == unix.EINPROGRESS && d.waits {
-		ended, ready := b.waitForEither(d.s.fd)
+		ended, ready := b.waitForEither(d.s.FD)
 		switch {
 		case ended, !d.n.valid(b.listener):
 			return
 		case ready:
-			errno, _ = connectNow(d.s.fd, c.door)
+			errno, _ = netns.ConnectNow(d.s.FD, door)
 		}
 	}
 	_ = d.n.answer(b.listener, failed(errno))
@@ -171,4 +133,42 @@ func socketError(sock int) unix.Errno {
 		return errnoOf(err)
 	}
 	return unix.Errno(code)
+}
+
+// expectQuestions takes the questions from a socket for the caller's of n.
+func (b *broker) expectQuestions(n *notification, s netns.Socket, to netip.AddrPort) {
+	caller := *n
+	b.client.Expect(s, to, func(q *netns.Question) bool {
+		return b.posts.add(func() { b.lookUp(&caller, q) })
+	})
+}
+
+// lookUp answers a question of the command for a name. It runs on the broker's
+// thread.
+func (b *broker) lookUp(n *notification, q *netns.Question) {
+	allowed := func(name string) bool { return netns.MayLookUp(&b.policy, name) }
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
+	switch {
+	case allowed(q.Name):
+		q.Answer()
+	case !b.client.NewName(q.Name, allowed):
+		q.Refuse()
+	case b.learn(n, nil, d):
+		b.held.learning.forget(b)
+		q.Answer()
+	case q.Datagram && b.holds(&d):
+		q.Shorten()
+	case b.holdLookup(n, d, func(yes bool) {
+		if yes {
+			q.Answer()
+		} else {
+			q.Refuse()
+		}
+	}):
+	default:
+		if b.client.Counts(q, n.tid) {
+			b.record(n, d)
+		}
+		q.Refuse()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func (b *broker) sendCall(n *notification) reply {
 	if err != nil {
 		return failed(b.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
-	to, ok := inetAddress(addr)
+	to, ok := netns.ParseAddress(addr)
 	if !ok {
 		return b.rules.network.proceed()
 	}
@@ -45,19 +46,19 @@ func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
 	}
 	// A stream goes by whom it is connected to, but for its first words (TCP Fast
 	// Open), which no broker could carry further.
-	s, ok := inetSocketOf(fd, domain)
-	if !ok || s.protocol == unix.IPPROTO_TCP && sendFlags(n)&unix.MSG_FASTOPEN == 0 {
+	s, ok := netns.SocketOf(fd, domain)
+	if !ok || s.Protocol == unix.IPPROTO_TCP && sendFlags(n)&unix.MSG_FASTOPEN == 0 {
 		return
 	}
-	d := b.unreached(to)
+	d := b.session.net.Unreached(&b.policy, to)
 	d.Operation = sendCallName(n)
 	switch {
-	case b.toResolver(to):
-		b.session.net.resolver.expect(b, n, s, to)
+	case b.session.net.NameServer(to):
+		b.expectQuestions(n, s, to)
 		return
 	case !to.Addr().IsLoopback():
 		d.Errno = unix.ErrnoName(unix.ENETUNREACH)
-	case !b.session.net.meantForHost(s.protocol, to):
+	case !b.session.net.ServedByHost(s.Protocol, to):
 		return
 	}
 	b.record(n, d)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -69,14 +70,14 @@ func (b *broker) perform(n *notification, sock int) reply {
 		// A socket of the host's, which a granted service passed to the command.
 		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
 	case b.hostNet != 0 && b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6):
-		s, ok := inetSocketOf(sock, domain)
+		s, ok := netns.SocketOf(sock, domain)
 		if !ok {
 			return failed(unix.ENOPROTOOPT)
 		}
 		return b.inetCall(n, s, addr)
 	case b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6), b.inet && domain == unix.AF_NETLINK && toKernel(addr):
 		if n.nr == unix.SYS_BIND {
-			return failed(addressCall(unix.SYS_BIND, sock, addr))
+			return failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
 		}
 		return b.connect(n, sock, addr, domain)
 	}
@@ -102,10 +103,15 @@ func toKernel(addr []byte) bool {
 	return len(addr) >= unix.SizeofSockaddrNetlink && !slices.ContainsFunc(addr[4:8], func(c byte) bool { return c != 0 })
 }
 
-// addressCall is bind(2) or connect(2) with the address as bytes.
-func addressCall(nr uintptr, sock int, addr []byte) unix.Errno {
-	_, _, errno := unix.Syscall(nr, uintptr(sock), uintptr(unsafe.Pointer(unsafe.SliceData(append(addr, 0)))), uintptr(len(addr)))
-	return errno
+// inNetwork reports whether a socket belongs to the network namespace of that
+// cookie, or does not say which; 0 is no namespace. No two namespaces have the same
+// cookie before the machine is started anew (Linux 5.14).
+func inNetwork(socket int, cookie uint64) bool {
+	if cookie == 0 {
+		return false
+	}
+	its, err := unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	return err != nil || its == cookie
 }
 
 // unixAddress is a struct sockaddr_un with that path.
@@ -151,7 +157,7 @@ func (b *broker) abstractCall(n *notification, sock int, addr []byte) reply {
 		return failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
 	}
 	if n.nr == unix.SYS_BIND {
-		return failed(addressCall(unix.SYS_BIND, sock, addr))
+		return failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
 	}
 	return b.connect(n, sock, addr, unix.AF_UNIX)
 }
@@ -218,7 +224,7 @@ func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
 	}
 	mode := st.Mode & 0o777 &^ uint32(mask)
 	_ = unix.Fchmod(sock, mode)
-	errno := addressCall(unix.SYS_BIND, sock, unixAddress(inner))
+	errno := netns.AddressCall(unix.SYS_BIND, sock, unixAddress(inner))
 	_ = unix.Fchmod(sock, st.Mode&0o7777)
 	if errno != 0 {
 		return errno

@@ -402,5 +402,15 @@ func startError(stage string, err error) *sandbox.StartError {
 	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }
 
+// notHostNet is the cookie of the network namespace that commands under p must not
+// be in. It is 0 where they are to be in codeagent's own, because p says so or
+// because there is no other one.
+func notHostNet(p sandbox.Policy, f facts) uint64 {
+	if p.Network.Mode == sandbox.NetworkFull {
+		return 0
+	}
+	return f.HostNet
+}
+
 // asRoot reports whether commands of this process run as uid 0.
 func asRoot() bool { return os.Geteuid() == 0 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/linuxsandbox/netns"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +56,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		at, _ := localAddress(fd)
+		at, _ := netns.LocalAddress(fd)
 		return fd, at
 	}
 	_, p.none = listening(-1)
@@ -80,7 +82,7 @@ func newPeers(t *testing.T) (p peers, free func()) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		_, _ = connectNow(fd, socketAddress(p.full, unix.AF_INET))
+		_, _ = netns.ConnectNow(fd, netns.SocketAddress(p.full, unix.AF_INET))
 		waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLOUT})
 	}
 	for n := 0; n == 0; {

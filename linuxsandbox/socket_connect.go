@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/netns"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -26,12 +28,12 @@ type socketWork struct {
 	ending chan struct{}
 	// stand is where the socket of the call that is being answered goes, or nil.
 	stand *standIn
-	// lookups are the names that were refused, nil without a network of the session's.
-	lookups *lookups
+	// client is the command in the session's network, nil: there is none.
+	client *netns.Client
 }
 
-func newSocketWork(net *sessionNetwork) socketWork {
-	return socketWork{turns: make(chan struct{}, maxConnecting), ending: make(chan struct{}), lookups: net.lookups()}
+func newSocketWork(net *netns.Network) socketWork {
+	return socketWork{turns: make(chan struct{}, maxConnecting), ending: make(chan struct{}), client: net.NewClient()}
 }
 
 // endSockets waits until nothing is left that would use the listener.
@@ -82,7 +84,7 @@ func (b *broker) connect(n *notification, sock int, addr []byte, domain int, hel
 
 // try connects without waiting. wait tells that the command wants to wait for it.
 func (c *connecting) try() (errno unix.Errno, wait bool) {
-	errno, patient := connectNow(c.sock, c.addr)
+	errno, patient := netns.ConnectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
 		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/netns"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,10 +32,10 @@ func (b *broker) socketName(n *notification) reply {
 	if err != nil {
 		return kernels
 	}
-	if n.nr == unix.SYS_GETPEERNAME && b.session.net != nil {
-		if to, ok := b.session.net.relay.peerOf(cookie); ok {
+	if n.nr == unix.SYS_GETPEERNAME {
+		if to, ok := b.session.net.PeerOf(cookie); ok {
 			domain, _ := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
-			return failed(b.writeAddress(n, socketAddress(to, domain)))
+			return failed(b.writeAddress(n, netns.SocketAddress(to, domain)))
 		}
 	}
 	address := unix.Getsockname

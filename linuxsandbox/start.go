@@ -157,7 +157,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		extra = append(extra, door)
 		spec.Group = controlFD + len(extra)
 	}
-	k, err := b.startKeeper(files, cmd.Foreground, extra, b.session.joinedBy(&spec))
+	k, err := b.startKeeper(files, cmd.Foreground, extra, b.joinedBy(&spec))
 	if err != nil {
 		return startError("helper", err)
 	}
@@ -225,7 +225,7 @@ var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=
 
 // startKeeper forks the helper from its sealed copy, as the first process of new
 // namespaces inside of those that it is to join, if any.
-func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *session) (*keeperProcess, error) {
+func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *joined) (*keeperProcess, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"net/netip"
@@ -12,8 +12,8 @@ import (
 )
 
 // hostNames are the names by which a session knows addresses: those that were
-// looked up, and those of hosts(5), for which libraries ask nobody but for what the
-// file does not say: the address of the other family.
+// looked up, and those of hosts(5). Libraries look up the latter only for the
+// address family that the file does not have.
 type hostNames struct {
 	file map[netip.Addr][]string
 	// written are the names of the file.
@@ -52,7 +52,7 @@ func newHostNames(file string) *hostNames {
 	return h
 }
 
-// add takes up what a name was found to be.
+// add records an address of a name.
 func (h *hostNames) add(addr netip.Addr, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

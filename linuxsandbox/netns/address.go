@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"encoding/binary"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inetAddress reads a struct sockaddr_in or sockaddr_in6. An IPv4 address in IPv6
-// clothes is the IPv4 address, and what stands for "this machine" is its loopback:
-// so the kernel takes both.
-func inetAddress(b []byte) (netip.AddrPort, bool) {
+// ParseAddress reads a struct sockaddr_in or sockaddr_in6. As in the kernel, an
+// IPv4-mapped IPv6 address is the IPv4 address, and the unspecified address is the
+// loopback.
+func ParseAddress(b []byte) (netip.AddrPort, bool) {
 	const short4, short6 = 8, 24 // as much as the kernel asks for
 	if len(b) < 2 {
 		return netip.AddrPort{}, false
@@ -40,8 +40,8 @@ func meant(a netip.Addr) netip.Addr {
 	return a
 }
 
-// socketAddress is at as a socket of the domain, AF_INET or AF_INET6, is given it.
-func socketAddress(at netip.AddrPort, domain int) []byte {
+// SocketAddress is at as bytes for a socket of the domain, AF_INET or AF_INET6.
+func SocketAddress(at netip.AddrPort, domain int) []byte {
 	if domain == unix.AF_INET {
 		b := make([]byte, unix.SizeofSockaddrInet4)
 		binary.NativeEndian.PutUint16(b, unix.AF_INET)
@@ -53,7 +53,7 @@ func socketAddress(at netip.AddrPort, domain int) []byte {
 	b := make([]byte, unix.SizeofSockaddrInet6)
 	binary.NativeEndian.PutUint16(b, unix.AF_INET6)
 	binary.BigEndian.PutUint16(b[2:], at.Port())
-	long := at.Addr().As16() // IPv4 in IPv6 clothes where it must be
+	long := at.Addr().As16() // an IPv4 address becomes an IPv4-mapped one
 	copy(b[8:], long[:])
 	return b
 }
@@ -66,8 +66,8 @@ func domainOf(addr netip.Addr) int {
 	return unix.AF_INET
 }
 
-// localAddress is where a socket of AF_INET or AF_INET6 is bound.
-func localAddress(sock int) (netip.AddrPort, bool) {
+// LocalAddress is the address of a socket of AF_INET or AF_INET6.
+func LocalAddress(sock int) (netip.AddrPort, bool) {
 	sa, err := unix.Getsockname(sock)
 	if err != nil {
 		return netip.AddrPort{}, false
@@ -83,4 +83,29 @@ func addressOf(sa unix.Sockaddr) (netip.AddrPort, bool) {
 		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port)), true
 	}
 	return netip.AddrPort{}, false
+}
+
+// Socket is a socket of AF_INET or AF_INET6.
+type Socket struct {
+	FD, Domain, Protocol int
+}
+
+// SocketOf looks at a socket of AF_INET or AF_INET6.
+func SocketOf(fd, domain int) (Socket, bool) {
+	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	if protocol == unix.IPPROTO_MPTCP {
+		protocol = unix.IPPROTO_TCP // which it is on the wire
+	}
+	return Socket{fd, domain, protocol}, err == nil
+}
+
+// Unused reports whether the socket can still be connected. Where it is connected
+// or listens, the kernel has an errno of its own.
+func (s Socket) Unused() bool {
+	if s.Protocol != unix.IPPROTO_TCP {
+		return true
+	}
+	info, err := unix.GetsockoptTCPInfo(s.FD, unix.IPPROTO_TCP, unix.TCP_INFO)
+	const closed = 7 // TCP_CLOSE
+	return err == nil && info.State == closed
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"net/netip"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// FuzzQuestion: whatever a command sends to the resolver, what is answered is an
+// FuzzQuestion: whatever a command sends to the name service, what is answered is an
 // answer to it that fits a datagram, and the name is one that a policy can have.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte("\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x00\x00\x01\x00\x01"))

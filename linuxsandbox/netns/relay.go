@@ -1,9 +1,8 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
-	"context"
 	"io"
 	"net/netip"
 	"os"
@@ -21,21 +20,21 @@ import (
 //
 //	command ── its socket ─▶ relay, on the loopback of the session │ codeagent ── host's socket ─▶ host:port
 //
-// The broker makes both connections, and the one outside first: so the command's
-// fails with the errno that it would have without a sandbox. All that the command
-// set on its socket, and registered it for, stays.
+// The broker makes the connection to the host first and the one inside second: so
+// the command's call fails with the errno that it would have without a sandbox.
+// The command's socket keeps its options and its registrations with epoll(7).
 
 // relay carries the connections of one session.
 type relay struct {
 	doors []relayDoor
 
 	mu sync.Mutex
-	// expected are the sockets of commands that were connected to a door, by their
-	// addresses, until they are taken; guarded by mu, as are all below.
-	expected map[netip.AddrPort]*relayed
-	// carried are those that were taken, and expected before, by the cookie of the
-	// command's socket.
-	carried map[uint64]*relayed
+	// expected are the streams whose sockets were connected to a door, by the
+	// addresses of these sockets, until they are accepted; guarded by mu, as are all
+	// below.
+	expected map[netip.AddrPort]*stream
+	// carried are all streams, by the cookie of the command's socket.
+	carried map[uint64]*stream
 	closed  bool
 }
 
@@ -43,25 +42,23 @@ type relay struct {
 type relayDoor struct {
 	at   netip.AddrPort
 	file *os.File
-	// lost: its queue is full for ever. A socket that is connected to it waits as
-	// for a host that does not answer.
+	// lost: its queue is full and stays so. A socket that is connected to it waits,
+	// as for a host that does not answer.
 	lost bool
 }
 
-// relayed is one connection.
-type relayed struct {
-	broker *broker
+// stream is one connection.
+type stream struct {
+	client *Client
 	cookie uint64
-	// local is the address of the command's socket, to whom it believes to be
-	// connected.
+	// local is the address of the command's socket, to the host that the command
+	// believes to be connected to.
 	local, to netip.AddrPort
-	// door is where it gets in, as a socket address.
-	door []byte
 	// host is the socket outside, -1 once files has it.
 	host int
 	// files are both ends, once both are there.
 	files [2]*os.File
-	// sent is closed, by handed, when all that the command wrote was handed on.
+	// sent is closed, by handed, when all that the command wrote was passed on.
 	sent   chan struct{}
 	handed func()
 }
@@ -70,12 +67,12 @@ type relayed struct {
 const maxRelayed = 1024
 
 func newRelay() *relay {
-	return &relay{expected: map[netip.AddrPort]*relayed{}, carried: map[uint64]*relayed{}}
+	return &relay{expected: map[netip.AddrPort]*stream{}, carried: map[uint64]*stream{}}
 }
 
-// serve takes a door over and lets in whom the broker connected to it.
+// serve takes a door over and accepts the sockets that a broker connected to it.
 func (r *relay) serve(fd int, lost bool) {
-	at, ok := localAddress(fd)
+	at, ok := LocalAddress(fd)
 	if !ok {
 		unix.Close(fd)
 		return
@@ -92,12 +89,13 @@ func (r *relay) serve(fd int, lost bool) {
 	}
 }
 
-// door is the one for sockets of the domain that are to reach to; nil: there is none.
+// door is the address for sockets of the domain that are to reach to; nil: there is
+// no such door.
 func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
 	six := domain == unix.AF_INET6 && to.Is6()
 	for _, d := range r.doors {
 		if d.at.Addr().Is6() == six && d.lost == lost {
-			return socketAddress(d.at, domain)
+			return SocketAddress(d.at, domain)
 		}
 	}
 	return nil
@@ -106,7 +104,7 @@ func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
 func (r *relay) close() {
 	r.mu.Lock()
 	r.closed = true
-	all := make([]*relayed, 0, len(r.carried))
+	all := make([]*stream, 0, len(r.carried))
 	for _, c := range r.carried {
 		all = append(all, c)
 	}
@@ -119,24 +117,26 @@ func (r *relay) close() {
 	}
 }
 
-// join connects sock, a copy of the command's own, and has it carried to c.host.
-// The errno is EINPROGRESS where the command is to wait a little.
-func (r *relay) join(sock, domain int, c *relayed) unix.Errno {
-	c.door = r.door(domain, c.to.Addr(), false)
+// join is Client.Join.
+func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
+	door := r.door(domain, c.to.Addr(), false)
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
-	if c.door == nil || err != nil {
-		return unix.ENETUNREACH
+	if door == nil || err != nil {
+		return nil, unix.ENETUNREACH
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || len(r.carried) >= maxRelayed {
-		return unix.ENOBUFS
+		return nil, unix.ENOBUFS
 	}
-	// Nobody is let in before mu is free, and by then it is known who it is.
-	errno, _ := connectNow(sock, c.door)
-	local, ok := localAddress(sock)
-	if errno != 0 && errno != unix.EINPROGRESS || !ok {
-		return errno
+	// Nobody is admitted before mu is free, and by then the stream is expected.
+	errno, _ := ConnectNow(sock, door)
+	if errno != 0 && errno != unix.EINPROGRESS {
+		return nil, errno
+	}
+	local, ok := LocalAddress(sock)
+	if !ok {
+		return nil, unix.ENETUNREACH
 	}
 	c.cookie, c.local, c.sent = cookie, local, make(chan struct{})
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
@@ -144,17 +144,7 @@ func (r *relay) join(sock, domain int, c *relayed) unix.Errno {
 		go r.drop(old) // the command has disconnected the socket, and uses it again
 	}
 	r.expected[local], r.carried[cookie] = c, c
-	return errno
-}
-
-// lose connects sock to a door that never opens.
-func (r *relay) lose(sock, domain int, to netip.Addr) unix.Errno {
-	door := r.door(domain, to, true)
-	if door == nil {
-		return unix.ETIMEDOUT
-	}
-	errno, _ := connectNow(sock, door)
-	return errno
+	return door, errno
 }
 
 // admit takes connections until the door is closed.
@@ -184,9 +174,9 @@ func (r *relay) admit(conn syscall.RawConn) {
 	}
 }
 
-// carry moves bytes both ways until both ends have said that it was all. It
-// reports false where there is nobody outside.
-func (r *relay) carry(c *relayed, inside int) bool {
+// carry moves bytes both ways until both ends are shut. It reports false where there
+// is no socket outside any more.
+func (r *relay) carry(c *stream, inside int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || c.host < 0 {
@@ -242,13 +232,13 @@ func control(f *os.File, do func(fd int)) {
 	}
 }
 
-// hasty makes the other end of a stream see an error when it is closed.
+// hasty makes close(2) reset the connection, so that the other end sees an error.
 func hasty(fd int) {
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
 // drop ends a connection.
-func (r *relay) drop(c *relayed) {
+func (r *relay) drop(c *stream) {
 	c.handed()
 	r.mu.Lock()
 	if r.carried[c.cookie] == c {
@@ -271,32 +261,19 @@ func (r *relay) drop(c *relayed) {
 	}
 }
 
-// drainTime is how long the end of a command waits for what it sent last.
-const drainTime = 3 * time.Second
-
-// end closes the connections of a command that has ended, when what it wrote was
-// handed on: the kernel would have sent it.
-func (r *relay) end(b *broker) {
+// streamsOf are the connections of one command.
+func (r *relay) streamsOf(c *Client) (own []*stream) {
 	r.mu.Lock()
-	var own []*relayed
-	for _, c := range r.carried {
-		if c.broker == b {
-			own = append(own, c)
+	defer r.mu.Unlock()
+	for _, s := range r.carried {
+		if s.client == c {
+			own = append(own, s)
 		}
 	}
-	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	for _, c := range own {
-		select {
-		case <-c.sent:
-		case <-ctx.Done():
-		}
-		r.drop(c)
-	}
+	return own
 }
 
-// peerOf is whom the command's socket believes to be connected to.
+// peerOf is Network.PeerOf.
 func (r *relay) peerOf(cookie uint64) (netip.AddrPort, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

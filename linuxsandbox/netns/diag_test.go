@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"net"
@@ -13,7 +13,7 @@ import (
 // TestWhoTakes: the kernel says whether somebody waits at an address of the
 // loopback, by whatever address and family they wait.
 func TestWhoTakes(t *testing.T) {
-	fd, err := newDiagSocket()
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		t.Fatal(err)
 	}

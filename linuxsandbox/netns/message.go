@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"net/netip"
@@ -12,23 +12,23 @@ import (
 	"codeagent/sandbox"
 )
 
-// maxQuestion bounds a message that asks; maxAddresses what is answered, so that
-// it fits the smallest datagram of the protocol.
+// maxQuestion bounds the bytes of a question, maxAddresses the addresses of an
+// answer, which must fit the smallest datagram of the protocol.
 const (
 	maxQuestion  = 1500
 	maxAddresses = 8
 )
 
-// answerTTL is how long an answer may be kept. It is short: what a name stands
-// for is what the policy is judged by.
+// answerTTL is how long an answer may be kept. It is short, because the policy
+// judges a connection by the addresses of names.
 const answerTTL = 10 * time.Second
 
 // dnsQuestion is a message that asks for one name.
 type dnsQuestion struct {
 	header dnsmessage.Header
 	asked  dnsmessage.Question
-	// name is the canonical name that is asked for, "" for what no policy could
-	// name: backward lookups, and what is no name of a host.
+	// name is the canonical name of the host, "" for what no policy can name: reverse
+	// lookups, and names that no host can have.
 	name string
 }
 
@@ -47,7 +47,7 @@ func parseQuestion(message []byte) (q dnsQuestion, ok bool) {
 }
 
 // hostName is the canonical name of the host that a looked-up name belongs to.
-// "_http._tcp.example.org" is where a service of example.org is.
+// "_http._tcp.example.org" is a service of example.org.
 func hostName(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	for strings.HasPrefix(name, "_") {
@@ -66,8 +66,8 @@ func hostName(name string) string {
 	return h.Host
 }
 
-// wants is the network that the answer lists addresses of, "ip4" or "ip6"; "" when
-// it is not addresses that are asked for.
+// wants is the family of the addresses in the answer, "ip4" or "ip6"; "" when the
+// question is not about addresses.
 func (q dnsQuestion) wants() string {
 	switch q.asked.Type {
 	case dnsmessage.TypeA:
@@ -83,7 +83,7 @@ func (q dnsQuestion) answer(code dnsmessage.RCode, addrs []netip.Addr) []byte {
 	return q.build(dnsmessage.Header{RCode: code}, addrs)
 }
 
-// shortened says that the answer is too long for a datagram, and to be asked for
+// shortened says that the answer is too long for a datagram: libraries ask again
 // over a stream.
 func (q dnsQuestion) shortened() []byte { return q.build(dnsmessage.Header{Truncated: true}, nil) }
 

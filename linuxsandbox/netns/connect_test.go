@@ -1,9 +1,12 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
+	"encoding/binary"
+	"os"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,16 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectIsNudged: a thread that makes a connect wait by taking the mark off
-// the socket again and again can do so only as long as it is there.
+// TestConnectIsNudged: a thread that makes a connect block, by clearing O_NONBLOCK
+// again and again, can do so only as long as it runs.
 func TestConnectIsNudged(t *testing.T) {
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(listener)
-	path := t.TempDir() + "/s"
-	if errno := addressCall(unix.SYS_BIND, listener, unixAddress(path)); errno != 0 {
+	// A struct sockaddr_un with an abstract name.
+	address := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
+	address = append(append(address, 0), "codeagent-connect-"+strconv.Itoa(os.Getpid())...)
+	if errno := AddressCall(unix.SYS_BIND, listener, address); errno != 0 {
 		t.Fatal(errno)
 	}
 	if err := unix.Listen(listener, 0); err != nil {
@@ -35,7 +40,7 @@ func TestConnectIsNudged(t *testing.T) {
 		return fd
 	}
 	full := func() bool {
-		errno, patient := connectNow(client(), unixAddress(path))
+		errno, patient := ConnectNow(client(), address)
 		return errno == unix.EAGAIN && patient
 	}
 	for n := 0; !full(); n++ {
@@ -57,7 +62,7 @@ func TestConnectIsNudged(t *testing.T) {
 		runtime.LockOSThread()
 		defer close(done)
 		for !stop.Load() {
-			connectNow(sock, unixAddress(path))
+			ConnectNow(sock, address)
 			calls.Add(1)
 		}
 	}()
@@ -72,7 +77,7 @@ func TestConnectIsNudged(t *testing.T) {
 	<-flipped
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(time.Minute):
 		t.Fatal("the call does not return though nobody changes the socket any more")
 	}
 }

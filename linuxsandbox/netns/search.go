@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"net/netip"
@@ -14,16 +14,16 @@ import (
 // resolvConf is what libraries take from resolv.conf(5).
 type resolvConf struct {
 	servers []netip.Addr
-	// domains are put behind names, the longest first here; dots is how many a
-	// name needs to be looked up as it is before.
+	// domains are the search domains, the longest first; a name with at least dots
+	// dots is looked up as it is first.
 	domains []string
 	dots    int
 }
 
-// maxResolvers is how many name servers libraries go by, generously.
-const maxResolvers = 8
+// maxServers is more than the name servers that any library uses.
+const maxServers = 8
 
-// parseResolvConf reads the file. Where it names no server, libraries ask this
+// parseResolvConf reads the file. Without a server in it, libraries ask this
 // machine.
 func parseResolvConf(text string) resolvConf {
 	c := resolvConf{dots: 1}
@@ -34,9 +34,9 @@ func parseResolvConf(text string) resolvConf {
 		}
 		switch fields[0] {
 		case "nameserver":
-			// Behind a zone stands a device, which the namespace does not have.
+			// A zone names a device, and the namespace has no devices.
 			addr, err := netip.ParseAddr(fields[1])
-			if err == nil && addr.Zone() == "" && !addr.IsUnspecified() && len(c.servers) < maxResolvers {
+			if err == nil && addr.Zone() == "" && !addr.IsUnspecified() && len(c.servers) < maxServers {
 				c.servers = append(c.servers, addr.Unmap())
 			}
 		case "domain", "search":
@@ -59,16 +59,16 @@ func parseResolvConf(text string) resolvConf {
 	return c
 }
 
-// lookups are the names that a command asked for and was refused. A library that
-// hears that there is no such name tries it with each domain of the machine, or
-// has done so before: that is one name for who reads it.
+// lookups are the refused names of one command. A library tries a name that does
+// not exist with each search domain of the machine, before or after the name as it
+// is. All these questions count as one name.
 type lookups struct {
 	conf *resolvConf
-	// told are the names that were written down; tried those that were looked up
-	// with a domain and are sure to be looked up without.
-	told, tried map[string]bool
-	// first is what a thread asked first about a name: libraries ask for the addresses
-	// of both families, which is one lookup.
+	// reported are the names with a denial. tried are those that were looked up with
+	// a domain, and will be looked up without.
+	reported, tried map[string]bool
+	// first is the type of a thread's first question for a name: libraries ask for the
+	// addresses of both families, which is one lookup.
 	first map[lookupKey]dnsmessage.Type
 }
 
@@ -81,7 +81,7 @@ type lookupKey struct {
 const maxLookups = 4096
 
 func newLookups(conf *resolvConf) *lookups {
-	return &lookups{conf: conf, told: map[string]bool{}, tried: map[string]bool{}, first: map[lookupKey]dnsmessage.Type{}}
+	return &lookups{conf: conf, reported: map[string]bool{}, tried: map[string]bool{}, first: map[lookupKey]dnsmessage.Type{}}
 }
 
 // counts reports whether a refused question is a lookup of its own, and not the
@@ -95,33 +95,33 @@ func (l *lookups) counts(name string, tid uint32, asks dnsmessage.Type) bool {
 	return !known || asks == first
 }
 
-// tell reports whether a refused name is to be told, or stands for another one.
-// allowed says which names the command may look up.
-func (l *lookups) tell(name string, allowed func(string) bool) bool {
-	if l.told[name] {
+// report says whether the refusal of a name is to be recorded. It is not where the
+// name stands for another one. allowed says which names the command may look up.
+func (l *lookups) report(name string, allowed func(string) bool) bool {
+	if l.reported[name] {
 		return true // counted
 	}
-	if len(l.told)+len(l.tried) >= maxLookups {
+	if len(l.reported)+len(l.tried) >= maxLookups {
 		return false
 	}
-	tell := l.tried[name] || !l.instead(name, allowed)
-	if tell {
-		l.told[name] = true
+	if !l.tried[name] && l.instead(name, allowed) {
+		return false
 	}
-	return tell
+	l.reported[name] = true
+	return true
 }
 
-// instead reports whether name is a library's try for another one.
+// instead reports whether a library asks for name in place of another one.
 func (l *lookups) instead(name string, allowed func(string) bool) bool {
 	if !strings.Contains(name, ".") {
-		return l.toldWithDomain(name)
+		return l.reportedWithDomain(name)
 	}
 	for _, domain := range l.conf.domains {
 		base, ok := strings.CutSuffix(name, "."+domain)
 		if !ok || domain == "" {
 			continue
 		}
-		if l.told[base] || allowed(base) || l.toldWithDomain(base) {
+		if l.reported[base] || allowed(base) || l.reportedWithDomain(base) {
 			return true
 		}
 		if dots := strings.Count(base, "."); dots > 0 && dots < l.conf.dots {
@@ -133,6 +133,6 @@ func (l *lookups) instead(name string, allowed func(string) bool) bool {
 	return false
 }
 
-func (l *lookups) toldWithDomain(base string) bool {
-	return slices.ContainsFunc(l.conf.domains, func(d string) bool { return l.told[base+"."+d] })
+func (l *lookups) reportedWithDomain(base string) bool {
+	return slices.ContainsFunc(l.conf.domains, func(d string) bool { return l.reported[base+"."+d] })
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package netns
 
 import (
 	"encoding/binary"
@@ -10,20 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whether somebody listens at an address is asked of the kernel (sock_diag(7)):
-// to try it would be noticed by who listens.
+// The kernel says whether a program listens at an address (sock_diag(7)). The
+// program would notice an attempt to connect.
 
-// inetDiag asks about the sockets of one network namespace: the one that its own
-// socket was made in.
+// inetDiag asks about the sockets of the network namespace that its own socket was
+// made in.
 type inetDiag struct {
 	mu  sync.Mutex
-	fd  int // -1: there is nobody to ask
+	fd  int // -1: no answers
 	seq uint32
-}
-
-// newDiagSocket makes a socket that asks about the calling thread's network.
-func newDiagSocket() (int, error) {
-	return unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 }
 
 func (d *inetDiag) close() {
@@ -43,7 +38,7 @@ const (
 )
 
 // takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP,
-// waits for what is sent to the loopback address at. ok is false when the kernel
+// receives what is sent to the loopback address at. ok is false when the kernel
 // does not say.
 func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 	d.mu.Lock()
@@ -103,6 +98,6 @@ func diagQuestion(protocol int, at netip.AddrPort, seq uint32) []byte {
 	copy(ownAddr, at.Addr().AsSlice())
 	copy(otherAddr, from.AsSlice())
 	binary.NativeEndian.PutUint32(id[36:], loopbackIndex)
-	binary.NativeEndian.PutUint64(id[40:], anySocket)
+	binary.NativeEndian.PutUint64(id[40:], ^uint64(0)) // any cookie
 	return q
 }

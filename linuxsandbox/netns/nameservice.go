@@ -1,0 +1,301 @@
+//go:build linux
+
+package netns
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+)
+
+// The name service has the addresses of the machine's name servers in the
+// session's network. The port that a question comes from says which command asks:
+// its broker has seen the port. The broker decides, and the name service looks up
+// what is allowed on the host:
+//
+//	command: sendto(10.0.0.2:53) ─▶ broker: Expect, with the port
+//	                             ─▶ name service: question ─▶ the command's broker: may it?
+//	   no:  "no such name", and a denial             yes: Outside.Lookup, addresses
+//
+// Every library takes "no such name" for an answer. After a refusal or a failure
+// musl waits for a better answer, and others try again.
+
+// nameService answers the questions of one session.
+type nameService struct {
+	Outside
+	conf  resolvConf
+	known *hostNames
+	// turns has a place for each question that is being looked up outside; waiting
+	// counts those and the ones that wait for a turn.
+	turns   chan struct{}
+	waiting atomic.Int32
+
+	mu        sync.Mutex
+	inquirers map[inquirerKey]inquirer // guarded by mu
+}
+
+// inquirerKey is the socket that a question comes from.
+type inquirerKey struct {
+	protocol int
+	six      bool
+	port     uint16
+}
+
+// inquirer is the command that had that socket. ask decides about a question, and
+// reports false when nobody will answer.
+type inquirer struct {
+	client *Client
+	ask    func(*Question) bool
+}
+
+const (
+	// maxInquirers bounds the sockets that are known. Then all are forgotten: their
+	// questions are refused without a denial.
+	maxInquirers = 4096
+	// maxOutside bounds what is looked up at the same time, maxAsked what waits for
+	// that besides: a command that asks again and again for a slow name gets a
+	// failure.
+	maxOutside = 32
+	maxAsked   = 8 * maxOutside
+	// outsideTime is how long a lookup may take. After that the command has asked
+	// again or given up.
+	outsideTime = 10 * time.Second
+)
+
+func newNameService(conf resolvConf, o Outside) *nameService {
+	return &nameService{Outside: o, conf: conf, known: newHostNames(o.Hosts), turns: make(chan struct{}, maxOutside), inquirers: map[inquirerKey]inquirer{}}
+}
+
+func (r *nameService) expect(key inquirerKey, who inquirer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.inquirers) >= maxInquirers {
+		clear(r.inquirers)
+	}
+	r.inquirers[key] = who
+}
+
+func (r *nameService) disown(protocol int, port uint16) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, six := range []bool{false, true} {
+		delete(r.inquirers, inquirerKey{protocol, six, port})
+	}
+}
+
+// forget drops the sockets of a command that ends.
+func (r *nameService) forget(c *Client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.inquirers, func(_ inquirerKey, who inquirer) bool { return who.client == c })
+}
+
+// question takes up a message from a socket; reply, which is called once, sends
+// the answer. It reports false for what deserves none.
+func (r *nameService) question(protocol int, from netip.AddrPort, message []byte, reply func([]byte)) bool {
+	m, ok := parseQuestion(message)
+	if !ok {
+		return false
+	}
+	r.mu.Lock()
+	who, known := r.inquirers[inquirerKey{protocol, from.Addr().Is6(), from.Port()}]
+	r.mu.Unlock()
+	q := &Question{Name: m.name, Datagram: protocol == unix.IPPROTO_UDP, message: m, service: r, reply: reply}
+	if q.Name == "" || !known || !who.ask(q) {
+		q.Refuse()
+	}
+	return true
+}
+
+// Question is one that a command asks the name service. One of Answer, Refuse and
+// Shorten must be called, once.
+type Question struct {
+	// Name is the canonical name of the host.
+	Name string
+	// Datagram: it came as one, and not over a stream.
+	Datagram bool
+
+	message dnsQuestion
+	service *nameService
+	reply   func([]byte)
+}
+
+// Refuse answers that there is no such name.
+func (q *Question) Refuse() { q.reply(q.message.answer(dnsmessage.RCodeNameError, nil)) }
+
+// Shorten makes the command ask again over a stream, where libraries wait as long
+// as it takes. After a datagram without an answer they give up in seconds.
+func (q *Question) Shorten() { q.reply(q.message.shortened()) }
+
+// Answer looks the name up on the host, without making the caller wait.
+func (q *Question) Answer() {
+	r := q.service
+	if r.waiting.Add(1) > maxAsked {
+		r.waiting.Add(-1)
+		q.reply(q.message.answer(dnsmessage.RCodeServerFailure, nil))
+		return
+	}
+	go func() {
+		defer r.waiting.Add(-1)
+		r.turns <- struct{}{}
+		defer func() { <-r.turns }()
+		q.reply(r.outside(q.message))
+	}()
+}
+
+// outside looks a name up on the host. Where the name leads is judged when the
+// command connects, by the very address that is dialled (MayReach).
+func (r *nameService) outside(q dnsQuestion) []byte {
+	if q.wants() == "" || r.Lookup == nil {
+		return q.answer(dnsmessage.RCodeSuccess, nil)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), outsideTime)
+	defer cancel()
+	addrs, err := r.Lookup(ctx, q.wants(), q.name)
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return a.Is4() != (q.wants() == "ip4") })
+	if err != nil && ctx.Err() != nil {
+		return q.answer(dnsmessage.RCodeServerFailure, nil)
+	}
+	for _, a := range addrs {
+		r.known.add(meant(a), q.name)
+	}
+	return q.answer(dnsmessage.RCodeSuccess, addrs)
+}
+
+// closed says why a name that is allowed may not lead to an address, "" if it may.
+func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
+	if r.Closed != nil {
+		return r.Closed(h, a, named)
+	}
+	return h.ClosedTo(a, HostHas, named)
+}
+
+// serveDatagrams answers the datagrams of a socket until it is closed.
+func (r *nameService) serveDatagrams(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	buf := make([]byte, maxQuestion)
+	for {
+		var n int
+		var from unix.Sockaddr
+		var got error
+		if err := conn.Read(func(fd uintptr) bool {
+			n, from, got = unix.Recvfrom(int(fd), buf, 0)
+			return got != unix.EAGAIN
+		}); err != nil {
+			return
+		}
+		at, ok := addressOf(from)
+		if got != nil || !ok {
+			continue // an answer that was not delivered comes back as an error
+		}
+		r.question(unix.IPPROTO_UDP, at, slices.Clone(buf[:n]), func(answer []byte) {
+			_ = conn.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, from) })
+		})
+	}
+}
+
+const (
+	// maxStreams bounds the connections to one name server, streamTime how long one
+	// may stay.
+	maxStreams = 32
+	streamTime = 30 * time.Second
+	// heldTime is more than a person may take to answer.
+	heldTime = 10 * time.Minute
+	// streamPause is the pause after an accept that failed.
+	streamPause = 50 * time.Millisecond
+)
+
+// serveStreams answers connections until the socket is closed.
+func (r *nameService) serveStreams(f *os.File) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	places := make(chan struct{}, maxStreams)
+	for {
+		fd, peer, err := accept(conn)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptor is left, for now
+			time.Sleep(streamPause)
+			continue
+		}
+		stream := os.NewFile(uintptr(fd), "lookup")
+		at, ok := addressOf(peer)
+		select {
+		case places <- struct{}{}:
+		default:
+			ok = false
+		}
+		if !ok {
+			stream.Close()
+			continue
+		}
+		go func() {
+			defer func() { stream.Close(); <-places }()
+			r.serveStream(stream, at)
+		}()
+	}
+}
+
+// serveStream answers questions, each behind its length, one after the other.
+func (r *nameService) serveStream(f *os.File, from netip.AddrPort) {
+	for f.SetDeadline(time.Now().Add(streamTime)) == nil {
+		var size [2]byte
+		if _, err := io.ReadFull(f, size[:]); err != nil {
+			return
+		}
+		message := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if len(message) > maxQuestion {
+			return
+		}
+		if _, err := io.ReadFull(f, message); err != nil {
+			return
+		}
+		done := make(chan []byte, 1)
+		if !r.question(unix.IPPROTO_TCP, from, message, func(answer []byte) { done <- answer }) {
+			return
+		}
+		select {
+		case answer := <-done:
+			_ = f.SetDeadline(time.Now().Add(streamTime))
+			if _, err := f.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+				return
+			}
+		case <-time.After(heldTime):
+			return
+		}
+	}
+}
+
+// accept waits for a connection. Its socket does not block.
+func accept(listener syscall.RawConn) (fd int, peer unix.Sockaddr, err error) {
+	var got error
+	err = listener.Read(func(l uintptr) bool {
+		fd, peer, got = unix.Accept4(int(l), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		// A connection may have been given up before it is taken.
+		return got != unix.EAGAIN && got != unix.ECONNABORTED && got != unix.EINTR
+	})
+	if err != nil {
+		return -1, nil, os.ErrClosed // nothing else ends the wait
+	}
+	return fd, peer, got
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package netns
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"slices"
+
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Network is codeagent's side of a session's network namespace. Its methods are
+// safe for concurrent use, those of a nil Network too.
+type Network struct {
+	// inside and host say who listens in the namespace and on the host.
+	inside, host *inetDiag
+	// servers are the addresses of the name service, files its sockets.
+	servers map[netip.Addr]bool
+	names   *nameService
+	files   []*os.File
+	relay   *relay
+}
+
+// Outside is what a Network knows of the host.
+type Outside struct {
+	// Hosts is the text of hosts(5).
+	Hosts string
+	// Lookup finds the addresses of a name: network is "ip4" or "ip6". nil: there
+	// are none.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Closed says why the name of h may not lead to the address a, "" if it may;
+	// named says which hosts are allowed as they are written. nil is
+	// HostPort.ClosedTo with the addresses of this machine.
+	Closed func(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string
+}
+
+// Serve takes over the sockets that the helper made in the namespace, and serves
+// them until the Network is closed. It is called once.
+func (n *Namespaces) Serve(o Outside) *Network {
+	s := &Network{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, servers: map[netip.Addr]bool{}, names: newNameService(n.conf, o), relay: newRelay()}
+	if fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err == nil {
+		s.host.fd = fd
+	}
+	for _, d := range n.door {
+		switch d.Kind {
+		case spec.DoorDiag:
+			s.inside.fd = d.FD
+		case spec.DoorRelay, spec.DoorLost:
+			s.relay.serve(d.FD, d.Kind == spec.DoorLost)
+		case spec.DoorDatagrams, spec.DoorStreams:
+			if at, ok := LocalAddress(d.FD); ok {
+				s.servers[at.Addr()] = true
+			}
+			f := os.NewFile(uintptr(d.FD), "name server")
+			s.files = append(s.files, f)
+			if d.Kind == spec.DoorDatagrams {
+				go s.names.serveDatagrams(f)
+			} else {
+				go s.names.serveStreams(f)
+			}
+		}
+	}
+	n.door = nil
+	return s
+}
+
+// Close ends all connections and closes the sockets.
+func (n *Network) Close() {
+	if n == nil {
+		return
+	}
+	n.inside.close()
+	n.host.close()
+	n.relay.close()
+	for _, f := range n.files {
+		f.Close()
+	}
+}
+
+// NameServer reports whether a question to that address is answered by codeagent.
+func (n *Network) NameServer(to netip.AddrPort) bool {
+	return to.Port() == spec.NameServerPort && n.servers[to.Addr()]
+}
+
+// Serves reports whether a command of the session takes streams to a loopback
+// address. Where the kernel does not say, it is taken for granted.
+func (n *Network) Serves(to netip.AddrPort) bool {
+	if !to.Addr().IsLoopback() {
+		return false
+	}
+	inside, ok := n.inside.takes(unix.IPPROTO_TCP, to)
+	return inside || !ok
+}
+
+// ServedByHost reports whether the host serves the loopback address at, and the
+// session does not.
+func (n *Network) ServedByHost(protocol int, at netip.AddrPort) bool {
+	if protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_UDP {
+		return false
+	}
+	inside, ok := n.inside.takes(protocol, at)
+	if inside || !ok {
+		return false
+	}
+	served, _ := n.host.takes(protocol, at)
+	return served
+}
+
+// MayLookUp reports whether the policy names a host.
+func MayLookUp(p *sandbox.Policy, name string) bool {
+	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
+}
+
+// MayReach reports whether the policy names an address, or a name by which a
+// command of this session knows it and which may lead there. Several names may
+// stand for one address, and the kernel does not say which of them a connection
+// is for. to is the address that is dialled afterwards.
+func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
+	if p.Network.Mode != sandbox.NetworkAllow {
+		return false
+	}
+	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
+	if named(sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}) {
+		return true
+	}
+	for _, name := range n.names.known.all(to.Addr()) {
+		h := sandbox.HostPort{Host: name, Port: to.Port()}
+		if named(h) && n.names.closed(h, to.Addr(), named) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Unreached is the denial of an address. Its target is the name that the address
+// was looked up by last, where that may lead there; without a port it is bare.
+func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial {
+	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
+	if d.Requested, d.Note = n.misled(p, to); d.Note != "" {
+		return d
+	}
+	if name := n.names.known.last(to.Addr()); name != "" {
+		d.Requested = h.String()
+		h.Host = name
+		d.Target = h.String()
+	}
+	return d
+}
+
+// misled is the name, with its port, that led to an address to which no name may
+// lead, and the reason; "" where there was none.
+func (n *Network) misled(p *sandbox.Policy, to netip.AddrPort) (name, note string) {
+	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
+	for _, host := range slices.Backward(n.names.known.all(to.Addr())) {
+		h := sandbox.HostPort{Host: host, Port: to.Port()}
+		if n.names.known.written[host] && !named(h) {
+			continue // the command may know the address without the name
+		}
+		if why := n.names.closed(h, to.Addr(), named); why != "" {
+			return h.String(), h.Leads(to.Addr(), why)
+		}
+	}
+	return "", ""
+}
+
+// HostHas reports whether an address is one of the host's.
+func HostHas(addr netip.Addr) bool {
+	domain := domainOf(addr)
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return AddressCall(unix.SYS_BIND, fd, SocketAddress(netip.AddrPortFrom(addr, 0), domain)) == 0
+}

@@ -1,0 +1,2 @@
+// Package spec is what codeagent and the helper send each other.
+package spec

@@ -1,0 +1,90 @@
+//go:build linux
+
+package spec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process can make a socket only in the network namespace that it is in, and
+// codeagent cannot enter another one. So the helper that sets up the session's
+// namespace makes a few sockets there and hands them over. What arrives at them
+// comes from commands and is not trusted.
+
+// SessionArg makes the helper set up the network namespace of a session. The
+// addresses of name servers follow. Descriptor 3 is a socket: the answer goes
+// there, and the helper ends at end of file.
+const SessionArg = "--session"
+
+// DoorKind says what a socket is for.
+type DoorKind byte
+
+const (
+	// DoorDiag asks about the sockets of the namespace.
+	DoorDiag DoorKind = 'd'
+	// DoorDatagrams and DoorStreams have the addresses of the machine's name servers.
+	DoorDatagrams DoorKind = 'u'
+	DoorStreams   DoorKind = 't'
+	// DoorRelay and DoorLost take the streams to allowed hosts.
+	DoorRelay DoorKind = 'r'
+	DoorLost  DoorKind = 'l'
+)
+
+// DoorSocket is one socket of the namespace that codeagent holds.
+type DoorSocket struct {
+	Kind DoorKind
+	FD   int
+}
+
+// NameServerPort is the port of a name server.
+const NameServerPort = 53
+
+// maxDoor bounds the sockets that are handed over.
+const maxDoor = 64
+
+// SendDoor hands the sockets over, or reports an errno: four bytes with the errno,
+// then a byte for each socket.
+func SendDoor(to int, door []DoorSocket, failed unix.Errno) error {
+	head := make([]byte, 4)
+	binary.NativeEndian.PutUint32(head, uint32(failed))
+	var fds []int
+	for _, d := range door[:min(len(door), maxDoor)] {
+		head, fds = append(head, byte(d.Kind)), append(fds, d.FD)
+	}
+	return unix.Sendmsg(to, head, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+}
+
+// ReceiveDoor takes the sockets over.
+func ReceiveDoor(from int) ([]DoorSocket, error) {
+	head, oob := make([]byte, 4+maxDoor), make([]byte, unix.CmsgSpace(4*maxDoor))
+	n, oobn, _, _, err := unix.Recvmsg(from, head, oob, unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR {
+		n, oobn, _, _, err = unix.Recvmsg(from, head, oob, unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil || n < 4 {
+		return nil, errors.New("the helper could not be started in new namespaces")
+	}
+	if errno := unix.Errno(binary.NativeEndian.Uint32(head)); errno != 0 {
+		return nil, fmt.Errorf("bring the loopback up: %w", errno)
+	}
+	var fds []int
+	if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(messages) == 1 {
+		fds, _ = unix.ParseUnixRights(&messages[0])
+	}
+	kinds := head[4:n]
+	if len(fds) != len(kinds) {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, errors.New("bug: the helper sent another number of sockets than it said")
+	}
+	var door []DoorSocket
+	for i, fd := range fds {
+		door = append(door, DoorSocket{DoorKind(kinds[i]), fd})
+	}
+	return door, nil
+}
