@@ -73,7 +73,7 @@ func confined() sandbox.Policy {
 	p := sandbox.WorkspaceWrite(workspace)
 	p.Protected.Paths = sandbox.GitProtected(workspace + "/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/opt/codeagent/bin"}
-	p.DenyRead = []string{"/home/u/.ssh", "**/.env"}
+	p.DenyRead, p.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
 	return p
 }
 

@@ -63,7 +63,7 @@ func roots(list, known []sandbox.Root) []string {
 
 // moreRead is what p may read and base may not: roots, and what is denied no more.
 func moreRead(base, p sandbox.Policy) []string {
-	out := without(base.DenyRead, p.DenyRead)
+	out := append(without(base.DenyRead, p.DenyRead), without(base.DenyGlobs, p.DenyGlobs)...)
 	switch {
 	case len(base.Read) == 0: // which is everything
 		return out

@@ -97,7 +97,7 @@ func TestInputFollowsWhatHoldsNow(t *testing.T) {
 func TestInputSeesEveryGrant(t *testing.T) {
 	base := confined()
 	base.Read = []sandbox.Root{{Path: "/usr"}}
-	base.DenyRead = []string{"/home/u/.ssh", "**/.env"}
+	base.DenyRead, base.DenyGlobs = []string{"/home/u/.ssh"}, []string{"**/.env"}
 	for name, g := range map[string]sandbox.Grant{
 		"write":       {Write: []string{"/srv/data"}},
 		"read":        {Read: []string{"/srv/data"}},

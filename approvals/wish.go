@@ -262,11 +262,11 @@ func (g *Gate) writeWarnings(base sandbox.Policy, p string) []string {
 }
 
 func readWarnings(base sandbox.Policy, p string) []string {
-	if len(base.DenyRead) == 0 {
+	if len(base.DenyRead)+len(base.DenyGlobs) == 0 {
 		return nil
 	}
 	open := base.Clone()
-	open.DenyRead = nil
+	open.DenyRead, open.DenyGlobs = nil, nil
 	if open.JudgeRead(p).Allowed {
 		return []string{fmt.Sprintf("%s is closed to reading by deny_read (%s): what it holds goes to the model", show(p), base.JudgeRead(p).Rule)}
 	}

@@ -82,7 +82,7 @@ func (b *builder) build() (sandbox.Policy, error) {
 	if p.Network, p.Sockets, err = b.network(); err != nil {
 		return sandbox.Policy{}, err
 	}
-	if p.DenyRead, err = b.denyRead(); err != nil {
+	if err = b.denyRead(&p); err != nil {
 		return sandbox.Policy{}, err
 	}
 	return p, b.protect(&p)
@@ -267,8 +267,9 @@ func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 }
 
 // denyRead makes the entries canonical. Of a glob this is the part before its
-// first component with a wildcard.
-func (b *builder) denyRead() ([]string, error) {
+// first component with a wildcard. An entry is a glob by how it is written: the
+// name of the workspace or of a folder that a link leads to does not count.
+func (b *builder) denyRead(p *sandbox.Policy) error {
 	entries := slices.Clone(b.config.Sandbox.DenyRead)
 	if b.config.Sandbox.DenySecrets {
 		for _, place := range secretPlaces {
@@ -277,23 +278,23 @@ func (b *builder) denyRead() ([]string, error) {
 			}
 		}
 	}
-	var out []string
 	for _, entry := range entries {
-		made, err := b.entry(entry)
-		if err != nil {
-			return nil, fmt.Errorf("sandbox.deny_read (%s): %w", b.config.Origin("sandbox.deny_read"), err)
+		make, list := b.canonical, &p.DenyRead
+		if sandbox.IsGlob(entry) {
+			make, list = b.glob, &p.DenyGlobs
 		}
-		if !slices.Contains(out, made) {
-			out = append(out, made)
+		made, err := make(entry)
+		if err != nil {
+			return fmt.Errorf("sandbox.deny_read (%s): %w", b.config.Origin("sandbox.deny_read"), err)
+		}
+		if !slices.Contains(*list, made) {
+			*list = append(*list, made)
 		}
 	}
-	return out, nil
+	return nil
 }
 
-func (b *builder) entry(entry string) (string, error) {
-	if !sandbox.IsGlob(entry) {
-		return b.canonical(entry)
-	}
+func (b *builder) glob(entry string) (string, error) {
 	full, err := b.expand(entry)
 	if err != nil {
 		return "", err

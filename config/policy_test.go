@@ -357,6 +357,24 @@ func TestPolicyDenyRead(t *testing.T) {
 	}
 }
 
+// TestPolicyDenyReadInOddWorkspace: what the workspace is called makes no exact path
+// a glob: it stays what the kernel keeps shut, and opens nothing beside it.
+func TestPolicyDenyReadInOddWorkspace(t *testing.T) {
+	h := newHome(t)
+	for _, name := range []string{"a*b", "what?", "[x]", "[open"} {
+		h.mkdir(t, "src/"+name)
+		h.ws = filepath.Join(h.dir, "src", name)
+		h.link(t, h.ws, "src/to-"+name)
+		h.place.Workspace = filepath.Join(h.dir, "src/to-"+name)
+		p := h.mustPolicy(t, `sandbox.deny_read=["conf/key", "~/src/app", "*.pem"]`)
+		want := []string{filepath.Join(h.ws, "conf/key"), filepath.Join(h.dir, "src/app")}
+		if !slices.Equal(p.DenyRead, want) || !slices.Equal(p.DenyGlobs, []string{"*.pem"}) {
+			t.Errorf("%s: paths %q, globs %q", name, p.DenyRead, p.DenyGlobs)
+		}
+		h.check(t, p, map[string]bool{"r src/" + name + "/conf/key": false, "r src/" + name + "/conf/kex": true, "r src/axb/conf/key": true, "r src/x/conf/key": true, "r src/x/a.pem": false})
+	}
+}
+
 func TestPolicyProtected(t *testing.T) {
 	h := newHome(t)
 	h.write(t, "src/app/docs/a", "")

@@ -246,7 +246,7 @@ func escapePolicy(name, base string, table []attempt) sandbox.Policy {
 	p := sandbox.WorkspaceWrite(ws)
 	switch name {
 	case "reads":
-		p.DenyRead = []string{filepath.Join(base, "secret"), "**/.secret"}
+		p.DenyRead, p.DenyGlobs = []string{filepath.Join(base, "secret")}, []string{"**/.secret"}
 	case "roots":
 		p = sandbox.Strict(os.Args[0], ws) // no workspace, but the victim's program
 		p.Limits = sandbox.Limits{}

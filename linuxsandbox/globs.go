@@ -67,8 +67,7 @@ type globSearch struct {
 // find returns what matches the globs of p in the folders that are searched.
 func (x *globIndex) find(p sandbox.Policy) globMatches {
 	out := globMatches{}
-	globs := denyGlobs(p)
-	if len(globs) == 0 {
+	if len(p.DenyGlobs) == 0 {
 		return out
 	}
 	patience := globWait
@@ -78,7 +77,7 @@ func (x *globIndex) find(p sandbox.Policy) globMatches {
 	late, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for _, root := range searched(p) {
-		s, wait := x.search(root, globs)
+		s, wait := x.search(root, p.DenyGlobs)
 		if wait != nil {
 			select {
 			case <-wait:
@@ -121,7 +120,7 @@ func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan str
 	key := strings.Join(append([]string{root}, globs...), "\x00")
 	s := x.searches[key]
 	if s == nil {
-		s = &globSearch{root: root, globs: sandbox.Policy{DenyRead: globs}}
+		s = &globSearch{root: root, globs: sandbox.Policy{DenyGlobs: globs}}
 		if x.searches == nil {
 			x.searches = map[string]*globSearch{}
 		}

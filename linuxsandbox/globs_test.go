@@ -49,7 +49,7 @@ func TestGlobSearch(t *testing.T) {
 	} {
 		x := globIndex{patient: true}
 		p := sandbox.WorkspaceWrite(ws)
-		p.DenyRead = strings.Fields(row.globs)
+		p.DenyGlobs = strings.Fields(row.globs)
 		m := x.find(p)
 		var got []string
 		for _, path := range m.Paths {
@@ -70,7 +70,7 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	ws := globTree(t)
 	x := globIndex{patient: true}
 	p := sandbox.WorkspaceWrite(ws)
-	p.DenyRead = []string{"**/.env"}
+	p.DenyGlobs = []string{"**/.env"}
 	before := len(x.find(p).Paths)
 	x.patient = false
 	defer x.close()
@@ -115,7 +115,7 @@ func TestGlobsInSetting(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			ws := globTree(t)
 			p := sandbox.WorkspaceWrite(ws)
-			p.DenyRead = []string{"**/.env", "*.d"}
+			p.DenyGlobs = []string{"**/.env", "*.d"}
 			_, out := run(t, b, p, sandbox.Command{
 				Path: "bash", Args: []string{"bash", "-c", "exec 2>/dev/null; " + row.script}, Dir: ws, Env: []string{"PATH=/bin:/usr/bin", "WS=" + ws},
 			})

@@ -138,9 +138,6 @@ func checkRoots(p sandbox.Policy) error {
 // adds rights along a path and cannot take any away below a root.
 func checkDenyRead(p sandbox.Policy) error {
 	for _, deny := range p.DenyRead {
-		if sandbox.IsGlob(deny) {
-			continue
-		}
 		for _, root := range writeRoots(p) {
 			if sandbox.Covers(root.Path, deny) && root.Path != deny {
 				return fmt.Errorf("deny_read %s lies inside the write root %s: Landlock cannot keep it unreadable there", deny, root.Path)
@@ -250,7 +247,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 		}
 		out = append(out, w)
 	}
-	if globs := denyGlobs(p); len(globs) > 0 {
+	if globs := p.DenyGlobs; len(globs) > 0 {
 		out = append(out, globWeakness(list(globs), f))
 	}
 	if own := ownInside(p); len(own) > 0 && !f.Broker {
@@ -288,7 +285,7 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 func readableRecords(p sandbox.Policy) []string {
 	var out []string
 	for _, path := range p.Protected.Hidden {
-		denied := slices.ContainsFunc(p.DenyRead, func(d string) bool { return !sandbox.IsGlob(d) && sandbox.Covers(d, path) })
+		denied := slices.ContainsFunc(p.DenyRead, func(d string) bool { return sandbox.Covers(d, path) })
 		open := len(p.Read) == 0 || slices.ContainsFunc(slices.Concat(p.Read, writeRoots(p)), func(r sandbox.Root) bool {
 			return sandbox.Covers(r.Path, path) || sandbox.Covers(path, r.Path)
 		})
@@ -362,16 +359,6 @@ func kernelWeaknesses(f facts) []sandbox.Weakness {
 
 func protectedNames(p sandbox.Policy) []string {
 	return append(append([]string(nil), p.Protected.Names...), p.Protected.Paths...)
-}
-
-func denyGlobs(p sandbox.Policy) []string {
-	var out []string
-	for _, d := range p.DenyRead {
-		if sandbox.IsGlob(d) {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 // ownInside lists what of codeagent's own lies inside a write root.

@@ -37,6 +37,8 @@ func TestPlan(t *testing.T) {
 	hosts := write("/w")
 	hosts.Network = sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}}}
 	limits := sandbox.Policy{Limits: sandbox.Limits{Memory: 1, CPUSeconds: 1, CPUPercent: 1, Processes: 1}}
+	hidesGlobs := hides(nil)
+	hidesGlobs.DenyGlobs = []string{"/state/*"}
 	always := []string{"metadata", "locks", "process-death"}
 	for _, row := range []struct {
 		name       string
@@ -60,10 +62,10 @@ func TestPlan(t *testing.T) {
 		{"records and a read root in them", hides(nil, "/state/undo/s1"), facts{LandlockABI: 7}, []string{"own-records"}, ""},
 		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), facts{LandlockABI: 7}, nil, ""},
 		{"records that deny_read names", hides([]string{"/state"}), facts{LandlockABI: 7}, nil, ""},
-		{"records that a glob names", hides([]string{"/state/*"}), facts{LandlockABI: 7}, []string{"own-records", "deny-read-glob"}, ""},
+		{"records that a glob names", hidesGlobs, facts{LandlockABI: 7}, []string{"own-records", "deny-read-glob"}, ""},
 		{"hosts", hosts, facts{LandlockABI: 7}, nil, "example.com:443"},
 		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{LandlockABI: 7}, nil, "/run/x.sock"},
-		{"glob", sandbox.Policy{DenyRead: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
+		{"glob", sandbox.Policy{DenyGlobs: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
 		{"shared temp", sandbox.Policy{SharedTemp: true}, facts{LandlockABI: 7}, []string{"shared-temp"}, ""},
 		{"limits", limits, facts{LandlockABI: 7}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
 		{"write root /", write("/"), facts{LandlockABI: 7}, nil, "write root /"},
@@ -146,7 +148,7 @@ func TestNetworkLayer(t *testing.T) {
 
 // TestPlanWithNamespaces: what mounts hold, with a PID namespace and without.
 func TestPlanWithNamespaces(t *testing.T) {
-	globs := sandbox.Policy{DenyRead: []string{"**/.env"}}
+	globs := sandbox.Policy{DenyGlobs: []string{"**/.env"}}
 	for _, row := range []struct {
 		name       string
 		policy     sandbox.Policy

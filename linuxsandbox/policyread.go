@@ -17,7 +17,7 @@ func readPolicy(data []byte) (sandbox.Policy, error) {
 	var p sandbox.Policy
 	version := int64(0)
 	r.object(func(name string) bool {
-		list, isList := map[string]*[]string{"deny_read": &p.DenyRead, "sockets": &p.Sockets}[name]
+		list, isList := map[string]*[]string{"deny_read": &p.DenyRead, "deny_globs": &p.DenyGlobs, "sockets": &p.Sockets}[name]
 		switch {
 		case isList:
 			*list = r.texts()

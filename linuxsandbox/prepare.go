@@ -44,7 +44,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	}
 	// What a denied link leads to is judged like the link.
 	q := p.Clone()
-	q.DenyRead = append(denyGlobs(p), denied...)
+	q.DenyRead = denied
 	out := &prepared{own: ownFiles(p, f)}
 	records := readableRecords(q)
 	if f.Namespaces {

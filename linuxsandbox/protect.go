@@ -45,7 +45,7 @@ func planProtection(p sandbox.Policy, folders, own []string) protection {
 	if slices.ContainsFunc(folders, p.Temporary) {
 		out.temporary = append(slices.Clone(own), p.Temp)
 	}
-	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return sandbox.IsGlob(path) || !coveredBy(folders, path) })
+	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return !coveredBy(folders, path) })
 	if len(out.roots) > 0 {
 		out.fixed = slices.Concat(p.Protected.Paths, p.Protected.Own, exact, out.roots)
 	}
@@ -161,6 +161,6 @@ func gitFolders(root, path string) []string {
 // mayJudge reports whether an entry called name could be refused by judge for
 // more than where it lies.
 func (p *protection) mayJudge(name string) bool {
-	return len(p.policy.DenyRead) > 0 ||
+	return len(p.policy.DenyRead)+len(p.policy.DenyGlobs) > 0 ||
 		slices.ContainsFunc(p.policy.Protected.Names, func(n string) bool { return filepath.Base(n) == name })
 }

@@ -21,7 +21,7 @@ func TestProtectionByName(t *testing.T) {
 	p.Protected.Own = []string{"/var/tmp/agent/bin"}
 	folders := []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}
 	g := planProtection(p, folders, []string{"/dev/shm"})
-	p.DenyRead = []string{"/ws/keys/one", "/ws/*.key", "/home/key"}
+	p.DenyRead, p.DenyGlobs = []string{"/ws/keys/one", "/ws/odd*/key", "/home/key"}, []string{"/ws/*.key"}
 	denying := planProtection(p, folders, nil)
 	for _, row := range []struct {
 		what string
@@ -32,7 +32,7 @@ func TestProtectionByName(t *testing.T) {
 		{"brokered", g.brokered, "/ws/a /ws/inner/x /extra/a/b /var/tmp/x /ws/temp /ws/temp/x /tmp/x /dev/shm/x", "/ws /etc/hosts /wsx/a /extra /dev/shm"},
 		{"temporary", g.isTemporary, "/ws/temp/x /ws/temp/.envrc /dev/shm/x", "/ws/x /ws/inner/x /tmp/x /etc"},
 		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a /ws/keys"},
-		{"holds for denied reads", denying.holds, "/ws/keys /ws/keys/one", "/ws/keys/two /ws/* /home"},
+		{"holds for denied reads", denying.holds, "/ws/keys /ws/keys/one /ws/odd*", "/ws/keys/two /ws/* /ws/oddx /home"},
 		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x /ws/temp/.vscode"},
 		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/.envrc"},
 		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x /dev/shm/x", "/ws /etc /etc/x /home/x"},

@@ -151,9 +151,6 @@ func siblings(at string, carve []string, d dir) ([]Rule, error) {
 func exactDenials(p sandbox.Policy, r sandbox.Resolver) ([]string, error) {
 	var out []string
 	for _, entry := range p.DenyRead {
-		if sandbox.IsGlob(entry) {
-			continue
-		}
 		real, err := sandbox.Canonical(r, "/", entry)
 		if err != nil {
 			return nil, fmt.Errorf("deny_read %s: %w", entry, err)

@@ -199,8 +199,8 @@ func allowed(p sandbox.Policy, e sandbox.Enforcement) string {
 	} else {
 		fmt.Fprintf(&b, "- Read: %s, and what may be written", list(roots(p.Read)))
 	}
-	if len(p.DenyRead) > 0 {
-		fmt.Fprintf(&b, ", but not %s", list(p.DenyRead))
+	if denied := slices.Concat(p.DenyRead, p.DenyGlobs); len(denied) > 0 {
+		fmt.Fprintf(&b, ", but not %s", list(denied))
 	}
 	b.WriteString(".\n")
 	b.WriteString(network(p, e))

@@ -35,7 +35,7 @@ func golden(t *testing.T, name, got string) {
 func workspaceWrite() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/home/u/src/app", "/home/u/src/lib")
 	p.Protected.Paths = sandbox.GitProtected("/home/u/src/app/.git")
-	p.DenyRead = []string{"/home/u/.config/codeagent/keys", "**/.env"}
+	p.DenyRead, p.DenyGlobs = []string{"/home/u/.config/codeagent/keys"}, []string{"**/.env"}
 	p.Temp = "/home/u/.local/state/codeagent/tmp/1"
 	return p
 }

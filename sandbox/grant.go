@@ -57,7 +57,7 @@ func (p Policy) With(g Grant) Policy {
 		if len(q.Read) > 0 {
 			q.Read = append(q.Read, Root{Path: path, Optional: true})
 		}
-		q.DenyRead = lift(q.DenyRead, path)
+		q.DenyRead, q.DenyGlobs = lift(q.DenyRead, path), lift(q.DenyGlobs, path)
 	}
 	if len(g.Hosts) > 0 && q.Network.Mode != NetworkFull {
 		q.Network.Mode = NetworkAllow

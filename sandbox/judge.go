@@ -155,15 +155,20 @@ func containsPath(p, name string) bool {
 
 func (p Policy) deniesRead(target string) (string, bool) {
 	for _, entry := range p.DenyRead {
-		// An entry with a bracket may also be the plain name of a file.
-		if Covers(entry, target) || IsGlob(entry) && globCovers(entry, target) {
+		if Covers(entry, target) {
 			return entry, true
+		}
+	}
+	for _, glob := range p.DenyGlobs {
+		// A glob with a bracket may also be the plain name of a file.
+		if Covers(glob, target) || globCovers(glob, target) {
+			return glob, true
 		}
 	}
 	return "", false
 }
 
-// IsGlob reports whether a DenyRead entry is a glob and not an exact path.
+// IsGlob reports whether an entry of the setting deny_read is a glob and not an exact path.
 func IsGlob(entry string) bool { return strings.ContainsAny(entry, "*?[") }
 
 // globCovers reports whether glob matches target or one of its ancestors. "**"

@@ -14,7 +14,8 @@ func workspace() sandbox.Policy {
 	p.Protected.Paths = sandbox.GitProtected("/w/.git")
 	p.Protected.Own = []string{"/home/u/.config/codeagent", "/w/bin/codeagent", "/home/u/state"}
 	p.Protected.Hidden = []string{"/home/u/state/undo", "/home/u/state/sessions"}
-	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "**/.env", "*.secret", "/w/conf/*/token", "/w/odd[1]"}
+	p.DenyRead = []string{"/home/u/.ssh", "/w/key.pem", "/w/exact*[1/key"}
+	p.DenyGlobs = []string{"**/.env", "*.secret", "/w/conf/*/token", "/w/odd[1]"}
 	p.Temp = "/state/tmp"
 	return p
 }
@@ -77,6 +78,7 @@ func TestJudgeRead(t *testing.T) {
 		{"/a.secret", sandbox.KindRead}, {"/x/y/b.secret/z", sandbox.KindRead}, {"/x/secret", allowed},
 		{"/w/conf/a/token", sandbox.KindRead}, {"/w/conf/token", allowed}, {"/w/conf/a/b/token", allowed}, {"/w/conf/a/tokens", allowed},
 		{"/w/odd[1]", sandbox.KindRead}, {"/w/odd1", sandbox.KindRead}, {"/w/odd2", allowed},
+		{"/w/exact*[1/key", sandbox.KindRead}, {"/w/exactx[1/key", allowed}, {"/w/exact*[1", allowed},
 		{"/home/u/state/undo", sandbox.KindRead}, {"/home/u/state/undo/s1/kept", sandbox.KindRead}, {"/home/u/state/sessions/s1.jsonl", sandbox.KindRead},
 		{"/home/u/state", allowed}, {"/home/u/state/output/1", allowed}, {"/home/u/state/undone", allowed},
 	} {
@@ -161,7 +163,7 @@ func FuzzGlob(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, glob, target string) {
-		p := sandbox.Policy{DenyRead: []string{glob}}
+		p := sandbox.Policy{DenyGlobs: []string{glob}}
 		if !sandbox.IsGlob(glob) || p.Validate() != nil || !strings.HasPrefix(target, "/") || path.Clean(target) != target {
 			return
 		}
@@ -193,7 +195,7 @@ func TestGlobIsBounded(t *testing.T) {
 		strings.Repeat("**/", 60) + "x", strings.Repeat("**/a/", 60) + "x", strings.Repeat("**/*/", 100) + "x",
 		strings.Repeat("*a", 50) + "x", strings.Repeat("**/", 60) + "b",
 	} {
-		p := sandbox.Policy{DenyRead: []string{glob}}
+		p := sandbox.Policy{DenyGlobs: []string{glob}}
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}

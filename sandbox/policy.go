@@ -12,7 +12,7 @@ import "slices"
 // plain data: copy it freely, and widen it only through With, which only the
 // approvals room may call.
 type Policy struct {
-	// Read lists the readable roots. Empty means everything but DenyRead.
+	// Read lists the readable roots. Empty means everything but DenyRead and DenyGlobs.
 	Read []Root `json:"read,omitempty"`
 	// Write lists the writable roots. A write root is readable too.
 	Write []Root `json:"write,omitempty"`
@@ -21,10 +21,12 @@ type Policy struct {
 	WasWrite []Root `json:"was_write,omitempty"`
 	// Protected is read-only even inside a write root, also when absent.
 	Protected Protected `json:"protected,omitzero"`
-	// DenyRead lists absolute paths (a directory covers what is below it) and
-	// globs ("**/.env") that may be neither read nor written.
+	// DenyRead lists absolute paths that may be neither read nor written, whatever
+	// characters their names have. A directory covers what is below it.
 	DenyRead []string `json:"deny_read,omitempty"`
-	Network  Network  `json:"network,omitzero"`
+	// DenyGlobs lists patterns of paths ("**/.env") that may be neither read nor written.
+	DenyGlobs []string `json:"deny_globs,omitempty"`
+	Network   Network  `json:"network,omitzero"`
 	// Sockets lists path sockets the user granted.
 	Sockets []string `json:"sockets,omitempty"`
 	Limits  Limits   `json:"limits,omitzero"`
@@ -185,6 +187,7 @@ func (p Policy) Clone() Policy {
 	c.Protected.Own = slices.Clone(p.Protected.Own)
 	c.Protected.Hidden = slices.Clone(p.Protected.Hidden)
 	c.DenyRead = slices.Clone(p.DenyRead)
+	c.DenyGlobs = slices.Clone(p.DenyGlobs)
 	c.Network.Hosts = slices.Clone(p.Network.Hosts)
 	c.Sockets = slices.Clone(p.Sockets)
 	c.Env = p.Env.clone()

@@ -72,12 +72,13 @@ func (p Policy) Validate() error {
 			return err
 		}
 	}
-	for _, entry := range p.DenyRead {
-		if IsGlob(entry) {
-			if err := validGlob(entry); err != nil {
-				return err
-			}
-		} else if err := validPath("deny_read", entry); err != nil {
+	for _, path := range p.DenyRead {
+		if err := validPath("deny_read", path); err != nil {
+			return err
+		}
+	}
+	for _, glob := range p.DenyGlobs {
+		if err := validGlob(glob); err != nil {
 			return err
 		}
 	}
@@ -118,11 +119,11 @@ func validName(name string) bool {
 // bracket that spans a slash would silently match nothing.
 func validGlob(glob string) error {
 	if path.Clean(glob) != glob || strings.HasPrefix(glob, "../") || !utf8.ValidString(glob) || strings.ContainsRune(glob, 0) {
-		return fmt.Errorf("deny_read %q: want a clean glob", glob)
+		return fmt.Errorf("deny_globs %q: want a clean glob", glob)
 	}
 	for component := range strings.SplitSeq(glob, "/") {
 		if _, err := path.Match(component, ""); err != nil {
-			return fmt.Errorf("deny_read %q: the part %q is not a valid glob", glob, component)
+			return fmt.Errorf("deny_globs %q: the part %q is not a valid glob", glob, component)
 		}
 	}
 	return nil

@@ -24,7 +24,8 @@ func full() sandbox.Policy {
 		Protected: sandbox.Protected{
 			Paths: []string{"/w/.git/config"}, Names: []string{".codeagent", ".vscode/tasks.json"}, Own: []string{"/own"}, Hidden: []string{"/own/records"},
 		},
-		DenyRead:   []string{"/secret", "**/.env"},
+		DenyRead:   []string{"/secret", "/w*/[x"},
+		DenyGlobs:  []string{"**/.env"},
 		Network:    sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "example.com", Port: 443}, {Host: "::1", Port: 80}}},
 		Sockets:    []string{"/run/s"},
 		Limits:     sandbox.Limits{WallMillis: 1, CPUSeconds: 2, CPUPercent: 8, Memory: 3, Processes: 4, OpenFiles: 5, FileSize: 6, Output: 7},
@@ -119,9 +120,9 @@ func TestDecodePolicyRefuses(t *testing.T) {
 		"temp":              `{"version":1,"temp":"tmp"}`,
 		"socket":            `{"version":1,"sockets":["s"]}`,
 		"deny_read":         `{"version":1,"deny_read":["etc"]}`,
-		"bad glob":          `{"version":1,"deny_read":["**/[a"]}`,
-		"glob over a slash": `{"version":1,"deny_read":["/w/[a/b]"]}`,
-		"unclean glob":      `{"version":1,"deny_read":["**/../x"]}`,
+		"bad glob":          `{"version":1,"deny_globs":["**/[a"]}`,
+		"glob over a slash": `{"version":1,"deny_globs":["/w/[a/b]"]}`,
+		"unclean glob":      `{"version":1,"deny_globs":["**/../x"]}`,
 		"network mode":      `{"version":1,"network":{"mode":"some"}}`,
 		"host":              `{"version":1,"network":{"mode":"allow","hosts":["a@b:1"]}}`,
 		"negative limit":    `{"version":1,"limits":{"cpu_s":-1}}`,
@@ -157,7 +158,7 @@ func FuzzDecodePolicy(f *testing.F) {
 	}
 	f.Add(golden)
 	f.Add([]byte(`{"version":1}`))
-	f.Add([]byte(`{"version":1,"write":[{"path":"/w"}],"deny_read":["**/[a-z]"]}`))
+	f.Add([]byte(`{"version":1,"write":[{"path":"/w"}],"deny_globs":["**/[a-z]"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := sandbox.DecodePolicy(data)
 		if err != nil {

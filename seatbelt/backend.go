@@ -97,9 +97,6 @@ func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 func withTargets(p sandbox.Policy) sandbox.Policy {
 	q := p.Clone()
 	for _, name := range p.DenyRead {
-		if sandbox.IsGlob(name) {
-			continue
-		}
 		if leads, err := filepath.EvalSymlinks(name); err == nil && leads != name {
 			q.DenyRead = append(q.DenyRead, leads)
 		}

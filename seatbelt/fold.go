@@ -54,7 +54,7 @@ func foldByte(c byte) string {
 	return "[^/]"
 }
 
-// foldGlob turns a DenyRead glob into a pattern for whole paths, to be anchored
+// foldGlob turns a glob of DenyGlobs into a pattern for whole paths, to be anchored
 // by "^" in front. A class such as [a-z] becomes any character.
 func foldGlob(glob string) string {
 	if strings.HasPrefix(glob, "**/") {

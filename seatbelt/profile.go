@@ -64,7 +64,7 @@ func Profile(p sandbox.Policy) (string, []Param, error) {
 type builder struct {
 	text   strings.Builder
 	params []Param
-	// denied are the filters that keep a read or write away from DenyRead.
+	// denied are the filters that keep a read or write away from DenyRead and DenyGlobs.
 	denied []string
 }
 
@@ -127,14 +127,14 @@ func (b *builder) away(letter, name string) ([]string, error) {
 
 // reads allows reading: everything or the roots, without what is denied.
 func (b *builder) reads(p sandbox.Policy) error {
-	for _, entry := range p.DenyRead {
-		if sandbox.IsGlob(entry) {
-			b.denied = append(b.denied, `(require-not (regex #"^`+foldGlob(entry)+`(/|$)"))`)
-			if !path.IsAbs(entry) {
-				continue
-			}
-			// A bracket may also be part of a file's plain name.
+	entries := slices.Clone(p.DenyRead)
+	for _, glob := range p.DenyGlobs {
+		b.denied = append(b.denied, `(require-not (regex #"^`+foldGlob(glob)+`(/|$)"))`)
+		if path.IsAbs(glob) {
+			entries = append(entries, glob) // a bracket may also be part of a file's plain name
 		}
+	}
+	for _, entry := range entries {
 		filters, err := b.away("D", entry)
 		if err != nil {
 			return err
@@ -324,7 +324,7 @@ func (b *builder) pins(p sandbox.Policy) error {
 		}
 		pinned = append(pinned, name)
 	}
-	literal := slices.Concat(p.Protected.Paths, p.Protected.Own, p.DenyRead)
+	literal := slices.Concat(p.Protected.Paths, p.Protected.Own, p.DenyRead, p.DenyGlobs)
 	for _, name := range literal {
 		if !path.IsAbs(name) {
 			continue // a glob at any depth; patternPins
@@ -367,10 +367,7 @@ func patternPins(p sandbox.Policy) []string {
 			add("/" + fold(dir))
 		}
 	}
-	for _, entry := range p.DenyRead {
-		if !sandbox.IsGlob(entry) {
-			continue
-		}
+	for _, entry := range p.DenyGlobs {
 		for dir := path.Dir(entry); dir != "." && dir != "/"; dir = path.Dir(dir) {
 			// Above a "**" is everything; a match keeps its name wherever it moves.
 			if path.Base(dir) != "**" {

@@ -23,7 +23,8 @@ func workspace() sandbox.Policy {
 	p.Protected.Paths = sandbox.GitProtected("/Users/u/src/app/.git")
 	p.Protected.Own = []string{"/Users/u/.config/codeagent", "/Users/u/src/app/bin/codeagent", "/Users/u/.local/state/codeagent"}
 	p.Protected.Hidden = []string{"/Users/u/.local/state/codeagent/undo", "/Users/u/.local/state/codeagent/sessions"}
-	p.DenyRead = []string{"/Users/u/.ssh", "/Users/u/src/app/key.pem", "**/.env", "/Users/u/src/app/conf/*/token", "*.secret"}
+	p.DenyRead = []string{"/Users/u/.ssh", "/Users/u/src/app/key.pem"}
+	p.DenyGlobs = []string{"**/.env", "/Users/u/src/app/conf/*/token", "*.secret"}
 	p.Temp = "/Users/u/.cache/codeagent/tmp/session-1"
 	return p
 }
@@ -40,7 +41,8 @@ func policies() map[string]sandbox.Policy {
 	})
 	hostile := sandbox.WorkspaceWrite(`/Users/u/")(allow default)(`)
 	hostile.Protected.Paths = []string{`/Users/u/")(allow default)(/a"b`}
-	hostile.DenyRead = []string{`/Users/u/")(allow default)(/c\d;`, `**/")(allow default)(`, `**/*")(allow default)(`}
+	hostile.DenyRead = []string{`/Users/u/")(allow default)(/c\d;`}
+	hostile.DenyGlobs = []string{`**/")(allow default)(`, `**/*")(allow default)(`}
 	hostile.Protected.Names = append(hostile.Protected.Names, `")(allow default)(`)
 	return map[string]sandbox.Policy{
 		"read-only": sandbox.ReadOnly(), "workspace-write": workspace(), "strict": strict, "full-network": network, "granted": granted, "hostile": hostile,
@@ -143,11 +145,7 @@ func targets(p sandbox.Policy) []string {
 	seeds = append(seeds, p.Protected.Paths...)
 	seeds = append(seeds, p.Protected.Own...)
 	seeds = append(seeds, p.Protected.Hidden...)
-	for _, d := range p.DenyRead {
-		if !sandbox.IsGlob(d) {
-			seeds = append(seeds, d)
-		}
-	}
+	seeds = append(seeds, p.DenyRead...)
 	if p.Temp != "" {
 		seeds = append(seeds, p.Temp)
 	}
@@ -300,7 +298,7 @@ func TestSpelling(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/w")
 	p.Protected.Paths = sandbox.GitProtected("/w/.git")
 	p.Protected.Names = append(p.Protected.Names, "caf\u00e9.conf", "cafe\u0301s")
-	p.DenyRead = []string{"/w/Schl\u00fcssel", "**/*.pem"}
+	p.DenyRead, p.DenyGlobs = []string{"/w/Schl\u00fcssel"}, []string{"**/*.pem"}
 	sb := compile(t, p)
 	for _, target := range []string{
 		"/w/.GIT/hooks/x", "/w/.Git/config", "/w/.git/CONFIG", "/w/.git/hoo\u212as/x", "/w/.git/hook\u017f", "/w/.MCP.json", "/w/.mcp.j\u017fon", "/w/sub/.CodeAgent/x", "/w/.v\u017fcode/ta\u017f\u212as.json",
@@ -390,21 +388,18 @@ func TestNamesCannotSpeak(t *testing.T) {
 			p := sandbox.WorkspaceWrite("/w/" + name)
 			p.Protected.Paths = []string{"/w/" + name + "/" + name}
 			p.Protected.Names = []string{name}
-			p.DenyRead = []string{"/d/" + name, "**/q-" + name + "*"}
+			p.DenyRead, p.DenyGlobs = []string{"/d/" + name}, []string{"**/q-" + name + "*"}
 			p.Temp = "/t/" + name
 			return p
 		}
 		p := build(name)
 		if p.Validate() != nil {
-			// A bracket may be no glob; then only the paths remain.
-			p.DenyRead = nil
+			p.DenyGlobs = nil // a bracket may be no glob
 		}
 		sb := compile(t, p)
 		q := build("harmless")
-		if p.DenyRead == nil {
-			q.DenyRead = nil
-		} else if sandbox.IsGlob(p.DenyRead[0]) {
-			q.DenyRead[0] += "*"
+		if p.DenyGlobs == nil {
+			q.DenyGlobs = nil
 		}
 		want := compile(t, q)
 		if got, want := shape(sb), shape(want); got != want {
@@ -441,7 +436,7 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		p := sandbox.WorkspaceWrite("/w")
 		p.Protected.Names = []string{name}
-		p.DenyRead = []string{"**/" + name + "*"}
+		p.DenyGlobs = []string{"**/" + name + "*"}
 		if strings.Contains(name, "/") || p.Validate() != nil {
 			return
 		}

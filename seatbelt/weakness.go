@@ -21,7 +21,7 @@ func Weaknesses(p sandbox.Policy) []sandbox.Weakness {
 			Why:  "macOS has no PID namespaces and no subreaper",
 		},
 	}
-	if len(p.Protected.Names)+len(p.Protected.Paths)+len(p.DenyRead) > 0 {
+	if len(p.Protected.Names)+len(p.Protected.Paths)+len(p.DenyRead)+len(p.DenyGlobs) > 0 {
 		out = append(out, sandbox.Weakness{
 			ID:   "hfs-names",
 			What: "On an HFS+ volume a protected name can be written with invisible characters inside it.",

@@ -123,7 +123,7 @@ func TestHiddenFiles(t *testing.T) {
 	p := newPlace(t, map[string]string{"sub/.env": "KEY=needle\n", "sub/other": "needle\n", "hidden/f": "needle\n"})
 	p.link("sub/.env", "innocent")
 	p.link("hidden", "innocent-folder")
-	p.policy.DenyRead = []string{"**/.env", filepath.Join(p.ws, "hidden")}
+	p.policy.DenyRead, p.policy.DenyGlobs = []string{filepath.Join(p.ws, "hidden")}, []string{"**/.env"}
 	for _, name := range []string{"sub/.env", "innocent", "hidden/f", "innocent-folder/f", "/proc/self/root" + p.ws + "/sub/.env"} {
 		r, err := p.do("read_file", args{"path": name})
 		if err == nil && (!r.Failed || strings.Contains(r.Text, "needle")) {

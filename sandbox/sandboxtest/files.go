@@ -224,7 +224,7 @@ func denyRead(s *suite) {
 	} else if out = lines(s.run(inside, s.probeCommand(ws, step("read", key))).out); !refused(out[0]) {
 		s.Errorf("deny_read inside a write root: %s", out[0])
 	}
-	glob := sandbox.Policy{DenyRead: []string{"**/key"}}
+	glob := sandbox.Policy{DenyGlobs: []string{"**/key"}}
 	out = lines(s.run(glob, s.probeCommand(ws, step("read", key))).out)
 	s.judge(glob, "read what a deny-read glob covers", "deny-read-glob", refused(out[0]))
 	records := sandbox.Policy{Write: policy.Write, Protected: sandbox.Protected{Own: []string{base}, Hidden: []string{secret}}}
