@@ -56,7 +56,7 @@ type Options struct {
 type Runner struct {
 	options Options
 	buffers sync.Pool
-	keeping sync.Map // what Keeps said, by Policy.Unconfined
+	keeping sync.Map // what Observes said, by Policy.Unconfined
 	spills  *spillRoom
 }
 
@@ -82,9 +82,9 @@ type Command struct {
 	Timeout time.Duration
 	// Holder answers for refused calls while they wait; nil: nothing is held.
 	Holder sandbox.Holder
-	// Evidence and Keeper are as in sandbox.Command.
+	// Evidence and Observer are as in sandbox.Command.
 	Evidence sandbox.EvidenceLevel
-	Keeper   sandbox.Keeper
+	Observer sandbox.ChangeObserver
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
@@ -141,9 +141,9 @@ func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	return b.Enforcement(p)
 }
 
-// Keeps reports whether Command.Keeper is told under p. What its backend says of
+// Observes reports whether Command.Observer is called under p. What its backend says of
 // one policy holds for all, and each command asks.
-func (r *Runner) Keeps(p sandbox.Policy) bool {
+func (r *Runner) Observes(p sandbox.Policy) bool {
 	if known, ok := r.keeping.Load(p.Unconfined); ok {
 		return known.(bool)
 	}
@@ -151,8 +151,8 @@ func (r *Runner) Keeps(p sandbox.Policy) bool {
 	if err != nil {
 		return false // another policy may be held
 	}
-	r.keeping.Store(p.Unconfined, e.Keeps)
-	return e.Keeps
+	r.keeping.Store(p.Unconfined, e.Observes)
+	return e.Observes
 }
 
 var errNoBackend = errors.New("no sandbox backend for this policy")
@@ -190,7 +190,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
-		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Keeper: c.Keeper,
+		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Observer: c.Observer,
 	}, nil
 }
 

@@ -62,7 +62,7 @@ type Files struct {
 
 // Files starts a file worker under p. Close it; the end of ctx kills it. k is as
 // in sandbox.Command.
-func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.Keeper) (*Files, error) {
+func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeObserver) (*Files, error) {
 	backend, err := r.backend(p)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.Keeper) 
 	defer theirOut.Close()
 	cmd := sandbox.Command{
 		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
-		Stdin: theirIn, Stdout: theirOut, Keeper: k,
+		Stdin: theirIn, Stdout: theirOut, Observer: k,
 	}
 	process, err := backend.Start(ctx, workerPolicy(p), cmd, nil)
 	if err != nil {

@@ -308,7 +308,7 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	}
 }
 
-// toldPaths is a Keeper that notes what it is told, with what stood there.
+// toldPaths is a change observer that notes what it is told, with what stood there.
 type toldPaths struct {
 	mu   sync.Mutex
 	told map[string]string // guarded by mu
@@ -328,7 +328,7 @@ func (k *toldPaths) BeforeChange(_ int, _, path string) {
 	}
 }
 
-// What the file worker and a command change, the Keeper is told before.
+// What the file worker and a command change, the change observer is told before.
 func TestConfinedFilesAreKept(t *testing.T) {
 	r, p, ws, out := confined(t)
 	e, err := r.Enforcement(p)
@@ -359,7 +359,7 @@ func TestConfinedFilesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := sh(ws, "echo x >> appended")
-	c.Keeper = k
+	c.Observer = k
 	if o, err := r.Run(t.Context(), p, c, nil); err != nil || o.Failed() {
 		t.Fatalf("%+v %v", o, err)
 	}
@@ -370,7 +370,7 @@ func TestConfinedFilesAreKept(t *testing.T) {
 			delete(k.told, path) // what a file is written to before it has its name
 		}
 	}
-	if e.Keeps && !maps.Equal(k.told, want) || !e.Keeps && len(k.told) > 0 {
-		t.Errorf("told %q, want %q (Keeps: %v)", k.told, want, e.Keeps)
+	if e.Observes && !maps.Equal(k.told, want) || !e.Observes && len(k.told) > 0 {
+		t.Errorf("told %q, want %q (Observes: %v)", k.told, want, e.Observes)
 	}
 }

@@ -111,7 +111,7 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 		return sandbox.Enforcement{}, startError("policy", err)
 	}
 	return sandbox.Enforcement{
-		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses, Keeps: f.Broker,
+		Backend: b.Name(), LandlockABI: f.LandlockABI, Layers: ready.layers, Weaknesses: ready.weaknesses, Observes: f.Broker,
 	}, nil
 }
 

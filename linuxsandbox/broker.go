@@ -83,7 +83,7 @@ type brokerOptions struct {
 	holder sandbox.Holder
 	life   context.Context
 	// undo is told before what stands in a write root changes; nil: nobody is.
-	undo sandbox.Keeper
+	undo sandbox.ChangeObserver
 	// terminal is the far end of the one that codeagent made for the command, nil: none.
 	terminal *os.File
 	// ownSession: no terminal of the user can be the controlling one.
@@ -121,7 +121,7 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net), keeping: keeping{keeper: o.undo}}
+	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net), keeping: keeping{observer: o.undo}}
 	b.openGrants()
 	b.addTerminal(o.terminal)
 	go b.run()

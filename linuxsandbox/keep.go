@@ -10,32 +10,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Keeper (sandbox.Keeper) is told before a change in a write root is made:
+// A change observer (sandbox.ChangeObserver) is told before a change in a write root is made:
 //
 //	handle ─▶ allowed, and about to be done ─▶ keepEntries: not told yet
 //	                                               │ nothing is done
-//	the Keeper looks at the old state, no lock held ◀
+//	the change observer looks at the old state, no lock held ◀
 //	handle, from the call's start ─▶ about to be done ─▶ keepEntries: told ─▶ done
 //
 // The second look reads and resolves everything anew: what it finds under another
-// name by then is told as well. The broker's thread waits for the Keeper, and with
+// name by then is told as well. The broker's thread waits for the change observer, and with
 // it the other calls of the command, so nothing that the command asks for can
 // change what is being kept. Other commands go on, and tell before they change it.
 //
-// A broker makes every change in a write root by itself where there is a Keeper
+// A broker makes every change in a write root by itself where there is a change observer
 // (planProtection). What can be changed without it is what a descriptor was opened
 // for before, which is told at the open, and single files that Landlock opens,
 // which are told before the command starts (keep_start.go).
 
 // keeping is what a broker has told. It is the broker's thread's own.
 type keeping struct {
-	keeper sandbox.Keeper // nil: nobody is told
-	told   toldPaths
+	observer sandbox.ChangeObserver // nil: nobody is told
+	told     toldPaths
 	// due are those to be told before the call is handled again.
 	due []dueKeep
 }
 
-// dueKeep is one call of the Keeper; dir is a descriptor of its own.
+// dueKeep is one call of the change observer; dir is a descriptor of its own.
 type dueKeep struct {
 	dir        int
 	name, path string
@@ -43,7 +43,7 @@ type dueKeep struct {
 
 const (
 	// maxKeeps is after how many rounds a call fails whose names lead elsewhere each
-	// time: links outside of the brokered roots can be turned while a Keeper works.
+	// time: links outside of the brokered roots can be turned while a change observer works.
 	maxKeeps = 16
 )
 
@@ -61,13 +61,13 @@ func (k *keeping) knows(path string) bool {
 
 // untold reports whether somebody is to be told before the entry at path changes.
 func (b *broker) untold(path string) bool {
-	return b.policy.Keeps(path) && !b.protection.isTemporary(path) && !b.keeping.knows(path)
+	return b.policy.Observes(path) && !b.protection.isTemporary(path) && !b.keeping.knows(path)
 }
 
 // keepEntries is asked right before entries change. first: somebody is to be told
 // before, so that the call must not be done now; then a is its reply.
 func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
-	if b.keeping.keeper == nil {
+	if b.keeping.observer == nil {
 		return reply{}, false
 	}
 	for _, s := range entries {
@@ -83,10 +83,10 @@ func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
 }
 
 // keepRemoval is keepEntries for an entry that is taken away. What stands in the
-// way of that is left to the kernel to tell: a Keeper need not look through a
+// way of that is left to the kernel to tell: a change observer need not look through a
 // folder that stays because it is not empty.
 func (b *broker) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
-	if b.keeping.keeper == nil || !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
+	if b.keeping.observer == nil || !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
 		return reply{}, false
 	}
 	return b.keepEntries(s)
@@ -96,7 +96,7 @@ func (b *broker) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, fir
 // along what is in it, so it is told as the entry that it is.
 func (b *broker) keepMove(m *moving) (a reply, first bool) {
 	over := m.there && !m.exchange()
-	if b.keeping.keeper == nil || over && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
+	if b.keeping.observer == nil || over && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
 		return reply{}, false
 	}
 	return b.keepEntries(m.from, m.to)
@@ -112,10 +112,10 @@ func (b *broker) keepLink(n *notification, t *target, to spot) (a reply, first b
 }
 
 // keepMetadata is keepEntries for a file whose mode, owner or attributes change. A
-// change of times is told to nobody (sandbox.Keeper).
+// change of times is told to nobody (sandbox.ChangeObserver).
 func (b *broker) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
 	switch {
-	case b.keeping.keeper == nil:
+	case b.keeping.observer == nil:
 		return reply{}, false
 	case do.change == changeTimes, do.change == changeTimeval, do.change == changeUtime:
 		return reply{}, false
@@ -168,7 +168,7 @@ func (b *broker) keepFolder(fd int, path string) (a reply, first bool) {
 
 // keepTarget is keepEntries for the file that t has found, and is about to be written.
 func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
-	if b.keeping.keeper == nil {
+	if b.keeping.observer == nil {
 		return reply{}, false
 	}
 	if t.spot.dir >= 0 && t.path == t.spot.full() {
@@ -177,7 +177,7 @@ func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
 	return b.keepFile(n, t.fd, t.path, &t.st) // a link of /proc led to it
 }
 
-// put makes a call of the Keeper due, or none at all.
+// put makes a call of the change observer due, or none at all.
 func (k *keeping) put(dir int, name, path string) error {
 	own, err := dupAbove(dir, lowestFD)
 	if err != nil {
@@ -197,7 +197,7 @@ func (k *keeping) tell() bool {
 		return false
 	}
 	for _, d := range k.due {
-		k.keeper.BeforeChange(d.dir, d.name, d.path)
+		k.observer.BeforeChange(d.dir, d.name, d.path)
 		unix.Close(d.dir)
 		key := d.path
 		if d.name == "." {

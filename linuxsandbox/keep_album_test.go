@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// album is a Keeper that keeps everything in memory and can put it back: what the
-// contract of sandbox.Keeper says and no more.
+// album is a change observer that keeps everything in memory and can put it back: what the
+// contract of sandbox.ChangeObserver says and no more.
 type album struct {
 	mu    sync.Mutex
 	first map[string]photo // by path; guarded by mu
@@ -39,7 +39,7 @@ type photo struct {
 
 func newAlbum() *album { return &album{first: map[string]photo{}, whole: map[string]bool{}} }
 
-// BeforeChange is sandbox.Keeper's.
+// BeforeChange is sandbox.ChangeObserver's.
 func (a *album) BeforeChange(dir int, name, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,7 +21,7 @@ var keptJobs = []struct{ name, job, script string }{
 	{"rm and tar", "tar", `rm -r d*; tar xf all.tar`},
 }
 
-// BenchmarkKept runs jobs in turn without a Keeper and with one that does nothing:
+// BenchmarkKept runs jobs in turn without a change observer and with one that does nothing:
 // what is above is what it costs to tell.
 func BenchmarkKept(b *testing.B) {
 	bash, err := exec.LookPath("bash")
@@ -46,7 +46,7 @@ func BenchmarkKept(b *testing.B) {
 			out, told := filepath.Join(ws, "out"), 0
 			alone := sandbox.Command{Path: bash, Args: []string{"bash", "-c", job.script}, Dir: ws, Env: env}
 			kept := alone
-			kept.Keeper = tellTo(func(int, string, string) { told++ })
+			kept.Observer = tellTo(func(int, string, string) { told++ })
 			p := sandbox.WorkspaceWrite(ws)
 			without, with := inTurns(b, confined(b, backend, p, alone), confined(b, backend, p, kept), func() {
 				if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o755)); err != nil {

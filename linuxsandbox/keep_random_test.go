@@ -123,9 +123,9 @@ func furnishAtRandom(t *testing.T, b *Backend, p sandbox.Policy, ws string, seed
 	}
 }
 
-func operate(t *testing.T, b *Backend, p sandbox.Policy, ws string, count, seed int, keeper sandbox.Keeper) {
+func operate(t *testing.T, b *Backend, p sandbox.Policy, ws string, count, seed int, observer sandbox.ChangeObserver) {
 	st, out := run(t, b, p, sandbox.Command{
-		Path: needPython(t), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Keeper: keeper,
+		Path: needPython(t), Args: []string{"python3", "-c", randomOperations, fmt.Sprint(count), fmt.Sprint(seed)}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 	})
 	// One that writes to a mapped file which another cuts off dies of that.
 	if st.Signal != int(unix.SIGBUS) && (st.Exit != 0 || st.Signal != 0) {

@@ -15,16 +15,16 @@ import (
 // broker makes every change in folders, and nobody asks about what changes in
 // these. They are those that are there, and names for which a file is about to be
 // made (absent.go).
-func (p *prepared) keepFor(policy sandbox.Policy, keeper sandbox.Keeper) {
+func (p *prepared) keepFor(policy sandbox.Policy, observer sandbox.ChangeObserver) {
 	for _, rule := range p.spec.Rules {
-		if rule.Access != AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Keeps(rule.Path) {
+		if rule.Access != AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
 			continue
 		}
 		dir, err := openRoot(filepath.Dir(rule.Path))
 		if err != nil {
 			continue // nothing can be made or changed there
 		}
-		keeper.BeforeChange(dir, filepath.Base(rule.Path), rule.Path)
+		observer.BeforeChange(dir, filepath.Base(rule.Path), rule.Path)
 		unix.Close(dir)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellTo is a Keeper that is a function.
+// tellTo is a change observer that is a function.
 type tellTo func(dir int, name, path string)
 
 func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
@@ -25,7 +25,7 @@ func (f tellTo) BeforeChange(dir int, name, path string) { f(dir, name, path) }
 // TestKeptElsewhere is what is told beside the table of TestKept, for root and for
 // a user without rights.
 func TestKeptElsewhere(t *testing.T) {
-	inSettings(t, "^(TestNotTold|TestToldOnce|TestKeeperAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
+	inSettings(t, "^(TestNotTold|TestToldOnce|TestObserverAtWork|TestNamesTurned|TestKeptFiles|TestKeptAtRandom)$")
 }
 
 // TestNotTold: what changes nothing in a write root is told to nobody.
@@ -92,9 +92,9 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// TestKeeperAtWork: while a Keeper works nothing is changed yet, and no other
+// TestObserverAtWork: while a change observer works nothing is changed yet, and no other
 // command waits for it.
-func TestKeeperAtWork(t *testing.T) {
+func TestObserverAtWork(t *testing.T) {
 	b, f := backendInSetting(t)
 	if b == nil || !f.Broker {
 		return
@@ -214,7 +214,7 @@ func TestKeptGrants(t *testing.T) {
 				}
 				album := newAlbum()
 				st, said, _ := th.ask(t, &asker{answer: answer}, sandbox.Command{
-					Path: "bash", Args: []string{"bash", "-ec", job.script}, Env: append(th.env("", ""), "OUT="+out, "LC_ALL=C"), Keeper: album,
+					Path: "bash", Args: []string{"bash", "-ec", job.script}, Env: append(th.env("", ""), "OUT="+out, "LC_ALL=C"), Observer: album,
 				})
 				if st.Exit != 0 {
 					t.Errorf("%s: %+v %s", job.name, st, said)
@@ -236,7 +236,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	}
 	defer unix.Close(dir)
 	told := 0
-	k := keeping{keeper: tellTo(func(int, string, string) { told++ })}
+	k := keeping{observer: tellTo(func(int, string, string) { told++ })}
 	for i := range maxTold + 10 {
 		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
 			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))

@@ -9,7 +9,7 @@ const (
 	maxToldBytes = 8 << 20
 )
 
-// toldPaths are the paths that a Keeper was told of, those of folders told as "." with
+// toldPaths are the paths that a change observer was told of, those of folders told as "." with
 // "/." behind them. Beyond the bounds it forgets all: then they are told once more.
 type toldPaths struct {
 	paths map[string]struct{}

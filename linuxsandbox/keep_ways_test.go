@@ -137,7 +137,7 @@ func furnishKept(t *testing.T, ws string, repo bool) {
 	}
 }
 
-// TestKept: whatever way a command changes its workspace, the Keeper was told in
+// TestKept: whatever way a command changes its workspace, the change observer was told in
 // time of all that is needed to put it back.
 func TestKept(t *testing.T) { inSettings(t, "^TestKeptInSetting$") }
 
@@ -152,7 +152,7 @@ func TestKeptInSetting(t *testing.T) {
 			missing(t, program)
 		}
 	}
-	// Nothing protected: then the roots are brokered for the Keeper alone.
+	// Nothing protected: then the roots are brokered for the change observer alone.
 	for name, p := range map[string]sandbox.Policy{"protected names": sandbox.WorkspaceWrite(), "nothing protected": {}} {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range keptWays {
@@ -177,10 +177,10 @@ func tryKept(t *testing.T, b *Backend, f facts, p sandbox.Policy, script string)
 		t.Fatal("it changes nothing, so nothing is shown")
 	}
 	e, err := b.Enforcement(p)
-	if err != nil || e.Keeps != f.Broker || e.Keeps != (len(album.told) > 0) {
-		t.Fatalf("told of %d paths, and Keeps is %v, %v", len(album.told), e.Keeps, err)
+	if err != nil || e.Observes != f.Broker || e.Observes != (len(album.told) > 0) {
+		t.Fatalf("told of %d paths, and Observes is %v, %v", len(album.told), e.Observes, err)
 	}
-	if !e.Keeps {
+	if !e.Observes {
 		return
 	}
 	album.putBack(t)
@@ -206,9 +206,9 @@ func keptPlace(t *testing.T, p sandbox.Policy) (string, sandbox.Policy) {
 	return ws, p
 }
 
-func runKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, keeper sandbox.Keeper) (sandbox.Status, string) {
+func runKept(t *testing.T, b *Backend, p sandbox.Policy, ws, script string, observer sandbox.ChangeObserver) (sandbox.Status, string) {
 	t.Helper()
 	return run(t, b, p, sandbox.Command{
-		Path: "/bin/bash", Args: []string{"bash", "-eu", "-o", "pipefail", "-c", keptPrelude + script}, Dir: ws, Env: jobEnv(ws, p.Temp), Keeper: keeper,
+		Path: "/bin/bash", Args: []string{"bash", "-eu", "-o", "pipefail", "-c", keptPrelude + script}, Dir: ws, Env: jobEnv(ws, p.Temp), Observer: observer,
 	})
 }

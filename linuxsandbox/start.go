@@ -37,8 +37,8 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	if cmd.Keeper != nil && f.Broker {
-		ready.keepFor(p, cmd.Keeper)
+	if cmd.Observer != nil && f.Broker {
+		ready.keepFor(p, cmd.Observer)
 	}
 	proc, err := b.enter(p, ready)
 	if err != nil {
@@ -315,7 +315,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
 			evidence: evidenceOptions{level: cmd.Evidence, reach: reach, keeper: k.pid},
 			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
-			holder: p.holder, life: ctx, undo: cmd.Keeper, ownSession: ownSession(cmd),
+			holder: p.holder, life: ctx, undo: cmd.Observer, ownSession: ownSession(cmd),
 		}
 		if cmd.Terminal {
 			o.terminal = cmd.Stdin

@@ -249,7 +249,7 @@ func legitInTemp(t *testing.T, b *Backend, f facts, base string, make func(*test
 	cmd := tempAttack(`set -e; echo x > new; mkdir d; mv new d/new; chmod 600 mine; echo y >> mine; ln mine d/second; rm d/new
 echo x > "$TMPDIR/x"; mkdir -p "$TMPDIR/e/.vscode"; echo x > "$TMPDIR/e/.vscode/tasks.json"; mv "$TMPDIR/e" "$TMPDIR/g"; mv "$TMPDIR/x" d/x
 ln -s x "$TMPDIR/l"; git init -q "$TMPDIR/repo"; git -C "$TMPDIR/repo" config a.b c; rm -rf "$TMPDIR/g" "$TMPDIR/repo"; cat d/x; echo done`, ws, p.Temp)
-	cmd.Keeper = tellTo(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
+	cmd.Observer = tellTo(func(_ int, _, path string) { told = append(told, strings.TrimPrefix(path, canonical(t, ws)+"/")) })
 	if st, out := run(t, b, p, cmd); st.Exit != 0 || !strings.HasSuffix(out, "x\ndone\n") {
 		t.Errorf("%+v %s", st, out)
 	}

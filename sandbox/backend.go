@@ -81,9 +81,9 @@ type Command struct {
 	// EvidenceFull, EvidenceNetworkOnly or EvidenceNothing; empty is full. What is
 	// enforced does not depend on it.
 	Evidence EvidenceLevel
-	// Keeper is told before what stands in a write root changes; nil: nobody is.
-	// Whether a backend tells it is Enforcement.Keeps.
-	Keeper Keeper
+	// Observer hears of changes in write roots before they happen; it may be nil.
+	// Enforcement.Observes says whether a backend calls it.
+	Observer ChangeObserver
 	// Stdin, Stdout and Stderr are handed to the command as 0, 1 and 2. A nil
 	// file is /dev/null.
 	Stdin, Stdout, Stderr *os.File
@@ -173,9 +173,9 @@ type Enforcement struct {
 	LandlockABI int        `json:"landlock_abi"`
 	Layers      []Layer    `json:"layers"`
 	Weaknesses  []Weakness `json:"weaknesses"`
-	// Keeps: Command.Keeper is told of every change in a write root. Where it is
-	// not, nobody is, and undoing needs another way. It is the same for every policy.
-	Keeps bool `json:"-"`
+	// Observes: Command.Observer hears of every change in a write root. If false it
+	// hears of none, and undo needs another way. The same for every policy.
+	Observes bool `json:"-"`
 }
 
 // Active lists the names of the active layers, in order.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Changes is what a command has changed, as far as a Keeper was told of it. The zero
+// Changes is what a command has changed, as far as it was reported to a ChangeObserver. The zero
 // value says that nothing is known to have changed.
 type Changes struct {
 	// List has each path once, in the order of paths; More counts those that it has no

@@ -120,7 +120,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	// the worker lives on until the patch is whole or undone.
 	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
 	defer stop()
-	files, err := s.Exec.Files(whole, policy, s.Keeper)
+	files, err := s.Exec.Files(whole, policy, s.Observer)
 	if err != nil {
 		return Result{}, fmt.Errorf("apply_patch: %w", err)
 	}

@@ -112,7 +112,7 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.untold(ctx, p, s)()
-		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Keeper: s.Keeper}
+		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer}
 		if a.Background {
 			return startBackground(ctx, p, s, t.sessions, exec.Background{Command: c, Text: a.Command}, wait)
 		}

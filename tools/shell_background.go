@@ -64,7 +64,7 @@ type settler interface {
 
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *exec.Sessions, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
-	if kept, ok := s.Keeper.(settler); ok {
+	if kept, ok := s.Observer.(settler); ok {
 		b.Ended = func() sandbox.Changes { // of what it changes after this call
 			kept.Settle()
 			return kept.Changed()

@@ -156,7 +156,7 @@ func TestTerminalText(t *testing.T) {
 	}
 }
 
-// settled is a keeper of what files were that is told when a command is over.
+// settled is a change observer that hears when a command is over.
 type settled struct{ told chan struct{} }
 
 func (settled) BeforeChange(int, string, string) {}
@@ -170,7 +170,7 @@ func TestBackgroundSettlesAtItsEnd(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withSessions()
 	s := settled{make(chan struct{}, 2)}
-	p.stage.Keeper = s
+	p.stage.Observer = s
 	p.ok("shell", args{"command": "echo ready; read -r x", "background": true, "wait_for": "ready", "yield_time_ms": longest})
 	if len(s.told) != 0 {
 		t.Error("it is over while it runs")

@@ -64,10 +64,10 @@ type Stage struct {
 	Holder sandbox.Holder
 	// Undo keeps what files were before a call changes them; nil: nobody does.
 	Undo *undo.Session
-	// Keeper is told before a call changes what stands in a write root. It is set for
+	// Observer is told before a call changes what stands in a write root. It is set for
 	// each call where there is Undo; nil: nobody is told.
-	Keeper sandbox.Keeper
-	kept   *undo.Call
+	Observer sandbox.ChangeObserver
+	kept     *undo.Call
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
 	Asking bool
@@ -269,7 +269,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 				r.Changed.Join(kept.Changed())
 			}
 		}()
-		s.kept, s.Keeper = kept, kept
+		s.kept, s.Observer = kept, kept
 	}
 	begun := time.Now()
 	r, err = c.run(ctx, policy, s)

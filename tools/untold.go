@@ -20,9 +20,9 @@ const (
 	untoldTime = 20 * time.Second
 )
 
-// told reports whether the Keeper is told of what is changed under p.
+// told reports whether the change observer is told of what is changed under p.
 func (s Stage) told(p sandbox.Policy) bool {
-	return s.kept == nil || s.Exec.Keeps(p) // nil: there is nobody to tell
+	return s.kept == nil || s.Exec.Observes(p) // nil: there is nobody to tell
 }
 
 // untold keeps what a command may change under p, if nobody will tell of it. over is
@@ -74,7 +74,7 @@ func (ps paths) keptRoots(p sandbox.Policy) []string {
 	var out []string
 	for _, root := range p.Write {
 		covered := slices.ContainsFunc(out, func(o string) bool { return sandbox.Covers(o, root.Path) })
-		if p.Keeps(root.Path) && !covered {
+		if p.Observes(root.Path) && !covered {
 			out = append(out, root.Path)
 		}
 	}

@@ -20,7 +20,7 @@ type Call struct {
 	found found
 }
 
-var _ sandbox.Keeper = (*Call)(nil)
+var _ sandbox.ChangeObserver = (*Call)(nil)
 
 // entry is one path of a turn that is being kept. It is guarded by the session's mu.
 type entry struct {
@@ -47,7 +47,7 @@ type entry struct {
 // Call begins a call. Settle it when the call is over.
 func (s *Session) Call() *Call { return &Call{session: s, touched: map[*entry]bool{}} }
 
-// BeforeChange keeps what stands there: see sandbox.Keeper.
+// BeforeChange keeps what stands there: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
 
 // keep notes what stands under name in dir, and what lies below it.

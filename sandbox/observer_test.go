@@ -26,14 +26,14 @@ func TestKeeps(t *testing.T) {
 		"/tmp/x":                            false,
 		"":                                  false,
 	} {
-		if got := p.Keeps(path); got != want {
+		if got := p.Observes(path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
-		if strict.Keeps(path) {
+		if strict.Observes(path) {
 			t.Errorf("%s: told, and it lies in no folder but the one for temporary files", path)
 		}
 	}
-	if sandbox.ReadOnly().Keeps("/ws/a") {
+	if sandbox.ReadOnly().Observes("/ws/a") {
 		t.Error("nothing is writable, and something is told")
 	}
 }
