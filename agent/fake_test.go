@@ -193,7 +193,7 @@ func (d deed) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (tools
 	return d.run(ctx, policy, s)
 }
 
-// folders is a resolver under which every path is a folder.
+// folders is a file system in which every path is a folder.
 type folders struct{}
 
 func (folders) Lstat(string) (fs.FileMode, error) { return fs.ModeDir, nil }
@@ -238,7 +238,7 @@ func newRig(mode approvals.Mode, box toolbox, list ...[]any) rig {
 	var mu sync.Mutex
 	n := 0
 	gate := approvals.NewGate(approvals.Options{
-		Mode: mode, Base: sandbox.WorkspaceWrite("/w"), Resolver: folders{}, Home: "/home/u", Workspace: "/w",
+		Mode: mode, Base: sandbox.WorkspaceWrite("/w"), Files: folders{}, Home: "/home/u", Workspace: "/w",
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("q", n) },
 	})
 	r := rig{face: &face{}, model: &answers{list: list}, log: &logged{}}

@@ -110,9 +110,9 @@ func newField(t *testing.T, mode approvals.Mode, say approvals.Answer, script fu
 	t.Cleanup(func() { client.Close() })
 	config := agent.Config{
 		Model: client, ModelName: "m", Frontend: f.face, Attended: say.Decision != approvals.Unattended,
-		Gate:  approvals.NewGate(approvals.Options{Mode: mode, Base: policy, Resolver: codeexec.OS{}, Home: "/nonexistent", Workspace: f.workspace}),
-		Tools: tools.All(tools.Options{Workspace: f.workspace, Resolver: codeexec.OS{}, Shell: shell}),
-		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{Backend: backend, None: codeexec.Plain{}, Environ: os.Environ(), Resolver: codeexec.OS{}})},
+		Gate:  approvals.NewGate(approvals.Options{Mode: mode, Base: policy, Files: codeexec.OS{}, Home: "/nonexistent", Workspace: f.workspace}),
+		Tools: tools.All(tools.Options{Workspace: f.workspace, Files: codeexec.OS{}, Shell: shell}),
+		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{Backend: backend, None: codeexec.Plain{}, Environ: os.Environ(), Files: codeexec.OS{}})},
 	}
 	for _, change := range more {
 		change(&config)

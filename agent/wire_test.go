@@ -84,14 +84,14 @@ func newBenchOver(t *testing.T, mode approvals.Mode, handler scripted.Handler, c
 	var mu sync.Mutex
 	n := 0
 	gate := approvals.NewGate(approvals.Options{
-		Mode: mode, Base: policy, Resolver: codeexec.OS{}, Home: "/nonexistent", Workspace: workspace,
+		Mode: mode, Base: policy, Files: codeexec.OS{}, Home: "/nonexistent", Workspace: workspace,
 		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("q", n) },
 	})
 	b := bench{person: &person{}, server: server, workspace: workspace}
 	cfg := agent.Config{
 		Model: client, ModelName: "m", CacheKey: "this conversation", Gate: gate, Frontend: b.person, Attended: true,
-		Tools: tools.All(tools.Options{Workspace: workspace, Resolver: codeexec.OS{}, Shell: shell}),
-		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{None: codeexec.Plain{}, Environ: os.Environ(), Resolver: codeexec.OS{}})},
+		Tools: tools.All(tools.Options{Workspace: workspace, Files: codeexec.OS{}, Shell: shell}),
+		Stage: tools.Stage{Exec: codeexec.New(codeexec.Options{None: codeexec.Plain{}, Environ: os.Environ(), Files: codeexec.OS{}})},
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -302,9 +302,9 @@ func BenchmarkTurnOverTheWire(b *testing.B) {
 	defer server.Close()
 	client := chat.New(chat.Options{BaseURL: server.URL})
 	defer client.Close()
-	gate := approvals.NewGate(approvals.Options{Resolver: codeexec.OS{}, NewID: func() string { return "q" }})
+	gate := approvals.NewGate(approvals.Options{Files: codeexec.OS{}, NewID: func() string { return "q" }})
 	for b.Loop() {
-		a := agent.New(agent.Config{Model: client, Gate: gate, Tools: tools.All(tools.Options{Workspace: "/", Resolver: codeexec.OS{}}), Frontend: &person{}})
+		a := agent.New(agent.Config{Model: client, Gate: gate, Tools: tools.All(tools.Options{Workspace: "/", Files: codeexec.OS{}}), Frontend: &person{}})
 		if err := a.Turn(b.Context(), agent.Input{Text: "go"}); err != nil {
 			b.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 // Package approvals is the judgement: may an action run, must someone be asked,
 // or is it refused. It alone turns what a model wishes for (Wish) into what a
 // policy is widened by (sandbox.Grant), and it alone mints permits. It performs
-// no IO but through the sandbox.Resolver it is handed.
+// no IO but through the sandbox.FileSystem it is handed.
 package approvals
 
 import (

@@ -43,8 +43,8 @@ type Options struct {
 	// Mode is the approval policy; empty means OnRequest.
 	Mode Mode
 	// Base is what an action may touch without any answer.
-	Base     sandbox.Policy
-	Resolver sandbox.Resolver
+	Base  sandbox.Policy
+	Files sandbox.FileSystem
 	// Home and Workspace are absolute. Home may be empty: then "~" is refused.
 	Home, Workspace string
 	// NewID names questions, each name once. Nil: they are counted.
@@ -88,7 +88,7 @@ func NewGate(o Options) *Gate {
 	}
 	g := &Gate{opts: o, home: o.Home, workspace: o.Workspace, open: map[string]Request{}}
 	for _, p := range []*string{&g.home, &g.workspace} {
-		if c, err := sandbox.Canonical(o.Resolver, "/", *p); err == nil {
+		if c, err := sandbox.Canonical(o.Files, "/", *p); err == nil {
 			*p = c
 		}
 	}

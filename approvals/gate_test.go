@@ -85,7 +85,7 @@ type world struct {
 func newGate(mode Mode, base sandbox.Policy, more ...func(*Options)) world {
 	d, n := disk(), 0
 	o := Options{
-		Mode: mode, Base: base, Resolver: d, Home: "/home/u", Workspace: workspace,
+		Mode: mode, Base: base, Files: d, Home: "/home/u", Workspace: workspace,
 		NewID: func() string { n++; return fmt.Sprintf("q%d", n) },
 	}
 	for _, f := range more {

@@ -249,7 +249,7 @@ func (g *Gate) flag(p string) string {
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
 		return ""
 	}
-	m, err := g.opts.Resolver.Lstat(p)
+	m, err := g.opts.Files.Lstat(p)
 	switch {
 	case err == nil && m.IsDir():
 		return "--add-dir"

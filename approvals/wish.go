@@ -155,7 +155,7 @@ func (g *Gate) canonical(folder, raw string) (string, *Refusal) {
 		}
 		name = g.opts.Home + name[1:]
 	}
-	p, err := sandbox.Canonical(g.opts.Resolver, folder, name)
+	p, err := sandbox.Canonical(g.opts.Files, folder, name)
 	if err != nil {
 		return "", refuse("%v", err)
 	}
@@ -233,7 +233,7 @@ const (
 )
 
 func (g *Gate) entry(p string) entry {
-	m, err := g.opts.Resolver.Lstat(p)
+	m, err := g.opts.Files.Lstat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return isAbsent
@@ -316,7 +316,7 @@ func (g *Gate) unmoved(p string) bool {
 	if !path.IsAbs(p) || path.Clean(p) != p {
 		return false
 	}
-	now, err := sandbox.Canonical(g.opts.Resolver, "/", p)
+	now, err := sandbox.Canonical(g.opts.Files, "/", p)
 	return err == nil && now == p
 }
 

@@ -20,7 +20,7 @@ const maxGitDirs = 2000
 // worktrees and for the repositories of its submodules. A .git that is anything
 // but a folder is protected itself, since it says where git looks; so is what it
 // points to, as far as that exists.
-func gitPaths(r sandbox.Resolver, root string) ([]string, error) {
+func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
 	entry := path.Join(root, ".git")
 	mode, err := r.Lstat(entry)
 	switch {
@@ -42,7 +42,7 @@ func gitPaths(r sandbox.Resolver, root string) ([]string, error) {
 // gitrepository-layout(5), "gitdir: <path>" relative to its folder. A FIFO in its place,
 // or text that names no path, leads nowhere, for git as for codeagent: a command can
 // have left it, and must not keep the next session from starting.
-func pointedTo(r sandbox.Resolver, root, entry string, mode fs.FileMode) []string {
+func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []string {
 	if isLink(mode) {
 		if dir, err := sandbox.Canonical(r, root, entry); err == nil {
 			return []string{dir}

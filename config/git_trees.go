@@ -25,8 +25,8 @@ const (
 // GitTrees finds the repositories whose settings commands could be after: around
 // and in the roots, which are canonical, the shallowest first, with their worktrees
 // and submodules. It stops with ctx.
-func GitTrees(ctx context.Context, r sandbox.Resolver, roots []string) []GitTree {
-	f := &treeFinder{resolver: r, roots: roots}
+func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTree {
+	f := &treeFinder{files: r, roots: roots}
 	for _, root := range roots {
 		for dir := root; ; dir = path.Dir(dir) {
 			if f.hasGit(dir) {
@@ -59,13 +59,13 @@ func GitTrees(ctx context.Context, r sandbox.Resolver, roots []string) []GitTree
 }
 
 type treeFinder struct {
-	resolver sandbox.Resolver
-	roots    []string
-	found    []GitTree
+	files sandbox.FileSystem
+	roots []string
+	found []GitTree
 }
 
 func (f *treeFinder) hasGit(dir string) bool {
-	_, err := f.resolver.Lstat(path.Join(dir, ".git"))
+	_, err := f.files.Lstat(path.Join(dir, ".git"))
 	return err == nil
 }
 

@@ -24,8 +24,8 @@ type Place struct {
 	Own []string
 	// Temp is the session's private folder for temporary files; empty: none.
 	Temp string
-	// Resolver looks at the file system.
-	Resolver sandbox.Resolver
+	// Files looks at the file system.
+	Files sandbox.FileSystem
 	// Ground is where commands of earlier sessions could change names: what opens
 	// something to this one is named through no link that lies there.
 	Ground hostfile.Ground
@@ -147,7 +147,7 @@ func (b *builder) addFiles(p *sandbox.Policy) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		mode, err := b.at.Resolver.Lstat(file)
+		mode, err := b.at.Files.Lstat(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if _, err := b.folder(what+": the folder of "+quoted(name), path.Dir(file)); err != nil {
@@ -190,7 +190,7 @@ func (b *builder) folder(what, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
-	mode, err := b.at.Resolver.Lstat(dir)
+	mode, err := b.at.Files.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -211,7 +211,7 @@ func (b *builder) canonical(name string) (string, error) {
 	if dir == "" {
 		dir = "/"
 	}
-	return sandbox.Canonical(b.at.Resolver, dir, name)
+	return sandbox.Canonical(b.at.Files, dir, name)
 }
 
 // opened resolves what the settings or flags open: a folder, a file or a socket. A link
@@ -352,7 +352,7 @@ func (b *builder) protect(p *sandbox.Policy) error {
 		if root.Optional {
 			continue // a file, or not there: it holds no git directory
 		}
-		paths, err := gitPaths(b.at.Resolver, root.Path)
+		paths, err := gitPaths(b.at.Files, root.Path)
 		if err != nil {
 			return fmt.Errorf("the git directory of %s: %w", quoted(root.Path), err)
 		}

@@ -73,7 +73,7 @@ func (b *builder) hiddenInside(p *sandbox.Policy) []string {
 	return slices.DeleteFunc(b.at.Paths.HiddenInside(), func(name string) bool {
 		made, err := b.canonical(name)
 		if err == nil {
-			_, err = b.at.Resolver.Lstat(made)
+			_, err = b.at.Files.Lstat(made)
 		}
 		inside := func(r sandbox.Root) bool { return sandbox.Covers(r.Path, made) }
 		return err != nil || !slices.ContainsFunc(p.Write, inside) // what is not there cannot be read

@@ -54,7 +54,7 @@ func newHome(t *testing.T) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.place = config.Place{Workspace: h.ws, Home: dir, Paths: paths, Own: []string{"/opt/codeagent/bin/codeagent"}, Temp: temp, Resolver: disk{}}
+	h.place = config.Place{Workspace: h.ws, Home: dir, Paths: paths, Own: []string{"/opt/codeagent/bin/codeagent"}, Temp: temp, Files: disk{}}
 	return h
 }
 

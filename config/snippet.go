@@ -57,7 +57,7 @@ func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 	}
 	s := &c.Sandbox
 	for _, name := range needs.Write {
-		mode, err := at.Resolver.Lstat(name)
+		mode, err := at.Files.Lstat(name)
 		switch {
 		case err == nil && mode.IsDir():
 			add("sandbox.add_dirs", &s.AddDirs, at.tilde(name))

@@ -45,7 +45,7 @@ func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 	who := answering{map[string]sandbox.Grant{"write": write, "host": host, "late": write}, make(chan string, 10), make(chan struct{})}
 	backend := handing{holder: make(chan sandbox.Holder, 1)}
 	dir := t.TempDir()
-	s := &sessions{exec.NewSessions(exec.New(exec.Options{Backend: backend, SpillDir: dir, Resolver: exec.OS{}}), nil), t, sandbox.WorkspaceWrite(dir), dir}
+	s := &sessions{exec.NewSessions(exec.New(exec.Options{Backend: backend, SpillDir: dir, Files: exec.OS{}}), nil), t, sandbox.WorkspaceWrite(dir), dir}
 	defer s.Close()
 
 	var h sandbox.Holder

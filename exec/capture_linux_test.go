@@ -77,7 +77,7 @@ func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside boo
 	p.Temp = filepath.Join(base, "tmp")
 	p.Env.Set = map[string]string{"LC_ALL": "C.UTF-8"}
 	p.Unconfined = outside
-	r := exec.New(exec.Options{Backend: backend, None: exec.Plain{}, Resolver: exec.OS{}, Environ: []string{"HOME=" + base, "PATH=/usr/local/bin:/usr/bin:/bin", "USER=u", "GOCACHE=" + goCache(t)}})
+	r := exec.New(exec.Options{Backend: backend, None: exec.Plain{}, Files: exec.OS{}, Environ: []string{"HOME=" + base, "PATH=/usr/local/bin:/usr/bin:/bin", "USER=u", "GOCACHE=" + goCache(t)}})
 	got := capturedOutput{}
 	var printed strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

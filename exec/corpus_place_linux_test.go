@@ -188,7 +188,7 @@ func (p *corpusPlace) run(r *corpusResult, policy sandbox.Policy) (exec.Outcome,
 	if err := p.fresh(r.setup); err != nil {
 		return exec.Outcome{}, nil, err
 	}
-	runner := exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Resolver: exec.OS{}})
+	runner := exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Files: exec.OS{}})
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
 	o, err := runner.Run(ctx, policy, exec.Command{Argv: []string{"/bin/bash", "-c", r.script}, Dir: p.ws, Timeout: 5 * time.Minute}, nil)

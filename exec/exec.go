@@ -43,8 +43,8 @@ type Options struct {
 	Grace time.Duration
 	// Environ is codeagent's own environment, from which a policy takes.
 	Environ []string
-	// Resolver is what verdicts look at paths with, usually OS.
-	Resolver verdict.FileSystem
+	// Files is what verdicts look at paths with, usually OS.
+	Files verdict.FileSystem
 	// Evidence is the level of commands that name none.
 	Evidence sandbox.EvidenceLevel
 	// Begins is called with the policy of each command before it starts; an error keeps it

@@ -73,7 +73,7 @@ func TestWaitingForAnAnswerCostsTheCommandNoTime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := exec.New(exec.Options{Backend: slowBackend{before: c.before, after: c.after}, Resolver: exec.OS{}})
+				r := exec.New(exec.Options{Backend: slowBackend{before: c.before, after: c.after}, Files: exec.OS{}})
 				o, err := r.Run(t.Context(), sandbox.ReadOnly(), exec.Command{
 					Argv: []string{"/bin/x"}, Dir: "/", Timeout: 2 * time.Minute, Foreground: true, Holder: slowHolder{},
 				}, nil)

@@ -38,7 +38,7 @@ func confined(t testing.TB) (r *exec.Runner, p sandbox.Policy, ws, out string) {
 		}
 	}
 	p = sandbox.WorkspaceWrite(ws)
-	r = exec.New(exec.Options{Backend: backend, None: exec.Plain{}, SpillDir: filepath.Join(base, "spill"), Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + base}, Resolver: exec.OS{}})
+	r = exec.New(exec.Options{Backend: backend, None: exec.Plain{}, SpillDir: filepath.Join(base, "spill"), Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + base}, Files: exec.OS{}})
 	if _, err := r.Enforcement(p); err != nil {
 		t.Skip("this system cannot confine: ", err)
 	}

@@ -119,7 +119,7 @@ func (run *running) end(ctx context.Context) (Outcome, error) {
 	}
 	o.Trace = run.proc.Trace()
 	o.Limit = Reached(run.policy.Limits, o)
-	o.Verdict = Judge(run.policy, o, run.runner.options.Resolver, run.command.Dir)
+	o.Verdict = Judge(run.policy, o, run.runner.options.Files, run.command.Dir)
 	return o, err
 }
 

@@ -32,7 +32,7 @@ func plain(t testing.TB) (*exec.Runner, string) {
 		None:     exec.Plain{},
 		SpillDir: filepath.Join(dir, "spill"),
 		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "PWD=/stale", "API_KEY=secret", "CODEAGENT_X=1"},
-		Resolver: exec.OS{},
+		Files:    exec.OS{},
 	}), dir
 }
 
@@ -152,7 +152,7 @@ func TestRunStartErrors(t *testing.T) {
 			t.Errorf("%v: error %v, want code %d", row.c.Argv, err, row.code)
 		}
 	}
-	none := exec.New(exec.Options{Resolver: exec.OS{}})
+	none := exec.New(exec.Options{Files: exec.OS{}})
 	if _, err := none.Run(context.Background(), sandbox.ReadOnly(), sh(dir, "true"), nil); err == nil {
 		t.Error("a command ran without any backend")
 	}
@@ -218,7 +218,7 @@ func TestRunIsInterrupted(t *testing.T) {
 		"trap '' TERM INT HUP; echo begun; while :; do sleep 0.01; done":          0,
 		"trap '' TERM; echo begun; kill -STOP $$":                                 0,
 	} {
-		r := exec.New(exec.Options{Backend: exec.Plain{}, None: exec.Plain{}, Grace: grace, Resolver: exec.OS{}})
+		r := exec.New(exec.Options{Backend: exec.Plain{}, None: exec.Plain{}, Grace: grace, Files: exec.OS{}})
 		ctx, cancel := context.WithCancel(context.Background())
 		o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, script), func(int, int64, []byte) { cancel() })
 		if err != nil || !o.Interrupted || o.TimedOut {
@@ -390,7 +390,7 @@ func TestRunRefusesASpillFolderOthersMayWrite(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	r := exec.New(exec.Options{None: exec.Plain{}, SpillDir: dir, Resolver: exec.OS{}})
+	r := exec.New(exec.Options{None: exec.Plain{}, SpillDir: dir, Files: exec.OS{}})
 	if _, err := r.Run(context.Background(), sandbox.FullAccess(), sh(dir, "true"), nil); err == nil {
 		t.Error("spilled into a folder that anybody may write")
 	}

@@ -40,7 +40,7 @@ func confined(t *testing.T) *run.Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	r := run.New(run.Options{Backend: b, Resolver: run.OS{}})
+	r := run.New(run.Options{Backend: b, Files: run.OS{}})
 	if _, err := r.Enforcement(sandbox.ReadOnly()); err != nil {
 		t.Skip("this system cannot confine: ", err)
 	}
@@ -320,7 +320,7 @@ func later(t *testing.T, dir, name string) {
 // mark.
 func TestTraps(t *testing.T) {
 	r := confined(t)
-	plain := unconfined{run.New(run.Options{None: run.Plain{}, Resolver: run.OS{}})}
+	plain := unconfined{run.New(run.Options{None: run.Plain{}, Files: run.OS{}})}
 	for _, trap := range traps {
 		t.Run(trap.name, func(t *testing.T) {
 			dir := repository(t)

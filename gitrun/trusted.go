@@ -43,12 +43,12 @@ type setting struct {
 
 // Trusted lists the paths inside the write roots of p that git in the tree t takes
 // programs or settings from. r looks at files.
-func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.Resolver) ([]string, error) {
+func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
 	settings, err := g.configuration(ctx, t, home)
 	if err != nil {
 		return nil, err
 	}
-	j := trustJudge{policy: p, resolver: r, home: home.Dir, tops: t.tops(settings)}
+	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(settings)}
 	for _, s := range settings {
 		j.judge(s)
 	}

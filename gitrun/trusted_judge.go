@@ -24,11 +24,11 @@ import (
 
 // trustJudge gathers what is trusted.
 type trustJudge struct {
-	policy   sandbox.Policy
-	resolver sandbox.Resolver
-	home     string
-	tops     []string
-	out      []string
+	policy sandbox.Policy
+	files  sandbox.FileSystem
+	home   string
+	tops   []string
+	out    []string
 }
 
 // places are keys (their last part) that name refs, repositories and work trees.
@@ -134,13 +134,13 @@ func (j *trustJudge) resolve(base, name string) []string {
 		return nil
 	}
 	var out []string
-	if p, err := sandbox.Canonical(j.resolver, base, name); err == nil {
+	if p, err := sandbox.Canonical(j.files, base, name); err == nil {
 		out = append(out, p)
 	}
 	if !path.IsAbs(name) {
 		name = path.Join(base, name)
 	}
-	if dir, err := sandbox.Canonical(j.resolver, "/", path.Dir(path.Clean(name))); err == nil {
+	if dir, err := sandbox.Canonical(j.files, "/", path.Dir(path.Clean(name))); err == nil {
 		if p := path.Join(dir, path.Base(name)); !slices.Contains(out, p) {
 			out = append(out, p)
 		}
@@ -168,10 +168,10 @@ func (j *trustJudge) writable(p string) bool {
 
 func (j *trustJudge) kindOf(p string) kind {
 	there := func(name string) bool {
-		_, err := j.resolver.Lstat(path.Join(p, name))
+		_, err := j.files.Lstat(path.Join(p, name))
 		return err == nil
 	}
-	mode, err := j.resolver.Lstat(p)
+	mode, err := j.files.Lstat(p)
 	switch {
 	case err != nil:
 		return isAbsent

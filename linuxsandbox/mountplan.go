@@ -138,7 +138,7 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	}
 	m.show(cmd.Dir)
 	if filepath.IsAbs(cmd.Path) {
-		if real, err := sandbox.Canonical(osResolver{}, "/", cmd.Path); err == nil {
+		if real, err := sandbox.Canonical(osFiles{}, "/", cmd.Path); err == nil {
 			m.show(real)
 		}
 	}

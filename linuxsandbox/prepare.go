@@ -38,7 +38,7 @@ type prepared struct {
 // prepare turns p into rules, having looked at the file system but changed
 // nothing. An error means that p cannot be held here.
 func prepare(p sandbox.Policy, f facts) (*prepared, error) {
-	denied, err := exactDenials(p, osResolver{})
+	denied, err := exactDenials(p, osFiles{})
 	if err != nil {
 		return nil, err
 	}

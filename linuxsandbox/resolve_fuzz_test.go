@@ -39,7 +39,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 			t.Fatal(err)
 		}
 		asked := root + "/" + name
-		got, err := sandbox.Canonical(osResolver{}, root, asked)
+		got, err := sandbox.Canonical(osFiles{}, root, asked)
 		fd, kernel := unix.Open(asked, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if kernel != nil {
 			if err == nil && errors.Is(kernel, unix.ELOOP) {

@@ -148,10 +148,10 @@ func siblings(at string, carve []string, d dir) ([]Rule, error) {
 
 // exactDenials returns the exact deny-read entries of p, each as written and as
 // what it leads to: a denied name that is a link must not leave its target open.
-func exactDenials(p sandbox.Policy, r sandbox.Resolver) ([]string, error) {
+func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) {
 	var out []string
 	for _, entry := range p.DenyRead {
-		real, err := sandbox.Canonical(r, "/", entry)
+		real, err := sandbox.Canonical(files, "/", entry)
 		if err != nil {
 			return nil, fmt.Errorf("deny_read %s: %w", entry, err)
 		}
@@ -164,10 +164,10 @@ func exactDenials(p sandbox.Policy, r sandbox.Resolver) ([]string, error) {
 	return out, nil
 }
 
-// osResolver looks at the real file system.
-type osResolver struct{}
+// osFiles looks at the real file system.
+type osFiles struct{}
 
-func (osResolver) Lstat(path string) (fs.FileMode, error) {
+func (osFiles) Lstat(path string) (fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return 0, err
@@ -175,4 +175,4 @@ func (osResolver) Lstat(path string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-func (osResolver) Readlink(path string) (string, error) { return os.Readlink(path) }
+func (osFiles) Readlink(path string) (string, error) { return os.Readlink(path) }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Resolver looks at a file system. os.Lstat-like and os.Readlink-like functions
+// FileSystem looks at a file system. os.Lstat-like and os.Readlink-like functions
 // are handed in by rooms that may do IO; tests hand in maps.
-type Resolver interface {
+type FileSystem interface {
 	// Lstat returns the mode of the entry itself, or an error for which
 	// errors.Is(err, fs.ErrNotExist) holds when it is absent.
 	Lstat(path string) (fs.FileMode, error)
@@ -30,7 +30,7 @@ var ErrTooManyLinks = errors.New("too many symbolic links")
 // canonical parent; ".." after such a component is an error, since no one can
 // say where it leads. Any other failure to look is an error too: a path that
 // cannot be resolved is never used as it stands.
-func Canonical(r Resolver, dir, name string) (string, error) {
+func Canonical(files FileSystem, dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("empty path")
 	}
@@ -64,7 +64,7 @@ func Canonical(r Resolver, dir, name string) (string, error) {
 			done = next
 			continue
 		}
-		mode, err := r.Lstat(next)
+		mode, err := files.Lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = true
@@ -74,7 +74,7 @@ func Canonical(r Resolver, dir, name string) (string, error) {
 			if links++; links > maxLinks {
 				return "", fmt.Errorf("path %q: %w", name, ErrTooManyLinks)
 			}
-			target, err := r.Readlink(next)
+			target, err := files.Readlink(next)
 			if err != nil {
 				return "", fmt.Errorf("path %q: %w", name, err)
 			}

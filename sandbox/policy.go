@@ -2,7 +2,7 @@
 // Policy, what widens it (Grant), what was refused (Denial, Verdict), what is
 // not enforced on this machine (Weakness), and the borders a backend
 // implements (Backend, Process, Holder). It performs no IO; looking at the file
-// system is done through a Resolver that the caller hands in.
+// system is done through a FileSystem that the caller hands in.
 package sandbox
 
 import "slices"

@@ -54,7 +54,7 @@ func (t *applyPatchTool) Plan(arguments string) (Call, error) {
 
 // plan plans the patch that text is; its relative paths are meant from folder.
 func (t *applyPatchTool) plan(text, folder, justification string) (*call, error) {
-	from := paths{t.resolver, folder}
+	from := paths{t.files, folder}
 	p, err := patch.Parse(text)
 	if err == nil {
 		err = from.noLinks(p)
@@ -88,7 +88,7 @@ func (ps paths) noLinks(p patch.Patch) error {
 		if err != nil {
 			return &patch.Error{Line: f.Line, Msg: err.Error()}
 		}
-		mode, err := ps.resolver.Lstat(path.Join(dir, path.Base(f.Path)))
+		mode, err := ps.files.Lstat(path.Join(dir, path.Base(f.Path)))
 		if err == nil && mode&fs.ModeSymlink != 0 {
 			return &patch.Error{Line: f.Line, Path: f.Path, Msg: "this is a symbolic link, which a patch does not delete or move; use a command, or name the file it leads to"}
 		}

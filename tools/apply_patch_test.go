@@ -202,7 +202,7 @@ func TestApplyPatchOutsideAsks(t *testing.T) {
 func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	p := newPlace(t, nil)
 	p.stage.Exec = p.runner()
-	tool := &applyPatchTool{paths{p.options.Resolver, p.ws}}
+	tool := &applyPatchTool{paths{p.options.Files, p.ws}}
 	c, err := tool.Plan(`{"patch":"*** Begin Patch\n*** Add File: ` + p.out + `/x\n+x\n*** Add File: .envrc\n+x\n*** End Patch"}`)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // paths turns what the model writes into canonical paths, and back into what is
 // shown to it; and opens what they lead to.
 type paths struct {
-	resolver  sandbox.Resolver
+	files     sandbox.FileSystem
 	workspace string
 }
 
@@ -28,7 +28,7 @@ func (ps paths) canonical(name string) (string, error) {
 	case name == "~" || strings.HasPrefix(name, "~/"):
 		return "", fmt.Errorf("the path %s begins with ~, which only a shell expands; write the absolute path", show(name))
 	}
-	c, err := sandbox.Canonical(ps.resolver, ps.workspace, name)
+	c, err := sandbox.Canonical(ps.files, ps.workspace, name)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("the path %s leads through a folder that cannot be looked into", show(name))
@@ -52,7 +52,7 @@ func (ps paths) show(path string) string {
 
 // still fails when path, canonical a moment ago, now leads elsewhere.
 func (ps paths) still(path string) error {
-	if now, err := sandbox.Canonical(ps.resolver, "/", path); err != nil || now != path {
+	if now, err := sandbox.Canonical(ps.files, "/", path); err != nil || now != path {
 		return fmt.Errorf("%s was replaced by a symbolic link meanwhile; nothing was done", ps.show(path))
 	}
 	return nil

@@ -45,7 +45,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 		p.write(name, data)
 	}
 	p.policy = sandbox.WorkspaceWrite(p.ws)
-	p.options = Options{Workspace: p.ws, Resolver: exec.OS{}, Shell: "/bin/sh"}
+	p.options = Options{Workspace: p.ws, Files: exec.OS{}, Shell: "/bin/sh"}
 	p.stage = Stage{Asking: true, Mode: p.mode}
 	return p
 }
@@ -110,7 +110,7 @@ func (p *place) tree(dir string) map[string]string {
 }
 
 func (p *place) runner() *exec.Runner {
-	return exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Environ: os.Environ(), Resolver: exec.OS{}})
+	return exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Environ: os.Environ(), Files: exec.OS{}})
 }
 
 // withSessions lets commands run in the background until the test ends.
@@ -122,7 +122,7 @@ func (p *place) withSessions() {
 
 func (p *place) gate() *approvals.Gate {
 	return approvals.NewGate(approvals.Options{
-		Mode: p.mode, Base: p.policy, Resolver: exec.OS{}, Home: "/nonexistent", Workspace: p.ws,
+		Mode: p.mode, Base: p.policy, Files: exec.OS{}, Home: "/nonexistent", Workspace: p.ws,
 		NewID: func() string { p.ids++; return fmt.Sprint("q", p.ids) },
 	})
 }

@@ -35,7 +35,7 @@ func (t *searchTool) usable(p sandbox.Policy, q query) bool {
 	if t.ripgrep == "" || !path.IsAbs(t.ripgrep) || !samePattern(q.pattern) {
 		return false
 	}
-	real, err := sandbox.Canonical(t.resolver, "/", t.ripgrep)
+	real, err := sandbox.Canonical(t.files, "/", t.ripgrep)
 	if err != nil {
 		return false
 	}

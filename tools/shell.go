@@ -186,7 +186,7 @@ func (t *shellTool) folder(workdir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("workdir: %w", err)
 	}
-	mode, err := t.resolver.Lstat(dir)
+	mode, err := t.files.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("workdir: there is no folder %s", t.show(dir))
 	}
@@ -199,7 +199,7 @@ func (t *shellTool) folder(workdir string) (string, error) {
 	}
 	var names []string
 	for _, root := range allowed {
-		c, err := sandbox.Canonical(t.resolver, "/", root)
+		c, err := sandbox.Canonical(t.files, "/", root)
 		if err != nil {
 			continue
 		}

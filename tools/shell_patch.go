@@ -71,11 +71,11 @@ func asPatch(command string) (patchCommand, bool, error) {
 // planPatch plans the patch in the folder that the command would be in.
 func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (Call, error) {
 	if c.folder != "" {
-		dir, err := paths{t.resolver, folder}.canonical(c.folder)
+		dir, err := paths{t.files, folder}.canonical(c.folder)
 		if err != nil {
 			return nil, fmt.Errorf("cd: %w", err)
 		}
-		if mode, err := t.resolver.Lstat(dir); err != nil || !mode.IsDir() {
+		if mode, err := t.files.Lstat(dir); err != nil || !mode.IsDir() {
 			return nil, fmt.Errorf("cd: there is no folder %s", t.show(dir))
 		}
 		folder = dir

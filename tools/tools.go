@@ -29,7 +29,7 @@ type Tool interface {
 	// Spec describes it to the model.
 	Spec() model.ToolSpec
 	// Plan reads the arguments as the model wrote them. It looks at the file
-	// system through the Resolver alone and changes nothing. The error is in
+	// system through Options.Files alone and changes nothing. The error is in
 	// words for the model.
 	Plan(arguments string) (Call, error)
 }
@@ -147,7 +147,7 @@ type Step struct{ Step, Status string }
 type Options struct {
 	// Workspace is the canonical folder that relative paths mean.
 	Workspace string
-	Resolver  sandbox.Resolver
+	Files     sandbox.FileSystem
 	// AllowedWorkdirs are the folders a command may start in or below; empty
 	// means the workspace alone.
 	AllowedWorkdirs []string
@@ -170,7 +170,7 @@ type Set struct {
 
 // All returns every tool, those in o.Disabled switched off.
 func All(o Options) *Set {
-	paths := paths{o.Resolver, o.Workspace}
+	paths := paths{o.Files, o.Workspace}
 	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
 	for _, t := range []Tool{
 		&shellTool{paths: paths, sessions: o.Sessions, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},

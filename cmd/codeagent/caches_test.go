@@ -35,7 +35,7 @@ func TestCacheIsNoLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &box{resolver: replaced{}, workspace: "/w", paths: config.Paths{Temp: filepath.Join(dir, "tmp")}, cfg: config.Config{Sandbox: config.Sandbox{Mode: config.WorkspaceWrite}}}
+	b := &box{files: replaced{}, workspace: "/w", paths: config.Paths{Temp: filepath.Join(dir, "tmp")}, cfg: config.Config{Sandbox: config.Sandbox{Mode: config.WorkspaceWrite}}}
 	p, err := b.withCaches(sandbox.WorkspaceWrite("/w"))
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (d fakeDesktop) read(os string, blind bool, env ...string) (tui.Clip, error
 
 func (d fakeDesktop) clipboard(os string, blind bool, env ...string) clipboard {
 	ses := &session{
-		box:   &box{resolver: sandboxexec.OS{}, s: stdio{Environ: append(env, "PATH="+d.dir)}},
+		box:   &box{files: sandboxexec.OS{}, s: stdio{Environ: append(env, "PATH="+d.dir)}},
 		agent: agent.New(agent.Config{ModelName: "mole", Blind: blind}),
 	}
 	return clipboard{ses, os, time.Minute}

@@ -57,7 +57,7 @@ func TestExampleSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Policy(c, config.Place{Workspace: t.TempDir(), Home: home, Paths: paths, Resolver: exec.OS{}}); err != nil {
+	if _, err := config.Policy(c, config.Place{Workspace: t.TempDir(), Home: home, Paths: paths, Files: exec.OS{}}); err != nil {
 		t.Error(err)
 	}
 	if c.Sandbox.Limits.WallSeconds != 600 {

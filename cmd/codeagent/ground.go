@@ -142,5 +142,5 @@ func (b *box) program(names ...string) string {
 
 // follow resolves a name through every link.
 func (b *box) follow(dir, name string) (string, error) {
-	return sandbox.Canonical(b.resolver, dir, name)
+	return sandbox.Canonical(b.files, dir, name)
 }

@@ -60,7 +60,7 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 			return ses.runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
 		},
 		allowed: func(place string) (string, error) {
-			file, err := sandbox.Canonical(ses.resolver, "/", place)
+			file, err := sandbox.Canonical(ses.files, "/", place)
 			if err != nil {
 				return "", err
 			}

@@ -224,7 +224,7 @@ func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) 
 	if home := b.s.env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
 		outside = filepath.Join(home, outsideName)
 	}
-	if folder, err := sandbox.Canonical(b.resolver, "/", filepath.Dir(outside)); err == nil {
+	if folder, err := sandbox.Canonical(b.files, "/", filepath.Dir(outside)); err == nil {
 		outside = filepath.Join(folder, outsideName)
 	}
 	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended}

@@ -24,7 +24,7 @@ func TestReplayOfACallWithoutAResult(t *testing.T) {
 		case event.ToolFinished:
 			got = append(got, e.CallID+" "+e.Title+": "+e.Outcome)
 		}
-	}, tools.All(tools.Options{Workspace: "/w", Resolver: exec.OS{}}), []model.Item{
+	}, tools.All(tools.Options{Workspace: "/w", Files: exec.OS{}}), []model.Item{
 		{Kind: model.User, Text: "build it"}, call("a"), call("b"), call("c"), {Kind: model.Result, CallID: "b", Text: "done"},
 	})
 	want := []string{"a $ make", "b $ make", "c $ make", "b $ make: ok", "a $ make: interrupted", "c $ make: interrupted"}

@@ -178,7 +178,7 @@ func isHere(sum sessions.Summary, folder string) bool {
 
 // workspaceOf is the folder that a run would work in.
 func workspaceOf(s stdio, f flags) (string, error) {
-	b := &box{resolver: exec.OS{}, s: s}
+	b := &box{files: exec.OS{}, s: s}
 	err := b.enter(f.folder)
 	return b.workspace, err
 }

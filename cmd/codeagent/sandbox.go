@@ -34,7 +34,7 @@ type box struct {
 	policy    sandbox.Policy
 	// fetchHosts are what fetch_url may reach besides.
 	fetchHosts []sandbox.HostPort
-	resolver   verdict.FileSystem
+	files      verdict.FileSystem
 	runner     *exec.Runner
 	// enforcement is what the runner's backend holds of policy.
 	enforcement sandbox.Enforcement
@@ -65,12 +65,12 @@ type box struct {
 
 // newBox reads the settings and builds the policy and the runner.
 func newBox(ctx context.Context, s stdio, f flags, x sandboxFlags) (*box, error) {
-	return openBox(ctx, &box{resolver: exec.OS{}, s: s, linux: prepareLinux()}, f, x)
+	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux()}, f, x)
 }
 
 // newReportBox is newBox for a report: no sandbox is no error.
 func newReportBox(ctx context.Context, s stdio, f flags) (*box, error) {
-	return openBox(ctx, &box{resolver: exec.OS{}, s: s, linux: prepareLinux(), reports: true}, f, sandboxFlags{})
+	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux(), reports: true}, f, sandboxFlags{})
 }
 
 func openBox(ctx context.Context, b *box, f flags, x sandboxFlags) (*box, error) {
@@ -124,7 +124,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	b.closers = append(b.closers, remove)
 	go b.paths.SweepTemp() // nothing waits for it
 	b.place = config.Place{
-		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Resolver: b.resolver, Ground: b.recorded,
+		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Files: b.files, Ground: b.recorded,
 	}
 	b.policy, err = config.Policy(b.cfg, b.place)
 	if err != nil && b.reports {
@@ -153,7 +153,7 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 	}
 	b.runner = exec.New(exec.Options{
 		Backend: backend, None: exec.Plain{}, SpillDir: b.paths.Output, SpillSession: b.cfg.Sandbox.Limits.OutputSessionMB << 20,
-		SpillAll: b.cfg.Sandbox.Limits.OutputAllMB << 20, Environ: b.s.Environ, Resolver: b.resolver,
+		SpillAll: b.cfg.Sandbox.Limits.OutputAllMB << 20, Environ: b.s.Environ, Files: b.files,
 		Evidence: b.cfg.Sandbox.EvidenceLevel(), Begins: b.noteGrants,
 	})
 	b.git = b.newGit(backend)
@@ -186,7 +186,7 @@ func opens(backend sandbox.Backend, g sandbox.Grant) bool {
 func (b *box) newGit(backend sandbox.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: b.policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
-		o.Runner, o.Program = exec.New(exec.Options{Backend: backend, Resolver: b.resolver}), b.program("git")
+		o.Runner, o.Program = exec.New(exec.Options{Backend: backend, Files: b.files}), b.program("git")
 	}
 	return gitrun.New(o)
 }

@@ -102,7 +102,7 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 		return err
 	}
 	outcome.Limit = exec.Reached(box.policy.Limits, outcome)
-	outcome.Verdict = exec.Judge(box.policy, outcome, box.resolver, box.workspace)
+	outcome.Verdict = exec.Judge(box.policy, outcome, box.files, box.workspace)
 	r := newReport(box.enforcement, outcome)
 	r.summarize(s.Err)
 	switch {

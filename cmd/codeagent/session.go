@@ -94,7 +94,7 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	ses.trusted = box.trustBeside(ctx)
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
-		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Resolver: box.resolver,
+		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Files: box.files,
 		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
 		Path: filepath.SplitList(s.env("PATH")), MadeGit: box.madeGit,
@@ -110,7 +110,7 @@ func (ses *session) join(screen face) {
 	mode := ses.gate.Mode()
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
 	set := tools.All(tools.Options{
-		Workspace: ses.workspace, Resolver: ses.resolver, AllowedWorkdirs: ses.workdirs(),
+		Workspace: ses.workspace, Files: ses.files, AllowedWorkdirs: ses.workdirs(),
 		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"), Sessions: ses.beside,
 	})
 	facts := prompts.Facts{

@@ -33,14 +33,14 @@ func (b *box) trust(ctx context.Context) trusted {
 	if b.policy.Unconfined || len(roots) == 0 {
 		return trusted{}
 	}
-	trees := config.GitTrees(ctx, b.resolver, roots)
+	trees := config.GitTrees(ctx, b.files, roots)
 	answers, errs := make([][]string, len(trees)), make([]error, len(trees))
 	home := gitrun.Home{Dir: b.s.env("HOME"), XDG: b.s.env("XDG_CONFIG_HOME")}
 	var asking errgroup.Group
 	asking.SetLimit(mostGits)
 	for i, t := range trees {
 		asking.Go(func() error {
-			answers[i], errs[i] = b.git.Trusted(ctx, gitrun.Tree(t), b.policy, home, b.resolver)
+			answers[i], errs[i] = b.git.Trusted(ctx, gitrun.Tree(t), b.policy, home, b.files)
 			return nil
 		})
 	}

@@ -31,7 +31,7 @@ type Evidence struct {
 
 // FileSystem is what a verdict looks at files with.
 type FileSystem interface {
-	sandbox.Resolver
+	sandbox.FileSystem
 	// Access returns an error when the user may not read, or write, path.
 	Access(path string, write bool) error
 }
