@@ -45,7 +45,7 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 			t.Errorf("the model is told: %q", i.Text)
 		}
 	}
-	beside := []event.BackgroundEnded{{Session: 1, Message: "ended", Changed: changesOf("add /w/beside")}}
+	beside := []event.BackgroundEnded{{Job: 1, Message: "ended", Changed: changesOf("add /w/beside")}}
 	r.Agent.cfg.News = func() (now []event.BackgroundEnded) {
 		now, beside = beside, nil
 		return now

@@ -38,7 +38,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	e := event.ToolFinished{
 		CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
-		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Session: res.Session, Running: res.Running, Spill: res.Spill,
+		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Job: res.Job, Running: res.Running, Spill: res.Spill,
 		Changed: res.Changed,
 	}
 	for _, c := range res.Changes {

@@ -99,9 +99,9 @@ type ToolFinished struct {
 	Changed sandbox.Changes
 	// Message says in one line what went wrong or was done; may be empty.
 	Message string
-	// Session is the background command that the call started, typed to, read or
+	// Job is the background command that the call started, typed to, read or
 	// ended, 0 for none; Running: it goes on after the call.
-	Session int
+	Job     int
 	Running bool
 	// Spill is the file that holds the whole output; empty if nothing was cut.
 	Spill string
@@ -216,7 +216,7 @@ type BackgroundChanged struct{ Running int }
 
 // BackgroundEnded: a background command is over, and no call tells it.
 type BackgroundEnded struct {
-	Session         int
+	Job             int
 	Command, Folder string
 	// Message says in one line how it ended.
 	Message string

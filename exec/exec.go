@@ -88,9 +88,9 @@ type Command struct {
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
-	// Terminal gives the command a terminal of its own; for Sessions alone.
+	// Terminal gives the command a terminal of its own; for Jobs alone.
 	Terminal bool
-	// background: see Sessions.
+	// background: see Jobs.
 	background bool
 	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
 	Stdin, Stdout, Stderr *os.File

@@ -71,7 +71,7 @@ type item struct {
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
 	// command_execution and tool_call: the background command it is about
-	Session int   `json:"session,omitempty"`
+	Job     int   `json:"session,omitempty"`
 	Running *bool `json:"running,omitempty"`
 	// file_change, command_execution and tool_call; More counts what has no room there,
 	// and Partial says that not all of it is known
@@ -140,14 +140,14 @@ func (l *lines) marshal(ln line) []byte {
 		ln.Model, ln.Folder, ln.Outcome, ln.Refused, ln.Sandbox = "", "", "", nil, nil
 		if ln.Item != nil {
 			it := *ln.Item
-			if it.Session != 0 && it.Type == "tool_call" {
+			if it.Job != 0 && it.Type == "tool_call" {
 				// What a background command prints and ends with, in the shape they know.
 				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
 			}
 			if it.Status == "not_started" {
 				it.Status = "failed"
 			}
-			it.Sandbox, it.DurationMS, it.Signal, it.Session, it.Running = nil, 0, "", 0, nil
+			it.Sandbox, it.DurationMS, it.Signal, it.Job, it.Running = nil, 0, "", 0, nil
 			if it.Type == "command_execution" {
 				it.Changes, it.More, it.Partial = nil, 0, false
 			}
@@ -265,11 +265,11 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 		it.Status = "failed"
 	}
 	it.DurationMS = e.Duration.Milliseconds()
-	if e.Session != 0 {
-		it.Session, it.Running = e.Session, &e.Running
+	if e.Job != 0 {
+		it.Job, it.Running = e.Job, &e.Running
 	}
 	switch {
-	case it.Type == "command_execution" || e.Session != 0:
+	case it.Type == "command_execution" || e.Job != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
 		// What runs in the background has no exit status yet, what did not run none at all.
 		if !e.Running && (e.Outcome == "ok" || e.Outcome == "timed_out" || e.Outcome == "failed" && hasEnd(e)) {
@@ -302,7 +302,7 @@ func (it *item) changed(c sandbox.Changes) {
 // backgroundEnded is the item of a background command whose end no call tells.
 func backgroundEnded(e event.BackgroundEnded) *item {
 	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
-		Status: "completed", DurationMS: e.Duration.Milliseconds(), Session: e.Session, Running: new(bool), Message: e.Message}
+		Status: "completed", DurationMS: e.Duration.Milliseconds(), Job: e.Job, Running: new(bool), Message: e.Message}
 	if e.Exit != 0 || e.Signal != "" || e.Killed {
 		it.Status = "failed"
 	}

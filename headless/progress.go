@@ -188,7 +188,7 @@ func (p *progress) tool(e event.ToolFinished) {
 		if e.Kind == "plan" {
 			break // the plan itself has been printed
 		}
-		if e.Session != 0 {
+		if e.Job != 0 {
 			p.line("32", "  %s", e.Message)
 			break
 		}

@@ -29,12 +29,12 @@ const (
 )
 
 type backgroundArguments struct {
-	Action  string `json:"action" jsonschema:"list tells of every session; kill ends one with all it started."`
-	Session int    `json:"session_id,omitempty" jsonschema:"For kill: the number that shell gave."`
+	Action string `json:"action" jsonschema:"list shows every job; kill ends one with all it started."`
+	Job    int    `json:"session_id,omitempty" jsonschema:"For kill: the job number that shell gave."`
 }
 
 // backgroundTool lists and ends background commands.
-type backgroundTool struct{ sessions *exec.Sessions }
+type backgroundTool struct{ jobs *exec.Jobs }
 
 func (*backgroundTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "background", Description: strings.TrimSpace(backgroundText), Schema: backgroundSchema}
@@ -47,21 +47,21 @@ func (t *backgroundTool) Plan(arguments string) (Call, error) {
 	}
 	switch a.Action {
 	case listAction:
-		if t.sessions == nil {
-			return nil, errNoSessions
+		if t.jobs == nil {
+			return nil, errNoJobs
 		}
 		action := approvals.Action{Tool: "background", Kind: approvals.KindWatch, Title: "list background commands"}
-		return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.sessions.List()), nil }}, nil
+		return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.jobs.List()), nil }}, nil
 	case killAction:
-		session, err := find(t.sessions, a.Session)
+		job, err := find(t.jobs, a.Job)
 		if err != nil {
 			return nil, err
 		}
-		info := session.Info()
-		action := watching("background", fmt.Sprintf("end session %d: $ %s", info.ID, oneLine(info.Text)), info)
+		info := job.Info()
+		action := watching("background", fmt.Sprintf("end job %d: $ %s", info.ID, oneLine(info.Text)), info)
 		return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
-			t.sessions.Kill(info.ID)
-			return read(ctx, s, session, exec.Wait{}), nil
+			t.jobs.Kill(info.ID)
+			return read(ctx, s, job, exec.Wait{}), nil
 		}}, nil
 	}
 	return nil, fmt.Errorf("the argument \"action\" must be %q or %q, not %s. Example: %s", listAction, killAction, show(a.Action), backgroundExample)
@@ -79,7 +79,7 @@ func listed(list []exec.Info) Result {
 			running++
 			state = "running for " + seconds(time.Since(info.Started))
 		}
-		fmt.Fprintf(&b, "session %d: %s; %d bytes of output; in %s: $ %s\n", info.ID, state, info.Printed, info.Dir, oneLine(info.Text))
+		fmt.Fprintf(&b, "job %d: %s; %d bytes of output; in %s: $ %s\n", info.ID, state, info.Printed, info.Dir, oneLine(info.Text))
 	}
 	return done(strings.TrimRight(b.String(), "\n"), fmt.Sprintf("%d running", running))
 }

@@ -23,7 +23,7 @@ func TestTypingToWhatWasGrantedMoreSinceItStarted(t *testing.T) {
 	for _, mode := range approvals.Modes() {
 		t.Run(string(mode), func(t *testing.T) {
 			p := confined(t, nil)
-			p.withSessions()
+			p.withJobs()
 			p.mode, p.answer, p.stage.Holder = mode, approvals.Answer{Decision: approvals.Once}, generous{p.out}
 			p.ok("shell", args{"command": "cd " + p.out + "; echo one >one && echo ready; exec sh", "background": true, "wait_for": "ready", "yield_time_ms": longest})
 			if got := p.read(p.out + "/one"); got != "one\n" {
@@ -62,7 +62,7 @@ func TestTypingToWhatWasGrantedMoreSinceItStarted(t *testing.T) {
 // could show by then.
 func TestNothingIsTypedToWhatStillStarts(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	var during error
 	p.stage.Output = func(int, int64, []byte) {
 		_, during = p.plan("write_stdin", args{"session_id": 1, "chars": "x\n"})
@@ -71,7 +71,7 @@ func TestNothingIsTypedToWhatStillStarts(t *testing.T) {
 		}
 	}
 	p.ok("shell", args{"command": "echo ready; cat", "background": true, "wait_for": "ready", "yield_time_ms": longest})
-	if during == nil || !strings.Contains(during.Error(), "session 1 is still being started") {
+	if during == nil || !strings.Contains(during.Error(), "job 1 is still being started") {
 		t.Errorf("while it started: %v", during)
 	}
 	p.stage.Output = nil

@@ -113,11 +113,11 @@ func (p *place) runner() *exec.Runner {
 	return exec.New(exec.Options{Backend: p.backend, None: exec.Plain{}, Environ: os.Environ(), Files: exec.OS{}})
 }
 
-// withSessions lets commands run in the background until the test ends.
-func (p *place) withSessions() {
+// withJobs lets commands run in the background until the test ends.
+func (p *place) withJobs() {
 	p.stage.Exec = p.runner()
-	p.options.Sessions = exec.NewSessions(p.stage.Exec, nil)
-	p.t.Cleanup(func() { p.options.Sessions.Close() })
+	p.options.Jobs = exec.NewJobs(p.stage.Exec, nil)
+	p.t.Cleanup(func() { p.options.Jobs.Close() })
 }
 
 func (p *place) gate() *approvals.Gate {

@@ -13,7 +13,7 @@ import (
 // argument that changes what is found changes what it says that it reads.
 func TestWhatReads(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
-	p.withSessions()
+	p.withJobs()
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	var reads []string
 	for tool, a := range everyCall {

@@ -55,7 +55,7 @@ type shellPermission struct {
 
 type shellTool struct {
 	paths
-	sessions *exec.Sessions // nil: nothing runs in the background
+	jobs     *exec.Jobs // nil: nothing runs in the background
 	shell    string
 	workdirs []string
 	// patches: a command that is a patch is planned as one, see shell_patch.go.
@@ -88,7 +88,7 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait, err := a.wait(t.sessions)
+	wait, err := a.wait(t.jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 		defer t.untold(ctx, p, s)()
 		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer}
 		if a.Background {
-			return startBackground(ctx, p, s, t.sessions, exec.Background{Command: c, Text: a.Command}, wait)
+			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
 		}
 		return runShell(ctx, p, s, c)
 	}}, nil

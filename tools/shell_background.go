@@ -44,17 +44,17 @@ func waitFor(yieldMS int, text string, unsaid time.Duration) (exec.Wait, error) 
 }
 
 // wait is what the start of a background command waits for.
-func (a *shellArguments) wait(sessions *exec.Sessions) (exec.Wait, error) {
+func (a *shellArguments) wait(jobs *exec.Jobs) (exec.Wait, error) {
 	switch {
-	case a.Background && sessions == nil:
-		return exec.Wait{}, errNoSessions
+	case a.Background && jobs == nil:
+		return exec.Wait{}, errNoJobs
 	case !a.Background && (a.TTY || a.YieldMS != 0 || a.WaitFor != ""):
 		return exec.Wait{}, errors.New("\"tty\", \"yield_time_ms\" and \"wait_for\" go together with \"background\": true; to give a command more time set \"timeout_ms\"")
 	}
 	return waitFor(a.YieldMS, a.WaitFor, startYield)
 }
 
-var errNoSessions = errors.New("nothing can run in the background here")
+var errNoJobs = errors.New("nothing can run in the background here")
 
 // settler is what undo.Call is after a command.
 type settler interface {
@@ -62,7 +62,7 @@ type settler interface {
 	Changed() sandbox.Changes
 }
 
-func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *exec.Sessions, b exec.Background, w exec.Wait) (Result, error) {
+func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
 	if kept, ok := s.Observer.(settler); ok {
 		b.Ended = func() sandbox.Changes { // of what it changes after this call
@@ -70,7 +70,7 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *e
 			return kept.Changed()
 		}
 	}
-	session, reading, err := sessions.Start(ctx, p, b, w)
+	job, reading, err := jobs.Start(ctx, p, b, w)
 	if err == nil && !reading.Running {
 		err = reading.Err
 	}
@@ -81,16 +81,16 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, sessions *e
 	if !reading.Running {
 		return ran(reading.Outcome, text), nil
 	}
-	r := done("", fmt.Sprintf("goes on in the background as session %d", session.ID()))
-	r.goesOn(session.ID(), reading, text)
-	r.Text = fmt.Sprintf("running in the background as session_id %d\n%s%s", session.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
+	r := done("", fmt.Sprintf("running in the background (job %d)", job.ID()))
+	r.goesOn(job.ID(), reading, text)
+	r.Text = fmt.Sprintf("running in the background as job %d (session_id %d)\n%s%s", job.ID(), job.ID(), outputWords("output so far:", "(no output yet)", text), soFar(reading, w))
 	return r, nil
 }
 
 // goesOn is what a result tells of a command that still runs. What it was refused
 // is not judged before it has ended.
 func (r *Result) goesOn(id int, reading exec.Reading, text string) {
-	r.Session, r.Running, r.Output, r.Spill = id, true, text, reading.Output.Spill
+	r.Job, r.Running, r.Output, r.Spill = id, true, text, reading.Output.Spill
 	if len(reading.Refused) > 0 {
 		r.Verdict = sandbox.Verdict{Confidence: sandbox.NoConfidence, Evidence: sandbox.EvidencePartial, Denials: reading.Refused}
 	}
@@ -113,21 +113,21 @@ func soFar(r exec.Reading, w exec.Wait) string {
 	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
 }
 
-// read is the result of reading a session.
-func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Result {
+// read is the result of reading a job.
+func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	w.Sink = s.Output
-	reading := session.Read(ctx, w)
-	info := session.Info()
+	reading := job.Read(ctx, w)
+	info := job.Info()
 	text := printed(reading, info.Terminal)
 	if reading.Running {
-		state := fmt.Sprintf("session %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
+		state := fmt.Sprintf("job %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
 		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+soFar(reading, w), state)
 		r.goesOn(info.ID, reading, text)
 		return r
 	}
 	o := reading.Outcome
-	r := done("", fmt.Sprintf("session %d ended: %s", info.ID, ending(o)))
-	r.Session, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
+	r := done("", fmt.Sprintf("job %d ended: %s", info.ID, ending(o)))
+	r.Job, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
 	r.Verdict, r.Denied, r.Limit, r.Changed = o.Verdict, o.Verdict.Denied, o.Limit, o.Changed
 	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
@@ -139,7 +139,7 @@ func read(ctx context.Context, s Stage, session *exec.Session, w exec.Wait) Resu
 // Ended is what the model and the person are told of a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
-	return fmt.Sprintf("background session %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
+	return fmt.Sprintf("background job %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
 }
 
 // The last of what a background command printed, as far as it is told unasked.

@@ -14,35 +14,35 @@ const longest = 60_000
 
 func TestShellInTheBackground(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	r := p.ok("shell", args{"command": "echo hello; read -r x; echo got $x; exit 3", "background": true, "wait_for": "hello", "yield_time_ms": longest})
-	if r.Session != 1 || !r.Running || r.Outcome != OK || r.Text != "running in the background as session_id 1\noutput so far:\nhello\n" || r.Output != "hello\n" {
+	if r.Job != 1 || !r.Running || r.Outcome != OK || r.Text != "running in the background as job 1 (session_id 1)\noutput so far:\nhello\n" || r.Output != "hello\n" {
 		t.Fatalf("%+v", r)
 	}
-	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "session 1: running for ") || !strings.HasSuffix(r.Text, "6 bytes of output; in "+p.ws+": $ echo hello; read -r x; echo got $x; exit 3") {
+	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "job 1: running for ") || !strings.HasSuffix(r.Text, "6 bytes of output; in "+p.ws+": $ echo hello; read -r x; echo got $x; exit 3") {
 		t.Errorf("list: %q", r.Text)
 	}
 	r = p.ok("write_stdin", args{"session_id": 1, "chars": "you\n", "wait_for": "never", "yield_time_ms": longest})
-	if r.Session != 1 || r.Running || r.Exit != 3 || r.Message != "session 1 ended: exit status 3" || !strings.HasSuffix(r.Text, "new output:\ngot you\n") {
+	if r.Job != 1 || r.Running || r.Exit != 3 || r.Message != "job 1 ended: exit status 3" || !strings.HasSuffix(r.Text, "new output:\ngot you\n") {
 		t.Errorf("typed: %+v", r)
 	}
 	if _, err := p.do("write_stdin", args{"session_id": 1, "chars": "more\n"}); err != nil {
 		t.Error(err)
 	}
 	r, err := p.do("write_stdin", args{"session_id": 1, "chars": "more\n"})
-	if err != nil || !r.Failed || !strings.HasPrefix(r.Text, "Not typed: the command has ended.\nsession 1 ended: exit status 3") {
+	if err != nil || !r.Failed || !strings.HasPrefix(r.Text, "Not typed: the command has ended.\njob 1 ended: exit status 3") {
 		t.Errorf("typed to what has ended: %v, %q", err, r.Text)
 	}
-	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "session 1: ended: exit status 3; ") {
+	if r := p.ok("background", args{"action": "list"}); !strings.HasPrefix(r.Text, "job 1: ended: exit status 3; ") {
 		t.Errorf("list: %q", r.Text)
 	}
 }
 
 func TestShellInTheBackgroundThatEndsAtOnce(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	r, err := p.do("shell", args{"command": "echo hello; exit 3", "background": true, "wait_for": "never", "yield_time_ms": longest})
-	if err != nil || r.Session != 0 || !r.Failed || r.Exit != 3 || !strings.HasPrefix(r.Text, "exit status 3 after ") || !strings.HasSuffix(r.Text, "output:\nhello\n") {
+	if err != nil || r.Job != 0 || !r.Failed || r.Exit != 3 || !strings.HasPrefix(r.Text, "exit status 3 after ") || !strings.HasSuffix(r.Text, "output:\nhello\n") {
 		t.Errorf("%v, %+v", err, r)
 	}
 	if r := p.ok("background", args{"action": "list"}); r.Text != "Nothing runs in the background." {
@@ -52,7 +52,7 @@ func TestShellInTheBackgroundThatEndsAtOnce(t *testing.T) {
 
 func TestShellWithATerminal(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	p.ok("shell", args{"command": `stty -echo; printf '\033[1mbold\033[0m 10%%\r20%%\rready\n'; read -r x; echo "got $x"; cat`, "background": true, "tty": true, "wait_for": "ready", "yield_time_ms": longest})
 	r := p.ok("write_stdin", args{"session_id": 1, "chars": "you\n", "wait_for": "got you", "yield_time_ms": longest})
 	if !strings.HasSuffix(r.Text, "new output:\ngot you\n") && !strings.HasSuffix(r.Text, "new output:\ngot you") {
@@ -60,25 +60,25 @@ func TestShellWithATerminal(t *testing.T) {
 	}
 	p.ok("write_stdin", args{"session_id": 1, "chars": "again\n", "wait_for": "again", "yield_time_ms": longest}) // cat is there
 	r = p.ok("write_stdin", args{"session_id": 1, "chars": "\x03", "wait_for": "never", "yield_time_ms": longest})
-	if r.Message != "session 1 ended: signal 2 (SIGINT)" && r.Message != "session 1 ended: exit status 130" {
+	if r.Message != "job 1 ended: signal 2 (SIGINT)" && r.Message != "job 1 ended: exit status 130" {
 		t.Errorf("Ctrl+C: %+v", r)
 	}
 }
 
 func TestBackgroundKill(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	p.ok("shell", args{"command": "echo ready; sleep 1000 & wait", "background": true, "wait_for": "ready", "yield_time_ms": longest})
 	r := p.ok("background", args{"action": "kill", "session_id": 1})
-	if r.Message != "session 1 ended: killed with all it had started" {
+	if r.Message != "job 1 ended: killed with all it had started" {
 		t.Errorf("%+v", r)
 	}
-	if news := p.options.Sessions.News(); len(news) != 0 {
+	if news := p.options.Jobs.News(); len(news) != 0 {
 		t.Errorf("what the model ended itself is news: %+v", news)
 	}
 	for want, a := range map[string]args{
-		`there is no session 2; there is 1`:                          {"action": "kill", "session_id": 2},
-		`there is no session 0; there is 1`:                          {"action": "kill"},
+		`there is no job 2; there is 1`:                              {"action": "kill", "session_id": 2},
+		`there is no job 0; there is 1`:                              {"action": "kill"},
 		`the argument "action" must be "list" or "kill", not "stop"`: {"action": "stop"},
 	} {
 		if _, err := p.plan("background", a); err == nil || !strings.Contains(err.Error(), want) {
@@ -90,9 +90,9 @@ func TestBackgroundKill(t *testing.T) {
 func TestBackgroundArguments(t *testing.T) {
 	p := newPlace(t, nil)
 	if _, err := p.plan("shell", args{"command": "x", "background": true}); err == nil || !strings.Contains(err.Error(), "nothing can run in the background here") {
-		t.Errorf("without sessions: %v", err)
+		t.Errorf("without jobs: %v", err)
 	}
-	p.withSessions()
+	p.withJobs()
 	for want, a := range map[string]args{
 		`go together with "background"`: {"command": "x", "tty": true},
 		`must be positive, not -1`:      {"command": "x", "background": true, "yield_time_ms": -1},
@@ -102,7 +102,7 @@ func TestBackgroundArguments(t *testing.T) {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
-	if _, err := p.plan("write_stdin", args{"session_id": 1}); err == nil || !strings.Contains(err.Error(), "there is no session 1: nothing runs in the background") {
+	if _, err := p.plan("write_stdin", args{"session_id": 1}); err == nil || !strings.Contains(err.Error(), "there is no job 1: nothing runs in the background") {
 		t.Errorf("%v", err)
 	}
 	if _, err := p.plan("write_stdin", args{"session_id": 1, "chars": strings.Repeat("x", maxChars+1)}); err == nil || !strings.Contains(err.Error(), "write a file") {
@@ -113,7 +113,7 @@ func TestBackgroundArguments(t *testing.T) {
 // What the gate needs to judge an input is in the action, and a look is none.
 func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	p.answer = approvals.Answer{Decision: approvals.Outside}
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1, "sandbox_permissions": "require_escalated", "justification": "j"})
 	if len(p.asked) != 1 || !p.asked[0].Action.Background {
@@ -168,7 +168,7 @@ func (settled) Changed() sandbox.Changes {
 // What keeps the files of a turn hears of the end of what the turn has started.
 func TestBackgroundSettlesAtItsEnd(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	s := settled{make(chan struct{}, 2)}
 	p.stage.Observer = s
 	p.ok("shell", args{"command": "echo ready; read -r x", "background": true, "wait_for": "ready", "yield_time_ms": longest})

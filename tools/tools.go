@@ -107,9 +107,9 @@ type Result struct {
 	// Output is what Text shows of a command's output; Spill is the file that
 	// holds all of it when it was cut.
 	Output, Spill string
-	// Session is the background command that the call was about, 0 for none;
+	// Job is the background command that the call was about, 0 for none;
 	// Running: it goes on.
-	Session int
+	Job     int
 	Running bool
 	// Message is one line for the person: what was done or went wrong.
 	Message string
@@ -157,8 +157,8 @@ type Options struct {
 	Shell string
 	// Ripgrep is the absolute path of rg; empty where there is none.
 	Ripgrep string
-	// Sessions are the background commands; nil: there are none.
-	Sessions *exec.Sessions
+	// Jobs are the background commands; nil: there are none.
+	Jobs *exec.Jobs
 }
 
 // Set is the tools of a session.
@@ -173,7 +173,7 @@ func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
 	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
 	for _, t := range []Tool{
-		&shellTool{paths: paths, sessions: o.Sessions, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
+		&shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
 		&applyPatchTool{paths: paths},
 		&readFileTool{paths: paths},
 		&viewImageTool{paths: paths},
@@ -181,8 +181,8 @@ func All(o Options) *Set {
 		&searchTool{paths: paths, ripgrep: o.Ripgrep},
 		&updatePlanTool{},
 		&fetchURLTool{},
-		&writeStdinTool{o.Sessions},
-		&backgroundTool{o.Sessions},
+		&writeStdinTool{o.Jobs},
+		&backgroundTool{o.Jobs},
 	} {
 		name := t.Spec().Name
 		s.order = append(s.order, name)

@@ -31,7 +31,7 @@ func TestNoCallWithoutItsOwnPermit(t *testing.T) {
 	p := newPlace(t, map[string]string{"a.txt": "a\n", "a.png": pngOf(t, 1, 1)})
 	p.stage.Fetch = web{"http://docs.example/": {Type: "text/plain", Body: []byte("manual")}}
 	p.answer = approvals.Answer{Decision: approvals.Once}
-	p.withSessions()
+	p.withJobs()
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	if len(everyCall) != len(All(p.options).Names()) {
 		t.Fatal("a tool has no call here")
@@ -96,7 +96,7 @@ func TestEveryToolRefusesUnknownArguments(t *testing.T) {
 // The examples in the errors are calls that are taken.
 func TestExamplesAreGood(t *testing.T) {
 	p := newPlace(t, nil)
-	p.withSessions()
+	p.withJobs()
 	p.ok("shell", args{"command": "cat", "background": true, "yield_time_ms": 1})
 	for tool, example := range map[string]string{"shell": shellExample, "apply_patch": applyPatchExample, "read_file": readFileExample,
 		"list_files": listFilesExample, "search": searchExample, "update_plan": updatePlanExample, "fetch_url": fetchURLExample,

@@ -24,7 +24,7 @@ var writeStdinSchema json.RawMessage
 const writeStdinExample = `{"session_id": 1, "chars": "print(1 + 1)\n"}`
 
 type writeStdinArguments struct {
-	Session int    `json:"session_id" jsonschema:"The number that shell gave."`
+	Job     int    `json:"session_id" jsonschema:"The job number that shell gave."`
 	Chars   string `json:"chars,omitempty" jsonschema:"What to type, with its line ends: \"ls\\n\". \"\\u0003\" is Ctrl+C, \"\\u0004\" Ctrl+D (the end of stdin). Leave it out to read only."`
 	YieldMS int    `json:"yield_time_ms,omitempty" jsonschema:"How many milliseconds to wait for output at most. Default 1000 after typing, 5000 without; at most 600000."`
 	WaitFor string `json:"wait_for,omitempty" jsonschema:"Wait until this text stands in the new output. Without it until there is output and then silence for a tenth of yield_time_ms."`
@@ -34,7 +34,7 @@ type writeStdinArguments struct {
 const maxChars = 64 << 10
 
 // writeStdinTool types to background commands and reads them.
-type writeStdinTool struct{ sessions *exec.Sessions }
+type writeStdinTool struct{ jobs *exec.Jobs }
 
 func (*writeStdinTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "write_stdin", Description: strings.TrimSpace(writeStdinText), Schema: writeStdinSchema}
@@ -56,40 +56,40 @@ func (t *writeStdinTool) Plan(arguments string) (Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := find(t.sessions, a.Session)
+	job, err := find(t.jobs, a.Job)
 	if err != nil {
 		return nil, err
 	}
-	info := session.Info()
+	info := job.Info()
 	if a.Chars == "" {
-		return &call{watching("write_stdin", fmt.Sprintf("wait for session %d: $ %s", info.ID, oneLine(info.Text)), info), func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
-			return read(ctx, s, session, wait), nil
+		return &call{watching("write_stdin", fmt.Sprintf("wait for job %d: $ %s", info.ID, oneLine(info.Text)), info), func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+			return read(ctx, s, job, wait), nil
 		}}, nil
 	}
 	if info.Starting {
 		// It may be granted more until then, and the question would not show that.
-		return nil, fmt.Errorf("session %d is still being started: type to it when the call of shell has returned", info.ID)
+		return nil, fmt.Errorf("job %d is still being started: type to it when the call of shell has returned", info.ID)
 	}
 	action := approvals.Action{
-		Tool: "write_stdin", Kind: approvals.KindInput, Title: fmt.Sprintf("type %s to session %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
+		Tool: "write_stdin", Kind: approvals.KindInput, Title: fmt.Sprintf("type %s to job %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
 		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy, Granted: info.Granted},
 	}
 	return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
-		return typeTo(ctx, s, session, a.Chars, wait), nil
+		return typeTo(ctx, s, job, a.Chars, wait), nil
 	}}, nil
 }
 
 // typeTo types and reads the answer. That a command has ended before it was
 // typed to is told with how it ended.
-func typeTo(ctx context.Context, s Stage, session *exec.Session, chars string, w exec.Wait) Result {
-	err := session.Type(ctx, chars)
+func typeTo(ctx context.Context, s Stage, job *exec.Job, chars string, w exec.Wait) Result {
+	err := job.Type(ctx, chars)
 	if err != nil && !errors.Is(err, exec.ErrEnded) {
-		r := read(ctx, s, session, exec.Wait{})
+		r := read(ctx, s, job, exec.Wait{})
 		r.Failed, r.Outcome, r.Message = true, Failed, err.Error()
 		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
 		return r
 	}
-	r := read(ctx, s, session, w)
+	r := read(ctx, s, job, w)
 	if err != nil {
 		r.Failed, r.Outcome = true, Failed
 		r.Text = fmt.Sprintf("Not typed: %v.\n%s", err, r.Text)
@@ -97,25 +97,25 @@ func typeTo(ctx context.Context, s Stage, session *exec.Session, chars string, w
 	return r
 }
 
-// find is the session with that number. The error names those that there are.
-func find(sessions *exec.Sessions, id int) (*exec.Session, error) {
-	if sessions == nil {
-		return nil, errNoSessions
+// find is the job with that number. The error names those that there are.
+func find(jobs *exec.Jobs, id int) (*exec.Job, error) {
+	if jobs == nil {
+		return nil, errNoJobs
 	}
-	if s := sessions.Find(id); s != nil {
+	if s := jobs.Find(id); s != nil {
 		return s, nil
 	}
 	var names []string
-	for _, info := range sessions.List() {
+	for _, info := range jobs.List() {
 		names = append(names, strconv.Itoa(info.ID))
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no session %d: nothing runs in the background. A session ends with codeagent; start the command again with shell and \"background\": true", id)
+		return nil, fmt.Errorf("there is no job %d: nothing runs in the background. Jobs end with codeagent; start the command again with shell and \"background\": true", id)
 	}
-	return nil, fmt.Errorf("there is no session %d; there is %s", id, strings.Join(names, ", "))
+	return nil, fmt.Errorf("there is no job %d; there is %s", id, strings.Join(names, ", "))
 }
 
-// watching is the action of looking at one session, or of ending it.
+// watching is the action of looking at one job, or of ending it.
 func watching(tool, title string, info exec.Info) approvals.Action {
 	return approvals.Action{Tool: tool, Kind: approvals.KindWatch, Title: title, Folder: info.Dir}
 }

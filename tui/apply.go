@@ -82,7 +82,7 @@ func (m *app) applyBackgroundEnded(e event.BackgroundEnded) {
 	}
 	t.finish(event.ToolFinished{
 		Kind: t.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
-		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Session: e.Session,
+		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
 		Changed: e.Changed,
 	})
 	m.transcript.add(t, false)

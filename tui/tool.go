@@ -170,8 +170,8 @@ func (t *tool) status(c canvas) []span {
 		case t.kind == "read" && f.Message != "":
 			return []span{{f.Message, faint}}
 		case t.kind == "command" && f.Running:
-			return []span{{fmt.Sprintf("runs in the background as %d", f.Session), dim}}
-		case t.kind != "command" && f.Session != 0 && !f.Running:
+			return []span{{fmt.Sprintf("runs in the background as %d", f.Job), dim}}
+		case t.kind != "command" && f.Job != 0 && !f.Running:
 			return []span{{f.Message, dim}} // how what it typed to has ended
 		}
 	case "refused":
@@ -202,12 +202,12 @@ func (t *tool) status(c canvas) []span {
 			out = append(out, changeCount(ch)...)
 		}
 	}
-	if t.kind == "command" && f.Session != 0 {
+	if t.kind == "command" && f.Job != 0 {
 		how := strings.Join(words, " ")
 		if how != "" {
 			how = ": " + how
 		}
-		words = []string{fmt.Sprintf("background %d ended%s", f.Session, how)}
+		words = []string{fmt.Sprintf("background %d ended%s", f.Job, how)}
 	}
 	if len(words) > 0 {
 		if len(out) > 0 {
@@ -244,7 +244,7 @@ func (t *tool) ended(c canvas) []string {
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
-	} else if t.kind == "command" || f.Session != 0 || f.Outcome == "failed" && f.Message == "" || c.open {
+	} else if t.kind == "command" || f.Job != 0 || f.Outcome == "failed" && f.Message == "" || c.open {
 		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
@@ -259,7 +259,7 @@ func (t *tool) ended(c canvas) []string {
 func (t *tool) tells() bool {
 	f := t.done
 	switch {
-	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || f.Session != 0 || len(f.Changes) > 0):
+	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || f.Job != 0 || len(f.Changes) > 0):
 		return false
 	case f.Outcome == "refused":
 		return len(t.asks) == 0

@@ -22,28 +22,28 @@ func TestAnswersOfBackgroundCommandsAreShown(t *testing.T) {
 		r.emit(f)
 	}
 	denied := sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash"}}}
-	call("command", "$ bash -i", event.ToolFinished{Session: 1, Running: true, Output: "ready\n", Message: "goes on in the background as session 1"})
+	call("command", "$ bash -i", event.ToolFinished{Job: 1, Running: true, Output: "ready\n", Message: "running in the background (job 1)"})
 	r.has("$ bash -i  runs in the background as 1", "ready")
-	call("input", `type "echo hi\n" to session 1: $ bash`, event.ToolFinished{Session: 1, Running: true, Output: "one\ntwo\nthree\nfour\nhi there\n",
-		Message: "session 1 is running, for 0.9 s", Verdict: denied})
-	r.has(`✓ type "echo hi\n" to session 1: $ bash`, "hi there", "four", "2 more lines", "⊘ write /out/q")
-	r.lacks("session 1 is running")
-	r.lacks("session 1: $ bash  runs in the background")
+	call("input", `type "echo hi\n" to job 1: $ bash`, event.ToolFinished{Job: 1, Running: true, Output: "one\ntwo\nthree\nfour\nhi there\n",
+		Message: "job 1 is running, for 0.9 s", Verdict: denied})
+	r.has(`✓ type "echo hi\n" to job 1: $ bash`, "hi there", "four", "2 more lines", "⊘ write /out/q")
+	r.lacks("job 1 is running")
+	r.lacks("job 1: $ bash  runs in the background")
 	r.lacks("two")
-	call("read", "wait for session 1: $ bash", event.ToolFinished{Session: 1, Output: "bye\n", Exit: 3, Message: "session 1 ended: exit status 3"})
-	r.has("wait for session 1: $ bash  session 1 ended: exit status 3", "bye")
-	call("input", `type "x" to session 2: $ cat`, event.ToolFinished{Session: 2, Output: "x\n", Message: "session 2 ended: exit status 0"})
-	r.has(`type "x" to session 2: $ cat  session 2 ended: exit status 0`)
+	call("read", "wait for job 1: $ bash", event.ToolFinished{Job: 1, Output: "bye\n", Exit: 3, Message: "job 1 ended: exit status 3"})
+	r.has("wait for job 1: $ bash  job 1 ended: exit status 3", "bye")
+	call("input", `type "x" to job 2: $ cat`, event.ToolFinished{Job: 2, Output: "x\n", Message: "job 2 ended: exit status 0"})
+	r.has(`type "x" to job 2: $ cat  job 2 ended: exit status 0`)
 }
 
 // A background command that ended by itself is shown like a call: how it ended,
 // what it printed, what it was refused.
 func TestEndsOfBackgroundCommandsAreShown(t *testing.T) {
 	r := newRig(t, 100, 30)
-	r.emit(event.BackgroundEnded{Session: 2, Command: "serve", Message: "background session 2 (serve) ended: exit status 3", Exit: 3, Output: "gone\n", Duration: 2 * time.Second,
+	r.emit(event.BackgroundEnded{Job: 2, Command: "serve", Message: "background job 2 (serve) ended: exit status 3", Exit: 3, Output: "gone\n", Duration: 2 * time.Second,
 		Verdict: sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash"}}}})
 	r.has("✗ $ serve  background 2 ended: exit 3", "gone", "⊘ write /out/q")
-	r.emit(event.BackgroundEnded{Session: 3, Command: "build", Message: "background session 3 (build) ended: exit status 0", Output: "built\n", Duration: 2 * time.Second})
+	r.emit(event.BackgroundEnded{Job: 3, Command: "build", Message: "background job 3 (build) ended: exit status 0", Output: "built\n", Duration: 2 * time.Second})
 	r.has("✓ $ build  background 3 ended", "built")
 }
 

@@ -11,13 +11,13 @@ import (
 
 // runBeside makes the list of the session's background commands.
 func (ses *session) runBeside(emit func(event.Event)) {
-	ses.beside = exec.NewSessions(ses.runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
+	ses.jobs = exec.NewJobs(ses.runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
 }
 
 // news is the background commands that ended since it was last asked.
 func (ses *session) news() []event.BackgroundEnded {
 	var out []event.BackgroundEnded
-	for _, info := range ses.beside.News() {
+	for _, info := range ses.jobs.News() {
 		out = append(out, ses.over(info, tools.Ended(info)))
 	}
 	return out
@@ -27,18 +27,18 @@ func (ses *session) news() []event.BackgroundEnded {
 func (ses *session) over(info exec.Info, words string) event.BackgroundEnded {
 	o := info.Outcome
 	return event.BackgroundEnded{
-		Session: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
+		Job: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
 		Exit: o.Status.Exit, Signal: tools.SignalName(o.Status.Signal), Limit: o.Limit, Duration: o.Duration,
-		Output: tools.Unread(info, ses.beside.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
+		Output: tools.Unread(info, ses.jobs.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
 	}
 }
 
 // endBeside ends what still runs in the background, and tells it.
 func (ses *session) endBeside(tell func(event.BackgroundEnded)) {
-	if ses.beside == nil {
+	if ses.jobs == nil {
 		return
 	}
-	for _, info := range ses.beside.Close() {
+	for _, info := range ses.jobs.Close() {
 		e := ses.over(info, fmt.Sprintf("ended with codeagent: background command %d in %s: %s", info.ID, info.Dir, info.Text))
 		e.Killed = true
 		tell(e)

@@ -38,7 +38,7 @@ func TestBackgroundConversation(t *testing.T) {
 				return call("write_stdin", `{"session_id":1,"chars":"hello\n","wait_for":"got hello","yield_time_ms":60000}`)
 			case r.N == 2:
 				return call("shell", `{"command":"mkfifo go 2>/dev/null; echo >go"}`)
-			case !strings.Contains(last.Text, "[background session 1"):
+			case !strings.Contains(last.Text, "[background job 1"):
 				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
 			}
 			return scripted.Reply{Text: "over"}
@@ -60,7 +60,7 @@ func TestBackgroundConversation(t *testing.T) {
 		if r.code != 0 || !strings.Contains(r.stdout, "over") {
 			t.Fatalf("%v\n%s", r, all)
 		}
-		for _, want := range []string{"running in the background as session_id 1\noutput so far:\nready", "new output:\ngot hello", "[background session 1 (test -t 0 && ", "ended: exit status 3]"} {
+		for _, want := range []string{"running in the background as job 1 (session_id 1)\noutput so far:\nready", "new output:\ngot hello", "[background job 1 (test -t 0 && ", "ended: exit status 3]"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("the model was not told %q:\n%s", want, all)
 			}
@@ -92,7 +92,7 @@ func TestBackgroundTellsWhatWasRefused(t *testing.T) {
 				return call("shell", `{"command":"echo up; read x <never","background":true,"wait_for":"up","yield_time_ms":60000}`)
 			case r.N == 2:
 				return call("shell", `{"command":"echo >go"}`)
-			case !strings.Contains(last.Text, "[background session 1"):
+			case !strings.Contains(last.Text, "[background job 1"):
 				return call("shell", `{"command":"sleep 0.1 # the end comes when it comes"}`)
 			}
 			return scripted.Reply{Text: "over"}

@@ -18,13 +18,13 @@ type backgroundCommands struct{ ses *session }
 // List is tui.Background.
 func (b backgroundCommands) List() []tui.BackgroundCommand {
 	var out []tui.BackgroundCommand
-	for _, info := range b.ses.beside.List() {
+	for _, info := range b.ses.jobs.List() {
 		id := strconv.Itoa(info.ID)
 		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
 			c.End, c.Ended, c.News = ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Told
 		}
-		c.Last = lastLine(string(b.ses.beside.Output(info.ID)))
+		c.Last = lastLine(string(b.ses.jobs.Output(info.ID)))
 		out = append(out, c)
 	}
 	slices.Reverse(out)
@@ -53,17 +53,17 @@ func lastLine(output string) string {
 // Output is tui.Background.
 func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	n, err := strconv.Atoi(id)
-	if err != nil || b.ses.beside.Find(n) == nil {
+	if err != nil || b.ses.jobs.Find(n) == nil {
 		return nil, errors.New("the command is not remembered any more")
 	}
-	data := b.ses.beside.Output(n)
+	data := b.ses.jobs.Output(n)
 	return data[max(len(data)-most, 0):], nil
 }
 
 // Kill is tui.Background.
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
 	n, err := strconv.Atoi(id)
-	if err != nil || !b.ses.beside.Kill(n) {
+	if err != nil || !b.ses.jobs.Kill(n) {
 		return errors.New("it had ended already")
 	}
 	return nil

@@ -51,7 +51,7 @@ type session struct {
 	checkedOut func() string        // what git says; waits for it
 	trusted    func() trusted       // what git trusts in the write roots; waits for it
 	agent      *agent.Agent         // set by join
-	beside     *exec.Sessions       // set by join
+	jobs       *exec.Jobs           // set by join
 	tour       *tour.Tour           // nil with a real model
 	start      event.SessionStarted // as it was told last
 	choosing   sync.Mutex           // guards chosen once a turn may run
@@ -111,7 +111,7 @@ func (ses *session) join(screen face) {
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
 	set := tools.All(tools.Options{
 		Workspace: ses.workspace, Files: ses.files, AllowedWorkdirs: ses.workdirs(),
-		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"), Sessions: ses.beside,
+		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"), Jobs: ses.jobs,
 	})
 	facts := prompts.Facts{
 		Workspace: ses.workspace, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.shell(), Date: time.Now().Format(time.DateOnly),

@@ -27,15 +27,15 @@ func (h openQuestion) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant
 
 func TestBackgroundHoldsNothingAfterItsCall(t *testing.T) {
 	r, p, ws, out := confined(t)
-	s := &sessions{exec.NewSessions(r, nil), t, p, ws}
+	s := &jobs{exec.NewJobs(r, nil), t, p, ws}
 	defer s.Close()
 	target := filepath.Join(out, "x")
 	h := openQuestion{make(chan sandbox.Denial, 10)}
 	b := s.script("echo ready; read -r x; echo x >" + target)
 	b.Holder = h
-	session, _ := s.start(b, until("ready"))
-	typed(t, session, "\n")
-	reading := session.Read(context.Background(), end)
+	job, _ := s.start(b, until("ready"))
+	typed(t, job, "\n")
+	reading := job.Read(context.Background(), end)
 	if v := reading.Outcome.Verdict; reading.Running || !v.Denied || len(v.Denials) != 1 || v.Denials[0].Target != target {
 		t.Errorf("running %v, verdict %+v", reading.Running, v)
 	}
@@ -55,14 +55,14 @@ func TestBackgroundHoldsNothingAfterItsCall(t *testing.T) {
 // What the sandbox refuses is told while the command still runs, once.
 func TestBackgroundTellsRefusalsWhileItRuns(t *testing.T) {
 	r, p, ws, out := confined(t)
-	s := &sessions{exec.NewSessions(r, nil), t, p, ws}
+	s := &jobs{exec.NewJobs(r, nil), t, p, ws}
 	defer s.Close()
 	target := filepath.Join(out, "x")
-	session, reading := s.start(s.script("echo x >"+target+"; echo ready; read -r x"), until("ready"))
+	job, reading := s.start(s.script("echo x >"+target+"; echo ready; read -r x"), until("ready"))
 	if !reading.Running || len(reading.Refused) != 1 || reading.Refused[0].Target != target || reading.Refused[0].Kind != sandbox.KindWrite {
 		t.Errorf("refused so far: %+v", reading.Refused)
 	}
-	if again := session.Read(context.Background(), exec.Wait{Most: 1}); len(again.Refused) != 0 {
+	if again := job.Read(context.Background(), exec.Wait{Most: 1}); len(again.Refused) != 0 {
 		t.Errorf("told again: %+v", again.Refused)
 	}
 }

@@ -26,26 +26,26 @@ var places = map[string]func(testing.TB) (*exec.Runner, sandbox.Policy, string){
 // patience is what a test grants that must not fail on a busy machine.
 const patience = 2 * time.Minute
 
-// everywhere runs f with sessions in each place.
-func everywhere(t *testing.T, f func(*testing.T, *sessions)) {
+// everywhere runs f with jobs in each place.
+func everywhere(t *testing.T, f func(*testing.T, *jobs)) {
 	for name, open := range places {
 		t.Run(name, func(t *testing.T) {
 			r, p, dir := open(t)
-			s := &sessions{exec.NewSessions(r, nil), t, p, dir}
+			s := &jobs{exec.NewJobs(r, nil), t, p, dir}
 			t.Cleanup(func() { s.Close() })
 			f(t, s)
 		})
 	}
 }
 
-type sessions struct {
-	*exec.Sessions
+type jobs struct {
+	*exec.Jobs
 	t      *testing.T
 	policy sandbox.Policy
 	dir    string
 }
 
-func (s *sessions) start(b exec.Background, w exec.Wait) (*exec.Session, exec.Reading) {
+func (s *jobs) start(b exec.Background, w exec.Wait) (*exec.Job, exec.Reading) {
 	s.t.Helper()
 	got, reading, err := s.Start(context.Background(), s.policy, b, w)
 	if err != nil {
@@ -54,11 +54,11 @@ func (s *sessions) start(b exec.Background, w exec.Wait) (*exec.Session, exec.Re
 	return got, reading
 }
 
-func (s *sessions) script(text string) exec.Background {
+func (s *jobs) script(text string) exec.Background {
 	return exec.Background{Command: sh(s.dir, text), Text: text}
 }
 
-func (s *sessions) terminal(text string) exec.Background {
+func (s *jobs) terminal(text string) exec.Background {
 	b := s.script(text)
 	b.Terminal = true
 	return b
@@ -70,15 +70,15 @@ func until(text string) exec.Wait { return exec.Wait{Most: patience, Text: text}
 // end waits for the end of the command.
 var end = exec.Wait{Most: patience}
 
-func typed(t *testing.T, s *exec.Session, text string) {
+func typed(t *testing.T, s *exec.Job, text string) {
 	t.Helper()
 	if err := s.Type(context.Background(), text); err != nil {
 		t.Fatalf("typing %q: %v", text, err)
 	}
 }
 
-func TestBackgroundThatEndsAtOnceIsNoSession(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
+func TestBackgroundThatEndsAtOnceIsNoJob(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *jobs) {
 		_, reading := s.start(s.script("echo out; echo err >&2; exit 3"), end)
 		text := reading.Output.Text()
 		if reading.Running || reading.Outcome.Status.Exit != 3 || !strings.Contains(text, "out\n") || !strings.Contains(text, "err\n") {
@@ -91,24 +91,24 @@ func TestBackgroundThatEndsAtOnceIsNoSession(t *testing.T) {
 }
 
 func TestBackgroundIsTypedToAndRead(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
-		session, reading := s.start(s.script(`echo ready; while read -r line; do echo "got $line"; done; echo over; exit 4`), until("ready"))
+	everywhere(t, func(t *testing.T, s *jobs) {
+		job, reading := s.start(s.script(`echo ready; while read -r line; do echo "got $line"; done; echo over; exit 4`), until("ready"))
 		if !reading.Running || !reading.Found || reading.Output.Text() != "ready\n" {
 			t.Fatalf("at the start: %+v %q", reading, reading.Output.Text())
 		}
-		typed(t, session, "one\n")
-		if got := session.Read(context.Background(), until("got one\n")).Output.Text(); got != "got one\n" {
+		typed(t, job, "one\n")
+		if got := job.Read(context.Background(), until("got one\n")).Output.Text(); got != "got one\n" {
 			t.Errorf("after typing: %q", got)
 		}
-		if info := s.List(); len(info) != 1 || !info[0].Running || info[0].ID != session.ID() {
+		if info := s.List(); len(info) != 1 || !info[0].Running || info[0].ID != job.ID() {
 			t.Errorf("list: %+v", info)
 		}
-		typed(t, session, "two\n\x04") // closes stdin
-		reading = session.Read(context.Background(), end)
+		typed(t, job, "two\n\x04") // closes stdin
+		reading = job.Read(context.Background(), end)
 		if reading.Running || reading.Outcome.Status.Exit != 4 || reading.Output.Text() != "got two\nover\n" {
 			t.Errorf("at the end: %+v %q", reading, reading.Output.Text())
 		}
-		if err := session.Type(context.Background(), "three\n"); !errors.Is(err, exec.ErrEnded) {
+		if err := job.Type(context.Background(), "three\n"); !errors.Is(err, exec.ErrEnded) {
 			t.Errorf("typed to an ended command: %v", err)
 		}
 		if news := s.News(); len(news) != 0 {
@@ -121,13 +121,13 @@ func TestBackgroundIsTypedToAndRead(t *testing.T) {
 }
 
 func TestBackgroundInterrupted(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
+	everywhere(t, func(t *testing.T, s *jobs) {
 		// The one that is ready is not the one that was started: the group is meant.
 		const script = `trap : INT; sh -c 'trap "echo caught; exit 5" INT; sleep 1000 & echo ready; wait'; exit $?`
 		for name, b := range map[string]exec.Background{"pipes": s.script(script), "terminal": s.terminal(script)} {
-			session, _ := s.start(b, until("ready"))
-			typed(t, session, "\x03")
-			reading := session.Read(context.Background(), end)
+			job, _ := s.start(b, until("ready"))
+			typed(t, job, "\x03")
+			reading := job.Read(context.Background(), end)
 			if reading.Outcome.Status.Exit != 5 || !strings.Contains(reading.Output.Text(), "caught") {
 				t.Errorf("%s: %+v %q", name, reading.Outcome.Status, reading.Output.Text())
 			}
@@ -136,11 +136,11 @@ func TestBackgroundInterrupted(t *testing.T) {
 }
 
 func TestBackgroundTerminal(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
-		session, _ := s.start(s.terminal(`test -t 0 && test -t 1 && test -t 2 && echo terminal; : >/dev/tty && echo its own; stty size; echo TERM=$TERM; stty -echo; echo ready; read -r x; echo "x=$x"; cat; exit 6`), until("ready"))
-		typed(t, session, "hello\n\x04")
-		reading := session.Read(context.Background(), end)
-		out := string(s.Output(session.ID()))
+	everywhere(t, func(t *testing.T, s *jobs) {
+		job, _ := s.start(s.terminal(`test -t 0 && test -t 1 && test -t 2 && echo terminal; : >/dev/tty && echo its own; stty size; echo TERM=$TERM; stty -echo; echo ready; read -r x; echo "x=$x"; cat; exit 6`), until("ready"))
+		typed(t, job, "hello\n\x04")
+		reading := job.Read(context.Background(), end)
+		out := string(s.Output(job.ID()))
 		for _, want := range []string{"terminal\r\n", "its own\r\n", "50 200\r\n", "TERM=dumb\r\n", "x=hello\r\n"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%q is missing in %q", want, out)
@@ -153,7 +153,7 @@ func TestBackgroundTerminal(t *testing.T) {
 }
 
 func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
+	everywhere(t, func(t *testing.T, s *jobs) {
 		// A grandchild in a session of its own holds the FIFO open for writing.
 		fifo := filepath.Join(s.dir, "fifo")
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -164,8 +164,8 @@ func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer alive.Close()
-		session, _ := s.start(s.script(`exec 3>fifo; setsid sleep 1000 & sleep 1000 & echo ready; trap '' TERM; wait; wait`), until("ready"))
-		if !s.Kill(session.ID()) {
+		job, _ := s.start(s.script(`exec 3>fifo; setsid sleep 1000 & sleep 1000 & echo ready; trap '' TERM; wait; wait`), until("ready"))
+		if !s.Kill(job.ID()) {
 			t.Error("it was not running")
 		}
 		if err := alive.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -174,11 +174,11 @@ func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
 		if n, err := alive.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("somebody still holds the pipe: %d, %v", n, err)
 		}
-		if s.Kill(session.ID()) || s.Kill(99) {
+		if s.Kill(job.ID()) || s.Kill(99) {
 			t.Error("killed what does not run")
 		}
 		news := s.News()
-		if len(news) != 1 || news[0].ID != session.ID() || news[0].Running || !news[0].Outcome.Interrupted {
+		if len(news) != 1 || news[0].ID != job.ID() || news[0].Running || !news[0].Outcome.Interrupted {
 			t.Errorf("news: %+v", news)
 		}
 		if again := s.News(); len(again) != 0 {
@@ -188,7 +188,7 @@ func TestBackgroundIsKilledWithAllItStarted(t *testing.T) {
 }
 
 func TestBackgroundEndsWithItsContextOnlyWhileItStarts(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
+	everywhere(t, func(t *testing.T, s *jobs) {
 		ctx, cancel := context.WithCancel(context.Background())
 		w := until("never")
 		w.Sink = func(int, int64, []byte) { cancel() }
@@ -197,20 +197,20 @@ func TestBackgroundEndsWithItsContextOnlyWhileItStarts(t *testing.T) {
 			t.Errorf("interrupted at its start: %v, %+v, %+v", err, reading, s.List())
 		}
 		ctx, cancel = context.WithCancel(context.Background())
-		session, _, err := s.Start(ctx, s.policy, s.script("echo ready; read -r x; exit 7"), until("ready"))
+		job, _, err := s.Start(ctx, s.policy, s.script("echo ready; read -r x; exit 7"), until("ready"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cancel()
-		typed(t, session, "\n")
-		if reading := session.Read(context.Background(), end); reading.Outcome.Status.Exit != 7 {
+		typed(t, job, "\n")
+		if reading := job.Read(context.Background(), end); reading.Outcome.Status.Exit != 7 {
 			t.Errorf("after the call: %+v", reading.Outcome)
 		}
 	})
 }
 
 func TestBackgroundCloseEndsAll(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *sessions) {
+	everywhere(t, func(t *testing.T, s *jobs) {
 		for range 3 {
 			s.start(s.script("echo ready; sleep 1000"), until("ready"))
 		}
@@ -231,9 +231,9 @@ func TestBackgroundCloseEndsAll(t *testing.T) {
 
 func TestBackgroundLimits(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
+	s := &jobs{exec.NewJobs(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
-	var last *exec.Session
+	var last *exec.Job
 	for range 16 {
 		last, _ = s.start(s.script("read -r x"), exec.Wait{Most: time.Nanosecond})
 	}
@@ -244,20 +244,20 @@ func TestBackgroundLimits(t *testing.T) {
 	last.Read(context.Background(), end)
 	b := s.script("echo ready; sleep 1000")
 	b.Timeout = 50 * time.Millisecond
-	session, _ := s.start(b, until("ready"))
-	if reading := session.Read(context.Background(), end); !reading.Outcome.TimedOut || reading.Outcome.Limit != sandbox.LimitWall {
+	job, _ := s.start(b, until("ready"))
+	if reading := job.Read(context.Background(), end); !reading.Outcome.TimedOut || reading.Outcome.Limit != sandbox.LimitWall {
 		t.Errorf("its time is over: %+v", reading.Outcome)
 	}
 }
 
 func TestBackgroundForgetsTheOldestThatEnded(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
+	s := &jobs{exec.NewJobs(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	for range 20 {
-		session, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
-		typed(t, session, "\n")
-		session.Read(context.Background(), end)
+		job, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
+		typed(t, job, "\n")
+		job.Read(context.Background(), end)
 	}
 	list := s.List()
 	if len(list) != 16 || list[0].ID != 5 || list[15].ID != 20 {
@@ -267,15 +267,15 @@ func TestBackgroundForgetsTheOldestThatEnded(t *testing.T) {
 
 func TestBackgroundOutputIsBounded(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
+	s := &jobs{exec.NewJobs(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	const lines = 200_000
-	session, first := s.start(s.script(fmt.Sprintf(`echo ready; read -r x; i=0; seq 1 %d; echo done; read -r x`, lines)), until("ready"))
+	job, first := s.start(s.script(fmt.Sprintf(`echo ready; read -r x; i=0; seq 1 %d; echo done; read -r x`, lines)), until("ready"))
 	if first.Output.Total != 6 {
 		t.Fatalf("first: %+v", first.Output)
 	}
-	typed(t, session, "\n")
-	o := session.Read(context.Background(), until("done\n")).Output
+	typed(t, job, "\n")
+	o := job.Read(context.Background(), until("done\n")).Output
 	if int64(len(o.Head)+len(o.Tail))+o.Skipped != o.Total || len(o.Head)+len(o.Tail) > 20<<10 || !strings.HasSuffix(string(o.Tail), fmt.Sprintf("\n%d\ndone\n", lines)) {
 		t.Errorf("head %d, tail %q, skipped %d of %d", len(o.Head), o.Tail[max(len(o.Tail)-40, 0):], o.Skipped, o.Total)
 	}
@@ -286,19 +286,19 @@ func TestBackgroundOutputIsBounded(t *testing.T) {
 	if err != nil || int64(len(data)) != o.Total+6 {
 		t.Errorf("the file holds %d bytes of %d: %v", len(data), o.Total+6, err)
 	}
-	if tail := s.Output(session.ID()); len(tail) < 256<<10 || len(tail) > 512<<10 || !strings.HasSuffix(string(tail), "done\n") {
+	if tail := s.Output(job.ID()); len(tail) < 256<<10 || len(tail) > 512<<10 || !strings.HasSuffix(string(tail), "done\n") {
 		t.Errorf("%d bytes are in memory", len(tail))
 	}
 }
 
 func TestBackgroundThatDoesNotRead(t *testing.T) {
 	r, dir := plain(t)
-	s := &sessions{exec.NewSessions(r, nil), t, sandbox.FullAccess(), dir}
+	s := &jobs{exec.NewJobs(r, nil), t, sandbox.FullAccess(), dir}
 	defer s.Close()
-	session, _ := s.start(s.script("echo ready; sleep 1000"), until("ready"))
+	job, _ := s.start(s.script("echo ready; sleep 1000"), until("ready"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := session.Type(ctx, strings.Repeat("x", 4<<20)); !errors.Is(err, exec.ErrNotTaken) {
+	if err := job.Type(ctx, strings.Repeat("x", 4<<20)); !errors.Is(err, exec.ErrNotTaken) {
 		t.Errorf("4 MiB that nobody reads: %v", err)
 	}
 }
@@ -306,7 +306,7 @@ func TestBackgroundThatDoesNotRead(t *testing.T) {
 func TestBackgroundTellsHowManyRun(t *testing.T) {
 	r, dir := plain(t)
 	told := make(chan int, 10)
-	s := &sessions{exec.NewSessions(r, func(n int) { told <- n }), t, sandbox.FullAccess(), dir}
+	s := &jobs{exec.NewJobs(r, func(n int) { told <- n }), t, sandbox.FullAccess(), dir}
 	defer s.Close()
 	one, _ := s.start(s.script("echo ready; read -r x"), until("ready"))
 	two, _ := s.start(s.script("echo ready; read -r x"), until("ready"))

@@ -45,7 +45,7 @@ func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 	who := answering{map[string]sandbox.Grant{"write": write, "host": host, "late": write}, make(chan string, 10), make(chan struct{})}
 	backend := handing{holder: make(chan sandbox.Holder, 1)}
 	dir := t.TempDir()
-	s := &sessions{exec.NewSessions(exec.New(exec.Options{Backend: backend, SpillDir: dir, Files: exec.OS{}}), nil), t, sandbox.WorkspaceWrite(dir), dir}
+	s := &jobs{exec.NewJobs(exec.New(exec.Options{Backend: backend, SpillDir: dir, Files: exec.OS{}}), nil), t, sandbox.WorkspaceWrite(dir), dir}
 	defer s.Close()
 
 	var h sandbox.Holder
@@ -86,7 +86,7 @@ func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 			during()
 		}
 	}
-	session, _ := s.start(b, w)
+	job, _ := s.start(b, w)
 	close(who.late)
 	if <-late {
 		t.Error("a yes was taken that came after the call")
@@ -94,7 +94,7 @@ func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 	if _, yes := h.Hold(t.Context(), sandbox.Denial{Target: "write"}); yes || len(who.asked) != 0 {
 		t.Errorf("asked after the call: %v", yes)
 	}
-	if info := session.Info(); info.Starting || !reflect.DeepEqual(info.Granted, []sandbox.Grant{write, host}) {
+	if info := job.Info(); info.Starting || !reflect.DeepEqual(info.Granted, []sandbox.Grant{write, host}) {
 		t.Errorf("granted: %+v", info.Granted)
 	}
 }

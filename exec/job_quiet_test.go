@@ -21,7 +21,7 @@ func TestSilenceOfAHeldCallEndsNoRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, clock, began := &Session{}, newWallClock(time.Minute), time.Now()
+				s, clock, began := &Job{}, newWallClock(time.Minute), time.Now()
 				defer clock.end()
 				s.take([]byte("up\n"))
 				if tt.held > 0 {
@@ -31,7 +31,7 @@ func TestSilenceOfAHeldCallEndsNoRead(t *testing.T) {
 				if tt.prints > 0 {
 					time.AfterFunc(tt.prints, func() { s.take([]byte("more\n")) })
 				}
-				r := reader{session: s, wait: Wait{Most: time.Minute, Quiet: quiet}, rest: time.NewTimer(quiet)}
+				r := reader{job: s, wait: Wait{Most: time.Minute, Quiet: quiet}, rest: time.NewTimer(quiet)}
 				r.follow(t.Context(), clock)
 				if got := time.Since(began); got != tt.want {
 					t.Errorf("the read took %v, want %v", got, tt.want)

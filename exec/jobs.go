@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxSessions is how many commands may run in the background at once, and
+	// maxJobs is how many commands may run in the background at once, and
 	// how many that have ended are remembered.
-	maxSessions = 16
+	maxJobs = 16
 	// MaxBackground is the longest wall limit of a background command.
 	MaxBackground = 24 * time.Hour
 )
 
-// Sessions are the commands that run in the background. Each lives under the
+// Jobs are the commands that run in the background. Each lives under the
 // policy it was started with, and what it was granted while it started, until it
-// ends, is killed, or the Sessions close. It may be used from several goroutines.
-type Sessions struct {
+// ends, is killed, or the Jobs close. It may be used from several goroutines.
+type Jobs struct {
 	runner *Runner
 	// changed is told how many run now; telling keeps its calls in order.
 	changed func(running int)
@@ -32,20 +32,20 @@ type Sessions struct {
 	starting sync.WaitGroup
 
 	mu     sync.Mutex
-	last   int        // the number given last: none is given twice
-	begun  int        // starts under way
-	list   []*Session // in the order of their numbers
+	last   int    // the number given last: none is given twice
+	begun  int    // starts under way
+	list   []*Job // in the order of their numbers
 	closed bool
 }
 
-// NewSessions returns an empty list. Whoever has one closes it. changed is told
+// NewJobs returns an empty list. Whoever has one closes it. changed is told
 // how many commands run, whenever one has started or ended; nil: nobody is.
-func NewSessions(r *Runner, changed func(running int)) *Sessions {
-	return &Sessions{runner: r, changed: changed}
+func NewJobs(r *Runner, changed func(running int)) *Jobs {
+	return &Jobs{runner: r, changed: changed}
 }
 
 // tell tells how many run now.
-func (l *Sessions) tell() {
+func (l *Jobs) tell() {
 	if l.changed == nil {
 		return
 	}
@@ -72,7 +72,7 @@ type Background struct {
 	Ended func() sandbox.Changes
 }
 
-// Info is a session as it stands.
+// Info is a job as it stands.
 type Info struct {
 	ID       int
 	Text     string
@@ -95,16 +95,16 @@ type Info struct {
 	Told    bool
 }
 
-// Errors of a session that is asked for.
+// Errors of a job that is asked for.
 var (
-	ErrTooMany = fmt.Errorf("%d commands run in the background already: end one first", maxSessions)
+	ErrTooMany = fmt.Errorf("%d commands run in the background already: end one first", maxJobs)
 	ErrClosing = errors.New("no command is started any more: codeagent is ending")
 )
 
 // Start starts b under p and reads as w says. The reading tells whether it still
-// runs: a command that ended meanwhile is none of the sessions any more. The end
+// runs: a command that ended meanwhile is no longer a job. The end
 // of ctx kills it as long as Start lasts, and has nothing to say afterwards.
-func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Session, Reading, error) {
+func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Job, Reading, error) {
 	call, over := context.WithCancel(ctx)
 	defer over()
 	clock := newWallClock(max(w.Most, 1))
@@ -133,7 +133,7 @@ func (l *Sessions) Start(ctx context.Context, p sandbox.Policy, b Background, w 
 	return s, reading, nil
 }
 
-func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background, held *callHolder) (*Session, error) {
+func (l *Jobs) begin(ctx context.Context, p sandbox.Policy, b Background, held *callHolder) (*Job, error) {
 	id, err := l.enter()
 	if err != nil {
 		return nil, cannot("background", err)
@@ -150,14 +150,14 @@ func (l *Sessions) begin(ctx context.Context, p sandbox.Policy, b Background, he
 	return s, nil
 }
 
-// enter takes a number for a session that is about to start.
-func (l *Sessions) enter() (int, error) {
+// enter takes a number for a job that is about to start.
+func (l *Jobs) enter() (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		return 0, ErrClosing
-	case l.running()+l.begun >= maxSessions:
+	case l.running()+l.begun >= maxJobs:
 		return 0, ErrTooMany
 	}
 	l.drop()
@@ -168,7 +168,7 @@ func (l *Sessions) enter() (int, error) {
 }
 
 // running counts the live ones; mu is held.
-func (l *Sessions) running() int {
+func (l *Jobs) running() int {
 	n := 0
 	for _, s := range l.list {
 		if s.lives() {
@@ -179,10 +179,10 @@ func (l *Sessions) running() int {
 }
 
 // drop forgets the ended ones that are too many, the oldest first; mu is held.
-func (l *Sessions) drop() {
+func (l *Jobs) drop() {
 	ended := len(l.list) - l.running()
-	l.list = slices.DeleteFunc(l.list, func(s *Session) bool {
-		if ended < maxSessions || s.lives() {
+	l.list = slices.DeleteFunc(l.list, func(s *Job) bool {
+		if ended < maxJobs || s.lives() {
 			return false
 		}
 		ended--
@@ -190,14 +190,14 @@ func (l *Sessions) drop() {
 	})
 }
 
-func (l *Sessions) forget(s *Session) {
+func (l *Jobs) forget(s *Job) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.list = slices.DeleteFunc(l.list, func(o *Session) bool { return o == s })
+	l.list = slices.DeleteFunc(l.list, func(o *Job) bool { return o == s })
 }
 
-// Find returns the session with that number, or nil.
-func (l *Sessions) Find(id int) *Session {
+// Find returns the job with that number, or nil.
+func (l *Jobs) Find(id int) *Job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.list {
@@ -208,24 +208,24 @@ func (l *Sessions) Find(id int) *Session {
 	return nil
 }
 
-// List is every session that runs, and the last that ended, by number.
-func (l *Sessions) List() []Info {
+// List is every job that runs, and the last that ended, by number.
+func (l *Jobs) List() []Info {
 	var out []Info
-	for _, s := range l.sessions() {
+	for _, s := range l.jobs() {
 		out = append(out, s.Info())
 	}
 	return out
 }
 
-func (l *Sessions) sessions() []*Session {
+func (l *Jobs) jobs() []*Job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.list)
 }
 
-// Output is the end of what a session printed, without any effect on what the
+// Output is the end of what a job printed, without any effect on what the
 // next Read gives; nil where there is none of that number.
-func (l *Sessions) Output(id int) []byte {
+func (l *Jobs) Output(id int) []byte {
 	s := l.Find(id)
 	if s == nil {
 		return nil
@@ -233,18 +233,18 @@ func (l *Sessions) Output(id int) []byte {
 	return s.tail()
 }
 
-// Kill ends a session with all it started, and returns when they are gone. It
+// Kill ends a job with all it started, and returns when they are gone. It
 // reports whether it was running.
-func (l *Sessions) Kill(id int) bool {
+func (l *Jobs) Kill(id int) bool {
 	s := l.Find(id)
 	return s != nil && s.end()
 }
 
-// News is the sessions that have ended since they were last asked for, each
+// News is the jobs that have ended since they were last asked for, each
 // once, but for those whose end a Read has told.
-func (l *Sessions) News() []Info {
+func (l *Jobs) News() []Info {
 	var out []Info
-	for _, s := range l.sessions() {
+	for _, s := range l.jobs() {
 		if s.news() {
 			out = append(out, s.Info())
 		}
@@ -252,14 +252,14 @@ func (l *Sessions) News() []Info {
 	return out
 }
 
-// Close ends every session, waits until all is gone, and returns how those ended
+// Close ends every job, waits until all is gone, and returns how those ended
 // that were running. Nothing can be started afterwards.
-func (l *Sessions) Close() []Info {
+func (l *Jobs) Close() []Info {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
 	l.starting.Wait()
-	list := l.sessions()
+	list := l.jobs()
 	var killed []Info
 	was := make([]bool, len(list))
 	for i, s := range list { // all are told before the first is waited for

@@ -8,7 +8,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// windowBytes is how much of a session's output stays in memory at least.
+// windowBytes is how much of a job's output stays in memory at least.
 const windowBytes = 256 << 10
 
 // window is the end of an output; offsets count from its beginning.
@@ -48,7 +48,7 @@ type Wait struct {
 	Sink Sink
 }
 
-// Reading is what a session printed since the last.
+// Reading is what a job printed since the last.
 type Reading struct {
 	// Output holds that alone: Total counts it, and Spill has all there ever was.
 	Output Output
@@ -66,29 +66,29 @@ type Reading struct {
 
 // Read waits as w says and takes what was printed since the last read. It
 // returns at once when ctx ends, or where Most is 0.
-func (s *Session) Read(ctx context.Context, w Wait) Reading {
+func (j *Job) Read(ctx context.Context, w Wait) Reading {
 	clock := newWallClock(max(w.Most, 1))
 	defer clock.end()
-	return s.read(ctx, w, clock)
+	return j.read(ctx, w, clock)
 }
 
-func (s *Session) read(ctx context.Context, w Wait, clock *wallClock) Reading {
-	s.mu.Lock()
-	r := reader{session: s, wait: w, base: s.at, at: s.at, rest: time.NewTimer(time.Hour)}
-	s.mu.Unlock()
+func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) Reading {
+	j.mu.Lock()
+	r := reader{job: j, wait: w, base: j.at, at: j.at, rest: time.NewTimer(time.Hour)}
+	j.mu.Unlock()
 	r.rest.Stop() // until there is something to be quiet after
 	r.follow(ctx, clock)
-	return s.taken(r.found)
+	return j.taken(r.found)
 }
 
 // reader is one read that waits.
 type reader struct {
-	session *Session
-	wait    Wait
-	base    int64 // where the read began
-	at      int64 // up to where it was looked at
-	found   bool
-	rest    *time.Timer // runs out when it was quiet for long enough
+	job   *Job
+	wait  Wait
+	base  int64 // where the read began
+	at    int64 // up to where it was looked at
+	found bool
+	rest  *time.Timer // runs out when it was quiet for long enough
 }
 
 // follow waits until the read is over.
@@ -118,18 +118,18 @@ func (r *reader) follow(ctx context.Context, clock *wallClock) {
 // look takes in what came since the last look. It returns what is closed with
 // the next news, and whether the read is over.
 func (r *reader) look() (news <-chan struct{}, over bool) {
-	s := r.session
-	s.mu.Lock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
+	j := r.job
+	j.mu.Lock()
+	if j.changed == nil {
+		j.changed = make(chan struct{})
 	}
-	news, over = s.changed, s.ended
-	from := max(r.at, s.window.start)
-	data := bytes.Clone(s.window.from(from))
-	before := s.window.from(max(r.base, from-int64(len(r.wait.Text))))
+	news, over = j.changed, j.ended
+	from := max(r.at, j.window.start)
+	data := bytes.Clone(j.window.from(from))
+	before := j.window.from(max(r.base, from-int64(len(r.wait.Text))))
 	r.found = r.found || r.wait.Text != "" && bytes.Contains(before, []byte(r.wait.Text))
-	r.at = s.window.end()
-	s.mu.Unlock()
+	r.at = j.window.end()
+	j.mu.Unlock()
 	if len(data) > 0 && r.wait.Sink != nil {
 		r.wait.Sink(1, from-r.base, data)
 	}
@@ -140,29 +140,29 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 }
 
 // refused is what was refused since it was last asked for; mu is held.
-func (s *Session) refused() []sandbox.Denial {
-	watched, ok := s.running.proc.(sandbox.Watched)
-	if !ok || s.ended {
+func (j *Job) refused() []sandbox.Denial {
+	watched, ok := j.running.proc.(sandbox.Watched)
+	if !ok || j.ended {
 		return nil
 	}
 	var news []sandbox.Denial
-	last := s.refusal
+	last := j.refusal
 	for _, d := range watched.Refused() {
-		if d.Order > s.refusal && !d.Moot {
+		if d.Order > j.refusal && !d.Moot {
 			news = append(news, d)
 			last = max(last, d.Order)
 		}
 	}
-	s.refusal = last
+	j.refusal = last
 	return news
 }
 
 // taken takes what is there to be read.
-func (s *Session) taken(found bool) Reading {
-	s.mu.Lock()
-	data := s.window.from(s.at)
-	end := s.window.end()
-	o := Output{Total: end - s.at}
+func (j *Job) taken(found bool) Reading {
+	j.mu.Lock()
+	data := j.window.from(j.at)
+	end := j.window.end()
+	o := Output{Total: end - j.at}
 	switch {
 	case int64(len(data)) == o.Total && len(data) <= 2*keepBytes:
 		o.Head = bytes.Clone(data)
@@ -173,15 +173,15 @@ func (s *Session) taken(found bool) Reading {
 		o.Tail = bytes.Clone(data[len(data)-keepBytes:])
 	}
 	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
-	s.at = end
-	r := Reading{Found: found, Refused: s.refused(), Running: !s.ended, Outcome: s.outcome, Err: s.err}
-	if s.told {
+	j.at = end
+	r := Reading{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
+	if j.told {
 		r.Outcome.Changed = sandbox.Changes{} // somebody was told: that is not changed once more
 	}
-	s.told = s.told || s.ended
-	s.mu.Unlock()
+	j.told = j.told || j.ended
+	j.mu.Unlock()
 	if o.Skipped > 0 {
-		o.at(s.running.cap.spilled())
+		o.at(j.running.cap.spilled())
 		if o.Spilled >= end { // all of it
 			o.Spilled = o.Total
 		}

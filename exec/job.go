@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Session is one command in the background.
-type Session struct {
+// Job is one command in the background.
+type Job struct {
 	id      int
 	about   Background
 	held    *callHolder
@@ -37,136 +37,136 @@ type Session struct {
 	refusal int  // the Order of the last refusal that was told
 }
 
-// background starts a session. Besides the copiers of its output it has one
+// background starts a job. Besides the copiers of its output it has one
 // goroutine, the waiter, which ends with the command.
-func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, held *callHolder, id int, over func()) (*Session, error) {
+func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, held *callHolder, id int, over func()) (*Job, error) {
 	b.background = true
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Session{id: id, about: b, held: held, ctx: life, cancel: cancel, done: make(chan struct{})}
-	err := s.start(r, p, b.Command)
+	j := &Job{id: id, about: b, held: held, ctx: life, cancel: cancel, done: make(chan struct{})}
+	err := j.start(r, p, b.Command)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	go s.follow(over)
-	return s, nil
+	go j.follow(over)
+	return j, nil
 }
 
-func (s *Session) start(r *Runner, p sandbox.Policy, c Command) (err error) {
+func (j *Job) start(r *Runner, p sandbox.Policy, c Command) (err error) {
 	open := func() (*capture, error) { return r.newCapture(p, c.Apart, nil) }
 	if c.Terminal {
 		open = func() (*capture, error) { return r.newTerminal(p) }
 	} else {
-		if c.Stdin, s.stdin, err = newPipe(1); err != nil {
+		if c.Stdin, j.stdin, err = newPipe(1); err != nil {
 			return cannot("stdin", err)
 		}
 		defer c.Stdin.Close()
 	}
-	s.running, err = r.begin(s.ctx, p, c, func() (*capture, error) {
+	j.running, err = r.begin(j.ctx, p, c, func() (*capture, error) {
 		capture, err := open()
 		if err == nil {
-			capture.tap = s.take
+			capture.tap = j.take
 		}
 		return capture, err
 	})
 	switch {
 	case err == nil && c.Terminal:
-		s.stdin, err = duplicate(s.running.cap.pipes[0].read)
+		j.stdin, err = duplicate(j.running.cap.pipes[0].read)
 		if err != nil {
-			s.running.proc.Kill()
-			_, _ = s.running.end(s.ctx)
+			j.running.proc.Kill()
+			_, _ = j.running.end(j.ctx)
 			err = cannot("terminal", err)
 		}
-	case err != nil && s.stdin != nil:
-		s.stdin.Close()
+	case err != nil && j.stdin != nil:
+		j.stdin.Close()
 	}
 	return err
 }
 
 // follow is the waiter. Its last deed is to say that it is over.
-func (s *Session) follow(over func()) {
-	defer close(s.done)
-	defer s.cancel()
+func (j *Job) follow(over func()) {
+	defer close(j.done)
+	defer j.cancel()
 	defer over()
-	o, err := s.running.end(s.ctx)
-	s.writing.Lock()
-	s.stdin.Close()
-	s.writing.Unlock()
-	if s.about.Ended != nil {
-		o.Changed = s.about.Ended()
+	o, err := j.running.end(j.ctx)
+	j.writing.Lock()
+	j.stdin.Close()
+	j.writing.Unlock()
+	if j.about.Ended != nil {
+		o.Changed = j.about.Ended()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended, s.outcome, s.err = true, o, err
-	s.announce()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended, j.outcome, j.err = true, o, err
+	j.announce()
 }
 
 // take is told all output, and never waits.
-func (s *Session) take(data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.window.add(data)
-	s.announce()
+func (j *Job) take(data []byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.window.add(data)
+	j.announce()
 }
 
 // announce wakes whoever waits for news; mu is held.
-func (s *Session) announce() {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
+func (j *Job) announce() {
+	if j.changed != nil {
+		close(j.changed)
+		j.changed = nil
 	}
 }
 
 // stop tells the command to end, and reports whether it was running.
-func (s *Session) stop() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cancel()
-	return !s.ended
+func (j *Job) stop() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cancel()
+	return !j.ended
 }
 
 // end is stop, and returns when all is gone.
-func (s *Session) end() bool {
-	was := s.stop()
-	<-s.done
+func (j *Job) end() bool {
+	was := j.stop()
+	<-j.done
 	return was
 }
 
 // lives reports whether anything of it still runs.
-func (s *Session) lives() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.ended
+func (j *Job) lives() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return !j.ended
 }
 
-// ID is the session's number.
-func (s *Session) ID() int { return s.id }
+// ID is the job's number.
+func (j *Job) ID() int { return j.id }
 
-// Info is the session as it stands.
-func (s *Session) Info() Info {
-	granted, all := s.held.soFar()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Info is the job as it stands.
+func (j *Job) Info() Info {
+	granted, all := j.held.soFar()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return Info{
-		ID: s.id, Text: s.about.Text, Dir: s.about.Dir, Terminal: s.about.Terminal,
-		Policy: s.running.policy.Clone(), Granted: granted, Starting: !all,
-		Started: s.running.start, Printed: s.window.end(), Unread: s.window.end() - s.at, Running: !s.ended, Outcome: s.outcome, Told: s.told,
+		ID: j.id, Text: j.about.Text, Dir: j.about.Dir, Terminal: j.about.Terminal,
+		Policy: j.running.policy.Clone(), Granted: granted, Starting: !all,
+		Started: j.running.start, Printed: j.window.end(), Unread: j.window.end() - j.at, Running: !j.ended, Outcome: j.outcome, Told: j.told,
 	}
 }
 
 // news reports, once, an end that nobody was told of.
-func (s *Session) news() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	is := s.ended && !s.told
-	s.told = s.told || is
+func (j *Job) news() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	is := j.ended && !j.told
+	j.told = j.told || is
 	return is
 }
 
-func (s *Session) tail() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]byte(nil), s.window.from(0)...)
+func (j *Job) tail() []byte {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]byte(nil), j.window.from(0)...)
 }
 
 // What cannot be typed.
@@ -189,28 +189,28 @@ const (
 // Type hands text to the command as if it were typed. In a terminal the control
 // characters in it do what they do there; without one \x03 interrupts the
 // command and \x04 closes its stdin. It returns when all was taken.
-func (s *Session) Type(ctx context.Context, text string) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if s.about.Terminal {
-		return s.write(ctx, text)
+func (j *Job) Type(ctx context.Context, text string) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if j.about.Terminal {
+		return j.write(ctx, text)
 	}
 	for text != "" {
 		i := strings.IndexAny(text, string([]rune{interrupt, endOfFile}))
 		if i < 0 {
-			return s.write(ctx, text)
+			return j.write(ctx, text)
 		}
-		if err := s.write(ctx, text[:i]); err != nil {
+		if err := j.write(ctx, text[:i]); err != nil {
 			return err
 		}
 		var err error
 		if text[i] == interrupt {
-			err = s.running.proc.Signal(sigInt)
+			err = j.running.proc.Signal(sigInt)
 		} else {
-			err = s.stdin.Close()
+			err = j.stdin.Close()
 		}
 		if err != nil {
-			return s.untyped(err)
+			return j.untyped(err)
 		}
 		text = text[i+1:]
 	}
@@ -218,30 +218,30 @@ func (s *Session) Type(ctx context.Context, text string) error {
 }
 
 // write is the part of Type that is written; writing is held.
-func (s *Session) write(ctx context.Context, text string) error {
+func (j *Job) write(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
 	}
-	err := s.stdin.SetWriteDeadline(time.Now().Add(typingPatience))
+	err := j.stdin.SetWriteDeadline(time.Now().Add(typingPatience))
 	if err != nil {
-		return s.untyped(err)
+		return j.untyped(err)
 	}
-	for _, end := range []context.Context{ctx, s.ctx} {
-		defer context.AfterFunc(end, func() { _ = s.stdin.SetWriteDeadline(time.Now()) })()
+	for _, end := range []context.Context{ctx, j.ctx} {
+		defer context.AfterFunc(end, func() { _ = j.stdin.SetWriteDeadline(time.Now()) })()
 	}
-	n, err := s.stdin.WriteString(text)
+	n, err := j.stdin.WriteString(text)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%w: it took %d of %d bytes", ErrNotTaken, n, len(text))
 	}
-	return s.untyped(err)
+	return j.untyped(err)
 }
 
 // untyped says why something could not be typed.
-func (s *Session) untyped(err error) error {
+func (j *Job) untyped(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !s.lives(), errors.Is(err, os.ErrProcessDone):
+	case !j.lives(), errors.Is(err, os.ErrProcessDone):
 		return ErrEnded
 	case errors.Is(err, os.ErrClosed):
 		return ErrNoStdin
