@@ -63,7 +63,7 @@ type Stage struct {
 	// fail at once.
 	Holder sandbox.Holder
 	// Undo keeps what files were before a call changes them; nil: nobody does.
-	Undo *undo.Session
+	Undo *undo.History
 	// Observer is told before a call changes what stands in a write root. It is set for
 	// each call where there is Undo; nil: nobody is told.
 	Observer sandbox.ChangeObserver

@@ -73,7 +73,7 @@ var errStale = errors.New("files were changed since it was shown: look at it aga
 // later: the turn is undone once nothing of that is left. An interrupted one can be
 // begun again with a new Plan. The error is that nothing was done, or not all was
 // tried.
-func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
+func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
 	if err := s.settle(); err != nil {
 		return Report{}, err
 	}
@@ -114,7 +114,7 @@ func (s *Session) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 
 // mark notes what was undone, the turn or a part of it, once all that was put back
 // is on the disk.
-func (s *Session) mark(p *Plan, r Report, log *os.File) error {
+func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	if err := flushed(r.Done); err != nil {
 		return err
 	}

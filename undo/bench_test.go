@@ -9,7 +9,7 @@ import (
 
 // openStore opens a session in a store without bounds, and a folder of its own for
 // what is changed.
-func openStore(b *testing.B) (*Session, *os.File) {
+func openStore(b *testing.B) (*History, *os.File) {
 	b.Helper()
 	store := New(b.TempDir())
 	store.bounds.turn, store.bounds.session = 1<<40, 1<<40

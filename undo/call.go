@@ -12,9 +12,9 @@ import (
 
 // Call is one call of a tool, or one command, and what it changes.
 type Call struct {
-	session *Session
+	history *History
 	// touched is what was told and is not settled, true for what was told under its
-	// name: nobody tells of what changes below that. It is guarded by the session's mu.
+	// name: nobody tells of what changes below that. It is guarded by the history's mu.
 	touched map[*entry]bool
 	// found is what has changed; see changes.go.
 	found found
@@ -22,7 +22,7 @@ type Call struct {
 
 var _ sandbox.ChangeObserver = (*Call)(nil)
 
-// entry is one path of a turn that is being kept. It is guarded by the session's mu.
+// entry is one path of a turn that is being kept. It is guarded by the history's mu.
 type entry struct {
 	turn *turn
 	path string
@@ -45,7 +45,7 @@ type entry struct {
 }
 
 // Call begins a call. Settle it when the call is over.
-func (s *Session) Call() *Call { return &Call{session: s, touched: map[*entry]bool{}} }
+func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bool{}} }
 
 // BeforeChange keeps what stands there: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
@@ -64,7 +64,7 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	e, mine, fresh := c.touch(p)
 	switch {
 	case e == nil:
-		c.session.tellMore()
+		c.history.tellMore()
 	case mine:
 		c.otherNames(e, c.first(e, dir, name, had))
 	case fresh:
@@ -78,7 +78,7 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 // touch finds the entry for a path, nil where there is nothing to keep. mine: it
 // is new, and the caller's to fill. fresh: it is news from this call.
 func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
-	s := c.session
+	s := c.history
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.turn()
@@ -101,20 +101,20 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 }
 
 // join makes e one of those that the call works on, and reports whether that is new.
-// Called with the session's mu held.
+// Called with the history's mu held.
 func (c *Call) join(e *entry) bool {
 	if _, touched := c.touched[e]; touched {
 		return false
 	}
-	c.touched[e], c.session.open[c] = false, true
+	c.touched[e], c.history.open[c] = false, true
 	e.calls++
 	return true
 }
 
 // isNamed notes that e was told under its name, and what lies below it is known.
 func (c *Call) isNamed(e *entry) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	if named, touched := c.touched[e]; touched && !named {
 		c.touched[e] = true
 		e.named++
@@ -123,7 +123,7 @@ func (c *Call) isNamed(e *entry) {
 
 // tellMore has it written down that not all of the turn is kept, if that is new: the
 // call may be over before anything else is written.
-func (s *Session) tellMore() {
+func (s *History) tellMore() {
 	s.mu.Lock()
 	t := s.turn()
 	more := t.more != ""
@@ -135,7 +135,7 @@ func (s *Session) tellMore() {
 
 // making reports whether p lies in a folder that a call has made, moved or replaced
 // which is not over: what is there and was not is looked at with that folder. Called
-// with the session's mu held.
+// with the history's mu held.
 func (t *turn) making(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
@@ -167,18 +167,18 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) state {
 	r.Why = why
 	had.add(e, s)
 	e.turn.write(r)
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	e.before, e.busy = s.brief(), false
 	e.turn.isName(e, s)
-	c.session.ready.Broadcast()
+	c.history.ready.Broadcast()
 	return now
 }
 
 // again takes in what stands there when another call is about to change it. What the
 // calls before it left counts no more: codeagent may end before this one is over.
 func (e *entry) again(now state, err error) {
-	mu := &e.turn.session.mu
+	mu := &e.turn.history.mu
 	mu.Lock()
 	opens := e.after != nil && !e.open
 	e.open = e.open || opens
@@ -208,13 +208,13 @@ func (e *entry) again(now state, err error) {
 func (e *entry) isTheirs() {
 	var w walker
 	defer w.close()
-	now, err := w.lookInto(e.path, e.turn.session.store.bounds.file)
+	now, err := w.lookInto(e.path, e.turn.history.store.bounds.file)
 	if err != nil {
 		return
 	}
 	now = now.brief()
-	e.turn.session.mu.Lock()
-	defer e.turn.session.mu.Unlock()
+	e.turn.history.mu.Lock()
+	defer e.turn.history.mu.Unlock()
 	e.theirs = &now
 }
 

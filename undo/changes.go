@@ -9,7 +9,7 @@ import (
 )
 
 // found collects what a call has changed, while it is settled: the states before and
-// after are at hand then. It is guarded by the session's mu.
+// after are at hand then. It is guarded by the history's mu.
 type found struct {
 	sandbox.Changes
 	// unknown: nobody tells of each change, so what differs may be anybody's work.
@@ -21,8 +21,8 @@ type found struct {
 // Changed is what the call was found to have changed when it was settled, since
 // Changed was last asked for. It is empty where the call did not hear of each change.
 func (c *Call) Changed() sandbox.Changes {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	f := c.found
 	c.found = found{unknown: f.unknown}
 	if f.unknown {
@@ -35,8 +35,8 @@ func (c *Call) Changed() sandbox.Changes {
 
 // foundNew takes in what nobody told of: it lies in a folder that the call made.
 func (c *Call) foundNew(e *entry) {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	c.found.add(e.path, &e.before, e.after)
 }
 

@@ -19,11 +19,11 @@ import (
 
 // turn is the turn that is being kept. A nil turn has nothing to close or to end.
 type turn struct {
-	session *Session
+	history *History
 	title   string
 	began   time.Time
 
-	// What follows is guarded by session.mu: first the paths, and how many bytes they take.
+	// What follows is guarded by history.mu: first the paths, and how many bytes they take.
 	entries map[string]*entry
 	held    int64
 	// linked are the entries that were found to be names of a file with several.
@@ -35,7 +35,7 @@ type turn struct {
 	// cut: nothing is written any more of the known ones either; see stop.
 	cut bool
 
-	// mu guards what follows, the files on disk. It is taken before session.mu.
+	// mu guards what follows, the files on disk. It is taken before history.mu.
 	mu     sync.Mutex
 	number int
 	dir    string
@@ -50,8 +50,8 @@ type turn struct {
 	noted  bool  // the reserve says that the log is not whole
 }
 
-func newTurn(s *Session, title string) *turn {
-	return &turn{session: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode][]*entry{}}
+func newTurn(s *History, title string) *turn {
+	return &turn{history: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode][]*entry{}}
 }
 
 // smallFile is up to which size contents share a file: half of what a command
@@ -83,7 +83,7 @@ func (t *turn) ready() error {
 
 // create takes a number for the turn, and makes its folder and log.
 func (t *turn) create() error {
-	s := t.session
+	s := t.history
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -94,7 +94,7 @@ func (t *turn) create() error {
 // makeLog makes the turn's folder and log; after a failure it can be tried again.
 // Called with both mu held.
 func (t *turn) makeLog() error {
-	s := t.session
+	s := t.history
 	if err := s.claim(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (t *turn) makeLog() error {
 // unrecorded notes in the reserve that the log does not say all. Called with mu held.
 func (t *turn) unrecorded() {
 	if !t.noted && t.number > 0 {
-		t.noted = t.session.store.noteUnrecorded(t.session.id(), t.number) == nil
+		t.noted = t.history.store.noteUnrecorded(t.history.id(), t.number) == nil
 	}
 }
 
@@ -126,7 +126,7 @@ func (t *turn) unrecorded() {
 // Called with mu held.
 func (t *turn) recorded() {
 	if t.noted {
-		t.noted = t.session.store.forgetUnrecorded(t.session.id(), t.number) != nil
+		t.noted = t.history.store.forgetUnrecorded(t.history.id(), t.number) != nil
 	}
 }
 
@@ -151,15 +151,15 @@ func (t *turn) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.broken != nil {
-		t.session.mu.Lock()
+		t.history.mu.Lock()
 		t.broken = t.makeLog() // there may be room again
-		t.session.mu.Unlock()
+		t.history.mu.Unlock()
 	}
 	if t.log == nil || t.ended || !t.tellMore() {
 		return
 	}
 	// Without this line the turn counts as cut off: nothing more is lost by that.
-	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.session.store.now()}) == nil
+	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.history.store.now()}) == nil
 }
 
 // close closes the files. What is still told of the turn opens them again.
@@ -180,7 +180,7 @@ func (t *turn) close() {
 // keepFile keeps the content of the file name in dir and says where. why is set
 // when it cannot be kept.
 func (t *turn) keepFile(dir int, name string, s *state) (why string) {
-	b := t.session.store.bounds
+	b := t.history.store.bounds
 	if s.Size > b.file {
 		return "over " + size(b.file)
 	}
@@ -208,9 +208,9 @@ func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 func (t *turn) spend(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	if t.bytes+t.logged+n > t.session.store.bounds.turn {
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
+	if t.bytes+t.logged+n > t.history.store.bounds.turn {
 		return false
 	}
 	t.bytes += n

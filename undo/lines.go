@@ -57,9 +57,9 @@ func (l *lines) flush() {
 		return
 	}
 	t.tellMore()
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	t.session.sizes[t.number] = t.bytes + t.logged
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
+	t.history.sizes[t.number] = t.bytes + t.logged
 }
 
 // tellMore writes down why not all of the turn is kept, and reports whether the log
@@ -87,8 +87,8 @@ func (t *turn) write(records ...record) {
 // stop writes nothing more of any path: were a line missing in the middle, such as
 // that somebody else changed a file, a later one would tell something wrong.
 func (t *turn) stop(why string) {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
 	t.stopLocked(why)
 }
 
@@ -100,17 +100,17 @@ func (t *turn) stopLocked(why string) {
 }
 
 func (t *turn) stopped() string {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
 	return t.more
 }
 
 // spendLog takes n bytes of the log for what is known of a path. False: it must not be
 // written.
 func (t *turn) spendLog(n int) bool {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	if most := t.session.store.bounds.longest(); t.logged+int64(n) > most {
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
+	if most := t.history.store.bounds.longest(); t.logged+int64(n) > most {
 		t.stopLocked(longLog(most))
 	}
 	if t.cut {
@@ -121,9 +121,9 @@ func (t *turn) spendLog(n int) bool {
 }
 
 // hold makes an entry for a path that is new, nil where there is no room for it.
-// Called with the session's mu held.
+// Called with the history's mu held.
 func (t *turn) hold(p string) *entry {
-	b := t.session.store.bounds
+	b := t.history.store.bounds
 	switch n := int64(len(p)); {
 	case t.more != "":
 	case len(t.entries) >= b.entries:

@@ -16,7 +16,7 @@ import (
 // the agent changes under another name is a conflict.
 const maxNames = 32
 
-// isName notes that s was found under the path of e. Called with the session's mu held.
+// isName notes that s was found under the path of e. Called with the history's mu held.
 func (t *turn) isName(e *entry, s state) {
 	if s.Kind != file || s.Links < 2 {
 		return
@@ -31,8 +31,8 @@ func (t *turn) namesOf(s *state, e *entry) []*entry {
 	if s.Kind != file || s.Links < 2 {
 		return nil
 	}
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(t.linked[s.inode()]), func(o *entry) bool { return o == e })
 }
 
@@ -42,9 +42,9 @@ func (t *turn) namesOf(s *state, e *entry) []*entry {
 func (t *turn) asOther(s *state) (why string, ok bool) {
 	names := t.namesOf(s, nil)
 	for _, o := range names {
-		t.session.mu.Lock()
+		t.history.mu.Lock()
 		was := o.before
-		t.session.mu.Unlock()
+		t.history.mu.Unlock()
 		same := was.Size == s.Size && was.Mtime == s.Mtime && was.Mode == s.Mode
 		switch {
 		case was.Kind != file || was.inode() != s.inode(): // the turn made that name
@@ -85,9 +85,9 @@ func (c *Call) otherNames(e *entry, now state) {
 			if err != nil || is.inode() != now.inode() {
 				continue // it is another file by now
 			}
-			c.session.mu.Lock()
+			c.history.mu.Lock()
 			c.join(o)
-			c.session.mu.Unlock()
+			c.history.mu.Unlock()
 			o.again(is, nil)
 		}
 		e.mixedAs(o)
@@ -95,8 +95,8 @@ func (c *Call) otherNames(e *entry, now state) {
 }
 
 func (c *Call) has(e *entry) bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	_, has := c.touched[e]
 	return has
 }
@@ -104,7 +104,7 @@ func (c *Call) has(e *entry) bool {
 // mixedAs notes that somebody else changed e if that happened to o, another name of
 // the same file.
 func (e *entry) mixedAs(o *entry) {
-	mu := &e.turn.session.mu
+	mu := &e.turn.history.mu
 	mu.Lock()
 	mixed := o.mixed && !e.mixed && e.before.inode() == o.before.inode()
 	e.mixed = e.mixed || mixed

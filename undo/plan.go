@@ -102,13 +102,13 @@ func (p *Plan) empty() bool {
 // Plan says what undoing the last turn that changed something would do; what was
 // undone does not count. It changes nothing. may says why a step cannot be
 // taken now, "" where it can. It fails with ErrNothing, or ErrBusy.
-func (s *Session) Plan(may func(Step) string) (*Plan, error) {
+func (s *History) Plan(may func(Step) string) (*Plan, error) {
 	return s.planBelow(math.MaxInt, map[string]bool{}, may)
 }
 
 // Earlier is Plan for the turns before that of p, which stays as it is and can be
 // undone later. What it changed is, for those before it, changed after them.
-func (s *Session) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
+func (s *History) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
 	later := maps.Clone(p.later)
 	for name, h := range p.kept.paths {
 		if !h.back {
@@ -119,7 +119,7 @@ func (s *Session) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
 }
 
 // planBelow is Plan for the turns with a number below top.
-func (s *Session) planBelow(top int, later map[string]bool, may func(Step) string) (*Plan, error) {
+func (s *History) planBelow(top int, later map[string]bool, may func(Step) string) (*Plan, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Session) planBelow(top int, later map[string]bool, may func(Step) strin
 }
 
 // planOf is the plan for turn n, nil where it was undone or is gone.
-func (s *Session) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
+func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
 	unrecorded, err := s.store.unrecorded(s.id())
 	if err != nil {
 		return nil, fmt.Errorf("undo: %w", err)
@@ -184,7 +184,7 @@ const (
 )
 
 // whyUnrecorded says why the log of turn n cannot be read.
-func (s *Session) whyUnrecorded(n int, err error) string {
+func (s *History) whyUnrecorded(n int, err error) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t := s.current; {
@@ -197,7 +197,7 @@ func (s *Session) whyUnrecorded(n int, err error) string {
 }
 
 // settle notes what calls that still run have left so far.
-func (s *Session) settle() error {
+func (s *History) settle() error {
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
@@ -210,10 +210,10 @@ func (s *Session) settle() error {
 	return nil
 }
 
-func (s *Session) folder(n int) string { return filepath.Join(s.dir, strconv.Itoa(n)) }
+func (s *History) folder(n int) string { return filepath.Join(s.dir, strconv.Itoa(n)) }
 
 // load reads what is kept of turn n.
-func (s *Session) load(n int) (*kept, error) {
+func (s *History) load(n int) (*kept, error) {
 	f, err := hostfile.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (s *Session) load(n int) (*kept, error) {
 	return k, nil
 }
 
-func (s *Session) plan(k *kept, later map[string]bool, may func(Step) string) *Plan {
+func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *Plan {
 	p := &Plan{Title: k.title, Began: k.began, Cut: !k.ended, More: k.more, number: k.number, kept: k, later: later}
 	incomplete := k.more != ""
 	var w walker

@@ -15,9 +15,9 @@ import (
 func (c *Call) Settle() {
 	// One after the other: of what two calls have changed, the later look is the one
 	// that must stand last in the log.
-	c.session.settling.Lock()
-	defer c.session.settling.Unlock()
-	look := looker{max: c.session.store.bounds.file, left: readNew}
+	c.history.settling.Lock()
+	defer c.history.settling.Unlock()
+	look := looker{max: c.history.store.bounds.file, left: readNew}
 	defer look.close()
 	pending := map[*turn]*lines{}
 	entries := c.unsettled()
@@ -46,7 +46,7 @@ func (c *Call) Settle() {
 
 // release lets go of what is settled.
 func (c *Call) release(entries []*entry) {
-	s := c.session
+	s := c.history
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range entries {
@@ -108,7 +108,7 @@ func (l *looker) read(p string, s state, isNew bool) (state, error) {
 
 // unsettled is what is to be settled, in the order of paths.
 func (c *Call) unsettled() []*entry {
-	s := c.session
+	s := c.history
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.found.whole = nil
@@ -124,8 +124,8 @@ func (c *Call) unsettled() []*entry {
 
 // left notes what the call left, and returns what the log is told of that.
 func (c *Call) left(e *entry, s state) []record {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	brief, was, open := s.brief(), e.after, e.open
 	e.open = e.calls > 1
 	e.turn.isName(e, s)
@@ -159,8 +159,8 @@ func (c *Call) left(e *entry, s state) []record {
 
 // named reports whether e was told under its name by this call.
 func (c *Call) named(e *entry) bool {
-	c.session.mu.Lock()
-	defer c.session.mu.Unlock()
+	c.history.mu.Lock()
+	defer c.history.mu.Unlock()
 	return c.touched[e]
 }
 
@@ -172,7 +172,7 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 		last := len(folders) - 1
 		in := folders[last].path
 		folders = folders[:last]
-		for _, n := range look.names(in, t.session.store.bounds.entries+1) { // one too many: they do not all fit
+		for _, n := range look.names(in, t.history.store.bounds.entries+1) { // one too many: they do not all fit
 			below, is := t.noteNew(path.Join(in, n), look, out)
 			if below == nil {
 				continue
@@ -203,15 +203,15 @@ func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
 }
 
 func (t *turn) knows(p string) bool {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
 	return t.entries[p] != nil
 }
 
 // add notes a path that was not there before; nil where it is known, or has no room.
 func (t *turn) add(p string, now state) *entry {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
 	if t.entries[p] != nil {
 		return nil
 	}

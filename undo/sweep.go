@@ -98,7 +98,7 @@ func measure(dir string) (used time.Time, bytes int64) {
 }
 
 // makeRoom removes the oldest turns until another one fits. Called with mu held.
-func (s *Session) makeRoom() {
+func (s *History) makeRoom() {
 	if s.sizes == nil {
 		s.sizes = map[int]int64{}
 		numbers, _ := s.turns() // what cannot be listed is not removed

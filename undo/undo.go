@@ -4,11 +4,11 @@
 //
 //	a change is about to happen  -> Call.BeforeChange   before: what stood there, its content kept
 //	the call is over             -> Call.Settle         after: what the agent left there
-//	/undo                        -> Session.Plan        now, against both
+//	/undo                        -> History.Plan        now, against both
 //	     now == before   nothing to do
 //	     now == after    the agent's work: put back
 //	     else            somebody else's work: a conflict, shown and left alone
-//	                 -> Session.Apply              through the file worker, under the policy
+//	                 -> History.Apply              through the file worker, under the policy
 //
 // Everything that is looked at may be changed by a command at the same moment:
 // entries are opened below an open folder, no link is followed, and nothing but
@@ -79,8 +79,8 @@ var (
 // ids are all names that a session has: nothing else becomes a folder's name.
 var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// Session is what is kept of one conversation. It is safe for concurrent use.
-type Session struct {
+// History is what is kept of one conversation. It is safe for concurrent use.
+type History struct {
 	store *Store
 	dir   string
 
@@ -109,11 +109,11 @@ type Session struct {
 // Open goes on with what is kept of the session id, or begins it. It fails with
 // ErrInUse where another process has it open. Nothing is written before there is
 // something to keep.
-func (s *Store) Open(id string) (*Session, error) {
+func (s *Store) Open(id string) (*History, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("undo: no session is called %.64q", id)
 	}
-	ses := &Session{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
+	ses := &History{store: s, dir: filepath.Join(s.dir, id), open: map[*Call]bool{}}
 	ses.ready = sync.NewCond(&ses.mu)
 	turns, err := ses.turns()
 	if err == nil && len(turns) == 0 {
@@ -141,12 +141,12 @@ func (s *Store) Has(id string) bool {
 	if !ids.MatchString(id) {
 		return false
 	}
-	turns, err := (&Session{store: s, dir: filepath.Join(s.dir, id)}).turns()
+	turns, err := (&History{store: s, dir: filepath.Join(s.dir, id)}).turns()
 	return err == nil && len(turns) > 0
 }
 
 // claim makes the session's folder and locks it. Called with mu held, or by Open.
-func (s *Session) claim() error {
+func (s *History) claim() error {
 	if s.lock != nil {
 		return nil
 	}
@@ -190,11 +190,11 @@ func lockFile(name string) (*os.File, error) {
 }
 
 // id is the session's.
-func (s *Session) id() string { return filepath.Base(s.dir) }
+func (s *History) id() string { return filepath.Base(s.dir) }
 
 // turns lists the numbers of the turns that are kept, or could not be recorded, in no
 // order.
-func (s *Session) turns() ([]int, error) {
+func (s *History) turns() ([]int, error) {
 	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -215,7 +215,7 @@ func (s *Session) turns() ([]int, error) {
 }
 
 // Begin says that a turn begins; title is the first words of what was asked.
-func (s *Session) Begin(title string) {
+func (s *History) Begin(title string) {
 	for _, c := range s.openCalls() {
 		c.Settle()
 	}
@@ -227,7 +227,7 @@ func (s *Session) Begin(title string) {
 }
 
 // End says that the turn is over. What calls that still run left so far is noted.
-func (s *Session) End() {
+func (s *History) End() {
 	for _, c := range s.openCalls() {
 		c.Settle()
 	}
@@ -240,21 +240,21 @@ func (s *Session) End() {
 
 // turn is the one that gets what is told: what a command in the background
 // changes between two turns belongs to the first. Called with mu held.
-func (s *Session) turn() *turn {
+func (s *History) turn() *turn {
 	if s.current == nil {
 		s.current = newTurn(s, "")
 	}
 	return s.current
 }
 
-func (s *Session) openCalls() []*Call {
+func (s *History) openCalls() []*Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.open))
 }
 
 // Close ends the work in the session; what is kept stays.
-func (s *Session) Close() error {
+func (s *History) Close() error {
 	s.mu.Lock()
 	t, lock := s.current, s.lock
 	s.current, s.lock = nil, nil
@@ -267,6 +267,6 @@ func (s *Session) Close() error {
 }
 
 // Discard closes the session and removes what is kept of it.
-func (s *Session) Discard() error {
+func (s *History) Discard() error {
 	return errors.Join(s.Close(), hostfile.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
 }

@@ -17,13 +17,13 @@ const watchedFile = 8 << 20
 // Watch keeps what stands at each of the paths, which are canonical, in case that it
 // changes. What is kept already and has not changed since is not kept again.
 func (c *Call) Watch(paths []string) {
-	c.session.mu.Lock()
+	c.history.mu.Lock()
 	c.found.unknown = true
-	had := &c.session.watched
+	had := &c.history.watched
 	if had.states == nil {
 		had.states = map[string]state{}
 	}
-	c.session.mu.Unlock()
+	c.history.mu.Unlock()
 	var w walker
 	defer w.close()
 	for _, p := range slices.Sorted(slices.Values(paths)) {
@@ -60,11 +60,11 @@ func (c *Call) Lost(p, why string) {
 
 // Made notes those of the paths that nobody knew: they were made since Watch.
 func (c *Call) Made(paths []string) {
-	look := looker{max: c.session.store.bounds.file, left: readNew}
+	look := looker{max: c.history.store.bounds.file, left: readNew}
 	defer look.close()
-	c.session.mu.Lock()
-	t := c.session.turn()
-	c.session.mu.Unlock()
+	c.history.mu.Lock()
+	t := c.history.turn()
+	c.history.mu.Unlock()
 	out := lines{turn: t}
 	for _, p := range slices.Sorted(slices.Values(paths)) {
 		t.noteNew(p, &look, &out)
@@ -76,7 +76,7 @@ func (c *Call) Made(paths []string) {
 
 // contents are those that a session has kept before, by path. Nil holds none.
 type contents struct {
-	// states, and held, the bytes of their paths, are guarded by the session's mu.
+	// states, and held, the bytes of their paths, are guarded by the history's mu.
 	states map[string]state
 	held   int64
 }
@@ -86,8 +86,8 @@ func (h *contents) holds(e *entry, s *state) bool {
 	if h == nil {
 		return false
 	}
-	e.turn.session.mu.Lock()
-	defer e.turn.session.mu.Unlock()
+	e.turn.history.mu.Lock()
+	defer e.turn.history.mu.Unlock()
 	was, ok := h.states[e.path]
 	if !ok || !was.untouched(*s) {
 		return false
@@ -110,9 +110,9 @@ func (h *contents) add(e *entry, s state) {
 		kept.Turn = number
 	}
 	s.Kept = &kept
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	b := t.session.store.bounds
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
+	b := t.history.store.bounds
 	if _, known := h.states[e.path]; !known {
 		if len(h.states) >= b.entries || h.held+int64(len(e.path)) > b.paths {
 			return // it is kept anew each time

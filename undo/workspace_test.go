@@ -17,7 +17,7 @@ type bench struct {
 	t     *testing.T
 	ws    string
 	store *Store
-	ses   *Session
+	ses   *History
 	call  *Call
 }
 

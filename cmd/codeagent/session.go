@@ -56,7 +56,7 @@ type session struct {
 	start      event.SessionStarted // as it was told last
 	choosing   sync.Mutex           // guards chosen once a turn may run
 	record     *record
-	undo       *undo.Session // nil where noUndo says why
+	undo       *undo.History // nil where noUndo says why
 	noUndo     error
 	images     []model.Image // of -i, until the first message takes them along
 }

@@ -144,7 +144,7 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 }
 
 // applyUndo undoes what p says through a file worker that is confined by policy.
-func applyUndo(ctx context.Context, b *box, s *undo.Session, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
+func applyUndo(ctx context.Context, b *box, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
 	files, err := b.runner.Files(ctx, policy, nil)
 	if err != nil {
 		return undo.Report{}, err

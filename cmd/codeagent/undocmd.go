@@ -142,7 +142,7 @@ func unrecordedTurn(p *undo.Plan, how undoHow) error {
 }
 
 // skipTurns is the plan for the last turn that has anything to undo after skip others.
-func skipTurns(kept *undo.Session, may func(undo.Step) string, skip int) (*undo.Plan, error) {
+func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.Plan, error) {
 	p, err := kept.Plan(may)
 	for ; err == nil && skip > 0; skip-- {
 		p, err = kept.Earlier(p, may)
