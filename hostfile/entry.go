@@ -137,7 +137,7 @@ func Sync(path string) error {
 // nothing. What it finds is a hint: whatever is done next walks the path again.
 func Seen(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
-// OS is the sandbox.Resolver that looks at the real file system. It opens nothing: what
+// OS is the sandbox.FileSystem that looks at the real file system. It opens nothing: what
 // is found canonical with it is walked again, through no link, when it is used.
 type OS struct{}
 
