@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"codeagent/internal/fileworker"
+	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func createAbsent(paths []string) ([]placeholder, error) {
 }
 
 func createOne(path string) (placeholder, error) {
-	parent, err := openRoot(filepath.Dir(path))
+	parent, err := kernel.OpenPath(filepath.Dir(path))
 	if err != nil {
 		return placeholder{}, err
 	}
@@ -72,7 +73,7 @@ func createOne(path string) (placeholder, error) {
 // touched or left by a command that failed.
 func removeUnused(list []placeholder, failed bool) {
 	for _, p := range list {
-		parent, err := openRoot(filepath.Dir(p.path))
+		parent, err := kernel.OpenPath(filepath.Dir(p.path))
 		if err != nil {
 			continue
 		}

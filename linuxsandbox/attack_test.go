@@ -16,10 +16,40 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 
 	"codeagent/internal/attack"
+	"codeagent/linuxsandbox/filter"
 )
+
+// filterChild, in the environment, makes this test binary put the filter on itself
+// before it does what the rest of its arguments say.
+const filterChild = "CODEAGENT_TEST_FILTER"
+
+// confineSelf puts the filter on the calling thread for good.
+func confineSelf() error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog, err := filter.Program(runtime.GOARCH, filter.Options{})
+	if err != nil {
+		return err
+	}
+	_, err = filter.Install(prog, false)
+	return err
+}
+
+// libraryArch has the system calls of an architecture.
+func libraryArch(t testing.TB, goarch string) *arch.Info {
+	t.Helper()
+	info, err := arch.GetInfo(goarch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
 
 // victimArg makes this test binary a victim.
 const victimArg = "-test.run=^TestAttackVictim$"
@@ -33,7 +63,7 @@ func TestAttackVictim(t *testing.T) {
 		if os.Getenv(filterChild) == "" {
 			return nil
 		}
-		return confineSelf(filterOptions{})
+		return confineSelf()
 	})
 	// What the attacks left of this process is not fit to go on. Not os.Exit:
 	// with the race detector that waits a second.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -159,7 +160,7 @@ func (b *broker) run() {
 	defer b.held.close()
 	defer b.posts.close()
 	defer b.dropTerminals(func(madeTerminal) bool { return true })
-	b.dropped = heldCaps() &^ b.keep
+	b.dropped = kernel.HeldCaps() &^ b.keep
 	err := becomeCommand(b.keep)
 	b.ready <- err
 	if err != nil {
@@ -205,7 +206,7 @@ func (b *broker) run() {
 // rights of the command.
 func becomeCommand(keep uint64) error {
 	runtime.LockOSThread()
-	return keepCaps(keep)
+	return kernel.KeepCaps(keep)
 }
 
 // tryBroker closes the probe's listener and tries whether a broker could work:

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -25,9 +26,10 @@ import (
 // answered ENOSYS, and one that is known and not asked about goes past it.
 func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	var asked, known []string
-	for _, r := range filterTable {
-		if r.do == ask && r.only == filesAsked {
-			asked = append(asked, r.calls...)
+	others := append(filter.Asked(filter.Options{AllowUnix: true}), "socket")
+	for _, name := range filter.Asked(filter.Options{Ask: true}) {
+		if !slices.Contains(others, name) {
+			asked = append(asked, name)
 		}
 	}
 	numbers := map[string]int{}
@@ -55,9 +57,9 @@ func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 // is known to it under its name.
 func TestBrokerKnowsWhatIsTold(t *testing.T) {
 	var asked, known []string
-	for _, r := range filterTable {
-		if r.do == ask && r.only == brokered && r.calls[0] != "exit_group" {
-			asked = append(asked, r.calls...)
+	for _, name := range filter.Asked(filter.Options{AllowUnix: true}) {
+		if !slices.Contains([]string{"exit_group", "connect", "bind", "getsockname", "getpeername"}, name) {
+			asked = append(asked, name)
 		}
 	}
 	for _, c := range toldCalls {
@@ -330,16 +332,16 @@ func TestNestedChild(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	prog, err := filterProgram(runtime.GOARCH, filterOptions{})
+	prog, err := filter.Program(runtime.GOARCH, filter.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Nobody answers this listener, so it must never be asked.
-	silent := []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: uint32(allow)}}
-	if _, err := installFilter(prog, false); err != nil {
+	silent := []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
+	if _, err := filter.Install(prog, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := installFilter(silent, true); err != nil {
+	if _, err := filter.Install(silent, true); err != nil {
 		t.Fatal(err)
 	}
 	ws := os.TempDir()

@@ -4,10 +4,11 @@ package linuxsandbox
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"unsafe"
+
+	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,9 +31,6 @@ const (
 )
 
 const frameHeader = 5
-
-// errClosed is end of file between two frames.
-var errClosed = errors.New("control socket closed")
 
 // sendFrame writes one frame to a stream socket. A peer that is gone is EPIPE,
 // never a signal.
@@ -88,7 +86,7 @@ func recvFrameFD(fd int) (kind frameKind, body []byte, passed int, err error) {
 			continue
 		}
 		if err != nil || n == 0 {
-			return 0, nil, -1, errClosed
+			return 0, nil, -1, kernel.ErrClosed
 		}
 		if messages, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(messages) == 1 {
 			if fds, err := unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
@@ -101,11 +99,11 @@ func recvFrameFD(fd int) (kind frameKind, body []byte, passed int, err error) {
 	return frameKind(first[0]), body, passed, err
 }
 
-// recvFrame reads one frame, waiting for it. It returns errClosed at end of
+// recvFrame reads one frame, waiting for it. It returns kernel.ErrClosed at end of
 // file, and an error for a frame above maxSpec.
 func recvFrame(fd int) (frameKind, []byte, error) {
 	var kind [1]byte
-	if err := readFull(fd, kind[:]); err != nil {
+	if err := kernel.ReadFull(fd, kind[:]); err != nil {
 		return 0, nil, err
 	}
 	body, err := recvBody(fd)
@@ -115,7 +113,7 @@ func recvFrame(fd int) (frameKind, []byte, error) {
 // recvBody reads what follows a frame's kind.
 func recvBody(fd int) ([]byte, error) {
 	var head [frameHeader - 1]byte
-	if err := readFull(fd, head[:]); err != nil {
+	if err := kernel.ReadFull(fd, head[:]); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
 	size := binary.BigEndian.Uint32(head[:])
@@ -126,24 +124,8 @@ func recvBody(fd int) ([]byte, error) {
 		return nil, nil
 	}
 	body := make([]byte, size)
-	if err := readFull(fd, body); err != nil {
+	if err := kernel.ReadFull(fd, body); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return body, nil
-}
-
-func readFull(fd int, buf []byte) error {
-	for len(buf) > 0 {
-		n, err := unix.Read(fd, buf)
-		switch {
-		case err == unix.EINTR:
-		case err == unix.ECONNRESET, err == nil && n == 0:
-			return errClosed
-		case err != nil:
-			return err
-		default:
-			buf = buf[n:]
-		}
-	}
-	return nil
 }

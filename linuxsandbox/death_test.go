@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -92,8 +93,8 @@ func agentIn(t *testing.T, role, script string) (*exec.Cmd, string) {
 
 // alive reports whether pid is a process that has not ended.
 func alive(pid int) bool {
-	p, ok := readProc(pid)
-	return ok && p.state != 'Z' && p.state != 'X'
+	p, ok := kernel.ReadProcess(pid)
+	return ok && p.State != 'Z' && p.State != 'X'
 }
 
 // TestEachOfOursKilled: whichever process of ours gets a SIGKILL while a command
@@ -186,19 +187,19 @@ exec sh -c 'echo started; sleep 1000; :'`)
 // codeagent itself, its helpers, and the command.
 func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
 	t.Helper()
-	table := processes()
+	table := kernel.Processes()
 	pids, names = []int{agent}, []string{"codeagent"}
 	helpers := map[int]bool{}
-	for _, p := range below(table, map[int]bool{agent: true}) {
-		if line, err := os.ReadFile(procOf(p.pid, "cmdline")); err == nil && strings.HasPrefix(string(line), HelperName+"\x00") {
-			helpers[p.pid] = true
-			pids, names = append(pids, p.pid), append(names, "its keeper")
+	for _, p := range kernel.Below(table, map[int]bool{agent: true}) {
+		if line, err := os.ReadFile(procOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), HelperName+"\x00") {
+			helpers[p.PID] = true
+			pids, names = append(pids, p.PID), append(names, "its keeper")
 		}
 	}
 	for _, p := range table {
-		if helpers[p.ppid] && !helpers[p.pid] {
-			if line, err := os.ReadFile(procOf(p.pid, "cmdline")); err == nil && strings.HasPrefix(string(line), "sh\x00-c\x00echo started;") {
-				pids, names = append(pids, p.pid), append(names, "the command")
+		if helpers[p.Parent] && !helpers[p.PID] {
+			if line, err := os.ReadFile(procOf(p.PID, "cmdline")); err == nil && strings.HasPrefix(string(line), "sh\x00-c\x00echo started;") {
+				pids, names = append(pids, p.PID), append(names, "the command")
 			}
 		}
 	}

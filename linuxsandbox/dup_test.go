@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -14,11 +16,11 @@ func TestDupAboveNamesTheLimit(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if fd, err := dupAbove(1, int(limit.Cur)); err != unix.EMFILE {
+	if fd, err := kernel.DupAbove(1, int(limit.Cur)); err != unix.EMFILE {
 		t.Errorf("%d, %v", fd, err)
 	}
-	fd, err := dupAbove(1, lowestFD)
-	if err != nil || fd < lowestFD {
+	fd, err := kernel.DupAbove(1, kernel.LowestFD)
+	if err != nil || fd < kernel.LowestFD {
 		t.Errorf("%d, %v", fd, err)
 	}
 	unix.Close(fd)

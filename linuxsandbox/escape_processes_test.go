@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -32,7 +34,7 @@ func harmed(pid int) bool {
 		if got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WUNTRACED, nil); got != 0 || err != nil {
 			return true
 		}
-		if p, ok := readProc(pid); ok && p.state == 'S' {
+		if p, ok := kernel.ReadProcess(pid); ok && p.State == 'S' {
 			return false
 		}
 		_, _ = unix.Poll(nil, 1)

@@ -18,7 +18,7 @@ func TestConfinedShell(t *testing.T) {
 	if os.Getenv(filterChild) != "shell" {
 		return
 	}
-	if err := confineSelf(filterOptions{}); err != nil {
+	if err := confineSelf(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(125)
 	}

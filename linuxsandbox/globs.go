@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -200,7 +201,7 @@ func (w *globWalk) folder(path string) {
 func (w *globWalk) match(path string, kind fs.FileMode) {
 	if kind&fs.ModeSymlink != 0 {
 		real, err := filepath.EvalSymlinks(path)
-		st, bad := statRoot(real)
+		st, bad := kernel.StatPath(real)
 		if err != nil || bad != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return // a folder has names beside this one that no glob speaks of
 		}

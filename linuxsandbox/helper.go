@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,10 +22,6 @@ type image struct {
 	fd    int
 	state fileState
 }
-
-// lowestFD keeps our long-lived descriptors clear of 0 to 9, which a fork
-// rearranges.
-const lowestFD = 10
 
 // openHelper finds the helper and copies it into sealed memory: from then on
 // nothing on disk decides what runs.
@@ -103,7 +101,7 @@ func sealedCopy(fd int, name string) (image, error) {
 	if err != nil {
 		return image{}, fmt.Errorf("memfd_create: %w", err)
 	}
-	high, err := dupAbove(mem, lowestFD)
+	high, err := kernel.DupAbove(mem, kernel.LowestFD)
 	unix.Close(mem)
 	if err != nil {
 		return image{}, err

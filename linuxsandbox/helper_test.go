@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -147,7 +148,7 @@ func TestFileCaps(t *testing.T) {
 	}
 	b := newBackend(t)
 	defer b.Close()
-	for owner, caps := range map[int]uint64{0: 0, plainUser: fileCaps} {
+	for owner, caps := range map[int]uint64{0: 0, plainUser: kernel.FileCaps} {
 		ws := t.TempDir()
 		private := filepath.Join(ws, "private")
 		if err := os.Mkdir(private, 0o700); err != nil {
@@ -245,7 +246,7 @@ func playSweeper() {
 	}()
 	swept := 0
 	for more := true; more; {
-		swept += len(sweep(descendants(os.Getpid())))
+		swept += len(kernel.Sweep(kernel.Descendants(os.Getpid())))
 		select {
 		case <-gone:
 			more = false

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,18 +32,18 @@ type signals struct {
 // calledAway is the errno of a call of tid that has to give way to a signal, or 0.
 // Fatal signals do not count: the caller is gone then.
 func (s *signals) calledAway(tid uint32) unix.Errno {
-	status, err := readSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
 		return 0
 	}
 	set := func(name string) uint64 {
-		v, _ := strconv.ParseUint(statusField(status, name), 16, 64)
+		v, _ := strconv.ParseUint(kernel.StatusField(status, name), 16, 64)
 		return v
 	}
 	blocked := set("SigBlk:")
 	own, shared := set("SigPnd:")&^blocked, set("ShdPnd:")&^blocked
 	switch {
-	case own != 0, shared != 0 && statusField(status, "Threads:") == "1":
+	case own != 0, shared != 0 && kernel.StatusField(status, "Threads:") == "1":
 		return errRestart // nobody else can take it
 	case shared == 0:
 		s.interrupted = false

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"path/filepath"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -179,7 +180,7 @@ func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
 
 // put makes a call of the change observer due, or none at all.
 func (k *keeping) put(dir int, name, path string) error {
-	own, err := dupAbove(dir, lowestFD)
+	own, err := kernel.DupAbove(dir, kernel.LowestFD)
 	if err != nil {
 		for _, d := range k.due {
 			unix.Close(d.dir)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,7 @@ func (p *prepared) keepFor(policy sandbox.Policy, observer sandbox.ChangeObserve
 		if rule.Access != AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
 			continue
 		}
-		dir, err := openRoot(filepath.Dir(rule.Path))
+		dir, err := kernel.OpenPath(filepath.Dir(rule.Path))
 		if err != nil {
 			continue // nothing can be made or changed there
 		}

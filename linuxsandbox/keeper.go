@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"codeagent/internal/fileworker"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -266,7 +267,7 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	go func() {
 		debug.SetGCPercent(100)
 		for {
-			sweep(descendants(os.Getpid()))
+			kernel.Sweep(kernel.Descendants(os.Getpid()))
 			pause()
 		}
 	}()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"codeagent/linuxsandbox/kernel"
+
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
@@ -126,7 +128,7 @@ func buildRuleset(abi int, s *Spec) (int, error) {
 // mounted below a folder, as a workspace below the command's own /tmp, would have
 // its rights too.
 func addRule(ruleset int, rule Rule, handledFS uint64, brokered bool) error {
-	fd, err := openRoot(rule.Path)
+	fd, err := kernel.OpenPath(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 		if rule.Optional && (gone || rule.Access != AccessWrite && errors.Is(err, unix.ELOOP)) {
@@ -172,7 +174,7 @@ func signalRuleset(abi int) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("create signal ruleset: %w", err)
 	}
-	root, err := openRoot("/")
+	root, err := kernel.OpenPath("/")
 	if err == nil {
 		err = ll.LandlockAddPathBeneathRule(fd, &ll.PathBeneathAttr{AllowedAccess: ll.AccessFSRefer, ParentFd: root}, 0)
 		unix.Close(root)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -21,12 +22,12 @@ type caller struct {
 
 // callerOf looks a thread up; pid is 0 when it is gone.
 func callerOf(tid uint32) (c caller) {
-	status, err := readSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
 		return c
 	}
-	c.pid, _ = strconv.Atoi(statusField(status, "Tgid:"))
-	c.parent, _ = strconv.Atoi(statusField(status, "PPid:"))
+	c.pid, _ = strconv.Atoi(kernel.StatusField(status, "Tgid:"))
+	c.parent, _ = strconv.Atoi(kernel.StatusField(status, "PPid:"))
 	// A thread may have a name of its own, which says little.
 	c.comm = commOf(c.pid)
 	return c
@@ -34,7 +35,7 @@ func callerOf(tid uint32) (c caller) {
 
 // commOf is the name of a process or thread, which it may have chosen.
 func commOf(pid int) string {
-	comm, err := readSmall("/proc/" + strconv.Itoa(pid) + "/comm")
+	comm, err := kernel.ReadSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
 		return ""
 	}

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -51,7 +52,7 @@ func (b *broker) lacksAccess(fd int, path string, mode uint32) lack {
 	// The command's own mounts are read-only, or show something else. How it would
 	// be without them the host's file tells; in /proc the host's is another process.
 	if b.mounts != nil && !sandbox.Covers(procDir, path) {
-		if host, err := openRoot(path); err == nil {
+		if host, err := kernel.OpenPath(path); err == nil {
 			defer unix.Close(host)
 			fd = host
 		}
@@ -158,8 +159,8 @@ func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
 		}
-	// A write root that is another user's keeps these capabilities (fileCaps).
-	case l.owner == 0 || l.caps&fileCaps == 0:
+	// A write root that is another user's keeps these capabilities (kernel.FileCaps).
+	case l.owner == 0 || l.caps&kernel.FileCaps == 0:
 		if d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata {
 			d.Kind = sandbox.KindCapability
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +49,7 @@ func (m *mounter) putAllBack(all []tree) error {
 func makeWay(base string, t tree, all []tree) (string, error) {
 	first, _, deep := strings.Cut(t.path[len(base)+1:], "/")
 	way := base + "/" + first
-	at, err := openRoot(base)
+	at, err := kernel.OpenPath(base)
 	if err != nil {
 		return "", err
 	}

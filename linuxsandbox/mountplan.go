@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -233,6 +234,6 @@ func rootPaths(p sandbox.Policy) []string {
 
 // present reports whether path is there and no link leads to it.
 func present(path string) bool {
-	st, err := statRoot(path)
+	st, err := kernel.StatPath(path)
 	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -141,7 +143,7 @@ func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
 
 // take copies the mount tree at path. Links in the way are refused: they are new.
 func take(path string) (tree, error) {
-	at, err := openRoot(path)
+	at, err := kernel.OpenPath(path)
 	if err != nil {
 		return tree{}, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -182,7 +184,7 @@ func (t tree) put(at int) error {
 }
 
 func (t tree) putAt(path string) error {
-	at, err := openRoot(path)
+	at, err := kernel.OpenPath(path)
 	if err != nil {
 		unix.Close(t.fd)
 		return &fs.PathError{Op: "open", Path: path, Err: err}
@@ -342,7 +344,7 @@ func (m *mounter) hide() error {
 		}
 	}()
 	for _, path := range m.plan.Hidden {
-		at, err := openRoot(path)
+		at, err := kernel.OpenPath(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ func sessionMain(resolvers []string) int {
 		return 1
 	}
 	var word [1]byte
-	_ = readFull(controlFD, word[:]) // until codeagent has opened the namespaces
+	_ = kernel.ReadFull(controlFD, word[:]) // until codeagent has opened the namespaces
 	return 0
 }
 

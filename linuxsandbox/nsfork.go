@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -96,10 +98,10 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	if c.path, err = unix.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(image)); err != nil {
 		return 0, err
 	}
-	if c.argv, err = pointers([]string{HelperName, keeperArg}); err != nil {
+	if c.argv, err = kernel.Pointers([]string{HelperName, keeperArg}); err != nil {
 		return 0, err
 	}
-	if c.envv, err = pointers(keeperEnv); err != nil {
+	if c.envv, err = kernel.Pointers(keeperEnv); err != nil {
 		return 0, err
 	}
 	if c.root, err = unix.BytePtrFromString("/"); err != nil {
@@ -115,7 +117,7 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 		syscall.ForkLock.Unlock()
 		return 0, err
 	}
-	c.report, err = dupAbove(report[1], lowestFD+len(files))
+	c.report, err = kernel.DupAbove(report[1], kernel.LowestFD+len(files))
 	unix.Close(report[1])
 	if err != nil {
 		syscall.ForkLock.Unlock()
@@ -124,9 +126,9 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	}
 	runtime.LockOSThread()
 	all, old := ^uint64(0), uint64(0)
-	sigprocmask(&all, &old)
+	kernel.Sigprocmask(&all, &old)
 	joiner, errno := forkJoiner(c)
-	sigprocmask(&old, nil)
+	kernel.Sigprocmask(&old, nil)
 	runtime.UnlockOSThread()
 	unix.Close(c.report)
 	syscall.ForkLock.Unlock()
@@ -137,7 +139,7 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	runtime.KeepAlive(c)
 	wait(joiner)
 	var answer [8]byte
-	if err := readFull(report[0], answer[:]); err == errClosed && c.keeper > 0 {
+	if err := kernel.ReadFull(report[0], answer[:]); err == kernel.ErrClosed && c.keeper > 0 {
 		return int(c.keeper), nil
 	}
 	if c.keeper > 0 {
@@ -165,7 +167,7 @@ func wait(pid int) {
 //go:noinline
 //go:norace
 func forkJoiner(c *nsPlan) (pid int, errno syscall.Errno) {
-	r, failed := vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0, 0)
+	r, failed := kernel.Vfork(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|uintptr(unix.SIGCHLD), 0, 0)
 	if failed != 0 || r != 0 {
 		return int(r), syscall.Errno(failed)
 	}
@@ -183,7 +185,7 @@ func forkJoiner(c *nsPlan) (pid int, errno syscall.Errno) {
 		}
 	}
 	step = nsClone
-	r, failed = vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.namespaces|uintptr(unix.SIGCHLD),
+	r, failed = kernel.Vfork(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PARENT|unix.CLONE_PARENT_SETTID|c.namespaces|uintptr(unix.SIGCHLD),
 		0, uintptr(unsafe.Pointer(&c.keeper)))
 	if failed == 0 && r != 0 {
 		for {
@@ -242,7 +244,7 @@ func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
 			return nsFiles, e
 		}
 	}
-	if e = defaultSignals(); e != 0 {
+	if e = kernel.DefaultSignals(); e != 0 {
 		return nsSignals, e
 	}
 	_, _, e = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(c.path)),

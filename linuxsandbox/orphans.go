@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -68,17 +69,17 @@ func EndKeepers() []string {
 // names what could not be ended; nil when there is nothing. over: the keeper itself
 // has ended.
 func (p *process) leftovers(clean, over bool) error {
-	var left []proc
+	var left []kernel.Process
 	switch {
 	case !over: // in its namespace nothing can be swept, and nothing escapes
 		keeper := map[int]bool{p.keeper.pid: true}
-		table := processes()
+		table := kernel.Processes()
 		for _, one := range table {
-			if one.pid == p.keeper.pid {
+			if one.PID == p.keeper.pid {
 				left = append(left, one)
 			}
 		}
-		left = append(left, below(table, keeper)...)
+		left = append(left, kernel.Below(table, keeper)...)
 	case !clean && !p.keeper.contained:
 		left = sweepAfter()
 	}
@@ -89,11 +90,11 @@ func (p *process) leftovers(clean, over bool) error {
 }
 
 // named are processes with their programs, in the order of their numbers.
-func named(list []proc) []string {
+func named(list []kernel.Process) []string {
 	var out []string
-	slices.SortFunc(list, func(a, b proc) int { return cmp.Compare(a.pid, b.pid) })
+	slices.SortFunc(list, func(a, b kernel.Process) int { return cmp.Compare(a.PID, b.PID) })
 	for _, one := range list {
-		out = append(out, fmt.Sprintf("%d (%s)", one.pid, programOf(one.pid)))
+		out = append(out, fmt.Sprintf("%d (%s)", one.PID, programOf(one.PID)))
 	}
 	return out
 }
@@ -104,7 +105,7 @@ func programOf(pid int) string {
 	if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil {
 		return exe
 	}
-	comm, err := readSmall("/proc/" + strconv.Itoa(pid) + "/comm")
+	comm, err := kernel.ReadSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
 		return sandbox.Unexamined
 	}
@@ -123,14 +124,14 @@ var sweeping sync.Mutex
 //
 // A process that stays in the kernel (a hung file system, a frozen group) cannot be
 // killed: when nothing else has been left for a while, those are returned.
-func sweepAfter() []proc {
+func sweepAfter() []kernel.Process {
 	sweeping.Lock()
 	defer sweeping.Unlock()
-	var before map[proc]bool
+	var before map[kernel.Process]bool
 	since := time.Now()
 	for {
 		own, dead := confinement(os.Getpid()), 0
-		found := sweep(func(table []proc) []proc {
+		found := kernel.Sweep(func(table []kernel.Process) []kernel.Process {
 			// A tree that forks on would fill the process table with its dead.
 			dead += reapOrphans(table, own)
 			return orphans(table, os.Getpid(), own)
@@ -141,7 +142,7 @@ func sweepAfter() []proc {
 		if len(found)+dead == 0 {
 			return nil
 		}
-		now := map[proc]bool{}
+		now := map[kernel.Process]bool{}
 		for _, p := range found {
 			now[p] = true
 		}
@@ -155,25 +156,25 @@ func sweepAfter() []proc {
 }
 
 // orphans picks the confined children of codeagent and all below them.
-func orphans(table []proc, self int, own marks) []proc {
-	var out []proc
+func orphans(table []kernel.Process, self int, own marks) []kernel.Process {
+	var out []kernel.Process
 	roots := map[int]bool{}
 	for _, p := range table {
-		if p.ppid == self && p.state != 'Z' && p.state != 'X' && confinement(p.pid).orphanOf(own) {
-			roots[p.pid] = true
+		if p.Parent == self && p.State != 'Z' && p.State != 'X' && confinement(p.PID).orphanOf(own) {
+			roots[p.PID] = true
 			out = append(out, p)
 		}
 	}
-	return append(out, below(table, roots)...)
+	return append(out, kernel.Below(table, roots)...)
 }
 
 // reapOrphans collects the ones that have ended and reports how many they were.
 // Only pids that are known to be orphans are waited for: any other child is
 // somebody else's to collect.
-func reapOrphans(table []proc, own marks) (dead int) {
+func reapOrphans(table []kernel.Process, own marks) (dead int) {
 	for _, p := range table {
-		if p.ppid == os.Getpid() && p.state == 'Z' && confinement(p.pid).orphanOf(own) {
-			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil)
+		if p.Parent == os.Getpid() && p.State == 'Z' && confinement(p.PID).orphanOf(own) {
+			_, _ = unix.Wait4(p.PID, nil, unix.WNOHANG, nil)
 			dead++
 		}
 	}
@@ -190,16 +191,16 @@ type marks struct {
 }
 
 func confinement(pid int) marks {
-	data, err := readSmall("/proc/" + strconv.Itoa(pid) + "/status")
+	data, err := kernel.ReadSmall("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return marks{}
 	}
-	m := marks{noNewPrivs: statusField(data, "NoNewPrivs:") == "1"}
-	m.filters, _ = strconv.Atoi(statusField(data, "Seccomp_filters:"))
-	m.bounding, _ = strconv.ParseUint(strings.TrimSpace(statusField(data, "CapBnd:")), 16, 64)
+	m := marks{noNewPrivs: kernel.StatusField(data, "NoNewPrivs:") == "1"}
+	m.filters, _ = strconv.Atoi(kernel.StatusField(data, "Seccomp_filters:"))
+	m.bounding, _ = strconv.ParseUint(strings.TrimSpace(kernel.StatusField(data, "CapBnd:")), 16, 64)
 	return m
 }
 
 func (m marks) orphanOf(own marks) bool {
-	return m.noNewPrivs && m.filters > own.filters && (m.bounding&^fileCaps == 0 || m.bounding == own.bounding)
+	return m.noNewPrivs && m.filters > own.filters && (m.bounding&^kernel.FileCaps == 0 || m.bounding == own.bounding)
 }

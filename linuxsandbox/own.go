@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -324,7 +325,7 @@ func rootOf(p sandbox.Policy, path string) string {
 func dirModes(root, path string) ([]uint32, error) {
 	var modes []uint32
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		st, err := statRoot(dir)
+		st, err := kernel.StatPath(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"net/netip"
 
+	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -79,7 +80,7 @@ func (b *broker) refuseInet(n *notification, s netns.Socket, to netip.AddrPort, 
 // of its own. The address is not known yet: connect(2) would have named it.
 func (b *broker) noSocket(n *notification) reply {
 	target := "socket"
-	switch n.args[1] & socketType {
+	switch n.args[1] & filter.SocketType {
 	case unix.SOCK_STREAM:
 		target = "tcp"
 	case unix.SOCK_DGRAM:

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -38,7 +40,7 @@ func (b *broker) inMemory(path string) string {
 	}
 	// If it is not there: the call fails if it cannot be made. A command of another
 	// session that may write the folder above may put a link in Temp's place.
-	if temp, err := openRoot(b.policy.Temp); err == nil {
+	if temp, err := kernel.OpenPath(b.policy.Temp); err == nil {
 		_ = unix.Mkdirat(temp, memoryFolder, 0o700)
 		unix.Close(temp)
 	}

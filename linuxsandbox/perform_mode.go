@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -111,7 +113,7 @@ func maskOf(tid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	mask, err := strconv.ParseInt(statusField(head[:n], "Umask:"), 8, 32)
+	mask, err := strconv.ParseInt(kernel.StatusField(head[:n], "Umask:"), 8, 32)
 	return int(mask), err
 }
 

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -331,7 +332,7 @@ func (b *broker) granted(path string) bool {
 
 // hostFolder opens the host's folder of the name of s, if it is the very same.
 func hostFolder(s spot) (int, error) {
-	fd, err := openRoot(s.path)
+	fd, err := kernel.OpenPath(s.path)
 	if err != nil {
 		return -1, unix.EXDEV
 	}

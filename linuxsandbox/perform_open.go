@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +29,8 @@ type opening struct {
 	resolve uint64
 }
 
-// writeIntent are the flags of an open that may change something, beside those
-// of the access mode. O_TMPFILE is more than one bit; this is the one of its own.
-const (
-	openTmpfile = 0o20000000
-	writeIntent = unix.O_CREAT | unix.O_TRUNC | openTmpfile
-)
+// openTmpfile is the bit of its own that O_TMPFILE has.
+const openTmpfile = 0o20000000
 
 // Flags of an open that are its file's own, and so the broker's to pass on.
 const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC |
@@ -45,7 +42,7 @@ func (b *broker) openFile(n *notification, c *fileCall) reply {
 	if err != nil {
 		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
 	}
-	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&writeIntent == 0 {
+	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
 		return b.rules.files.proceed() // it only reads, and what may be read Landlock knows
 	}
 	return b.openJudged(n, o)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -40,7 +41,7 @@ func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) rep
 	} else {
 		d.until = time.Now().Add(quickConnect)
 	}
-	if d.s.FD, err = dupAbove(s.FD, lowestFD); err != nil {
+	if d.s.FD, err = kernel.DupAbove(s.FD, kernel.LowestFD); err != nil {
 		return failed(errnoOf(err))
 	}
 	b.waits.Go(func() { b.dial(d) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
@@ -279,14 +280,14 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 func (b *broker) socketFile(n *notification, path string) (int, error) {
 	fd, err := b.open(n, name{dir: unix.AT_FDCWD, path: path})
 	if err == unix.ENOENT && slices.Contains(b.policy.Sockets, path) {
-		return openRoot(path)
+		return kernel.OpenPath(path)
 	}
 	return fd, err
 }
 
 // connectTo connects sock to the very file, whatever name it has by now.
 func (b *broker) connectTo(n *notification, sock, file int) reply {
-	held, err := dupAbove(file, lowestFD)
+	held, err := kernel.DupAbove(file, kernel.LowestFD)
 	if err != nil {
 		return failed(errnoOf(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -139,8 +140,8 @@ func (b *broker) takeTerminal(n *notification) (int, error) {
 	}
 	own := b.terminalLike(&st)
 	if st.Rdev == ptmxDevice {
-		info, err := readSmall(thread + "/fdinfo/" + number)
-		index, bad := strconv.Atoi(statusField(info, "tty-index:"))
+		info, err := kernel.ReadSmall(thread + "/fdinfo/" + number)
+		index, bad := strconv.Atoi(kernel.StatusField(info, "tty-index:"))
 		if err != nil || bad != nil {
 			return -1, unix.EPERM
 		}

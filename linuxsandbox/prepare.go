@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +82,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		return nil, err
 	}
 	for _, root := range p.WasWrite {
-		if st, err := statRoot(root.Path); err == nil {
+		if st, err := kernel.StatPath(root.Path); err == nil {
 			out.keepFileCaps(st)
 		}
 	}
@@ -163,7 +164,7 @@ func ownFiles(p sandbox.Policy, f facts) []string {
 func secondNames(denied []string) (sandbox.Weakness, bool) {
 	var linked []string
 	for _, path := range denied {
-		if st, err := statRoot(path); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
+		if st, err := kernel.StatPath(path); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
 			linked = append(linked, path)
 		}
 	}
@@ -201,7 +202,7 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 			kept = append(kept, rule) // the keeper leaves it out when it is not there
 			continue
 		}
-		st, err := statRoot(rule.Path)
+		st, err := kernel.StatPath(rule.Path)
 		switch {
 		case err == nil:
 			if rule.Access == AccessWrite {
@@ -253,7 +254,7 @@ func (p *prepared) writable(path string) bool {
 }
 
 func parentExists(path string) bool {
-	st, err := statRoot(filepath.Dir(path))
+	st, err := kernel.StatPath(filepath.Dir(path))
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
@@ -266,27 +267,4 @@ func rootError(rule Rule, err error) error {
 		return fmt.Errorf("%s %s: a symbolic link stands in the way, which it did not when the policy was made", what, rule.Path)
 	}
 	return fmt.Errorf("%s %s: %w", what, rule.Path, err)
-}
-
-// openRoot opens path for reference only (O_PATH). No component may be a
-// symbolic link: policy paths are canonical, so a link there is new.
-func openRoot(path string) (int, error) {
-	for {
-		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
-			Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
-		})
-		if err != unix.EINTR && err != unix.EAGAIN {
-			return fd, err
-		}
-	}
-}
-
-func statRoot(path string) (unix.Stat_t, error) {
-	var st unix.Stat_t
-	fd, err := openRoot(path)
-	if err != nil {
-		return st, err
-	}
-	defer unix.Close(fd)
-	return st, unix.Fstat(fd, &st)
 }

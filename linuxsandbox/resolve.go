@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -140,7 +142,7 @@ type walker struct {
 
 // walk returns the end of path, starting at base, which stays open.
 func (w *walker) walk(base int, path string, follow bool) (int, error) {
-	at, err := dupAbove(base, lowestFD)
+	at, err := kernel.DupAbove(base, kernel.LowestFD)
 	if err != nil {
 		return -1, err
 	}
@@ -169,7 +171,7 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 		default:
 			if strings.HasPrefix(target, "/") {
 				unix.Close(at)
-				if at, err = dupAbove(w.root, lowestFD); err != nil {
+				if at, err = kernel.DupAbove(w.root, kernel.LowestFD); err != nil {
 					return -1, err
 				}
 			}
@@ -259,11 +261,11 @@ func (w *walker) ours(at int) bool {
 
 // processOf is the process that a thread belongs to, or 0.
 func processOf(tid int) int {
-	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
 		return 0
 	}
-	pid, _ := strconv.Atoi(statusField(status, "Tgid:"))
+	pid, _ := strconv.Atoi(kernel.StatusField(status, "Tgid:"))
 	return pid
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -62,7 +63,7 @@ func FuzzCanonicalAgainstKernel(f *testing.F) {
 // rooted: what the backend opens as a root is the file of that very name.
 func rooted(t *testing.T, path string) {
 	t.Helper()
-	fd, err := openRoot(path)
+	fd, err := kernel.OpenPath(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return
 	}

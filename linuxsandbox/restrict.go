@@ -7,6 +7,9 @@ import (
 	"os"
 	"runtime"
 
+	"codeagent/linuxsandbox/filter"
+	"codeagent/linuxsandbox/kernel"
+
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +49,7 @@ func restrict(s *Spec) (*restricted, *failure) {
 		return nil, fail("rlimits", err)
 	}
 	keep := s.keptCaps()
-	if err := dropCaps(keep); err != nil {
+	if err := kernel.DropCaps(keep); err != nil {
 		return nil, fail("capabilities", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -93,27 +96,27 @@ func forbidCores() (handled bool, err error) {
 // without the listener: the kernel has one in a chain of filters, and codeagent
 // may itself be running under codeagent.
 func (r *restricted) filter(s *Spec) error {
-	o := filterOptions{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
-	prog, err := filterProgram(runtime.GOARCH, o)
+	o := filter.Options{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
+	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {
 		return err
 	}
-	r.listener, err = installFilter(prog, o.brokered())
+	r.listener, err = filter.Install(prog, o.Brokered())
 	if err == nil {
-		r.facts.Broker = o.brokered()
+		r.facts.Broker = o.Brokered()
 		return nil
 	}
-	if !s.Probe || !o.brokered() {
+	if !s.Probe || !o.Brokered() {
 		return err
 	}
 	r.facts.NoBroker = err.Error()
 	if errors.Is(err, unix.EBUSY) {
 		r.facts.NoBroker = "another sandbox around this one holds the listener, and the kernel allows one"
 	}
-	if prog, err = filterProgram(runtime.GOARCH, filterOptions{AllowInet: s.Network}); err != nil {
+	if prog, err = filter.Program(runtime.GOARCH, filter.Options{AllowInet: s.Network}); err != nil {
 		return err
 	}
-	_, err = installFilter(prog, false)
+	_, err = filter.Install(prog, false)
 	return err
 }
 

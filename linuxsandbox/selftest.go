@@ -3,8 +3,6 @@
 package linuxsandbox
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -141,38 +139,4 @@ func checkStatus(keep uint64) error {
 		}
 	}
 	return nil
-}
-
-func statusField(status []byte, name string) string {
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
-			return string(bytes.TrimSpace(rest))
-		}
-	}
-	return ""
-}
-
-// readSmall reads a file of /proc of at most 16 KiB.
-func readSmall(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	defer unix.Close(fd)
-	buf := make([]byte, 16<<10)
-	size := 0
-	for size < len(buf) {
-		n, err := unix.Read(fd, buf[size:])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
-		if n == 0 {
-			return buf[:size], nil
-		}
-		size += n
-	}
-	return nil, errors.New(path + " is too large")
 }

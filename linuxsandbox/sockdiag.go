@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -86,11 +88,11 @@ func namedFile(sock, parent int, name string) (int, error) {
 
 // inodeNumber is the kernel's own number, which is not always what stat says.
 func inodeNumber(fd int) (uint64, error) {
-	info, err := readSmall("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	info, err := kernel.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseUint(statusField(info, "ino:"), 10, 64)
+	return strconv.ParseUint(kernel.StatusField(info, "ino:"), 10, 64)
 }
 
 // diagRequest is struct unix_diag_req behind its struct nlmsghdr.
@@ -195,12 +197,12 @@ var errNoFile = errors.New("it is bound to no file")
 
 // signalled reports whether a signal waits that the thread has a handler for.
 func signalled(tid int) bool {
-	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
 		return false
 	}
 	set := func(name string) uint64 {
-		v, _ := strconv.ParseUint(statusField(status, name), 16, 64)
+		v, _ := strconv.ParseUint(kernel.StatusField(status, name), 16, 64)
 		return v
 	}
 	return (set("SigPnd:")|set("ShdPnd:"))&set("SigCgt:")&^set("SigBlk:") != 0

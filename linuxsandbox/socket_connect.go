@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 
 	"golang.org/x/sys/unix"
@@ -70,7 +71,7 @@ func (b *broker) connect(n *notification, sock int, addr []byte, domain int, hel
 	errno, wait := c.try()
 	if wait {
 		var err error
-		if c.sock, err = dupAbove(sock, lowestFD); err == nil {
+		if c.sock, err = kernel.DupAbove(sock, kernel.LowestFD); err == nil {
 			b.waits.Go(func() { b.finish(c) })
 			return reply{given: true}
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -51,11 +53,11 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 	if was.bound || was.state != unconnected {
 		return -1, nil, unix.EINVAL
 	}
-	info, err := readSmall("/proc/" + strconv.Itoa(tid) + "/fdinfo/" + strconv.Itoa(int(number)))
+	info, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/fdinfo/" + strconv.Itoa(int(number)))
 	if err != nil {
 		return -1, nil, unix.EBADF
 	}
-	flags, err := strconv.ParseUint(statusField(info, "flags:"), 8, 32)
+	flags, err := strconv.ParseUint(kernel.StatusField(info, "flags:"), 8, 32)
 	if err != nil {
 		return -1, nil, unix.EPERM
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/linuxsandbox/filter"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +60,7 @@ func refuseGetfd(t *testing.T) {
 		{Op: load}, {Op: jumpEqual, Jf: 1, K: unix.SYS_PIDFD_GETFD},
 		{Op: ret, K: uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EPERM)}, {Op: ret, K: unix.SECCOMP_RET_ALLOW},
 	}
-	if _, err := installFilter(prog, false); err != nil {
+	if _, err := filter.Install(prog, false); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(filterChild, "refused")

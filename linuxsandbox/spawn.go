@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"syscall"
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -83,16 +83,16 @@ func spawn(s *Spec, r *restricted) (pid, pidfd int, bad *failure) {
 	c.report = report[1]
 	// No handler of ours may run in the child: it has one thread and no runtime.
 	all, old := ^uint64(0), uint64(0)
-	sigprocmask(&all, &old)
+	kernel.Sigprocmask(&all, &old)
 	pid, pidfd, errno := forkExec(c)
-	sigprocmask(&old, nil)
+	kernel.Sigprocmask(&old, nil)
 	unix.Close(report[1])
 	defer unix.Close(report[0])
 	if errno != 0 {
 		return 0, -1, fail("fork", errno)
 	}
 	var answer [8]byte
-	if err := readFull(report[0], answer[:]); err == errClosed {
+	if err := kernel.ReadFull(report[0], answer[:]); err == kernel.ErrClosed {
 		runtime.KeepAlive(c)
 		return pid, pidfd, nil
 	}
@@ -139,13 +139,13 @@ func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
 		names, args = []string{"/proc/self/exe"}, []text{HelperName, fileWorkerArg}
 	}
 	var err error
-	if c.paths, err = pointers(names); err != nil {
+	if c.paths, err = kernel.Pointers(names); err != nil {
 		return nil, nil, err
 	}
-	if c.argv, err = pointers(args); err != nil {
+	if c.argv, err = kernel.Pointers(args); err != nil {
 		return nil, nil, err
 	}
-	if c.envv, err = pointers(s.Command.Env); err != nil {
+	if c.envv, err = kernel.Pointers(s.Command.Env); err != nil {
 		return nil, nil, err
 	}
 	if c.dir, err = unix.BytePtrFromString(string(s.Command.Dir)); err != nil {
@@ -153,19 +153,6 @@ func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
 	}
 	c.limits, err = childLimits(s.Limits)
 	return c, names, err
-}
-
-// pointers lays strings out for the kernel, ending in nil.
-func pointers[S ~string](list []S) ([]*byte, error) {
-	out := make([]*byte, 0, len(list)+1)
-	for _, s := range list {
-		p, err := unix.BytePtrFromString(string(s))
-		if err != nil {
-			return nil, errors.New("the command contains a NUL byte")
-		}
-		out = append(out, p)
-	}
-	return append(out, nil), nil
 }
 
 // candidates are the paths that name may stand for. Relative and empty entries
@@ -217,16 +204,6 @@ func childLimits(l sandbox.Limits) ([]childLimit, error) {
 	return out, nil
 }
 
-func sigprocmask(set, old *uint64) {
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
-		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
-}
-
-// vforkSyscall is clone(2) for a child that shares the parent's memory, and its
-// stack, until it executes something; the parent's thread waits that long.
-// Copying the memory instead costs a third of a millisecond in page faults.
-func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
-
 // forkExec forks and, in the child, carries out c. It is written by the rules of
 // package syscall's own: the child runs nothing but raw system calls (there is
 // no scheduler, no allocation, no stack growth, and the race detector must not
@@ -237,7 +214,7 @@ func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
 //go:norace
 func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 	fd := int32(-1)
-	r, failed := vforkSyscall(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&fd)))
+	r, failed := kernel.Vfork(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), 0, uintptr(unsafe.Pointer(&fd)))
 	if failed != 0 || r != 0 {
 		return int(r), int(fd), syscall.Errno(failed)
 	}
@@ -301,7 +278,7 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 		}
 	}
 	step = stepSignals
-	if e = defaultSignals(); e != 0 {
+	if e = kernel.DefaultSignals(); e != 0 {
 		goto failed
 	}
 	step = stepExec
@@ -315,25 +292,6 @@ failed:
 		// child has no other thread.
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT, sandbox.ExitCannotConfine, 0, 0)
 	}
-}
-
-// defaultSignals undoes what keeper and caller ignore or block.
-//
-//go:nosplit
-//go:norace
-func defaultSignals() syscall.Errno {
-	var dfl [4]uint64 // a kernel sigaction of all zeroes: SIG_DFL
-	for sig := uintptr(1); sig <= 64; sig++ {
-		if sig == uintptr(unix.SIGKILL) || sig == uintptr(unix.SIGSTOP) {
-			continue
-		}
-		if _, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&dfl)), 0, 8, 0, 0); e != 0 {
-			return e
-		}
-	}
-	none := uint64(0)
-	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
-	return e
 }
 
 // execFirst runs the first candidate that can be executed. As execvp does, it

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -150,7 +151,7 @@ func decodeSpec(data []byte) (*Spec, error) {
 // keptCaps are the capabilities that the command has.
 func (s *Spec) keptCaps() uint64 {
 	if s.KeepFileCaps {
-		return fileCaps
+		return kernel.FileCaps
 	}
 	return 0
 }

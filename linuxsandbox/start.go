@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -283,17 +284,7 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 // puts files into the child's descriptors from 0 on, and on the way there into
 // those above the highest of them, over whatever is there.
 func aboveFiles(fd int, files []uintptr) (int, error) {
-	return dupAbove(fd, int(slices.Max(files))+len(files)+2)
-}
-
-// dupAbove is fd once more, with a number from least on. fcntl(2) has EINVAL for a
-// number that the limit of open files does not reach: that limit is the reason.
-func dupAbove(fd, least int) (int, error) {
-	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
-	if err == unix.EINVAL {
-		err = unix.EMFILE
-	}
-	return high, err
+	return kernel.DupAbove(fd, int(slices.Max(files))+len(files)+2)
 }
 
 // handshake takes the keeper to the point where the command runs. The word to go

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -125,7 +126,7 @@ func (v *view) hidden(tid int, m name) string {
 		if looked == p.dir {
 			looked = path
 		}
-		if st, err := statRoot(looked); err != nil || looked != path && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		if st, err := kernel.StatPath(looked); err != nil || looked != path && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			return ""
 		}
 		return path
@@ -148,11 +149,11 @@ func (v *view) numbers(tid, at int) (process, thread int) {
 
 // insideNumbers are what tid and its process are called in their PID namespace.
 func insideNumbers(tid int) (process, thread int) {
-	status, err := readSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
 		return 0, 0
 	}
-	return innermost(statusField(status, "NStgid:")), innermost(statusField(status, "NSpid:"))
+	return innermost(kernel.StatusField(status, "NStgid:")), innermost(kernel.StatusField(status, "NSpid:"))
 }
 
 // innermost is the last of the numbers that a process has, one per namespace.

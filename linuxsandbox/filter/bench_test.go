@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import (
 	"runtime"
@@ -28,7 +28,7 @@ func BenchmarkFilterInstall(b *testing.B) {
 	for b.Loop() {
 		onThread(func() {
 			start := time.Now()
-			if err := confineSelf(filterOptions{}); err != nil {
+			if err := confineSelf(Options{}); err != nil {
 				b.Error(err)
 			}
 			spent += time.Since(start)
@@ -57,7 +57,7 @@ func BenchmarkCalls(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				onThread(func() {
 					if confined {
-						if err := confineSelf(filterOptions{}); err != nil {
+						if err := confineSelf(Options{}); err != nil {
 							b.Error(err)
 							return
 						}

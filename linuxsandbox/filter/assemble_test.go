@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import (
 	"fmt"
@@ -13,22 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The assembler of the deny filter. It runs where the programs are generated,
-// never in the product, so it may take the numbers straight from the library.
+// The assembler of the filter. It runs where the programs are generated, never in
+// the product, so it can take the numbers from the library. go-seccomp-bpf fills its
+// maps in an init, which would cost every command a quarter of a millisecond.
 //
-//	filterTable + the library's numbers -> spans of numbers -> decision tree
-//	  -> instructions -> filter_programs.go
+//	table + the library's numbers -> spans of numbers -> decision tree
+//	  -> instructions -> programs.go
 //
-// A call whose number alone decides is decided without looking at an argument:
-// only then can the kernel keep the answer in its bitmap and skip the program.
+// Where the number alone decides, the program looks at no argument: only then can
+// the kernel keep the answer in its bitmap and skip the program.
 
-// filterArches are the architectures the filter knows.
-var filterArches = []filterArch{
+// arches are the architectures the filter knows.
+var arches = []architecture{
 	{goarch: "amd64", audit: unix.AUDIT_ARCH_X86_64, foreign: [2]uint32{x32Bit, 2*x32Bit - 1}},
 	{goarch: "arm64", audit: unix.AUDIT_ARCH_AARCH64},
 }
 
-type filterArch struct {
+type architecture struct {
 	goarch string
 	audit  uint32
 	// foreign are the numbers, first to last, of another calling convention
@@ -44,24 +45,26 @@ const x32Bit = 0x40000000
 // next span's first.
 type span struct {
 	first uint32
-	// rules in scope that name the call; empty: do decides.
-	rules []rule
+	// rules name the call, each where its scope covers the options; do decides where
+	// no rule does.
+	rules []*rule
 	do    action
 }
 
-func assembleFilter(table []rule, goarch string, o filterOptions) ([]bpf.RawInstruction, error) {
-	i := slices.IndexFunc(filterArches, func(a filterArch) bool { return a.goarch == goarch })
+// assemble makes the program of one architecture, for choose.
+func assemble(table []rule, goarch string) ([]bpf.RawInstruction, error) {
+	i := slices.IndexFunc(arches, func(a architecture) bool { return a.goarch == goarch })
 	if i < 0 {
 		return nil, fmt.Errorf("no system call table for %q", goarch)
 	}
-	spans, err := filterSpans(table, filterArches[i], o)
+	spans, err := spansOf(table, arches[i])
 	if err != nil {
 		return nil, err
 	}
 	var p program
 	native := p.label()
 	p.load(seccompArch)
-	p.jump(bpf.JumpEqual, filterArches[i].audit, native, p.next())
+	p.jump(bpf.JumpEqual, arches[i].audit, native, p.next())
 	p.ret(kill)
 	p.place(native)
 	p.load(seccompNumber)
@@ -69,20 +72,20 @@ func assembleFilter(table []rule, goarch string, o filterOptions) ([]bpf.RawInst
 	return p.assemble()
 }
 
-// filterSpans lays the rules and the holes out over the numbers of one
+// spansOf lays the rules and the holes out over the numbers of one
 // architecture, ordered, the first span starting at 0.
-func filterSpans(table []rule, a filterArch, o filterOptions) ([]span, error) {
+func spansOf(table []rule, a architecture) ([]span, error) {
 	numbers, err := arch.GetInfo(a.goarch)
 	if err != nil {
 		return nil, err
 	}
-	byNumber := map[uint32][]rule{}
-	for _, r := range table {
-		for _, name := range r.calls {
+	byNumber := map[uint32][]*rule{}
+	for i := range table {
+		for _, name := range table[i].calls {
 			n, here := numbers.SyscallNames[name]
 			switch {
-			case here && r.only.covers(o):
-				byNumber[uint32(n)] = append(byNumber[uint32(n)], r)
+			case here:
+				byNumber[uint32(n)] = append(byNumber[uint32(n)], &table[i])
 			case !here && !onSomeArch(name):
 				return nil, fmt.Errorf("no architecture has the system call %q", name)
 			}
@@ -111,7 +114,7 @@ func filterSpans(table []rule, a filterArch, o filterOptions) ([]span, error) {
 // onSomeArch says whether any architecture has the call; iopl is one that not
 // all have.
 func onSomeArch(name string) bool {
-	return slices.ContainsFunc(filterArches, func(a filterArch) bool {
+	return slices.ContainsFunc(arches, func(a architecture) bool {
 		numbers, err := arch.GetInfo(a.goarch)
 		if err != nil {
 			return false
@@ -139,10 +142,10 @@ func within(holes [][2]uint32, n uint32) bool {
 	return slices.ContainsFunc(holes, func(hole [2]uint32) bool { return n >= hole[0] && n <= hole[1] })
 }
 
-// decided is the span of one call: without its rules where the first of them
-// has no tests and so settles it.
-func decided(n uint32, rules []rule) span {
-	if len(rules[0].when) == 0 {
+// decided is the span of one call: without its rules where the first of them holds
+// always.
+func decided(n uint32, rules []*rule) span {
+	if len(rules[0].when) == 0 && rules[0].only == 0 {
 		return span{first: n, do: rules[0].do}
 	}
 	return span{first: n, rules: rules, do: allow}
@@ -158,7 +161,7 @@ func mergeSpans(starts []span) []span {
 		if n := len(out); n > 0 && out[n-1].first == s.first {
 			out = out[:n-1]
 		}
-		if n := len(out); n > 0 && len(s.rules) == 0 && len(out[n-1].rules) == 0 && out[n-1].do == s.do {
+		if n := len(out); n > 0 && slices.Equal(s.rules, out[n-1].rules) && out[n-1].do == s.do {
 			continue
 		}
 		out = append(out, s)
@@ -174,8 +177,8 @@ const (
 	seccompArgs   = 16
 )
 
-// maxFilter is BPF_MAXINSNS.
-const maxFilter = 4096
+// maxProgram is BPF_MAXINSNS.
+const maxProgram = 4096
 
 // program is a filter being written: instructions whose jumps name labels.
 type program struct {
@@ -187,9 +190,10 @@ type program struct {
 // label is a place in a program that may not be written yet.
 type label int
 
-// instruction is either plain or, with cond set, a conditional jump.
+// instruction is plain, a conditional jump, or the jump of a scope past a rule.
 type instruction struct {
 	plain    bpf.Instruction
+	only     scope // with no
 	cond     bpf.JumpTest
 	value    uint32
 	yes, no  label
@@ -238,11 +242,14 @@ func (p *program) tree(spans []span) {
 func (p *program) leaf(s span) {
 	for _, r := range s.rules {
 		other := p.label()
+		if r.only != 0 {
+			p.code = append(p.code, instruction{only: r.only, no: other})
+		}
 		for _, t := range r.when {
 			p.test(t, other)
 		}
 		p.ret(r.do)
-		if len(r.when) == 0 {
+		if len(r.when) == 0 && r.only == 0 {
 			return
 		}
 		p.place(other)
@@ -317,15 +324,17 @@ func (p *program) layout() []int {
 	return append(where, n)
 }
 
-// distances are how many instructions the jump at i skips either way.
-func (p *program) distances(i int, where []int) (yes, no int, err error) {
-	skip := func(l label) int {
-		if to := p.at[l]; to > i && to < len(p.code) {
-			return where[to] - where[i] - 1
-		}
-		return -1
+// distance is how many instructions a jump from i to l skips, or -1.
+func (p *program) distance(i int, l label, where []int) int {
+	if to := p.at[l]; to > i && to < len(p.code) {
+		return where[to] - where[i] - 1
 	}
-	yes, no = skip(p.code[i].yes), skip(p.code[i].no)
+	return -1
+}
+
+// distances are those of the conditional jump at i, either way.
+func (p *program) distances(i int, where []int) (yes, no int, err error) {
+	yes, no = p.distance(i, p.code[i].yes, where), p.distance(i, p.code[i].no, where)
 	if yes < 0 || no < 0 {
 		return 0, 0, fmt.Errorf("bug: jump at instruction %d goes nowhere", i)
 	}
@@ -333,11 +342,19 @@ func (p *program) distances(i int, where []int) (yes, no int, err error) {
 }
 
 func (p *program) write(where []int) ([]bpf.RawInstruction, error) {
-	if n := where[len(p.code)]; n > maxFilter {
-		return nil, fmt.Errorf("filter has %d instructions, the kernel takes %d", n, maxFilter)
+	if n := where[len(p.code)]; n > maxProgram {
+		return nil, fmt.Errorf("filter has %d instructions, the kernel takes %d", n, maxProgram)
 	}
 	var out []bpf.Instruction
 	for i, ins := range p.code {
+		if ins.only != 0 {
+			past := p.distance(i, ins.no, where)
+			if past < 0 {
+				return nil, fmt.Errorf("bug: the scope at instruction %d ends nowhere", i)
+			}
+			out = append(out, bpf.RawInstruction{Op: jumpAlways, Jt: uint8(ins.only), K: uint32(past)})
+			continue
+		}
 		if !ins.isJump {
 			out = append(out, ins.plain)
 			continue

@@ -1,11 +1,12 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import "golang.org/x/sys/unix"
 
-// This file is what the deny filter refuses: data, one row a rule, each with
-// its reason. The programs of filter_programs.go are made of it alone.
+// This file says what the filter does: data, one row a rule, each with its reason.
+// The programs of programs.go are generated from it alone, and tests compare every
+// answer of theirs with it.
 //
 // Before any row, for every call:
 //
@@ -14,14 +15,15 @@ import "golang.org/x/sys/unix"
 //	number above the newest of the table    -> ENOSYS (-1 is among them)
 //	number in a hole of the table           -> ENOSYS
 //
-// No program meets the first two by accident: to get there it must be built for
-// another machine. The others are how an older kernel answers newer calls.
+// The first two stop a program that is built for another machine: there the same
+// number is another call. The other two are what an older kernel answers to a newer
+// call, so that programs fall back to what they know.
 //
-// Then the rows that name the call, from the top: the first whose tests all
+// Then the rows that name the call, from the top: the first row whose tests all
 // hold decides. A call that no row decides is allowed.
 //
-// The errno is EPERM, which programs print as "Operation not permitted", unless
-// another one makes them fall back to something that works; the row says so.
+// The errno is EPERM, which programs print as "Operation not permitted". Where
+// another errno makes programs fall back to something that works, the row says so.
 
 // action is what the kernel does with a call: a seccomp return value.
 type action uint32
@@ -44,16 +46,16 @@ const (
 // rule is one row: for the named calls, do when every test holds.
 type rule struct {
 	calls []string
-	// only limits the row to some filterOptions; zero: it always stands.
+	// only limits the row to some Options; zero: the row holds for all.
 	only scope
 	when []test
 	do   action
 	why  string
 }
 
-// test looks at one argument. The kernel takes most of them as 32 bits and
-// throws the rest away, so comparing 64 would let AF_UNIX|1<<32 pass for
-// something else: a test sees the low half alone unless it is wide.
+// test looks at one argument. Most calls use 32 bits of an argument and drop the
+// rest. A comparison of all 64 bits would take AF_UNIX|1<<32 for another family and
+// let it pass, so a test sees the low half alone unless it is wide.
 type test struct {
 	arg int // 0 to 5
 	// mask is applied to the low half first; 0 means all 32 bits.
@@ -62,11 +64,12 @@ type test struct {
 	in []uint32
 	// not turns the outcome around.
 	not bool
-	// wide is for pointers and longs: a value with any high bit is in no list.
+	// wide is for pointers and longs: a value with a high bit set is in no list.
 	wide bool
 }
 
-// scope is a set of conditions on filterOptions, all of which must be met.
+// scope is a set of conditions on Options, all of which must be met. It fits into
+// one byte of a BPF instruction, where a generated program keeps it.
 type scope uint8
 
 const (
@@ -82,11 +85,11 @@ const (
 	noSockets = inetDenied | unixDenied
 )
 
-func (s scope) covers(o filterOptions) bool {
+func (s scope) covers(o Options) bool {
 	return (s&inetDenied == 0 || !o.AllowInet) && (s&inetAllowed == 0 || o.AllowInet) &&
 		(s&unixDenied == 0 || !o.AllowUnix) && (s&unixAllowed == 0 || o.AllowUnix) &&
 		(s&filesAsked == 0 || o.Ask) && (s&sendsAsked == 0 || o.AskSends) &&
-		(s&locksAsked == 0 || o.AskLocks) && (s&brokered == 0 || o.brokered())
+		(s&locksAsked == 0 || o.AskLocks) && (s&brokered == 0 || o.Brokered())
 }
 
 const (
@@ -94,19 +97,22 @@ const (
 	// CLONE_NEWTIME is not: there its bit is part of the exit signal.
 	cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-	// unshareHarmless is what unshare(2) may take apart: its own process, no
-	// namespace.
+	// unshareHarmless are the flags of unshare(2) that make no namespace.
 	unshareHarmless = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND |
 		unix.CLONE_THREAD | unix.CLONE_SYSVSEM
-	// socketType is SOCK_TYPE_MASK of the kernel: what is left of the type
-	// without SOCK_CLOEXEC and SOCK_NONBLOCK.
-	socketType = 0xf
-	// ioctlType is the byte of a request number that says whose it is.
+	// WriteIntent are the flags of an open that may change something, beside those of
+	// the access mode. O_TMPFILE is more than one bit; the last is the one of its own.
+	WriteIntent = unix.O_CREAT | unix.O_TRUNC | 0o20000000
+	// SocketType is the kernel's SOCK_TYPE_MASK: the type without SOCK_CLOEXEC and
+	// SOCK_NONBLOCK.
+	SocketType = 0xf
+	// ioctlType is the byte of a request number that names the driver.
 	ioctlType = 0xff00
 )
 
-var filterTable = []rule{
-	// What the rows below refuse, and what it is good to know of (told.go).
+var table = []rule{
+	// What the rows below refuse, where there is a broker: it refuses these too and
+	// records the denial. Left out are calls that ordinary programs try and do not need.
 	{calls: []string{
 		"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "setns",
 		"mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsmount", "mount_setattr",
@@ -114,7 +120,7 @@ var filterTable = []rule{
 		"shmget", "semget", "msgget", "mq_open", "init_module", "finit_module", "delete_module",
 		"reboot", "swapon", "swapoff", "sethostname", "settimeofday", "clock_settime",
 	}, only: brokered, do: ask,
-		why: "programs fail for want of these, and say so in many ways"},
+		why: "programs fail without these, and report it in many ways"},
 	{calls: []string{"unshare"}, only: brokered, when: []test{{arg: 0, mask: ^uint32(unshareHarmless), in: []uint32{0}, not: true, wide: true}}, do: ask,
 		why: "the same"},
 	{calls: []string{"clone"}, only: brokered, when: []test{{arg: 0, mask: cloneNamespaces, in: []uint32{0}, not: true}}, do: ask,
@@ -136,9 +142,9 @@ var filterTable = []rule{
 	{calls: []string{"setpriority"}, when: []test{{arg: 0, in: []uint32{unix.PRIO_PROCESS}}, {arg: 1, in: []uint32{0}}}, do: allow,
 		why: "nice(1) and nice(2) on oneself; a group or a user reaches processes outside"},
 	{calls: []string{"setpriority"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PRIO_PROCESS}}}, do: ask,
-		why: "one's own number, or a child's in a PID namespace: the broker knows them"},
+		why: "the caller's own number, or a child's in a PID namespace: the broker knows them"},
 	{calls: []string{"setpriority"}, do: eperm,
-		why: "slows down other processes; without a broker one's own pid as a number is refused too, no filter can know it"},
+		why: "slows down other processes; without a broker the caller's own pid is refused too: no filter can know it"},
 	{calls: []string{"ioprio_set"}, when: []test{{arg: 0, in: []uint32{ioprioWhoProcess}}, {arg: 1, in: []uint32{0}}}, do: allow,
 		why: "ionice(1) on oneself"},
 	{calls: []string{"ioprio_set"}, only: brokered, when: []test{{arg: 0, in: []uint32{ioprioWhoProcess}}}, do: ask,
@@ -176,7 +182,7 @@ var filterTable = []rule{
 	{calls: []string{"mount", "umount2", "pivot_root", "chroot"}, do: eperm,
 		why: "changes what a path means, so that a rule about a path no longer holds"},
 	{calls: []string{"open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"}, do: eperm,
-		why: "the same by the newer calls; statmount and listmount only tell"},
+		why: "the same by the newer calls; statmount and listmount only report"},
 
 	// Files past the path checks.
 	{calls: []string{"open_by_handle_at"}, do: eperm,
@@ -196,7 +202,7 @@ var filterTable = []rule{
 	{calls: []string{"perf_event_open"}, do: eperm,
 		why: "samples other processes and the kernel; a rich source of kernel holes"},
 	{calls: []string{"userfaultfd"}, do: eperm,
-		why: "holds the kernel still in the middle of a copy, which turns races into certainties"},
+		why: "stops the kernel in the middle of a copy, which makes a race certain to be won"},
 
 	// Keys. A session keyring is shared with what started codeagent.
 	{calls: []string{"keyctl", "add_key", "request_key"}, do: eperm,
@@ -216,7 +222,7 @@ var filterTable = []rule{
 	{calls: []string{"reboot", "swapon", "swapoff", "acct", "sethostname", "setdomainname", "vhangup"}, do: eperm,
 		why: "changes the machine for everybody"},
 	{calls: []string{"settimeofday", "clock_settime", "clock_adjtime", "adjtimex"}, do: eperm,
-		why: "sets the clock; whether it only reads lies in memory"},
+		why: "sets the clock; the flag that makes it only read lies in memory"},
 	{calls: []string{"syslog"}, do: eperm,
 		why: "reads and clears the kernel's log"},
 	{calls: []string{"iopl", "ioperm"}, do: eperm,
@@ -232,7 +238,7 @@ var filterTable = []rule{
 	{calls: []string{"ioctl"}, only: brokered, when: []test{{arg: 1, in: []uint32{unix.TIOCSWINSZ}}}, do: ask,
 		why: "gives a terminal's window another size: the broker knows which terminals are the command's own"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSWINSZ, vtResize, vtResizex, kdfontop}}}, do: eperm,
-		why: "the same where nobody knows, and the ways of the Linux console, which is never a command's own; a font has a size too"},
+		why: "the same without a broker, and by requests of the Linux console, which is never a command's own; a font has a size too"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
 		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
 
@@ -241,7 +247,7 @@ var filterTable = []rule{
 		unix.F_GETLEASE, fDupfdQuery, fCreatedQuery, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ, unix.F_ADD_SEALS, unix.F_GET_SEALS,
 		unix.F_GET_RW_HINT, unix.F_SET_RW_HINT, unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
 	}}}, do: allow,
-		why: "Linux's own commands that only tell, or concern the descriptor alone"},
+		why: "Linux's own commands that only report, or concern the descriptor alone"},
 	{calls: []string{"fcntl"}, when: []test{{arg: 1, mask: ^uint32(linuxFcntl - 1), in: []uint32{0}, not: true}}, do: einval,
 		why: "F_SETLEASE and F_SETDELEG hold up every program that opens the file, F_NOTIFY sends signals; EINVAL is how a file system without leases answers"},
 
@@ -258,7 +264,7 @@ var filterTable = []rule{
 		unix.FS_IOC_GET_ENCRYPTION_NONCE, unix.FS_IOC_MEASURE_VERITY, unix.FS_IOC_READ_VERITY_METADATA,
 		btrfsIocInoLookup, btrfsIocSubvolGetflags, btrfsIocFsInfo, btrfsIocGetSubvolInfo, btrfsIocInoLookupUser,
 	}}}, do: allow,
-		why: "only tell: lsattr, filefrag, databases, backup programs"},
+		why: "only report: lsattr, filefrag, databases, backup programs"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, mask: ioctlType, in: []uint32{'f' << 8, 'X' << 8, 0x94 << 8}}}, do: eperm,
 		why: "the rest of these: immutable and other flags, project ids, encryption, verity, freeze, trim, snapshots, labels"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{fsIocSetversion, fatIoctlSetAttributes}}}, do: eperm,
@@ -275,9 +281,9 @@ var filterTable = []rule{
 		why: "owning a file is enough to change these, wherever it lies and however it was opened; file_setattr is newer than the table"},
 
 	// Changes of files by name. Landlock grants none where protected names may lie.
-	{calls: []string{"open"}, only: filesAsked, when: []test{{arg: 1, mask: unix.O_ACCMODE | writeIntent, in: []uint32{0}, not: true}}, do: ask,
+	{calls: []string{"open"}, only: filesAsked, when: []test{{arg: 1, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
 		why: "may make or change a file; an open for reading is Landlock's alone"},
-	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | writeIntent, in: []uint32{0}, not: true}}, do: ask,
+	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
 		why: "the same"},
 	{calls: []string{"openat2"}, only: filesAsked, do: ask,
 		why: "the same; its flags lie in memory"},
@@ -287,40 +293,40 @@ var filterTable = []rule{
 	}, only: filesAsked, do: ask,
 		why: "make, remove, replace and move names, which can be protected ones"},
 	{calls: []string{"umask"}, only: filesAsked, do: ask,
-		why: "always goes on; the broker makes files for the command and has to know what their modes may be"},
+		why: "always proceeds; the broker makes files for the command and must know their umask"},
 
 	{calls: []string{"exit_group"}, only: brokered, do: ask,
-		why: "goes on in any case, and tells who failed after something was refused"},
+		why: "always proceeds; the broker learns which process failed after a refusal"},
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
-		why: "a process could make its memory unreadable, and the broker would have to refuse whatever it asks"},
+		why: "a process could make its memory unreadable, and the broker would have to refuse all its calls"},
 
 	// Sockets. Every family is refused but what a row allows.
 	{calls: []string{"socket"}, only: unixAllowed, when: []test{
 		{arg: 0, in: []uint32{unix.AF_UNIX}},
-		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
 	}, do: allow,
 		why: "the broker decides which of them are reached. Datagram sockets stay shut: any message of theirs may carry an address"},
 	{calls: []string{"socket"}, only: inetAllowed, when: []test{
 		{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}},
-		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}},
 		{arg: 2, in: []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6, unix.IPPROTO_MPTCP, unix.IPPROTO_UDPLITE}},
 	}, do: allow,
 		why: "the network as ordinary programs use it, ping sockets included: the host's, or the session's own; raw packets stay refused"},
 	{calls: []string{"socket"}, only: inetAllowed, when: []test{
 		{arg: 0, in: []uint32{unix.AF_NETLINK}},
-		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_RAW, unix.SOCK_DGRAM}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_RAW, unix.SOCK_DGRAM}},
 		{arg: 2, in: []uint32{unix.NETLINK_ROUTE}},
 	}, do: allow,
 		why: "getaddrinfo and getifaddrs list the machine's addresses this way; changing them takes a capability"},
 	{calls: []string{"socket"}, only: inetDenied | filesAsked, when: []test{{arg: 0, in: []uint32{unix.AF_INET, unix.AF_INET6}}}, do: ask,
-		why: "refused like those below; the broker writes it down"},
+		why: "refused like those below; the broker records it"},
 	{calls: []string{"socket"}, when: []test{{arg: 0, in: []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK, unix.AF_PACKET}}}, do: eperm,
 		why: "no network, and docker.sock, D-Bus, ssh-agent and X11 are ways out. EPERM, not EACCES: \"Permission denied\" reads like a wrong password or file mode"},
 	{calls: []string{"socket"}, do: eafnosupport,
 		why: "vsock, AF_ALG, bluetooth, CAN, TIPC, XDP, what comes later: as on a kernel without them, so that programs fall back"},
 	{calls: []string{"socketpair"}, when: []test{
 		{arg: 0, in: []uint32{unix.AF_UNIX}},
-		{arg: 1, mask: socketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
+		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
 	}, do: allow,
 		why: "joined to each other for life: they can be connected to nothing else. Pipelines, asyncio and node live on them"},
 	{calls: []string{"socketpair"}, do: eperm,

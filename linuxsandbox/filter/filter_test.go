@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import (
 	"encoding/binary"
@@ -16,13 +16,14 @@ import (
 	"codeagent/internal/attack"
 )
 
-// everyOptions are all the ways in which a filter can be built.
-var everyOptions = []filterOptions{
-	{}, {AllowInet: true}, {Ask: true}, {AllowInet: true, Ask: true}, {AllowUnix: true, Ask: true}, {AllowInet: true, AllowUnix: true, Ask: true},
-	{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true},
-	{Ask: true, AskLocks: true}, {AllowInet: true, Ask: true, AskLocks: true}, {AllowUnix: true, Ask: true, AskLocks: true},
-	{AllowInet: true, AllowUnix: true, Ask: true, AskLocks: true}, {AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true},
-}
+// everyOptions are all that there can be, also what the product never asks for.
+var everyOptions = func() (all []Options) {
+	for bits := range 1 << 5 {
+		has := func(bit int) bool { return bits>>bit&1 != 0 }
+		all = append(all, Options{AllowInet: has(0), AllowUnix: has(1), Ask: has(2), AskSends: has(3), AskLocks: has(4)})
+	}
+	return all
+}()
 
 // stated is what the table says about a call, evaluated as its comment reads
 // and from the library's own numbers: it shares nothing with the assembler.
@@ -33,11 +34,11 @@ type stated struct {
 	newest int
 }
 
-func newStated(t testing.TB, goarch string, o filterOptions) stated {
+func newStated(t testing.TB, goarch string, o Options) stated {
 	info := libraryArch(t, goarch)
 	s := stated{audit: uint32(info.ID), names: info.SyscallNumbers, rules: map[string][]rule{}}
 	s.newest = slices.Max(slices.Collect(maps.Keys(info.SyscallNumbers)))
-	for _, r := range filterTable {
+	for _, r := range table {
 		inScope := (r.only&inetDenied == 0 || !o.AllowInet) && (r.only&unixDenied == 0 || !o.AllowUnix) &&
 			(r.only&inetAllowed == 0 || o.AllowInet) && (r.only&unixAllowed == 0 || o.AllowUnix) &&
 			(r.only&filesAsked == 0 || o.Ask) && (r.only&brokered == 0 || o.AllowUnix || o.Ask) && (r.only&sendsAsked == 0 || o.AskSends) &&
@@ -123,7 +124,7 @@ func boundaryArguments(name string) [6][]uint64 {
 	add := func(arg int, v uint32) {
 		out[arg] = append(out[arg], uint64(v), uint64(v)|1<<32, uint64(v)|1<<63)
 	}
-	for _, r := range filterTable {
+	for _, r := range table {
 		if !slices.Contains(r.calls, name) {
 			continue
 		}
@@ -163,7 +164,7 @@ func combinations(values [6][]uint64, arg int, c attack.Call, yield func(attack.
 
 // firstDifference is a boundary call that prog answers otherwise than the
 // stated table, and how many calls were tried.
-func firstDifference(t testing.TB, prog []bpf.RawInstruction, goarch string, o filterOptions, names []string) (different string, tried int) {
+func firstDifference(t testing.TB, prog []bpf.RawInstruction, goarch string, o Options, names []string) (different string, tried int) {
 	s := newStated(t, goarch, o)
 	boundaryCalls(t, goarch, names, func(c attack.Call) bool {
 		tried++
@@ -179,9 +180,9 @@ func firstDifference(t testing.TB, prog []bpf.RawInstruction, goarch string, o f
 }
 
 func TestFilterIsTheStatedTable(t *testing.T) {
-	for _, a := range filterArches {
+	for _, a := range arches {
 		for _, o := range everyOptions {
-			prog, err := filterProgram(a.goarch, o)
+			prog, err := Program(a.goarch, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,14 +199,14 @@ func TestFilterIsTheStatedTable(t *testing.T) {
 // width of the table at a time: the comparison must see each.
 func TestEveryRowMatters(t *testing.T) {
 	spoiled := 0
-	for i, r := range filterTable {
+	for i, r := range table {
 		spoil := func(what string, table []rule) {
 			spoiled++
 			if !noticed(t, table, r) {
 				t.Errorf("row %d %v without %s: no call is decided otherwise", i, r.calls, what)
 			}
 		}
-		spoil("itself", slices.Delete(slices.Clone(filterTable), i, i+1))
+		spoil("itself", slices.Delete(slices.Clone(table), i, i+1))
 		for k, call := range r.calls {
 			fewer := r
 			fewer.calls = slices.Delete(slices.Clone(r.calls), k, k+1)
@@ -239,16 +240,16 @@ func TestEveryRowMatters(t *testing.T) {
 // noticed says whether a program made from a table in which r is spoiled
 // differs from the stated one over r's calls, where r stands at all.
 func noticed(t *testing.T, table []rule, r rule) bool {
-	for _, a := range filterArches {
+	for _, a := range arches {
+		prog, err := assemble(table, a.goarch)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, o := range everyOptions {
 			if !r.only.covers(o) {
 				continue
 			}
-			prog, err := assembleFilter(table, a.goarch, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if different, _ := firstDifference(t, prog, a.goarch, o, r.calls); different != "" {
+			if different, _ := firstDifference(t, choose(prog, o), a.goarch, o, r.calls); different != "" {
 				return true
 			}
 		}
@@ -257,9 +258,9 @@ func noticed(t *testing.T, table []rule, r rule) bool {
 }
 
 func replaced(i int, r rule) []rule {
-	table := slices.Clone(filterTable)
-	table[i] = r
-	return table
+	changed := slices.Clone(table)
+	changed[i] = r
+	return changed
 }
 
 // FuzzFilter compares program and table over calls that nobody thought of.
@@ -281,9 +282,9 @@ func FuzzFilter(f *testing.F) {
 		prog []bpf.RawInstruction
 	}
 	var all []built
-	for _, a := range filterArches {
+	for _, a := range arches {
 		for _, o := range everyOptions {
-			prog, err := filterProgram(a.goarch, o)
+			prog, err := Program(a.goarch, o)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -317,11 +318,12 @@ func TestJumpsReach(t *testing.T) {
 		{calls: []string{"ioctl"}, when: []test{{arg: 1, in: many}}, do: enosys},
 		{calls: []string{"ioctl"}, when: []test{{arg: 2, in: many, not: true}}, do: eopnotsupp},
 		{calls: []string{"ioctl"}, when: []test{{arg: 0, in: many}, {arg: 3, in: []uint32{7}, wide: true}}, do: eafnosupport},
-	}, filterTable...)
-	prog, err := assembleFilter(table, "amd64", filterOptions{})
+	}, table...)
+	prog, err := assemble(table, "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
+	prog = choose(prog, Options{})
 	far := 0
 	for _, ins := range prog {
 		if ins.Op == 0x05 && ins.K > math.MaxUint8 {
@@ -348,30 +350,30 @@ func TestJumpsReach(t *testing.T) {
 			t.Errorf("%v: %#x (%v), want %#x", row.args, got, err, row.want)
 		}
 	}
-	if _, err := assembleFilter(append(table, table[:3]...), "amd64", filterOptions{}); err == nil {
+	if _, err := assemble(append(table, table[:3]...), "amd64"); err == nil {
 		t.Error("a program longer than the kernel takes was not refused")
 	}
 }
 
 func TestFilterRefusesWhatItDoesNotKnow(t *testing.T) {
-	if _, err := filterProgram("riscv64", filterOptions{}); err == nil {
+	if _, err := Program("riscv64", Options{}); err == nil {
 		t.Error("a filter for an architecture that has none")
 	}
-	if _, err := assembleFilter(filterTable, "riscv64", filterOptions{}); err == nil {
+	if _, err := assemble(table, "riscv64"); err == nil {
 		t.Error("an unknown architecture was accepted")
 	}
 	slip := []rule{{calls: []string{"ptrase"}, do: eperm}}
-	if _, err := assembleFilter(slip, "amd64", filterOptions{}); err == nil {
+	if _, err := assemble(slip, "amd64"); err == nil {
 		t.Error("a misspelt call was accepted")
 	}
-	if _, err := installFilter(nil, false); err == nil {
+	if _, err := Install(nil, false); err == nil {
 		t.Error("an empty program was accepted")
 	}
 }
 
 // TestEveryRowSaysWhy: a row that cannot give its reason has none.
 func TestEveryRowSaysWhy(t *testing.T) {
-	for i, r := range filterTable {
+	for i, r := range table {
 		if len(r.why) < 8 || len(r.calls) == 0 {
 			t.Errorf("row %d %v: why %q", i, r.calls, r.why)
 		}
@@ -386,8 +388,8 @@ func TestHotCallsStayInTheBitmap(t *testing.T) {
 		"prlimit64": true, "setrlimit": true, "personality": true, "unshare": true, "setpriority": true, "ioprio_set": true, "move_pages": true,
 		"migrate_pages": true, "sched_setparam": true, "sched_setscheduler": true, "sched_setattr": true, "sched_setaffinity": true,
 	}
-	for _, a := range filterArches {
-		prog, err := filterProgram(a.goarch, filterOptions{})
+	for _, a := range arches {
+		prog, err := Program(a.goarch, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

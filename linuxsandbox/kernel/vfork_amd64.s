@@ -2,11 +2,11 @@
 
 #include "textflag.h"
 
-// func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+// func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
 //
 // The child runs on the parent's stack and overwrites what lies below this
 // frame, the return address with it: that is kept in a register meanwhile.
-TEXT ·vforkSyscall(SB),NOSPLIT|NOFRAME,$0-48
+TEXT ·Vfork(SB),NOSPLIT|NOFRAME,$0-48
 	MOVQ	flags+8(FP), DI
 	MOVQ	stack+16(FP), SI
 	MOVQ	pidfd+24(FP), DX

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package kernel
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileCaps are what root may keep to work in another user's workspace.
-const fileCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
+// FileCaps are what root may keep to work in another user's workspace.
+const FileCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
 
-// dropCaps takes every capability from this thread, and so from what it starts:
+// DropCaps takes every capability from this thread, and so from what it starts:
 // effective, permitted, inheritable, ambient and, where the thread may, the
 // bounding set. keep names what stays, as a bit mask. A thread without
 // CAP_SETPCAP cannot empty its bounding set; no_new_privs makes that moot.
-func dropCaps(keep uint64) error {
+func DropCaps(keep uint64) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clear ambient set: %w", err)
 	}
@@ -31,11 +31,11 @@ func dropCaps(keep uint64) error {
 			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
 		}
 	}
-	return keepCaps(keep)
+	return KeepCaps(keep)
 }
 
-// heldCaps are the capabilities of this thread, none where it cannot tell.
-func heldCaps() uint64 {
+// HeldCaps are the capabilities of this thread, none where it cannot tell.
+func HeldCaps() uint64 {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if unix.Capget(&head, &have[0]) != nil {
@@ -44,9 +44,9 @@ func heldCaps() uint64 {
 	return uint64(have[0].Effective) | uint64(have[1].Effective)<<32
 }
 
-// keepCaps is dropCaps for a thread that will never execute a program, which is
+// KeepCaps is DropCaps for a thread that will never execute a program, which is
 // all that the bounding set is about. It saves forty calls.
-func keepCaps(keep uint64) error {
+func KeepCaps(keep uint64) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if err := unix.Capget(&head, &have[0]); err != nil {

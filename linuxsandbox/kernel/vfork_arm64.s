@@ -2,11 +2,11 @@
 
 #include "textflag.h"
 
-// func vforkSyscall(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
+// func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
 //
 // The return address stays in the link register, which the parent gets back
 // from the kernel whatever the child does to the stack.
-TEXT ·vforkSyscall(SB),NOSPLIT,$0-48
+TEXT ·Vfork(SB),NOSPLIT,$0-48
 	MOVD	flags+8(FP), R0
 	MOVD	stack+16(FP), R1
 	MOVD	pidfd+24(FP), R2

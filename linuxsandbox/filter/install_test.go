@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import (
 	"errors"
@@ -21,16 +21,16 @@ import (
 const filterChild = "CODEAGENT_TEST_FILTER"
 
 // confineSelf puts the deny filter on the calling thread for good.
-func confineSelf(o filterOptions) error {
+func confineSelf(o Options) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	prog, err := filterProgram(runtime.GOARCH, o)
+	prog, err := Program(runtime.GOARCH, o)
 	if err != nil {
 		return err
 	}
-	_, err = installFilter(prog, false)
+	_, err = Install(prog, false)
 	return err
 }
 
@@ -46,7 +46,7 @@ func TestInstallFilterChild(t *testing.T) {
 	if _, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0); err != nil {
 		t.Fatalf("a socket without the filter: %v", err)
 	}
-	if err := confineSelf(filterOptions{}); err != nil {
+	if err := confineSelf(Options{}); err != nil {
 		t.Fatal(err)
 	}
 	after, err := readSeccomp()

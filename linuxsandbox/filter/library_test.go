@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package filter
 
 import (
 	"runtime"
@@ -31,7 +31,7 @@ func TestLibraryTraps(t *testing.T) {
 		copy(c.Args[:], args)
 		return c
 	}
-	ours, err := filterProgram("amd64", filterOptions{})
+	ours, err := Program("amd64", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

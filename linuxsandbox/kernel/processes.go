@@ -1,0 +1,138 @@
+//go:build linux
+
+package kernel
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// How a tree of processes is killed without a namespace or a Landlock scope: stop
+// what descends from a process until nothing new appears, then kill it. A stopped
+// process cannot fork.
+
+// Process is one line of the process table.
+type Process struct {
+	PID, Parent int
+	// State is a letter of proc_pid_stat(5): Z is a zombie, X is dead.
+	State byte
+	// Start, in clock ticks since boot, tells a pid from its next owner.
+	Start uint64
+}
+
+// sweepRounds bounds one sweep: a fork bomb that outruns it meets the next one.
+const sweepRounds = 50
+
+// Sweep stops and then kills all processes that pick returns, and returns those.
+// pick gets the whole process table.
+func Sweep(pick func([]Process) []Process) []Process {
+	stopped := map[Process]bool{}
+	for range sweepRounds {
+		fresh := 0
+		for _, p := range pick(Processes()) {
+			p.State, p.Parent = 0, 0
+			if !stopped[p] {
+				stopped[p] = true
+				fresh++
+				signalProcess(p, unix.SIGSTOP)
+			}
+		}
+		if fresh == 0 {
+			break
+		}
+	}
+	var found []Process
+	for p := range stopped {
+		signalProcess(p, unix.SIGKILL)
+		found = append(found, p)
+	}
+	return found
+}
+
+// Descendants picks everything below root, zombies left out.
+func Descendants(root int) func([]Process) []Process {
+	return func(table []Process) []Process { return Below(table, map[int]bool{root: true}) }
+}
+
+// Below returns the processes whose line of parents meets one of roots.
+func Below(table []Process, roots map[int]bool) []Process {
+	children := map[int][]Process{}
+	for _, p := range table {
+		children[p.Parent] = append(children[p.Parent], p)
+	}
+	var out []Process
+	var todo []int
+	for pid := range roots {
+		todo = append(todo, pid)
+	}
+	for len(todo) > 0 {
+		next := children[todo[0]]
+		todo = todo[1:]
+		for _, p := range next {
+			todo = append(todo, p.PID)
+			if p.State != 'Z' && p.State != 'X' {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// signalProcess signals p if it is still that process.
+func signalProcess(p Process, sig unix.Signal) {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := ReadProcess(p.PID); ok && now.Start == p.Start {
+		_ = unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+func Processes() []Process {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	var out []Process
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := ReadProcess(pid); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ReadProcess reads /proc/PID/stat. The program's name stands in parentheses and
+// may contain anything, so fields are counted from the last one.
+func ReadProcess(pid int) (Process, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return Process{}, false
+	}
+	end := bytes.LastIndexByte(data, ')')
+	if end < 0 {
+		return Process{}, false
+	}
+	fields := bytes.Fields(data[end+1:]) // fields[0] is field 3 of proc_pid_stat(5)
+	if len(fields) < 20 {
+		return Process{}, false
+	}
+	state := fields[0][0]
+	if threads, err := strconv.Atoi(string(fields[17])); err == nil && threads > 1 && state == 'Z' {
+		state = 'S' // its first thread has ended, and others have not
+	}
+	ppid, err1 := strconv.Atoi(string(fields[1]))
+	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)
+	return Process{PID: pid, Parent: ppid, State: state, Start: start}, err1 == nil && err2 == nil
+}
