@@ -223,7 +223,7 @@ func (h *house) checkOurs(f source, pos token.Pos, rel string) {
 // imports a program.
 func (h *house) checkTestImport(f source, pos token.Pos, to room) {
 	switch {
-	case strings.HasPrefix(to.path, "cmd/"):
+	case path.Dir(to.path) == "cmd":
 		h.say(pos, "a test of %s imports the program %s", f.room.path, to.path)
 	case to.support || f.room.support:
 	case f.room.floor < to.floor && f.room.floor > 0:

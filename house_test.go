@@ -98,7 +98,9 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 4, imports: []string{"*"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},
+	// What the commands of codeagent share: its streams, its flags, its exit statuses.
+	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox"}},
 
 	// Test support. It may do what tests may; what ships must not depend on it.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 )
@@ -145,7 +146,7 @@ func TestBackgroundEndsWithCodeagent(t *testing.T) {
 		name   string
 		signal syscall.Signal // 0: it ends by itself
 		code   int
-	}{{"done", 0, 0}, {"SIGTERM", syscall.SIGTERM, exitTerminate}, {"SIGKILL", syscall.SIGKILL, -1}}
+	}{{"done", 0, 0}, {"SIGTERM", syscall.SIGTERM, cli.ExitTerminate}, {"SIGKILL", syscall.SIGKILL, -1}}
 	eachUser(t, func(t *testing.T, u user) {
 		for i, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {

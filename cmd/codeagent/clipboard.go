@@ -81,10 +81,10 @@ func (c clipboard) program() (*clipProgram, string, error) {
 	if c.os == "darwin" {
 		able = append(able, &osascript)
 	} else {
-		if s.env("WAYLAND_DISPLAY") != "" {
+		if s.Env("WAYLAND_DISPLAY") != "" {
 			able = append(able, &wlPaste)
 		}
-		if s.env("DISPLAY") != "" { // X11, or Xwayland, which has the same clipboard
+		if s.Env("DISPLAY") != "" { // X11, or Xwayland, which has the same clipboard
 			able = append(able, &xclip)
 		}
 	}
@@ -96,7 +96,7 @@ func (c clipboard) program() (*clipProgram, string, error) {
 	switch {
 	case len(able) > 0:
 		return nil, "", fmt.Errorf("the clipboard cannot be read: %s is not installed, or lies where commands may write: %s, or %s", able[0].name, able[0].install, instead)
-	case s.env("SSH_CONNECTION") != "":
+	case s.Env("SSH_CONNECTION") != "":
 		return nil, "", errors.New("over SSH the clipboard of your own machine cannot be read: copy the image here and " + instead)
 	}
 	return nil, "", errors.New("there is no desktop to read the clipboard of (neither WAYLAND_DISPLAY nor DISPLAY is set): " + instead)

@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
+	sandboxexec "codeagent/exec"
 	"codeagent/internal/golden"
 	"codeagent/internal/picture"
 	"codeagent/internal/scripted"
 	"codeagent/tui"
-
-	sandboxexec "codeagent/exec"
 )
 
 // fakeDesktop is a folder with programs that stand for a desktop's.
@@ -68,7 +68,7 @@ func (d fakeDesktop) read(os string, blind bool, env ...string) (tui.Clip, error
 
 func (d fakeDesktop) clipboard(os string, blind bool, env ...string) clipboard {
 	ses := &session{
-		box:   &box{files: sandboxexec.OS{}, s: stdio{Environ: append(env, "PATH="+d.dir)}},
+		box:   &box{files: sandboxexec.OS{}, s: cli.Stdio{Environ: append(env, "PATH="+d.dir)}},
 		agent: agent.New(agent.Config{ModelName: "mole", Blind: blind}),
 	}
 	return clipboard{ses, os, time.Minute}

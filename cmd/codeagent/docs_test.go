@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/sandbox"
@@ -98,7 +99,7 @@ func TestExecPage(t *testing.T) {
 			}
 		}
 	}
-	for _, status := range []int{exitOK, exitFailed, exitUsage, exitRefused, exitSignIn, exitTimeLimit, sandbox.ExitCannotConfine, exitHangup, exitInterrupt, exitTerminate} {
+	for _, status := range []int{cli.ExitOK, cli.ExitFailed, cli.ExitUsage, cli.ExitRefused, cli.ExitSignIn, cli.ExitTimeLimit, sandbox.ExitCannotConfine, cli.ExitHangup, cli.ExitInterrupt, cli.ExitTerminate} {
 		if !strings.Contains(text, "\n| "+strconv.Itoa(status)+" | ") {
 			t.Errorf("status %d is not in the table", status)
 		}

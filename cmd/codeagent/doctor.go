@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
@@ -20,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newDoctor(s stdio, f *flags) *cobra.Command {
+func newDoctor(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, by trying it",
@@ -31,44 +32,44 @@ func newDoctor(s stdio, f *flags) *cobra.Command {
 	}
 }
 
-func runDoctor(ctx context.Context, s stdio, f flags) error {
+func runDoctor(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	box, err := newReportBox(ctx, s, f)
 	if err != nil {
 		return err
 	}
 	defer box.close()
 	var body bytes.Buffer
-	box.describe(&body)
+	describe(box, &body)
 	fmt.Fprintln(&body)
-	failed, err := box.describeSandbox(ctx, &body)
+	failed, err := describeSandbox(ctx, box, &body)
 	if err != nil {
 		return err
 	}
 	verdict := verdictOf(box.enforcement, box.cannot, failed)
-	fmt.Fprintf(s.told, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
-	box.describeModel(ctx, s.told)
-	describeTerminal(s, s.told)
+	fmt.Fprintf(s.Text, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, s.Version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
+	describeModel(ctx, box, s.Text)
+	describeTerminal(s, s.Text)
 	switch {
 	case box.cannot != nil:
-		code, _, hints := exitOf(box.cannot)
+		code, _, hints := cli.ExitOf(box.cannot)
 		hints = slices.DeleteFunc(hints, func(h string) bool { return strings.HasPrefix(h, "codeagent doctor ") })
-		return &hintError{err: errors.New(verdict), code: code, hints: hints}
+		return &cli.HintError{Err: errors.New(verdict), Code: code, Hints: hints}
 	case failed > 0:
-		return &hintError{err: fmt.Errorf("%d of the guarantees tried did not hold", failed), code: exitFailed}
+		return &cli.HintError{Err: fmt.Errorf("%d of the guarantees tried did not hold", failed), Code: cli.ExitFailed}
 	}
 	return nil
 }
 
 // describeSandbox says what holds commands here, and returns how many of the tries did
 // not go as they must.
-func (b *box) describeSandbox(ctx context.Context, w io.Writer) (failed int, err error) {
+func describeSandbox(ctx context.Context, b *box, w io.Writer) (failed int, err error) {
 	if b.runner == nil {
-		describeMissing(w, b.layersThere(), b.cannot)
+		describeMissing(w, layersThere(b), b.cannot)
 		return 0, nil
 	}
 	describeLayers(w, b.enforcement)
-	b.describeEvidence(w)
-	if failed, err = b.tryAll(ctx, w); err == nil {
+	describeEvidence(b, w)
+	if failed, err = tryAll(ctx, b, w); err == nil {
 		describeWeaknesses(w, b.enforcement)
 	}
 	return failed, err
@@ -76,7 +77,7 @@ func (b *box) describeSandbox(ctx context.Context, w io.Writer) (failed int, err
 
 // layersThere are the layers of this machine where no command can run under the policy at
 // hand: those of another policy if one can be held, else what the kernel says it has.
-func (b *box) layersThere() []sandbox.Layer {
+func layersThere(b *box) []sandbox.Layer {
 	if b.enforcement.Backend == "" && b.offered != nil {
 		if e, err := b.offered.Enforcement(sandbox.ReadOnly()); err == nil {
 			return e.Layers
@@ -133,7 +134,7 @@ func selfPath() string {
 }
 
 // describe says which folders and files are used.
-func (b *box) describe(w io.Writer) {
+func describe(b *box, w io.Writer) {
 	fmt.Fprintf(w, "workspace %s\nsettings  %s", b.workspace, b.paths.File)
 	if _, err := hostfile.Lstat(b.paths.File); err != nil {
 		fmt.Fprint(w, " (none yet)")
@@ -158,8 +159,8 @@ func (b *box) describe(w io.Writer) {
 }
 
 // describeModel asks the provider for its models, which costs no tokens.
-func (b *box) describeModel(ctx context.Context, w io.Writer) {
-	provider, name, ok := b.cfg.Choose(b.s.env)
+func describeModel(ctx context.Context, b *box, w io.Writer) {
+	provider, name, ok := b.cfg.Choose(b.s.Env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
 		for _, offer := range b.lookForServers(ctx)() {
@@ -168,8 +169,8 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 		return
 	}
 	client, provider, err := b.client(provider, true)
-	if lacks := provider.Lacks(b.s.env); err == nil && lacks != "" {
-		err = &hintError{err: fmt.Errorf("no key: %s is not set", lacks), code: exitSignIn, hints: b.keyHints(provider)}
+	if lacks := provider.Lacks(b.s.Env); err == nil && lacks != "" {
+		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: b.keyHints(provider)}
 	}
 	if err == nil {
 		var served []string
@@ -180,7 +181,7 @@ func (b *box) describeModel(ctx context.Context, w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "model    %s: %v\n", provider.Address(), err)
-	_, _, hints := exitOf(err)
+	_, _, hints := cli.ExitOf(err)
 	for _, h := range hints {
 		fmt.Fprintf(w, "         %s\n", h)
 	}
@@ -202,14 +203,14 @@ func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 	fmt.Fprintf(w, "         %s: context %s, images %s\n", name, context, vision)
 }
 
-func describeTerminal(s stdio, w io.Writer) {
-	if !s.interactive() {
+func describeTerminal(s cli.Stdio, w io.Writer) {
+	if !s.Interactive() {
 		fmt.Fprintln(w, "terminal none here: codeagent needs one, codeagent exec does not")
 		return
 	}
 	color := "colour"
-	if s.env("NO_COLOR") != "" {
+	if s.Env("NO_COLOR") != "" {
 		color = "no colour (NO_COLOR)"
 	}
-	fmt.Fprintf(w, "terminal %s, %s\n", s.env("TERM"), color)
+	fmt.Fprintf(w, "terminal %s, %s\n", s.Env("TERM"), color)
 }

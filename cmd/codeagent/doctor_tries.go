@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -125,7 +126,7 @@ func serveTry(name, target string) int {
 	}
 	i := slices.IndexFunc(tries, func(t try) bool { return t.name == name })
 	if i < 0 {
-		return exitUsage
+		return cli.ExitUsage
 	}
 	if err := tries[i].do(target); err != nil {
 		fmt.Println(tryRefused + reason(err))
@@ -159,7 +160,7 @@ type listener interface {
 	SetDeadline(time.Time) error
 }
 
-func (b *box) newGround() (g *ground, err error) {
+func newGround(b *box) (g *ground, err error) {
 	// Beside codeagent's own records if possible: /tmp may be another one inside.
 	parent := filepath.Dir(b.paths.State)
 	if b.policy.JudgeWrite(parent).Allowed {
@@ -257,22 +258,22 @@ func (g *ground) reached(name string, wait time.Duration) bool {
 
 // tryAll makes the tries that the policy answers, and returns how many did not
 // go as they must without a weakness that says so.
-func (b *box) tryAll(ctx context.Context, w io.Writer) (failed int, err error) {
+func tryAll(ctx context.Context, b *box, w io.Writer) (failed int, err error) {
 	fmt.Fprintln(w, "\ntried just now, each first without the sandbox")
 	if b.policy.Unconfined || stated(b.enforcement, "unconfined") {
 		paragraph(w, "  ", "nothing: commands run without a sandbox, and may do all that the user may")
 		return 0, nil
 	}
-	g, err := b.newGround()
+	g, err := newGround(b)
 	if err != nil {
 		return 0, err
 	}
 	defer g.close()
 	for _, t := range tries {
-		if b.grants(t, g) {
+		if grants(b, t, g) {
 			continue
 		}
-		verdict, how, ok := b.tryOne(ctx, t, g)
+		verdict, how, ok := tryOne(ctx, b, t, g)
 		if !ok {
 			failed++
 		}
@@ -286,7 +287,7 @@ func stated(e sandbox.Enforcement, id string) bool {
 }
 
 // grants reports whether the policy lets t pass, or leaves it no place.
-func (b *box) grants(t try, g *ground) bool {
+func grants(b *box, t try, g *ground) bool {
 	switch t.name {
 	case "tcp", "udp":
 		return b.policy.Network.Mode == sandbox.NetworkFull
@@ -305,7 +306,7 @@ const (
 )
 
 // tryOne makes one try, outside and inside.
-func (b *box) tryOne(ctx context.Context, t try, g *ground) (verdict, how string, ok bool) {
+func tryOne(ctx context.Context, b *box, t try, g *ground) (verdict, how string, ok bool) {
 	target := g.target(t.name)
 	if t.name != "linger" { // outside nobody would end it
 		err := t.do(target)
@@ -317,7 +318,7 @@ func (b *box) tryOne(ctx context.Context, t try, g *ground) (verdict, how string
 			return "unknown", "not without the sandbox either: " + reason(err), true
 		}
 	}
-	said, err := b.inside(ctx, t, target)
+	said, err := inside(ctx, b, t, target)
 	wait := glance
 	if said == tryWorked {
 		wait = arrival
@@ -345,7 +346,7 @@ func (b *box) tryOne(ctx context.Context, t try, g *ground) (verdict, how string
 }
 
 // inside has the try made in the sandbox and returns what it printed.
-func (b *box) inside(ctx context.Context, t try, target string) (string, error) {
+func inside(ctx context.Context, b *box, t try, target string) (string, error) {
 	p := b.policy.Clone()
 	p.Limits = sandbox.Limits{} // it is not limits that are tried, and some are too low for this program
 	if len(p.Read) > 0 {

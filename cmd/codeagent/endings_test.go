@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 )
@@ -84,7 +85,7 @@ func TestSignalsEndTheRun(t *testing.T) {
 	tests := []struct {
 		signal syscall.Signal
 		code   int
-	}{{syscall.SIGINT, exitInterrupt}, {syscall.SIGTERM, exitTerminate}, {syscall.SIGHUP, exitHangup}, {syscall.SIGKILL, -1}}
+	}{{syscall.SIGINT, cli.ExitInterrupt}, {syscall.SIGTERM, cli.ExitTerminate}, {syscall.SIGHUP, cli.ExitHangup}, {syscall.SIGKILL, -1}}
 	eachUser(t, func(t *testing.T, u user) {
 		for i, tt := range tests {
 			t.Run(tt.signal.String(), func(t *testing.T) {
@@ -133,8 +134,8 @@ func TestNohup(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != exitTerminate {
-			t.Errorf("exit status %d, want %d", got, exitTerminate)
+		if got := cmd.ProcessState.ExitCode(); got != cli.ExitTerminate {
+			t.Errorf("exit status %d, want %d", got, cli.ExitTerminate)
 		}
 		eventually(t, "all of them are gone", func() bool { return len(sleepers(n)) == 0 })
 	})

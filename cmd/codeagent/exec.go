@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/headless"
 	"codeagent/hostfile"
@@ -33,7 +34,7 @@ type execFlags struct {
 	from *resumed
 }
 
-func newExec(s stdio, f *flags) *cobra.Command {
+func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x execFlags
 	cmd := &cobra.Command{
 		Use:   "exec [PROMPT | -]",
@@ -45,7 +46,7 @@ func newExec(s stdio, f *flags) *cobra.Command {
 			"129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &usageError{err: errors.New("exec takes one prompt"), hints: []string{"quote it: codeagent exec \"fix the test\""}}
+				return &cli.UsageError{Err: errors.New("exec takes one prompt"), Hints: []string{"quote it: codeagent exec \"fix the test\""}}
 			}
 			return nil
 		},
@@ -67,17 +68,17 @@ func newExec(s stdio, f *flags) *cobra.Command {
 	return cmd
 }
 
-func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) error {
+func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []string) error {
 	// A reader of stdout that goes away is not our failure. Notify and not
 	// Ignore: an ignored signal would be inherited by every command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if x.timeout < 0 || x.maxTurns < 0 {
-		return &usageError{err: errors.New("--timeout and --max-turns cannot be negative"), hints: []string{fmt.Sprintf("--timeout 0 is no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
+		return &cli.UsageError{Err: errors.New("--timeout and --max-turns cannot be negative"), Hints: []string{fmt.Sprintf("--timeout 0 is no limit, --max-turns 0 the usual %d requests", agent.DefaultRequests)}}
 	}
 	if x.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, errTimeLimit)
+		ctx, cancel = context.WithTimeoutCause(ctx, x.timeout, cli.ErrTimeLimit)
 		defer cancel()
 	}
 	prompt, err := readPrompt(ctx, s, x, args)
@@ -85,13 +86,13 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		return err
 	}
 	if prompt == "" && x.from != nil {
-		return &usageError{err: errors.New("a session is gone on with by a prompt"), hints: []string{"give it as the last argument, or on stdin"}}
+		return &cli.UsageError{Err: errors.New("a session is gone on with by a prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
 	}
 	if prompt == "" && len(x.images) > 0 {
-		return &usageError{err: errors.New("an image alone says not what to do"), hints: []string{"give a prompt as the last argument, or on stdin"}}
+		return &cli.UsageError{Err: errors.New("an image alone says not what to do"), Hints: []string{"give a prompt as the last argument, or on stdin"}}
 	}
 	printer := headless.New(headless.Options{
-		Out: s.Out, Err: s.Err, Terminal: isTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.errColor(),
+		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
 	})
 	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, images: x.images, from: x.from})
 	if err != nil {
@@ -99,16 +100,16 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 		return err
 	}
 	defer ses.close()
-	out, err := openOutput(ses.ground(), "-o", x.output)
+	out, err := cli.OpenOutput(ses.ground(), "-o", x.output)
 	if err != nil {
 		printer.Fail(err)
 		return err
 	}
-	defer out.close()
+	defer out.Close()
 	switch {
 	case prompt != "":
 	case ses.tour == nil:
-		err := &usageError{err: errors.New("no prompt"), hints: []string{"give it as the last argument, or on stdin"}}
+		err := &cli.UsageError{Err: errors.New("no prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
 		printer.Fail(err)
 		return err
 	default:
@@ -119,7 +120,7 @@ func runExec(ctx context.Context, s stdio, f flags, x execFlags, args []string) 
 	}})
 	err = ses.turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
-		werr := out.write(func(w io.Writer) error {
+		werr := out.Write(func(w io.Writer) error {
 			_, err := io.WriteString(w, printer.Last().Answer)
 			return err
 		})
@@ -144,7 +145,7 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 			if !x.ephemeral {
 				hints = append(hints, "codeagent exec resume --last PROMPT continues this session")
 			}
-			return &hintError{err: err, code: exitFailed, hints: hints}
+			return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: hints}
 		}
 		return err
 	}
@@ -155,20 +156,20 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 		return nil
 	}
 	if len(p.Last().Refused) > 0 {
-		return statusError(exitRefused)
+		return cli.StatusError(cli.ExitRefused)
 	}
 	return nil
 }
 
 // readPrompt returns the prompt, "" when there is none. An argument leaves
 // stdin alone, so that an open pipe never hangs a script.
-func readPrompt(ctx context.Context, s stdio, x execFlags, args []string) (string, error) {
+func readPrompt(ctx context.Context, s cli.Stdio, x execFlags, args []string) (string, error) {
 	prompt := ""
 	if len(args) == 1 && args[0] != "-" {
 		prompt = args[0]
 	}
 	fromStdin := x.stdin || prompt == ""
-	if len(args) == 0 && isTerminal(s.In) {
+	if len(args) == 0 && cli.IsTerminal(s.In) {
 		fromStdin = false
 	}
 	if !fromStdin {
@@ -180,12 +181,12 @@ func readPrompt(ctx context.Context, s stdio, x execFlags, args []string) (strin
 		return "", fmt.Errorf("read the prompt from stdin: %w", err)
 	}
 	if len(data) > promptLimit {
-		return "", &usageError{err: fmt.Errorf("the prompt on stdin is over %d MiB", promptLimit>>20)}
+		return "", &cli.UsageError{Err: fmt.Errorf("the prompt on stdin is over %d MiB", promptLimit>>20)}
 	}
 	text := strings.TrimSpace(string(data))
 	switch {
 	case text == "" && len(args) == 1 && args[0] == "-":
-		return "", &usageError{err: errors.New("the prompt on stdin is empty")}
+		return "", &cli.UsageError{Err: errors.New("the prompt on stdin is empty")}
 	case text == "":
 		return prompt, nil
 	case prompt == "":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/headless"
 	"codeagent/model"
@@ -29,7 +30,7 @@ func (s drawn) Steer() (agent.Input, bool) {
 // to show it, where exec says it as its last word.
 func (s drawn) Emit(e event.Event) {
 	if done, over := e.(event.TurnFinished); over {
-		done.Err = inWords(done.Err)
+		done.Err = cli.InWords(done.Err)
 		e = done
 	}
 	s.Screen.Emit(e)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path/filepath"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -16,10 +14,10 @@ import (
 // places are codeagent's own folders and files, where they really lie, and the ground
 // that commands of earlier sessions could write. A link of the user's own on the way to
 // them is followed (a folder of dotfiles); one that a command may have made is an error.
-func places(ctx context.Context, s stdio) (config.Paths, hostfile.Ground, error) {
-	named, err := config.FindPaths(s.env, s.env("HOME"))
+func places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, error) {
+	named, err := config.FindPaths(s.Env, s.Env("HOME"))
 	if err != nil {
-		return named, hostfile.Ground{}, &usageError{err: err}
+		return named, hostfile.Ground{}, &cli.UsageError{Err: err}
 	}
 	// The record says which links may be followed, also to itself: what was found without
 	// it must be found with it.
@@ -43,7 +41,7 @@ func ownFiles(err error) error {
 	if ground := (*hostfile.GroundError)(nil); errors.As(err, &ground) {
 		hints = []string{"put the file or folder itself in the place of the link"}
 	}
-	return &hintError{err: fmt.Errorf("codeagent's own files: %w", err), code: exitUsage, hints: hints}
+	return &cli.HintError{Err: fmt.Errorf("codeagent's own files: %w", err), Code: cli.ExitUsage, Hints: hints}
 }
 
 // ground is where commands may change names: in earlier sessions, and under the policy
@@ -62,7 +60,7 @@ func (b *box) ground() hostfile.Ground {
 func (b *box) noteRoots(p sandbox.Policy) error {
 	// A link on the way to codeagent's own files that commands could replace from now on:
 	// every later start would refuse it.
-	named, err := config.FindPaths(b.s.env, b.s.env("HOME"))
+	named, err := config.FindPaths(b.s.Env, b.s.Env("HOME"))
 	if err == nil {
 		_, err = named.Resolved(b.recorded.WithPolicy(p).Resolve)
 	}
@@ -70,7 +68,7 @@ func (b *box) noteRoots(p sandbox.Policy) error {
 		return ownFiles(err)
 	}
 	if b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p)); err != nil {
-		return &hintError{err: fmt.Errorf("note what commands may write: %w", err), code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+		return &cli.HintError{Err: fmt.Errorf("note what commands may write: %w", err), Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
 	return nil
 }
@@ -84,56 +82,12 @@ func (b *box) noteGrants(p sandbox.Policy) error {
 	return err
 }
 
-// output is a file that a flag names, written when there is something to write.
-type output struct {
-	flag string
-	file *hostfile.Replacement
-}
-
-// openOutput settles where the file that flag names lies, before any command of the run
-// starts. No link that an earlier one may have planted leads it elsewhere. It is nil
-// where no file is named.
-func openOutput(g hostfile.Ground, flag, name string) (*output, error) {
-	if name == "" {
-		return nil, nil
-	}
-	file, err := prepared(g, name, 0o666)
-	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("%s: %w", flag, err)}
-	}
-	return &output{flag, file}, nil
-}
-
-func prepared(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
-	name, err := filepath.Abs(name)
-	if err == nil {
-		name, err = g.Resolve("/", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return hostfile.Replace(name, perm)
-}
-
-func (o *output) write(write func(io.Writer) error) error {
-	if err := o.file.Write(write); err != nil {
-		return fmt.Errorf("%s: %w", o.flag, err)
-	}
-	return nil
-}
-
-func (o *output) close() {
-	if o != nil {
-		_ = o.file.Close() // a folder that was only looked at
-	}
-}
-
 // program finds the first of names that is installed where no command can have put it,
 // "" if there is none. The house rule: what a command may write, codeagent does not run.
 func (b *box) program(names ...string) string {
 	g := b.ground()
 	for _, name := range names {
-		if file, err := g.Program(b.s.env("PATH"), name); err == nil {
+		if file, err := g.Program(b.s.Env("PATH"), name); err == nil {
 			return file
 		}
 	}

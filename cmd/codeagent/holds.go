@@ -61,7 +61,7 @@ func (b *box) evidence() (level sandbox.EvidenceLevel, why string) {
 
 // describeEvidence says what is known here of refusals, and whether a refused
 // call can wait for an answer.
-func (b *box) describeEvidence(w io.Writer) {
+func describeEvidence(b *box, w io.Writer) {
 	level, why := b.evidence()
 	told := map[sandbox.EvidenceLevel]string{
 		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",

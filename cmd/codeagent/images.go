@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
@@ -57,13 +58,13 @@ func readImage(ctx context.Context, g hostfile.Ground, path string) (model.Image
 // loadImages reads what -i names, all of it before anything begins.
 func loadImages(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Image, error) {
 	if len(paths) > model.MaxImages {
-		return nil, &usageError{err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
+		return nil, &cli.UsageError{Err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
 	}
 	var images []model.Image
 	for _, path := range paths {
 		img, err := loadImage(ctx, g, path)
 		if err != nil {
-			return nil, &usageError{err: fmt.Errorf("-i: %w", err)}
+			return nil, &cli.UsageError{Err: fmt.Errorf("-i: %w", err)}
 		}
 		images = append(images, img)
 	}
@@ -84,7 +85,7 @@ func (c chosen) seesThem(images []model.Image) error {
 		return nil
 	}
 	name := c.title(c.name)
-	return &usageError{err: fmt.Errorf("the model %s cannot see images", name), hints: []string{
+	return &cli.UsageError{Err: fmt.Errorf("the model %s cannot see images", name), Hints: []string{
 		"leave -i away, or choose a model that can: --model NAME",
 		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
 	}}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/hostfile"
 	"codeagent/model/tour"
@@ -22,31 +22,10 @@ type interactiveOptions struct {
 	from *resumed
 }
 
-// noScreen is why there is no screen here, nil where there is one: no terminal, or
-// one that cannot move its cursor.
-func (s stdio) noScreen() error {
-	switch {
-	case s.interactive() && s.env("TERM") != "dumb":
-		return nil
-	case s.interactive():
-		return &usageError{
-			err:   errors.New("this terminal cannot show a screen (TERM=dumb)"),
-			hints: []string{"without a screen use: codeagent exec \"PROMPT\"", "where the terminal can do more than it says: TERM=xterm-256color codeagent"},
-		}
-	}
-	return &usageError{
-		err: errors.New("no terminal here"),
-		hints: []string{
-			"in scripts use: codeagent exec \"PROMPT\"",
-			"to see the tour without a terminal: codeagent exec </dev/null",
-		},
-	}
-}
-
 // runInteractive is codeagent on a terminal: one session, and what the person
 // goes on with from it.
-func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions, args []string) error {
-	if err := s.noScreen(); err != nil {
+func runInteractive(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, args []string) error {
+	if err := s.NoScreen(); err != nil {
 		return err
 	}
 	prompt := strings.Join(args, " ")
@@ -56,12 +35,12 @@ func runInteractive(ctx context.Context, s stdio, f flags, o interactiveOptions,
 			return err
 		}
 		o, prompt = interactiveOptions{from: next}, ""
-		f.folder = "" // each session works in its own
+		f.Folder = "" // each session works in its own
 	}
 }
 
 // playSession plays one session and returns the one to go on with, nil for none.
-func playSession(ctx context.Context, s stdio, f flags, o interactiveOptions, prompt string) (*resumed, error) {
+func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, prompt string) (*resumed, error) {
 	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, images: o.images, from: o.from})
 	if err != nil {
 		return nil, err
@@ -128,7 +107,7 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 }
 
 // tellTourFiles says what the tour left behind.
-func tellTourFiles(s stdio, t *tour.Tour) {
+func tellTourFiles(s cli.Stdio, t *tour.Tour) {
 	if made := t.Made(); len(made) > 0 {
 		fmt.Fprintf(s.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), shellWords(made))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/hostfile"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -12,7 +13,7 @@ import (
 
 // keptSessions are the sessions that the screen lists.
 type keptSessions struct {
-	s     stdio
+	s     cli.Stdio
 	store *sessions.Store
 	here  string
 	// current is the one on the screen, nil for none.

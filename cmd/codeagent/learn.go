@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
@@ -28,17 +29,17 @@ const learnWords = "codeagent: --learn counts as running outside the sandbox: no
 	"but what is protected or closed to reading\n"
 
 // beginLearning returns who learns from argv, after the person said yes.
-func (b *box) beginLearning(ctx context.Context, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
+func beginLearning(ctx context.Context, b *box, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
 	switch {
 	case b.policy.Unconfined:
-		return nil, &usageError{err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), hints: []string{"use --sandbox workspace-write"}}
+		return nil, &cli.UsageError{Err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), Hints: []string{"use --sandbox workspace-write"}}
 	case !slices.Contains(b.enforcement.Active(), "notify"):
 		return nil, cannotConfine(errors.New("--learn: "+notTold), false)
 	}
 	fmt.Fprint(b.s.Err, learnWords)
 	if !x.yes {
-		if !isTerminal(b.s.In) || !isTerminal(b.s.Err) {
-			return nil, &usageError{err: errors.New("--learn asks before it starts, and there is no terminal here"), hints: []string{"--yes says yes beforehand"}}
+		if !cli.IsTerminal(b.s.In) || !cli.IsTerminal(b.s.Err) {
+			return nil, &cli.UsageError{Err: errors.New("--learn asks before it starts, and there is no terminal here"), Hints: []string{"--yes says yes beforehand"}}
 		}
 		fmt.Fprintf(b.s.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
 		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.s.In), nil })
@@ -46,7 +47,7 @@ func (b *box) beginLearning(ctx context.Context, x sandboxFlags, argv []string) 
 			return nil, err // a signal ends the question
 		}
 		if !yes {
-			return nil, &hintError{err: errors.New("not run"), code: exitRefused}
+			return nil, &cli.HintError{Err: errors.New("not run"), Code: cli.ExitRefused}
 		}
 	}
 	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil
@@ -70,15 +71,15 @@ func saidYes(in io.Reader) bool {
 }
 
 // learned writes the settings that l's command needs to w.
-func (b *box) learned(w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
+func learned(b *box, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 	denials, guessed, all := l.Learned()
-	s, err := config.Write(b.cfg, b.place, sandbox.Suggest(b.policy, b.s.env("HOME"), nil, denials))
+	s, err := config.Write(b.cfg, b.place, sandbox.Suggest(b.policy, b.s.Env("HOME"), nil, denials))
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "# What this command needs beyond the sandbox (status %d): %s\n", exitStatus(o), visible.Line(strings.Join(o.Argv, " ")))
-	left := b.stillRefused(denials, o)
+	left := stillRefused(b, denials, o)
 	switch {
 	case s.TOML == "" && len(s.Left)+len(left) == 0:
 		fmt.Fprintln(out, "# Nothing.")
@@ -102,7 +103,7 @@ func (b *box) learned(w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 
 // stillRefused names what no settings let pass: what was refused while the command
 // learned, and what was done then but is nothing to be led to open.
-func (b *box) stillRefused(learned []sandbox.Denial, o exec.Outcome) []string {
+func stillRefused(b *box, learned []sandbox.Denial, o exec.Outcome) []string {
 	var out []string
 	add := func(d sandbox.Denial) {
 		if one := string(d.Kind) + " " + d.Target; !slices.Contains(out, one) {
@@ -116,7 +117,7 @@ func (b *box) stillRefused(learned []sandbox.Denial, o exec.Outcome) []string {
 		}
 	}
 	for _, d := range learned {
-		if sandbox.Suggest(b.policy, b.s.env("HOME"), nil, []sandbox.Denial{d}).Empty() {
+		if sandbox.Suggest(b.policy, b.s.Env("HOME"), nil, []sandbox.Denial{d}).Empty() {
 			add(d)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/headless"
 	"codeagent/internal/scripted"
 )
@@ -65,8 +66,8 @@ func liveTurns(count string) (lived, error) {
 		return lived{}, err
 	}
 	ctx := context.Background()
-	s := stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
-	ses, err := openSession(ctx, s, flags{model: "test"}, sessionOptions{hasPrompt: true})
+	s := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+	ses, err := openSession(ctx, s, cli.Flags{Model: "test"}, sessionOptions{hasPrompt: true})
 	if err != nil {
 		return lived{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox"
 	"codeagent/seatbelt"
@@ -37,7 +38,7 @@ func main() {
 		os.Stderr.WriteString("codeagent: keep stdout closed: " + err.Error() + "\n")
 		os.Exit(1)
 	}
-	os.Exit(run(os.Args[1:], stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Quit: os.Exit}))
+	os.Exit(run(os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Quit: os.Exit}))
 }
 
 func serveFiles() int {

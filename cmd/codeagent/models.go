@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/model"
@@ -47,7 +47,7 @@ type named struct {
 func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	now := m.ses.asked()
 	providers := []config.Provider{now.from}
-	for _, p := range m.ses.cfg.Ready(m.ses.s.env) {
+	for _, p := range m.ses.cfg.Ready(m.ses.s.Env) {
 		if p.Name != now.from.Name && p.BaseURL != now.from.BaseURL {
 			providers = append(providers, p)
 		}
@@ -158,7 +158,7 @@ func (m *models) Use(ctx context.Context, name string) error {
 	}
 	if err != nil {
 		now := m.ses.asked()
-		return fmt.Errorf("%s cannot be asked: %w\n%s is still asked", name, inWords(err), cmp.Or(now.title(now.name), "the provider's model"))
+		return fmt.Errorf("%s cannot be asked: %w\n%s is still asked", name, cli.InWords(err), cmp.Or(now.title(now.name), "the provider's model"))
 	}
 	if err := m.ses.agent.Use(m.ses.choice(c)); err != nil {
 		return err
@@ -211,13 +211,4 @@ func (c chosen) answers(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// inWords is an error with its hints, for the screen.
-func inWords(err error) error {
-	var hinted *hintError
-	if errors.As(err, &hinted) && len(hinted.hints) > 0 {
-		return fmt.Errorf("%w\n%s", err, strings.Join(hinted.hints, "\n"))
-	}
-	return err
 }

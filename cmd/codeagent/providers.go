@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/model"
@@ -54,7 +55,7 @@ func (c chosen) title(name string) string {
 // answer that the tour could not. What runs on this machine is offered and not
 // asked: whoever starts a server for one purpose has not chosen it for another.
 func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error) {
-	provider, name, ok := b.cfg.Choose(b.s.env)
+	provider, name, ok := b.cfg.Choose(b.s.Env)
 	last, gone := b.lastAsked(o.from)
 	again := last.name != "" && (last.provider.Name != provider.Name || last.name != name)
 	if again {
@@ -87,11 +88,11 @@ func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error)
 		if gone != nil {
 			hints = append(hints, gone.Error())
 		}
-		return chosen{}, &hintError{code: exitSignIn, err: err, hints: append(hints,
+		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
 			"or start codeagent without a prompt to see the tour",
 		)}
 	}
-	t, err := b.startTour(ctx, o.attended)
+	t, err := startTour(ctx, b, o.attended)
 	if err != nil {
 		return chosen{}, err
 	}
@@ -107,8 +108,8 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	if err != nil {
 		return chosen{}, err
 	}
-	if p.Lacks(b.s.env) != "" {
-		return chosen{}, &hintError{code: exitSignIn, err: fmt.Errorf("no key for the provider %s", p.Name), hints: b.keyHints(p)}
+	if p.Lacks(b.s.Env) != "" {
+		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: b.keyHints(p)}
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
@@ -128,7 +129,7 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	case notSignedIn(err):
 		return chosen{}, err
 	case err != nil:
-		return chosen{}, &hintError{code: exitFailed, err: err, hints: []string{nameOne}}
+		return chosen{}, &cli.HintError{Code: cli.ExitFailed, Err: err, Hints: []string{nameOne}}
 	}
 	c.limits = b.cfg.LimitsOf(p, c.name)
 	return c, nil
@@ -190,12 +191,12 @@ type client interface {
 
 // client is the wire to a provider, and the provider with its variables filled in.
 func (b *box) client(p config.Provider, attended bool) (client, config.Provider, error) {
-	p, err := p.Resolve(b.s.env)
+	p, err := p.Resolve(b.s.Env)
 	if err != nil {
-		return nil, p, &usageError{err: err}
+		return nil, p, &cli.UsageError{Err: err}
 	}
 	o := wire.Options{
-		BaseURL: p.BaseURL, Key: p.Key(b.s.env).Reveal(), Header: map[string][]string{},
+		BaseURL: p.BaseURL, Key: p.Key(b.s.Env).Reveal(), Header: map[string][]string{},
 		Retry: wire.Retry{Patience: b.cfg.Patience(attended)},
 	}
 	for k, v := range p.Headers {
@@ -219,15 +220,15 @@ const outsideName = "codeagent-tour-outside.txt"
 // startTour plays the built-in tour in this workspace. The file outside lies in
 // the home folder, else in the system's folder for temporary files, whichever
 // commands may not write; one that was opened by its own name stays the file.
-func (b *box) startTour(ctx context.Context, attended bool) (*tour.Tour, error) {
+func startTour(ctx context.Context, b *box, attended bool) (*tour.Tour, error) {
 	outside := filepath.Join(os.TempDir(), outsideName)
-	if home := b.s.env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
+	if home := b.s.Env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
 		outside = filepath.Join(home, outsideName)
 	}
 	if folder, err := sandbox.Canonical(b.files, "/", filepath.Dir(outside)); err == nil {
 		outside = filepath.Join(folder, outsideName)
 	}
-	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.env("PATH"), Attended: attended}
+	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.Env("PATH"), Attended: attended}
 	if attended {
 		o.Held, o.NotHeld = b.notHeld() == "", b.networkNotHeld()
 	}

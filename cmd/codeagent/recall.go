@@ -29,9 +29,9 @@ func (b *box) lastAsked(from *resumed) (named, error) {
 	if err != nil || last.Host == "" {
 		return named{}, nil // what is wrong with the session is said where it is opened
 	}
-	p, known := b.cfg.Provider(last.Provider, b.s.env)
-	there, err := p.Resolve(b.s.env)
-	lacks := p.Lacks(b.s.env)
+	p, known := b.cfg.Provider(last.Provider, b.s.Env)
+	there, err := p.Resolve(b.s.Env)
+	lacks := p.Lacks(b.s.Env)
 	switch {
 	case !known:
 		err = errors.New("its provider is not configured any more")

@@ -6,6 +6,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/model"
 	sessions "codeagent/session"
@@ -27,7 +28,7 @@ func (ses *session) openRecord() (*record, error) {
 		return nil, nil
 	}
 	store := sessions.New(ses.paths.Sessions)
-	info := sessions.Info{Folder: ses.workspace, Program: version, Model: ses.chosen.kept()}
+	info := sessions.Info{Folder: ses.workspace, Program: ses.s.Version, Model: ses.chosen.kept()}
 	if o.from == nil {
 		info.ID = sessions.NewID()
 		return &record{log: store.Create(info)}, nil
@@ -50,7 +51,7 @@ func (ses *session) openRecord() (*record, error) {
 	}
 	if err != nil {
 		_ = r.log.Close() // the other error is the one to tell
-		return nil, &usageError{err: fmt.Errorf("session %s: %w", info.ID, err)}
+		return nil, &cli.UsageError{Err: fmt.Errorf("session %s: %w", info.ID, err)}
 	}
 	return r, nil
 }

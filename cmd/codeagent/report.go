@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/headless"
 	"codeagent/hostfile"
@@ -112,7 +113,7 @@ func hint(w io.Writer, flag, name, note string) {
 func exitStatus(o exec.Outcome) int {
 	switch {
 	case o.TimedOut:
-		return exitTimeLimit
+		return cli.ExitTimeLimit
 	case o.Status.Signal != 0:
 		return 128 + o.Status.Signal
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"syscall"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -40,25 +40,25 @@ func (r *resumeFlags) add(cmd *cobra.Command, verb string) {
 	fl.IntVar(&r.before, "before", 0, "go back: leave out message N and all that came after it (codeagent sessions show ID counts them)")
 }
 
-func newResume(s stdio, f *flags) *cobra.Command {
+func newResume(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Go on with an earlier session", false,
 		"resume goes on with a session on the screen, in its own folder unless --cd names another, and with the\n"+
 			"model that it asked last unless --model names another. Permissions that were granted for the session\n"+
 			"are asked for anew.")
 }
 
-func newFork(s stdio, f *flags) *cobra.Command {
+func newFork(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return interactiveFrom(s, f, "fork [ID | --last] [PROMPT]", "Go on with a copy of an earlier session", true,
 		"fork goes on as resume does, with a copy: the session itself stays as it is.")
 }
 
-func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long string) *cobra.Command {
+func interactiveFrom(s cli.Stdio, f *cli.Flags, use, short string, fork bool, long string) *cobra.Command {
 	r := resumeFlags{fork: fork, picks: true}
 	var o interactiveOptions
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.noScreen(); err != nil {
+			if err := s.NoScreen(); err != nil {
 				return err
 			}
 			from, rest, err := r.find(cmd.Context(), s, *f, args)
@@ -75,7 +75,7 @@ func interactiveFrom(s stdio, f *flags, use, short string, fork bool, long strin
 }
 
 // newExecFrom is `exec resume` or `exec fork`.
-func newExecFrom(s stdio, f *flags, x *execFlags, verb, short string, fork bool) *cobra.Command {
+func newExecFrom(s cli.Stdio, f *cli.Flags, x *execFlags, verb, short string, fork bool) *cobra.Command {
 	r := resumeFlags{fork: fork}
 	cmd := &cobra.Command{
 		Use: verb + " (ID | --last) [PROMPT | -]", Short: short,
@@ -89,20 +89,20 @@ func newExecFrom(s stdio, f *flags, x *execFlags, verb, short string, fork bool)
 	return cmd
 }
 
-func runExecFrom(ctx context.Context, s stdio, f flags, x execFlags, r resumeFlags, args []string) error {
+func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, r resumeFlags, args []string) error {
 	from, rest, err := r.find(ctx, s, f, args)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 1 {
-		return &usageError{err: errors.New("with --last there is no ID: it takes one prompt")}
+		return &cli.UsageError{Err: errors.New("with --last there is no ID: it takes one prompt")}
 	}
 	x.from = from
 	return runExec(ctx, s, f, x, rest)
 }
 
 // sessionStore finds the folder of the sessions without anything else of a run.
-func sessionStore(s stdio) (*sessions.Store, error) {
+func sessionStore(s cli.Stdio) (*sessions.Store, error) {
 	paths, _, err := places(context.Background(), s)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func sessionStore(s stdio) (*sessions.Store, error) {
 
 // find settles which session is meant and returns the arguments that are left.
 // It changes nothing: the run may not come about.
-func (r resumeFlags) find(ctx context.Context, s stdio, f flags, args []string) (*resumed, []string, error) {
+func (r resumeFlags) find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*resumed, []string, error) {
 	store, err := sessionStore(s)
 	if err != nil {
 		return nil, nil, err
@@ -133,27 +133,27 @@ func (r resumeFlags) find(ctx context.Context, s stdio, f flags, args []string) 
 		return nil, nil, sessionError(err)
 	}
 	if r.before < 0 {
-		return nil, nil, &usageError{err: errors.New("--before counts messages from 1")}
+		return nil, nil, &cli.UsageError{Err: errors.New("--before counts messages from 1")}
 	}
-	if f.folder == "" {
+	if f.Folder == "" {
 		if err := folderThere(sum); err != nil {
-			return nil, nil, &usageError{err: err, hints: []string{"name the folder to work in with --cd"}}
+			return nil, nil, &cli.UsageError{Err: err, Hints: []string{"name the folder to work in with --cd"}}
 		}
 	}
 	return &resumed{id: sum.ID, folder: sum.Folder, fork: r.fork, before: r.before}, args, nil
 }
 
 // lastUsed is the session last used in this folder, or anywhere.
-func lastUsed(s stdio, f flags, store *sessions.Store, all bool) (sessions.Summary, error) {
+func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessions.Summary, error) {
 	if all {
 		for sum, err := range store.List() {
 			return usable(sum, err)
 		}
-		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept")}
+		return sessions.Summary{}, &cli.UsageError{Err: errors.New("no session has been kept")}
 	}
 	list, err := sessionsHere(s, f, store, 1)
 	if err == nil && len(list) == 0 {
-		err = &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"--all takes the last one of any folder"}}
+		err = &cli.UsageError{Err: errors.New("no session has been kept in this folder"), Hints: []string{"--all takes the last one of any folder"}}
 	}
 	if err != nil {
 		return sessions.Summary{}, err
@@ -177,9 +177,9 @@ func isHere(sum sessions.Summary, folder string) bool {
 }
 
 // workspaceOf is the folder that a run would work in.
-func workspaceOf(s stdio, f flags) (string, error) {
+func workspaceOf(s cli.Stdio, f cli.Flags) (string, error) {
 	b := &box{files: exec.OS{}, s: s}
-	err := b.enter(f.folder)
+	err := b.enter(f.Folder)
 	return b.workspace, err
 }
 
@@ -187,7 +187,7 @@ func workspaceOf(s stdio, f flags) (string, error) {
 const namedSessions = 5
 
 // sessionsHere yields at most n sessions of this folder, last used first.
-func sessionsHere(s stdio, f flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
+func sessionsHere(s cli.Stdio, f cli.Flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
 	here, err := workspaceOf(s, f)
 	if err != nil {
 		return nil, err
@@ -208,39 +208,39 @@ func sessionsHere(s stdio, f flags, store *sessions.Store, n int) ([]sessions.Su
 }
 
 // pickSession lets the person choose, before the session's screen opens.
-func (r resumeFlags) pickSession(ctx context.Context, s stdio, f flags, store *sessions.Store) (sessions.Summary, error) {
+func (r resumeFlags) pickSession(ctx context.Context, s cli.Stdio, f cli.Flags, store *sessions.Store) (sessions.Summary, error) {
 	list, err := sessionsHere(s, f, store, 1)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
 	if len(list) == 0 {
-		return sessions.Summary{}, &usageError{err: errors.New("no session has been kept in this folder"), hints: []string{"codeagent sessions --all lists those of others"}}
+		return sessions.Summary{}, &cli.UsageError{Err: errors.New("no session has been kept in this folder"), Hints: []string{"codeagent sessions --all lists those of others"}}
 	}
 	here, err := workspaceOf(s, f)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
-	k := &keptSessions{s: s, store: store, here: here, elsewhere: f.folder != "", fork: r.fork}
+	k := &keptSessions{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: r.fork}
 	if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
 		return sessions.Summary{}, err
 	}
 	if k.next == nil {
-		return sessions.Summary{}, statusError(exitOK)
+		return sessions.Summary{}, cli.StatusError(cli.ExitOK)
 	}
 	return store.Find(k.next.id)
 }
 
 // whichSession is the error of a command that names none: it names some.
-func whichSession(s stdio, f flags, store *sessions.Store) error {
+func whichSession(s cli.Stdio, f cli.Flags, store *sessions.Store) error {
 	list, err := sessionsHere(s, f, store, namedSessions)
 	if err != nil {
 		return err
 	}
-	e := &usageError{err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	e := &cli.UsageError{Err: errors.New("which session? Name one by its ID, or take the last with --last")}
 	for _, sum := range list {
-		e.hints = append(e.hints, sessionLine(sum))
+		e.Hints = append(e.Hints, sessionLine(sum))
 	}
-	e.hints = append(e.hints, "codeagent sessions lists them")
+	e.Hints = append(e.Hints, "codeagent sessions lists them")
 	return e
 }
 
@@ -250,36 +250,16 @@ func sessionError(err error) error {
 	var damaged *sessions.DamagedError
 	switch {
 	case errors.As(err, &damaged):
-		return &hintError{err: err, code: exitFailed, hints: []string{
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
 			"another session is named by its ID: codeagent sessions lists them",
 			"this one can be removed: codeagent sessions delete " + damaged.ID,
 		}}
 	case errors.As(err, &inUse):
-		return &hintError{err: err, code: exitFailed, hints: []string{
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
 			"end that one first, or go on with a copy: codeagent fork " + inUse.ID,
 		}}
 	case errors.Is(err, sessions.ErrNotFound):
-		return &usageError{err: err, hints: []string{"codeagent sessions --all lists them"}}
+		return &cli.UsageError{Err: err, Hints: []string{"codeagent sessions --all lists them"}}
 	}
-	return storageError(err)
-}
-
-// storageError says what to do where codeagent's own folders cannot be read or written.
-func storageError(err error) error {
-	var known *hintError
-	var usage *usageError
-	if err == nil || errors.As(err, &known) || errors.As(err, &usage) {
-		return err
-	}
-	for reason, hint := range map[error]string{
-		syscall.ENOSPC: "make room on the disk", syscall.EDQUOT: "make room: the disk quota is used up",
-		syscall.EROFS:   "its file system is read-only: make it writable, or name another folder for settings and sessions with CODEAGENT_HOME",
-		syscall.EACCES:  "it must belong to you and be open to you: chown and chmod, or name another folder with CODEAGENT_HOME",
-		syscall.ENOTDIR: "something else stands where a folder belongs: move it away, or name another folder with CODEAGENT_HOME",
-	} {
-		if errors.Is(err, reason) {
-			return &hintError{err: err, code: exitFailed, hints: []string{hint}}
-		}
-	}
-	return err
+	return cli.StorageError(err)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/golden"
 	"codeagent/internal/scripted"
 	sessions "codeagent/session"
@@ -51,7 +52,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 		term.WaitFor("the second answer")
 
 		want := fmt.Sprintf("is in use by process %d", cmd.Process.Pid)
-		if r := env("exec", "resume", "--last", "--model", "test", "x"); r.code != exitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "codeagent fork ") {
+		if r := env("exec", "resume", "--last", "--model", "test", "x"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "codeagent fork ") {
 			t.Errorf("no %q in %v", want, r)
 		}
 		term.Write(leave)

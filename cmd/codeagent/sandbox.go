@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/exec/verdict"
@@ -48,7 +49,7 @@ type box struct {
 	cannot  error
 	// offered is the system's backend, nil where there is none.
 	offered sandbox.Backend
-	s       stdio
+	s       cli.Stdio
 	// linux returns the Linux backend, which is made ready while the settings
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
@@ -64,16 +65,16 @@ type box struct {
 }
 
 // newBox reads the settings and builds the policy and the runner.
-func newBox(ctx context.Context, s stdio, f flags, x sandboxFlags) (*box, error) {
-	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux()}, f, x)
+func newBox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags) (*box, error) {
+	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux(s.HelperSum)}, f, x)
 }
 
 // newReportBox is newBox for a report: no sandbox is no error.
-func newReportBox(ctx context.Context, s stdio, f flags) (*box, error) {
-	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux(), reports: true}, f, sandboxFlags{})
+func newReportBox(ctx context.Context, s cli.Stdio, f cli.Flags) (*box, error) {
+	return openBox(ctx, &box{files: exec.OS{}, s: s, linux: prepareLinux(s.HelperSum), reports: true}, f, sandboxFlags{})
 }
 
-func openBox(ctx context.Context, b *box, f flags, x sandboxFlags) (*box, error) {
+func openBox(ctx context.Context, b *box, f cli.Flags, x sandboxFlags) (*box, error) {
 	if err := b.open(ctx, f, x); err != nil {
 		b.close()
 		return nil, err
@@ -83,7 +84,7 @@ func openBox(ctx context.Context, b *box, f flags, x sandboxFlags) (*box, error)
 
 // prepareLinux copies the helper and checks its sum, some milliseconds, while
 // other things are done. It starts nothing.
-func prepareLinux() func() (*linuxsandbox.Backend, error) {
+func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
 	type made struct {
 		backend *linuxsandbox.Backend
 		err     error
@@ -99,12 +100,12 @@ func prepareLinux() func() (*linuxsandbox.Backend, error) {
 	}
 }
 
-func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
+func (b *box) open(ctx context.Context, f cli.Flags, x sandboxFlags) error {
 	var err error
 	if b.paths, b.recorded, err = places(ctx, b.s); err != nil {
 		return err
 	}
-	if err := b.enter(f.folder); err != nil {
+	if err := b.enter(f.Folder); err != nil {
 		return err
 	}
 	sources, err := b.sources(f, x)
@@ -112,30 +113,30 @@ func (b *box) open(ctx context.Context, f flags, x sandboxFlags) error {
 		return err
 	}
 	if b.cfg, err = config.Load(ctx, sources); err != nil {
-		return &usageError{err: err, hints: []string{"the settings are listed in docs/config.md"}}
+		return &cli.UsageError{Err: err, Hints: []string{"the settings are listed in docs/config.md"}}
 	}
 	if err := b.paths.Create(); err != nil {
-		return &hintError{err: err, code: exitFailed, hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
 	temp, remove, err := b.paths.NewTemp()
 	if err != nil {
-		return storageError(err)
+		return cli.StorageError(err)
 	}
 	b.closers = append(b.closers, remove)
 	go b.paths.SweepTemp() // nothing waits for it
 	b.place = config.Place{
-		Workspace: b.workspace, Home: b.s.env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Files: b.files, Ground: b.recorded,
+		Workspace: b.workspace, Home: b.s.Env("HOME"), Paths: b.paths, Own: ownBinaries(), Temp: temp, Files: b.files, Ground: b.recorded,
 	}
 	b.policy, err = config.Policy(b.cfg, b.place)
 	if err != nil && b.reports {
-		b.cannot = &usageError{err: err}
+		b.cannot = &cli.UsageError{Err: err}
 		b.policy, err = b.onlyRead() // what this machine holds is tried all the same
 	}
 	if err != nil {
-		return &usageError{err: err}
+		return &cli.UsageError{Err: err}
 	}
 	if b.fetchHosts, err = config.FetchHosts(b.cfg); err != nil {
-		return &usageError{err: err}
+		return &cli.UsageError{Err: err}
 	}
 	if b.policy, err = b.withCaches(b.policy); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (b *box) enter(folder string) error {
 	if !filepath.IsAbs(folder) {
 		var err error
 		if here, err = os.Getwd(); err != nil {
-			return &usageError{err: fmt.Errorf("current folder: %w", err), hints: []string{"go to another, or name one with --cd"}}
+			return &cli.UsageError{Err: fmt.Errorf("current folder: %w", err), Hints: []string{"go to another, or name one with --cd"}}
 		}
 	}
 	// Where the user stands already is taken as it is; a name that leads there now, or
@@ -209,22 +210,22 @@ func (b *box) enter(folder string) error {
 	}
 	var err error
 	if b.workspace, err = resolve(here, folder); err != nil {
-		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
+		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	info, err := hostfile.Lstat(b.workspace)
 	if err == nil && !info.IsDir() {
 		err = errors.New("not a folder")
 	}
 	if err != nil {
-		return &usageError{err: fmt.Errorf("%s: %w", name, err)}
+		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	return nil
 }
 
 // sources are what the settings are read from. An empty value of a list's flag is
 // an unset variable in the shell, mostly: it is refused, and not left out.
-func (b *box) sources(f flags, x sandboxFlags) (config.Sources, error) {
-	src := config.Sources{File: b.paths.File, Workspace: b.workspace, Getenv: b.s.env, Overrides: f.settings}
+func (b *box) sources(f cli.Flags, x sandboxFlags) (config.Sources, error) {
+	src := config.Sources{File: b.paths.File, Workspace: b.workspace, Getenv: b.s.Env, Overrides: f.Settings}
 	add := func(name, key, value string) {
 		if value != "" {
 			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: []string{value}})
@@ -239,17 +240,17 @@ func (b *box) sources(f flags, x sandboxFlags) (config.Sources, error) {
 			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
 		}
 	}
-	add("--sandbox", "sandbox.mode", f.sandbox)
-	add("--ask-for-approval", "ask_for_approval", f.approval)
-	add("--model", "model", f.model)
-	addAll("--add-dir", "sandbox.add_dirs", absolute(f.addDirs))
-	addAll("--add-file", "sandbox.add_files", absolute(f.addFiles))
+	add("--sandbox", "sandbox.mode", f.Sandbox)
+	add("--ask-for-approval", "ask_for_approval", f.Approval)
+	add("--model", "model", f.Model)
+	addAll("--add-dir", "sandbox.add_dirs", absolute(f.AddDirs))
+	addAll("--add-file", "sandbox.add_files", absolute(f.AddFiles))
 	addAll("--deny-read", "sandbox.deny_read", x.denyRead)
-	addAll("--allow-host", "sandbox.allow_hosts", f.hosts)
-	addAll("--allow-fetch", "sandbox.allow_fetch", f.fetchHosts)
+	addAll("--allow-host", "sandbox.allow_hosts", f.Hosts)
+	addAll("--allow-fetch", "sandbox.allow_fetch", f.FetchHosts)
 	addAll("--allow-socket", "sandbox.allow_sockets", x.sockets)
 	if empty != nil {
-		return src, &usageError{err: empty}
+		return src, &cli.UsageError{Err: empty}
 	}
 	return src, nil
 }
@@ -327,7 +328,7 @@ func cannotConfine(err error, none bool) error {
 	if none {
 		hints = append(hints, "-c sandbox.fallback=warn runs commands unconfined, under a standing warning")
 	}
-	return &hintError{err: err, code: sandbox.ExitCannotConfine, hints: hints}
+	return &cli.HintError{Err: err, Code: sandbox.ExitCannotConfine, Hints: hints}
 }
 
 // ownBinaries are the programs that a command must not be able to replace: this

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/sandbox"
 
@@ -23,7 +24,7 @@ type sandboxFlags struct {
 	learn, yes bool
 }
 
-func newSandbox(s stdio, f *flags) *cobra.Command {
+func newSandbox(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x sandboxFlags
 	cmd := &cobra.Command{
 		Use:   "sandbox [flags] -- CMD [ARG]...",
@@ -37,7 +38,7 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{err: errors.New("sandbox needs a command"), hints: []string{"codeagent sandbox -- make test"}}
+				return &cli.UsageError{Err: errors.New("sandbox needs a command"), Hints: []string{"codeagent sandbox -- make test"}}
 			}
 			return nil
 		},
@@ -56,20 +57,20 @@ func newSandbox(s stdio, f *flags) *cobra.Command {
 	return cmd
 }
 
-func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []string) error {
+func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, argv []string) error {
 	if x.yes && !x.learn {
-		return &usageError{err: errors.New("--yes answers the question of --learn, which is not there")}
+		return &cli.UsageError{Err: errors.New("--yes answers the question of --learn, which is not there")}
 	}
 	box, err := newBox(ctx, s, f, x)
 	if err != nil {
 		return err
 	}
 	defer box.close()
-	report, err := openOutput(box.ground(), "--report", x.report)
+	report, err := cli.OpenOutput(box.ground(), "--report", x.report)
 	if err != nil {
 		return err
 	}
-	defer report.close()
+	defer report.Close()
 	for _, w := range box.enforcement.Weaknesses {
 		if w.ID == "unconfined" { // the others are in the report and in doctor
 			fmt.Fprintf(s.Err, "codeagent: %s\n", w.What)
@@ -78,7 +79,7 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	command := exec.Command{Argv: argv, Dir: box.workspace, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
 	var lesson *approvals.Lesson
 	if x.learn {
-		if lesson, err = box.beginLearning(ctx, x, argv); err != nil {
+		if lesson, err = beginLearning(ctx, box, x, argv); err != nil {
 			return err
 		}
 		command.Holder, command.Evidence = lesson, sandbox.EvidenceFull
@@ -107,17 +108,17 @@ func runSandbox(ctx context.Context, s stdio, f flags, x sandboxFlags, argv []st
 	r.summarize(s.Err)
 	switch {
 	case lesson != nil && report != nil:
-		err = report.write(func(w io.Writer) error { return box.learned(w, lesson, outcome) })
+		err = report.Write(func(w io.Writer) error { return learned(box, w, lesson, outcome) })
 	case lesson != nil:
-		err = box.learned(s.Out, lesson, outcome)
+		err = learned(box, s.Out, lesson, outcome)
 	case report != nil:
-		err = report.write(r.write)
+		err = report.Write(r.write)
 	}
 	if err != nil {
 		return err
 	}
 	if code := r.ExitCode; code != 0 {
-		return statusError(code)
+		return cli.StatusError(code)
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
+	"codeagent/egress"
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/model"
@@ -63,9 +65,9 @@ type session struct {
 
 // openSession builds everything below the faces. The order matters: what may be
 // touched is settled before anything that could touch it exists.
-func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*session, error) {
-	if o.from != nil && f.folder == "" {
-		f.folder = o.from.folder
+func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions) (*session, error) {
+	if o.from != nil && f.Folder == "" {
+		f.Folder = o.from.folder
 	}
 	box, err := newBox(ctx, s, f, sandboxFlags{})
 	if err != nil {
@@ -95,9 +97,9 @@ func openSession(ctx context.Context, s stdio, f flags, o sessionOptions) (*sess
 	ses.checkedOut = askGit(ctx, box)
 	ses.gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Files: box.files,
-		Home: s.env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
+		Home: s.Env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
 		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
-		Path: filepath.SplitList(s.env("PATH")), MadeGit: box.madeGit,
+		Path: filepath.SplitList(s.Env("PATH")), MadeGit: box.madeGit,
 		Trusted: func() []string { return ses.trusted().paths },
 	})
 	ses.live = ses.gate.Open
@@ -132,7 +134,7 @@ func (ses *session) join(screen face) {
 	cfg := agent.Config{
 		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
-		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: fetcher(), Asking: ses.options.attended, Mode: mode},
+		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: egress.New(egress.Options{Version: ses.s.Version}), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.cfg.Speculation != config.Decoding,

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
 
@@ -21,7 +22,7 @@ type sessionFlags struct {
 	most      int
 }
 
-func newSessions(s stdio, f *flags) *cobra.Command {
+func newSessions(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var l sessionFlags
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "List, rename, export or delete kept sessions",
@@ -50,7 +51,7 @@ type sessionJSON struct {
 	Damaged string    `json:"damaged,omitempty"`
 }
 
-func listSessions(s stdio, f flags, l sessionFlags) error {
+func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 	store, err := sessionStore(s)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 	n, more := 0, false
 	for sum, err := range store.List() {
 		if err != nil {
-			return storageError(err)
+			return cli.StorageError(err)
 		}
 		if !l.all && !isHere(sum, here) {
 			continue
@@ -75,7 +76,7 @@ func listSessions(s stdio, f flags, l sessionFlags) error {
 			break
 		}
 		if l.json {
-			err = printJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
+			err = cli.PrintJSON(s.Out, sessionJSON{sum.ID, sum.Title, sum.First, sum.Folder, sum.Origin, sum.Created, sum.Used, sum.Size, sum.Damaged})
 		} else {
 			folder := ""
 			if l.all {
@@ -119,7 +120,7 @@ func sessionLine(sum sessions.Summary) string {
 	return fmt.Sprintf("%s  %s  %s", sum.ID, sum.Used.Format("2006-01-02 15:04"), sessionName(sum))
 }
 
-func newSessionsShow(s stdio) *cobra.Command {
+func newSessionsShow(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "List the messages of a session", Args: cobra.ExactArgs(1),
 		Long: "show lists your messages of a session with their numbers: the places for --before.",
@@ -129,9 +130,9 @@ func newSessionsShow(s stdio) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(s.told, "%s\n%s\n", sessionLine(sum), visible.Line(sum.Folder))
+				fmt.Fprintf(s.Text, "%s\n%s\n", sessionLine(sum), visible.Line(sum.Folder))
 				for _, m := range list {
-					fmt.Fprintf(s.told, "%4d  %s  %s\n", m.N, m.At.Local().Format("2006-01-02 15:04"), visible.Line(m.Text))
+					fmt.Fprintf(s.Text, "%4d  %s  %s\n", m.N, m.At.Local().Format("2006-01-02 15:04"), visible.Line(m.Text))
 				}
 				return nil
 			})
@@ -139,7 +140,7 @@ func newSessionsShow(s stdio) *cobra.Command {
 	}
 }
 
-func newSessionsRename(s stdio) *cobra.Command {
+func newSessionsRename(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: "rename ID TITLE", Short: "Give a session a title; an empty one takes it away", Args: cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -150,7 +151,7 @@ func newSessionsRename(s stdio) *cobra.Command {
 	}
 }
 
-func newSessionsDelete(s stdio) *cobra.Command {
+func newSessionsDelete(s cli.Stdio) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID…", Short: "Delete sessions for good", Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -174,7 +175,7 @@ func newSessionsDelete(s stdio) *cobra.Command {
 	}
 }
 
-func newSessionsExport(s stdio) *cobra.Command {
+func newSessionsExport(s cli.Stdio) *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a session as a page to read", Args: cobra.ExactArgs(1),
@@ -203,26 +204,26 @@ func exportFormat(format, output string) (sessions.Format, error) {
 	case format == "markdown", format == "md", format == "":
 		return sessions.Markdown, nil
 	}
-	return "", &usageError{err: fmt.Errorf("--format %s: want markdown or html", format)}
+	return "", &cli.UsageError{Err: fmt.Errorf("--format %s: want markdown or html", format)}
 }
 
 // exportFile writes a page for the user alone: a conversation holds what was read. The
 // commands of any session may have planted links, those of this one in its folder.
-func exportFile(s stdio, name, folder string, write func(io.Writer) error) error {
+func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) error {
 	_, ground, err := places(context.Background(), s)
 	if err != nil {
 		return err
 	}
-	file, err := prepared(ground.With(folder), name, 0o600)
+	file, err := cli.Replace(ground.With(folder), name, 0o600)
 	if err != nil {
-		return &usageError{err: fmt.Errorf("-o: %w", err)}
+		return &cli.UsageError{Err: fmt.Errorf("-o: %w", err)}
 	}
 	defer file.Close()
 	return file.Write(write)
 }
 
 // withSession finds the session that name means and does something with it.
-func withSession(s stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
+func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	return withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
 		sum, err := usable(sum, nil)
 		if err != nil {
@@ -233,7 +234,7 @@ func withSession(s stdio, name string, do func(*sessions.Store, sessions.Summary
 }
 
 // withNamed is withSession for what can be done with a damaged one too.
-func withNamed(s stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
+func withNamed(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	store, err := sessionStore(s)
 	if err != nil {
 		return err

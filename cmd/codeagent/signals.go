@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 	"codeagent/internal/visible"
 	"codeagent/linuxsandbox"
@@ -20,7 +21,7 @@ const orderly = 2 * time.Second
 // withSignals returns a context that SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel, with
 // the signal as its cause. A second one gives the orderly end a last moment. Under
 // nohup SIGHUP is taken and dropped: left ignored it would be so in every command.
-func withSignals(parent context.Context, s stdio) (context.Context, func()) {
+func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stays := signal.Ignored(syscall.SIGHUP)
 	terminal := exec.SaveTerminal(s.In)
@@ -33,12 +34,12 @@ func withSignals(parent context.Context, s stdio) (context.Context, func()) {
 				continue
 			}
 			if ctx.Err() != nil && s.Quit != nil {
-				s.lastResort(sig, terminal, over)
+				lastResort(s, sig, terminal, over)
 				return
 			}
 			// Who ends restores the terminal, and from the background that would stop it.
 			signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
-			cancel(&signalError{sig})
+			cancel(&cli.SignalError{Signal: sig})
 		}
 	}()
 	return ctx, func() {
@@ -51,7 +52,7 @@ func withSignals(parent context.Context, s stdio) (context.Context, func()) {
 
 // lastResort ends codeagent where something keeps it from ending: a file system
 // that hangs, a helper that was stopped.
-func (s stdio) lastResort(sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
+func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
 	select {
 	case <-over:
 		return
@@ -59,7 +60,7 @@ func (s stdio) lastResort(sig os.Signal, terminal exec.TerminalState, over <-cha
 	}
 	left := linuxsandbox.EndKeepers()
 	terminal.Restore()
-	code, message, _ := exitOf(&signalError{sig})
+	code, message, _ := cli.ExitOf(&cli.SignalError{Signal: sig})
 	fmt.Fprintf(s.Err, "codeagent: %s, by a second signal; something did not end\n", message)
 	if len(left) > 0 {
 		fmt.Fprintf(s.Err, "  still there: process %s\n", visible.Line(strings.Join(left, ", ")))

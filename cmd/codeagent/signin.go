@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/model"
 	"codeagent/model/wire"
@@ -30,7 +31,7 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 	return func(yield func(model.Delta, error) bool) {
 		h.client.Stream(ctx, r)(func(d model.Delta, err error) bool {
 			if otherWire(err) {
-				return yield(d, &hintError{err: err, code: exitFailed, hints: []string{h.wire}})
+				return yield(d, &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{h.wire}})
 			}
 			return yield(d, h.hinted(err, append(h.address[:len(h.address):len(h.address)], h.wire)))
 		})
@@ -41,9 +42,9 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 func (h hinting) hinted(err error, absent []string) error {
 	switch {
 	case notSignedIn(err):
-		return &hintError{err: err, code: exitSignIn, hints: h.key}
+		return &cli.HintError{Err: err, Code: cli.ExitSignIn, Hints: h.key}
 	case notThere(err) && len(absent) > 0:
-		return &hintError{err: err, code: exitFailed, hints: absent}
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: absent}
 	}
 	return err
 }
@@ -77,4 +78,4 @@ func notThere(err error) bool {
 }
 
 // keyHints say what to set for the key of p.
-func (b *box) keyHints(p config.Provider) []string { return p.KeyHints(b.s.env, b.paths.File) }
+func (b *box) keyHints(p config.Provider) []string { return p.KeyHints(b.s.Env, b.paths.File) }

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"codeagent/cmd/codeagent/cli"
 )
 
 // TestSignalWhileReadingStdin: a prompt whose end does not come keeps no run from
 // ending by a signal.
 func TestSignalWhileReadingStdin(t *testing.T) {
-	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: exitInterrupt, syscall.SIGTERM: exitTerminate, syscall.SIGHUP: exitHangup} {
+	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: cli.ExitInterrupt, syscall.SIGTERM: cli.ExitTerminate, syscall.SIGHUP: cli.ExitHangup} {
 		dir := t.TempDir()
 		cmd := exec.Command("codeagent", "exec", "-")
 		cmd.Dir, cmd.Env = dir, []string{"HOME=" + filepath.Join(dir, "home"), "PATH=/usr/bin:/bin"}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codeagent/cmd/codeagent/cli"
 )
 
 // TestStorageError: what cannot be read or written is named with what to do about it, and
@@ -16,16 +18,16 @@ func TestStorageError(t *testing.T) {
 		syscall.ENOSPC: "make room", syscall.EDQUOT: "quota", syscall.EROFS: "read-only", syscall.EACCES: "chmod", syscall.ENOTDIR: "move it away",
 	} {
 		err := sessionError(fmt.Errorf("session x: %w", &fs.PathError{Op: "open", Path: "/state/sessions", Err: reason}))
-		code, message, hints := exitOf(err)
-		if code != exitFailed || !strings.Contains(message, "/state/sessions") || len(hints) != 1 || !strings.Contains(hints[0], want) {
+		code, message, hints := cli.ExitOf(err)
+		if code != cli.ExitFailed || !strings.Contains(message, "/state/sessions") || len(hints) != 1 || !strings.Contains(hints[0], want) {
 			t.Errorf("%v: status %d, %q, %q", reason, code, message, hints)
 		}
 	}
-	usage := &usageError{err: syscall.ENOSPC}
-	if got := storageError(usage); got != error(usage) || storageError(nil) != nil {
+	usage := &cli.UsageError{Err: syscall.ENOSPC}
+	if got := cli.StorageError(usage); got != error(usage) || cli.StorageError(nil) != nil {
 		t.Errorf("%v", got)
 	}
-	if other := errors.New("other"); storageError(other) != other {
+	if other := errors.New("other"); cli.StorageError(other) != other {
 		t.Error("an error of another kind is changed")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/exec"
 
 	"github.com/creack/pty"
@@ -31,7 +32,7 @@ type tee struct {
 func newTee(out *os.File) (*tee, error) {
 	t := &tee{done: make(chan struct{})}
 	var err error
-	if isTerminal(out) {
+	if cli.IsTerminal(out) {
 		if t.source, t.file, err = pty.Open(); err == nil {
 			_ = pty.InheritSize(out, t.source) // a wrong width is no reason not to run
 			_, err = term.MakeRaw(int(t.file.Fd()))

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"codeagent/config"
 	"codeagent/gitrun"
 	"codeagent/sandbox"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mostGits is how many repositories are asked about at the same time.
@@ -35,7 +35,7 @@ func (b *box) trust(ctx context.Context) trusted {
 	}
 	trees := config.GitTrees(ctx, b.files, roots)
 	answers, errs := make([][]string, len(trees)), make([]error, len(trees))
-	home := gitrun.Home{Dir: b.s.env("HOME"), XDG: b.s.env("XDG_CONFIG_HOME")}
+	home := gitrun.Home{Dir: b.s.Env("HOME"), XDG: b.s.Env("XDG_CONFIG_HOME")}
 	var asking errgroup.Group
 	asking.SetLimit(mostGits)
 	for i, t := range trees {

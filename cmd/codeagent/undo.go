@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/sandbox"
@@ -31,7 +32,7 @@ func (ses *session) openUndo() {
 }
 
 // undoStore finds the folder of what is kept without anything else of a run.
-func undoStore(s stdio) (*undo.Store, error) {
+func undoStore(s cli.Stdio) (*undo.Store, error) {
 	paths, _, err := places(context.Background(), s)
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case p.More != "":
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
 	}
-	opening := u.ses.opening(p)
+	opening := opening(u.ses.box, p)
 	for _, c := range p.Closed {
 		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}

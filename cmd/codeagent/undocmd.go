@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/internal/visible"
 	"codeagent/model"
@@ -18,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newUndo(s stdio, f *flags) *cobra.Command {
+func newUndo(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var how undoHow
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Short: "Undo what the last turn changed in files",
@@ -62,13 +63,13 @@ func (h undoHow) command() string {
 	return command + strings.Repeat(" --skip", h.skip)
 }
 
-func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
+func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	sum, err := undoneSession(s, f, how.id)
 	if err != nil {
 		return err
 	}
-	if f.folder == "" {
-		f.folder = sum.Folder
+	if f.Folder == "" {
+		f.Folder = sum.Folder
 	} else {
 		how.id = sum.ID // the commands that are told find it from everywhere
 	}
@@ -78,20 +79,20 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 	}
 	defer b.close()
 	// Whoever works in the session holds it: its turns are not to be pulled away.
-	log, err := sessions.New(b.paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: version})
+	log, err := sessions.New(b.paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
 	if err != nil {
 		return sessionError(err)
 	}
 	defer log.Close()
 	kept, err := undo.New(b.paths.Undo).Open(sum.ID)
 	if err != nil {
-		return storageError(err)
+		return cli.StorageError(err)
 	}
 	defer kept.Close()
 	p, err := skipTurns(kept, undo.MayChange(b.policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
-		return &hintError{err: errors.New("nothing to undo in session " + sum.ID), code: exitFailed,
-			hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
+		return &cli.HintError{Err: errors.New("nothing to undo in session " + sum.ID), Code: cli.ExitFailed,
+			Hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
 	}
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
-	opening := b.opening(p)
+	opening := opening(b, p)
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
 	tellClosed(s, p, how, opening)
@@ -125,9 +126,9 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 		if len(p.Conflicts)+len(p.NotKept)+len(r.Failed) > 0 {
 			hints = slices.Insert(hints, 0, "what was left alone can be undone once it is again as the agent left it")
 		}
-		return &hintError{err: errors.New("nothing was put back"), code: exitFailed, hints: hints}
+		return &cli.HintError{Err: errors.New("nothing was put back"), Code: cli.ExitFailed, Hints: hints}
 	case err == nil && len(r.Failed) > 0:
-		return statusError(exitFailed)
+		return cli.StatusError(cli.ExitFailed)
 	}
 	return err
 }
@@ -135,9 +136,9 @@ func runUndo(ctx context.Context, s stdio, f flags, how undoHow) error {
 // unrecordedTurn stops at a turn of which nothing is known: to undo the one before it
 // without a word would take back what the user did not ask for.
 func unrecordedTurn(p *undo.Plan, how undoHow) error {
-	return &hintError{
-		err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be put back", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
-		code: exitFailed, hints: []string{"nothing was changed now; the turn before it: " + how.further()},
+	return &cli.HintError{
+		Err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be put back", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
+		Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the turn before it: " + how.further()},
 	}
 }
 
@@ -152,7 +153,7 @@ func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.
 
 // undoneSession finds the session: the named one, or the last here of which
 // something is kept.
-func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
+func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error) {
 	store, err := sessionStore(s)
 	if err != nil {
 		return sessions.Summary{}, err
@@ -171,7 +172,7 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 	}
 	for sum, err := range store.List() {
 		if err != nil {
-			return sum, storageError(err)
+			return sum, cli.StorageError(err)
 		}
 		if isHere(sum, here) && kept.Has(sum.ID) {
 			if _, err := usable(sum, nil); err != nil {
@@ -180,8 +181,8 @@ func undoneSession(s stdio, f flags, id string) (sessions.Summary, error) {
 			return sum, nothingLost(store, kept, sum)
 		}
 	}
-	return sessions.Summary{}, &hintError{err: errors.New("nothing to undo: no session in this folder changed anything"), code: exitFailed,
-		hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
+	return sessions.Summary{}, &cli.HintError{Err: errors.New("nothing to undo: no session in this folder changed anything"), Code: cli.ExitFailed,
+		Hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
 }
 
 // nothingLost fails where a later session changed something and the disk had no room to
@@ -193,9 +194,9 @@ func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) 
 	}
 	for id, at := range lost {
 		if _, err := store.Find(id); errors.Is(err, sessions.ErrNotFound) && at.After(sum.Used) {
-			return &hintError{
-				err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be put back", id, at.Local().Format("2006-01-02 15:04")),
-				code: exitFailed, hints: []string{"nothing was changed now; the session saved before it: codeagent undo " + sum.ID},
+			return &cli.HintError{
+				Err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be put back", id, at.Local().Format("2006-01-02 15:04")),
+				Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the session saved before it: codeagent undo " + sum.ID},
 			}
 		}
 	}
@@ -203,7 +204,7 @@ func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) 
 }
 
 // forgetUndo removes what is kept for a session that is deleted.
-func forgetUndo(s stdio, id string) error {
+func forgetUndo(s cli.Stdio, id string) error {
 	store, err := undoStore(s)
 	if err != nil {
 		return err
@@ -211,14 +212,14 @@ func forgetUndo(s stdio, id string) error {
 	return store.Remove(id)
 }
 
-func printSteps(s stdio, steps []undo.Step) {
+func printSteps(s cli.Stdio, steps []undo.Step) {
 	for _, step := range steps {
-		fmt.Fprintf(s.told, "%-8s  %s\n", step.Do, visible.Line(step.Path))
+		fmt.Fprintf(s.Text, "%-8s  %s\n", step.Do, visible.Line(step.Path))
 	}
 }
 
 // tellUndone says what is left as it is.
-func tellUndone(s stdio, p *undo.Plan) {
+func tellUndone(s cli.Stdio, p *undo.Plan) {
 	if p.Cut {
 		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")
 	}
@@ -234,7 +235,7 @@ func tellUndone(s stdio, p *undo.Plan) {
 }
 
 // tellClosed says what is kept and may not be put back by this run, and which may.
-func tellClosed(s stdio, p *undo.Plan, how undoHow, opening string) {
+func tellClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	for _, c := range p.Closed {
 		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
 	}
@@ -245,7 +246,7 @@ func tellClosed(s stdio, p *undo.Plan, how undoHow, opening string) {
 
 // opening are the flags with which undo can restore everything that is closed in p, ""
 // where there are none.
-func (b *box) opening(p *undo.Plan) string {
+func opening(b *box, p *undo.Plan) string {
 	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
 		cfg := b.cfg
 		cfg.Sandbox.AddDirs = slices.Concat(cfg.Sandbox.AddDirs, dirs)

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"codeagent/internal/visible"
+	"codeagent/sandbox"
+)
+
+// Exit statuses of codeagent; `codeagent sandbox` passes the command's own.
+const (
+	ExitOK        = 0
+	ExitFailed    = 1
+	ExitUsage     = 2
+	ExitRefused   = 3   // a permission was refused because nobody could grant it
+	ExitSignIn    = 4   // no model, or the provider does not accept the key
+	ExitTimeLimit = 124 // as timeout(1)
+	ExitHangup    = 128 + int(syscall.SIGHUP)
+	ExitInterrupt = 128 + int(syscall.SIGINT)
+	exitQuit      = 128 + int(syscall.SIGQUIT)
+	ExitTerminate = 128 + int(syscall.SIGTERM)
+)
+
+// UsageError is the caller's fault: wrong words on the command line or in a
+// settings file.
+type UsageError struct {
+	Err   error
+	Hints []string
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// HintError adds lines that say what to do.
+type HintError struct {
+	Err   error
+	Code  int
+	Hints []string
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+func (e *HintError) Unwrap() error { return e.Err }
+
+// StatusError ends the program with a status and says nothing: everything has
+// been said, or the status is the command's own.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// SignalError says that a signal ended the run.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return e.Signal.String() }
+
+// ErrTimeLimit says that --timeout ended the run.
+var ErrTimeLimit = errors.New("time limit reached")
+
+// ExitOf is the one table from an error to a status, a message ("" for none)
+// and lines that say what to do.
+func ExitOf(err error) (code int, message string, hints []string) {
+	var (
+		status StatusError
+		usage  *UsageError
+		hint   *HintError
+		sig    *SignalError
+		start  *sandbox.StartError
+	)
+	switch {
+	case err == nil:
+		return ExitOK, "", nil
+	case errors.As(err, &status):
+		return int(status), "", nil
+	case errors.As(err, &sig):
+		switch sig.Signal {
+		case syscall.SIGTERM:
+			return ExitTerminate, "terminated", nil
+		case syscall.SIGHUP:
+			return ExitHangup, "hung up", nil
+		case syscall.SIGQUIT:
+			return exitQuit, "quit", nil
+		}
+		return ExitInterrupt, "interrupted", nil
+	case errors.As(err, &usage):
+		return ExitUsage, usage.Error(), usage.Hints
+	case errors.As(err, &hint):
+		return hint.Code, err.Error(), hint.Hints
+	case errors.Is(err, ErrTimeLimit):
+		return ExitTimeLimit, err.Error(), nil
+	case errors.As(err, &start):
+		return start.Code, err.Error(), nil
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupt, "interrupted", nil
+	}
+	return ExitFailed, err.Error(), nil
+}
+
+// Report writes an error and its hints, one line each.
+func Report(s Stdio, err error) int {
+	code, message, hints := ExitOf(err)
+	if message != "" {
+		fmt.Fprintf(s.Err, "codeagent: %s\n", visible.Text(message))
+	}
+	for _, h := range hints {
+		fmt.Fprintf(s.Err, "  %s\n", visible.Text(h))
+	}
+	return code
+}
+
+// InWords is an error with its hints, for the screen.
+func InWords(err error) error {
+	var hinted *HintError
+	if errors.As(err, &hinted) && len(hinted.Hints) > 0 {
+		return fmt.Errorf("%w\n%s", err, strings.Join(hinted.Hints, "\n"))
+	}
+	return err
+}
+
+// StorageError says what to do where codeagent's own folders cannot be read or written.
+func StorageError(err error) error {
+	var known *HintError
+	var usage *UsageError
+	if err == nil || errors.As(err, &known) || errors.As(err, &usage) {
+		return err
+	}
+	for reason, hint := range map[error]string{
+		syscall.ENOSPC: "make room on the disk", syscall.EDQUOT: "make room: the disk quota is used up",
+		syscall.EROFS:   "its file system is read-only: make it writable, or name another folder for settings and sessions with CODEAGENT_HOME",
+		syscall.EACCES:  "it must belong to you and be open to you: chown and chmod, or name another folder with CODEAGENT_HOME",
+		syscall.ENOTDIR: "something else stands where a folder belongs: move it away, or name another folder with CODEAGENT_HOME",
+	} {
+		if errors.Is(err, reason) {
+			return &HintError{Err: err, Code: ExitFailed, Hints: []string{hint}}
+		}
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"codeagent/hostfile"
+)
+
+// OutputFile is a file that a flag names, written when there is something to write.
+type OutputFile struct {
+	flag string
+	file *hostfile.Replacement
+}
+
+// OpenOutput settles where the file that flag names lies, before any command of the run
+// starts. No link that an earlier one may have planted leads it elsewhere. It is nil
+// where no file is named.
+func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := Replace(g, name, 0o666)
+	if err != nil {
+		return nil, &UsageError{Err: fmt.Errorf("%s: %w", flag, err)}
+	}
+	return &OutputFile{flag, file}, nil
+}
+
+func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
+	name, err := filepath.Abs(name)
+	if err == nil {
+		name, err = g.Resolve("/", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return hostfile.Replace(name, perm)
+}
+
+func (o *OutputFile) Write(write func(io.Writer) error) error {
+	if err := o.file.Write(write); err != nil {
+		return fmt.Errorf("%s: %w", o.flag, err)
+	}
+	return nil
+}
+
+func (o *OutputFile) Close() {
+	if o != nil {
+		_ = o.file.Close() // a folder that was only looked at
+	}
+}
