@@ -8,93 +8,93 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// app is the one tea.Model: it owns all state of the screen. Update changes it
-// and performs no IO; what must happen outside is a tea.Cmd.
+// app is the one tea.Model. It is a switch: each part of the screen owns its
+// state, and app hands messages to the part they are for. Update performs no IO;
+// what must happen outside is a tea.Cmd.
 type app struct {
-	// What the screen hands in.
-	box       *mailbox
+	box *mailbox
+	host
+	clock
+	offers Options // what a Screen was given; a nil member is not offered
+	// alone opens the only overlay there is: the screen ends with it.
+	alone then
+
+	keyboard
+	theme      *theme
+	facts      facts
+	transcript transcript
+	composer   composer
+	questions  questions
+	panel      overlay // nil: none
+	menu       menu
+	work       work
+	images     imageCount
+	// unread cancels the read of the clipboard that is under way; nil: none.
+	unread context.CancelFunc
+	// shownEnds are the background commands whose end was shown between turns.
+	shownEnds map[string]bool
+	hint      notification
+	selection selection
+	picture
+	pulse pulse
+}
+
+// host is what the screen does outside of app.
+type host struct {
 	turn      func(Message) tea.Cmd
 	run       func(func(context.Context) (then, error)) tea.Cmd
 	aside     func(func(context.Context) then) tea.Cmd
 	interrupt func()
 	suspend   func() tea.Cmd
-	offers    Options // what is handed in beside; nil is not offered
-	now       func() time.Time
-	after     func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
-	grace     time.Duration
-	still     bool
-	mouse     bool
-	home      string
-	// initial is sent as the first message.
-	initial string
-	// alone opens the only overlay there is: the screen ends with it.
-	alone then
+}
 
-	width, height int
-	theme         *theme
-	keys          keymap
-	facts         facts
-	transcript    transcript
-	composer      composer
-	questions     questions
-	panel         overlay // nil: none
-	menu          menu
+// timer returns the command that waits and then sends a message.
+type timer func(time.Duration, func(time.Time) tea.Msg) tea.Cmd
 
-	// working: a turn runs, or what doing names and runs like one, since then;
-	// echo is its message, shown already; nil once the turn has told it.
-	working bool
-	doing   string
-	since   time.Time
-	echo    *entry
-	outcome string
-	// queued are messages for after the turn.
-	queued []Message
-	images int // numbers the images of the session
-	// unread leaves the clipboard that is being read; nil: none is.
-	unread context.CancelFunc
-
-	// What events refer to.
-	tools    map[string]*entry
-	asked    []*asked
-	answer   *entry
-	thought  *entry
-	request  int    // index of the first entry of the current request
-	retrying *entry // the try that is waited for
-	// compacting is the summary that is being written.
-	compacting *entry
-	// toldEnds are the background commands whose end was said between turns.
-	toldEnds map[string]bool
-
-	stirs   int
+// clock is the time, and the tick that moves the spinner.
+type clock struct {
+	now     func() time.Time
+	after   timer
 	frame   int
 	ticking bool
-	quitAt  time.Time
-	escAt   time.Time // of an Esc that had nothing to do
-	hint    string
-	hints   int
+}
 
-	// rows are what was drawn last; what is selected is selected of them.
-	rows      []string
-	selection selection
+// keyboard is the table of keys, and what was pressed when.
+type keyboard struct {
+	keys   keymap
+	stirs  int       // counts what restarts the wait of a question (grace.go)
+	quitAt time.Time // of the last Ctrl+C
+	escAt  time.Time // of an Esc that had nothing to do
+}
 
-	drawn tea.View
-	fresh bool
-	seq   int
-	pulse pulse
+// notification is a hint that stands above the message for a while.
+type notification struct {
+	text   string
+	number int
+}
+
+// picture is the last drawing of the screen.
+type picture struct {
+	width, height int
+	rows          []string // a selection is of these
+	drawn         tea.View
+	fresh         bool
+	seq           int
 }
 
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
-		box: box, now: now, after: tea.Tick, grace: grace, theme: newTheme(true), keys: newKeymap(), composer: newComposer(),
-		transcript: transcript{follow: true}, tools: map[string]*entry{}, toldEnds: map[string]bool{},
-		turn: func(Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend },
+		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
+		theme: newTheme(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: newComposer(),
+		transcript: newTranscript(now), questions: questions{keys: questionKeys()}, shownEnds: map[string]bool{},
+		host: host{turn: func(Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend }},
 	}
 }
 
 // Init asks the terminal for its background and waits for events.
 func (m *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.box.wait(0)}
-	if text := m.initial; strings.TrimSpace(text) != "" {
+	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
 		cmds = append(cmds, func() tea.Msg { return submitMsg{Message{Text: text}} })
 	}
 	if m.alone != nil {
@@ -103,7 +103,7 @@ func (m *app) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// View draws the screen; what did not change since the last time is not drawn.
+// View draws the screen, or returns the last drawing if nothing changed.
 func (m *app) View() tea.View {
 	if m.width == 0 || m.height == 0 {
 		return tea.View{AltScreen: true}
@@ -116,10 +116,10 @@ func (m *app) View() tea.View {
 
 func (m *app) canvas() canvas {
 	frame := m.frame
-	if m.still {
+	if m.offers.Still {
 		frame = -1
 	}
-	return canvas{theme: m.theme, width: m.width, home: m.home, now: m.now(), frame: frame, seq: m.seq}
+	return canvas{theme: m.theme, width: m.width, home: m.facts.home, now: m.now(), frame: frame, seq: m.seq}
 }
 
 // draw puts the parts where arrange says.
@@ -130,11 +130,11 @@ func (m *app) draw() tea.View {
 		return m.drawAlone(t, w)
 	}
 	q := m.questions.front()
-	need := wants{menu: len(m.matching()), composer: len(m.composer.rows(m.composerWidth()))}
+	need := wants{menu: len(m.choices()), composer: len(m.composer.rows(m.composerWidth()))}
 	var asked drawnQuestion
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
-		asked = q.view(t, w, questionRoom(m.height), m.home, m.now(), len(m.questions.queue)-1)
+		asked = q.view(t, w, questionRoom(m.height), m.facts.home, m.now(), len(m.questions.queue)-1)
 		need.question = len(asked.lines)
 	}
 	waiting := m.waitingLines(t, w)
@@ -143,7 +143,7 @@ func (m *app) draw() tea.View {
 	a := arrange(m.height, need)
 	if q != nil && m.panel == nil {
 		if a.question.height < len(asked.lines) {
-			asked = q.view(t, w, a.question.height, m.home, m.now(), len(m.questions.queue)-1)
+			asked = q.view(t, w, a.question.height, m.facts.home, m.now(), len(m.questions.queue)-1)
 		}
 		cx, cy = asked.x, asked.y
 		q.onScreen(asked)
@@ -162,7 +162,7 @@ func (m *app) draw() tea.View {
 	}
 	lines = append(lines, waiting[:a.queued.height]...)
 	if a.menu.height > 0 {
-		lines = append(lines, m.menu.view(t, w, m.matching())[:a.menu.height]...)
+		lines = append(lines, m.menu.view(t, w, m.choices())[:a.menu.height]...)
 	}
 	if a.rule.height > 0 {
 		lines = append(lines, t.paint(faint, strings.Repeat("─", w)))
@@ -180,7 +180,7 @@ func (m *app) draw() tea.View {
 	}
 	m.rows = lines[:min(len(lines), m.height)]
 	v := tea.View{Content: strings.Join(m.selection.mark(m.rows), "\n"), AltScreen: true}
-	if m.mouse {
+	if m.offers.Mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	switch {
@@ -206,31 +206,30 @@ func (m *app) drawAlone(t *theme, w int) tea.View {
 	return v
 }
 
-// composerWidth leaves the gutter and the column the cursor stands in behind a
-// full row.
+// composerWidth leaves room for the gutter and for the cursor behind a full row.
 func (m *app) composerWidth() int { return max(m.width-gutter-1, 4) }
 
-// status is the line above the message: what goes on, and what one can do.
+// status is the line above the message: what is happening, and which keys apply.
 func (m *app) status(t *theme, w int) string {
 	var left, right []span
 	if !m.transcript.follow && m.panel == nil {
 		right = []span{{"↓ ", accent}, {"Ctrl+End follows ", dim}}
 	}
 	switch {
-	case m.hint != "":
-		left = []span{{"  " + m.hint, warn}}
+	case m.hint.text != "":
+		left = []span{{"  " + m.hint.text, warn}}
 	case m.questions.front() != nil && m.panel == nil:
-		// The question above says all there is to say.
+		// The question above says it.
 	case m.questions.front() != nil:
 		left = []span{{"?", warn}, {" question pending: " + keyName(keyFor(everywhere, actBack)) + " to answer it", text}}
 		if _, ok := m.panel.(*questionPage); ok {
 			left = []span{{"  " + keyName(keyFor(everywhere, actBack)), accent}, {" closes the full view", dim}}
 		}
 	case m.unread != nil:
-		left = []span{{"  Reading the clipboard", text}, {"   " + keyName(keyFor(everywhere, actBack)), accent}, {" leaves it", dim}}
-	case m.working:
-		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.doing, "Working"), text}}
-		if d := m.now().Sub(m.since); d >= time.Second {
+		left = []span{{"  Reading the clipboard", text}, {"   " + keyName(keyFor(everywhere, actBack)), accent}, {" cancels", dim}}
+	case m.work.running:
+		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.work.doing, "Working"), text}}
+		if d := m.now().Sub(m.work.since); d >= time.Second {
 			left = append(left, span{" " + elapsed(d.Truncate(time.Second)), dim})
 		}
 		hints := [][]span{{{"   " + keyName(keyFor(everywhere, actBack)), accent}, {" interrupts", dim}}}
@@ -258,7 +257,7 @@ func (m *app) waitingLines(t *theme, w int) []string {
 	for _, s := range m.box.waiting() {
 		line(s, "next")
 	}
-	for _, s := range m.queued {
+	for _, s := range m.work.queued {
 		line(s, "after the turn")
 	}
 	if len(out) > most {

@@ -28,9 +28,9 @@ type rig struct {
 func newRig(t *testing.T, w, h int) *rig {
 	r := &rig{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	r.app = newApp(newMailbox(), func() time.Time { return r.clock })
-	r.app.still = true
+	r.app.offers.Still = true
 	r.app.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return nil } }
-	r.app.home, r.app.facts.home = "/home/ada", "/home/ada"
+	r.app.facts.home = "/home/ada"
 	r.app.turn = func(s Message) tea.Cmd { r.turns = append(r.turns, s.Text); r.sent = append(r.sent, s); return nil }
 	r.app.run = func(work func(context.Context) (then, error)) tea.Cmd {
 		return func() tea.Msg { next, err := work(t.Context()); return turnDoneMsg{err, next} }
@@ -136,7 +136,7 @@ func TestScreens(t *testing.T) {
 			for _, e := range recorded() {
 				if p, ok := e.(event.PermissionRequested); ok {
 					r.emit(e)
-					r.app.working = true
+					r.app.work.running = true
 					r.app.box.post(&ask{request: npmRequest(p.ID)})
 					r.send(inboxMsg{})
 					golden.Check(t, fmt.Sprintf("question-%d.txt", w), r.screen())
@@ -147,7 +147,7 @@ func TestScreens(t *testing.T) {
 						golden.Check(t, "question-80.svg", golden.SVG(trimmed(r.app.View().Content), w))
 					}
 					r.app.questions.queue = nil
-					r.app.working = false
+					r.app.work.running = false
 					continue
 				}
 				r.emit(e)
@@ -311,7 +311,7 @@ func TestCtrlC(t *testing.T) {
 	if isQuit(r.press("ctrl+c"), 50*time.Millisecond) {
 		t.Error("a Ctrl+C after three seconds quits")
 	}
-	r.has("Ctrl+C again quits, which ends 2 commands in the background")
+	r.has("Ctrl+C again quits and ends 2 background commands")
 	r.clock = r.clock.Add(time.Second)
 	if !isQuit(r.press("ctrl+c"), time.Minute) {
 		t.Error("a second Ctrl+C within two seconds does not quit")
@@ -433,7 +433,7 @@ func TestRetryCountsDown(t *testing.T) {
 	}
 	r.emit(event.TurnFinished{Outcome: "interrupted"})
 	r.send(turnDoneMsg{})
-	r.has("too many requests · not tried again", "Interrupted.")
+	r.has("too many requests · not retried", "Interrupted.")
 	before := r.screen()
 	r.clock = r.clock.Add(time.Hour)
 	r.send(tickMsg{})

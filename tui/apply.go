@@ -2,201 +2,213 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"codeagent/approvals"
 	"codeagent/event"
 )
 
+// stream is what events refer to while a turn runs.
+type stream struct {
+	session event.SessionStarted
+	started bool
+	// echo is the message that was shown before its turn began; nil afterwards.
+	echo    *entry
+	tools   map[string]*entry // calls that have not ended, by their id
+	answer  *entry            // grows
+	thought *entry            // grows
+	// request is the index of the first entry of the current request.
+	request    int
+	retrying   *entry // waits for the next attempt
+	compacting *entry // the summary that is being written
+}
+
 // apply changes the transcript by one event. Every kind of event has its case;
 // a test feeds all of them.
-func (m *app) apply(e event.Event) {
-	m.retried(e)
+func (t *transcript) apply(e event.Event) {
+	t.retried(e)
 	switch e := e.(type) {
 	case event.SessionStarted:
-		was, again := m.facts.session, m.facts.started && m.facts.session.ID == e.ID
-		m.facts.session, m.facts.started = e, true
+		was, again := t.session, t.started && t.session.ID == e.ID
+		t.session, t.started = e, true
 		switch {
 		case !again:
-			m.transcript.add(&welcome{e}, false)
+			t.add(&welcome{e}, false)
 		case was.Model != "" && was.Model != e.Model:
-			m.note("info", e.Model+" is asked from now on")
-			m.facts.usage.Limit, m.facts.usage.Assumed = 0, false // it was the other one's
+			t.note("info", "now using "+e.Model)
 		}
 	case event.TurnStarted:
-		m.counted(e.Text)
-		if m.echo != nil && m.echo.body.(*said).text == e.Text {
-			m.echo.body = &said{e.Text, e.Images}
-			m.echo.changed()
-			m.echo = nil
+		if t.echo != nil && t.echo.body.(*said).text == e.Text {
+			t.echo.body = &said{e.Text, e.Images}
+			t.echo.changed()
+			t.echo = nil
 		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
-			m.transcript.add(&said{e.Text, e.Images}, false)
+			t.add(&said{e.Text, e.Images}, false)
 		}
 	case event.Steered:
-		m.counted(e.Text)
-		m.settle()
-		m.transcript.add(&said{e.Text, e.Images}, false)
+		t.settle()
+		t.add(&said{e.Text, e.Images}, false)
 	case event.RequestStarted:
-		m.settle()
-		m.request = len(m.transcript.entries)
+		t.settle()
+		t.request = len(t.entries)
 	case event.TextDelta, event.MessageFinished, event.ReasoningDelta, event.ReasoningFinished:
-		m.applyWords(e)
+		t.applyWords(e)
 	case event.ToolStarted, event.ToolOutput, event.ToolFinished:
-		m.applyTool(e)
+		t.applyTool(e)
 	case event.PermissionRequested:
-		m.applyRequest(e)
+		t.applyRequest(e)
 	case event.PermissionAnswered:
-		m.applyAnswer(e)
+		t.applyAnswer(e)
 	case event.PlanUpdated:
-		m.applyPlan(e)
+		t.applyPlan(e)
 	case event.Retrying:
-		m.applyRetry(e)
-	case event.UsageUpdated:
-		m.facts.usage = e
-	case event.BackgroundChanged:
-		m.facts.running = e.Running
+		t.applyRetry(e)
+	case event.UsageUpdated, event.BackgroundChanged:
+		// The footer shows them.
 	case event.BackgroundEnded:
-		m.applyBackgroundEnded(e)
+		t.applyBackgroundEnded(e)
 	case event.Compacting:
-		m.settle()
-		m.compacting = m.transcript.add(&compaction{reason: e.Reason}, false)
-		m.compacting.moving = true
+		t.settle()
+		t.compacting = t.add(&compaction{reason: e.Reason}, false)
+		t.compacting.moving = true
 	case event.Compacted:
-		m.applyCompacted(e)
+		t.applyCompacted(e)
 	case event.Notice:
-		m.note(e.Level, e.Text)
+		t.note(e.Level, e.Text)
 	case event.TurnFinished:
-		m.applyFinish(e)
+		t.applyFinish(e)
 	default:
 		// A renderer that meets an event it does not know must not be silent.
-		m.note("warning", fmt.Sprintf("unknown event %T", e))
+		t.note("warning", fmt.Sprintf("unknown event %T", e))
 	}
 }
 
 // applyBackgroundEnded shows the end of a background command like that of a call.
-func (m *app) applyBackgroundEnded(e event.BackgroundEnded) {
-	m.settle()
-	t := &tool{kind: "command", command: e.Command, folder: e.Folder, workspace: m.facts.session.Folder}
+func (t *transcript) applyBackgroundEnded(e event.BackgroundEnded) {
+	t.settle()
+	call := &tool{kind: "command", command: e.Command, folder: e.Folder, workspace: t.session.Folder}
 	outcome := "ok"
 	if e.Exit != 0 || e.Signal != "" {
 		outcome = "failed"
 	}
-	t.finish(event.ToolFinished{
-		Kind: t.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
+	call.finish(event.ToolFinished{
+		Kind: call.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
 		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
 		Changed: e.Changed,
 	})
-	m.transcript.add(t, false)
+	t.add(call, false)
 }
 
 // settle closes the answer and the thought that were growing.
-func (m *app) settle() {
-	if m.answer != nil {
-		m.answer.body.(*answer).finished = true
-		m.answer.changed()
-		m.answer = nil
+func (t *transcript) settle() {
+	if t.answer != nil {
+		t.answer.body.(*answer).finished = true
+		t.answer.changed()
+		t.answer = nil
 	}
-	if m.thought != nil {
-		m.thought.body.(*thought).finished = true
-		m.thought.changed()
-		m.thought = nil
+	if t.thought != nil {
+		t.thought.body.(*thought).finished = true
+		t.thought.changed()
+		t.thought = nil
 	}
 }
 
-func (m *app) applyWords(e event.Event) {
+func (t *transcript) applyWords(e event.Event) {
 	switch e := e.(type) {
 	case event.TextDelta:
-		m.growing().body.(*answer).doc.add(e.Text)
-		m.answer.changed()
+		t.growing().body.(*answer).doc.add(e.Text)
+		t.answer.changed()
 	case event.MessageFinished:
-		if m.answer != nil || strings.TrimSpace(e.Text) != "" {
-			m.growing().body.(*answer).doc.set(e.Text)
-			m.settle()
+		if t.answer != nil || strings.TrimSpace(e.Text) != "" {
+			t.growing().body.(*answer).doc.set(e.Text)
+			t.settle()
 		}
 	case event.ReasoningDelta:
-		m.thinking().body.(*thought).text.WriteString(e.Text)
-		m.thought.changed()
+		t.thinking().body.(*thought).text.WriteString(e.Text)
+		t.thought.changed()
 	case event.ReasoningFinished:
-		if m.thought != nil || strings.TrimSpace(e.Text) != "" {
-			t := m.thinking().body.(*thought)
-			t.text.Reset()
-			t.text.WriteString(e.Text)
-			m.settle()
+		if t.thought != nil || strings.TrimSpace(e.Text) != "" {
+			whole := t.thinking().body.(*thought)
+			whole.text.Reset()
+			whole.text.WriteString(e.Text)
+			t.settle()
 		}
 	}
 }
 
-// growing is the answer that is being told.
-func (m *app) growing() *entry {
-	if m.answer == nil {
-		m.settle()
-		m.answer = m.transcript.add(&answer{}, false)
+// growing is the answer that is arriving.
+func (t *transcript) growing() *entry {
+	if t.answer == nil {
+		t.settle()
+		t.answer = t.add(&answer{}, false)
 	}
-	return m.answer
+	return t.answer
 }
 
-func (m *app) thinking() *entry {
-	if m.thought == nil {
-		m.settle()
-		m.thought = m.transcript.add(&thought{}, false)
+func (t *transcript) thinking() *entry {
+	if t.thought == nil {
+		t.settle()
+		t.thought = t.add(&thought{}, false)
 	}
-	return m.thought
+	return t.thought
 }
 
-func (m *app) applyTool(e event.Event) {
+func (t *transcript) applyTool(e event.Event) {
 	switch e := e.(type) {
 	case event.ToolStarted:
-		m.settle()
+		t.settle()
 		if e.Kind == "plan" {
 			return // the plan itself is shown when it changes
 		}
-		m.startTool(e)
+		t.startTool(e)
 	case event.ToolOutput:
-		if en := m.tools[e.CallID]; en != nil {
+		if en := t.tools[e.CallID]; en != nil {
 			en.body.(*tool).output(e)
 			en.changed()
 		}
 	case event.ToolFinished:
-		en := m.tools[e.CallID]
+		en := t.tools[e.CallID]
 		if en == nil {
 			if e.Kind == "plan" && (e.Outcome == "ok" || e.Outcome == "") {
 				return
 			}
-			en = m.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
+			en = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
 		}
 		en.body.(*tool).finish(e)
 		en.moving = false
 		en.changed()
-		delete(m.tools, e.CallID)
+		delete(t.tools, e.CallID)
 	}
 }
 
-func (m *app) startTool(e event.ToolStarted) *entry {
-	t := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: m.now(), workspace: m.facts.session.Folder}
-	en := m.transcript.add(t, e.Kind == "read")
+func (t *transcript) startTool(e event.ToolStarted) *entry {
+	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
+	en := t.add(call, e.Kind == "read")
 	en.moving = true
-	m.tools[e.CallID] = en
+	t.tools[e.CallID] = en
 	return en
 }
 
-func (m *app) applyRequest(e event.PermissionRequested) {
+func (t *transcript) applyRequest(e event.PermissionRequested) {
 	a := &asked{request: e}
-	m.asked = append(m.asked, a)
-	if en := m.tools[e.CallID]; en != nil {
+	t.asked = append(t.asked, a)
+	if en := t.tools[e.CallID]; en != nil {
 		en.body.(*tool).asks = append(en.body.(*tool).asks, a)
 		en.changed()
 		return
 	}
-	m.transcript.add(a, false)
+	t.add(a, false)
 }
 
-func (m *app) applyAnswer(e event.PermissionAnswered) {
-	for i := len(m.asked) - 1; i >= 0; i-- {
-		if a := m.asked[i]; a.request.ID == e.ID && a.answer == nil {
+func (t *transcript) applyAnswer(e event.PermissionAnswered) {
+	for i := len(t.asked) - 1; i >= 0; i-- {
+		if a := t.asked[i]; a.request.ID == e.ID && a.answer == nil {
 			a.answer = &e
 			break
 		}
 	}
-	for _, en := range m.transcript.entries[max(len(m.transcript.entries)-64, 0):] {
+	for _, en := range t.entries[max(len(t.entries)-64, 0):] {
 		switch en.body.(type) {
 		case *tool, *asked:
 			en.changed()
@@ -204,52 +216,94 @@ func (m *app) applyAnswer(e event.PermissionAnswered) {
 	}
 }
 
-func (m *app) applyPlan(e event.PlanUpdated) {
+func (t *transcript) applyPlan(e event.PlanUpdated) {
 	p := &plan{explanation: e.Explanation}
 	for _, s := range e.Steps {
 		p.steps = append(p.steps, step{s.Step, s.Status})
 	}
 	// A plan that changes twice in a row is one plan.
-	if n := len(m.transcript.entries); n > 0 {
-		if _, ok := m.transcript.entries[n-1].body.(*plan); ok {
-			m.transcript.entries[n-1].body = p
-			m.transcript.entries[n-1].changed()
+	if n := len(t.entries); n > 0 {
+		if _, ok := t.entries[n-1].body.(*plan); ok {
+			t.entries[n-1].body = p
+			t.entries[n-1].changed()
 			return
 		}
 	}
-	m.transcript.add(p, false)
+	t.add(p, false)
 }
 
-func (m *app) note(level, text string) *notice {
-	n := &notice{level, text}
+// note adds a line about the work.
+func (t *transcript) note(level, text string) {
 	if strings.TrimSpace(text) != "" {
-		m.settle()
-		m.transcript.add(n, false)
+		t.settle()
+		t.add(&notice{level, text}, false)
 	}
-	return n
 }
 
-func (m *app) applyFinish(e event.TurnFinished) {
-	m.settle()
-	m.outcome = firstOf(e.Outcome, "done")
-	switch m.outcome {
+// interrupt closes what an ended turn left open.
+func (t *transcript) interrupt() {
+	for id, e := range t.tools {
+		if call := e.body.(*tool); call.done == nil {
+			call.finish(event.ToolFinished{CallID: id, Outcome: "interrupted"})
+			e.moving = false
+			e.changed()
+		}
+	}
+	clear(t.tools)
+	t.settle()
+}
+
+// show adds a message of the person's before its turn begins.
+func (t *transcript) show(text string) {
+	t.echo = t.add(&said{text: text}, false)
+	t.end()
+}
+
+// rewind removes the last message and what followed it, of the first shown
+// entries; what came later stays. Without a message on the screen all of them go:
+// it was sent before a resumed session was shown.
+func (t *transcript) rewind(shown int) {
+	from := 0
+	for i, e := range slices.Backward(t.entries[:shown]) {
+		if _, ok := e.body.(*said); ok {
+			from = i
+			break
+		}
+	}
+	at := from
+	t.drop(from, func(*entry) bool { at++; return at <= shown })
+	t.end()
+}
+
+// chose notes which option the person picked for a request.
+func (t *transcript) chose(id string, d approvals.Decision) {
+	for _, a := range t.asked {
+		if a.request.ID == id && a.answer == nil {
+			a.chosen = d
+		}
+	}
+}
+
+func (t *transcript) applyFinish(e event.TurnFinished) {
+	t.settle()
+	switch e.Outcome {
 	case "interrupted":
-		m.note("info", "Interrupted.")
+		t.note("info", "Interrupted.")
 	case "stopped":
-		m.note("info", "Stopped, as you said.")
+		t.note("info", "Stopped.")
 	case "failed":
 		text := "the turn failed"
 		if e.Err != nil {
 			text = e.Err.Error()
 		}
-		m.note("error", text)
+		t.note("error", text)
 	}
 	for _, r := range e.Refused {
-		text := "refused, nobody could answer: " + r.Title
+		text := "refused: nobody could answer: " + r.Title
 		if r.Hint != "" {
 			text += "\n" + r.Hint
 		}
-		m.note("warning", text)
+		t.note("warning", text)
 	}
 }
 
@@ -260,7 +314,7 @@ func (h *welcome) draw(c canvas) []string {
 	s := h.session
 	out := c.hang(span{"◆", accent}, span{"codeagent", style{inkText, bold}}, span{"  " + tilde(s.Folder, c.home), dim})
 	if s.Tour {
-		out = append(out, c.hang(span{" ", text}, span{"No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its refusals are real.", dim})...)
+		out = append(out, c.hang(span{" ", text}, span{"No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real.", dim})...)
 	}
 	if n := len(s.Enforcement.Weaknesses); n > 0 {
 		things := "things are"

@@ -9,24 +9,32 @@ import (
 	"codeagent/approvals"
 )
 
-// question is one request for a permission, docked below the transcript. The
-// asks wait for its answer: identical requests are one question.
+// question is a request for a permission, docked below the transcript. Several
+// asks may wait for its answer: identical requests are one question.
 type question struct {
 	request approvals.Request
 	asks    []*ask
-	// armed questions take keys; barred ones are armed by ctrl+y only, because
-	// the person disarmed them.
+	// An armed question takes keys. A barred one is armed by Ctrl+Y only, because the
+	// person disarmed it.
 	armed, barred bool
-	// field is the note being written, for the option or for any when "".
+	// field is the note being written; option is the key of the option that it
+	// belongs to, "" for any.
 	field   *composer
 	option  string
 	note    string
 	problem string
 	seen    sights
+	keys    hintKeys
 }
 
+// hintKeys are the names of the keys that a question's hints mention.
+type hintKeys struct{ arm, all, page, note string }
+
 // questions is the queue; only the front one is shown.
-type questions struct{ queue []*question }
+type questions struct {
+	queue []*question
+	keys  hintKeys
+}
 
 func (q *questions) front() *question {
 	if len(q.queue) == 0 {
@@ -45,18 +53,18 @@ func (q *questions) add(a *ask, now time.Time) {
 			return
 		}
 	}
-	q.queue = append(q.queue, &question{request: a.request, asks: []*ask{a}})
+	q.queue = append(q.queue, &question{request: a.request, asks: []*ask{a}, keys: q.keys})
 }
 
-// identity is everything the person sees and decides on: two requests with the
-// same identity get the same answer.
+// identity is everything that the person sees and decides on: requests of the same
+// identity get the same answer.
 func identity(r approvals.Request) string {
 	r.ID, r.CallID, r.Action.CallID = "", "", ""
 	denials := r.Denials
 	r.Denials = nil
 	for _, d := range denials {
-		// Which of a program's processes tried, when, and by which of a host's
-		// addresses, is no other question.
+		// The question is the same whichever process of the program tried, when, and
+		// at which address of the host.
 		d.PID, d.Chain, d.Order, d.Count, d.Requested, d.Errno = 0, nil, 0, 0, "", ""
 		r.Denials = append(r.Denials, d)
 	}
@@ -67,7 +75,8 @@ func identity(r approvals.Request) string {
 	return string(b)
 }
 
-// withdraw removes an ask nobody waits for, and its question with the last one.
+// withdraw removes an ask that nobody waits for any more, and a question without
+// asks.
 func (q *questions) withdraw(a *ask) {
 	for i, question := range q.queue {
 		for j, other := range question.asks {
@@ -93,8 +102,9 @@ func (q *questions) answer(ans approvals.Answer) {
 // arm has the question take keys.
 func (q *question) arm() { q.armed, q.barred, q.problem = true, false, "" }
 
-// choose answers with the option of key; false when the question has none. An
-// option whose label ends in … wants words: it opens the field first.
+// choose answers with the option of key; false when the question has no such
+// option, or it cannot be taken now. A label that ends in … asks for a reason: the
+// field opens first.
 func (q *question) choose(key string) (approvals.Answer, bool) {
 	for _, o := range q.request.Options {
 		if o.Key != key {
@@ -116,6 +126,13 @@ func (q *question) choose(key string) (approvals.Answer, bool) {
 	return approvals.Answer{}, false
 }
 
+// disarm takes the keys from the front question: the person types elsewhere.
+func (q *questions) disarm() {
+	if front := q.front(); front != nil {
+		front.armed = false
+	}
+}
+
 // has reports whether key is one of the question's options.
 func (q *question) has(key string) bool {
 	for _, o := range q.request.Options {
@@ -126,14 +143,14 @@ func (q *question) has(key string) bool {
 	return false
 }
 
-// open starts the note; with an option's key sending it answers.
+// open starts the note; with the key of an option, sending the note answers.
 func (q *question) open(option string) {
 	field := newComposer()
 	field.put(q.note)
 	q.field, q.option, q.problem = &field, option, ""
 }
 
-// send keeps the note and, where it belongs to an option, answers with it.
+// send saves the note and answers, if the note belongs to an option.
 func (q *question) send() (approvals.Answer, bool) {
 	q.note = strings.Join(strings.Fields(q.field.value()), " ")
 	option := q.option

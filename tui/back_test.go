@@ -24,7 +24,7 @@ func talked(t *testing.T, last func() (Message, bool)) *rig {
 func TestEscTwiceGoesBack(t *testing.T) {
 	taken := 0
 	r := talked(t, func() (Message, bool) { taken++; return Message{Text: "second question"}, true })
-	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again goes back") {
+	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again edits your last message") {
 		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
 	}
 	r.clock = r.clock.Add(escWindow)
@@ -80,7 +80,7 @@ func TestEscWhileGoingBack(t *testing.T) {
 	r.typeText("third question")
 	more = append(more, r.press("enter"))
 	if len(r.turns) > 0 {
-		t.Errorf("a turn began while a message was taken back: %q", r.turns)
+		t.Errorf("a turn began while a message was undone: %q", r.turns)
 	}
 	r.has("Going back", "third question")
 	r.do(first)

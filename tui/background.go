@@ -14,25 +14,25 @@ import (
 const (
 	// tailBytes bounds what is shown of a background command's output.
 	tailBytes = 64 << 10
-	// lookEvery is how many ticks lie between two looks at what moves in a list or
-	// a page: about a second.
+	// lookEvery is how many ticks pass between two refreshes of a list or a page:
+	// about a second.
 	lookEvery = 6
 )
 
-// ps is /ps: the commands that run beside the conversation.
-func (m *app) ps(string) tea.Cmd {
+// showCommands is /ps: the commands that run in the background.
+func showCommands(m *app, _ string) tea.Cmd {
 	p := newPicker("Background commands")
 	p.none, p.enter = "no command was started in the background", "shows its output"
-	p.live = func(m *app) tea.Cmd { return m.listCommands(p) }
-	p.choose = func(m *app, r row) tea.Cmd { return m.showOutput(p, r) }
-	p.deeds = []deed{{do: actRemove, help: "ends it", asks: "End %s with all it started?", fits: func(r row) bool { return !r.over }, run: func(m *app, r row, _ string) tea.Cmd {
-		return m.kill(p, r)
+	p.live = func() tea.Cmd { return listCommands(m, p) }
+	p.choose = func(r row) tea.Cmd { return showOutput(m, p, r) }
+	p.deeds = []deed{{do: actRemove, key: pickerKey(actRemove), help: "ends it", asks: "End %s and all it started?", fits: func(r row) bool { return !r.over }, run: func(r row, _ string) tea.Cmd {
+		return kill(m, p, r)
 	}}}
-	m.panel = p
-	return tea.Batch(m.listCommands(p), m.startTicking())
+	m.panel = list{p}
+	return tea.Batch(p.live(), m.startTicking())
 }
 
-func (m *app) listCommands(p *picker) tea.Cmd {
+func listCommands(m *app, p *picker) tea.Cmd {
 	commands, now := m.offers.Background, m.now()
 	return m.aside(func(context.Context) then {
 		var rows []row
@@ -46,7 +46,7 @@ func (m *app) listCommands(p *picker) tea.Cmd {
 	})
 }
 
-// commandState says how a command is doing.
+// commandState says whether a job runs, or how and when it ended.
 func commandState(c BackgroundCommand, now time.Time) string {
 	switch d := now.Sub(c.Started).Truncate(time.Second); {
 	case c.Running && d < time.Second:
@@ -57,26 +57,26 @@ func commandState(c BackgroundCommand, now time.Time) string {
 	return c.End + " · " + ago(now.Sub(c.Ended))
 }
 
-func (m *app) kill(p *picker, r row) tea.Cmd {
+func kill(m *app, p *picker, r row) tea.Cmd {
 	commands := m.offers.Background
 	return m.aside(func(ctx context.Context) then {
 		err := commands.Kill(ctx, r.id)
 		return func(m *app) tea.Cmd {
 			p.problem = problem(err)
-			return m.listCommands(p)
+			return p.live()
 		}
 	})
 }
 
-// showOutput shows the end of a command's output, and follows it.
-func (m *app) showOutput(from *picker, r row) tea.Cmd {
+// showOutput shows the end of a job's output, and follows it.
+func showOutput(m *app, from *picker, r row) tea.Cmd {
 	var output []byte
-	// drawn is output in drawnTheme and drawnWidth: a page is drawn far more often
-	// than there is more output. nil: not yet.
+	// drawn is output in drawnTheme and drawnWidth, nil before the first drawing: a
+	// page is drawn far more often than output arrives.
 	var drawn []string
 	var drawnTheme *theme
 	var drawnWidth int
-	page := &panel{title: r.text, tails: true, follow: true, under: from}
+	page := &panel{title: r.text, tails: true, follow: true, under: list{from}}
 	page.page = func(t *theme, w int) []string {
 		if drawn != nil && t == drawnTheme && w == drawnWidth {
 			return drawn
@@ -86,12 +86,12 @@ func (m *app) showOutput(from *picker, r row) tea.Cmd {
 			drawn = append(drawn, wrapper{theme: t, width: w, hard: true}.lines(span{l, text})...)
 		}
 		if len(drawn) == 0 {
-			drawn = []string{t.paint(dim, "it has printed nothing")}
+			drawn = []string{t.paint(dim, "no output yet")}
 		}
 		return drawn
 	}
 	commands := m.offers.Background
-	page.live = func(m *app) tea.Cmd {
+	page.refresh = func() tea.Cmd {
 		return m.aside(func(context.Context) then {
 			data, err := commands.Output(r.id, tailBytes)
 			return func(m *app) tea.Cmd {
@@ -106,14 +106,14 @@ func (m *app) showOutput(from *picker, r row) tea.Cmd {
 		})
 	}
 	m.panel = page
-	return page.live(m)
+	return page.refresh()
 }
 
-// lookForEnds says which commands have ended, each once, while no turn runs: one
-// that does tells it before its next request, with all that the model is told.
+// lookForEnds reports which jobs have ended, each once, while no turn runs: a turn
+// reports them itself before its next request.
 func (m *app) lookForEnds() tea.Cmd {
 	commands := m.offers.Background
-	if commands == nil || m.working {
+	if commands == nil || m.work.running {
 		return nil
 	}
 	return m.aside(func(context.Context) then {
@@ -127,43 +127,34 @@ func (m *app) lookForEnds() tea.Cmd {
 
 func (m *app) tellEnds(list []BackgroundCommand) {
 	for _, c := range slices.Backward(list) {
-		if m.working || !c.News || m.toldEnds[c.ID] {
+		if m.work.running || !c.News || m.shownEnds[c.ID] {
 			continue
 		}
-		m.toldEnds[c.ID] = true
+		m.shownEnds[c.ID] = true
 		m.transcript.add(&over{c}, false)
 	}
 }
 
-// over is the one line that says that a background command has ended.
+// over is the line that reports the end of a job.
 type over struct{ command BackgroundCommand }
 
 func (o *over) foldable() bool { return false }
 
 func (o *over) draw(c canvas) []string {
 	b := o.command
-	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· background %s ended: %s · %s  ", b.ID, b.End, elapsed(b.Ended.Sub(b.Started))), dim},
+	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, elapsed(b.Ended.Sub(b.Started))), dim},
 		span{"$ " + strings.Join(strings.Fields(b.Command), " "), dim})}
 }
 
-// watching reports whether what stands over the transcript moves by itself.
-func (m *app) watching() bool { return m.facts.running > 0 && m.liveOverlay() != nil }
-
-// look has a moving overlay look anew from time to time.
-func (m *app) look() tea.Cmd {
-	if m.frame%lookEvery != 0 || !m.watching() {
+// refresh asks for the overlay's content anew; nil where it does not change.
+func (m *app) refresh() tea.Cmd {
+	if m.panel == nil || m.panel.live() == nil {
 		return nil
 	}
-	return m.liveOverlay()(m)
+	return m.panel.live()()
 }
 
-// liveOverlay is what the overlay does to look anew; nil where nothing moves.
-func (m *app) liveOverlay() func(*app) tea.Cmd {
-	switch o := m.panel.(type) {
-	case *picker:
-		return o.live
-	case *panel:
-		return o.live
-	}
-	return nil
+// watching reports whether the overlay changes by itself.
+func (m *app) watching() bool {
+	return m.facts.running > 0 && m.panel != nil && m.panel.live() != nil
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // Everything that reaches the screen is measured and made harmless here. Text
-// from the model, from commands and from files is hostile: a control, a
+// from the model, from commands and from files is hostile: a control character, a
 // bidirectional override or an invisible character in it is shown by name and
-// never obeyed, so what the person reads is what stands there.
+// never obeyed, so the person reads what is really there.
 
 // tabWidth is the distance of tab stops in shown text.
 const tabWidth = 4
@@ -43,7 +43,7 @@ func cell(s string, col int) (size int, shown string, width int) {
 		return n, name, len([]rune(name))
 	}
 	if unicode.In(r, unicode.Mn, unicode.Me) {
-		// A mark with no letter to stand on would vanish or move to a neighbour.
+		// A combining mark without a letter would vanish or move to a neighbour.
 		return n, visible.Codepoint(r), len(visible.Codepoint(r))
 	}
 	cluster, w := ansi.FirstGraphemeCluster(head(s), ansi.GraphemeWidth)
@@ -63,8 +63,8 @@ func cell(s string, col int) (size int, shown string, width int) {
 	return len(cluster), cluster, w
 }
 
-// head bounds what is looked at for one cluster: text made of marks alone would
-// else be read to its end for each of them.
+// head bounds what is read for one cluster: otherwise text of combining marks alone
+// would be read to its end for each of them.
 func head(s string) string {
 	if len(s) <= maxCluster+utf8.UTFMax {
 		return s
@@ -132,7 +132,7 @@ func width(s string) int {
 	return col
 }
 
-// cut shows s in at most w columns, ending in … when something was left off.
+// cut shows s in at most w columns; a shortened one ends in ….
 func cut(s string, w int) string {
 	if w <= 0 {
 		return ""
@@ -156,9 +156,9 @@ func cut(s string, w int) string {
 	return b.String()
 }
 
-// unstyle drops the colours a program printed and the frame of its hyperlinks,
-// which can hide nothing once gone: the text stays. Every other control stays
-// and is shown by cell.
+// unstyle removes colours and hyperlink frames from a program's output: without them
+// they can hide nothing, and the text stays. cell shows every other control
+// character.
 func unstyle(s string) string {
 	if !strings.ContainsRune(s, 0x1b) {
 		return s
@@ -210,9 +210,8 @@ func styleSequence(s string) int {
 	return 0
 }
 
-// outputLines splits what a command printed into lines. A carriage return in
-// the middle of a line starts a new one: nothing a program wrote is hidden by
-// what it wrote over it.
+// outputLines splits a command's output into lines. A carriage return within a line
+// starts a new line, so that a program cannot hide output by writing over it.
 func outputLines(s string) []string {
 	s = strings.TrimRight(unstyle(strings.ReplaceAll(s, "\r\n", "\n")), "\r\n")
 	if s == "" {

@@ -7,19 +7,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// stillRead is said where something is not sent yet: what is being pasted belongs
-// to it.
-const stillRead = "the clipboard is still being read; Esc leaves it"
+// stillRead is why something is not sent yet: the pasted content belongs to it.
+const stillRead = "still reading the clipboard; Esc cancels"
 
-// readClipboard has the clipboard read for c, the message or a note. The screen
-// goes on meanwhile; Esc and Ctrl+C leave it.
+// readClipboard reads the clipboard for c, the message or a note. The screen works
+// meanwhile; Esc and Ctrl+C cancel the read.
 func (m *app) readClipboard(c *composer) tea.Cmd {
 	clipboard := m.offers.Clipboard
 	if clipboard == nil || m.unread != nil {
 		return nil
 	}
 	if c == &m.composer {
-		m.disarm()
+		m.questions.disarm()
 	}
 	wanted, leave := context.WithCancel(context.Background())
 	m.unread = leave
@@ -30,7 +29,7 @@ func (m *app) readClipboard(c *composer) tea.Cmd {
 		clip, err := clipboard.Read(ctx)
 		return func(m *app) tea.Cmd {
 			if wanted.Err() != nil {
-				return nil // it was left
+				return nil // cancelled
 			}
 			m.leaveClipboard()
 			cmd := m.clipped(c, clip, err)
@@ -39,7 +38,7 @@ func (m *app) readClipboard(c *composer) tea.Cmd {
 	})
 }
 
-// leaveClipboard gives up on what is being read, if anything.
+// leaveClipboard cancels a read that is under way.
 func (m *app) leaveClipboard() {
 	if m.unread != nil {
 		m.unread()
@@ -47,22 +46,22 @@ func (m *app) leaveClipboard() {
 	}
 }
 
-// clipped pastes what the clipboard held where it was asked for.
+// clipped pastes the content of the clipboard into c.
 func (m *app) clipped(c *composer, clip Clip, err error) tea.Cmd {
 	q := m.questions.front()
 	note := c != &m.composer
 	switch {
 	case err != nil:
-		m.note("warning", err.Error())
+		m.transcript.note("warning", err.Error())
 		m.transcript.end()
 	case note && (q == nil || q.field != c):
 		return m.say("the note is closed")
 	case note && clip.Image != nil:
 		return m.say("a note takes text only")
 	case clip.Image != nil:
-		m.disarm()
+		m.questions.disarm()
 		m.composer.save(false)
-		m.composer.attach(m.numbered(Message{Images: []Image{*clip.Image}}).Images[0])
+		m.composer.attach(m.images.numbered(Message{Images: []Image{*clip.Image}}).Images[0])
 	default:
 		return m.pasteInto(c, clip.Text)
 	}
@@ -75,17 +74,10 @@ func (m *app) pasteInto(c *composer, s string) tea.Cmd {
 		c.paste(strings.Join(strings.Fields(s), " "))
 		return nil
 	}
-	m.disarm()
+	m.questions.disarm()
 	if cmd := m.pasteImage(s); cmd != nil {
 		return cmd
 	}
 	c.paste(s)
 	return nil
-}
-
-// disarm takes the keys from a question: the message is written on.
-func (m *app) disarm() {
-	if q := m.questions.front(); q != nil {
-		q.armed = false
-	}
 }

@@ -36,7 +36,7 @@ func TestClipboardImage(t *testing.T) {
 	r, _ := clipboardRig(t)
 	r.typeText("what is ")
 	cmd := r.press("ctrl+v")
-	r.has("Reading the clipboard   Esc leaves it")
+	r.has("Reading the clipboard   Esc cancels")
 	r.do(cmd)
 	r.lacks("Reading the clipboard")
 	r.do(r.press("ctrl+v"))
@@ -150,7 +150,7 @@ func TestClipboardAndAnswers(t *testing.T) {
 	for _, key := range []string{"esc", "ctrl+c"} {
 		left := r.press("ctrl+v")
 		r.press("enter")
-		r.has("the clipboard is still being read; Esc leaves it")
+		r.has("still reading the clipboard; Esc cancels")
 		r.press(key)
 		r.do(left)
 		if field := r.app.questions.front().field; field == nil || field.value() != "use " {

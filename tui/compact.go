@@ -6,17 +6,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// between reports whether no turn runs; else it says what to do about it, first:
-// a narrow screen cuts the end off.
+// between reports whether no turn runs; else a hint says what to do. The key comes
+// first, because a narrow screen cuts the end off.
 func (m *app) between(what string) (tea.Cmd, bool) {
-	if m.working {
-		return m.say(keyName(keyFor(everywhere, actBack)) + " interrupts the turn; " + what + " waits for its end"), false
+	if m.work.running {
+		return m.say(keyName(keyFor(everywhere, actBack)) + " interrupts the turn; " + what + " needs no turn running"), false
 	}
 	return nil, true
 }
 
 // compact is /compact: it runs as a turn does.
-func (m *app) compact(focus string) tea.Cmd {
+func compact(m *app, focus string) tea.Cmd {
 	if no, ok := m.between("/compact"); !ok {
 		return no
 	}

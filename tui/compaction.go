@@ -7,8 +7,8 @@ import (
 	"codeagent/event"
 )
 
-// compaction is a summary that is written, and then the summary: folded it is a
-// line, open it is all that the model goes on from.
+// compaction is a summary while it is written, and then its text: a line when
+// folded, and all that the model continues from when open.
 type compaction struct {
 	reason string
 	done   *event.Compacted
@@ -24,7 +24,7 @@ func (b *compaction) draw(c canvas) []string {
 	case b.done == nil:
 		return c.hang(span{spinner(c.frame), accent}, span{"Writing a summary of the conversation", text}, span{why, dim})
 	case b.done.Err != "":
-		return c.hang(span{"▲", warn}, span{"No summary was made: " + b.done.Err, text})
+		return c.hang(span{"▲", warn}, span{"compaction failed: " + b.done.Err, text})
 	}
 	head := "Compacted"
 	if b.done.Before > 0 {
@@ -35,7 +35,7 @@ func (b *compaction) draw(c canvas) []string {
 	return append(out, indent(c.fold(lines, 0, 0))...)
 }
 
-// grouped writes a number with its thousands apart.
+// grouped writes a number with thousands separators.
 func grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -44,21 +44,14 @@ func grouped(n int) string {
 	return s
 }
 
-// applyCompacted shows how the summary that was begun came out, or one of an
-// earlier run.
-func (m *app) applyCompacted(e event.Compacted) {
-	m.settle()
-	if e.Err == "" && e.After > 0 {
-		m.facts.usage.Context = e.After
-	}
-	en := m.compacting
-	if m.compacting = nil; en == nil {
-		en = m.transcript.add(&compaction{reason: e.Reason}, false)
+// applyCompacted shows the finished summary, or one of an earlier run.
+func (t *transcript) applyCompacted(e event.Compacted) {
+	t.settle()
+	en := t.compacting
+	if t.compacting = nil; en == nil {
+		en = t.add(&compaction{reason: e.Reason}, false)
 	}
 	en.body.(*compaction).done = &e
-	if e.Err != "" && e.Reason == event.CompactAsked {
-		m.outcome = "failed" // and told
-	}
 	en.moving = false
 	en.changed()
 }

@@ -22,7 +22,7 @@ func TestCompactionIsALineThatOpens(t *testing.T) {
 	r.press("ctrl+o")
 	r.has("we fixed it")
 	r.emit(event.Compacting{Reason: event.CompactFull}, event.Compacted{Reason: event.CompactFull, Err: "the provider is gone"})
-	r.has("No summary was made: the provider is gone")
+	r.has("compaction failed: the provider is gone")
 	// One of an earlier run was begun before.
 	r.emit(event.Compacted{Summary: "of an earlier run"})
 	r.press("ctrl+o")

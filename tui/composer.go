@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// A paste above either bound is folded into a chip: one cell that stands for
-	// text kept whole outside the editor.
+	// A paste above either bound becomes a chip: one cell that stands for the whole
+	// text, which is kept outside the editor.
 	chipChars = 2000
 	chipLines = 10
 	// firstChip is the first of the private-use runes that stand for chips
 	// (plane 15). Pasted and typed runes of that plane are replaced.
 	firstChip = rune(0xf0000)
 	lastChip  = rune(0xffffd)
-	// maxLabel is how wide a chip is shown at most.
+	// maxLabel is the greatest width of a chip.
 	maxLabel = 34
 	// maxUndo bounds the undo history; typing in a row is one step.
 	maxUndo = 100
@@ -29,13 +29,13 @@ type composer struct {
 	text   string
 	cursor int // byte offset
 	chips  []chip
-	// goal is the column up and down try to keep; -1 when unset.
+	// goal is the column that up and down try to keep; -1 when unset.
 	goal int
 	// top is the first visible row.
 	top int
 
 	undo    []snapshot
-	typing  bool // the last change was typing: the next goes with it
+	typing  bool // the last change was typing; further typing is the same undo step
 	history history
 }
 
@@ -87,8 +87,8 @@ func (c *composer) set(s string) {
 	c.put(s)
 }
 
-// restore puts a message back as it was: its images are chips again, where their
-// labels stand, and at the end without one.
+// restore puts a message back: each image is a chip again in place of its label, or
+// at the end without a label.
 func (c *composer) restore(s Message) {
 	c.save(false)
 	c.text, c.cursor = "", 0
@@ -156,7 +156,7 @@ func (c *composer) put(s string) {
 // attach inserts an image.
 func (c *composer) attach(i Image) { c.insertChip(chip{image: &i}) }
 
-// insertChip reports whether there was a rune left to stand for it.
+// insertChip reports whether a private-use rune was left for the chip.
 func (c *composer) insertChip(k chip) bool {
 	if len(c.chips) > int(lastChip-firstChip) {
 		return false
@@ -184,7 +184,7 @@ func (c *composer) insert(s string) {
 	c.goal = -1
 }
 
-// save keeps the state before a change for undo.
+// save stores the state before a change, for undo.
 func (c *composer) save(typing bool) {
 	if typing && c.typing {
 		return
@@ -260,7 +260,7 @@ func notWord(r rune) bool { return !isWord(r) }
 
 func (c *composer) move(to int) { c.cursor, c.goal, c.typing = to, -1, false }
 
-// cell is what stands for the first cluster of s: cell of the screen, or a chip.
+// cell shows the first cluster of s: text, or a chip.
 func (c *composer) cell(s string, col int) (size int, shown string, w int) {
 	if r, n := utf8.DecodeRuneInString(s); isChip(r) {
 		label := c.label(r)
@@ -269,7 +269,7 @@ func (c *composer) cell(s string, col int) (size int, shown string, w int) {
 	return cell(s, col)
 }
 
-// label is how a chip looks.
+// label is the text of a chip.
 func (c *composer) label(r rune) string {
 	if i := int(r - firstChip); i < len(c.chips) {
 		k := c.chips[i]
@@ -282,4 +282,57 @@ func (c *composer) label(r rune) string {
 		return fmt.Sprintf("[pasted %d characters]", utf8.RuneCountInString(k.text))
 	}
 	return "[pasted]"
+}
+
+// edit does what do says, in a text of w columns; false when it is not an edit.
+func (c *composer) edit(do action, w int) bool {
+	switch do {
+	case actNewline:
+		c.typed("\n")
+	case actUp:
+		c.upDown(w, -1)
+	case actDown:
+		c.upDown(w, 1)
+	case actLeft:
+		c.move(c.previous())
+	case actRight:
+		c.move(c.next())
+	case actWordLeft:
+		c.move(c.wordLeft())
+	case actWordRight:
+		c.move(c.wordRight())
+	case actHome:
+		c.move(c.lineStart())
+	case actLineEnd:
+		c.move(c.lineEnd())
+	case actBackspace:
+		c.remove(c.previous(), c.cursor)
+	case actDelete:
+		c.remove(c.cursor, c.next())
+	case actCutWord:
+		c.remove(c.wordLeft(), c.cursor)
+	case actCutNext:
+		c.remove(c.cursor, c.wordRight())
+	case actCutLeft:
+		c.remove(c.lineStart(), c.cursor)
+	case actCutRight:
+		c.remove(c.cursor, c.lineEnd())
+	case actUndo:
+		c.undoLast()
+	default:
+		return false
+	}
+	return true
+}
+
+// upDown moves by a row; at the edge it recalls messages.
+func (c *composer) upDown(w, by int) {
+	if c.vertical(w, by) {
+		return
+	}
+	if s, ok := c.history.recall(-by, c.message()); ok {
+		h := c.history
+		c.restore(s)
+		c.history = h
+	}
 }

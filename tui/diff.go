@@ -14,8 +14,8 @@ type hunkLine struct {
 	text   string
 }
 
-// parseDiff reads the hunks of a unified diff; what stands before the first
-// hunk is skipped. A line it does not understand is kept as context.
+// parseDiff reads the hunks of a unified diff and skips what comes before the first
+// one. A line that it does not understand is kept as context.
 func parseDiff(diff string) []hunkLine {
 	var out []hunkLine
 	before, after, in := 0, 0, false
@@ -69,8 +69,8 @@ func hunkStart(header string, sign byte) int {
 	return n
 }
 
-// diffLines draws a diff with line numbers; the sign stands in a column of its
-// own, so it reads without colour.
+// diffLines draws a diff with line numbers. The sign has a column of its own, so the
+// diff is readable without colour.
 func diffLines(t *theme, diff string, w int) []string {
 	hunks := parseDiff(diff)
 	most := 0

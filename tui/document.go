@@ -2,22 +2,22 @@ package tui
 
 import "strings"
 
-// document is markdown that arrives in pieces. It is cut into parts where
-// nothing that follows can change what came before: at a blank line before an
-// unindented line, and at a code fence. A part that is complete is drawn once;
-// only the last one is drawn again as it grows. The whole text is cut the same
-// way, so what was streamed looks as it does when it is drawn anew.
+// document is markdown that arrives in pieces. It is cut into parts where later text
+// cannot change how earlier text is drawn: at a blank line before an unindented
+// line, and at a code fence. A complete part is drawn once; only the last part is
+// drawn again as it grows. Whole texts are cut in the same way, so a streamed answer
+// looks the same as a finished one.
 type document struct {
 	text  strings.Builder
 	parts []*part
 	// start is where the unfinished last line of text begins.
 	start int
-	// ended: nothing more comes.
+	// ended: no more text comes.
 	ended bool
 
 	theme *theme
 	width int
-	// settled are the drawn lines of the complete parts, done how many those are.
+	// settled are the drawn lines of the complete parts, done is their number.
 	settled []string
 	done    int
 }
@@ -28,19 +28,19 @@ type part struct {
 	fence  string // the fence that closes it; "" for prose
 	blank  bool   // the last line was blank
 	closed bool
-	// drawn are the lines of the first taken bytes of a part that still grows.
+	// drawn are the lines of the first taken bytes of a growing part.
 	drawn []string
 	taken int
 }
 
-// Bounds of what is drawn anew while an answer arrives: a long part would take
-// the square of its length.
+// Bounds of what is drawn again while an answer arrives: without them a long part
+// takes time quadratic in its length.
 const (
-	// maxFresh is how long a part of prose may be to be drawn whole each time.
-	// One that is longer is drawn whole when it has grown by an eighth; until then
-	// what came is plain text below it.
+	// maxFresh is the greatest length of a part of prose that is drawn whole each
+	// time. A longer part is drawn whole when it has grown by an eighth; until then
+	// the new text is drawn as plain text below it.
 	maxFresh = 16 << 10
-	// maxTail is how much of the end of such text, or of an unfinished line of
+	// maxTail bounds how much of the end of such text, or of an unfinished line of
 	// code, is drawn.
 	maxTail = 8 << 10
 )
@@ -61,7 +61,7 @@ func (d *document) add(s string) {
 	}
 }
 
-// set replaces the text when it is not what was streamed.
+// set replaces the text if it differs from what was streamed.
 func (d *document) set(s string) {
 	if d.text.String() != s {
 		*d = document{ended: d.ended}
@@ -108,7 +108,7 @@ func (d *document) open() *part {
 	return p
 }
 
-// opens returns the fence a line opens, "" if none.
+// opens returns the fence that a line opens, or "".
 func opens(line string) string {
 	for _, c := range []string{"`", "~"} {
 		n := len(line) - len(strings.TrimLeft(line, c))
@@ -157,8 +157,8 @@ func apart(a, b []string) []string {
 	return append(a, b...)
 }
 
-// lines draws the part and the unfinished line behind it; whole: nothing more
-// comes, and it is drawn as it stays.
+// lines draws the part and the unfinished line behind it. With whole no more text
+// comes, and all of it is drawn.
 func (p *part) lines(t *theme, w int, line string, whole bool) []string {
 	if p.fence == "" {
 		return p.prose(t, w, line, whole)
@@ -177,7 +177,7 @@ func (p *part) lines(t *theme, w int, line string, whole bool) []string {
 	return out
 }
 
-// prose draws the part whole, or what has come since below what was drawn.
+// prose draws the whole part, or the new text below what was drawn before.
 func (p *part) prose(t *theme, w int, line string, whole bool) []string {
 	src := p.src.String()
 	n := len(src) + len(line)
@@ -193,7 +193,7 @@ func (p *part) prose(t *theme, w int, line string, whole bool) []string {
 	return out
 }
 
-// tail is the end of a long text; what is left out before it is marked.
+// tail is the end of a long text, with a mark in place of the beginning.
 func tail(s string) string {
 	if len(s) <= maxTail {
 		return s

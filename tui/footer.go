@@ -9,21 +9,40 @@ import (
 	"codeagent/sandbox"
 )
 
-// facts is what the footer and /status tell about the session.
+// facts is what the footer and /status show about the session.
 type facts struct {
 	session event.SessionStarted
 	started bool
 	usage   event.UsageUpdated
-	running int // commands beside the conversation
+	running int // background commands
 	home    string
 }
 
-// unnamed stands for a model whose name the provider has not told yet.
+// apply takes what an event says about the session.
+func (f *facts) apply(e event.Event) {
+	switch e := e.(type) {
+	case event.SessionStarted:
+		if f.started && f.session.ID == e.ID && f.session.Model != "" && f.session.Model != e.Model {
+			f.usage.Limit, f.usage.Assumed = 0, false // they were the other model's
+		}
+		f.session, f.started = e, true
+	case event.UsageUpdated:
+		f.usage = e
+	case event.BackgroundChanged:
+		f.running = e.Running
+	case event.Compacted:
+		if e.Err == "" && e.After > 0 {
+			f.usage.Context = e.After
+		}
+	}
+}
+
+// unnamed stands for a model whose name the provider has not sent yet.
 const unnamed = "the provider's model"
 
-// footer is one line: model, sandbox, approvals and what is not enforced on the
-// left, the tokens on the right. The widest form that fits is shown; what is
-// not enforced stays to the last.
+// footer is one line: on the left the model, the sandbox, the approvals and what is
+// not enforced, on the right the tokens. It is shown in the longest form that fits;
+// what is not enforced is dropped last.
 func (f *facts) footer(t *theme, w int) string {
 	if !f.started {
 		return ""
@@ -60,8 +79,8 @@ func (f *facts) footer(t *theme, w int) string {
 	return "  " + t.row(w-gutter-1, left...)
 }
 
-// shortModel names a model for the footer: the makers and sellers in front of a
-// long name go first.
+// shortModel names a model for the footer: of a long name, the maker and the provider
+// are cut first.
 func shortModel(name string) string {
 	const most = 32
 	if width(name) > most {
@@ -81,7 +100,7 @@ func joined(items ...[]span) []span {
 	return out
 }
 
-// policyName names the preset; running without a sandbox looks like it.
+// policyName names the preset; running without a sandbox is shown as a danger.
 func policyName(preset string) span {
 	if strings.HasPrefix(preset, "danger") {
 		return span{preset, style{inkBad, bold}}
@@ -104,11 +123,11 @@ func approvalName(mode string) string {
 	return "approvals " + firstOf(mode, "?")
 }
 
-// crowded is from which share of the window on the footer warns, in percent:
-// somewhat before the conversation is compacted by itself.
+// crowded is the share of the context window, in percent, from which the footer
+// warns: a little before the conversation is compacted automatically.
 const crowded = 70
 
-// tokens says how full the conversation is and what the session used, in two
+// tokens says how full the context is and how much the session used, in two
 // lengths.
 func (f *facts) tokens() [][]span {
 	u := f.usage
@@ -133,8 +152,8 @@ func (f *facts) tokens() [][]span {
 	return [][]span{{long, {" · ", faint}, total}, {short}}
 }
 
-// context is how many tokens a request has, and how many it can have: what the
-// agent reckons with where it has said so. 0: not known; assumed: only taken to be.
+// context is how many tokens a request uses and how many it can use, by the agent's
+// count where there is one. 0: unknown; assumed: a default, not known to be right.
 func (f *facts) context() (used int, window int64, assumed bool) {
 	u := f.usage
 	used, window, assumed = u.Context, int64(u.Limit), u.Assumed
@@ -147,14 +166,14 @@ func (f *facts) context() (used int, window int64, assumed bool) {
 	return used, window, assumed
 }
 
-// window says how much of what the model can take is in use.
+// window says how much of the model's context window is in use.
 func (f *facts) window() string {
 	used, window, assumed := f.context()
 	switch {
 	case window == 0:
-		return count(used) + " tokens; how much the model takes is not known"
+		return count(used) + " tokens; the model's limit is unknown"
 	case assumed:
-		return fmt.Sprintf("%s of an assumed %s tokens; models.NAME.context in the settings says how much the model takes", count(used), count(int(window)))
+		return fmt.Sprintf("%s of an assumed %s tokens; set models.NAME.context to the model's limit", count(used), count(int(window)))
 	}
 	return fmt.Sprintf("%s of %s tokens", count(used), count(int(window)))
 }

@@ -6,19 +6,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// A question nobody asked for must not catch the keys of someone who is
-// typing. It opens unarmed: its keys do nothing until the fingers have rested
-// for a while over an empty message, or until the person says so. With text in
-// the message only the person can say so.
+// A question must not catch the keys of somebody who is typing when it appears. It
+// opens unarmed: its keys do nothing until no key was pressed for a while and the
+// message is empty, or until the person presses Ctrl+Y. With text in the message
+// only Ctrl+Y arms it.
 
-// grace is how long the fingers must rest where nobody says otherwise.
+// grace is how long no key must be pressed before a question is armed.
 const grace = 700 * time.Millisecond
 
-// quietMsg says that the time is over that began with stir number at.
+// quietMsg ends the wait that began with stir number at.
 type quietMsg struct{ at int }
 
-// stir notes that something moved: a key, or a new question. While a question
-// waits it starts the clock anew.
+// stir counts a key or a new question. While a question waits it restarts the wait.
 func (m *app) stir() tea.Cmd {
 	m.stirs++
 	q := m.questions.front()
@@ -26,10 +25,10 @@ func (m *app) stir() tea.Cmd {
 		return nil
 	}
 	at := m.stirs
-	return m.after(m.grace, func(time.Time) tea.Msg { return quietMsg{at} })
+	return m.after(m.offers.Grace, func(time.Time) tea.Msg { return quietMsg{at} })
 }
 
-// quiet arms the question if nothing moved since.
+// quiet arms the question if nothing happened since.
 func (m *app) quiet(msg quietMsg) {
 	q := m.questions.front()
 	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.covered(q) || m.unread != nil {
@@ -38,7 +37,7 @@ func (m *app) quiet(msg quietMsg) {
 	q.armed = true
 }
 
-// covered reports whether a panel stands over a question, its own full view aside.
+// covered reports whether a panel other than its full view covers a question.
 func (m *app) covered(q *question) bool {
 	p, ok := m.panel.(*questionPage)
 	return m.panel != nil && (!ok || p.q != q)

@@ -37,7 +37,7 @@ func (r *rig) hold(q approvals.Request) *ask {
 }
 
 func curlRuns(r *rig) {
-	r.app.working, r.app.since = true, r.clock
+	r.app.work.running, r.app.work.since = true, r.clock
 	r.emit(session(), event.ToolStarted{CallID: "c", Tool: "shell", Kind: "command", Title: "$ curl https://example.org", Command: "curl https://example.org", Folder: "/home/ada/src/app"})
 }
 
@@ -67,7 +67,7 @@ func TestHeldClock(t *testing.T) {
 	r := newRig(t, 80, 26)
 	curlRuns(r)
 	first := r.hold(heldRequest("q1", 41))
-	r.has("the command waits 0:00", "auto-deny in 5:00", "waits for your answer")
+	r.has("the command waits 0:00", "auto-deny in 5:00", "waiting for your answer")
 	r.clock = r.clock.Add(90 * time.Second)
 	r.hold(heldRequest("q2", 42))
 	r.has("×2", "the command waits 1:30", "auto-deny in 3:30")
@@ -110,12 +110,12 @@ func TestHeldQuestionsOfOneCommandQueueUp(t *testing.T) {
 	r.wantAnswer(b, approvals.Session, "")
 	r.emit(event.PermissionAnswered{ID: "q1", CallID: "c", Decision: "session"}, event.PermissionAnswered{ID: "q2", CallID: "c", Decision: "session"})
 	// The command waits still, for the third answer.
-	r.has("waits for your answer", "example.org:80", "granted while it ran, and for this session: network example.org:443")
+	r.has("waiting for your answer", "example.org:80", "allowed while it ran, and for this session: network example.org:443")
 	r.press("ctrl+y", "n", "enter")
 	r.wantAnswer(c, approvals.Deny, "")
 	r.emit(event.PermissionAnswered{ID: "q3", CallID: "c", Decision: "denied", Reason: "the user said no"})
-	r.lacks("waits for your answer")
-	r.has("not granted while it ran: network example.org:80")
+	r.lacks("waiting for your answer")
+	r.has("denied while it ran: network example.org:80")
 }
 
 // TestRecordsInTheDetails: an open call says who was refused what, and how that
@@ -132,8 +132,8 @@ func TestRecordsInTheDetails(t *testing.T) {
 	r.has("⊘ connect example.org:443 ×3 (no network)")
 	r.lacks("does not exist")
 	r.press("ctrl+o")
-	r.has("⊘ connect example.org:443 ×3 (no network)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect was told ECONNREFUSED · seen by the kernel",
-		"it named 93.184.215.14:443", "⊘ write ~/.curlrc (it does not exist)", "by curl (42)")
+	r.has("⊘ connect example.org:443 ×3 (no network)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect failed with ECONNREFUSED · recorded by the kernel",
+		"requested as 93.184.215.14:443", "⊘ write ~/.curlrc (it does not exist)", "by curl (42)")
 }
 
 // TestManyRecordsStayBounded, folded and open.

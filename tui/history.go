@@ -3,8 +3,8 @@ package tui
 // maxHistory bounds the messages kept for recall.
 const maxHistory = 500
 
-// history recalls earlier messages. While one is shown, draft holds what was
-// being written.
+// history recalls earlier messages. While one is shown, draft holds the unsent
+// text.
 type history struct {
 	items []Message
 	// at is the item shown plus one, counted from the end; 0 shows the draft.
@@ -23,8 +23,8 @@ func (h *history) add(s Message) {
 	}
 }
 
-// recall steps by +1 to older and by -1 to newer messages; now is what the
-// editor holds. ok is false at either end.
+// recall steps by +1 to older and by -1 to newer messages; now is the editor's
+// content. ok is false at either end.
 func (h *history) recall(by int, now Message) (s Message, ok bool) {
 	to := h.at + by
 	if to < 0 || to > len(h.items) {

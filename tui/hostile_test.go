@@ -22,7 +22,7 @@ func TestAllEventsAreHandled(t *testing.T) {
 		r.emit(e)
 	}
 	r.screen()
-	if r.app.answer != nil || r.app.thought != nil {
+	if r.app.transcript.answer != nil || r.app.transcript.thought != nil {
 		t.Error("a finished turn leaves an answer open")
 	}
 }
@@ -131,7 +131,7 @@ func TestDenialWords(t *testing.T) {
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "/x"}, "⊘ lock /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "ioctl", Target: "/x"}, "⊘ ioctl /x (outside the workspace)"},
 		{sandbox.Denial{Kind: sandbox.KindProtected, Target: "/w/.git/hooks"}, "⊘ write /w/.git/hooks (protected)"},
-		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/w/.env"}, "⊘ read /w/.env (kept from reading)"},
+		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/w/.env"}, "⊘ read /w/.env (protected from reading)"},
 		{sandbox.Denial{Kind: sandbox.KindRead, Target: "/s/undo", Why: "codeagent's own"}, "⊘ read /s/undo (codeagent's own)"},
 		{sandbox.Denial{Kind: sandbox.KindSyscall, Target: "ptrace"}, "⊘ call ptrace (system call not allowed)"},
 		{sandbox.Denial{Kind: sandbox.KindWrite, Target: "/x", Moot: true, MootReason: "/x does not exist"}, "⊘ write /x (/x does not exist)"},

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-// pictures are the endings of files that may be images: only for a path with one
-// of them is the disk asked.
+// pictures are the endings of image files: the disk is read only for a path with one
+// of them.
 var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// imagePath returns the path that a paste or a drag consists of, "" if it is
-// anything else: terminals quote it, escape it, or write a file: address.
+// imagePath returns the path that a paste or a drag consists of, or "". Terminals
+// quote it, escape it, or write a file: URL.
 func imagePath(pasted, home string) string {
 	s := strings.TrimSpace(pasted)
 	if n := len(s); n >= 2 && (s[0] == '\'' || s[0] == '"') && s[n-1] == s[0] {
@@ -45,7 +43,7 @@ func imagePath(pasted, home string) string {
 	return ""
 }
 
-// unescaped drops a shell's backslashes.
+// unescaped removes a shell's backslashes.
 func unescaped(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -57,10 +55,10 @@ func unescaped(s string) string {
 	return b.String()
 }
 
-// pasteImage has an image loaded whose path was pasted; nil where the paste is
-// none. What turns out to be no image is pasted as the text it is.
+// pasteImage loads the image whose path was pasted; nil where the paste is not such
+// a path. A file that is not an image is pasted as text.
 func (m *app) pasteImage(pasted string) tea.Cmd {
-	path := imagePath(pasted, m.home)
+	path := imagePath(pasted, m.facts.home)
 	if path == "" || m.offers.Images == nil {
 		return nil
 	}
@@ -70,53 +68,15 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 		return func(m *app) tea.Cmd {
 			if err == nil {
 				m.composer.save(false)
-				m.composer.attach(m.numbered(Message{Images: []Image{loaded}}).Images[0])
+				m.composer.attach(m.images.numbered(Message{Images: []Image{loaded}}).Images[0])
 				return nil
 			}
 			m.composer.paste(pasted)
 			if !errors.Is(err, ErrNoImage) {
-				m.note("warning", err.Error())
+				m.transcript.note("warning", err.Error())
 				m.transcript.end()
 			}
 			return nil
 		}
 	})
-}
-
-// labelled finds the labels in a message that came back.
-var labelled = regexp.MustCompile(`\[image (\d{1,6}): `)
-
-// counted keeps the numbers of a text's labels from being given again.
-func (m *app) counted(text string) {
-	for _, label := range labelled.FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(label[1]) // six digits are a number
-		m.images = max(m.images, n)
-	}
-}
-
-// numbered gives the images of a message their numbers: those of their labels,
-// which name them, new ones without.
-func (m *app) numbered(s Message) Message {
-	for i := range s.Images {
-		s.Images[i].number = 0
-	}
-	for _, at := range labelled.FindAllStringSubmatchIndex(s.Text, -1) {
-		n, _ := strconv.Atoi(s.Text[at[2]:at[3]])
-		for i := range s.Images {
-			named := s.Images[i]
-			named.number = n
-			if s.Images[i].number == 0 && strings.HasPrefix(s.Text[at[0]:], named.label()) {
-				s.Images[i] = named
-				break
-			}
-		}
-	}
-	m.counted(s.Text)
-	for i := range s.Images {
-		if s.Images[i].number == 0 {
-			m.images++
-			s.Images[i].number = m.images
-		}
-	}
-	return s
 }

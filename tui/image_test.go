@@ -75,7 +75,7 @@ func TestImagesComeBack(t *testing.T) {
 	r.press("enter")
 	r.pasted("/tmp/a b.jpg")
 	r.press("tab")
-	r.app.outcome = "interrupted"
+	r.app.work.outcome = "interrupted"
 	r.send(turnDoneMsg{})
 	if got := r.app.composer.message(); len(got.Images) != 2 || got.Text != "[image 1: shot.png 1280×720]\n\n[image 2: a b.jpg 10×20]" {
 		t.Errorf("the editor holds %+v", got)

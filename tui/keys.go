@@ -6,56 +6,28 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// action is what a key does.
-type action string
-
+// What only app and its panels do.
 const (
-	actNone      action = ""
-	actInterrupt action = "interrupt"
-	actBack      action = "back"
-	actQuit      action = "quit"
 	actSuspend   action = "suspend"
 	actRedraw    action = "redraw"
 	actToggle    action = "toggle"
 	actArm       action = "arm"
-	actPageUp    action = "page up"
-	actPageDown  action = "page down"
 	actLineUp    action = "line up"
 	actLineDown  action = "line down"
-	actTop       action = "top"
-	actEnd       action = "end"
-
-	actSend      action = "send"
 	actQueue     action = "queue"
-	actNewline   action = "newline"
-	actLeft      action = "left"
-	actRight     action = "right"
-	actUp        action = "up"
-	actDown      action = "down"
-	actWordLeft  action = "word left"
-	actWordRight action = "word right"
-	actHome      action = "line start"
-	actLineEnd   action = "line end"
-	actBackspace action = "backspace"
-	actDelete    action = "delete"
-	actCutWord   action = "cut word"
-	actCutNext   action = "cut next word"
-	actCutLeft   action = "cut to start"
-	actCutRight  action = "cut to end"
-	actUndo      action = "undo"
 	actClipboard action = "clipboard"
-
-	actOption action = "option"
-	actNote   action = "note"
-	actClose  action = "close"
-	actRename action = "rename"
-	actRemove action = "remove"
-	actAll    action = "all"
+	actOption    action = "option"
+	actNote      action = "note"
+	actClose     action = "close"
+	actRename    action = "rename"
+	actRemove    action = "remove"
+	actAll       action = "all"
 )
 
-// place of a binding: where it holds.
+// scope says where a key holds, in the words of /help.
 type scope string
 
+// Where a key holds.
 const (
 	everywhere  scope = "Everywhere"
 	inComposer  scope = "Writing a message"
@@ -66,8 +38,7 @@ const (
 	inPicker    scope = "Choosing from a list"
 )
 
-// binding is one line of the table of keys. The first of its keys is the one
-// that hints name.
+// binding is one line of the table of keys. Hints name the first of its keys.
 type binding struct {
 	where scope
 	keys  []string
@@ -75,12 +46,12 @@ type binding struct {
 	help  string
 }
 
-// bindings is the table of all keys: dispatch, the hints, /help and
-// docs/keys.md are made from it. In a scope the first binding of a key holds.
+// bindings is the table of all keys, from which dispatch, hints, /help and
+// docs/keys.md are made. In a scope the first binding of a key counts.
 func bindings() []binding {
 	return []binding{
 		{everywhere, []string{"ctrl+c"}, actInterrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, actBack, "close the panel, else disarm the question, else interrupt the turn; twice otherwise: edit the last message anew"},
+		{everywhere, []string{"esc"}, actBack, "close the panel, else return from the question to typing, else interrupt the turn; with nothing to close, twice: edit the last message again"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
 		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with a question, show all of it"},
 		{everywhere, []string{"pgup"}, actPageUp, "scroll up"},
@@ -89,7 +60,7 @@ func bindings() []binding {
 		{everywhere, []string{"shift+down", "ctrl+shift+down"}, actLineDown, "scroll one line down"},
 		{everywhere, []string{"ctrl+home"}, actTop, "scroll to the beginning (Home too, while the message is empty)"},
 		{everywhere, []string{"ctrl+end"}, actEnd, "scroll to the end and follow it (End too, while the message is empty)"},
-		{everywhere, []string{"ctrl+l"}, actRedraw, "draw the screen anew"},
+		{everywhere, []string{"ctrl+l"}, actRedraw, "redraw the screen"},
 		{everywhere, []string{"ctrl+z"}, actSuspend, "suspend codeagent; fg brings it back"},
 
 		{inComposer, []string{"enter"}, actSend, "send the message; while the model works it is delivered after the current tool call"},
@@ -112,26 +83,26 @@ func bindings() []binding {
 		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, actUndo, "undo the last change of the text"},
 		{inComposer, []string{"ctrl+v"}, actClipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
-		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose what stands beside the key; a yes only after all that it opens was visible"},
+		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose the option beside the key; a yes works only after everything it allows was visible"},
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
 
-		{inNote, []string{"enter"}, actSend, "send the answer, or keep the note and choose"},
+		{inNote, []string{"enter"}, actSend, "send the answer, or save the note and go back to the options"},
 
-		{inSlashMenu, []string{"up", "ctrl+p"}, actUp, "the command above"},
-		{inSlashMenu, []string{"down", "ctrl+n"}, actDown, "the command below"},
+		{inSlashMenu, []string{"up", "ctrl+p"}, actUp, "select the command above"},
+		{inSlashMenu, []string{"down", "ctrl+n"}, actDown, "select the command below"},
 		{inSlashMenu, []string{"tab"}, actQueue, "complete the command"},
 		{inSlashMenu, []string{"enter"}, actSend, "run the command"},
 
-		{inPicker, []string{"enter"}, actSend, "take the chosen one; say yes to a question"},
-		{inPicker, []string{"up", "ctrl+p"}, actUp, "the one above"},
-		{inPicker, []string{"down", "ctrl+n"}, actDown, "the one below"},
-		{inPicker, []string{"home"}, actTop, "the first one"},
-		{inPicker, []string{"end"}, actEnd, "the last one"},
-		{inPicker, []string{"tab"}, actAll, "sessions: of this folder, or of all"},
-		{inPicker, []string{"ctrl+r"}, actRename, "sessions: rename the chosen one"},
-		{inPicker, []string{"ctrl+x"}, actRemove, "sessions: delete the chosen one; background commands: end it"},
+		{inPicker, []string{"enter"}, actSend, "use the selected one; answer yes to a question"},
+		{inPicker, []string{"up", "ctrl+p"}, actUp, "select the one above"},
+		{inPicker, []string{"down", "ctrl+n"}, actDown, "select the one below"},
+		{inPicker, []string{"home"}, actTop, "select the first one"},
+		{inPicker, []string{"end"}, actEnd, "select the last one"},
+		{inPicker, []string{"tab"}, actAll, "sessions: show those of this folder, or of all folders"},
+		{inPicker, []string{"ctrl+r"}, actRename, "sessions: rename the selected one"},
+		{inPicker, []string{"ctrl+x"}, actRemove, "sessions: delete the selected one; background commands: end it"},
 
-		{inOverlay, []string{"q", "enter"}, actClose, "close the panel; with a preview Enter does what it says"},
+		{inOverlay, []string{"q", "enter"}, actClose, "close the panel; in a preview Enter does what the top line says"},
 		{inOverlay, []string{"up", "k"}, actLineUp, "one line up"},
 		{inOverlay, []string{"down", "j"}, actLineDown, "one line down"},
 		{inOverlay, []string{"home", "g"}, actTop, "to the beginning"},
@@ -143,9 +114,9 @@ func bindings() []binding {
 // keymap finds a key's action by scope.
 type keymap map[scope]map[string]action
 
-func newKeymap() keymap {
+func newKeymap(bindings []binding) keymap {
 	m := keymap{}
-	for _, b := range bindings() {
+	for _, b := range bindings {
 		if m[b.where] == nil {
 			m[b.where] = map[string]action{}
 		}
@@ -158,7 +129,7 @@ func newKeymap() keymap {
 	return m
 }
 
-// find looks k up in the scopes, the first that knows it wins.
+// find looks k up in the scopes; the first one that has it wins.
 func (m keymap) find(k tea.Key, scopes ...scope) action {
 	for _, s := range scopes {
 		if do, ok := m[s][k.Keystroke()]; ok {
@@ -168,15 +139,7 @@ func (m keymap) find(k tea.Key, scopes ...scope) action {
 	return actNone
 }
 
-// typed is the text a key enters, "" when it is a command.
-func typed(k tea.Key) string {
-	if k.Mod&(tea.ModCtrl|tea.ModAlt|tea.ModMeta|tea.ModSuper|tea.ModHyper) != 0 {
-		return ""
-	}
-	return k.Text
-}
-
-// keyFor names the first key of an action, as hints write it.
+// keyFor is the first key of an action, which hints name.
 func keyFor(where scope, do action) string {
 	for _, b := range bindings() {
 		if b.where == where && b.do == do {
@@ -185,6 +148,9 @@ func keyFor(where scope, do action) string {
 	}
 	return ""
 }
+
+// pickerKey names the key of an action in a list.
+func pickerKey(do action) string { return keyName(keyFor(inPicker, do)) }
 
 // keyName writes a key as people do: "Ctrl+Y".
 func keyName(k string) string {
@@ -207,6 +173,15 @@ func (b binding) keyNames() string {
 		out = append(out, keyName(k))
 	}
 	return strings.Join(out, ", ")
+}
+
+// questionKeys names the keys that a question's hints mention.
+func questionKeys() hintKeys {
+	name := func(where scope, do action) string { return keyName(keyFor(where, do)) }
+	return hintKeys{
+		arm: name(everywhere, actArm), all: name(everywhere, actToggle), note: name(inQuestion, actNote),
+		page: name(everywhere, actPageUp) + "/" + name(everywhere, actPageDown),
+	}
 }
 
 // keysPage is docs/keys.md.

@@ -9,24 +9,24 @@ type wants struct {
 	composer int  // rows of the message
 }
 
-// span of rows: from top, height rows.
+// band is height rows from row top on.
 type band struct{ top, height int }
 
-// areas is where each part stands. A part with height 0 is not drawn.
+// areas is where each part is drawn. A part of height 0 is not drawn.
 type areas struct {
 	transcript, question, status, queued, menu, rule, composer, footer band
 }
 
 const (
-	// leastTranscript is what a question leaves of the conversation.
+	// leastTranscript is how many rows a question leaves to the transcript.
 	leastTranscript = 3
-	// low screens give a question everything but the message and the footer: its
-	// answers must be visible.
+	// low is the height below which a question gets everything but the message and
+	// the footer: its answers must be visible.
 	low = 18
 )
 
-// questionRoom is how many of h rows a question can have at most, below a message
-// of one row.
+// questionRoom is how many of h rows a question may take, above a message of one
+// row.
 func questionRoom(h int) int {
 	if h < low {
 		return max(h-3, 1)
@@ -35,9 +35,9 @@ func questionRoom(h int) int {
 }
 
 // arrange divides h rows, from top to bottom: transcript, question, status,
-// queued, menu, rule, composer, footer. What does not fit gives way in this
-// order: queued and menu, the question's lower part, status, footer, rule; the
-// composer keeps a row and the transcript what is left.
+// queued, menu, rule, composer, footer. If they do not fit, they lose rows in this
+// order: queued and menu, the question's lower part, status, footer, rule. The
+// composer keeps one row, and the transcript gets what is left.
 func arrange(h int, w wants) areas {
 	composer := max(min(w.composer, max(h/3, 1), 12), 1)
 	left := h - composer

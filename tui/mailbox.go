@@ -10,16 +10,16 @@ import (
 	"codeagent/event"
 )
 
-// frame is the least time between two drawings of what the agent tells: tokens
-// that come faster are drawn together.
+// frame is the least time between two drawings of events: tokens that arrive faster
+// are drawn together.
 const frame = 33 * time.Millisecond
 
-// keptUnread bounds, in bytes, the output of one call that waits to be drawn
-// while the screen is suspended; older output is counted as skipped.
+// keptUnread bounds, in bytes, the undrawn output of one call while the screen is
+// suspended; older output is counted as skipped.
 const keptUnread = 256 << 10
 
-// mailbox is where the agent's goroutines and the screen meet. Posting never
-// waits for the screen.
+// mailbox carries events and questions from the agent's goroutines to the screen.
+// Posting never waits for the screen.
 type mailbox struct {
 	mu     sync.Mutex
 	items  []any         // event.Event, *ask or withdrawn; guarded by mu
@@ -36,7 +36,7 @@ type ask struct {
 	since   time.Time // set by the screen
 }
 
-// withdrawn says that nobody waits for the answer any more.
+// withdrawn reports that nobody waits for the answer any more.
 type withdrawn struct{ ask *ask }
 
 func newMailbox() *mailbox {
@@ -60,7 +60,7 @@ func (m *mailbox) post(x any) bool {
 	return true
 }
 
-// merge joins x to the item before it where both are pieces of one stream.
+// merge appends x to the item before it if both are pieces of one stream.
 func merge(last *any, x any) bool {
 	switch x := x.(type) {
 	case event.TextDelta:
@@ -97,11 +97,11 @@ func (m *mailbox) take() []any {
 	return items
 }
 
-// inboxMsg says that there is something to take.
+// inboxMsg reports that the mailbox has items.
 type inboxMsg struct{}
 
-// wait returns a command that ends when there is something to take and the
-// frame is over. It ends, too, when the mailbox is closed.
+// wait returns a command that ends when the mailbox has items and after has passed,
+// or when the mailbox is closed.
 func (m *mailbox) wait(after time.Duration) tea.Cmd {
 	return func() tea.Msg {
 		pause := time.NewTimer(after)
@@ -120,7 +120,7 @@ func (m *mailbox) wait(after time.Duration) tea.Cmd {
 	}
 }
 
-// steer keeps a message for the agent to take while it works.
+// steer stores a message for the agent to take while it works.
 func (m *mailbox) steer(s Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *mailbox) steered() (Message, bool) {
 	return s, true
 }
 
-// unsteer takes back all messages that were not delivered.
+// unsteer removes and returns all messages that were not delivered.
 func (m *mailbox) unsteer() []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// parsers is set up on first use: building it costs a millisecond, which the
-// first paint does not have to spend.
+// parsers is built on first use, because building it takes a millisecond that would
+// delay the first paint.
 var parsers = sync.OnceValue(newParser)
 
 // maxDepth bounds nested quotes and lists; deeper ones are drawn flat.
@@ -25,15 +25,14 @@ func markdown(t *theme, src string, w int) []string {
 	return d.blocks(parsers().Parse(gmtext.NewReader(source)), w, false, 0)
 }
 
-// drawer walks a parsed document. Every text passes through wrapper, and so
-// through cell.
+// drawer draws a parsed document. Every text passes through wrapper, and so through
+// cell, which makes it harmless.
 type drawer struct {
 	theme  *theme
 	source []byte
 }
 
-// blocks draws the children of n below each other, a blank line apart unless
-// tight.
+// blocks draws the children of n, with a blank line between them unless tight.
 func (d drawer) blocks(n ast.Node, w int, tight bool, depth int) []string {
 	var out []string
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -199,7 +198,7 @@ func (d drawer) inlineNode(n ast.Node, s style) []span {
 	return d.inline(n, s)
 }
 
-// link shows where a link leads: its text alone could say anything.
+// link shows the target of a link, because its text can be anything.
 func (d drawer) link(label []span, to string) []span {
 	var b strings.Builder
 	for _, s := range label {

@@ -10,24 +10,23 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// The parser takes the square of the time for many inputs (brackets that nothing
-// closes, emphasis inside emphasis, quotes inside quotes, a row of a thousand
-// columns above rows of one), and an answer is the model's: it may be hostile.
-// What makes it slow is bounded here by wrapping the parser's own steps. Whatever
-// is above a bound is plain text, as in markdown all is that means nothing else.
+// The parser takes quadratic time for many inputs: brackets that nothing closes,
+// emphasis inside emphasis, quotes inside quotes, a row of a thousand columns above
+// rows of one. An answer comes from the model and may be hostile. So the parser's
+// steps are wrapped and bounded here; what exceeds a bound is shown as plain text.
 const (
 	// maxMarks is how many marks (*, _, `, [, <, ...) count in one block of text.
 	maxMarks = 500
-	// maxMarked is how long a block may be for its marks to count: each of them
-	// may be looked for up to the end of the block.
+	// maxMarked is the greatest length of a block whose marks count: the parser may
+	// search for each of them up to the end of the block.
 	maxMarked = 16 << 10
-	// maxContainers is how deep quotes, lists and their items lie in each other.
+	// maxContainers bounds the nesting of quotes, lists and their items.
 	maxContainers = 32
-	// maxDefinitions and maxDefinition bound a block of link definitions: its
-	// lines, and one line. A link shows where it leads each time it is used.
+	// maxDefinitions and maxDefinition bound a block of link definitions: its number
+	// of lines, and the length of a line. Each use of a link shows its target.
 	maxDefinitions, maxDefinition = 500, 256
-	// maxHeading is how often longer than the table itself its heading may be when
-	// it is repeated in each row.
+	// maxHeading bounds how many times longer than its table the heading is when it
+	// is repeated in each row.
 	maxHeading = 16
 	// maxEscaped is how many escaped bars the tables of one text may hold.
 	maxEscaped = 1000
@@ -66,7 +65,7 @@ func newParser() parser.Parser {
 	)
 }
 
-// boundedContainer opens no list and no quote that lies too deep.
+// boundedContainer opens no list or quote that is nested too deep.
 type boundedContainer struct{ parser.BlockParser }
 
 func (b boundedContainer) Open(parent ast.Node, r gmtext.Reader, pc parser.Context) (ast.Node, parser.State) {
@@ -80,10 +79,10 @@ func (b boundedContainer) Open(parent ast.Node, r gmtext.Reader, pc parser.Conte
 	return b.BlockParser.Open(parent, r, pc)
 }
 
-// boundedInline lets the first marks of a block count.
+// boundedInline parses only the first marks of a block.
 type boundedInline struct{ parser.InlineParser }
 
-// marks are those of one block that may still count.
+// marks is how many marks of one block may still be parsed.
 type marks struct {
 	block ast.Node
 	left  int
@@ -116,7 +115,7 @@ func linesSize(lines *gmtext.Segments) int {
 	return n
 }
 
-// boundedDefinitions takes link definitions off a paragraph of ordinary size.
+// boundedDefinitions parses the link definitions of a paragraph of ordinary size.
 type boundedDefinitions struct{}
 
 func (boundedDefinitions) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser.Context) {
@@ -132,8 +131,8 @@ func (boundedDefinitions) Transform(n *ast.Paragraph, r gmtext.Reader, pc parser
 	parser.LinkReferenceParagraphTransformer.Transform(n, r, pc)
 }
 
-// boundedTable makes a table of a paragraph, unless that has far more cells than
-// text or is drawn far longer than it is.
+// boundedTable makes a table of a paragraph, unless it would have far more cells than
+// text, or its drawing would be far longer than its text.
 type boundedTable struct{}
 
 var escapedKey = parser.NewContextKey()

@@ -3,19 +3,21 @@ package tui
 import (
 	"fmt"
 	"path"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
-// label stands for an image in the text of its message, and is what its chip
-// shows. Images are counted through the session: no two have the same label.
+// label stands for an image in the text of its message, and is the text of its chip.
+// Images are numbered through the session: no two have the same label.
 func (i Image) label() string {
 	return fmt.Sprintf("[image %d: %s %d×%d]", i.number, path.Base(i.Name), i.Width, i.Height)
 }
 
-// empty: there is nothing in it to send.
+// empty reports whether there is nothing to send.
 func (s Message) empty() bool { return strings.TrimSpace(s.Text) == "" }
 
-// together makes one message of several.
+// together joins several messages.
 func together(all []Message) Message {
 	var one Message
 	texts := make([]string, len(all))
@@ -25,4 +27,45 @@ func together(all []Message) Message {
 	}
 	one.Text = strings.Join(texts, "\n\n")
 	return one
+}
+
+// labelled finds the labels in a message that came back.
+var labelled = regexp.MustCompile(`\[image (\d{1,6}): `)
+
+// imageCount numbers the images of a session: it is the highest number in use.
+type imageCount int
+
+// counted keeps the numbers of a text's labels from being used again.
+func (c *imageCount) counted(text string) {
+	for _, label := range labelled.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(label[1]) // six digits are a number
+		*c = max(*c, imageCount(n))
+	}
+}
+
+// numbered gives the images of a message their numbers: the one of the label that
+// names the image, else a new one.
+func (c *imageCount) numbered(s Message) Message {
+	for i := range s.Images {
+		s.Images[i].number = 0
+	}
+	for _, at := range labelled.FindAllStringSubmatchIndex(s.Text, -1) {
+		n, _ := strconv.Atoi(s.Text[at[2]:at[3]])
+		for i := range s.Images {
+			named := s.Images[i]
+			named.number = n
+			if s.Images[i].number == 0 && strings.HasPrefix(s.Text[at[0]:], named.label()) {
+				s.Images[i] = named
+				break
+			}
+		}
+	}
+	c.counted(s.Text)
+	for i := range s.Images {
+		if s.Images[i].number == 0 {
+			*c++
+			s.Images[i].number = int(*c)
+		}
+	}
+	return s
 }

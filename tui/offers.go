@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// What the screen can do beside talking is handed in: each of these interfaces
-// is a group of commands that is not offered where it is nil. Their methods are
-// called outside of the screen's own goroutine, one at a time for each group,
-// with a context that ends with the screen. Their errors are shown as they are.
+// What the screen offers beside the conversation is handed in. Each of these
+// interfaces is a group of commands; a nil one is not offered. Their methods are
+// called off the screen's goroutine, one at a time for each group, with a context
+// that ends with the screen. Their errors are shown unchanged.
 
-// Message is what the person sends. In Text each image stands as its label,
+// Message is what the person sends. Text holds a label for each image, such as
 // "[image 1: shot.png 1280×720]", in the order of Images.
 type Message struct {
 	Text   string
@@ -20,24 +20,25 @@ type Message struct {
 
 // Image is a picture that goes with a message.
 type Image struct {
-	// Name is what it is called, its path perhaps; the screen shows the last part.
+	// Name is a name or a path; the screen shows its last element.
 	Name          string
 	Width, Height int
-	// Type is "image/png" and the like, Data the file's bytes, Sum what they are
-	// known by.
+	// Type is a media type such as "image/png", Data the file's bytes and Sum their
+	// checksum.
 	Type, Sum string
 	Data      []byte
 
 	number int // set by the screen
 }
 
-// ErrNoImage: what lies at the path is no picture, or nothing lies there.
+// ErrNoImage: the file is not a picture, or does not exist.
 var ErrNoImage = errors.New("no image")
 
 // Images loads pictures whose paths the person pastes or drags.
 type Images interface {
 	// Load reads the picture at an absolute path. The error wraps ErrNoImage, or
-	// says why the picture cannot be sent: its size, a model that sees none.
+	// says why the picture cannot be sent: it is too large, or the model takes no
+	// images.
 	Load(ctx context.Context, path string) (Image, error)
 }
 
@@ -47,90 +48,90 @@ type Clip struct {
 	Text  string
 }
 
-// Clipboard is the desktop's, of which a terminal pastes the text alone.
+// Clipboard is the desktop's. A terminal pastes only its text.
 type Clipboard interface {
-	// Read returns what it holds, of text and a picture the picture, and soon: the
-	// message is not sent meanwhile. The error says in one line why there is
-	// nothing to paste, and what else to do. It may be called while an earlier
-	// one, whose context is done, still ends.
+	// Read returns the content; a picture is preferred to text. It must be quick:
+	// no message is sent meanwhile. The error says in one line why there is nothing
+	// to paste and what to do instead. Read may be called while an earlier call,
+	// whose context is done, has not returned yet.
 	Read(ctx context.Context) (Clip, error)
 }
 
-// Models are the models that can be asked. Use is called between turns only.
+// Models are the models to choose from. Use is called between turns only.
 type Models interface {
-	// List returns the known models, the likeliest first. With an error there may
-	// be some, too: a provider did not answer.
+	// List returns the known models, the likeliest first. It may return models and
+	// an error: one provider did not answer.
 	List(ctx context.Context) ([]Model, error)
-	// Use asks the named model from now on and has that told by a
-	// SessionStarted; with an error the one before stays.
+	// Use switches to the named model and has a SessionStarted emitted; after an
+	// error the previous model stays.
 	Use(ctx context.Context, name string) error
 }
 
-// Model is one that can be asked.
+// Model is one entry of the list.
 type Model struct {
 	// Name is what --model takes.
 	Name string
-	// About tells of it in a few words: its provider, how much it takes.
+	// About describes it in a few words: its provider, its context window.
 	About string
-	// Current: it is the one that is asked now.
+	// Current: it is in use.
 	Current bool
 }
 
-// Sessions are the kept conversations.
+// Sessions are the saved conversations.
 type Sessions interface {
 	// List returns those of this folder, or all, last used first.
 	List(ctx context.Context, all bool) ([]SessionItem, error)
 	Rename(ctx context.Context, id, title string) error
 	Delete(ctx context.Context, id string) error
-	// Open has the program go on with that session once the screen has ended. The
-	// screen ends where there is no error: the folder is gone, another process
-	// writes it.
+	// Open makes the program resume that session after the screen has ended, which
+	// it does unless there is an error: the folder is gone, or another process
+	// writes the session.
 	Open(ctx context.Context, id string) error
 }
 
-// SessionItem is one kept conversation.
+// SessionItem is one saved conversation.
 type SessionItem struct {
 	ID string
-	// Name is its title, else the beginning of its first message.
+	// Name is its title, or the beginning of its first message.
 	Name   string
 	Folder string
 	Used   time.Time
-	// Size is what it takes on the disk, in bytes.
+	// Size is its size on disk, in bytes.
 	Size int64
 	// Current: it is the one on the screen.
 	Current bool
 }
 
-// Undo takes back what the last turn changed that has not been taken back yet.
+// Undo reverts the changes of the latest turn that was not reverted yet.
 type Undo interface {
-	// Preview says what Apply would do, and changes nothing.
+	// Preview reports what Apply would do, and changes nothing.
 	Preview(ctx context.Context) (UndoPreview, error)
-	// Earlier is Preview for the turn before the one that was shown last, which
-	// stays as it is and can be taken back later.
+	// Earlier is Preview for the turn before the one that was shown last. That one
+	// can still be reverted later.
 	Earlier(ctx context.Context) (UndoPreview, error)
-	// Apply does what was shown last, and no more: what changed since is a conflict.
-	// What was left alone or failed can be taken back later.
+	// Apply does what was shown last, and no more: a file that changed since is a
+	// conflict. Conflicts and failures can be retried later.
 	Apply(ctx context.Context) (UndoReport, error)
 }
 
-// UndoPreview is what would be taken back. Without any file in any list there is
-// no turn to take back.
+// UndoPreview is what would be reverted. If all lists are empty there is no turn
+// to revert.
 type UndoPreview struct {
 	// Message is the beginning of the message whose turn it is, At when it was sent.
 	Message string
 	At      time.Time
-	// Files would get their old state.
+	// Files would get their old state back.
 	Files []UndoFile
-	// Conflicts were changed by somebody else after the turn, and would stay as they are.
+	// Conflicts were changed by somebody else after the turn; they would stay as they are.
 	Conflicts []UndoFile
-	// NotKept were changed, and their old state is not known.
+	// NotKept were changed, but their old state was not saved.
 	NotKept []UndoFile
-	// Closed are kept, and may not be written; Opens says what puts them back.
+	// Closed were saved, but may not be written now; Opens says how to allow it.
 	Closed []UndoFile
 	Opens  string
 }
 
-// UndoReport is what was taken back.
+// UndoReport is what was reverted.
 type UndoReport struct {
 	Done, Conflicts, Failed []UndoFile
 }
@@ -138,33 +139,33 @@ type UndoReport struct {
 // UndoFile is one file or folder.
 type UndoFile struct {
 	Path string
-	// Does is one verb for the person: "restore", "remove", "create", "mode"; Why
-	// says in a few words what is in the way of a conflict or a failure.
+	// Does is one verb: "restore", "remove", "create" or "mode". Why gives the reason
+	// of a conflict or a failure in a few words.
 	Does, Why string
 }
 
-// Background are the commands that run beside the conversation. Whenever their
-// number changes a BackgroundChanged tells it.
+// Background are the jobs: commands that run in the background. A
+// BackgroundChanged is emitted whenever their number changes.
 type Background interface {
-	// List returns those of the session, the newest first, ended ones too. It
-	// only looks into memory.
+	// List returns the jobs of the session, ended ones too, the newest first. It
+	// reads memory only.
 	List() []BackgroundCommand
-	// Output is the end of what a command printed, at most as many bytes.
+	// Output is the end of a job's output, at most that many bytes.
 	Output(id string, most int) ([]byte, error)
-	// Kill ends a command with all its descendants, and returns when they are gone.
+	// Kill ends a job with all its descendants, and returns when they are gone.
 	Kill(ctx context.Context, id string) error
 }
 
-// BackgroundCommand is one command.
+// BackgroundCommand is one job.
 type BackgroundCommand struct {
 	ID, Command string
 	Started     time.Time
-	// Running: it has not ended. Else End says how it did ("exit 1", "killed by
-	// SIGTERM") and Ended when; News: no turn has told it yet.
+	// Running: it has not ended. Otherwise End says how it ended ("exit 1", "killed
+	// by SIGTERM") and Ended when. News: no turn has reported the end yet.
 	Running bool
 	End     string
 	Ended   time.Time
 	News    bool
-	// Last is the last line that it printed.
+	// Last is the last line of its output.
 	Last string
 }

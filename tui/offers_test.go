@@ -117,6 +117,7 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 	}
 	f.report = UndoReport{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
 	r.app.offers = Options{
+		Still:  true,
 		Models: fakeModels{f}, Sessions: fakeSessions{f}, Undo: fakeUndo{f}, Background: fakeBackground{f}, Images: fakeImages{f},
 		Compact: func(_ context.Context, focus string) error { f.focus = focus; return f.err },
 	}
@@ -179,15 +180,15 @@ func TestModelPicker(t *testing.T) {
 	r.has("1 of 3")
 	r.lacks("gpt-5")
 	r.do(r.press("enter"))
-	if f.used != "ollama/qwen3:8b" || r.app.panel != nil || r.app.working {
-		t.Errorf("used %q, panel %v, working %v", f.used, r.app.panel, r.app.working)
+	if f.used != "ollama/qwen3:8b" || r.app.panel != nil || r.app.work.running {
+		t.Errorf("used %q, panel %v, working %v", f.used, r.app.panel, r.app.work.running)
 	}
 	r.emit(event.UsageUpdated{Last: model.Usage{Input: 24000}, Context: 24000, Limit: 200_000})
 	r.has("12%")
 	s := session()
 	s.Model, s.Window = "ollama/qwen3:8b", 32000
 	r.emit(s)
-	r.has("ollama/qwen3:8b is asked from now on", "75%")
+	r.has("now using ollama/qwen3:8b", "75%")
 	r.emit(event.UsageUpdated{Context: 16000, Limit: 32000}) // the last request was not the conversation's
 	s.Model, s.Window = "a-seller-of-models/with-a-maker/and-a-name-of-many-words:free", 64000
 	r.emit(s)
@@ -207,7 +208,7 @@ func TestModelWaitsForTheTurn(t *testing.T) {
 	r.typeText("go")
 	r.press("enter")
 	r.slash("/model gpt-5-mini")
-	r.has("Esc interrupts the turn; /model waits for its end")
+	r.has("Esc interrupts the turn; /model needs no turn running")
 	r.slash("/model")
 	r.has("openai/gpt-5")
 	r.do(r.press("enter"))
@@ -238,7 +239,7 @@ func TestSessionPicker(t *testing.T) {
 		t.Errorf("renamed %q", f.renamed)
 	}
 	r.press("ctrl+x")
-	r.has("Delete “write the release notes” for good?")
+	r.has("Delete “write the release notes” permanently?")
 	r.do(r.press("x")) // no yes
 	if f.deleted != "" {
 		t.Errorf("deleted %q without a yes", f.deleted)
@@ -248,7 +249,7 @@ func TestSessionPicker(t *testing.T) {
 	if f.deleted != "s3" {
 		t.Errorf("deleted %q", f.deleted)
 	}
-	r.has("nothing has all of these words")
+	r.has("no match")
 }
 
 // The session on the screen is not offered for deletion.
@@ -312,20 +313,20 @@ func TestUndoPreview(t *testing.T) {
 	if f.applied != 1 {
 		t.Errorf("applied %d times", f.applied)
 	}
-	r.has("↶ taken back: 2 files · 1 changed after the turn, left alone", "go.mod  changed 1 min ago")
+	r.has("↶ undone: 2 files · 1 changed since the turn, left as they are", "go.mod  changed 1 min ago")
 	f.preview = UndoPreview{}
 	r.slash("/undo")
-	r.has("there is nothing to take back")
+	r.has("nothing to undo")
 	f.preview.NotKept = []UndoFile{{Path: "/x", Does: "restore", Why: "too big"}}
 	r.slash("/undo")
 	r.do(r.press("enter"))
 	if f.applied != 1 {
 		t.Error("Enter applied a preview with nothing to take back")
 	}
-	r.has("no earlier turn has anything to take back")
+	r.has("no earlier turn has changes to undo")
 	f.preview = UndoPreview{Closed: []UndoFile{{Path: "/x", Does: "remove", Why: "outside"}}, Opens: "codeagent undo s1 --add-dir /"}
 	r.slash("/undo")
-	r.has("Kept, not taken back here: 1", "/x  outside", "codeagent undo s1 --add-dir /", "Enter shows the turn before")
+	r.has("Saved, but not writable now: 1", "/x  outside", "codeagent undo s1 --add-dir /", "Enter shows the previous turn")
 }
 
 // A turn of which nothing can be taken back does not stand in the way of those
@@ -333,17 +334,17 @@ func TestUndoPreview(t *testing.T) {
 func TestUndoGoesOn(t *testing.T) {
 	r, f := offers(t, 80, 24)
 	f.earlier = f.preview
-	f.preview = UndoPreview{Message: "the last one", Conflicts: f.earlier.Conflicts}
+	f.preview = UndoPreview{Message: "select the last one", Conflicts: f.earlier.Conflicts}
 	f.report = UndoReport{Failed: f.earlier.Files}
 	r.slash("/undo")
-	r.has("the last one", "Enter shows the turn before")
+	r.has("select the last one", "Enter shows the previous turn")
 	r.do(r.press("enter"))
-	r.has("rename the type everywhere", "Enter takes it back")
+	r.has("rename the type everywhere", "Enter undoes these changes")
 	r.do(r.press("enter"))
 	if f.applied != 1 {
 		t.Errorf("applied %d times", f.applied)
 	}
-	r.has("nothing was taken back · 2 failed")
+	r.has("nothing was undone · 2 failed")
 	f.err = errors.New("it cannot be read")
 	r.slash("/undo")
 	r.has("it cannot be read")
@@ -352,11 +353,11 @@ func TestUndoGoesOn(t *testing.T) {
 // What a key does is said whole or not at all, on the narrowest screen too.
 func TestNarrowKeys(t *testing.T) {
 	for w, want := range map[int][]string{
-		40: {"Enter shows the turn before", "Working   Esc interrupts"},
-		80: {"Enter shows the turn before  Esc closes", "Working   Esc interrupts  Enter steers  Tab queues"},
+		40: {"Enter shows the previous turn", "Working   Esc interrupts"},
+		80: {"Enter shows the previous turn  Esc closes", "Working   Esc interrupts  Enter steers  Tab queues"},
 	} {
 		r, f := offers(t, w, 24)
-		f.preview = UndoPreview{Message: "the last one", Conflicts: f.preview.Conflicts}
+		f.preview = UndoPreview{Message: "select the last one", Conflicts: f.preview.Conflicts}
 		r.slash("/undo")
 		r.has("── Undo", want[0])
 		r.press("esc")
@@ -377,11 +378,11 @@ func TestUndoWhileCommandsRun(t *testing.T) {
 	r, f := offers(t, 80, 24)
 	r.emit(event.BackgroundChanged{Running: 2})
 	r.slash("/undo")
-	r.has("2 background commands still run and may have written these; /ps ends them")
+	r.has("2 jobs still run and may have written these; /ps can end them")
 	r.press("esc")
 	r.emit(event.BackgroundChanged{Running: 1})
 	r.slash("/undo")
-	r.has("1 background command still runs and may have written these; /ps ends it")
+	r.has("1 job still runs and may have written these; /ps can end it")
 	r.press("esc")
 	f.preview.Conflicts = nil
 	r.slash("/undo")
@@ -403,14 +404,14 @@ func TestBackgroundCommands(t *testing.T) {
 	r.has("npm run dev", "the end of b2␛[2J")
 	r.press("pgup")
 	r.lacks("the end of b2")
-	r.do(r.app.liveOverlay()(r.app)) // more output leaves the place alone
+	r.do(r.app.refresh()) // more output leaves the place alone
 	r.lacks("the end of b2")
 	r.press("end")
 	r.has("the end of b2")
 	r.press("esc")
 	r.has("Background commands", "ready in 312 ms")
 	r.press("ctrl+x")
-	r.has("End “npm run dev” with all it started?")
+	r.has("End “npm run dev” and all it started?")
 	r.do(r.press("enter"))
 	if f.killed != "b2" {
 		t.Errorf("killed %q", f.killed)
@@ -439,8 +440,8 @@ func TestHowACommandIsDoing(t *testing.T) {
 
 func TestEndOfABackgroundCommandIsSaid(t *testing.T) {
 	for w, said := range map[int]string{
-		40: "· background b2 ended: exit 3 · 1m 35s…",
-		80: "· background b2 ended: exit 3 · 1m 35s  $ npm run dev",
+		40: "· job b2 ended: exit 3 · 1m 35s  $ npm…",
+		80: "· job b2 ended: exit 3 · 1m 35s  $ npm run dev",
 	} {
 		r, f := offers(t, w, 20)
 		r.emit(event.BackgroundChanged{Running: 1})
@@ -501,7 +502,7 @@ func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 		r.press("ctrl+x")
 		meanwhile(r, f)
 		r.do(r.cmdOf(event.BackgroundChanged{Running: 1}))
-		r.has("End “npm run dev” with all it started?")
+		r.has("End “npm run dev” and all it started?")
 		r.do(r.press("enter"))
 		if f.killed != "b2" {
 			t.Errorf("%s: killed %q", what, f.killed)
@@ -511,7 +512,7 @@ func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 	r.slash("/sessions")
 	r.press("down", "ctrl+r")
 	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == "s2" })
-	r.do(r.app.panel.(*picker).deeds[0].run(r.app, row{}, ""))
+	r.do(r.app.panel.(list).deeds[0].run(row{}, ""))
 	r.typeText(" x")
 	r.do(r.press("enter"))
 	if f.renamed[0] != "s2" {
@@ -528,7 +529,7 @@ func (r *rig) cmdOf(e event.Event) tea.Cmd {
 // Only what moves is looked at again, and only while it is on the screen.
 func TestNothingIsWatchedInVain(t *testing.T) {
 	r, _ := offers(t, 80, 20)
-	r.app.still = false
+	r.app.offers.Still = false
 	r.slash("/ps")
 	if r.app.watching() {
 		t.Error("a list in which nothing runs is watched")
@@ -609,7 +610,7 @@ func TestFiveThousandSessions(t *testing.T) {
 	r.has("5000")
 	r.press("end")
 	r.has("›")
-	p := r.app.panel.(*picker)
+	p := r.app.panel.(list)
 	if p.at != 4999 {
 		t.Errorf("End goes to %d", p.at)
 	}

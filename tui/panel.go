@@ -6,32 +6,44 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// overlay is what stands over the transcript and has the keys while it does.
+// overlay covers the transcript and takes the keys.
 type overlay interface {
-	// view draws exactly h lines. The cursor stands in line y of them, nowhere
-	// for -1.
+	// view draws exactly h lines. The cursor is in line y of them; -1: no cursor.
 	view(t *theme, w, h int) (lines []string, x, y int)
 	key(m *app, k tea.Key) tea.Cmd
 	scroll(by int)
+	// live returns what asks for its content anew; nil: it does not change.
+	live() func() tea.Cmd
 }
 
-// everything is more lines than any page has.
-const everything = 1 << 30
+// list is a picker over the transcript.
+type list struct{ *picker }
+
+func (l list) live() func() tea.Cmd { return l.picker.live }
+
+func (l list) key(m *app, k tea.Key) tea.Cmd {
+	do := m.keys.find(k, inPicker, everywhere)
+	cmd, handled := l.press(k, do, m.keys.find(k, inComposer))
+	if handled {
+		return cmd
+	}
+	return m.common(do)
+}
 
 // panel is a page to read: help, status, the whole of a question.
 type panel struct {
 	title string
 	page  func(t *theme, w int) []string
 	top   int
-	// accept is what Enter does, in the words of enter; nil: it closes the page.
+	// accept is what Enter does, and enter its description; nil: Enter closes the page.
 	accept func(m *app) tea.Cmd
 	enter  string
-	// tails: the page grows, and follow keeps its end in view. under is what
-	// stands there again afterwards.
+	// tails: the page grows, and follow keeps its end in view. under is the overlay
+	// that is shown again afterwards.
 	tails, follow bool
 	under         overlay
-	// live has the page look anew at what it shows; nil: it does not change.
-	live func(m *app) tea.Cmd
+	// refresh asks for what the page shows anew; nil: it does not change.
+	refresh func() tea.Cmd
 }
 
 // scroll moves the page by n lines; view bounds it.
@@ -40,7 +52,9 @@ func (p *panel) scroll(n int) {
 	p.follow = false
 }
 
-// close shows what was there before.
+func (p *panel) live() func() tea.Cmd { return p.refresh }
+
+// close shows the overlay below, if any.
 func (p *panel) close(m *app) { m.panel = p.under }
 
 func (p *panel) key(m *app, k tea.Key) tea.Cmd {
@@ -84,7 +98,7 @@ func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
 	return out[:h], -1, -1
 }
 
-// columns draws pairs in two columns, the left one as wide as it needs.
+// columns draws pairs in two columns; the left one takes the width it needs.
 func columns(t *theme, w int, pairs [][2]string) []string {
 	left := 0
 	for _, p := range pairs {

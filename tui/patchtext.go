@@ -2,8 +2,8 @@ package tui
 
 import "strings"
 
-// patchSpans colours the patch that an edit asks to apply: it is shown as it was
-// written, since the files it fits are not read before the answer.
+// patchSpans colours the patch that an edit wants to apply. It is shown as written,
+// because the files are not read before the answer.
 func patchSpans(patch string) []span {
 	var out []span
 	for _, line := range strings.Split(strings.TrimSuffix(patch, "\n"), "\n") {

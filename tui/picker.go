@@ -6,60 +6,63 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// picker is a list to choose from, over the transcript: typing filters it. The
-// models, the sessions and the background commands are one each.
+// picker is a list to choose from; typing filters it.
 type picker struct {
 	title string
-	// none is said where there is nothing to choose from, problem what went wrong.
+	// none is shown when the list is empty, problem when something went wrong.
 	none, problem string
 	loading       bool
-	// enter says what Enter does, choose does it.
+	// enter describes what Enter does; choose does it.
 	enter  string
-	choose func(m *app, r row) tea.Cmd
-	// deeds are what further keys do.
+	choose func(r row) tea.Cmd
+	// deeds are what other keys do.
 	deeds []deed
-	// live asks for the rows anew while something in them moves; nil: never.
-	live func(m *app) tea.Cmd
+	// live asks for the rows again while they change by themselves; nil: never.
+	live func() tea.Cmd
 
 	rows   []row
 	shown  []int // of rows, those that match the filter
 	filter composer
 	at     int // of shown
 	top    int
-	height int // rows that were drawn last
-	// asked is the deed that waits for a yes, writing the one that waits for a text;
-	// about is the row it is done with, whatever becomes of the list meanwhile.
+	height int // rows of the last drawing
+	// asked is the deed that waits for a yes, writing the one that waits for a text.
+	// about is the row that it is for, even if the list changes meanwhile.
 	asked, writing *deed
 	about          row
 	field          composer
 }
+
+// everything is more lines than any page has.
+const everything = 1 << 30
 
 // row is one thing to choose.
 type row struct {
 	id    string
 	text  string
 	about string // at the right edge
-	more  string // told while it is chosen
+	more  string // shown while it is selected
 	over  bool   // it has ended
-	mark  bool   // it is the one in use
+	mark  bool   // it is in use
 }
 
-// deed is what a key does with the chosen row.
+// deed is what a key does with the selected row.
 type deed struct {
 	do   action
+	key  string // its name, in the hints
 	help string
-	// asks is the question before it, with the row's text for %s; "" asks nothing.
+	// asks is the question before it, with %s for the row's text; "": no question.
 	asks string
-	// writes begins a text; nil: none is needed.
+	// writes returns the text to edit first; nil: no text is needed.
 	writes func(r row) string
-	run    func(m *app, r row, text string) tea.Cmd
-	// all: it is done with the list, and needs no row. fits says which rows it is
-	// for; nil: each.
+	run    func(r row, text string) tea.Cmd
+	// all: it is for the list, and needs no row. fits says which rows it is for;
+	// nil: every row.
 	all  bool
 	fits func(r row) bool
 }
 
-// offered reports whether the deed can be done with the chosen row, if any.
+// offered reports whether the deed is possible; chosen says whether r is a row.
 func (d *deed) offered(r row, chosen bool) bool {
 	return d.all || chosen && (d.fits == nil || d.fits(r))
 }
@@ -68,7 +71,7 @@ func newPicker(title string) *picker {
 	return &picker{title: title, filter: newComposer(), loading: true}
 }
 
-// fill shows rows; the chosen one stays chosen, or what took its place.
+// fill shows rows; the selected row stays selected, or the one in its place.
 func (p *picker) fill(rows []row, problem string) {
 	was, had := p.chosen()
 	p.rows, p.problem, p.loading = rows, problem, false
@@ -84,7 +87,7 @@ func (p *picker) fill(rows []row, problem string) {
 	}
 }
 
-// match lists the rows that hold every word of the filter.
+// match lists the rows that contain every word of the filter.
 func (p *picker) match() {
 	words := strings.Fields(strings.ToLower(p.filter.value()))
 	p.shown = p.shown[:0]
@@ -108,16 +111,17 @@ func (p *picker) chosen() (row, bool) {
 	return p.rows[p.shown[p.at]], true
 }
 
-// scroll moves the choice.
+// scroll moves the selection.
 func (p *picker) scroll(by int) { p.at = max(min(p.at+by, len(p.shown)-1), 0) }
 
-func (p *picker) key(m *app, k tea.Key) tea.Cmd {
-	do := m.keys.find(k, inPicker, everywhere)
+// press takes a key that means do in the list, or edit in a text; false when it
+// is for somebody else.
+func (p *picker) press(k tea.Key, do, edit action) (cmd tea.Cmd, handled bool) {
 	switch {
 	case p.asked != nil:
-		return p.answer(m, do == actSend || strings.EqualFold(typed(k), "y"))
+		return p.answer(do == actSend || strings.EqualFold(typed(k), "y")), true
 	case p.writing != nil:
-		return p.write(m, k, do)
+		return p.write(k, do, edit), true
 	}
 	switch do {
 	case actUp:
@@ -136,36 +140,35 @@ func (p *picker) key(m *app, k tea.Key) tea.Cmd {
 		p.scroll(everything)
 	case actSend:
 		if r, ok := p.chosen(); ok {
-			return p.choose(m, r)
+			return p.choose(r), true
 		}
 	case actBack:
-		m.panel = nil
+		return nil, false
 	default:
-		if cmd, ok := p.deed(m, do); ok {
-			return cmd
+		if cmd, ok := p.deed(do); ok {
+			return cmd, true
 		}
-		if p.edit(m, &p.filter, k) {
-			p.at = 0
-			p.match()
-			return nil
+		if !p.edit(&p.filter, k, edit) {
+			return nil, false
 		}
-		return m.common(do)
+		p.at = 0
+		p.match()
 	}
-	return nil
+	return nil, true
 }
 
-// edit changes one of the picker's texts; false when the key does no such thing.
-func (p *picker) edit(m *app, c *composer, k tea.Key) bool {
+// edit changes one of the picker's texts, each of one line; false when the key
+// does something else.
+func (p *picker) edit(c *composer, k tea.Key, do action) bool {
 	if s := typed(k); s != "" {
 		c.typed(s)
 		return true
 	}
-	switch do := m.keys.find(k, inComposer); do {
-	case actBackspace, actCutWord, actCutLeft, actCutRight, actCutNext, actLeft, actRight, actWordLeft, actWordRight, actUndo:
-		m.edit(c, do, everything)
-		return true
+	switch do {
+	case actNewline, actUp, actDown, actHome, actLineEnd, actDelete:
+		return false
 	}
-	return false
+	return c.edit(do, everything)
 }
 
 // paste goes where typing goes.
@@ -179,8 +182,8 @@ func (p *picker) paste(s string) {
 	p.match()
 }
 
-// deed does what the key stands for in this list.
-func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
+// deed does the deed of a key, if there is one.
+func (p *picker) deed(do action) (tea.Cmd, bool) {
 	for i := range p.deeds {
 		d := &p.deeds[i]
 		if d.do != do {
@@ -195,34 +198,34 @@ func (p *picker) deed(m *app, do action) (tea.Cmd, bool) {
 			p.writing, p.about, p.field = d, r, newComposer()
 			p.field.typed(d.writes(r))
 		default:
-			return d.run(m, r, ""), true
+			return d.run(r, ""), true
 		}
 		return nil, true
 	}
 	return nil, false
 }
 
-// answer takes the yes to a deed; every key that is none is a no.
-func (p *picker) answer(m *app, yes bool) tea.Cmd {
+// answer takes the answer to a deed's question.
+func (p *picker) answer(yes bool) tea.Cmd {
 	d := p.asked
 	p.asked = nil
 	if yes {
-		return d.run(m, p.about, "")
+		return d.run(p.about, "")
 	}
 	return nil
 }
 
 // write takes the text of a deed.
-func (p *picker) write(m *app, k tea.Key, do action) tea.Cmd {
+func (p *picker) write(k tea.Key, do, edit action) tea.Cmd {
 	switch do {
 	case actSend:
 		d := p.writing
 		p.writing = nil
-		return d.run(m, p.about, strings.TrimSpace(p.field.value()))
+		return d.run(p.about, strings.TrimSpace(p.field.value()))
 	case actBack, actInterrupt:
 		p.writing = nil
 	default:
-		p.edit(m, &p.field, k)
+		p.edit(&p.field, k, edit)
 	}
 	return nil
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// lowList is how many lines a list has at least to show its filter and its keys.
+// lowList is the least height of a list that shows its filter and its keys.
 const lowList = 7
 
-// view draws the list, the chosen row's more, and the keys.
+// view draws the list, the selected row's more, and the keys.
 func (p *picker) view(t *theme, w, h int) (out []string, x, y int) {
 	out = []string{t.justify(w, []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}})}
 	x, y = -1, -1
 	foot := p.foot(t, w)
 	if p.writing != nil {
 		line, at, _ := p.field.view(t, max(w-gutter-8, 4), 1)
-		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, span{"  Enter", accent}, span{" keeps it   ", dim}, span{"Esc", accent}, span{" leaves it", dim})}
+		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, span{"  Enter", accent}, span{" saves   ", dim}, span{"Esc", accent}, span{" cancels", dim})}
 		x, y = gutter+6+at, h-2
 	}
 	if h < lowList && p.asked == nil && p.writing == nil {
@@ -47,7 +47,7 @@ func (p *picker) view(t *theme, w, h int) (out []string, x, y int) {
 	return out[:h], x, min(y, h-1)
 }
 
-// list draws at most room rows, the chosen one among them.
+// list draws at most room rows, including the selected one.
 func (p *picker) list(t *theme, w, room int) []string {
 	p.height = room
 	switch {
@@ -56,7 +56,7 @@ func (p *picker) list(t *theme, w, room int) []string {
 	case len(p.shown) == 0:
 		said := p.none
 		if len(p.rows) > 0 {
-			said = "nothing has all of these words"
+			said = "no match"
 		}
 		lines := indent(t.wrap(w-gutter-1, span{said, dim}))
 		return lines[:min(len(lines), room)]
@@ -79,12 +79,12 @@ func (p *picker) list(t *theme, w, room int) []string {
 	return out
 }
 
-// foot is what stands below the list: more about the chosen row, a problem, and
-// what the keys do.
+// foot is the part below the list: a problem, more about the selected row, and what
+// the keys do.
 func (p *picker) foot(t *theme, w int) []string {
 	if p.asked != nil {
 		question := fmt.Sprintf(p.asked.asks, "“"+cut(p.about.text, 40)+"”")
-		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "does it", "Esc", "leaves it")...)
+		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "confirms", "Esc", "cancels")...)
 	}
 	r, ok := p.chosen()
 	var out []string
@@ -100,13 +100,13 @@ func (p *picker) foot(t *theme, w int) []string {
 	}
 	for _, d := range p.deeds {
 		if d.offered(r, ok) {
-			keys = append(keys, keyName(keyFor(inPicker, d.do)), d.help)
+			keys = append(keys, d.key, d.help)
 		}
 	}
 	return append(out, keyLines(t, w-1, keys...)...)
 }
 
-// keyLines names keys and what they do, in pairs that stay together.
+// keyLines lists keys and what they do; a pair is never split.
 func keyLines(t *theme, w int, pairs ...string) []string {
 	var out []string
 	var line []span

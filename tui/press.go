@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,11 +11,11 @@ import (
 	"codeagent/approvals"
 )
 
-// key takes a key press. The part that is in front sees it first: a panel, a
-// note, an armed question, the command menu, the message.
+// key takes a key press. The part in front gets it first: a panel, a note, an armed
+// question, the command menu, the message.
 func (m *app) key(k tea.Key) tea.Cmd {
-	if m.hint != "" && k.Keystroke() != "ctrl+c" {
-		m.hint = ""
+	if k.Keystroke() != "ctrl+c" {
+		m.hint.text = ""
 	}
 	if k.Code != tea.KeyEscape {
 		m.escAt = time.Time{}
@@ -32,15 +31,16 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
-	if len(m.matching()) > 0 {
-		if handled, cmd := m.menuKey(m.keys.find(k, inSlashMenu)); handled {
-			return cmd
+	if choices := m.choices(); len(choices) > 0 {
+		if run, handled := m.menu.press(m.keys.find(k, inSlashMenu), choices, &m.composer); handled {
+			if run == nil {
+				return nil
+			}
+			return run(m, "")
 		}
 	}
 	if s := typed(k); s != "" {
-		if q != nil {
-			q.armed = false
-		}
+		m.questions.disarm()
 		m.composer.typed(s)
 		m.menu.at = 0
 		return nil
@@ -52,7 +52,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	return m.common(do)
 }
 
-// common does what holds everywhere, and what a panel's own keys name.
+// common does the actions that apply everywhere, and those of a panel's keys.
 func (m *app) common(do action) tea.Cmd {
 	switch do {
 	case actInterrupt:
@@ -95,11 +95,11 @@ func (m *app) common(do action) tea.Cmd {
 	return nil
 }
 
-// escWindow is how soon a second Esc goes back to an earlier message.
+// escWindow is how soon a second Esc must follow to go back to the last message.
 const escWindow = 500 * time.Millisecond
 
-// back is Esc: it closes what is in front, and only then the turn. Twice where
-// there is nothing of that, it goes back to the last message.
+// back is Esc: it closes what is in front, or else interrupts the turn. With neither,
+// twice goes back to the last message.
 func (m *app) back() tea.Cmd {
 	q := m.questions.front()
 	since := m.escAt
@@ -111,11 +111,11 @@ func (m *app) back() tea.Cmd {
 		q.armed, q.barred, q.problem = false, true, ""
 	case m.unread != nil:
 		m.leaveClipboard()
-	case m.working:
+	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
-		// As a turn: further Escs find it working, and no turn starts meanwhile.
+		// It runs like a turn: a further Esc interrupts it, and no turn starts meanwhile.
 		take, shown := m.offers.Back, len(m.transcript.entries)
 		return m.begin("Going back", m.run(func(context.Context) (then, error) {
 			last, ok := take()
@@ -123,39 +123,28 @@ func (m *app) back() tea.Cmd {
 		}))
 	default:
 		m.escAt = m.now()
-		return m.say("Esc again goes back to your message")
+		return m.say("Esc again edits your last message")
 	}
 	return nil
 }
 
-// tookBack shows the conversation without its last message, which can be edited.
-// What was told while it was taken back, behind the shown entries, stays. One that
-// is not on the screen was said before all that is: a session was gone on with.
+// tookBack removes the last message from the screen and puts it into the editor.
 func (m *app) tookBack(last Message, ok bool, shown int) tea.Cmd {
 	if !ok {
 		return m.say("there is no message to go back to")
 	}
-	from := 0
-	for i, e := range slices.Backward(m.transcript.entries[:shown]) {
-		if _, ok := e.body.(*said); ok {
-			from = i
-			break
-		}
-	}
-	at := from
-	m.transcript.drop(from, func(*entry) bool { at++; return at <= shown })
-	m.transcript.end()
+	m.transcript.rewind(shown)
 	if m.composer.empty() { // else something was typed meanwhile
-		m.composer.restore(m.numbered(last))
+		m.composer.restore(m.images.numbered(last))
 	}
 	return nil
 }
 
-// ctrlC clears the message; without one it interrupts, and twice it quits.
+// ctrlC clears the message. If that is empty it interrupts, and twice quits.
 func (m *app) ctrlC() tea.Cmd {
 	now := m.now()
 	if m.alone != nil {
-		return m.quit()
+		return tea.Quit
 	}
 	m.leaveClipboard()
 	if m.panel == nil && !m.composer.empty() {
@@ -163,26 +152,26 @@ func (m *app) ctrlC() tea.Cmd {
 		return nil
 	}
 	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow {
-		return m.quit()
+		return tea.Quit
 	}
 	m.quitAt = now
-	if m.working {
+	if m.work.running {
 		m.interrupt()
 	}
 	hint := "Ctrl+C again quits"
 	switch n := m.facts.running; {
 	case n == 1:
-		hint += ", which ends the command in the background"
+		hint += " and ends the background command"
 	case n > 1:
-		hint += fmt.Sprintf(", which ends %d commands in the background", n)
+		hint += fmt.Sprintf(" and ends %d background commands", n)
 	}
 	return m.say(hint)
 }
 
-// toggle shows all of a question, or of the last output in view.
+// toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
 	if q := m.questions.front(); q != nil && m.panel == nil {
-		m.panel = &questionPage{q: q, home: m.home, now: m.now}
+		m.panel = &questionPage{q: q, home: m.facts.home, now: m.now}
 		return
 	}
 	if m.panel == nil {
@@ -190,8 +179,7 @@ func (m *app) toggle() {
 	}
 }
 
-// questionKey takes a key of an armed question; what is not one of its keys
-// goes to the message.
+// questionKey takes a key of an armed question; other keys go to the message.
 func (m *app) questionKey(q *question, k tea.Key) (handled bool, cmd tea.Cmd) {
 	switch m.keys.find(k, inQuestion) {
 	case actOption:
@@ -210,14 +198,10 @@ func (m *app) questionKey(q *question, k tea.Key) (handled bool, cmd tea.Cmd) {
 	return false, nil
 }
 
-// answered closes the front question and notes what was picked.
+// answered closes the front question and records the answer.
 func (m *app) answered(ans approvals.Answer) {
 	for _, waiting := range m.questions.front().asks {
-		for _, a := range m.asked {
-			if a.request.ID == waiting.request.ID && a.answer == nil {
-				a.chosen = ans.Decision
-			}
-		}
+		m.transcript.chose(waiting.request.ID, ans.Decision)
 	}
 	m.questions.answer(ans)
 }
@@ -261,96 +245,26 @@ func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
 	return m.common(do)
 }
 
-// menuKey takes a key while commands are listed.
-func (m *app) menuKey(do action) (handled bool, cmd tea.Cmd) {
-	choices := m.matching()
-	m.menu.at = max(min(m.menu.at, len(choices)-1), 0)
-	chosen := choices[m.menu.at]
-	switch do {
-	case actUp:
-		m.menu.at = (m.menu.at + len(choices) - 1) % len(choices)
-	case actDown:
-		m.menu.at = (m.menu.at + 1) % len(choices)
-	case actQueue:
-		m.composer.set(chosen.typed())
-	case actSend:
-		m.composer.set("")
-		m.menu.at = 0
-		return true, chosen.run(m, "")
-	default:
-		return false, nil
-	}
-	return true, nil
-}
-
-// edit changes a text; false when the action is none of the editor's.
+// edit does what a key does to a text, the message or a note; false when it does
+// something else.
 func (m *app) edit(c *composer, do action, w int) (handled bool, cmd tea.Cmd) {
-	switch do {
-	case actSend:
+	switch {
+	case do == actSend:
 		return true, m.send()
-	case actQueue:
+	case do == actQueue:
 		m.queue()
-	case actNewline:
-		c.typed("\n")
-	case actUp, actDown:
-		m.upDown(c, do, w)
-	case actLeft:
-		c.move(c.previous())
-	case actRight:
-		c.move(c.next())
-	case actWordLeft:
-		c.move(c.wordLeft())
-	case actWordRight:
-		c.move(c.wordRight())
-	case actHome:
-		if c.empty() {
-			return true, m.common(actTop)
-		}
-		c.move(c.lineStart())
-	case actLineEnd:
-		if c.empty() {
-			return true, m.common(actEnd)
-		}
-		c.move(c.lineEnd())
-	case actBackspace:
-		c.remove(c.previous(), c.cursor)
-	case actDelete:
-		if c.empty() {
-			return true, m.quit()
-		}
-		c.remove(c.cursor, c.next())
-	case actCutWord:
-		c.remove(c.wordLeft(), c.cursor)
-	case actCutNext:
-		c.remove(c.cursor, c.wordRight())
-	case actCutLeft:
-		c.remove(c.lineStart(), c.cursor)
-	case actCutRight:
-		c.remove(c.cursor, c.lineEnd())
-	case actUndo:
-		c.undoLast()
-	case actClipboard:
+	case do == actHome && c.empty():
+		return true, m.common(actTop)
+	case do == actLineEnd && c.empty():
+		return true, m.common(actEnd)
+	case do == actDelete && c.empty():
+		return true, tea.Quit
+	case do == actClipboard:
 		return true, m.readClipboard(c)
 	default:
-		return false, nil
+		return c.edit(do, w), nil
 	}
 	return true, nil
-}
-
-// upDown moves by a row; at the edge it recalls messages.
-func (m *app) upDown(c *composer, do action, w int) {
-	by, older := -1, 1
-	if do == actDown {
-		by, older = 1, -1
-	}
-	if c.vertical(w, by) {
-		return
-	}
-	if s, ok := c.history.recall(older, c.message()); ok {
-		h := c.history
-		c.restore(s)
-		c.history = h
-	}
 }
 
 // send is Enter.
@@ -359,7 +273,7 @@ func (m *app) send() tea.Cmd {
 	if text == "" {
 		return nil
 	}
-	if c, argument, ok := m.called(text); ok {
+	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
 		m.composer.take()
 		return c.run(m, argument)
 	}
@@ -370,12 +284,4 @@ func (m *app) send() tea.Cmd {
 		return m.say(stillRead)
 	}
 	return m.submit(m.composer.take())
-}
-
-// queue is Tab: the message goes out after the turn.
-func (m *app) queue() {
-	if !m.working || m.unread != nil || strings.TrimSpace(m.composer.value()) == "" {
-		return
-	}
-	m.queued = append(m.queued, m.composer.take())
 }

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// framesPerSecond is how often the renderer looks for changes while something
-	// happens: half of a frame is the mean delay of an echo. Without a change it
+	// framesPerSecond is how often the renderer checks for changes while something
+	// happens: an echo is delayed by half a frame on average. Without a change it
 	// writes nothing.
 	framesPerSecond = 120
-	// lull is how long nothing must have happened for the renderer to rest, and
-	// restEvery how often it looks while it rests: what a slow terminal had not yet
-	// taken is then written all the same.
+	// lull is how long nothing must have happened before the renderer rests.
+	// restEvery is how often it checks while it rests, so that output is still written
+	// to a terminal that was too slow to take it before.
 	lull      = 250 * time.Millisecond
 	restEvery = time.Second
 )
 
-// pulse lets the renderer rest while nothing happens: 120 looks a second for
-// changes that cannot be there cost about one percent of a processor.
+// pulse lets the renderer rest while nothing happens: 120 useless checks a second
+// cost about one percent of a processor.
 //
-// Bubble Tea (v2.0.10) has no way to say so. Its ticker is slowed down from
-// outside, which leaves alone how and when it draws; where the field is no more,
-// the renderer does not rest. This file goes once Bubble Tea rests by itself.
+// Bubble Tea (v2.0.10) has no setting for this. Its ticker is slowed down from
+// outside, which does not change how it draws; if the field is missing, the renderer
+// does not rest. Remove this file once Bubble Tea rests by itself.
 type pulse struct {
 	// program is nil where there is no renderer.
 	program *tea.Program
@@ -33,36 +33,32 @@ type pulse struct {
 	until   time.Time // quick until then
 }
 
-// calmMsg asks whether it was calm for long enough.
+// calmMsg asks whether nothing has happened for long enough.
 type calmMsg struct{}
 
-// stirred keeps the renderer quick for a while: something has happened.
-func (m *app) stirred() tea.Cmd {
-	p := &m.pulse
+// stirred keeps the renderer quick for a while after something has happened.
+func (p *pulse) stirred(now time.Time, after timer) tea.Cmd {
 	if p.ticker == nil && p.program != nil {
 		p.ticker = tickerOf(p.program)
 	}
 	if p.ticker == nil {
 		return nil
 	}
-	p.until = m.now().Add(lull)
+	p.until = now.Add(lull)
 	if p.quick {
 		return nil
 	}
 	p.quick = true
 	p.ticker.Reset(time.Second / framesPerSecond)
-	return m.calmAfter(lull)
+	return after(lull, itWasCalm)
 }
 
-func (m *app) calmAfter(d time.Duration) tea.Cmd {
-	return m.after(d, func(time.Time) tea.Msg { return calmMsg{} })
-}
+func itWasCalm(time.Time) tea.Msg { return calmMsg{} }
 
 // calm lets the renderer rest if nothing has happened for long enough.
-func (m *app) calm() tea.Cmd {
-	p := &m.pulse
-	if rest := p.until.Sub(m.now()); rest > 0 {
-		return m.calmAfter(rest)
+func (p *pulse) calm(now time.Time, after timer) tea.Cmd {
+	if rest := p.until.Sub(now); rest > 0 {
+		return after(rest, itWasCalm)
 	}
 	p.quick = false
 	p.ticker.Reset(restEvery)

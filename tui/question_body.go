@@ -10,26 +10,27 @@ import (
 	"codeagent/sandbox"
 )
 
-// The order of a question, from the top: who asks, what a yes opens, warnings,
-// what was refused, what runs and where, the model's reason. All but the last two
-// was computed by codeagent. Words of the model stand behind a bar, which no line
-// of codeagent's own has: nothing that they draw can pass for one.
+// The order of a question, from the top: who asks, what a yes allows, warnings, what
+// was denied, what runs and where, the model's reason. codeagent computes all but
+// the last two. Words of the model are drawn behind a bar that no line of codeagent
+// has, so they cannot imitate one.
 
 // stanza is one thing that a question says, in rows.
 type stanza struct {
-	name string // tells it from the others that must be seen; "" for forNothing
+	name string // identifies it among those that must be seen; "" for forNothing
 	need need
 	rows []stanzaRow
 	of   int // how many rows it has as a whole
 }
 
-// stanzaRow is one row, at of its stanza; -1 for one that stands for others.
+// stanzaRow is one row; at is its index in the stanza, -1 for a row that replaces
+// others.
 type stanzaRow struct {
 	text string
 	at   int
 }
 
-// limits bound what gives way when a screen is low; zero is no bound.
+// limits bound the rows of parts that are cut on a low screen; zero: no bound.
 type limits struct{ command, reason, denials int }
 
 // sheet collects stanzas.
@@ -38,10 +39,11 @@ type sheet struct {
 	w    int
 	home string
 	most limits
+	all  string // the key that shows all
 	out  []stanza
 }
 
-// narrow screens have no column for labels: each stands above its stanza.
+// narrow is the width below which labels have no column: each is above its stanza.
 const narrow = 50
 
 // field is a stanza to be drawn.
@@ -90,19 +92,19 @@ func (s *sheet) add(f field) {
 	s.out = append(s.out, st)
 }
 
-// shortened leaves out what is more than most rows before the last tail ones, and
-// says so.
+// shortened replaces the rows that exceed most, before the last tail ones, with a
+// line that counts them.
 func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
 	head := max(most-1-tail, 0)
-	say := fmt.Sprintf("   … %d more lines: %s", len(rows)-head-tail, keyName(keyFor(everywhere, actToggle)))
+	say := fmt.Sprintf("   … %d more lines: %s", len(rows)-head-tail, s.all)
 	gap := stanzaRow{s.t.row(s.w-1, span{say, warn}), -1}
 	return slices.Concat(rows[:head], []stanzaRow{gap}, rows[len(rows)-tail:])
 }
 
-// stanzas are what the question says, in the order above. titled: its title stands
-// whole in the rule above it.
+// stanzas are what the question says, in the order above. titled: the rule above
+// shows the whole title.
 func (q *question) stanzas(t *theme, w int, home string, most limits, titled bool) []stanza {
-	s := &sheet{t: t, w: w, home: home, most: most}
+	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.all}
 	if !titled {
 		s.add(field{label: "asks", name: "title", need: forYes, spans: flat([]span{{titleOf(q.request), strong}})})
 	}
@@ -113,14 +115,14 @@ func (q *question) stanzas(t *theme, w int, home string, most limits, titled boo
 	s.refused(q.request.Denials, q.request.Held)
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
-		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: flat([]span{{"the model's words: ", dim}, {"“" + reason + "”", style{inkText, italic}}})})
+		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: flat([]span{{"the model says: ", dim}, {"“" + reason + "”", style{inkText, italic}}})})
 	}
 	return s.out
 }
 
-// opens says what a yes opens, or what a command may do that is typed to.
+// opens says what a yes allows, or what the command that gets the input may do.
 func (s *sheet) opens(r approvals.Request) {
-	label := "opens"
+	label := "allows"
 	if r.Action.Kind == approvals.KindInput {
 		label = "may" // it was granted already
 	}
@@ -148,9 +150,9 @@ func (s *sheet) opens(r approvals.Request) {
 	}
 }
 
-// refused says what was refused before: the first few, all in the full view.
+// refused lists what the sandbox denied: the first few, or all in the full view.
 func (s *sheet) refused(denials []sandbox.Denial, held bool) {
-	label, most := "refused", mostDenials
+	label, most := "denied", mostDenials
 	if s.most.denials > 0 {
 		most = s.most.denials
 	}
@@ -166,7 +168,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 		}
 		spans = append(spans, span{"  " + witness(d), dim})
 		f := field{label: label, mark: span{"⊘ ", warn}, spans: flat(spans)}
-		if held { // it says whole who asks, which the title may shorten
+		if held { // it names who asks in full, which the title may shorten
 			f.name, f.need = fmt.Sprint("refused ", i), forYes
 		}
 		s.add(f)
@@ -180,9 +182,9 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 	}
 }
 
-// action says what runs, is typed, fetched or changed, and where. What leaves the
-// sandbox is bound by nothing but its text, which must be seen then; so must what
-// is typed, and an address: they go out as they are.
+// action says what runs, is typed, fetched or changed, and where. Outside the sandbox
+// only its text says what a command does, so all of it must be seen. So must typed
+// input and an address, which leave the sandbox unchanged.
 func (s *sheet) action(r approvals.Request) {
 	a := r.Action
 	f := field{label: "command", name: "action", need: forOutside, quoted: true, most: s.most.command, tail: (s.most.command - 1) / 2}
@@ -211,7 +213,7 @@ func (s *sheet) action(r approvals.Request) {
 	}
 }
 
-// witness says who tried and how that is known.
+// witness says which program tried and how that is known.
 func witness(d sandbox.Denial) string {
 	how := seenBy(d.Evidence)
 	who := d.Who()

@@ -6,8 +6,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// questionPage is the whole of a question over the transcript. It takes the same
-// answers, and what was scrolled through counts as seen.
+// questionPage shows a whole question over the transcript. It takes the same
+// answers, and rows that were scrolled through count as seen.
 type questionPage struct {
 	q    *question
 	home string
@@ -16,8 +16,7 @@ type questionPage struct {
 	room int // rows of the page that was drawn last
 }
 
-// scroll moves by no more than a page, so that no row is passed unseen but on the
-// way to an end.
+// scroll moves by at most a page, so that only a jump to an end skips rows.
 func (p *questionPage) scroll(by int) {
 	if by != everything {
 		by = min(by, p.room)
@@ -27,7 +26,7 @@ func (p *questionPage) scroll(by int) {
 
 func (p *questionPage) view(t *theme, w, h int) (lines []string, x, y int) {
 	r := p.q.rolled(t, w, p.home, limits{}, p.now(), 0)
-	// The last page is full: what stands above it is as near as it can be.
+	// The last page is full.
 	for p.top > 0 && p.q.fit(t, r, p.top-1, h, p.now()).below == 0 {
 		p.top = min(p.top-1, len(r.rows)-1)
 	}
@@ -39,6 +38,8 @@ func (p *questionPage) view(t *theme, w, h int) (lines []string, x, y int) {
 	}
 	return d.lines[:h], d.x, d.y
 }
+
+func (p *questionPage) live() func() tea.Cmd { return nil }
 
 func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 	if p.q.armed {
@@ -67,7 +68,7 @@ func (p *questionPage) key(m *app, k tea.Key) tea.Cmd {
 	}
 }
 
-// leaveStalePage closes the full view of a question that is not in front any more.
+// leaveStalePage closes the full view of a question that is no longer in front.
 func (m *app) leaveStalePage() {
 	if p, ok := m.panel.(*questionPage); ok && p.q != m.questions.front() {
 		m.panel = nil

@@ -2,40 +2,40 @@ package tui
 
 import "codeagent/approvals"
 
-// A yes opens only what the person could read. A question is drawn as stanzas;
-// those that say what a yes opens, and every warning, must have been visible as a
-// whole, row by row, before the answers that say yes are taken. What was visible
-// stays so: a smaller window does not take back what was read, but a stanza that
-// was visible in part begins anew at another width, where its rows are others.
+// A yes allows only what the person could read. A question is drawn as stanzas.
+// Those that say what a yes allows, and every warning, must have been visible row by
+// row before an answer that says yes is accepted. What was seen stays seen when the
+// window gets smaller. A stanza that was seen only in part starts again at another
+// width, because its rows differ there.
 
-// need says before which answers a stanza must have been visible.
+// need says for which answers a stanza must have been seen.
 type need uint8
 
 const (
-	forNothing need = iota // helps the person, opens nothing
+	forNothing need = iota // helps the person, allows nothing
 	forOutside             // before a yes that leaves the sandbox
 	forYes                 // before any yes
 )
 
-// sight is one row of a stanza that must be seen: row at of the of rows that it
-// has in a screen of width columns.
+// sight is one row of a stanza that must be seen: row at of its of rows on a screen
+// of width columns.
 type sight struct {
 	stanza        string
 	need          need
 	at, of, width int
 }
 
-// sights is what of a question was visible. The zero value has seen nothing, and
-// takes no yes before the question was drawn.
+// sights records which rows of a question were seen. The zero value has seen
+// nothing, and accepts no yes before the question was drawn.
 type sights struct {
 	rows  map[sight]bool
 	whole map[string]bool // stanzas of which every row was visible
-	// drawn: the question was on the screen. yes and outside say what its last
-	// drawing offered: the keys do what the person sees, and no more.
+	// drawn: the question was on the screen. yes and outside say which answers its
+	// last drawing offered: the keys do what the person sees, and no more.
 	drawn, yes, outside bool
 }
 
-// bars reports whether an answer must wait for something to be seen.
+// bars reports whether an answer must wait until more was seen.
 func (s *sights) bars(d approvals.Decision) bool {
 	switch d {
 	case approvals.Deny, approvals.Stop, approvals.Unanswered, approvals.Unattended:
@@ -46,8 +46,8 @@ func (s *sights) bars(d approvals.Decision) bool {
 	return !s.drawn || !s.yes
 }
 
-// missing counts the rows of all that were not visible yet, with those of now
-// taken as visible: before any yes, and before one that leaves the sandbox.
+// missing counts the rows of all that were not seen yet, where those of now count as
+// seen: for any yes, and for a yes that leaves the sandbox.
 func (s *sights) missing(all, now []sight) (yes, outside int) {
 	shown := make(map[sight]bool, len(now))
 	for _, r := range now {
@@ -65,7 +65,7 @@ func (s *sights) missing(all, now []sight) (yes, outside int) {
 	return yes, outside
 }
 
-// note takes rows as visible.
+// note records rows as seen.
 func (s *sights) note(now []sight) {
 	if s.rows == nil {
 		s.rows, s.whole = map[sight]bool{}, map[string]bool{}

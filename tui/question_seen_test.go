@@ -17,7 +17,7 @@ import (
 // reason of 2 KiB; both of the latter draw lines of codeagent's own.
 func crowdedRequest(id string) approvals.Request {
 	q := npmRequest(id)
-	fake := "\n   opens    + write /FAKE/folder\n opens\n   + network FAKE.example:443\n            + write ~/FAKE\n"
+	fake := "\n   allows   + write /FAKE/folder\n allows\n   + network FAKE.example:443\n            + write ~/FAKE\n"
 	q.Action.Command = "./deploy.sh" + fake + strings.Repeat("echo step\n", 34) + "rm -rf LAST"
 	q.Justification = (strings.Repeat("please ", 30) + fake + strings.Repeat(" ", 100) + "+ write ~/FAKE" + strings.Repeat(" because", 300))[:2048]
 	q.Grant = sandbox.Grant{
@@ -53,7 +53,7 @@ func ours(screen string) []string {
 var labels = map[string]bool{"command": true, "reason": true, "types": true, "into": true, "fetch": true, "change": true, "does": true}
 
 // TestNoYesBeforeAllWasSeen: at sizes where a question does not fit, each way to say
-// yes is dead until everything that a yes opens, and every warning, was visible.
+// yes is dead until everything that a yes allows, and every warning, was visible.
 func TestNoYesBeforeAllWasSeen(t *testing.T) {
 	held := crowdedRequest("held")
 	held.Held, held.Justification = true, ""
@@ -161,7 +161,7 @@ func TestOutsideNeedsTheWholeCommand(t *testing.T) {
 	a := r.put(q)
 	r.press("ctrl+y", "4")
 	r.wantNone(a)
-	r.has("before")
+	r.has("outside needs all of it seen")
 	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "4")
 	r.wantAnswer(a, approvals.Outside, "")
 }

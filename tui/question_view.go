@@ -9,8 +9,8 @@ import (
 	"codeagent/approvals"
 )
 
-// drawnQuestion is a question as it is drawn: its rows, where the cursor of its
-// note stands (-1: nowhere), what of it is visible, and which answers it offers.
+// drawnQuestion is a drawing of a question: its rows, the position of the note's
+// cursor (-1: no cursor), which rows are visible, and which answers it offers.
 type drawnQuestion struct {
 	lines        []string
 	x, y         int
@@ -20,19 +20,19 @@ type drawnQuestion struct {
 	body         int // rows of the body that are drawn
 }
 
-// onScreen notes that d is what the person sees now.
+// onScreen records that the person sees d now.
 func (q *question) onScreen(d drawnQuestion) {
 	q.seen.note(d.visible)
 	q.seen.drawn, q.seen.yes, q.seen.outside = true, d.yes, d.outside
 }
 
-// roll is all of a question but its answers, in rows of one width.
+// roll is a question without its answers, in rows of one width.
 type roll struct {
 	title []string
-	whole bool // the title has all of what is asked
+	whole bool // the title is complete
 	rows  []string
-	marks []sight // of each row; the zero value where nothing must be seen
-	every []sight // all that must be seen, shown here or left out
+	marks []sight // of each row; the zero value for a row that need not be seen
+	every []sight // all that must be seen, in rows or left out
 	width int
 	next  string // the key that shows what is left out
 }
@@ -40,9 +40,9 @@ type roll struct {
 // rolled draws everything within limits.
 func (q *question) rolled(t *theme, w int, home string, most limits, now time.Time, more int) roll {
 	title, whole := q.rule(t, w, now, more)
-	r := roll{title: []string{title}, whole: whole, width: w, next: keyName(keyFor(everywhere, actToggle))}
+	r := roll{title: []string{title}, whole: whole, width: w, next: q.keys.all}
 	if most == (limits{}) {
-		r.next = keyName(keyFor(everywhere, actPageUp)) + "/" + keyName(keyFor(everywhere, actPageDown))
+		r.next = q.keys.page
 	}
 	if whole {
 		r.every = append(r.every, titleSight(w))
@@ -66,9 +66,9 @@ func (q *question) rolled(t *theme, w int, home string, most limits, now time.Ti
 
 func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
 
-// view draws the question in at most h rows, docked below the transcript. What
-// does not fit gives way from its end: first the command's middle, then all that
-// a yes does not open.
+// view draws the question in at most h rows, docked below the transcript. If it does
+// not fit, it is cut from its end: first the command's middle, then what a yes does
+// not allow.
 func (q *question) view(t *theme, w, h int, home string, now time.Time, more int) drawnQuestion {
 	var d drawnQuestion
 	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
@@ -81,8 +81,8 @@ func (q *question) view(t *theme, w, h int, home string, now time.Time, more int
 	return d
 }
 
-// fit draws r from row top on in at most h rows, above the answers that may be
-// given when this is seen.
+// fit draws r from row top on in at most h rows, above the answers that are accepted
+// once this was seen.
 func (q *question) fit(t *theme, r roll, top, h int, now time.Time) drawnQuestion {
 	var d drawnQuestion
 	for _, open := range [][2]bool{{true, true}, {true, false}, {false, false}} {
@@ -106,11 +106,11 @@ func (q *question) leaves() bool {
 	})
 }
 
-// fitted is fit with the answers as they are offered.
+// fitted is fit with the given answers offered.
 func (q *question) fitted(t *theme, r roll, top, h int, now time.Time, yes, outside bool) drawnQuestion {
 	d := drawnQuestion{x: -1, y: -1, yes: yes, outside: outside}
 	head := r.title
-	if h < 3 || h < 8 && !r.whole { // else the title stands whole in the body
+	if h < 3 || h < 8 && !r.whole { // the body has the whole title
 		head = nil
 	}
 	if head != nil && r.whole {
@@ -122,7 +122,7 @@ func (q *question) fitted(t *theme, r roll, top, h int, now time.Time, yes, outs
 	if len(shown) > room {
 		d.below = len(shown) - room
 		if room >= 3 {
-			d.below++ // for the line that says so; the hint does where there is no room
+			d.below++ // for the line that counts them; without room the hint says it
 		}
 		shown = shown[:len(shown)-d.below]
 	}
@@ -146,8 +146,8 @@ func (q *question) fitted(t *theme, r roll, top, h int, now time.Time, yes, outs
 	return d
 }
 
-// foot draws the answers, and below them the note or a hint, in at most h rows.
-// The answers come first: where nothing else fits the hint goes.
+// foot draws the answers, and below them the note or a hint, in at most h rows. The
+// hint is dropped before the answers.
 func (q *question) foot(t *theme, r roll, h int, now time.Time, yes, outside bool) (rows []string, x, y int) {
 	w := r.width
 	rows, x, y = q.options(t, w, h-1, yes, outside), -1, -1
@@ -172,7 +172,7 @@ func (q *question) foot(t *theme, r roll, h int, now time.Time, yes, outside boo
 	return rows, x, y
 }
 
-// noteLine is the note being written, and the column of its cursor.
+// noteLine draws the note being written, and returns the column of its cursor.
 func (q *question) noteLine(t *theme, w int) (string, int) {
 	prompt := "   note for the model: "
 	for _, o := range q.request.Options {
@@ -188,8 +188,9 @@ func (q *question) noteLine(t *theme, w int) (string, int) {
 	return t.paint(accent, prompt) + line, width(prompt) + x
 }
 
-// options draws the answers, in few rows where only most are left; they look
-// ready only when the question is armed, and dead where they are not taken yet.
+// options draws the answers in about most rows: with less room their labels are
+// shorter. They look ready only when the question is armed, and struck out while
+// they are not accepted.
 func (q *question) options(t *theme, w, most int, yes, outside bool) []string {
 	long := w
 	rows := q.optionRows(t, w, long, yes, outside)
@@ -232,14 +233,14 @@ func (q *question) optionRows(t *theme, w, long int, yes, outside bool) []string
 	return append(rows, strings.TrimRight(row, " "))
 }
 
-// taken reports whether an answer is taken.
+// taken reports whether an answer is accepted.
 func taken(d approvals.Decision, yes, outside bool) bool {
 	s := sights{drawn: true, yes: yes, outside: outside}
 	return !s.bars(d)
 }
 
-// rule is the line above the question with what is asked in it, and whether that
-// stands there whole.
+// rule is the line above the question with its title, and whether the title is
+// complete.
 func (q *question) rule(t *theme, w int, now time.Time, more int) (string, bool) {
 	s := warn
 	if q.armed {
@@ -257,7 +258,7 @@ func (q *question) rule(t *theme, w int, now time.Time, more int) (string, bool)
 		if w >= roomy {
 			waits = " · the command waits "
 		}
-		right += waits + clock(now.Sub(q.asks[0].since))
+		right += waits + minutes(now.Sub(q.asks[0].since))
 	}
 	right = cut(right, max(w-16, 0))
 	title := titleOf(q.request)
@@ -268,49 +269,48 @@ func (q *question) rule(t *theme, w int, now time.Time, more int) (string, bool)
 }
 
 func titleOf(r approvals.Request) string {
-	return firstOf(r.Title, r.Action.Title, "A permission is asked for")
+	return firstOf(r.Title, r.Action.Title, "permission needed")
 }
 
-// roomy is from which width on the clocks of a held call are told in sentences.
+// roomy is the width from which the times of a held call are written out.
 const roomy = 60
 
-// deadline says when no answer becomes a no.
+// deadline says when a question without an answer is denied.
 func (q *question) deadline(w int, now time.Time) []span {
 	r := q.request
 	if !r.Held || r.Patience == 0 {
 		return nil
 	}
-	left := clock(max(r.Patience-now.Sub(q.asks[0].since), 0))
+	left := minutes(max(r.Patience-now.Sub(q.asks[0].since), 0))
 	if w < roomy {
 		return []span{{"no in " + left, dim}}
 	}
 	return []span{{"auto-deny in " + left, dim}}
 }
 
-// clock writes a time as minutes and seconds: it changes its width seldom.
-func clock(d time.Duration) string {
+// minutes writes a time as minutes and seconds, whose width rarely changes.
+func minutes(d time.Duration) string {
 	seconds := int(d.Seconds())
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// hint is the line below the answers, as much of it as fits in w columns.
+// hint is the line below the answers, in a form that fits in w columns.
 func (q *question) hint(w int, all string, yes, outside bool) []span {
-	arm := keyName(keyFor(everywhere, actArm))
 	switch {
 	case !yes:
-		return fitting(w, []span{{"   " + all, accent}, {" shows the rest; no yes before it was seen", warn}},
+		return fitting(w, []span{{"   " + all, accent}, {" shows the rest; yes needs all of it seen", warn}},
 			[]span{{"   " + all, accent}, {" shows all, then yes", warn}}, []span{{"   " + all, accent}, {" first", warn}})
 	case q.problem != "":
 		return []span{{"   " + q.problem, warn}}
 	case !q.armed:
-		return []span{{"   " + arm, accent}, {" to answer", dim}}
+		return []span{{"   " + q.keys.arm, accent}, {" to answer", dim}}
 	case q.note != "":
 		return []span{{"   with the note “" + q.note + "”", dim}}
 	case !outside:
-		return fitting(w, []span{{"   " + all, accent}, {" shows all that would run outside; no yes to that before", warn}},
+		return fitting(w, []span{{"   " + all, accent}, {" shows the whole command; outside needs all of it seen", warn}},
 			[]span{{"   " + all, accent}, {" before outside", warn}})
 	}
-	note := []span{{"   " + keyName(keyFor(inQuestion, actNote)), accent}, {" adds a note", dim}}
+	note := []span{{"   " + q.keys.note, accent}, {" adds a note", dim}}
 	return fitting(w, append(note[:len(note):len(note)], span{"   Esc", accent}, span{": back to typing", dim}), note)
 }
 

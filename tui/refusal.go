@@ -9,17 +9,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// asked is a permission that was asked for, in the course of a call or alone.
+// asked is a request for a permission, by a call or by itself.
 type asked struct {
 	request event.PermissionRequested
 	answer  *event.PermissionAnswered
-	// chosen is what the person picked here; the event does not tell a yes
-	// outside the sandbox from one inside.
+	// chosen is the person's choice; the event has the same value for a yes inside
+	// and outside the sandbox.
 	chosen approvals.Decision
 }
 
-// Of what was refused, folded lines show the first few that mattered, an open
-// call everything up to a bound that no screen shows at once.
+// A folded call shows the first few denials that mattered, an open call all of them
+// up to a bound that no screen shows at once.
 const (
 	fewDenials  = 3
 	mostDenials = 200
@@ -27,7 +27,7 @@ const (
 	mostName = 160
 )
 
-// denialLines says what the sandbox refused: a line each, and in an open call
+// denialLines lists what the sandbox denied: a line each, and in an open call also
 // who tried it and how that is known.
 func denialLines(c canvas, v sandbox.Verdict) []string {
 	var shown []sandbox.Denial
@@ -85,8 +85,8 @@ func middle(name string, most int) string {
 	return name
 }
 
-// records says of a denial what its line does not: who tried, through whom, what
-// it was told, what it had named.
+// records are the details of a denial: the program and its parents, the error that
+// it got, and the path that it named.
 func records(d sandbox.Denial, home string) []string {
 	var out []string
 	if who := process(d.Who(), d.PID); who != "" {
@@ -97,7 +97,7 @@ func records(d sandbox.Denial, home string) []string {
 	}
 	how := d.Operation
 	if d.Errno != "" {
-		how += " was told " + d.Errno
+		how += " failed with " + d.Errno
 	}
 	if seen := seenBy(d.Evidence); seen != "" {
 		how += " · " + seen
@@ -106,7 +106,7 @@ func records(d sandbox.Denial, home string) []string {
 		out = append(out, how)
 	}
 	if d.Requested != "" && d.Requested != d.Target {
-		out = append(out, "it named "+tilde(d.Requested, home))
+		out = append(out, "requested as "+tilde(d.Requested, home))
 	}
 	return out
 }
@@ -118,26 +118,26 @@ func process(program string, pid int) string {
 	return strings.TrimSpace(fmt.Sprintf("%s (%d)", program, pid))
 }
 
-// seenBy says how a denial is known.
+// seenBy is how a denial is known.
 func seenBy(e sandbox.Evidence) string {
 	switch e {
 	case sandbox.EvidenceKernel:
-		return "seen by the kernel"
+		return "recorded by the kernel"
 	case sandbox.EvidenceBackend:
-		return "refused by the sandbox"
+		return "denied by the sandbox"
 	case sandbox.EvidenceOutput:
-		return "guessed from its output"
+		return "guessed from the output"
 	}
 	return ""
 }
 
-// denialWords says what was tried and which border it met.
+// denialWords says what was tried and why it was denied.
 func denialWords(d sandbox.Denial) (verb, why string) {
 	switch d.Kind {
 	case sandbox.KindWrite:
 		return "write", "outside the workspace"
 	case sandbox.KindRead:
-		return "read", "kept from reading"
+		return "read", "protected from reading"
 	case sandbox.KindNetwork:
 		if !strings.Contains(d.Target, ":") {
 			return "look up", "no network"
@@ -159,7 +159,7 @@ func denialWords(d sandbox.Denial) (verb, why string) {
 	return d.Operation, ""
 }
 
-// metadataVerb says in words what a system call changes of a file.
+// metadataVerb says in words what a system call changes about a file.
 func metadataVerb(operation string) string {
 	for _, v := range []struct{ call, verb string }{
 		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"}, {"flock", "lock"},
@@ -171,7 +171,7 @@ func metadataVerb(operation string) string {
 	return operation
 }
 
-// grantLines lists what a grant opens, one piece each: "write ~/.npm".
+// grantLines lists what a grant allows, one item each: "write ~/.npm".
 func grantLines(g sandbox.Grant, home string) []string {
 	var out []string
 	for _, p := range g.Write {
@@ -198,7 +198,7 @@ func (a *asked) draw(c canvas) []string {
 	return append(head, indent(a.lines(c))...)
 }
 
-// lines say what was asked for and what came of it.
+// lines say what was asked for and how it was answered.
 func (a *asked) lines(c canvas) []string {
 	if a.answer == nil {
 		return nil
@@ -211,17 +211,17 @@ func (a *asked) lines(c canvas) []string {
 	case "session":
 		s, word = good, "allowed for this session"
 	case "stopped":
-		word = "denied, and stopped"
+		word = "denied; turn stopped"
 	case "refused":
-		word = "refused, nobody could answer"
+		word = "refused: nobody could answer"
 	}
 	if a.request.Held {
 		word = map[string]string{
-			"once": "granted while it ran", "session": "granted while it ran, and for this session",
-			"stopped": "not granted while it ran, and stopped",
+			"once": "allowed while it ran", "session": "allowed while it ran, and for this session",
+			"stopped": "denied; turn stopped",
 		}[a.answer.Decision]
-		word = firstOf(word, "not granted while it ran")
-		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody said no
+		word = firstOf(word, "denied while it ran")
+		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody denied it
 			word, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
 		}
 	}
@@ -242,4 +242,30 @@ func (a *asked) lines(c canvas) []string {
 		spans = append(spans, span{"  " + a.answer.Hint, dim})
 	}
 	return c.theme.wrap(c.inner(), spans...)
+}
+
+// permissions lists the session's questions and answers, the latest last.
+func (t *transcript) permissions(th *theme, w int, home string) []string {
+	if len(t.asked) == 0 {
+		return th.wrap(w, span{"No permission was asked for in this session.", dim})
+	}
+	c := canvas{theme: th, width: w, home: home}
+	var out []string
+	for i, a := range t.asked {
+		if i > 0 {
+			out = append(out, "")
+		}
+		out = append(out, th.wrap(w, span{firstOf(a.request.Title, a.request.Command, "permission"), strong})...)
+		if a.request.Command != "" {
+			out = append(out, th.row(w, span{"  $ " + a.request.Command, text}))
+		}
+		if a.answer == nil {
+			out = append(out, th.row(w, span{"  waiting for your answer", warn}))
+			continue
+		}
+		for _, l := range a.lines(c) {
+			out = append(out, "  "+l)
+		}
+	}
+	return out
 }

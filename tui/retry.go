@@ -7,13 +7,12 @@ import (
 	"codeagent/event"
 )
 
-// retry is a request that failed and is sent again. The time that is left moves
-// while it waits, and only then.
+// retry is a failed request that is sent again. Its countdown runs only while it
+// waits.
 type retry struct {
 	told  event.Retrying
 	until time.Time
-	// over: it was sent again, and something came of it; early: the waiting was
-	// interrupted.
+	// over: it was sent again and something arrived; early: the wait was interrupted.
 	over, early bool
 }
 
@@ -22,7 +21,7 @@ func (r *retry) draw(c canvas) []string {
 	left := r.until.Sub(c.now)
 	switch {
 	case r.early:
-		words += " · not tried again"
+		words += " · not retried"
 	case r.over:
 		words += " · retried (" + r.told.Number() + ")"
 	default:
@@ -37,39 +36,39 @@ func (r *retry) draw(c canvas) []string {
 	return c.fold(c.hang(span{"▲", warn}, span{words, text}), 8, 0)
 }
 
-// countdown writes what is left of a time, up to the next second.
+// countdown writes a remaining time, rounded up to a second.
 func countdown(left time.Duration) string {
 	if left += time.Second - 1; left >= time.Minute {
-		return clock(left)
+		return minutes(left)
 	}
 	return fmt.Sprintf("%d s", int(left.Seconds()))
 }
 
-// applyRetry takes back what was told of the answer that broke off.
-func (m *app) applyRetry(e event.Retrying) {
-	m.settle()
-	m.transcript.drop(m.request, func(en *entry) bool {
+// applyRetry removes the part of the answer that had arrived.
+func (t *transcript) applyRetry(e event.Retrying) {
+	t.settle()
+	t.drop(t.request, func(en *entry) bool {
 		switch en.body.(type) {
 		case *answer, *thought:
 			return true
 		}
 		return false
 	})
-	r := &retry{told: e, until: m.now().Add(e.Delay)}
+	r := &retry{told: e, until: t.now().Add(e.Delay)}
 	// Tries in a row are one line.
-	if m.retrying != nil && m.transcript.entries[len(m.transcript.entries)-1] == m.retrying {
-		m.retrying.body = r
+	if t.retrying != nil && t.entries[len(t.entries)-1] == t.retrying {
+		t.retrying.body = r
 	} else {
-		m.retried(event.RequestStarted{})
-		m.retrying = m.transcript.add(r, false)
+		t.retried(event.RequestStarted{})
+		t.retrying = t.add(r, false)
 	}
-	m.retrying.moving = true
-	m.retrying.changed()
+	t.retrying.moving = true
+	t.retrying.changed()
 }
 
-// retried ends the waiting when something comes of it.
-func (m *app) retried(e event.Event) {
-	if m.retrying == nil {
+// retried ends the waiting once the request was sent again.
+func (t *transcript) retried(e event.Event) {
+	if t.retrying == nil {
 		return
 	}
 	switch e.(type) {
@@ -77,10 +76,10 @@ func (m *app) retried(e event.Event) {
 	default:
 		return
 	}
-	r := m.retrying.body.(*retry)
+	r := t.retrying.body.(*retry)
 	_, ended := e.(event.TurnFinished)
-	r.over, r.early = true, ended && m.now().Before(r.until)
-	m.retrying.moving = false
-	m.retrying.changed()
-	m.retrying = nil
+	r.over, r.early = true, ended && t.now().Before(r.until)
+	t.retrying.moving = false
+	t.retrying.changed()
+	t.retrying = nil
 }

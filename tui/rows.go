@@ -2,15 +2,15 @@ package tui
 
 import "strings"
 
-// editRow is one visible row of the editor: text[start:end]. wrapped says that
-// the next row goes on with the same line.
+// editRow is one visible row of the editor: text[start:end]. wrapped: the next row
+// continues the same line.
 type editRow struct {
 	start, end int
 	wrapped    bool
 }
 
-// rows lays the text out in w columns. A row breaks behind a space where there
-// is one, and the cursor can stand behind the last cell of the last row.
+// rows lays the text out in w columns. A row breaks behind a space if it has one.
+// The cursor may be behind the last cell of the last row.
 func (c *composer) rows(w int) []editRow {
 	w = max(w, 4)
 	var out []editRow
@@ -85,8 +85,8 @@ func (c *composer) vertical(w, by int) bool {
 	return true
 }
 
-// view draws at most h rows of the editor in w columns and says where the
-// cursor stands in them.
+// view draws at most h rows of the editor in w columns and returns the position of
+// the cursor.
 func (c *composer) view(t *theme, w, h int) (lines []string, x, y int) {
 	if c.text == "" {
 		c.top = 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// gutter is the width of the margin in which marks stand; text starts behind
-// it. One column stays free at the right edge.
+// gutter is the width of the margin for marks; text starts behind it. One column
+// stays free at the right edge.
 const gutter = 2
 
 func (c canvas) inner() int { return max(c.width-gutter-1, 8) }
@@ -32,8 +32,8 @@ func indent(lines []string) []string {
 	return out
 }
 
-// fold keeps the first head and the last tail lines of a longer stretch and
-// says between them how many are folded away.
+// fold keeps the first head and the last tail lines of a longer text, with a line
+// between them that counts the hidden ones.
 func (c canvas) fold(lines []string, head, tail int) []string {
 	hidden := len(lines) - head - tail
 	if c.open || hidden <= 1 {
@@ -48,8 +48,8 @@ func (c canvas) hidden(n int) string {
 	return c.theme.paint(faint, "… ") + c.theme.paint(dim, fmt.Sprintf("%d more lines", n)) + c.theme.paint(faint, "  ctrl+o")
 }
 
-// said is a message of the person's. Its images are named that have no label in
-// the text: they come behind those that have.
+// said is a message of the person. Images without a label in the text are listed
+// below it; they follow those with a label.
 type said struct {
 	text   string
 	images []string
@@ -69,7 +69,7 @@ func (s *said) draw(c canvas) []string {
 	return out
 }
 
-// answer is what the model says.
+// answer is the text of the model.
 type answer struct {
 	doc      document
 	finished bool
@@ -83,8 +83,8 @@ func (a *answer) draw(c canvas) []string {
 	return indent(a.doc.lines(c.theme, c.inner()))
 }
 
-// thought is the model's reasoning, dimmed; its summary is the last lines while
-// it goes on and the first ones afterwards.
+// thought is the model's reasoning, dimmed. Folded it shows the last lines while it
+// arrives and the first ones afterwards.
 type thought struct {
 	text     strings.Builder
 	finished bool
@@ -96,7 +96,7 @@ func (t *thought) draw(c canvas) []string {
 	if s == "" {
 		return nil
 	}
-	// Only the end can be visible while it is folded and goes on.
+	// While it arrives folded, only the end is visible.
 	const enough = 8 << 10
 	if !c.open && !t.finished && len(s) > enough {
 		s = s[len(s)-enough:]
@@ -113,11 +113,10 @@ func (t *thought) draw(c canvas) []string {
 	return indent(lines)
 }
 
-// notice is a line about the work: a level, a text, perhaps a second line.
+// notice is a message about the work, of one line or more.
 type notice struct{ level, text string }
 
-// foldable: a short notice has nothing more to show, and leaves the key to the
-// entry before it.
+// foldable is false for a short notice: Ctrl+O then opens the entry before it.
 func (n *notice) foldable() bool { return len(n.text) > 160 || strings.Count(n.text, "\n") > 3 }
 func (n *notice) draw(c canvas) []string {
 	mark, s := span{"·", dim}, dim
@@ -158,7 +157,7 @@ func (p *plan) draw(c canvas) []string {
 	return out
 }
 
-// elapsed writes a duration as a person reads it.
+// elapsed writes a duration for people.
 func elapsed(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -173,7 +172,7 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// count writes a number of tokens or bytes shortly.
+// count abbreviates a number of tokens or bytes.
 func count(n int) string {
 	switch {
 	case n < 1000:

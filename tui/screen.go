@@ -1,13 +1,8 @@
-// Package tui is the full-screen front end: it shows what the agent tells
-// (event), puts its questions to the person (approvals), and hands over what
-// the person writes. It is a peer of package headless and knows nothing of the
-// agent: a Turn function is handed in, and Screen offers Emit, Ask and Steer.
-//
-// All state has one owner, app, the one tea.Model. Parts of the screen are
-// structs that are drawn by a view method and changed by app's key and event
-// handlers; the transcript draws only what is visible. Text from models and
-// commands passes through cell, which shows controls instead of obeying them.
-// The keys are one table (keys.go), the / commands another (slash.go).
+// Package tui is the full-screen front end: it shows the agent's events, asks the
+// person for permissions, and hands over what the person writes. It may touch the
+// terminal and nothing else: it knows nothing of the agent, and Options hands in all
+// that it can do. Start reading at app.go, where the one tea.Model hands messages to
+// the parts of the screen; keys.go and slash.go are the tables of keys and commands.
 package tui
 
 import (
@@ -38,16 +33,16 @@ type Options struct {
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
 	Turn func(context.Context, Message) error
-	// Back takes back the person's last message with all that came after it, and
-	// returns it; false where there is none. It is called while no turn runs. Nil:
-	// the screen does not offer it.
+	// Back removes the person's last message with all that followed, and returns it;
+	// false if there is no message. It is called while no turn runs. Nil: not
+	// offered.
 	Back func() (Message, bool)
-	// Compact makes the conversation shorter, with an eye on focus ("" for none).
-	// It runs as a turn does. Nil: not offered, as with the groups below.
+	// Compact summarizes the conversation; focus says what to keep ("": no focus).
+	// It runs like a turn. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
 
-	// Suspend stops the program (Ctrl+Z), which has given the terminal back, and
-	// returns when the terminal is its own again or ctx ends.
+	// Suspend stops the program (Ctrl+Z) after the terminal was given back. It
+	// returns when the program has the terminal again, or when ctx ends.
 	Suspend func(ctx context.Context)
 
 	Models     Models
@@ -76,13 +71,13 @@ type Options struct {
 type Screen struct {
 	opt   Options
 	box   *mailbox
-	turns sync.WaitGroup // and what is done beside them
+	turns sync.WaitGroup // turns, and work beside them
 
 	mu     sync.Mutex
 	ctx    context.Context         // Run's; guarded by mu
 	cancel context.CancelCauseFunc // ends the running turn, nil without one; guarded by mu
 	over   bool                    // Run is leaving: no turn may start; guarded by mu
-	broke  any                     // what a turn panicked with; written before turns is done
+	broke  any                     // a turn's panic value; written before turns is done
 }
 
 // ErrClosed answers a question when the screen is gone.
@@ -111,8 +106,8 @@ func New(opt Options) *Screen {
 // Emit shows an event. It never waits for the screen.
 func (s *Screen) Emit(e event.Event) { s.box.post(e) }
 
-// Ask puts a question and waits for its answer. The error is ctx's cause, or
-// ErrClosed; the answer is then a no.
+// Ask asks a question and waits for its answer. The error is ctx's cause, or
+// ErrClosed; the answer is then a denial.
 func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
 	a := &ask{request: r, reply: make(chan approvals.Answer, 1)}
 	if !s.box.post(a) {
@@ -129,7 +124,7 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 	}
 }
 
-// Steer takes the oldest message that was typed while the model worked.
+// Steer removes and returns the oldest message that was typed while the model worked.
 func (s *Screen) Steer() (Message, bool) { return s.box.steered() }
 
 // Run shows the screen until the person leaves or ctx ends. It returns after
@@ -137,13 +132,13 @@ func (s *Screen) Steer() (Message, bool) { return s.box.steered() }
 // transcript printed on the normal screen. The error is ctx's when ctx ended it.
 func (s *Screen) Run(ctx context.Context) error { return s.show(ctx, nil) }
 
-// PickSession shows the list of Sessions alone, until one was opened or the
-// person leaves.
+// PickSession shows only the list of Sessions, until one is opened or the person
+// leaves.
 func (s *Screen) PickSession(ctx context.Context) error {
-	return s.show(ctx, func(m *app) tea.Cmd { return m.sessions("") })
+	return s.show(ctx, func(m *app) tea.Cmd { return showSessions(m, "") })
 }
 
-// show is Run; with alone there is nothing but the overlay that it opens.
+// show is Run; with alone it shows only the overlay that alone opens.
 func (s *Screen) show(ctx context.Context, alone then) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -152,9 +147,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 	s.mu.Unlock()
 
 	m := newApp(s.box, s.opt.Now)
-	m.still, m.mouse, m.grace = s.opt.Still, s.opt.Mouse, s.opt.Grace
-	m.home = lookup(s.opt.Environ, "HOME")
-	m.facts.home = m.home
+	m.facts.home = lookup(s.opt.Environ, "HOME")
 	m.suspend = func() tea.Cmd { return s.suspend(ctx) }
 	m.turn, m.run, m.aside, m.interrupt = s.turn, s.run, s.aside, s.interrupt
 	m.offers = s.opt
@@ -168,7 +161,7 @@ func (s *Screen) show(ctx context.Context, alone then) error {
 		profile = min(profile, colorprofile.Ascii)
 	}
 	options = append(options, tea.WithColorProfile(profile))
-	m.initial, m.alone = s.opt.InitialPrompt, alone
+	m.alone = alone
 	program := tea.NewProgram(m, options...)
 	m.pulse.program = program
 	_, err := program.Run()
@@ -213,8 +206,8 @@ func (s *Screen) turn(said Message) tea.Cmd {
 	return s.run(func(ctx context.Context) (then, error) { return nil, s.opt.Turn(ctx, said) })
 }
 
-// run returns the command that does work as a turn is done: one at a time, and
-// Esc ends it.
+// run returns the command that does work like a turn: one at a time, and Esc
+// ends it.
 func (s *Screen) run(work func(context.Context) (then, error)) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel, ok := s.begin()
@@ -232,7 +225,7 @@ func (s *Screen) run(work func(context.Context) (then, error)) tea.Cmd {
 	}
 }
 
-// aside returns the command that does work beside the turn; it ends with the
+// aside returns the command that does work beside a turn; it ends with the
 // screen.
 func (s *Screen) aside(work func(context.Context) then) tea.Cmd {
 	return func() tea.Msg {
@@ -259,8 +252,8 @@ func (s *Screen) begin() (context.Context, context.CancelCauseFunc, bool) {
 	return ctx, cancel, true
 }
 
-// noteBreak keeps what a turn that panics says: Bubble Tea ends the program
-// before it has printed it, and with the program the printing may end too.
+// noteBreak keeps the panic value of a turn: Bubble Tea ends the program before it
+// has printed the value, and the output may end with the program.
 func (s *Screen) noteBreak() {
 	if said := recover(); said != nil {
 		s.broke = said
@@ -285,17 +278,17 @@ func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
 	if m.width == 0 || len(m.transcript.entries) == 0 {
 		return
 	}
-	m.still = true
+	m.offers.Still = true
 	m.transcript.follow = true
 	lines := m.transcript.view(m.canvas(), tailLines)
 	text := strings.Trim(strings.Join(lines, "\n"), "\n")
 	out := &colorprofile.Writer{Forward: s.opt.Out, Profile: profile}
 	if _, err := io.WriteString(out, text+"\n"); err != nil {
-		return // the terminal is gone; there is nobody to tell
+		return // the terminal is gone
 	}
 }
 
-// lookup finds a variable in an environment; the last one counts.
+// lookup finds a variable in an environment; the last entry counts.
 func lookup(environ []string, name string) string {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(environ[i], name+"="); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// selection is what was dragged over with the mouse, in screen cells. It is of
-// the rows as they are drawn: what is marked is what is copied.
+// selection is what the mouse was dragged over, in screen cells of the drawn rows:
+// the marked text is the copied text.
 type selection struct {
 	held, any          bool
 	fromX, fromY, x, y int
@@ -24,7 +24,7 @@ func (s *selection) extend(x, y int) {
 	}
 }
 
-// bounds returns the columns selected in row y: from, and to behind the last.
+// bounds returns the selected columns of row y, from inclusive and to exclusive.
 func (s *selection) bounds(y int) (from, to int) {
 	const edge = 1 << 16
 	ay, ax, by, bx := s.fromY, s.fromX, s.y, s.x
@@ -62,7 +62,7 @@ func (s *selection) mark(rows []string) []string {
 
 const reversed = "\x1b[7m"
 
-// text is what is selected, without colours and trailing spaces.
+// text is the selected text, without colours and trailing spaces.
 func (s *selection) text(rows []string) string {
 	var out []string
 	for y, row := range rows {
@@ -75,12 +75,12 @@ func (s *selection) text(rows []string) string {
 }
 
 // copySelection ends the drag and hands the text to the terminal's clipboard.
-// Whether the terminal takes it cannot be known, and is not claimed.
+// The terminal may ignore it, and does not report that.
 func (m *app) copySelection() tea.Cmd {
 	m.selection.held = false
 	text := m.selection.text(m.rows)
 	if text == "" {
 		return nil
 	}
-	return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("sent %d characters to the terminal's clipboard", utf8.RuneCountInString(text))))
+	return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
 }

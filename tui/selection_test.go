@@ -26,7 +26,7 @@ func TestDragSelectsWhatIsShown(t *testing.T) {
 	if cmd := r.send(tea.MouseReleaseMsg{X: 7, Y: 2}); cmd == nil {
 		t.Error("nothing was copied")
 	}
-	r.has("sent 17 characters to the terminal's clipboard")
+	r.has("copied 17 characters")
 	r.press("x")
 	if strings.Contains(r.app.View().Content, reversed) {
 		t.Error("a key leaves the selection")

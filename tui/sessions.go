@@ -8,43 +8,44 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// sessions is /sessions: the kept conversations, of this folder first.
-func (m *app) sessions(string) tea.Cmd {
+// showSessions is /sessions: the saved conversations of this folder, or of all.
+func showSessions(m *app, _ string) tea.Cmd {
 	p := newPicker("Sessions of this folder")
-	p.none, p.enter = "no session has been kept here", "goes on with it"
-	l := &sessionList{picker: p, kept: m.offers.Sessions}
+	p.none, p.enter = "no sessions in this folder", "resumes it"
+	l := &sessionList{picker: p, m: m, kept: m.offers.Sessions}
 	p.choose = l.open
 	p.deeds = []deed{
-		{do: actAll, help: "all folders", all: true, run: func(m *app, _ row, _ string) tea.Cmd {
+		{do: actAll, key: pickerKey(actAll), help: "all folders", all: true, run: func(row, string) tea.Cmd {
 			l.all = !l.all
-			return l.load(m)
+			return l.load()
 		}},
-		{do: actRename, help: "renames", writes: func(r row) string { return r.text }, run: func(m *app, r row, title string) tea.Cmd {
-			return l.change(m, func(ctx context.Context) error { return l.kept.Rename(ctx, r.id, title) })
+		{do: actRename, key: pickerKey(actRename), help: "renames", writes: func(r row) string { return r.text }, run: func(r row, title string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.id, title) })
 		}},
-		{do: actRemove, help: "deletes", asks: "Delete %s for good?", fits: func(r row) bool { return !r.mark }, run: func(m *app, r row, _ string) tea.Cmd {
-			return l.change(m, func(ctx context.Context) error { return l.kept.Delete(ctx, r.id) })
+		{do: actRemove, key: pickerKey(actRemove), help: "deletes", asks: "Delete %s permanently?", fits: func(r row) bool { return !r.mark }, run: func(r row, _ string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.id) })
 		}},
 	}
-	m.panel = p
-	return l.load(m)
+	m.panel = list{p}
+	return l.load()
 }
 
 // sessionList is the picker of /sessions.
 type sessionList struct {
 	*picker
+	m    *app
 	kept Sessions
 	all  bool
 }
 
 // load lists the sessions.
-func (l *sessionList) load(m *app) tea.Cmd {
+func (l *sessionList) load() tea.Cmd {
 	l.title, l.deeds[0].help = "Sessions of this folder", "all folders"
 	if l.all {
 		l.title, l.deeds[0].help = "Sessions of all folders", "this folder"
 	}
-	all, now, home := l.all, m.now(), m.home
-	return m.aside(func(ctx context.Context) then {
+	all, now, home := l.all, l.m.now(), l.m.facts.home
+	return l.m.aside(func(ctx context.Context) then {
 		list, err := l.kept.List(ctx, all)
 		rows := make([]row, len(list))
 		for i, s := range list {
@@ -60,42 +61,43 @@ func (l *sessionList) load(m *app) tea.Cmd {
 	})
 }
 
-// change does something about a session and lists them anew.
-func (l *sessionList) change(m *app, deed func(context.Context) error) tea.Cmd {
-	return m.aside(func(ctx context.Context) then {
+// change changes a session and lists them again.
+func (l *sessionList) change(deed func(context.Context) error) tea.Cmd {
+	return l.m.aside(func(ctx context.Context) then {
 		err := deed(ctx)
-		return func(m *app) tea.Cmd {
+		return func(*app) tea.Cmd {
 			if err != nil {
 				l.problem = err.Error()
 				return nil
 			}
-			return l.load(m)
+			return l.load()
 		}
 	})
 }
 
-// open ends the screen, to go on with another session.
-func (l *sessionList) open(m *app, r row) tea.Cmd {
+// open ends the screen; the program then resumes the session.
+func (l *sessionList) open(r row) tea.Cmd {
+	m := l.m
 	if r.mark {
 		m.panel = nil
 		return nil
 	}
-	if no, ok := m.between("another session"); !ok {
+	if no, ok := m.between("/sessions"); !ok {
 		return no
 	}
 	return m.aside(func(ctx context.Context) then {
 		err := l.kept.Open(ctx, r.id)
-		return func(m *app) tea.Cmd {
+		return func(*app) tea.Cmd {
 			if err != nil {
 				l.problem = err.Error()
 				return nil
 			}
-			return m.quit()
+			return tea.Quit
 		}
 	})
 }
 
-// ago says how long something is past, roughly.
+// ago says roughly how long ago something was.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -115,7 +117,7 @@ func ago(d time.Duration) string {
 	}
 }
 
-// size writes a number of bytes shortly.
+// size abbreviates a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:

@@ -8,13 +8,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// command is a / command: one entry here is all there is to one.
+// command is a / command. An entry in the table is all that it needs.
 type command struct {
 	name, help string
-	// takes names the words that may follow; "" takes none.
+	// takes names the words that may follow; "": no words.
 	takes string
 	run   func(m *app, argument string) tea.Cmd
-	// offered: what it needs was handed in; nil needs nothing.
+	// offered reports whether o has what it needs; nil: it needs nothing.
 	offered func(o Options) bool
 }
 
@@ -27,29 +27,33 @@ func commands() []command {
 		}
 	}
 	return []command{
-		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*theme, int) []string { return m.helpPage })},
+		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*theme, int) []string {
+			return func(t *theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) }
+		})},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
 			run: page("Status", func(m *app) func(*theme, int) []string { return m.facts.page })},
-		{name: "permissions", help: "what was asked for in this session, and the answers",
-			run: page("Permissions", func(m *app) func(*theme, int) []string { return m.permissionsPage })},
-		{name: "model", takes: "[name]", help: "ask another model from now on", run: (*app).model,
+		{name: "permissions", help: "the permissions asked for in this session, and the answers",
+			run: page("Permissions", func(m *app) func(*theme, int) []string {
+				return func(t *theme, w int) []string { return m.transcript.permissions(t, w, m.facts.home) }
+			})},
+		{name: "model", takes: "[name]", help: "switch to another model", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
-		{name: "compact", takes: "[focus]", help: "make the conversation shorter; what the focus names is kept best", run: (*app).compact,
+		{name: "compact", takes: "[focus]", help: "summarize the conversation; the focus says what to keep", run: compact,
 			offered: func(o Options) bool { return o.Compact != nil }},
-		{name: "undo", help: "take back what the last turn changed, after a preview", run: (*app).undo,
+		{name: "undo", help: "undo what the last turn changed, after a preview", run: showUndo,
 			offered: func(o Options) bool { return o.Undo != nil }},
-		{name: "ps", help: "the commands that run in the background", run: (*app).ps,
+		{name: "ps", help: "show background commands and their output; end them", run: showCommands,
 			offered: func(o Options) bool { return o.Background != nil }},
-		{name: "sessions", help: "go on with an earlier conversation; rename and delete", run: (*app).sessions,
+		{name: "sessions", help: "resume, rename or delete an earlier session", run: showSessions,
 			offered: func(o Options) bool { return o.Sessions != nil }},
-		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return m.quit() }},
+		{name: "quit", help: "leave codeagent", run: func(m *app, _ string) tea.Cmd { return tea.Quit }},
 	}
 }
 
-// usage is how the command is written.
+// usage shows how to write the command.
 func (c command) usage() string { return strings.TrimSpace("/" + c.name + " " + c.takes) }
 
-// typed is what completing its name leaves in the message.
+// typed is the message after its name was completed.
 func (c command) typed() string {
 	if c.takes != "" {
 		return "/" + c.name + " "
@@ -57,16 +61,16 @@ func (c command) typed() string {
 	return "/" + c.name
 }
 
-// commands are those that are offered here.
-func (m *app) commands() []command {
-	return slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(m.offers) })
+// offeredCommands are those whose needs o has.
+func offeredCommands(o Options) []command {
+	return slices.DeleteFunc(commands(), func(c command) bool { return c.offered != nil && !c.offered(o) })
 }
 
-// called returns the command that a message is, and what follows its name. What
-// only begins like one is a message: "/tmp is full".
-func (m *app) called(text string) (c command, argument string, ok bool) {
+// called returns the command that a message calls, and its argument. A text that
+// only begins like a command is a message: "/tmp is full".
+func called(text string, all []command) (c command, argument string, ok bool) {
 	name, argument, more := strings.Cut(strings.TrimPrefix(text, "/"), " ")
-	for _, c := range m.commands() {
+	for _, c := range all {
 		if strings.HasPrefix(text, "/") && c.name == name && (!more || c.takes != "") {
 			return c, strings.TrimSpace(argument), true
 		}
@@ -74,8 +78,8 @@ func (m *app) called(text string) (c command, argument string, ok bool) {
 	return command{}, "", false
 }
 
-// slashName returns what is typed of a command's name while the message is
-// nothing but that.
+// slashName returns the typed part of a command's name, if the message has nothing
+// else.
 func slashName(text string) (string, bool) {
 	name, ok := strings.CutPrefix(text, "/")
 	if !ok || strings.ContainsAny(name, " \n\t/") {
@@ -84,23 +88,37 @@ func slashName(text string) (string, bool) {
 	return name, true
 }
 
-// matching lists the commands whose names begin with what is typed.
-func (m *app) matching() []command {
+// choices are the commands whose names begin with what is typed.
+func (m *app) choices() []command {
 	name, ok := slashName(m.composer.text)
 	if !ok {
 		return nil
 	}
-	var out []command
-	for _, c := range m.commands() {
-		if strings.HasPrefix(c.name, name) {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(offeredCommands(m.offers), func(c command) bool { return !strings.HasPrefix(c.name, name) })
 }
 
-// menu is the list of matching commands above the message.
+// menu is the list of choices above the message.
 type menu struct{ at int }
+
+// press takes a key while there are choices; run is the command to run, if any.
+func (n *menu) press(do action, choices []command, c *composer) (run func(*app, string) tea.Cmd, handled bool) {
+	n.at = max(min(n.at, len(choices)-1), 0)
+	switch do {
+	case actUp:
+		n.at = (n.at + len(choices) - 1) % len(choices)
+	case actDown:
+		n.at = (n.at + 1) % len(choices)
+	case actQueue:
+		c.set(choices[n.at].typed())
+	case actSend:
+		run = choices[n.at].run
+		c.set("")
+		n.at = 0
+	default:
+		return nil, false
+	}
+	return run, true
+}
 
 func (n *menu) view(t *theme, w int, choices []command) []string {
 	n.at = max(min(n.at, len(choices)-1), 0)
@@ -115,10 +133,10 @@ func (n *menu) view(t *theme, w int, choices []command) []string {
 	return out
 }
 
-func (m *app) helpPage(t *theme, w int) []string {
+func helpPage(t *theme, w int, commands []command) []string {
 	out := []string{t.paint(style{inkAccent, bold}, "Commands"), ""}
 	var pairs [][2]string
-	for _, c := range m.commands() {
+	for _, c := range commands {
 		pairs = append(pairs, [2]string{c.usage(), c.help})
 	}
 	out = append(out, columns(t, w, pairs)...)
@@ -139,31 +157,5 @@ func (m *app) helpPage(t *theme, w int) []string {
 		pairs = append(pairs, [2]string{b.keyNames(), b.help})
 	}
 	flush()
-	return out
-}
-
-// permissionsPage lists the session's questions and answers, the latest last.
-func (m *app) permissionsPage(t *theme, w int) []string {
-	if len(m.asked) == 0 {
-		return t.wrap(w, span{"Nothing was asked for in this session.", dim})
-	}
-	c := canvas{theme: t, width: w, home: m.home}
-	var out []string
-	for i, a := range m.asked {
-		if i > 0 {
-			out = append(out, "")
-		}
-		out = append(out, t.wrap(w, span{firstOf(a.request.Title, a.request.Command, "permission"), strong})...)
-		if a.request.Command != "" {
-			out = append(out, t.row(w, span{"  $ " + a.request.Command, text}))
-		}
-		if a.answer == nil {
-			out = append(out, t.row(w, span{"  waits for your answer", warn}))
-			continue
-		}
-		for _, l := range a.lines(c) {
-			out = append(out, "  "+l)
-		}
-	}
 	return out
 }

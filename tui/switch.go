@@ -6,15 +6,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// model is /model: with a name it switches at once, else the models are listed.
-func (m *app) model(name string) tea.Cmd {
+// showModels is /model: it switches to the named model, or lists the models.
+func showModels(m *app, name string) tea.Cmd {
 	if name != "" {
-		return m.use(name)
+		return useModel(m, name)
 	}
 	p := newPicker("Models")
-	p.none, p.enter = "no model is known; /model NAME asks for one by its name", "asks it from now on"
-	p.choose = func(m *app, r row) tea.Cmd { return m.use(r.id) }
-	m.panel = p
+	p.none, p.enter = "no models found; /model NAME selects one by name", "uses it"
+	p.choose = func(r row) tea.Cmd { return useModel(m, r.id) }
+	m.panel = list{p}
 	models := m.offers.Models
 	return m.aside(func(ctx context.Context) then {
 		list, err := models.List(ctx)
@@ -29,8 +29,8 @@ func (m *app) model(name string) tea.Cmd {
 	})
 }
 
-// use asks another model from now on.
-func (m *app) use(name string) tea.Cmd {
+// useModel switches to another model.
+func useModel(m *app, name string) tea.Cmd {
 	if no, ok := m.between("/model"); !ok {
 		return no
 	}
@@ -40,7 +40,7 @@ func (m *app) use(name string) tea.Cmd {
 	return m.begin("Switching to "+name, m.run(func(ctx context.Context) (then, error) { return nil, models.Use(ctx, name) }))
 }
 
-// problem is what a list says of an error.
+// problem is the text of an error in a list.
 func problem(err error) string {
 	if err == nil {
 		return ""

@@ -2,13 +2,13 @@ package tui
 
 import "strings"
 
-// span is a run of text that looks the same.
+// span is text in one style.
 type span struct {
 	text  string
 	style style
 }
 
-// piece is one cell of shown text, as cell made it.
+// piece is one cell of shown text, made by cell.
 type piece struct {
 	shown string
 	w     int
@@ -16,15 +16,15 @@ type piece struct {
 	space bool
 }
 
-// wrapper lays spans out in lines of a width. first and rest are set before
-// the first and before every further line (a gutter, a bullet, a quote bar).
+// wrapper lays spans out in lines of a width. first is put before the first line,
+// rest before every other (a gutter, a bullet, a quote bar).
 type wrapper struct {
 	theme       *theme
 	width       int
 	first, rest []span
-	// hard breaks at the edge wherever it falls, and keeps every space: code.
+	// hard breaks lines exactly at the edge and keeps every space, for code.
 	hard bool
-	// clip cuts a line at the edge instead of continuing it below.
+	// clip cuts a line at the edge instead of wrapping it.
 	clip bool
 }
 
@@ -159,7 +159,7 @@ func (t *theme) row(w int, spans ...span) string {
 	return wrapper{theme: t, width: w, clip: true}.lines(flat(spans)...)[0]
 }
 
-// flat makes every newline visible, so that spans stay one line.
+// flat makes newlines visible, so that the spans stay on one line.
 func flat(spans []span) []span {
 	out := make([]span, len(spans))
 	for i, s := range spans {
@@ -168,8 +168,8 @@ func flat(spans []span) []span {
 	return out
 }
 
-// justify paints left and right at the two edges of a line of w columns; left
-// is cut first.
+// justify paints left and right at the edges of a line of w columns; left is cut
+// first.
 func (t *theme) justify(w int, left, right []span) string {
 	r := spansWidth(right)
 	if r >= w {

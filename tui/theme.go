@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// ink says what a piece of text is; the theme says which colour that has.
+// ink is the role of a text; the theme gives it a colour.
 type ink uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	inks
 )
 
-// attribute is a set of text attributes, kept without colour too.
+// attribute is a set of text attributes, which are also used without colour.
 type attribute uint8
 
 const (
@@ -55,16 +55,15 @@ var (
 
 const reset = ansi.ResetStyle
 
-// theme holds the sequence that switches each style on, "" for plain text.
+// theme holds the escape sequence that switches each style on; "" for plain text.
 type theme struct {
 	dark     bool
 	switches [inks][attributes]string
 }
 
-// palette lists each ink's colour on a light and on a dark background. The
-// renderer brings them down to what the terminal can show, and drops them
-// under NO_COLOR. Contrast against #fff and #111 is at least 4.5 for all but
-// inkFaint.
+// palette lists each ink's colour on a light and on a dark background. The renderer
+// reduces them to what the terminal can show, and drops them under NO_COLOR. The
+// contrast against #fff and #111 is at least 4.5 for all but inkFaint.
 var palette = [inks][2]string{
 	inkDim:    {"#666a73", "#8b909a"},
 	inkFaint:  {"#b4b8bf", "#4d525b"},
@@ -120,7 +119,7 @@ func sequence(c color.Color, a attribute) string {
 
 func (t *theme) on(s style) string { return t.switches[s.ink][s.attr] }
 
-// paint styles text that show has already made harmless.
+// paint styles text that show has made harmless.
 func (t *theme) paint(s style, shown string) string {
 	on := t.on(s)
 	if on == "" || shown == "" {

@@ -13,17 +13,17 @@ import (
 const (
 	// liveLines is how many lines of a running command's output are shown.
 	liveLines = 5
-	// keptLive bounds what is kept of a running command's output, in bytes: what
-	// ctrl+o can show before it ends.
+	// keptLive bounds the kept output of a running command, in bytes: what Ctrl+O can
+	// show before it ends.
 	keptLive = 64 << 10
-	// openLines bounds what ctrl+o shows of one call; the rest is in its file.
+	// openLines bounds what Ctrl+O shows of one call; the rest is in its file.
 	openLines = 2000
 	// diffSummary is how many lines of a change are shown folded.
 	diffSummary = 20
 )
 
-// tool is one call of a tool: what it does, its output while it runs, and what
-// became of it. It knows kinds of calls, never names of tools.
+// tool is a tool call: what it does, its output while it runs, and its result. It
+// knows kinds of calls, never names of tools.
 type tool struct {
 	kind, title, command, folder string
 	started                      time.Time
@@ -36,7 +36,7 @@ type tool struct {
 
 func (t *tool) foldable() bool { return true }
 
-// output keeps the end of what the command prints.
+// output keeps the end of the command's output.
 func (t *tool) output(o event.ToolOutput) {
 	if o.Skipped > 0 {
 		t.live = fmt.Appendf(t.live, "\n… %s bytes not shown\n", count(int(o.Skipped)))
@@ -70,8 +70,8 @@ func (t *tool) draw(c canvas) []string {
 	return out
 }
 
-// answers are what became of the questions about the call: the last few of them,
-// all in an open call.
+// answers are the answered questions of the call: the last few, or all in an open
+// call.
 func (t *tool) answers(c canvas) []string {
 	const few = 4
 	var out []string
@@ -91,7 +91,7 @@ func (t *tool) answers(c canvas) []string {
 	return indent(out)
 }
 
-// head is the line that says what the call does and how it went.
+// head is the line that says what the call does and how it ended.
 func (t *tool) head(c canvas) []string {
 	title := t.title
 	if t.kind == "command" && t.command != "" {
@@ -109,7 +109,7 @@ func (t *tool) head(c canvas) []string {
 		spans = append(append(spans, span{"  ", dim}), status...)
 	}
 	if t.done == nil && t.waiting() && !c.open {
-		// The question below shows the whole of it.
+		// The question below shows all of it.
 		left := []span{mark, {" ", text}, {strings.ReplaceAll(title, "\n", " "), s}}
 		return []string{c.theme.justify(c.width-1, left, append([]span{{" ", text}}, t.status(c)...))}
 	}
@@ -150,11 +150,11 @@ func (t *tool) waiting() bool {
 	return slices.ContainsFunc(t.asks, func(a *asked) bool { return a.answer == nil })
 }
 
-// status says in a few words how the call went, or how long it runs.
+// status says in a few words how the call ended, or how long it has run.
 func (t *tool) status(c canvas) []span {
 	if t.done == nil {
 		if t.waiting() {
-			return []span{{"waits for your answer", warn}}
+			return []span{{"waiting for your answer", warn}}
 		}
 		if d := c.now.Sub(t.started); d >= time.Second {
 			return []span{{elapsed(d.Truncate(time.Second)), dim}}
@@ -170,9 +170,9 @@ func (t *tool) status(c canvas) []span {
 		case t.kind == "read" && f.Message != "":
 			return []span{{f.Message, faint}}
 		case t.kind == "command" && f.Running:
-			return []span{{fmt.Sprintf("runs in the background as %d", f.Job), dim}}
+			return []span{{fmt.Sprintf("running in the background (job %d)", f.Job), dim}}
 		case t.kind != "command" && f.Job != 0 && !f.Running:
-			return []span{{f.Message, dim}} // how what it typed to has ended
+			return []span{{f.Message, dim}} // how the job that got the input has ended
 		}
 	case "refused":
 		words, s = append(words, "not allowed"), warn
@@ -207,7 +207,7 @@ func (t *tool) status(c canvas) []span {
 		if how != "" {
 			how = ": " + how
 		}
-		words = []string{fmt.Sprintf("background %d ended%s", f.Job, how)}
+		words = []string{fmt.Sprintf("job %d ended%s", f.Job, how)}
 	}
 	if len(words) > 0 {
 		if len(out) > 0 {
@@ -249,13 +249,13 @@ func (t *tool) ended(c canvas) []string {
 	}
 	out = append(out, t.changed(c)...)
 	if f.Outcome == "interrupted" && !c.open {
-		return out // what it was refused by then is not how it ended
+		return out // its denials are not why it ended
 	}
 	return append(out, denialLines(c, f.Verdict)...)
 }
 
-// tells reports whether the call's own message has a line to itself: not where
-// the head of the call or an answered question says as much.
+// tells reports whether the call's message gets a line: not where the head of the
+// call or an answered question says the same.
 func (t *tool) tells() bool {
 	f := t.done
 	switch {
@@ -269,8 +269,8 @@ func (t *tool) tells() bool {
 	return true
 }
 
-// printed draws what the call printed: its last lines, for there it says how it
-// went, and in an open call its first and its last.
+// printed draws the call's output: its last lines, which usually say how it ended,
+// or in an open call the first and the last ones.
 func (t *tool) printed(c canvas) []string {
 	lines := outputLines(t.done.Output)
 	if !c.open {
@@ -286,7 +286,7 @@ func (t *tool) printed(c canvas) []string {
 	}
 	out = append(out, t.quote(c, lines)...)
 	if t.done.Spill != "" {
-		out = append(out, indent(c.theme.wrap(c.inner(), span{"output on disk: " + tilde(t.done.Spill, c.home), dim}))...)
+		out = append(out, indent(c.theme.wrap(c.inner(), span{"full output: " + tilde(t.done.Spill, c.home), dim}))...)
 	}
 	return out
 }
@@ -321,8 +321,8 @@ func (t *tool) changes(c canvas) []string {
 	return out
 }
 
-// changed names what a command changed: as much as there is room for in one line, or
-// one a line in an open call.
+// changed names what a command changed: as many names as fit in one line, or each on
+// its own line in an open call.
 func (t *tool) changed(c canvas) []string {
 	all := t.done.Changed
 	if all.None() {
@@ -359,7 +359,7 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-// spinner is the mark of running work; frame -1 stands still.
+// spinner is the mark of running work; frame -1 does not move.
 func spinner(frame int) string {
 	if frame < 0 {
 		return "●"

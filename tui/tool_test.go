@@ -23,12 +23,12 @@ func TestAnswersOfBackgroundCommandsAreShown(t *testing.T) {
 	}
 	denied := sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash"}}}
 	call("command", "$ bash -i", event.ToolFinished{Job: 1, Running: true, Output: "ready\n", Message: "running in the background (job 1)"})
-	r.has("$ bash -i  runs in the background as 1", "ready")
+	r.has("$ bash -i  running in the background (job 1)", "ready")
 	call("input", `type "echo hi\n" to job 1: $ bash`, event.ToolFinished{Job: 1, Running: true, Output: "one\ntwo\nthree\nfour\nhi there\n",
 		Message: "job 1 is running, for 0.9 s", Verdict: denied})
 	r.has(`✓ type "echo hi\n" to job 1: $ bash`, "hi there", "four", "2 more lines", "⊘ write /out/q")
 	r.lacks("job 1 is running")
-	r.lacks("job 1: $ bash  runs in the background")
+	r.lacks("job 1: $ bash  running in the background")
 	r.lacks("two")
 	call("read", "wait for job 1: $ bash", event.ToolFinished{Job: 1, Output: "bye\n", Exit: 3, Message: "job 1 ended: exit status 3"})
 	r.has("wait for job 1: $ bash  job 1 ended: exit status 3", "bye")
@@ -42,9 +42,9 @@ func TestEndsOfBackgroundCommandsAreShown(t *testing.T) {
 	r := newRig(t, 100, 30)
 	r.emit(event.BackgroundEnded{Job: 2, Command: "serve", Message: "background job 2 (serve) ended: exit status 3", Exit: 3, Output: "gone\n", Duration: 2 * time.Second,
 		Verdict: sandbox.Verdict{Denials: []sandbox.Denial{{Kind: sandbox.KindWrite, Target: "/out/q", Program: "bash"}}}})
-	r.has("✗ $ serve  background 2 ended: exit 3", "gone", "⊘ write /out/q")
+	r.has("✗ $ serve  job 2 ended: exit 3", "gone", "⊘ write /out/q")
 	r.emit(event.BackgroundEnded{Job: 3, Command: "build", Message: "background job 3 (build) ended: exit status 0", Output: "built\n", Duration: 2 * time.Second})
-	r.has("✓ $ build  background 3 ended", "built")
+	r.has("✓ $ build  job 3 ended", "built")
 }
 
 // The end of a long output is its end, folded and opened.

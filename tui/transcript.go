@@ -2,32 +2,33 @@ package tui
 
 import "time"
 
-// canvas is what a body is drawn on.
+// canvas is what a body needs to draw itself.
 type canvas struct {
 	theme *theme
 	width int
 	// home is shortened to ~ in shown paths.
 	home string
-	// open draws all there is, not the summary.
+	// open draws everything, not the summary.
 	open bool
 	now  time.Time
-	// frame counts the spinner's steps; -1 draws it still.
+	// frame counts the spinner's steps; -1: it does not move.
 	frame int
 	// seq numbers the drawings of the screen.
 	seq int
 }
 
-// body is one thing that was said or done. draw returns its lines with the
-// gutter, none wider than the canvas; it must not change shared lines later.
+// body is the content of an entry: a message, a tool call, a notice. draw returns
+// its lines with the gutter, none wider than the canvas; it must not change returned
+// lines later.
 type body interface{ draw(c canvas) []string }
 
 // entry is a body's place in the transcript, with its drawn lines.
 type entry struct {
 	body body
-	// tight entries stand together without a blank line between them.
+	// tight entries have no blank line between them.
 	tight bool
 	open  bool
-	// moving entries show the time or a spinner and are drawn anew each frame.
+	// moving entries show a time or a spinner and are drawn again each frame.
 	moving bool
 
 	stale bool
@@ -38,15 +39,17 @@ type entry struct {
 }
 
 // warmEntries is how many entries keep their drawn lines: several screens of
-// one-line entries. The rest are drawn again when scrolled to.
+// one-line entries. Others are drawn again when they are scrolled to.
 const warmEntries = 400
 
-// transcript is the conversation as a list of entries. Only what is visible is
-// ever drawn: a place in it is an entry and a line of it, and every movement
-// walks from the place it starts at. A frame costs the same after ten entries
-// and after ten thousand.
+// transcript is the conversation as a list of entries. Only the visible ones are
+// drawn: a place is an entry and a line of it, and every movement walks from the
+// current place. A frame costs the same after ten entries and after ten thousand.
 type transcript struct {
+	stream
+	now     func() time.Time
 	entries []*entry
+	asked   []*asked // the permissions of this session
 	// follow keeps the end in view; else top is the first visible line.
 	follow bool
 	top    place
@@ -55,6 +58,10 @@ type transcript struct {
 	// last is the last visible entry that can be opened.
 	last *entry
 	warm []*entry
+}
+
+func newTranscript(now func() time.Time) transcript {
+	return transcript{now: now, follow: true, stream: stream{tools: map[string]*entry{}}}
 }
 
 // place is line off of entry at, counting the blank line before it.
@@ -66,10 +73,10 @@ func (t *transcript) add(b body, tight bool) *entry {
 	return e
 }
 
-// changed has e drawn anew.
+// changed makes the next drawing draw e again.
 func (e *entry) changed() { e.stale = true }
 
-// drop removes the entries from index from on for which gone says so.
+// drop removes the entries from index from on for which gone is true.
 func (t *transcript) drop(from int, gone func(*entry) bool) {
 	kept := t.entries[:min(from, len(t.entries))]
 	for _, e := range t.entries[len(kept):] {
@@ -137,11 +144,11 @@ func (t *transcript) view(c canvas, h int) []string {
 	return out
 }
 
-// opener is a body that has more to show than its summary.
+// opener is a body that can have more to show than its summary.
 type opener interface{ foldable() bool }
 
-// start is the first visible place. When what follows it would not fill the
-// screen the transcript follows its end again.
+// start is the first visible place. If what follows would not fill the screen, the
+// transcript follows its end again.
 func (t *transcript) start(c canvas) place {
 	tail := t.tail(c, t.height)
 	if t.follow || t.top.at > tail.at || t.top.at == tail.at && t.top.off >= tail.off {

@@ -123,7 +123,7 @@ func BenchmarkFrame(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			m := newApp(newMailbox(), time.Now)
-			m.still = true
+			m.offers.Still = true
 			m.Update(windowSize(120, 50))
 			for i := range n {
 				m.apply(event.MessageFinished{Text: fmt.Sprintf("message %d with some **words** in it\n\n- a\n- b", i)})
@@ -132,7 +132,7 @@ func BenchmarkFrame(b *testing.B) {
 				m.apply(event.TextDelta{Text: "tok "})
 				m.fresh = false
 				m.View()
-				if m.answer.body.(*answer).doc.text.Len() > 2000 {
+				if m.transcript.answer.body.(*answer).doc.text.Len() > 2000 {
 					m.drop()
 				}
 			}
@@ -143,5 +143,5 @@ func BenchmarkFrame(b *testing.B) {
 // drop forgets the growing answer, so that the benchmark's frames stay alike.
 func (m *app) drop() {
 	m.transcript.drop(len(m.transcript.entries)-1, func(*entry) bool { return true })
-	m.answer = nil
+	m.transcript.answer = nil
 }

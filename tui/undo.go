@@ -8,36 +8,36 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// undo is /undo: it shows what would be taken back; Enter takes it back.
-func (m *app) undo(string) tea.Cmd {
+// showUndo is /undo: it shows what would be undone; Enter undoes it.
+func showUndo(m *app, _ string) tea.Cmd {
 	if no, ok := m.between("/undo"); !ok {
 		return no
 	}
-	return m.lookAtTurn(m.offers.Undo.Preview, "there is nothing to take back")
+	return lookAtTurn(m, m.offers.Undo.Preview, "nothing to undo")
 }
 
-// goEarlier shows the turn before one of which nothing can be taken back.
-func (m *app) goEarlier() tea.Cmd {
+// goEarlier shows the turn before one of which nothing can be undone.
+func goEarlier(m *app) tea.Cmd {
 	if no, ok := m.between("/undo"); !ok {
 		return no
 	}
 	m.panel = nil
-	return m.lookAtTurn(m.offers.Undo.Earlier, "no earlier turn has anything to take back")
+	return lookAtTurn(m, m.offers.Undo.Earlier, "no earlier turn has changes to undo")
 }
 
-// lookAtTurn shows a preview; none says that there is no such turn.
-func (m *app) lookAtTurn(look func(context.Context) (UndoPreview, error), none string) tea.Cmd {
+// lookAtTurn shows a preview; none is the hint if there is no such turn.
+func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none string) tea.Cmd {
 	return m.aside(func(ctx context.Context) then {
 		preview, err := look(ctx)
 		return func(m *app) tea.Cmd {
 			switch {
 			case err != nil:
-				m.note("error", err.Error())
+				m.transcript.note("error", err.Error())
 				m.transcript.end()
 			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
 				return m.say(none)
 			default:
-				m.panel = m.undoPage(preview)
+				m.panel = undoPage(m, preview)
 			}
 			return nil
 		}
@@ -45,54 +45,57 @@ func (m *app) lookAtTurn(look func(context.Context) (UndoPreview, error), none s
 }
 
 // undoPage is the preview.
-func (m *app) undoPage(u UndoPreview) *panel {
+func undoPage(m *app, u UndoPreview) *panel {
+	named := within(m.facts.session.Folder, m.facts.home)
 	p := &panel{title: "Undo", page: func(t *theme, w int) []string {
 		var out []string
 		if u.Message != "" {
-			out = t.wrap(w, span{"What was changed after ", dim}, span{"“" + u.Message + "”", text}, span{", " + ago(m.now().Sub(u.At)), dim})
+			out = t.wrap(w, span{"Changes of the turn ", dim}, span{"“" + u.Message + "”", text}, span{", " + ago(m.now().Sub(u.At)), dim})
 		}
 		part := func(head string, s style, files []UndoFile) {
 			if len(files) > 0 {
 				out = append(append(out, ""), t.wrap(w, span{fmt.Sprintf("%s: %d", head, len(files)), style{s.ink, bold}})...)
 				for _, f := range files {
-					out = append(out, undoLine(t, w, m.within, f)...)
+					out = append(out, undoLine(t, w, named, f)...)
 				}
 			}
 		}
-		part("To be taken back", good, u.Files)
-		part("Changed after the turn, left alone", warn, u.Conflicts)
+		part("Will be undone", good, u.Files)
+		part("Changed since the turn, left as they are", warn, u.Conflicts)
 		if n := m.facts.running; n > 0 && len(u.Conflicts) > 0 {
 			out = append(out, t.wrap(w, span{mayHaveWritten(n), dim})...)
 		}
-		part("Not kept, cannot be taken back", warn, u.NotKept)
-		part("Kept, not taken back here", warn, u.Closed)
+		part("Not saved, cannot be undone", warn, u.NotKept)
+		part("Saved, but not writable now", warn, u.Closed)
 		if u.Opens != "" {
 			out = append(out, t.wrap(w, span{u.Opens, dim})...)
 		}
 		return out
 	}}
-	p.enter, p.accept = "takes it back", (*app).takeBack
+	p.enter, p.accept = "undoes these changes", takeBack
 	if len(u.Files) == 0 {
-		p.enter, p.accept = "shows the turn before", (*app).goEarlier
+		p.enter, p.accept = "shows the previous turn", goEarlier
 	}
 	return p
 }
 
-// mayHaveWritten says that what n commands in the background wrote after the turn
-// cannot be told from the user's own work.
+// mayHaveWritten says that n running jobs may have caused the conflicts: what they
+// wrote after the turn looks like the user's own work.
 func mayHaveWritten(n int) string {
 	if n == 1 {
-		return "1 background command still runs and may have written these; /ps ends it"
+		return "1 job still runs and may have written these; /ps can end it"
 	}
-	return fmt.Sprintf("%d background commands still run and may have written these; /ps ends them", n)
+	return fmt.Sprintf("%d jobs still run and may have written these; /ps can end them", n)
 }
 
-// within writes a path shortly: from the session's folder, where it lies in it.
-func (m *app) within(path string) string {
-	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(m.facts.session.Folder, "/")+"/"); ok && m.facts.session.Folder != "" {
-		return rest
+// within returns what shortens a path: relative to folder where it lies in it.
+func within(folder, home string) func(path string) string {
+	return func(path string) string {
+		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/")+"/"); ok && folder != "" {
+			return rest
+		}
+		return tilde(path, home)
 	}
-	return tilde(path, m.home)
 }
 
 func undoLine(t *theme, w int, named func(string) string, f UndoFile) []string {
@@ -107,29 +110,23 @@ func undoLine(t *theme, w int, named func(string) string, f UndoFile) []string {
 	return wrapper{theme: t, width: w, first: []span{{does, dim}}, rest: []span{{strings.Repeat(" ", width(does)), text}}}.lines(flat(spans)...)
 }
 
-// takeBack does what the preview says.
-func (m *app) takeBack() tea.Cmd {
+// takeBack does what the preview shows.
+func takeBack(m *app) tea.Cmd {
 	if no, ok := m.between("/undo"); !ok {
 		return no
 	}
 	m.panel = nil
 	m.transcript.end()
 	keeper := m.offers.Undo
-	return m.begin("Taking back", m.run(func(ctx context.Context) (then, error) {
+	return m.begin("Undoing", m.run(func(ctx context.Context) (then, error) {
 		report, err := keeper.Apply(ctx)
 		return func(m *app) tea.Cmd {
-			m.undone(report)
+			if len(report.Done)+len(report.Conflicts)+len(report.Failed) > 0 {
+				m.transcript.add(&undone{report, within(m.facts.session.Folder, m.facts.home)}, false)
+			}
 			return nil
 		}, err
 	}))
-}
-
-// undone tells what was taken back.
-func (m *app) undone(r UndoReport) {
-	if len(r.Done)+len(r.Conflicts)+len(r.Failed) == 0 {
-		return
-	}
-	m.transcript.add(&undone{r, m.within}, false)
 }
 
 // undone is the report in the transcript.
@@ -141,13 +138,13 @@ type undone struct {
 func (u *undone) foldable() bool { return true }
 
 func (u *undone) draw(c canvas) []string {
-	head := []span{{"taken back: " + files(len(u.Done)), text}}
+	head := []span{{"undone: " + files(len(u.Done)), text}}
 	if len(u.Done) == 0 {
-		head = []span{{"nothing was taken back", text}}
+		head = []span{{"nothing was undone", text}}
 	}
 	mark := span{"↶", accent}
 	if n := len(u.Conflicts); n > 0 {
-		head = append(head, span{fmt.Sprintf(" · %d changed after the turn, left alone", n), warn})
+		head = append(head, span{fmt.Sprintf(" · %d changed since the turn, left as they are", n), warn})
 	}
 	if n := len(u.Failed); n > 0 {
 		head = append(head, span{fmt.Sprintf(" · %d failed", n), bad})
@@ -162,7 +159,7 @@ func (u *undone) draw(c canvas) []string {
 	return append(c.hang(mark, head...), indent(lines[:min(len(lines), openLines)])...)
 }
 
-// files counts files in words.
+// files is a number of files in words.
 func files(n int) string {
 	if n == 1 {
 		return "1 file"

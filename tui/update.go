@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,11 +8,11 @@ import (
 	"codeagent/event"
 )
 
-// There is no IO in this file: messages come in, state changes, and what must
-// be done outside leaves as a command.
+// There is no IO in this file: messages come in, state changes, and what must be
+// done outside is returned as a command.
 
-// tick is how often the spinner and the clock of running work move. Nothing
-// ticks when nothing runs.
+// tick is how often the spinner and the time of running work change. Nothing ticks
+// when nothing runs.
 const tick = 160 * time.Millisecond
 
 // quitWindow is how soon a second Ctrl+C quits.
@@ -21,15 +20,15 @@ const quitWindow = 2 * time.Second
 
 type (
 	tickMsg struct{}
-	// turnDoneMsg ends a turn, or what ran like one; err is what it returned, next
-	// what is done about its result, if anything.
+	// turnDoneMsg ends a turn, or work that ran like one. err is its error, next what
+	// is done on the screen afterwards; nil: nothing.
 	turnDoneMsg struct {
 		err  error
 		next then
 	}
-	// then is what is done on the screen about work done outside of it.
+	// then is what is done on the screen after work outside of it.
 	then func(*app) tea.Cmd
-	// hintOverMsg takes hint number at away.
+	// hintOverMsg removes hint number at.
 	hintOverMsg struct{ at int }
 	// submitMsg sends a message as if it had been typed.
 	submitMsg struct{ said Message }
@@ -38,7 +37,7 @@ type (
 // Update takes one message.
 func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if _, ok := msg.(calmMsg); ok {
-		return m, m.calm() // what is shown stays as it is
+		return m, m.pulse.calm(m.now(), m.after) // what is shown stays as it is
 	}
 	m.fresh = false
 	shown := m.panel != nil
@@ -46,7 +45,7 @@ func (m *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if m.alone != nil && shown && m.panel == nil {
 		cmd = tea.Quit
 	}
-	return m, tea.Batch(cmd, m.stirred())
+	return m, tea.Batch(cmd, m.pulse.stirred(m.now(), m.after))
 }
 
 func (m *app) handle(msg tea.Msg) tea.Cmd {
@@ -84,13 +83,16 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		m.frame++
-		return tea.Batch(m.look(), m.startTicking())
+		if m.frame%lookEvery == 0 && m.watching() {
+			return tea.Batch(m.refresh(), m.startTicking())
+		}
+		return m.startTicking()
 	case hintOverMsg:
-		if msg.at == m.hints {
-			m.hint = ""
+		if msg.at == m.hint.number {
+			m.hint.text = ""
 		}
 	case submitMsg:
-		cmd := m.drain() // what opens the session stands above its first message
+		cmd := m.drain() // the session's start is shown above its first message
 		return tea.Batch(cmd, m.submit(msg.said))
 	case turnDoneMsg:
 		cmd := m.drain()
@@ -105,19 +107,31 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 
 // say shows a hint above the message for a while.
 func (m *app) say(hint string) tea.Cmd {
-	m.hint = hint
-	m.hints++
-	at := m.hints
+	m.hint = notification{hint, m.hint.number + 1}
+	at := m.hint.number
 	return m.after(quitWindow, func(time.Time) tea.Msg { return hintOverMsg{at} })
 }
 
-// startTicking keeps one tick under way while something runs.
+// startTicking starts a tick while something runs, unless one is under way.
 func (m *app) startTicking() tea.Cmd {
-	if m.still || m.ticking || !m.working && !m.watching() {
+	if m.offers.Still || m.ticking || !m.work.running && !m.watching() {
 		return nil
 	}
 	m.ticking = true
 	return m.after(tick, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// apply hands an event to the parts that show it.
+func (m *app) apply(e event.Event) {
+	m.facts.apply(e)
+	m.work.apply(e)
+	m.transcript.apply(e)
+	switch e := e.(type) {
+	case event.TurnStarted:
+		m.images.counted(e.Text)
+	case event.Steered:
+		m.images.counted(e.Text)
+	}
 }
 
 // drain applies everything the mailbox holds.
@@ -129,9 +143,7 @@ func (m *app) drain() tea.Cmd {
 			m.apply(item)
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())
-				if m.liveOverlay() != nil {
-					cmd = tea.Batch(cmd, m.liveOverlay()(m), m.startTicking())
-				}
+				cmd = tea.Batch(cmd, m.refresh(), m.startTicking())
 			}
 		case *ask:
 			first := m.questions.front() == nil
@@ -151,91 +163,12 @@ func (m *app) drain() tea.Cmd {
 	return cmd
 }
 
-// submit sends a message: it starts a turn or steers the one that runs.
-func (m *app) submit(s Message) tea.Cmd {
-	m.transcript.end()
-	if m.working {
-		m.box.steer(s)
-		return nil
-	}
-	return m.startTurn(s)
-}
-
-func (m *app) startTurn(s Message) tea.Cmd {
-	m.echo = m.transcript.add(&said{text: s.Text}, false)
-	m.transcript.end()
-	return m.begin("", m.turn(s))
-}
-
-// begin shows that work goes on, a turn or the like.
-func (m *app) begin(doing string, work tea.Cmd) tea.Cmd {
-	m.working, m.doing, m.since, m.outcome = true, doing, m.now(), ""
-	return tea.Batch(work, m.startTicking())
-}
-
-// turnDone closes what the turn left open and goes on with what waits. After an
-// interrupted or failed turn what waits goes back to the editor: the person
-// decides.
-func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
-	m.working = false
-	for id, e := range m.tools {
-		if t := e.body.(*tool); t.done == nil {
-			t.finish(event.ToolFinished{CallID: id, Outcome: "interrupted"})
-			e.moving = false
-			e.changed()
-		}
-	}
-	clear(m.tools)
-	m.settle()
-	if m.outcome == "" {
-		m.outcome = "done"
-		switch {
-		case errors.Is(msg.err, ErrInterrupted):
-			m.outcome = "interrupted"
-			m.note("info", "Interrupted.")
-		case msg.err != nil:
-			m.outcome = "failed"
-			m.note("error", msg.err.Error())
-		}
-	}
-	var cmd tea.Cmd
-	if msg.next != nil {
-		cmd = msg.next(m)
-	}
-	return tea.Batch(cmd, m.goOn(), m.lookForEnds())
-}
-
-// goOn sends what waited for the end of the turn, or gives it back.
-func (m *app) goOn() tea.Cmd {
-	waiting := m.box.unsteer()
-	if m.outcome == "done" {
-		if len(waiting) > 0 {
-			return m.startTurn(together(waiting))
-		}
-		if len(m.queued) > 0 {
-			next := m.queued[0]
-			m.queued = m.queued[1:]
-			return m.startTurn(next)
-		}
-		return nil
-	}
-	waiting = append(waiting, m.queued...)
-	m.queued = nil
-	if len(waiting) > 0 {
-		if !m.composer.empty() {
-			waiting = append(waiting, m.composer.message())
-		}
-		m.composer.restore(together(waiting))
-	}
-	return nil
-}
-
-// paste goes to the note when one is written, else to the message.
+// paste inserts into the note that is being written, or else into the message.
 func (m *app) paste(s string) tea.Cmd {
 	q := m.questions.front()
 	switch {
 	case m.panel != nil:
-		if p, ok := m.panel.(*picker); ok {
+		if p, ok := m.panel.(list); ok {
 			p.paste(s)
 		}
 	case q != nil && q.field != nil:
@@ -265,5 +198,3 @@ func (m *app) scroll(by int) {
 	}
 	m.transcript.scroll(m.canvas(), by)
 }
-
-func (m *app) quit() tea.Cmd { return tea.Quit }

@@ -30,17 +30,17 @@ func TestHeldOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, srv := heldOnScreen(t, u)
 		term.WaitFor("wants to write " + u.home + "/a · the command waits")
-		term.WaitFor("waits for your answer")
+		term.WaitFor("waiting for your answer")
 		term.WaitUntil("how long there is to answer", regexp.MustCompile(`auto-deny in [0-4]:[0-5]\d`).MatchString)
 		term.Write("\x191") // Ctrl+Y, once
 		term.WaitFor("wants to write " + u.home + "/b · the command waits")
-		term.WaitFor("granted while it ran: write ~/a")
+		term.WaitFor("allowed while it ran: write ~/a")
 		term.Resize(60, 30)
 		term.Write("\x19n")
 		term.WaitFor("no, because:")
 		term.Write("one will do\r")
 		term.WaitFor("That was it.")
-		term.WaitFor("not granted while it ran: write ~/b")
+		term.WaitFor("denied while it ran: write ~/b")
 		if data, err := os.ReadFile(u.home + "/a"); err != nil || string(data) != "x\n" {
 			t.Errorf("a holds %q, %v", data, err)
 		}
@@ -111,7 +111,7 @@ func TestHeldConnection(t *testing.T) {
 	}
 	term.Write("\x191")
 	term.WaitFor("wants to reach " + other.Addr + " · the command waits")
-	term.WaitFor("granted while it ran: network " + door.Addr)
+	term.WaitFor("allowed while it ran: network " + door.Addr)
 	term.Write("\x19n")
 	term.WaitFor("no, because:")
 	term.Write("\r")

@@ -67,7 +67,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	term.WaitFor("two images")
 	term.WaitGone(working)
 	term.Write("/model mole\r")
-	term.WaitFor("mole is asked from now on")
+	term.WaitFor("now using mole")
 	term.WaitGone(switching)
 	term.Paste(shot)
 	term.WaitFor("mole cannot see images")

@@ -56,14 +56,14 @@ func TestOffersOnTheScreen(t *testing.T) {
 	term.WaitFor("it is done")
 	term.WaitGone("Working")
 	term.Write("/undo\r")
-	for _, words := range []string{"What was changed after “write it”", "To be taken back: 2", "restore  kept.txt", "remove   made.txt"} {
+	for _, words := range []string{"Changes of the turn “write it”", "Will be undone: 2", "restore  kept.txt", "remove   made.txt"} {
 		term.WaitFor(words)
 	}
 	if data, err := os.ReadFile(u.work + "/kept.txt"); err != nil || string(data) != "theirs\n" {
 		t.Errorf("the preview changed something: %q, %v", data, err)
 	}
 	term.Write("\r")
-	term.WaitFor("taken back: 2 files")
+	term.WaitFor("undone: 2 files")
 	if data, err := os.ReadFile(u.work + "/kept.txt"); err != nil || string(data) != "mine\n" {
 		t.Errorf("kept.txt holds %q, %v", data, err)
 	}
@@ -72,14 +72,14 @@ func TestOffersOnTheScreen(t *testing.T) {
 	}
 
 	term.Write("start it\r")
-	term.WaitFor("runs in the background as 1")
+	term.WaitFor("running in the background (job 1)")
 	term.WaitFor("1 running")
 	term.WaitGone("Working")
 	term.Write("/ps\r")
 	term.WaitFor("Background commands")
 	term.WaitFor("echo ready; sleep 1000")
 	term.Write("\x18") // Ctrl+X
-	term.WaitFor("with all it started?")
+	term.WaitFor("and all it started?")
 	term.Write("\r")
 	term.WaitFor("killed · just now")
 	term.WaitGone("1 running")

@@ -52,7 +52,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.Write("other")
 	term.WaitFor("› other/scripted")
 	term.Write("\r")
-	term.WaitFor("other/scripted is asked from now on")
+	term.WaitFor("now using other/scripted")
 	term.WaitGone(switching)
 	term.Write("again\r")
 	term.WaitFor("the other one answers")

@@ -299,11 +299,11 @@ func TestUndoOnTheScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		term.Write("/undo\r")
-		term.WaitFor("To be taken back")
-		term.WaitFor("Changed after the turn, left alone: 1")
+		term.WaitFor("Will be undone")
+		term.WaitFor("Changed since the turn, left as they are: 1")
 		term.WaitFor("it was changed after the turn")
 		term.Write("\r")
-		term.WaitFor("↶ taken back: ")
+		term.WaitFor("↶ undone: ")
 		is := treeOf(t, u.work)
 		was["/mine.txt"] = is["/mine.txt"]
 		if d := differences(was, is); d != "" {

@@ -119,12 +119,12 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 		term.WaitFor("All changed.")
 		term.WaitGone(working) // else it is not taken
 		term.Write("/undo\r")
-		term.WaitFor("Kept, not taken back here: 1")
+		term.WaitFor("Saved, but not writable now: 1")
 		term.WaitFor("it lies outside of what undoing may write")
 		term.WaitFor("once this session has ended: codeagent undo ")
 		term.WaitFor("--add-dir " + u.out)
 		term.Write("\x1b")
-		term.WaitGone("Kept, not taken back here")
+		term.WaitGone("Saved, but not writable now")
 		term.Write("/quit\r")
 		if err := term.WaitExit(); err != nil {
 			t.Errorf("it ends with %v", err)

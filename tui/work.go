@@ -1,0 +1,110 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
+)
+
+// work is the turn that runs, or what runs like one.
+type work struct {
+	running bool
+	doing   string // what runs, where it is not a turn
+	since   time.Time
+	outcome string    // how it ended; "" while it runs
+	queued  []Message // for after the turn
+}
+
+// apply takes the outcome that an event reports.
+func (w *work) apply(e event.Event) {
+	switch e := e.(type) {
+	case event.TurnFinished:
+		w.outcome = firstOf(e.Outcome, "done")
+	case event.Compacted:
+		if e.Err != "" && e.Reason == event.CompactAsked {
+			w.outcome = "failed" // the transcript shows the error
+		}
+	}
+}
+
+// submit sends a message: it starts a turn or steers the one that runs.
+func (m *app) submit(s Message) tea.Cmd {
+	m.transcript.end()
+	if m.work.running {
+		m.box.steer(s)
+		return nil
+	}
+	return m.startTurn(s)
+}
+
+func (m *app) startTurn(s Message) tea.Cmd {
+	m.transcript.show(s.Text)
+	return m.begin("", m.turn(s))
+}
+
+// begin starts a turn, or work that runs like one.
+func (m *app) begin(doing string, work tea.Cmd) tea.Cmd {
+	m.work.running, m.work.doing, m.work.since, m.work.outcome = true, doing, m.now(), ""
+	return tea.Batch(work, m.startTicking())
+}
+
+// turnDone closes what the turn left open and sends the next message that waits.
+// After an interrupted or failed turn waiting messages return to the editor: the
+// person decides.
+func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
+	m.work.running = false
+	m.transcript.interrupt()
+	if m.work.outcome == "" {
+		m.work.outcome = "done"
+		switch {
+		case errors.Is(msg.err, ErrInterrupted):
+			m.work.outcome = "interrupted"
+			m.transcript.note("info", "Interrupted.")
+		case msg.err != nil:
+			m.work.outcome = "failed"
+			m.transcript.note("error", msg.err.Error())
+		}
+	}
+	var cmd tea.Cmd
+	if msg.next != nil {
+		cmd = msg.next(m)
+	}
+	return tea.Batch(cmd, m.sendWaiting(), m.lookForEnds())
+}
+
+// sendWaiting sends what waited for the end of the turn, or gives it back.
+func (m *app) sendWaiting() tea.Cmd {
+	waiting := m.box.unsteer()
+	if m.work.outcome == "done" {
+		if len(waiting) > 0 {
+			return m.startTurn(together(waiting))
+		}
+		if len(m.work.queued) > 0 {
+			next := m.work.queued[0]
+			m.work.queued = m.work.queued[1:]
+			return m.startTurn(next)
+		}
+		return nil
+	}
+	waiting = append(waiting, m.work.queued...)
+	m.work.queued = nil
+	if len(waiting) > 0 {
+		if !m.composer.empty() {
+			waiting = append(waiting, m.composer.message())
+		}
+		m.composer.restore(together(waiting))
+	}
+	return nil
+}
+
+// queue is Tab: it sends the message after the turn.
+func (m *app) queue() {
+	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.value()) == "" {
+		return
+	}
+	m.work.queued = append(m.work.queued, m.composer.take())
+}
