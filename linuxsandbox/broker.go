@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -39,26 +40,38 @@ import (
 // broker serves one command. run ends when stop is called or, from Linux 6.11,
 // when no process of the command is left.
 type broker struct {
-	brokerOptions
 	wake  int        // an eventfd: end
 	ready chan error // whether the thread has the rights of the command
 	given chan int   // the listener, or closed when there is none
 	done  chan struct{}
 	posts *posts
-	// The rest is the broker thread's own until done is closed.
-	listener int
-	log      denialLog
-	dropped  uint64 // capabilities that codeagent has and the command has not
-	view     *view  // nil until the first call is asked about
+	// rules are what the kernel holds, takes is how the broker gets at sockets.
+	rules   kernelRules
+	takes   socketTaking
+	session *brokerSession
+	// inet: the filter lets the command have sockets of a network, which must not
+	// be the one whose cookie is hostNet.
+	inet    bool
+	hostNet uint64
+
+	// The rest is the broker thread's own until done is closed. First what the
+	// handlers share, each of them part of it:
+	walk     walker
+	log      evidence
+	judge    judge
+	rights   rights
+	held     *holding
+	deny     refuser
+	observer observer
 	waiting  waitingCalls
 	masks    masks
 	fresh    freshFile
-	// terminals are the command's own outside of a /dev/pts of its own.
-	terminals []madeTerminal
+	terms    terminals
+	files    fileChanges
+	metadata metadataChanges
+	locks    locks
+	// sockets of the command.
 	socketWork
-	// held are the calls that wait for a person.
-	held    *holding
-	keeping keeping
 }
 
 // brokerOptions say what a broker goes by.
@@ -70,7 +83,11 @@ type brokerOptions struct {
 	// protection is what of the policy the broker holds, rules what the kernel does.
 	protection protection
 	rules      kernelRules
-	evidence   evidenceOptions
+	// evidence is how much is looked at, reach what the kernel lets the command
+	// write by itself, keeper the process that its first one is a child of.
+	evidence sandbox.EvidenceLevel
+	reach    reach
+	keeper   int
 	// session is what the brokers of all commands know together.
 	session *brokerSession
 	// inet: the filter lets the command have sockets of a network, which must not
@@ -106,27 +123,88 @@ type brokerSession struct {
 // newBroker starts the broker's thread, so that it is there when the keeper is
 // confined: the two get ready at the same time.
 func newBroker(o brokerOptions) (*broker, error) {
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	b, err := assemble(o)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	b.judge.openGrants()
+	b.terms.addTerminal(o.terminal)
+	go b.run()
+	return b, nil
+}
+
+// assemble makes a broker whose thread does not run.
+func assemble(o brokerOptions) (*broker, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, err
 	}
 	left, err := newPosts()
 	if err != nil {
 		unix.Close(wake)
-		return nil, fmt.Errorf("eventfd: %w", err)
+		return nil, err
 	}
 	held, err := newHolding(o.life, o.holder)
 	if err != nil {
 		left.close()
 		unix.Close(wake)
-		return nil, fmt.Errorf("eventfd: %w", err)
+		return nil, err
 	}
-	o.policy = withOwnFolders(o.policy, o.mounts)
-	b := &broker{held: held, posts: left, brokerOptions: o, wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), socketWork: newSocketWork(o.session.net), keeping: keeping{observer: o.undo}}
-	b.openGrants()
-	b.addTerminal(o.terminal)
-	go b.run()
+	b := &broker{
+		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
+		rules: o.rules, takes: o.takes, session: o.session, inet: o.inet, hostNet: o.hostNet,
+		held: held, socketWork: newSocketWork(o.session.net),
+	}
+	b.judge = judge{policy: withOwnFolders(o.policy, o.mounts), protection: o.protection, reach: o.reach, session: o.session, walk: &b.walk, log: &b.log}
+	b.walk = walker{mounts: mountsOf(o.mounts), instead: b.judge.inMemory, onHost: b.judge.onHost}
+	b.log = evidence{level: o.evidence, keeper: o.keeper, walk: &b.walk}
+	b.rights = rights{keep: o.keep, mounted: o.mounts != nil, log: &b.log}
+	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
+	b.deny = refuser{judge: &b.judge, rights: &b.rights, held: held, log: &b.log, walk: &b.walk}
+	b.observer = observer{to: o.undo, judge: &b.judge, walk: &b.walk, session: o.session}
+	b.terms = terminals{ownPTS: o.mounts != nil && o.mounts.Terminals, ownSession: o.ownSession, takes: o.takes, judge: &b.judge, walk: &b.walk, log: &b.log}
+	b.addHandlers()
 	return b, nil
+}
+
+// addHandlers gives each handler what it needs.
+func (b *broker) addHandlers() {
+	b.metadata = metadataChanges{
+		walk: &b.walk, judge: &b.judge, rights: &b.rights, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session,
+	}
+	b.locks = locks{walk: &b.walk, judge: &b.judge, held: b.held, log: &b.log, waiting: &b.waiting, session: b.session}
+	b.files = fileChanges{
+		session: b.session,
+		opens: opens{
+			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
+			masks: &b.masks, fresh: &b.fresh, waiting: &b.waiting, terms: &b.terms,
+		},
+		moves: moves{rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session},
+		entries: entries{
+			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
+			masks: &b.masks, fresh: &b.fresh, session: b.session,
+		},
+	}
+}
+
+// mountsOf is what of a mount plan matters to where names lead.
+func mountsOf(plan *mountPlan) *mounts {
+	if plan == nil {
+		return nil
+	}
+	return &mounts{private: plan.Private, temp: plan.Temp, own: plan.ownFolders(), shown: slices.Concat(plan.Writable, plan.Readable)}
+}
+
+// withOwnFolders lets a broker's policy know what the command has for itself.
+func withOwnFolders(p sandbox.Policy, plan *mountPlan) sandbox.Policy {
+	if plan == nil {
+		return p
+	}
+	p = p.Clone()
+	for _, dir := range plan.ownFolders() {
+		p.Write = append(p.Write, sandbox.Root{Path: dir})
+	}
+	return p
 }
 
 // serve hands the listener over, once. The broker owns it from then on.
@@ -155,28 +233,55 @@ func (b *broker) stop() {
 // end wakes all that works for the command.
 func (b *broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
+// refused is what was refused so far.
+func (b *broker) refused() []sandbox.Denial {
+	if b == nil {
+		return nil
+	}
+	return b.log.refused()
+}
+
+// trace is what was seen, once the broker has ended.
+func (b *broker) trace() sandbox.Trace {
+	if b == nil {
+		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
+	}
+	<-b.done
+	return b.log.trace(b.blindToNetwork())
+}
+
+// blindToNetwork reports whether the command has sockets of the session's network,
+// about which the broker cannot be asked because it gets at none of them.
+func (b *broker) blindToNetwork() bool { return b.inet && b.hostNet != 0 && b.takes != takesCopies }
+
 func (b *broker) run() {
 	defer close(b.done)
+	defer b.judge.roots.forgetFrom(0)
 	defer b.held.close()
 	defer b.posts.close()
-	defer b.dropTerminals(func(madeTerminal) bool { return true })
-	b.dropped = kernel.HeldCaps() &^ b.keep
-	err := becomeCommand(b.keep)
+	defer b.terms.dropTerminals(func(madeTerminal) bool { return true })
+	b.rights.dropped = kernel.HeldCaps() &^ b.rights.keep
+	err := becomeCommand(b.rights.keep)
 	b.ready <- err
 	if err != nil {
 		return
 	}
-	var given bool
-	if b.listener, given = <-b.given; !given {
+	listener, given := <-b.given
+	if !given {
 		return
 	}
-	defer unix.Close(b.listener)
-	defer func() { b.view.close() }()
+	defer unix.Close(listener)
+	defer b.walk.close()
 	defer b.endSockets()
 	defer b.waiting.close()
 	defer b.fresh.drop()
-	wakeTogether(b.listener)
-	fds := []unix.PollFd{{Fd: int32(b.listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
+	wakeTogether(listener)
+	b.answerCalls(listener)
+}
+
+// answerCalls answers what arrives at the listener until there is no more.
+func (b *broker) answerCalls(listener int) {
+	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
 	var n notification
 	for {
@@ -184,22 +289,96 @@ func (b *broker) run() {
 		if err != nil && err != unix.EINTR || err == nil && fds[1].Revents != 0 {
 			return
 		}
-		b.tryWaiting(false)
-		b.tendHeld(err == nil && fds[2].Revents != 0)
+		b.waiting.tryWaiting(false)
+		b.held.tend(err == nil && fds[2].Revents != 0)
 		if err == nil && fds[3].Revents != 0 {
 			b.posts.do()
 		}
 		switch {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
-			if n.receive(b.listener) == nil {
+			if n.receive(listener) == nil {
 				// The error is that the caller was killed meanwhile.
-				_ = n.answer(b.listener, b.reply(&n))
+				_ = n.answer(b.reply(&n))
 			}
 		case fds[0].Revents != 0:
 			return
 		}
 	}
+}
+
+// patience is how long the broker may wait for the next call, in milliseconds.
+func (b *broker) patience() int {
+	switch {
+	case len(b.waiting.list) > 0:
+		return tryMillis
+	case len(b.held.questions) > 0:
+		return heldMillis
+	}
+	return -1
+}
+
+// reply answers a call that was just received.
+func (b *broker) reply(n *notification) reply {
+	a := b.handleAll(n)
+	b.held.forget()
+	return a
+}
+
+// handleAll handles a call until there is nothing left to report or to learn first.
+func (b *broker) handleAll(n *notification) reply {
+	a := b.handle(n)
+	for rounds := 0; a.again; a = b.handle(n) {
+		// A Learner's rounds are bounded by what the call is about (learning.asked).
+		if b.observer.tell() {
+			rounds++
+		}
+		if rounds > maxKeeps {
+			return failed(unix.EAGAIN)
+		}
+	}
+	return a
+}
+
+// handle answers one call.
+func (b *broker) handle(n *notification) reply {
+	if c := metadataCallOf(n.nr); c != nil {
+		return b.metadata.change(n, c)
+	}
+	if c := fileCallOf(n.nr); c != nil {
+		return b.files.change(n, c)
+	}
+	if c := toldCallOf(n.nr); c != nil {
+		h := refusedCalls{rights: &b.rights, log: &b.log}
+		return h.refuse(n, c)
+	}
+	if c := processCallOf(n.nr); c != nil {
+		h := processHandler{rules: b.rules, log: &b.log}
+		return h.process(n, c)
+	}
+	switch n.nr {
+	case unix.SYS_UMASK:
+		if errno := b.masks.umask(n); errno != 0 {
+			return failed(errno)
+		}
+		return b.rules.proceed(byCaller)
+	case unix.SYS_EXIT_GROUP:
+		b.log.exit(n)
+		return b.rules.proceed(byCaller)
+	case unix.SYS_IOCTL:
+		return b.terms.resize(n)
+	case unix.SYS_FLOCK:
+		return b.locks.lock(n)
+	case unix.SYS_CONNECT, unix.SYS_BIND:
+		return b.socketCall(n)
+	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
+		return b.socketName(n)
+	case unix.SYS_SOCKET:
+		return b.noSocket(n)
+	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
+		return b.sendCall(n)
+	}
+	return failed(unix.ENOSYS)
 }
 
 // becomeCommand gives the calling thread, which ends with its goroutine, the
@@ -274,89 +453,6 @@ func threadOf(process, inside int) (int, error) {
 		}
 	}
 	return 0, fmt.Errorf("no thread of %d is called %d inside", process, inside)
-}
-
-// open returns a reference to what the caller means by m.
-func (b *broker) open(n *notification, m name) (int, error) {
-	if err := b.look(n); err != nil {
-		return -1, err
-	}
-	return b.view.open(int(n.tid), m)
-}
-
-// look opens what the command sees, once.
-func (b *broker) look(n *notification) error {
-	if b.view != nil {
-		return nil
-	}
-	v, err := lookAt(b.mounts, int(n.tid))
-	if err != nil {
-		return err
-	}
-	if !n.valid(b.listener) {
-		v.close() // it may be what a later owner of the number sees
-		return unix.ESRCH
-	}
-	b.view = v
-	return nil
-}
-
-// tellHidden writes down that a call failed because the host's file is not in the
-// command's sight. It would be refused as well.
-func (b *broker) tellHidden(n *notification, call string, kind sandbox.DenialKind, m name, err error) {
-	if err != unix.ENOENT || b.view == nil {
-		return
-	}
-	path := b.view.hidden(int(n.tid), m)
-	if path != "" && !b.policy.JudgeWrite(path).Allowed {
-		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
-	}
-}
-
-// handle answers one call.
-func (b *broker) handle(n *notification) reply {
-	if c := metadataCallOf(n.nr); c != nil {
-		return b.metadata(n, c)
-	}
-	if c := fileCallOf(n.nr); c != nil {
-		return b.file(n, c)
-	}
-	if c := toldCallOf(n.nr); c != nil {
-		return b.tell(n, c)
-	}
-	if c := processCallOf(n.nr); c != nil {
-		return b.process(n, c)
-	}
-	switch n.nr {
-	case unix.SYS_UMASK:
-		return b.umask(n)
-	case unix.SYS_EXIT_GROUP:
-		return b.exit(n)
-	case unix.SYS_CONNECT, unix.SYS_BIND:
-		return b.socketCall(n)
-	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
-		return b.socketName(n)
-	case unix.SYS_SOCKET:
-		return b.noSocket(n)
-	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
-		return b.sendCall(n)
-	case unix.SYS_IOCTL:
-		return b.resize(n)
-	case unix.SYS_FLOCK:
-		return b.lock(n)
-	}
-	return failed(unix.ENOSYS)
-}
-
-// errnoOf is what a call that failed with err answers.
-func errnoOf(err error) unix.Errno {
-	if err == nil {
-		return 0
-	}
-	if errno, ok := err.(unix.Errno); ok {
-		return errno
-	}
-	return unix.EPERM
 }
 
 // sameUser reports whether a command's user is always codeagent's.

@@ -9,14 +9,6 @@ import (
 	"codeagent/sandbox"
 )
 
-// evidenceOptions say what a broker is to see beside what it does itself.
-type evidenceOptions struct {
-	level sandbox.EvidenceLevel
-	reach reach
-	// keeper is the process that the command's first one is a child of.
-	keeper int
-}
-
 // How much of one command is looked at. Beyond, less is known of it, and its trace
 // says so. Refusals are the same.
 const (
@@ -27,8 +19,15 @@ const (
 	maxLooked = 20000
 )
 
-// denialLog gathers what the broker refused, counting what is alike.
-type denialLog struct {
+// evidence gathers what the broker refused, counting what is alike, and how the
+// processes of the command ended.
+type evidence struct {
+	// level is how much is looked at.
+	level sandbox.EvidenceLevel
+	// keeper is the process that the command's first one is a child of.
+	keeper int
+	walk   *walker
+
 	mu   sync.Mutex
 	list []sandbox.Denial // written by the broker alone, under mu
 	tids []uint32         // of each one's thread
@@ -52,103 +51,90 @@ type denialKey struct {
 
 // sees reports whether calls are looked at that the kernel's layers refuse by
 // themselves.
-func (b *broker) sees() bool {
-	return b.evidence.level == sandbox.EvidenceFull || b.evidence.level == ""
+func (e *evidence) sees() bool {
+	return e.level == sandbox.EvidenceFull || e.level == ""
 }
 
 // tired reports whether it is no longer found out whether refusals mattered.
-func (b *broker) tired() bool { return !b.sees() || b.log.seen >= maxLooked }
+func (e *evidence) tired() bool { return !e.sees() || e.seen >= maxLooked }
 
 // record takes up a refusal of the thread that n is from. A further one of
 // another process counts as that one's: what a program did about the latest
 // refusal says most about how it ended.
-func (b *broker) record(n *notification, d sandbox.Denial) {
-	l := &b.log
-	if l.seen++; l.seen > maxLooked {
-		l.lost = true
-		l.again(n.tid, d)
+func (e *evidence) record(n *notification, d sandbox.Denial) {
+	if e.seen++; e.seen > maxLooked {
+		e.lost = true
+		e.again(n.tid, d)
 		return
 	}
-	key := denialKey{d.Kind, d.Operation, d.Target, l.callers.of(n.tid).comm, l.callers.file, d.Moot}
-	i, known := l.at[key]
+	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.tid).comm, e.callers.file, d.Moot}
+	i, known := e.at[key]
 	switch {
-	case known && l.tids[i] == n.tid:
-		l.mu.Lock()
-		l.list[i].Count++
-		l.mu.Unlock()
+	case known && e.tids[i] == n.tid:
+		e.mu.Lock()
+		e.list[i].Count++
+		e.mu.Unlock()
 		return
-	case !known && len(l.list) == maxDenials:
-		l.lost = true
+	case !known && len(e.list) == maxDenials:
+		e.lost = true
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.order++
-	d = b.described(n, d)
-	d.Order = l.order
-	l.exits.witness(&d)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.order++
+	d = e.described(n, d)
+	d.Order = e.order
+	e.exits.witness(&d)
 	if known {
-		d.Count += l.list[i].Count
-		l.list[i], l.tids[i] = d, n.tid
+		d.Count += e.list[i].Count
+		e.list[i], e.tids[i] = d, n.tid
 		return
 	}
-	if l.at == nil {
-		l.at = map[denialKey]int{}
+	if e.at == nil {
+		e.at = map[denialKey]int{}
 	}
-	l.at[key] = len(l.list)
-	l.list, l.tids = append(l.list, d), append(l.tids, n.tid)
+	e.at[key] = len(e.list)
+	e.list, e.tids = append(e.list, d), append(e.tids, n.tid)
 }
 
 // again counts a refusal of which no more is found out: the last one of its kind of
 // the same thread.
-func (l *denialLog) again(tid uint32, d sandbox.Denial) {
-	for i := range slices.Backward(l.list) {
-		if one := &l.list[i]; l.tids[i] == tid && one.Kind == d.Kind && one.Operation == d.Operation && one.Target == d.Target {
-			l.mu.Lock()
+func (e *evidence) again(tid uint32, d sandbox.Denial) {
+	for i := range slices.Backward(e.list) {
+		if one := &e.list[i]; e.tids[i] == tid && one.Kind == d.Kind && one.Operation == d.Operation && one.Target == d.Target {
+			e.mu.Lock()
 			one.Count++
-			l.mu.Unlock()
+			e.mu.Unlock()
 			return
 		}
 	}
 }
 
 // described is d with what is known of the thread that n is from.
-func (b *broker) described(n *notification, d sandbox.Denial) sandbox.Denial {
+func (e *evidence) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
-	c := b.log.callers.of(n.tid)
-	_ = b.look(n) // without it no program can be examined
-	d.Executable, d.Program, d.Comm = b.view.program(c)
-	d.PID, d.Chain = c.pid, b.view.chainOf(c, b.evidence.keeper)
+	c := e.callers.of(n.tid)
+	seen := e.walk.look(n) == nil // without it no program can be examined
+	d.Executable, d.Program, d.Comm = e.program(c, seen)
+	d.PID, d.Chain = c.pid, e.chainOf(c, seen)
 	return d
 }
 
 // refused is what was refused so far.
-func (b *broker) refused() []sandbox.Denial {
-	if b == nil {
-		return nil
-	}
-	b.log.mu.Lock()
-	defer b.log.mu.Unlock()
-	return slices.Clone(b.log.list)
+func (e *evidence) refused() []sandbox.Denial {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
 }
 
-// trace is what was seen; complete once the broker has ended.
-func (b *broker) trace() sandbox.Trace {
-	if b == nil {
-		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
-	}
-	<-b.done
-	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(b.log.list), Exits: slices.Clone(b.log.exits.list)}
-	if b.log.lost || b.blindToNetwork() {
+// trace is what was seen, once the broker has ended. blind: there was more to see.
+func (e *evidence) trace(blind bool) sandbox.Trace {
+	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(e.list), Exits: slices.Clone(e.exits.list)}
+	if e.lost || blind {
 		t.Evidence = sandbox.EvidencePartial
 	}
-	switch level := b.evidence.level; {
-	case level == sandbox.EvidenceNothing, level == sandbox.EvidenceNetworkOnly && t.Evidence == sandbox.EvidenceFull:
-		t.Evidence = level
+	if e.level == sandbox.EvidenceNothing || e.level == sandbox.EvidenceNetworkOnly && t.Evidence == sandbox.EvidenceFull {
+		t.Evidence = e.level
 	}
 	return t
 }
-
-// blindToNetwork reports whether the command has sockets of the session's network,
-// about which the broker cannot be asked because it gets at none of them.
-func (b *broker) blindToNetwork() bool { return b.inet && b.hostNet != 0 && b.takes != takesCopies }

@@ -165,7 +165,7 @@ func TestUnseenNetwork(t *testing.T) {
 		{true, 1, takesCopies, sandbox.EvidenceFull}, {true, 1, takesStandIns, sandbox.EvidencePartial}, {true, 1, takesNone, sandbox.EvidencePartial},
 		{true, 0, takesStandIns, sandbox.EvidenceFull}, {false, 0, takesStandIns, sandbox.EvidenceFull},
 	} {
-		b := &broker{brokerOptions: brokerOptions{inet: row.inet, hostNet: row.hostNet, takes: row.takes}, done: make(chan struct{})}
+		b := &broker{inet: row.inet, hostNet: row.hostNet, takes: row.takes, done: make(chan struct{})}
 		close(b.done)
 		if got := b.trace().Evidence; got != row.want {
 			t.Errorf("%+v: %s", row, got)

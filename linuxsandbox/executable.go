@@ -20,9 +20,9 @@ import (
 // calls itself where that is another name. The path is "" when the kernel does not
 // show it: c is gone, or runs from a file that its user may not read and is
 // therefore not dumpable (proc_pid_exe(5)).
-func (v *view) program(c caller) (executable, base, comm string) {
+func (e *evidence) program(c calling, seen bool) (executable, base, comm string) {
 	comm = strings.ToValidUTF8(c.comm, "?")
-	if v == nil {
+	if !seen {
 		return "", "", comm
 	}
 	fd, err := openProc(c.pid, "exe", 0)
@@ -30,7 +30,7 @@ func (v *view) program(c caller) (executable, base, comm string) {
 		return "", "", comm
 	}
 	defer unix.Close(fd)
-	executable = v.hostPath(fd)
+	executable = e.walk.hostPath(fd)
 	if name, ok := inMemory(executable); ok {
 		executable, base = "memfd:"+name, name
 	} else {
@@ -49,9 +49,4 @@ const deleted = " (deleted)"
 func inMemory(name string) (string, bool) {
 	name, ok := strings.CutPrefix(name, "/memfd:")
 	return strings.TrimSuffix(name, deleted), ok && strings.HasSuffix(name, deleted)
-}
-
-// hostPath is what the host calls an open file of the command.
-func (v *view) hostPath(fd int) string {
-	return strings.TrimPrefix(v.policyPath(fd), hostsOwn)
 }

@@ -59,14 +59,13 @@ func (l *exitLog) add(e sandbox.Exit) {
 	l.list = slices.Concat(kept, l.list[old:])
 }
 
-// exit answers exit_group.
-func (b *broker) exit(n *notification) reply {
-	if b.log.order == 0 || b.evidence.level == sandbox.EvidenceNothing {
-		return b.rules.caller.proceed()
+// exit takes note of an exit_group.
+func (e *evidence) exit(n *notification) {
+	if e.order == 0 || e.level == sandbox.EvidenceNothing {
+		return
 	}
 	if c := callerOf(n.tid); c.pid != 0 {
-		b.log.order++
-		b.log.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.args[0] & 0xff), Order: b.log.order})
+		e.order++
+		e.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.args[0] & 0xff), Order: e.order})
 	}
-	return b.rules.caller.proceed()
 }

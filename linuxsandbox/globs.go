@@ -106,7 +106,7 @@ func (x *globIndex) find(p sandbox.Policy) globMatches {
 func searched(p sandbox.Policy) []string {
 	var out []string
 	for _, root := range slices.Concat(p.Write, p.Read) {
-		if !coveredBy(sandbox.SystemFolders, root.Path) && root.Path != "/" {
+		if !sandbox.CoveredBy(sandbox.SystemFolders, root.Path) && root.Path != "/" {
 			out = append(out, root.Path)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // the one that the grant is in, or may read only what Landlock has a rule for.
 func brokeredGrant(p sandbox.Policy, f facts) func(Rule) bool {
 	return func(r Rule) bool {
-		replaced := f.Namespaces && coveredBy([]string{"/tmp", "/var/tmp", devDir}, r.Path)
+		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", devDir}, r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
 	}
 }
@@ -36,9 +36,15 @@ func (p *protection) planGrants(granted, folders []string) {
 	}
 }
 
+// onHost reports whether the changes at path are made on the host's own files: it was
+// granted, by itself or since the command runs.
+func (j *judge) onHost(path string) bool {
+	return j.roots.opens(path) || slices.Contains(j.protection.entries, path)
+}
+
 // openGrants makes roots of what was granted before the command runs.
-func (b *broker) openGrants() {
-	for _, path := range b.protection.granted {
-		b.held.open(path)
+func (j *judge) openGrants() {
+	for _, path := range j.protection.granted {
+		j.roots.open(path)
 	}
 }

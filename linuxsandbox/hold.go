@@ -58,12 +58,15 @@ type holding struct {
 	calls     []*heldCall
 	questions []*question
 	// told are the questions that were answered: none is asked twice.
-	told   map[heldKey]bool
-	noes   int
-	looked time.Time // at the callers, last
-	// roots are what was granted.
-	roots    []*grantedRoot
+	told     map[heldKey]bool
+	noes     int
+	looked   time.Time // at the callers, last
 	learning learning
+
+	judge *judge
+	log   *evidence
+	// handle handles a call once more.
+	handle func(n *notification) reply
 
 	mu     sync.Mutex
 	closed bool // wake is; guarded by mu
@@ -135,15 +138,12 @@ func (h *holding) close() {
 	for _, q := range h.questions {
 		q.shown.close()
 	}
-	for _, r := range h.roots {
-		r.close()
-	}
 }
 
 // hold keeps a call that is about to be refused, if it may wait for an answer.
 // pins are what the call is about; the first denial is what is asked.
-func (b *broker) hold(n *notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
-	if !b.holds(&denials[0]) {
+func (h *holding) hold(n *notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
+	if !h.holds(&denials[0]) {
 		return false
 	}
 	c := &heldCall{n: *n, key: keyOf(&denials[0]), errno: errno, denials: denials}
@@ -152,39 +152,38 @@ func (b *broker) hold(n *notification, errno unix.Errno, pins []pin, denials ...
 			c.about = append(c.about, is)
 		}
 	}
-	b.held.calls = append(b.held.calls, c)
-	b.ask()
+	h.calls = append(h.calls, c)
+	h.ask()
 	return true
 }
 
 // holdLookup is hold for the question of a name.
-func (b *broker) holdLookup(n *notification, d sandbox.Denial, lookup func(yes bool)) bool {
-	if !b.holds(&d) {
+func (h *holding) holdLookup(n *notification, d sandbox.Denial, lookup func(yes bool)) bool {
+	if !h.holds(&d) {
 		return false
 	}
-	b.held.calls = append(b.held.calls, &heldCall{n: *n, key: keyOf(&d), denials: []sandbox.Denial{d}, lookup: lookup})
-	b.ask()
+	h.calls = append(h.calls, &heldCall{n: *n, key: keyOf(&d), denials: []sandbox.Denial{d}, lookup: lookup})
+	h.ask()
 	return true
 }
 
 // holds reports whether a refusal waits for an answer.
-func (b *broker) holds(d *sandbox.Denial) bool {
-	h := b.held
-	return h.holder != nil && !h.told[keyOf(d)] && h.noes < maxNoes && len(h.calls) < maxWaiting && b.askable(d)
+func (h *holding) holds(d *sandbox.Denial) bool {
+	return h.holder != nil && !h.told[keyOf(d)] && h.noes < maxNoes && len(h.calls) < maxWaiting && h.askable(d)
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }
 
 // askable reports whether some answer could let the refused call go on.
-func (b *broker) askable(d *sandbox.Denial) bool {
+func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
 	case d.Moot:
 		return false // it would fail all the same
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
 		return true
 	case aboutFile(d.Kind):
-		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !coveredBy(b.policy.Protected.Own, d.Target) &&
-			b.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a grant to write does not open what is closed to reading
+		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
+			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a grant to write does not open what is closed to reading
 	}
 	return false
 }
@@ -202,13 +201,12 @@ func aboutFile(k sandbox.DenialKind) bool {
 // ask puts the questions of the calls that have none, as far as there is room. A
 // call that is about another file than its question shows is refused, and one
 // that would need one more question than a person is to be bothered with.
-func (b *broker) ask() {
-	h := b.held
+func (h *holding) ask() {
 	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
 		i := slices.IndexFunc(h.questions, func(q *question) bool { return q.key == c.key })
 		switch {
 		case i < 0 && h.noes >= maxNoes:
-			b.deny(c)
+			h.deny(c)
 			return true
 		case i < 0 && len(h.questions) >= maxQuestions:
 			return false // it waits in line
@@ -224,11 +222,11 @@ func (b *broker) ask() {
 			if i < 0 {
 				shown.close()
 			}
-			b.deny(c)
+			h.deny(c)
 			return true
 		}
 		if i < 0 {
-			h.put(&question{key: c.key, shown: shown}, b.described(&c.n, c.denials[0]))
+			h.put(&question{key: c.key, shown: shown}, h.log.described(&c.n, c.denials[0]))
 		}
 		return false
 	})

@@ -15,8 +15,7 @@ import (
 // tendHeld answers the calls whose question was answered, and lets go of those
 // that nobody waits for any more. woken: an answer was left, perhaps to a question
 // that is dropped by now; it is taken all the same, else the wake-up would stand.
-func (b *broker) tendHeld(woken bool) {
-	h := b.held
+func (h *holding) tend(woken bool) {
 	if len(h.questions) == 0 && !woken {
 		return
 	}
@@ -25,20 +24,20 @@ func (b *broker) tendHeld(woken bool) {
 	for more := true; more; {
 		select {
 		case a := <-h.answers:
-			b.settle(a)
+			h.settle(a)
 		default:
 			more = false
 		}
 	}
 	if time.Since(h.looked) >= heldMillis*time.Millisecond {
-		b.lookAtCallers()
+		h.lookAtCallers()
 		h.looked = time.Now()
 	}
 }
 
 // settle does what an answer says.
-func (b *broker) settle(a heldAnswer) {
-	h, q := b.held, a.question
+func (h *holding) settle(a heldAnswer) {
+	q := a.question
 	if !h.drop(q) {
 		return // nobody waits for it
 	}
@@ -46,29 +45,29 @@ func (b *broker) settle(a heldAnswer) {
 	h.told[q.key] = true
 	// The grant is for what the question showed. Another file may have come to
 	// stand in its place since, and a narrower grant may not reach it.
-	if !a.yes || !q.shown.stands() || !b.widen(q.key, a.grant) {
+	if !a.yes || !q.shown.stands() || !h.judge.widen(q.key, a.grant) {
 		if !a.yes {
 			h.noes++
 		}
 		for _, c := range h.take(func(c *heldCall) bool { return c.key == q.key }) {
-			b.deny(c)
+			h.deny(c)
 		}
-		b.ask()
+		h.ask()
 		return
 	}
 	// It may open what others wait for, too.
-	opened := h.take(func(c *heldCall) bool { return c.key == q.key || b.allows(c.key) })
+	opened := h.take(func(c *heldCall) bool { return c.key == q.key || h.judge.allows(c.key) })
 	for _, other := range slices.Clone(h.questions) {
-		if b.allows(other.key) {
+		if h.judge.allows(other.key) {
 			h.drop(other)
 			other.cancel()
 			other.shown.close()
 		}
 	}
 	for _, c := range opened {
-		b.resume(c)
+		h.resume(c)
 	}
-	b.ask()
+	h.ask()
 }
 
 // take removes calls from those that wait.
@@ -93,25 +92,25 @@ func (h *holding) drop(q *question) bool {
 }
 
 // deny lets a call that waited fail, and writes that down.
-func (b *broker) deny(c *heldCall) {
-	if !c.waits(b.listener) {
+func (h *holding) deny(c *heldCall) {
+	if !c.waits() {
 		c.leave() // the caller is gone: nothing was refused
 		return
 	}
 	for _, d := range c.denials {
-		b.record(&c.n, d)
+		h.log.record(&c.n, d)
 	}
 	if c.lookup != nil {
 		c.lookup(false)
 		return
 	}
-	_ = c.n.answer(b.listener, failed(c.errno))
+	_ = c.n.answer(failed(c.errno))
 }
 
 // waits reports whether the caller is still there.
-func (c *heldCall) waits(listener int) bool {
+func (c *heldCall) waits() bool {
 	if c.lookup == nil {
-		return c.n.valid(listener)
+		return c.n.Waits()
 	}
 	return unix.Kill(int(c.n.tid), 0) != unix.ESRCH
 }
@@ -126,8 +125,8 @@ func (c *heldCall) leave() {
 // resume handles a call again that was granted. It is never let go on by itself:
 // what it names by now may not be what the person was shown, and the kernel would
 // read it once more.
-func (b *broker) resume(c *heldCall) {
-	if !c.waits(b.listener) {
+func (h *holding) resume(c *heldCall) {
+	if !c.waits() {
 		c.leave()
 		return
 	}
@@ -135,20 +134,19 @@ func (b *broker) resume(c *heldCall) {
 		c.lookup(true)
 		return
 	}
-	a := b.handleAll(&c.n)
-	if a.rule != (kernelRule{}) {
-		b.deny(c)
+	a := h.handle(&c.n)
+	if a.Proceeds() {
+		h.deny(c)
 		return
 	}
-	_ = c.n.answer(b.listener, a)
+	_ = c.n.answer(a)
 }
 
 // lookAtCallers lets go of the calls that nobody waits for any more, and of the
 // questions that then no call waits for.
-func (b *broker) lookAtCallers() {
-	h := b.held
+func (h *holding) lookAtCallers() {
 	h.take(func(c *heldCall) bool {
-		if !c.waits(b.listener) {
+		if !c.waits() {
 			c.leave()
 			return true
 		}
@@ -164,7 +162,7 @@ func (b *broker) lookAtCallers() {
 				q.calledAway = time.Now()
 			}
 		}
-		return c.n.answer(b.listener, failed(errno)) == nil
+		return c.n.answer(failed(errno)) == nil
 	})
 	for _, q := range slices.Clone(h.questions) {
 		waits := slices.ContainsFunc(h.calls, func(c *heldCall) bool { return c.key == q.key })
@@ -174,5 +172,5 @@ func (b *broker) lookAtCallers() {
 			q.shown.close()
 		}
 	}
-	b.ask() // there may be room for those in line
+	h.ask() // there may be room for those in line
 }

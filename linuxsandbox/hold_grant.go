@@ -27,30 +27,33 @@ type grantedRoot struct {
 	fd int
 }
 
+// grantedRoots are those of one command, used by the broker's thread alone.
+type grantedRoots struct{ list []*grantedRoot }
+
 // widen takes a grant up, and reports whether it reaches what was asked for.
-func (b *broker) widen(key heldKey, g sandbox.Grant) bool {
+func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 	if g.Unsandboxed {
 		return false // what runs in a sandbox stays in it
 	}
 	for _, path := range g.Write {
-		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || neverWritable(path) != "" || coveredBy(b.policy.Protected.Own, path) {
+		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || neverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
 			return false
 		}
 	}
-	policy := b.policy.With(g)
+	policy := j.policy.With(g)
 	if !allows(policy, key) {
 		return false
 	}
-	b.policy, b.protection.policy = policy, b.protection.policy.With(g)
+	j.policy, j.protection.policy = policy, j.protection.policy.With(g)
 	for _, path := range g.Write {
-		b.protection.granted = append(b.protection.granted, path)
-		b.held.open(path)
+		j.protection.granted = append(j.protection.granted, path)
+		j.roots.open(path)
 	}
 	return true
 }
 
 // allows reports whether what was asked for is open by now.
-func (b *broker) allows(key heldKey) bool { return allows(b.policy, key) }
+func (j *judge) allows(key heldKey) bool { return allows(j.policy, key) }
 
 func allows(p sandbox.Policy, key heldKey) bool {
 	switch key.kind {
@@ -65,15 +68,15 @@ func allows(p sandbox.Policy, key heldKey) bool {
 
 // open takes up a granted path. One that was granted before and is again is the
 // folder that stands there now.
-func (h *holding) open(path string) {
-	i := slices.IndexFunc(h.roots, func(r *grantedRoot) bool { return r.path == path })
+func (g *grantedRoots) open(path string) {
+	i := slices.IndexFunc(g.list, func(r *grantedRoot) bool { return r.path == path })
 	if i >= 0 {
-		h.roots[i].close()
-		h.roots = slices.Delete(h.roots, i, i+1)
+		g.list[i].close()
+		g.list = slices.Delete(g.list, i, i+1)
 	}
 	r := &grantedRoot{path: path, fd: -1}
 	r.take()
-	h.roots = append(h.roots, r)
+	g.list = append(g.list, r)
 }
 
 // take opens the folder of a root, if there is one.
@@ -112,8 +115,8 @@ func (r *grantedRoot) stands() bool {
 
 // stands reports whether a write root is what it was when it was granted; it is
 // if it was not granted to the running command.
-func (h *holding) stands(root string) bool {
-	for _, r := range h.roots {
+func (g *grantedRoots) stands(root string) bool {
+	for _, r := range g.list {
 		if r.path == root {
 			return r.stands()
 		}
@@ -123,8 +126,8 @@ func (h *holding) stands(root string) bool {
 
 // renamed takes note that the broker gave what stood at one path the other name:
 // a granted name may be given to another folder.
-func (h *holding) renamed(paths ...string) {
-	for _, r := range h.roots {
+func (g *grantedRoots) renamed(paths ...string) {
+	for _, r := range g.list {
 		if slices.Contains(paths, r.path) {
 			r.close()
 			r.fd = -1
@@ -133,30 +136,14 @@ func (h *holding) renamed(paths ...string) {
 }
 
 // opens reports whether path was granted to the running command.
-func (h *holding) opens(path string) bool {
-	return slices.ContainsFunc(h.roots, func(r *grantedRoot) bool { return sandbox.Covers(r.path, path) })
+func (g *grantedRoots) opens(path string) bool {
+	return slices.ContainsFunc(g.list, func(r *grantedRoot) bool { return sandbox.Covers(r.path, path) })
 }
 
-// asHost is the host's own reference to the file or folder fd, which is called
-// path: the command's mounts show what was granted as read-only. Where the host
-// has another file there it is fd itself, which nothing can be changed by.
-func (b *broker) asHost(fd int, path string) int {
-	if b.mounts == nil {
-		return fd
+// forgetFrom forgets all roots but the first count.
+func (g *grantedRoots) forgetFrom(count int) {
+	for _, r := range g.list[count:] {
+		r.close()
 	}
-	host, err := openHost(path)
-	if err != nil {
-		return fd
-	}
-	if !sameFile(host, fd) {
-		unix.Close(host)
-		return fd
-	}
-	unix.Close(fd)
-	return host
-}
-
-func sameFile(a, b int) bool {
-	var x, y unix.Stat_t
-	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
+	g.list = g.list[:count]
 }

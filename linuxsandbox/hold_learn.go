@@ -26,28 +26,28 @@ type learning struct {
 }
 
 // learn reports whether a call that is about to be refused is to be handled again.
-func (b *broker) learn(n *notification, pins []pin, d sandbox.Denial) bool {
-	l, key := &b.held.learning, keyOf(&d)
-	if l.learner == nil || slices.Contains(l.asked, key) || !b.askable(&d) || aboutFile(d.Kind) && !b.learnable(n, d.Target, pins) {
+func (h *holding) learn(n *notification, pins []pin, d sandbox.Denial) bool {
+	l, key := &h.learning, keyOf(&d)
+	if l.learner == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
 		return false
 	}
-	grant, yes := l.learner.Learn(b.described(n, d))
+	grant, yes := l.learner.Learn(h.log.described(n, d))
 	if !yes {
 		return false
 	}
 	if len(l.asked) == 0 {
-		l.policy, l.protection, l.roots = b.policy, b.protection, len(b.held.roots)
+		l.policy, l.protection, l.roots = h.judge.policy, h.judge.protection, len(h.judge.roots.list)
 	}
 	l.asked = append(l.asked, key)
-	return b.widen(key, grant)
+	return h.judge.widen(key, grant)
 }
 
 // learnable reports whether path is nothing that is protected, wherever it lies:
 // what a person may grant by name after reading it is not granted unread.
-func (b *broker) learnable(n *notification, path string, pins []pin) bool {
-	all := b.policy
+func (h *holding) learnable(n *notification, path string, pins []pin) bool {
+	all := h.judge.policy
 	all.Write = []sandbox.Root{{Path: "/"}}
-	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return b.foreignGit(n, dir) }) {
+	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.foreignGit(n, dir) }) {
 		return false
 	}
 	shown := showFile(heldKey{sandbox.KindWrite, path})
@@ -56,20 +56,11 @@ func (b *broker) learnable(n *notification, path string, pins []pin) bool {
 }
 
 // forget takes back what was granted to a call that is answered now.
-func (l *learning) forget(b *broker) {
+func (h *holding) forget() {
+	l, j := &h.learning, h.judge
 	if len(l.asked) == 0 {
 		return
 	}
-	b.policy, b.protection, l.asked = l.policy, l.protection, nil
-	for _, r := range b.held.roots[l.roots:] {
-		r.close()
-	}
-	b.held.roots = b.held.roots[:l.roots]
-}
-
-// reply answers a call that was just received.
-func (b *broker) reply(n *notification) reply {
-	a := b.handleAll(n)
-	b.held.learning.forget(b)
-	return a
+	j.policy, j.protection, l.asked = l.policy, l.protection, nil
+	j.roots.forgetFrom(l.roots)
 }

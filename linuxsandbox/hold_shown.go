@@ -90,12 +90,6 @@ func (s *shownFile) close() {
 	}
 }
 
-// openHost opens what path names on the host for reference, a link itself. No
-// link is followed: the paths of policies lead through none.
-func openHost(path string) (int, error) {
-	return openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
-}
-
 // plainFile reports a file, folder or link that is just that; or a socket.
 func plainFile(fd int, socket bool) bool {
 	var st unix.Stat_t

@@ -28,12 +28,17 @@ import (
 // for before, which is told at the open, and single files that Landlock opens,
 // which are told before the command starts (keep_start.go).
 
-// keeping is what a broker has told. It is the broker's thread's own.
-type keeping struct {
-	observer sandbox.ChangeObserver // nil: nobody is told
-	told     toldPaths
+// observer reports changes to the change observer of a command before they are
+// made. The broker's thread alone uses it.
+type observer struct {
+	to   sandbox.ChangeObserver // nil: nothing is reported
+	told toldPaths
 	// due are those to be told before the call is handled again.
 	due []dueKeep
+
+	judge   *judge
+	walk    *walker
+	session *brokerSession
 }
 
 // dueKeep is one call of the change observer; dir is a descriptor of its own.
@@ -50,9 +55,9 @@ const (
 
 // knows reports whether the entry at path was told, or one above it: then what
 // is below it was looked through, or was made since.
-func (k *keeping) knows(path string) bool {
+func (o *observer) knows(path string) bool {
 	for len(path) > 1 {
-		if k.told.has(path) {
+		if o.told.has(path) {
 			return true
 		}
 		path = filepath.Dir(path)
@@ -61,93 +66,93 @@ func (k *keeping) knows(path string) bool {
 }
 
 // untold reports whether somebody is to be told before the entry at path changes.
-func (b *broker) untold(path string) bool {
-	return b.policy.Observes(path) && !b.protection.isTemporary(path) && !b.keeping.knows(path)
+func (o *observer) untold(path string) bool {
+	return o.judge.policy.Observes(path) && !o.judge.protection.isTemporary(path) && !o.knows(path)
 }
 
 // keepEntries is asked right before entries change. first: somebody is to be told
 // before, so that the call must not be done now; then a is its reply.
-func (b *broker) keepEntries(entries ...spot) (a reply, first bool) {
-	if b.keeping.observer == nil {
+func (o *observer) keepEntries(entries ...spot) (a reply, first bool) {
+	if o.to == nil {
 		return reply{}, false
 	}
 	for _, s := range entries {
 		path := s.full()
-		if !b.untold(path) {
+		if !o.untold(path) {
 			continue
 		}
-		if err := b.keeping.put(s.dir, s.last, path); err != nil {
+		if err := o.put(s.dir, s.last, path); err != nil {
 			return failed(errnoOf(err)), true // what cannot be told is not done
 		}
 	}
-	return reply{again: true}, len(b.keeping.due) > 0
+	return reply{again: true}, len(o.due) > 0
 }
 
 // keepRemoval is keepEntries for an entry that is taken away. What stands in the
 // way of that is left to the kernel to tell: a change observer need not look through a
 // folder that stays because it is not empty.
-func (b *broker) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
-	if b.keeping.observer == nil || !b.untold(s.full()) || b.unremovable(s, st, folder) != 0 {
+func (o *observer) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
+	if o.to == nil || !o.untold(s.full()) || o.judge.unremovable(s, st, folder) != 0 {
 		return reply{}, false
 	}
-	return b.keepEntries(s)
+	return o.keepEntries(s)
 }
 
 // keepMove is keepEntries for both ends of a rename. A folder that is moved takes
 // along what is in it, so it is told as the entry that it is.
-func (b *broker) keepMove(m *moving) (a reply, first bool) {
+func (o *observer) keepMove(m *moving) (a reply, first bool) {
 	over := m.there && !m.exchange()
-	if b.keeping.observer == nil || over && b.untold(m.to.full()) && b.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
+	if o.to == nil || over && o.untold(m.to.full()) && o.judge.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
 		return reply{}, false
 	}
-	return b.keepEntries(m.from, m.to)
+	return o.keepEntries(m.from, m.to)
 }
 
 // keepLink is keepEntries for a file that gets another name: it can be changed by
 // that one from then on.
-func (b *broker) keepLink(n *notification, t *target, to spot) (a reply, first bool) {
-	if a, first := b.keepTarget(n, t); first {
+func (o *observer) keepLink(n *notification, t *target, to spot) (a reply, first bool) {
+	if a, first := o.keepTarget(n, t); first {
 		return a, true
 	}
-	return b.keepEntries(to)
+	return o.keepEntries(to)
 }
 
 // keepMetadata is keepEntries for a file whose mode, owner or attributes change. A
 // change of times is told to nobody (sandbox.ChangeObserver).
-func (b *broker) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
+func (o *observer) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
 	switch {
-	case b.keeping.observer == nil:
+	case o.to == nil:
 		return reply{}, false
 	case do.change == changeTimes, do.change == changeTimeval, do.change == changeUtime:
 		return reply{}, false
 	}
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
+	o.session.mu.Lock()
+	defer o.session.mu.Unlock()
 	// The name that it has now, while no command can give it another.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return failed(errnoOf(err)), true
 	}
-	return b.keepFile(n, fd, b.view.policyPath(fd), &st)
+	return o.keepFile(n, fd, o.walk.policyPath(fd), &st)
 }
 
 // keepFile is keepEntries for the open file fd, which is called path. Nothing is
 // told of one that has lost its name. session.mu is held, so that no command
 // changes the name meanwhile.
-func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t) (a reply, first bool) {
-	if !b.untold(path) || st.Nlink == 0 {
+func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_t) (a reply, first bool) {
+	if !o.untold(path) || st.Nlink == 0 {
 		return reply{}, false
 	}
 	if isFolder(st) {
-		return b.keepFolder(fd, path)
+		return o.keepFolder(fd, path)
 	}
 	var now unix.Stat_t
-	dir, err := b.open(n, name{dir: unix.AT_FDCWD, path: filepath.Dir(path)})
+	dir, err := o.walk.open(n, name{dir: unix.AT_FDCWD, path: filepath.Dir(path)})
 	if err == nil {
-		s := b.spotIn(dir, filepath.Base(path), false)
+		s := o.walk.spotIn(dir, filepath.Base(path), false)
 		defer s.close()
 		if now, err = s.stat(); err == nil && now.Dev == st.Dev && now.Ino == st.Ino {
-			return b.keepEntries(s)
+			return o.keepEntries(s)
 		}
 	}
 	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
@@ -157,70 +162,55 @@ func (b *broker) keepFile(n *notification, fd int, path string, st *unix.Stat_t)
 }
 
 // keepFolder is keepEntries for a folder itself, without what is in it.
-func (b *broker) keepFolder(fd int, path string) (a reply, first bool) {
-	if b.keeping.told.has(path + "/.") {
+func (o *observer) keepFolder(fd int, path string) (a reply, first bool) {
+	if o.told.has(path + "/.") {
 		return reply{}, false
 	}
-	if err := b.keeping.put(fd, ".", path); err != nil {
+	if err := o.put(fd, ".", path); err != nil {
 		return failed(errnoOf(err)), true
 	}
 	return reply{again: true}, true
 }
 
 // keepTarget is keepEntries for the file that t has found, and is about to be written.
-func (b *broker) keepTarget(n *notification, t *target) (a reply, first bool) {
-	if b.keeping.observer == nil {
+func (o *observer) keepTarget(n *notification, t *target) (a reply, first bool) {
+	if o.to == nil {
 		return reply{}, false
 	}
 	if t.spot.dir >= 0 && t.path == t.spot.full() {
-		return b.keepEntries(t.spot)
+		return o.keepEntries(t.spot)
 	}
-	return b.keepFile(n, t.fd, t.path, &t.st) // a link of /proc led to it
+	return o.keepFile(n, t.fd, t.path, &t.st) // a link of /proc led to it
 }
 
 // put makes a call of the change observer due, or none at all.
-func (k *keeping) put(dir int, name, path string) error {
+func (o *observer) put(dir int, name, path string) error {
 	own, err := kernel.DupAbove(dir, kernel.LowestFD)
 	if err != nil {
-		for _, d := range k.due {
+		for _, d := range o.due {
 			unix.Close(d.dir)
 		}
-		k.due = nil
+		o.due = nil
 		return err
 	}
-	k.due = append(k.due, dueKeep{own, name, path})
+	o.due = append(o.due, dueKeep{own, name, path})
 	return nil
 }
 
 // tell makes the calls that are due, and reports whether any were.
-func (k *keeping) tell() bool {
-	if len(k.due) == 0 {
+func (o *observer) tell() bool {
+	if len(o.due) == 0 {
 		return false
 	}
-	for _, d := range k.due {
-		k.observer.BeforeChange(d.dir, d.name, d.path)
+	for _, d := range o.due {
+		o.to.BeforeChange(d.dir, d.name, d.path)
 		unix.Close(d.dir)
 		key := d.path
 		if d.name == "." {
 			key += "/."
 		}
-		k.told.add(key)
+		o.told.add(key)
 	}
-	k.due = k.due[:0]
+	o.due = o.due[:0]
 	return true
-}
-
-// handleAll handles a call until there is nothing left to tell or to learn first.
-func (b *broker) handleAll(n *notification) reply {
-	a := b.handle(n)
-	for rounds := 0; a.again; a = b.handle(n) {
-		// A Learner's rounds are bounded by what the call is about (learning.asked).
-		if b.keeping.tell() {
-			rounds++
-		}
-		if rounds > maxKeeps {
-			return failed(unix.EAGAIN)
-		}
-	}
-	return a
 }

@@ -236,7 +236,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	}
 	defer unix.Close(dir)
 	told := 0
-	k := keeping{observer: tellTo(func(int, string, string) { told++ })}
+	k := observer{to: tellTo(func(int, string, string) { told++ })}
 	for i := range maxTold + 10 {
 		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
 			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))

@@ -3,8 +3,6 @@
 package linuxsandbox
 
 import (
-	"strings"
-
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -43,15 +41,24 @@ const (
 	capsOwner  = 1 << unix.CAP_FOWNER
 )
 
+// rights answers what the user of a command could do without a sandbox.
+type rights struct {
+	keep    uint64 // capabilities of the command
+	dropped uint64 // capabilities that codeagent has and the command has not
+	// mounted: the command has mounts of its own.
+	mounted bool
+	log     *evidence
+}
+
 // lacksAccess asks for rights as access(2) does, to the open file that is called
 // path in the policy.
-func (b *broker) lacksAccess(fd int, path string, mode uint32) lack {
-	if b.tired() {
+func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
+	if r.log.tired() {
 		return lack{}
 	}
 	// The command's own mounts are read-only, or show something else. How it would
 	// be without them the host's file tells; in /proc the host's is another process.
-	if b.mounts != nil && !sandbox.Covers(procDir, path) {
+	if r.mounted && !sandbox.Covers(procDir, path) {
 		if host, err := kernel.OpenPath(path); err == nil {
 			defer unix.Close(host)
 			fd = host
@@ -70,70 +77,70 @@ func (b *broker) lacksAccess(fd int, path string, mode uint32) lack {
 }
 
 // wants is l, unless a capability that the command has makes up for it.
-func (b *broker) wants(l lack) lack {
-	if l.caps&b.keep != 0 {
+func (r *rights) wants(l lack) lack {
+	if l.caps&r.keep != 0 {
 		return lack{}
 	}
 	return l
 }
 
 // lacksOwner asks for what only the owner of a file may.
-func (b *broker) lacksOwner(st *unix.Stat_t) lack {
+func (r *rights) lacksOwner(st *unix.Stat_t) lack {
 	if int(st.Uid) == unix.Geteuid() {
 		return lack{}
 	}
-	return b.wants(lack{errno: unix.EPERM, caps: capsOwner, owner: st.Uid})
+	return r.wants(lack{errno: unix.EPERM, caps: capsOwner, owner: st.Uid})
 }
 
 // lacksEntry asks for the right to make, and where old is set to remove, the
 // entry s.
-func (b *broker) lacksEntry(s spot, old *unix.Stat_t) lack {
-	if l := b.lacksAccess(s.dir, s.path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
+func (r *rights) lacksEntry(s spot, old *unix.Stat_t) lack {
+	if l := r.lacksAccess(s.dir, s.path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
 		return l
 	}
 	var dir unix.Stat_t
 	if unix.Fstat(s.dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
 		return lack{}
 	}
-	return b.lacksOwner(old) // as in /tmp
+	return r.lacksOwner(old) // as in /tmp
 }
 
 // lacksSource asks for the right to give a file another name, as kernels do that
 // protect hard links (sysctl fs.protected_hardlinks, set nearly everywhere).
-func (b *broker) lacksSource(t *target) lack {
-	l := b.lacksOwner(&t.st)
-	if l.errno != 0 && t.st.Mode&unix.S_IFMT == unix.S_IFREG && b.lacksAccess(t.fd, t.path, unix.R_OK|unix.W_OK).errno == 0 {
+func (r *rights) lacksSource(t *target) lack {
+	l := r.lacksOwner(&t.st)
+	if l.errno != 0 && t.st.Mode&unix.S_IFMT == unix.S_IFREG && r.lacksAccess(t.fd, t.path, unix.R_OK|unix.W_OK).errno == 0 {
 		return lack{}
 	}
 	return l
 }
 
 // lacksChange asks for what changing metadata takes of the user.
-func (b *broker) lacksChange(do *changing, fd int, path string, st *unix.Stat_t) lack {
+func (r *rights) lacksChange(do *changing, fd int, path string, st *unix.Stat_t) lack {
 	switch do.change {
 	case changeMode:
-		return b.lacksOwner(st)
+		return r.lacksOwner(st)
 	case changeOwner:
-		return b.lacksGiving(do, st)
+		return r.lacksGiving(do, st)
 	case changeTimes, changeTimeval, changeUtime:
-		l := b.lacksOwner(st)
+		l := r.lacksOwner(st)
 		if l.errno != 0 && do.touches() {
-			l = b.lacksAccess(fd, path, unix.W_OK)
+			l = r.lacksAccess(fd, path, unix.W_OK)
 		}
 		return l
 	}
 	if do.refused(st) {
 		return lack{errno: unix.EPERM, caps: 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETFCAP}
 	}
-	return b.lacksAccess(fd, path, unix.W_OK)
+	return r.lacksAccess(fd, path, unix.W_OK)
 }
 
 // lacksGiving asks for what giving a file to another user or group takes.
-func (b *broker) lacksGiving(do *changing, st *unix.Stat_t) lack {
+func (r *rights) lacksGiving(do *changing, st *unix.Stat_t) lack {
 	if do.uid >= 0 && do.uid != int(st.Uid) || do.gid >= 0 && do.gid != int(st.Gid) && !ownGroup(do.gid) {
-		return b.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
+		return r.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
 	}
-	return b.lacksOwner(st)
+	return r.lacksOwner(st)
 }
 
 func ownGroup(gid int) bool {
@@ -150,11 +157,11 @@ func ownGroup(gid int) bool {
 }
 
 // weigh notes on d what the user lacks besides, and returns the errno to answer.
-func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
+func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	switch {
 	case l.errno == 0:
 		return errno
-	case l.caps&b.dropped == 0:
+	case l.caps&r.dropped == 0:
 		d.Moot, d.MootReason = true, sandbox.MootPermissions
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
@@ -166,17 +173,6 @@ func (b *broker) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 		}
 	}
 	return l.errno
-}
-
-// performed answers a call that the broker has done, or tried to. Where root would
-// have been let, the capability that was dropped is the reason.
-func (b *broker) performed(n *notification, call, path string, err error) reply {
-	errno := errnoOf(err)
-	if errno != unix.EPERM && errno != unix.EACCES || b.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
-		return failed(errno)
-	}
-	b.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
-	return failed(errno)
 }
 
 // rootsCaps are those that let root do with files what others cannot.

@@ -15,10 +15,7 @@ import (
 // disks, other people's terminals and the sockets of system services are not even
 // there to be tried.
 
-const (
-	devDir     = "/dev"
-	consoleDev = "/dev/console"
-)
+const consoleDev = "/dev/console"
 
 // devLinks stand in every /dev.
 var devLinks = map[string]string{
@@ -28,7 +25,7 @@ var devLinks = map[string]string{
 
 // planDevices asks for a /dev of its own, with what the rules open.
 func (m *mountPlan) planDevices(rules []Rule) {
-	if !present(devDir) || coveredBy(m.denied, devDir) {
+	if !present(devDir) || sandbox.CoveredBy(m.denied, devDir) {
 		return
 	}
 	m.Devices = true

@@ -30,7 +30,7 @@ func (m *mounter) putAllBack(all []tree) error {
 	var there []string // what can be found below the folders that show something else
 	for _, t := range all {
 		base := m.plan.shownOtherwise(t.path)
-		if base != "" && !coveredBy(there, t.path) {
+		if base != "" && !sandbox.CoveredBy(there, t.path) {
 			made, err := makeWay(base, t, all)
 			if err != nil {
 				return fmt.Errorf("make a place for %s: %w", t.path, err)

@@ -30,12 +30,12 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 	if p.Temp != "" {
 		m.Temp = p.Temp
 		for _, dir := range []string{"/tmp", "/var/tmp"} {
-			if !coveredBy(m.Writable, dir) && !coveredBy(denied, dir) && present(dir) {
+			if !sandbox.CoveredBy(m.Writable, dir) && !sandbox.CoveredBy(denied, dir) && present(dir) {
 				m.Private = append(m.Private, dir)
 			}
 		}
 	}
-	if coveredBy(m.Writable, shmDir) {
+	if sandbox.CoveredBy(m.Writable, shmDir) {
 		m.Memory = false
 	}
 	m.planDevices(rules)
@@ -49,7 +49,7 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 		m.protect(path)
 	}
 	for _, path := range denied {
-		if coveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
+		if sandbox.CoveredBy(m.Writable, path) && !slices.Contains(m.Writable, path) {
 			m.hide(path)
 		}
 	}
@@ -68,7 +68,7 @@ func (m *mountPlan) show(path string) {
 		first, _, _ := strings.Cut(path[len(base)+1:], "/")
 		path = base + "/" + first
 	}
-	if coveredBy(slices.Concat(m.Writable, m.Readable, m.denied), path) || !present(path) {
+	if sandbox.CoveredBy(slices.Concat(m.Writable, m.Readable, m.denied), path) || !present(path) {
 		return
 	}
 	m.Readable = append(m.Readable, path)
@@ -87,7 +87,7 @@ func (m *mountPlan) show(path string) {
 // shownInTemp lists what of the host's is shown in the folders that stand for
 // the shared ones.
 func (m *mountPlan) shownInTemp() []string {
-	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !coveredBy(m.Private, path) })
+	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !sandbox.CoveredBy(m.Private, path) })
 }
 
 // waysInTemp are the places of the folder for temporary files on which something is
@@ -207,7 +207,7 @@ func protectedPlaces(p sandbox.Policy) []string {
 		}
 	}
 	for _, path := range slices.Concat(p.Protected.Paths, p.Protected.Own) {
-		if coveredBy(rootPaths(p), path) {
+		if sandbox.CoveredBy(rootPaths(p), path) {
 			out = append(out, path)
 			if dir := filepath.Dir(path); filepath.Base(dir) == ".git" {
 				tops[filepath.Dir(dir)] = true
@@ -216,7 +216,7 @@ func protectedPlaces(p sandbox.Policy) []string {
 	}
 	for top := range tops {
 		for _, name := range p.Protected.Names {
-			if !strings.Contains(name, "*") && coveredBy(rootPaths(p), top) {
+			if !strings.Contains(name, "*") && sandbox.CoveredBy(rootPaths(p), top) {
 				out = append(out, filepath.Join(top, name))
 			}
 		}

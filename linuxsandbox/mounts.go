@@ -65,13 +65,6 @@ type mountPlan struct {
 	unheld []string
 }
 
-const (
-	shmDir  = "/dev/shm"
-	ptsDir  = "/dev/pts"
-	ptmx    = "/dev/ptmx"
-	procDir = "/proc"
-)
-
 // mounter carries a mountPlan out.
 type mounter struct {
 	plan *mountPlan

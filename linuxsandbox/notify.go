@@ -11,7 +11,8 @@ import (
 // The kernel's side of the broker (seccomp_unotify(2)): what a notification
 // looks like, and the calls on a listener.
 
-// notification is struct seccomp_notif: one system call that waits for an answer.
+// notification is one system call that waits for an answer. It begins with struct
+// seccomp_notif, which the kernel fills in.
 type notification struct {
 	id uint64
 	// tid is the calling thread, as this process numbers it.
@@ -21,7 +22,12 @@ type notification struct {
 	arch  uint32
 	ip    uint64
 	args  [6]uint64
+	// listener is where it came from: the kernel reads and writes nothing this far.
+	listener int
 }
+
+// Thread is the number of the calling thread.
+func (n *notification) Thread() int { return int(n.tid) }
 
 // response is struct seccomp_notif_resp.
 type response struct {
@@ -41,29 +47,12 @@ const (
 // receive takes the next notification off the listener. ENOENT is one whose
 // caller is gone already, or, from Linux 6.11, that no caller is left at all.
 func (n *notification) receive(listener int) error {
-	*n = notification{} // the kernel refuses anything but zeroes
+	*n = notification{listener: listener} // the kernel refuses anything but zeroes in its part
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 }
 
-// reply is what becomes of a call.
-type reply struct {
-	// value is what it returns, when there is no errno.
-	value int64
-	errno unix.Errno
-	// rule, when there is one, lets the kernel do the call as if nobody had asked
-	// (proceed.go).
-	rule kernelRule
-	// given: the call has returned already, or waits.
-	given bool
-	// again: what the call wants was granted, so it is handled once more.
-	again bool
-}
-
-// failed is the reply of a call that fails with errno, or 0: that succeeds.
-func failed(errno unix.Errno) reply { return reply{errno: errno} }
-
 // answer lets the call return. The error is that nobody waits for it any more.
-func (n *notification) answer(listener int, a reply) error {
+func (n *notification) answer(a reply) error {
 	if a.given {
 		return nil
 	}
@@ -71,10 +60,10 @@ func (n *notification) answer(listener int, a reply) error {
 	if a.errno != 0 {
 		r.value = 0
 	}
-	if a.rule != (kernelRule{}) {
+	if a.Proceeds() {
 		r = response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	}
-	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+	return ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
 // addedFD is struct seccomp_notif_addfd.
@@ -91,24 +80,24 @@ type addedFD struct {
 // caller's limit, or that nobody waits any more. The call still waits when this
 // has gone well, for the reply: a signal in between has no descriptor lost or
 // given twice, as SECCOMP_ADDFD_FLAG_SEND would.
-func (n *notification) give(listener, fd int, flags uint32) reply {
-	here := n.keepHere(listener)
+func (n *notification) give(fd int, flags uint32) reply {
+	here := n.keepHere()
 	a := addedFD{id: n.id, source: uint32(fd), fdFlags: flags}
-	number, err := ioctlValue(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	number, err := ioctlValue(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 	here.release()
 	return reply{value: int64(number), errno: errnoOf(err)}
 }
 
 // place makes fd, which stays open here, the caller's under that number.
-func (n *notification) place(listener, fd int, number, flags uint32) unix.Errno {
+func (n *notification) place(fd int, number, flags uint32) unix.Errno {
 	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), number: number, fdFlags: flags}
-	return errnoOf(ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
+	return errnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
 }
 
-// valid reports whether the caller still waits: everything that was looked up
+// Waits reports whether the caller still waits: everything that was looked up
 // under its number until now was its own and not a later owner's.
-func (n *notification) valid(listener int) bool {
-	return ioctlPointer(listener, notifIDValid, unsafe.Pointer(&n.id)) == nil
+func (n *notification) Waits() bool {
+	return ioctlPointer(n.listener, notifIDValid, unsafe.Pointer(&n.id)) == nil
 }
 
 // wakeTogether makes caller and broker run on one processor, which halves the
@@ -132,51 +121,4 @@ func ioctlValue(fd int, request uintptr, p unsafe.Pointer) (int, error) {
 			return 0, errno
 		}
 	}
-}
-
-// readMemory copies size bytes at address out of the thread's memory.
-func readMemory(tid int, address uint64, size int) ([]byte, error) {
-	buf := make([]byte, size)
-	n, err := readSome(tid, address, buf)
-	if err == nil && n < size {
-		err = unix.EFAULT
-	}
-	return buf[:n], err
-}
-
-// readSome stops where the memory does.
-func readSome(tid int, address uint64, buf []byte) (int, error) {
-	if len(buf) == 0 {
-		return 0, nil
-	}
-	local := []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}
-	remote := []unix.RemoteIovec{{Base: uintptr(address), Len: len(buf)}}
-	n, err := unix.ProcessVMReadv(tid, local, remote, 0)
-	return max(n, 0), err
-}
-
-// readString copies a NUL-terminated string of less than limit bytes. It reads
-// up to the end of a page at a time: the next one may not be there.
-func readString(tid int, address uint64, limit int, tooLong unix.Errno) (string, error) {
-	const page = 4096
-	var out []byte
-	var most [256]byte
-	for len(out) < limit {
-		at := address + uint64(len(out))
-		chunk := most[:min(page-int(at%page), limit-len(out), len(most))]
-		n, err := readSome(tid, at, chunk)
-		if err != nil {
-			return "", err
-		}
-		for i, c := range chunk[:n] {
-			if c == 0 {
-				return string(append(out, chunk[:i]...)), nil
-			}
-		}
-		if n < len(chunk) {
-			return "", unix.EFAULT
-		}
-		out = append(out, chunk...)
-	}
-	return "", tooLong
 }

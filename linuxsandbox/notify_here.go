@@ -23,7 +23,7 @@ type together struct {
 }
 
 // keepHere does that. It is only about time: where it cannot be done it is not.
-func (n *notification) keepHere(listener int) (h together) {
+func (n *notification) keepHere() (h together) {
 	tid := int(n.tid)
 	var cpu uint32
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
@@ -39,7 +39,7 @@ func (n *notification) keepHere(listener int) (h together) {
 	this.Set(int(cpu))
 	// Should the caller be killed right now, and its number go to another process of
 	// the user, that one gets the processors of the caller in the end.
-	if !n.valid(listener) || unix.SchedSetaffinity(tid, &this) != nil {
+	if !n.Waits() || unix.SchedSetaffinity(tid, &this) != nil {
 		return h
 	}
 	h.tid = tid

@@ -2,5 +2,8 @@
 
 package linuxsandbox
 
-// oldMetadataCalls: arm64 came without the calls that have better ones.
-var oldMetadataCalls []metadataCall
+// arm64 came without the calls that have better ones.
+var (
+	oldMetadataCalls []metadataCall
+	oldFileCalls     []fileCall
+)

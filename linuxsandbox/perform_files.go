@@ -59,24 +59,32 @@ func fileCallOf(nr int32) *fileCall {
 	return nil
 }
 
-// file answers a call that opens, makes or removes files.
-func (b *broker) file(n *notification, c *fileCall) reply {
-	if !b.protection.any() && !b.sees() {
-		return b.rules.files.proceed() // no root is brokered
+// fileChanges answers calls that open, make or remove files.
+type fileChanges struct {
+	opens   opens
+	moves   moves
+	entries entries
+	session *brokerSession
+}
+
+// change answers one of them.
+func (h *fileChanges) change(n *notification, c *fileCall) reply {
+	if j := h.opens.judge; !j.protection.any() && !j.log.sees() {
+		return h.opens.rules.proceed(byLandlock) // no root is brokered
 	}
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
 	switch c.kind {
 	case kindOpen, kindCreat, kindOpenat2:
-		return b.openFile(n, c)
+		return h.opens.openFile(n, c)
 	case kindTruncate:
-		return b.truncate(n, c)
+		return h.opens.truncate(n, c)
 	case kindRename:
-		return b.rename(n, c)
+		return h.moves.rename(n, c)
 	case kindLink:
-		return b.link(n, c)
+		return h.moves.link(n, c)
 	}
-	return b.entry(n, c)
+	return h.entries.entry(n, c)
 }
 
 // first and second are the files as the call names them.

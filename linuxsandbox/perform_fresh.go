@@ -55,16 +55,3 @@ func (f *freshFile) drop() {
 		f.held = false
 	}
 }
-
-// metadataOfFresh answers a change by descriptor, if the file is the fresh one; fd
-// is the broker's own reference to it.
-func (b *broker) metadataOfFresh(n *notification, c *metadataCall, do *changing, fd int) (a reply, done bool) {
-	var st unix.Stat_t
-	if !b.fresh.held || unix.Fstat(fd, &st) != nil || !b.fresh.is(&st) || do.refused(&st) || !n.valid(b.listener) {
-		return reply{}, false
-	}
-	if err := do.perform(fd, &st); err != nil {
-		return b.performed(n, c.name, b.view.policyPath(fd), err), true
-	}
-	return reply{}, true
-}

@@ -38,7 +38,7 @@ func (b *broker) inetCall(n *notification, s netns.Socket, addr []byte) reply {
 	case !ok || !s.Unused():
 	case b.session.net.NameServer(to):
 		b.expectQuestions(n, s, to)
-	case s.Protocol == unix.IPPROTO_TCP && b.session.net.MayReach(&b.policy, to) && !b.session.net.Serves(to):
+	case s.Protocol == unix.IPPROTO_TCP && b.session.net.MayReach(&b.judge.policy, to) && !b.session.net.Serves(to):
 		return b.relayTo(n, s, to)
 	case to.Addr().IsLoopback():
 		if b.session.net.ServedByHost(s.Protocol, to) {
@@ -51,7 +51,7 @@ func (b *broker) inetCall(n *notification, s netns.Socket, addr []byte) reply {
 			return b.connect(n, s.FD, addr, s.Domain) // a server of the session is there, and busy
 		}
 		// A datagram socket is connected to learn of routes, too.
-		if noWay(errno) && !b.session.net.MayReach(&b.policy, to) {
+		if noWay(errno) && !b.session.net.MayReach(&b.judge.policy, to) {
 			return b.refuseInet(n, s, to, errno)
 		}
 		return failed(errno)
@@ -67,13 +67,13 @@ func noWay(errno unix.Errno) bool {
 // refuseInet records the address, and answers errno. Only streams can be granted:
 // the rest is refused without a question.
 func (b *broker) refuseInet(n *notification, s netns.Socket, to netip.AddrPort, errno unix.Errno) reply {
-	d := b.session.net.Unreached(&b.policy, to)
+	d := b.session.net.Unreached(&b.judge.policy, to)
 	if s.Protocol != unix.IPPROTO_TCP || n.nr != unix.SYS_CONNECT {
 		d.Operation, d.Errno = socketCallName(n), unix.ErrnoName(errno)
-		b.record(n, d)
+		b.log.record(n, d)
 		return failed(errno)
 	}
-	return b.refuse(n, refusal{denial: &d, call: socketCallName(n), errno: errno, requested: d.Requested})
+	return b.held.refuse(n, refusal{denial: &d, call: socketCallName(n), errno: errno, requested: d.Requested})
 }
 
 // noSocket refuses a socket of the host's network where the session has no network
@@ -86,6 +86,6 @@ func (b *broker) noSocket(n *notification) reply {
 	case unix.SOCK_DGRAM:
 		target = "udp"
 	}
-	b.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
+	b.log.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
 	return failed(unix.EPERM)
 }

@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"cmp"
 	"strings"
 
 	"codeagent/sandbox"
@@ -33,8 +32,18 @@ import (
 // there are no locks to be had.
 const refusedLock = unix.ENOLCK
 
+// locks answers flock.
+type locks struct {
+	walk    *walker
+	judge   *judge
+	held    *holding
+	log     *evidence
+	waiting *waitingCalls
+	session *brokerSession
+}
+
 // lock answers a flock.
-func (b *broker) lock(n *notification) reply {
+func (h *locks) lock(n *notification) reply {
 	how := uint32(n.args[1])
 	op := how &^ unix.LOCK_NB
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
@@ -45,7 +54,7 @@ func (b *broker) lock(n *notification) reply {
 		return failed(unix.EBADF)
 	}
 	if err == nil {
-		if err = b.look(n); err == nil && !n.valid(b.listener) {
+		if err = h.walk.look(n); err == nil && !n.Waits() {
 			err = unix.ESRCH // it may be a later owner's of the number
 		}
 		if err != nil {
@@ -53,15 +62,15 @@ func (b *broker) lock(n *notification) reply {
 		}
 	}
 	if err != nil {
-		b.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
+		h.log.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
 		return failed(refusedLock)
 	}
-	if a, done := b.refuseLock(n, fd, op); done {
+	if a, done := h.refuseLock(n, fd, op); done {
 		unix.Close(fd)
 		return a
 	}
 	if op != unix.LOCK_UN {
-		b.tryWaiting(true)
+		h.waiting.tryWaiting(true)
 	}
 	w := &waitingCall{call: *n, fd: fd, try: func(w *waitingCall) (reply, bool) {
 		err := flockNow(w.fd, int(op))
@@ -69,11 +78,11 @@ func (b *broker) lock(n *notification) reply {
 	}}
 	a, over := w.try(w)
 	if !over && how&unix.LOCK_NB == 0 {
-		return b.wait(w, refusedLock)
+		return h.waiting.wait(w, refusedLock)
 	}
 	unix.Close(fd)
 	if op == unix.LOCK_UN {
-		b.tryWaiting(true)
+		h.waiting.tryWaiting(true)
 	}
 	return a
 }
@@ -89,7 +98,7 @@ func flockNow(fd, op int) error {
 
 // refuseLock answers a lock on an open file that the command may not change. fd is
 // the broker's own copy.
-func (b *broker) refuseLock(n *notification, fd int, op uint32) (a reply, done bool) {
+func (h *locks) refuseLock(n *notification, fd int, op uint32) (a reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
 		return failed(unix.EBADF), true
 	}
@@ -97,20 +106,20 @@ func (b *broker) refuseLock(n *notification, fd int, op uint32) (a reply, done b
 	if err := unix.Fstat(fd, &st); err != nil {
 		return failed(errnoOf(err)), true
 	}
-	path := b.view.policyPath(fd)
+	path := h.walk.policyPath(fd)
 	if namesNoFile(path, &st) {
 		return reply{}, false
 	}
-	d := b.judge(n, fd, path, &st)
+	d := h.judge.refusesMetadata(n, fd, path, &st)
 	if d == nil {
 		return reply{}, false
 	}
 	if op != unix.LOCK_EX {
 		return reply{}, true
 	}
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
-	return b.refuse(n, refusal{denial: d, call: "flock", errno: refusedLock, pins: []pin{{fd: fd, path: path, asked: path}}}), true
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
+	return h.held.refuse(n, refusal{denial: d, call: "flock", errno: refusedLock, pins: []pin{{fd: fd, path: path, asked: path}}}), true
 }
 
 // namesNoFile reports an open file that never had a name in any folder: a pipe, a
@@ -120,22 +129,4 @@ func namesNoFile(path string, st *unix.Stat_t) bool {
 		return true // its path is no name: only a mount called memfd: could have it
 	}
 	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, hostsOwn)
-}
-
-// locks reports whether commands lock no files but those that they may write.
-func (f facts) locks() bool { return f.Broker && f.Sockets == takesCopies }
-
-// lockWeakness says why they can lock others.
-func lockWeakness(f facts) []sandbox.Weakness {
-	if f.locks() {
-		return nil
-	}
-	why := "the broker is not there: " + notifyLayer(f).Reason
-	if f.Broker {
-		why = cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
-	}
-	return []sandbox.Weakness{{
-		ID: "locks", What: "a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
-		Why: "a descriptor that is open to read is enough, and " + why,
-	}}
 }

@@ -25,22 +25,22 @@ import (
 const memoryFolder = ".shm"
 
 // inMemory is the path that stands for path.
-func (b *broker) inMemory(path string) string {
+func (j *judge) inMemory(path string) string {
 	rest, below := strings.CutPrefix(path, shmDir+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	switch {
-	case !below || b.mounts != nil || b.policy.Temp == "",
+	case !below || j.walk.mounts != nil || j.policy.Temp == "",
 		first == "" || first == "." || first == "..",
-		b.policy.JudgeWrite(path).Allowed:
+		j.policy.JudgeWrite(path).Allowed:
 		return path
 	}
-	own := b.policy.Temp + "/" + memoryFolder
+	own := j.policy.Temp + "/" + memoryFolder
 	if !exists(own+"/"+first) && exists(shmDir+"/"+first) {
 		return path
 	}
 	// If it is not there: the call fails if it cannot be made. A command of another
 	// session that may write the folder above may put a link in Temp's place.
-	if temp, err := kernel.OpenPath(b.policy.Temp); err == nil {
+	if temp, err := kernel.OpenPath(j.policy.Temp); err == nil {
 		_ = unix.Mkdirat(temp, memoryFolder, 0o700)
 		unix.Close(temp)
 	}

@@ -71,8 +71,8 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Symlink(outside, temp); err != nil {
 		t.Fatal(err)
 	}
-	b := &broker{brokerOptions: brokerOptions{policy: sandbox.Policy{Temp: temp}}}
-	b.inMemory(shmDir + "/codeagent-test-link")
+	j := &judge{policy: sandbox.Policy{Temp: temp}, walk: &walker{}}
+	j.inMemory(shmDir + "/codeagent-test-link")
 	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
 		t.Errorf("made outside: %v, %v", made, err)
 	}
@@ -82,7 +82,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.inMemory(shmDir + "/codeagent-test-link")
+	j.inMemory(shmDir + "/codeagent-test-link")
 	if _, err := os.Stat(filepath.Join(temp, memoryFolder)); err != nil {
 		t.Errorf("not made where Temp is a folder: %v", err)
 	}

@@ -12,121 +12,90 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metadata answers a call that changes mode, owner, times or attributes.
-func (b *broker) metadata(n *notification, c *metadataCall) reply {
+// metadataChanges answers calls that change metadata.
+type metadataChanges struct {
+	walk     *walker
+	judge    *judge
+	rights   *rights
+	deny     *refuser
+	held     *holding
+	observer *observer
+	fresh    *freshFile
+	session  *brokerSession
+}
+
+// change answers a call that changes mode, owner, times or attributes.
+func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 	m, err := fileOf(n, c)
 	if err != nil {
-		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
+		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	do, err := changeOf(n, c)
 	if err != nil {
-		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
+		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
-	m.path = b.inMemory(m.path)
-	fd, err := b.open(n, m)
+	m.path = h.judge.inMemory(m.path)
+	fd, err := h.walk.open(n, m)
 	if err != nil {
-		b.tellHidden(n, c.name, sandbox.KindMetadata, m, err)
+		h.deny.noteHidden(n, c.name, sandbox.KindMetadata, m, err)
 		if err == unix.EACCES {
-			b.session.mu.Lock()
-			defer b.session.mu.Unlock()
-			return b.unfound(n, c.name, m, err)
+			h.session.mu.Lock()
+			defer h.session.mu.Unlock()
+			return h.deny.unfound(n, c.name, m, err)
 		}
-		return failed(b.unread(n, c.name, sandbox.KindMetadata, err))
+		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	if m.itself {
-		if a, done := b.metadataOfFresh(n, c, do, fd); done {
+		if a, done := h.metadataOfFresh(n, c, do, fd); done {
 			unix.Close(fd)
 			return a
 		}
 	}
-	path := b.view.policyPath(fd)
-	if b.held.opens(path) {
-		fd = b.asHost(fd, path)
+	path := h.walk.policyPath(fd)
+	if h.judge.roots.opens(path) {
+		fd = h.walk.asHost(fd, path)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return failed(errnoOf(err))
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH) // nobody is left to read it
 	}
-	d := b.judge(n, fd, path, &st)
+	d := h.judge.refusesMetadata(n, fd, path, &st)
 	if d == nil && do.refused(&st) {
 		d = &sandbox.Denial{Kind: sandbox.KindCapability, Target: path}
 	}
-	if d == nil && do.admits(&st) && b.protection.above(path) {
+	if d == nil && do.admits(&st) && h.judge.protection.above(path) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	}
 	if d == nil {
-		if a, first := b.keepMetadata(n, do, fd); first {
+		if a, first := h.observer.keepMetadata(n, do, fd); first {
 			return a
 		}
-		return b.performed(n, c.name, path, do.perform(fd, &st))
+		return h.deny.performed(n, c.name, path, do.perform(fd, &st))
 	}
 	errno := unix.EPERM
 	if !d.Moot {
-		errno = b.weigh(d, b.lacksChange(do, fd, path, &st), errno)
+		errno = h.rights.weigh(d, h.rights.lacksChange(do, fd, path, &st), errno)
 	}
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
-	return b.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.path}}})
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
+	return h.held.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.path}}})
 }
 
-// refusedBlind is the errno of a call that the broker could not look at.
-const refusedBlind = unix.EPERM
-
-// unread answers a call whose arguments could not be read, or whose file could not
-// be found. Mostly that is the kernel's own answer. Where the broker may not look at
-// the caller, as at a program whose file may be executed and not read, it is a
-// refusal: such a call never proceeds.
-func (b *broker) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
-	errno := errnoOf(err)
-	if errno == unix.EPERM || errno == unix.ESRCH {
-		b.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(refusedBlind)})
-		return refusedBlind
+// metadataOfFresh answers a change by descriptor, if the file is the fresh one; fd
+// is the broker's own reference to it.
+func (h *metadataChanges) metadataOfFresh(n *notification, c *metadataCall, do *changing, fd int) (a reply, done bool) {
+	var st unix.Stat_t
+	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.refused(&st) || !n.Waits() {
+		return reply{}, false
 	}
-	return errno
-}
-
-// judge says why the policy does not let metadata of the open file change, or
-// nil. path is what the kernel calls it.
-func (b *broker) judge(n *notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
-	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
-	if !strings.HasPrefix(path, "/") {
-		d.Moot, d.MootReason = true, "it is no file of any folder"
-		return d
+	if err := do.perform(fd, &st); err != nil {
+		return h.deny.performed(n, c.name, h.walk.policyPath(fd), err), true
 	}
-	if onProc(fd) {
-		return d
-	}
-	if st.Nlink == 0 {
-		// A file without a name is judged by the last one it had.
-		path = strings.TrimSuffix(path, " (deleted)")
-	}
-	// The policy of the protection allows no more than the whole one, and most files
-	// are the broker's: that one look is then enough.
-	brokered := b.protection.brokered(path)
-	if brokered && b.refusesFileNow(n, path, st) == nil {
-		return nil
-	}
-	judged := b.policy.JudgeWrite(path)
-	if judged.Kind == sandbox.KindProtected {
-		d.Kind = judged.Kind
-	}
-	if !judged.Allowed {
-		return d
-	}
-	if !brokered {
-		return nil
-	}
-	return b.refusesFileNow(n, path, st)
-}
-
-func (b *broker) refusesFileNow(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
-	b.session.mu.Lock()
-	defer b.session.mu.Unlock()
-	return b.refusesFile(n, path, st)
+	return reply{}, true
 }
 
 // fileOf reads which file a call is about.

@@ -16,7 +16,6 @@ import (
 // broker's umask is that of all threads of codeagent, and giving a thread its own
 // is refused in containers. Mostly it is the caller's too. Where it is not, the
 // file is made with no more than the caller would leave, and then given the rest.
-
 //
 // Whose umask is which stands in /proc, and to read it there takes longer than to
 // make the file. But a umask is inherited or comes from umask(2), about which the
@@ -38,40 +37,40 @@ type newMode struct {
 }
 
 // modeFor is what the caller of n, which still waits, makes of mode.
-func (b *broker) modeFor(n *notification, mode uint32) (newMode, error) {
+func (k *masks) modeFor(n *notification, mode uint32) (newMode, error) {
 	// What would make a program run with other rights is left out.
 	mode &= 0o1777
-	err := b.knowMasks(n)
-	left, same := b.masks.leave(mode)
+	err := k.knowMasks(n)
+	left, same := k.leave(mode)
 	if err == nil && !same {
 		var mask int
 		mask, err = maskOf(int(n.tid))
 		left = mode &^ uint32(mask)
 	}
-	if err != nil || !n.valid(b.listener) {
+	if err != nil || !n.Waits() {
 		return newMode{}, unix.ESRCH
 	}
-	if left == mode&^b.masks.own {
+	if left == mode&^k.own {
 		return newMode{mode: mode}, nil
 	}
-	return newMode{mode: left, rest: left&b.masks.own != 0}, nil
+	return newMode{mode: left, rest: left&k.own != 0}, nil
 }
 
-// umask answers umask(2): what it will set counts from now on.
-func (b *broker) umask(n *notification) reply {
-	if b.knowMasks(n) != nil {
-		return failed(unix.ESRCH)
+// umask takes note of an umask(2): what it will set counts from now on.
+func (k *masks) umask(n *notification) unix.Errno {
+	if k.knowMasks(n) != nil {
+		return unix.ESRCH
 	}
-	if mask := uint32(n.args[0]) & 0o777; !slices.Contains(b.masks.all, mask) {
-		b.masks.all = append(b.masks.all, mask)
+	if mask := uint32(n.args[0]) & 0o777; !slices.Contains(k.all, mask) {
+		k.all = append(k.all, mask)
 	}
-	return b.rules.caller.proceed()
+	return 0
 }
 
 // knowMasks reads the first umask of the command, which every thread of it has as
 // long as nobody was asked for another one.
-func (b *broker) knowMasks(n *notification) error {
-	if b.masks.all != nil {
+func (k *masks) knowMasks(n *notification) error {
+	if k.all != nil {
 		return nil
 	}
 	own, err := maskOf(os.Getpid())
@@ -79,11 +78,11 @@ func (b *broker) knowMasks(n *notification) error {
 		return err
 	}
 	first, err := maskOf(int(n.tid))
-	if err == nil && !n.valid(b.listener) {
+	if err == nil && !n.Waits() {
 		err = unix.ESRCH // it may be that of a later owner of the number
 	}
 	if err == nil {
-		b.masks = masks{own: uint32(own), all: []uint32{uint32(first)}}
+		*k = masks{own: uint32(own), all: []uint32{uint32(first)}}
 	}
 	return err
 }
@@ -118,8 +117,8 @@ func maskOf(tid int) (int, error) {
 }
 
 // create makes a file and opens it.
-func (b *broker) create(n *notification, dir int, last string, flags int, mode uint32) (int, error) {
-	m, err := b.modeFor(n, mode)
+func (k *masks) create(n *notification, dir int, last string, flags int, mode uint32) (int, error) {
+	m, err := k.modeFor(n, mode)
 	if err != nil {
 		return -1, err
 	}

@@ -19,6 +19,20 @@ import (
 // refused (outside.go). The rest proceeds: the path may name another file by the
 // time the kernel reads it, but none that Landlock would let it write (proceed.go).
 
+// opens answers calls that open or truncate a file.
+type opens struct {
+	rules    kernelRules
+	walk     *walker
+	judge    *judge
+	deny     *refuser
+	held     *holding
+	observer *observer
+	masks    *masks
+	fresh    *freshFile
+	waiting  *waitingCalls
+	terms    *terminals
+}
+
 // opening is an open whose arguments were read.
 type opening struct {
 	call  string
@@ -37,15 +51,15 @@ const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIREC
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
 // openFile answers open, openat, openat2 and creat.
-func (b *broker) openFile(n *notification, c *fileCall) reply {
+func (h *opens) openFile(n *notification, c *fileCall) reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
+		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
-		return b.rules.files.proceed() // it only reads, and what may be read Landlock knows
+		return h.rules.proceed(byLandlock) // it only reads, and what may be read Landlock knows
 	}
-	return b.openJudged(n, o)
+	return h.openJudged(n, o)
 }
 
 // openingOf reads the arguments of an open.
@@ -75,34 +89,34 @@ func openingOf(n *notification, c *fileCall) (*opening, error) {
 }
 
 // openJudged opens what o means, or says what becomes of the call.
-func (b *broker) openJudged(n *notification, o *opening) reply {
-	if a, done := b.openTerminal(n, o); done {
+func (h *opens) openJudged(n *notification, o *opening) reply {
+	if a, done := h.terms.openTerminal(n, o); done {
 		return a
 	}
 	if o.flags&openTmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
-			return b.rules.files.proceed() // no such open: EINVAL
+			return h.rules.proceed(byLandlock) // no such open: EINVAL
 		}
-		return b.openTemporary(n, o)
+		return h.openTemporary(n, o)
 	}
 	if strings.HasSuffix(o.name.path, "/") {
-		return b.rules.files.proceed() // a folder's name: the kernel opens none for writing
+		return h.rules.proceed(byLandlock) // a folder's name: the kernel opens none for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
 	if exclusive && o.resolve == 0 {
-		if a, done := b.openExclusive(n, o); done {
+		if a, done := h.openExclusive(n, o); done {
 			return a
 		}
 	}
 	// The host may make the file between the look and the creation.
 	for range 16 {
-		t, err := b.openTarget(n, o, follow)
+		t, err := h.openTarget(n, o, follow)
 		if err != nil {
-			b.tellHidden(n, o.call, sandbox.KindWrite, o.name, err)
-			return b.unfound(n, o.call, o.name, err)
+			h.deny.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
+			return h.deny.unfound(n, o.call, o.name, err)
 		}
-		a, again := b.openThis(n, o, t, exclusive)
+		a, again := h.openThis(n, o, t, exclusive)
 		t.close()
 		if !again {
 			return a
@@ -111,29 +125,29 @@ func (b *broker) openJudged(n *notification, o *opening) reply {
 	return failed(unix.EAGAIN)
 }
 
-func (b *broker) openTarget(n *notification, o *opening, follow bool) (*target, error) {
+func (h *opens) openTarget(n *notification, o *opening, follow bool) (*target, error) {
 	if o.resolve != 0 {
-		return b.scopedTarget(n, o.name, follow, o.resolve)
+		return h.walk.scopedTarget(n, o.name, follow, o.resolve)
 	}
-	return b.target(n, o.name, follow)
+	return h.walk.target(n, o.name, follow)
 }
 
 // openThis opens the target. again: it is not what it was any more.
-func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
-	who := b.whoseFile(t)
+func (h *opens) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
+	who := h.judge.whoseFile(t)
 	// The kernel refuses these before any look at rights. With a slash at the end,
 	// here of a link's text, it is a folder's name.
 	if who == kernels || t.spot.odd() || t.spot.slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
-		return b.rules.files.proceed(), false
+		return h.rules.proceed(byLandlock), false
 	}
 	if t.fd < 0 {
 		switch {
 		case o.flags&unix.O_CREAT == 0:
 			return failed(unix.ENOENT), false
 		case who == nobodys:
-			return b.refuseNew(n, o.call, t.spot, lack{}), false
+			return h.deny.refuseNew(n, o.call, t.spot, lack{}), false
 		}
-		return b.openNew(n, o, t, exclusive)
+		return h.openNew(n, o, t, exclusive)
 	}
 	if exclusive {
 		return failed(unix.EEXIST), false
@@ -148,42 +162,42 @@ func (b *broker) openThis(n *notification, o *opening, t *target, exclusive bool
 		return failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
 		return failed(unix.ENXIO), false
-	case kind == unix.S_IFIFO && b.held.opens(t.path):
+	case kind == unix.S_IFIFO && h.judge.roots.opens(t.path):
 		return failed(unix.EACCES), false // a program of the host may listen to it
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return b.rules.files.proceed(), false // it is there, and only to be read
+		return h.rules.proceed(byLandlock), false // it is there, and only to be read
 	case who == nobodys:
-		return b.refuseFile(n, o.call, t, o.access(kind)), false
+		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return b.rules.files.proceed(), false // a device: Landlock refuses it
+		return h.rules.proceed(byLandlock), false // a device: Landlock refuses it
 	case kernelFile(t.fd):
-		return b.rules.files.proceed(), false
+		return h.rules.proceed(byLandlock), false
 	}
-	if d := b.refusesFile(n, t.path, &t.st); d != nil {
-		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
+	if d := h.judge.refusesFile(n, t.path, &t.st); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
 	}
-	return b.openOld(n, o, t), false
+	return h.openOld(n, o, t), false
 }
 
 // openOld opens a file that is there. It never waits: a file may be held up by a
 // lease, a pipe by the lack of a reader.
-func (b *broker) openOld(n *notification, o *opening, t *target) reply {
+func (h *opens) openOld(n *notification, o *opening, t *target) reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.st.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
-		if a, first := b.keepTarget(n, t); first {
+		if a, first := h.observer.keepTarget(n, t); first {
 			return a
 		}
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
 	if err == unix.ENXIO && waits && t.st.Mode&unix.S_IFMT == unix.S_IFIFO {
-		return b.waitForReader(n, t, flags, o.cloexec())
+		return h.waitForReader(n, t, flags, o.cloexec())
 	}
 	if err != nil {
-		return b.performed(n, o.call, t.path, err)
+		return h.deny.performed(n, o.call, t.path, err)
 	}
 	defer unix.Close(fd)
 	if waits {
@@ -191,130 +205,130 @@ func (b *broker) openOld(n *notification, o *opening, t *target) reply {
 			return failed(errnoOf(err))
 		}
 	}
-	return n.give(b.listener, fd, o.cloexec())
+	return n.give(fd, o.cloexec())
 }
 
 // openNew makes the file.
-func (b *broker) openNew(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
-	if d := b.refusesPath(n, t.path); d != nil {
-		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{t.pin()}}), false
+func (h *opens) openNew(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
+	if d := h.judge.refusesPath(n, t.path); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
 	}
-	a = b.makeAndGive(n, o, t.spot)
+	a = h.makeAndGive(n, o, t.spot)
 	return a, a.errno == unix.EEXIST && !exclusive
 }
 
 // openExclusive makes a file that must not be there, if nothing is to be said
 // about that but by the kernel: then nobody need look for the file first.
-func (b *broker) openExclusive(n *notification, o *opening) (a reply, done bool) {
-	s, err := b.spot(n, o.name)
+func (h *opens) openExclusive(n *notification, o *opening) (a reply, done bool) {
+	s, err := h.walk.spot(n, o.name)
 	if err != nil {
 		return reply{}, false
 	}
 	defer s.close()
-	if path := s.full(); s.odd() || o.flags&unix.O_DIRECTORY != 0 || !b.protection.brokered(path) || b.refusesPath(n, path) != nil {
+	if path := s.full(); s.odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
 		return reply{}, false
 	}
-	return b.makeAndGive(n, o, s), true
+	return h.makeAndGive(n, o, s), true
 }
 
 // makeAndGive makes a file at s, where none is, and opens it for the caller.
-func (b *broker) makeAndGive(n *notification, o *opening, s spot) reply {
-	if a, first := b.keepEntries(s); first {
+func (h *opens) makeAndGive(n *notification, o *opening, s spot) reply {
+	if a, first := h.observer.keepEntries(s); first {
 		return a
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := b.create(n, s.dir, s.last, flags, o.mode)
+	fd, err := h.masks.create(n, s.dir, s.last, flags, o.mode)
 	if err != nil {
-		return b.performed(n, o.call, s.full(), err)
+		return h.deny.performed(n, o.call, s.full(), err)
 	}
 	defer unix.Close(fd)
-	b.made(s)
-	b.fresh.take(fd)
-	return n.give(b.listener, fd, o.cloexec())
+	h.judge.made(s)
+	h.fresh.take(fd)
+	return n.give(fd, o.cloexec())
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).
-func (b *broker) openTemporary(n *notification, o *opening) reply {
+func (h *opens) openTemporary(n *notification, o *opening) reply {
 	if o.resolve != 0 {
 		return failed(unix.EOPNOTSUPP) // as on a file system that has none
 	}
 	o.name.noFollow = o.flags&unix.O_NOFOLLOW != 0
-	dir, err := b.open(n, o.name)
+	dir, err := h.walk.open(n, o.name)
 	if err != nil {
-		return b.unfound(n, o.call, o.name, err)
+		return h.deny.unfound(n, o.call, o.name, err)
 	}
-	path := b.view.policyPath(dir)
-	if b.held.opens(path) {
-		dir = b.asHost(dir, path)
+	path := h.walk.policyPath(dir)
+	if h.judge.roots.opens(path) {
+		dir = h.walk.asHost(dir, path)
 	}
 	defer unix.Close(dir)
-	switch b.whoseEntry(spot{dir: dir, last: "-", path: path}) {
+	switch h.judge.whoseEntry(spot{dir: dir, last: "-", path: path}) {
 	case kernels:
-		return b.rules.files.proceed()
+		return h.rules.proceed(byLandlock)
 	case nobodys:
-		if b.held.learning.learner != nil {
+		if h.held.learning.learner != nil {
 			// As on a file system that has none: programs then make one with a name,
 			// and what it is granted for can be told.
 			return failed(unix.EOPNOTSUPP)
 		}
-		return b.refuseTemporary(n, o, dir, path)
+		return h.deny.refuseTemporary(n, o, dir, path)
 	}
-	if d := b.refusesPath(n, path); d != nil {
-		return b.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.path}}})
+	if d := h.judge.refusesPath(n, path); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.path}}})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
-	fd, err := b.create(n, dir, ".", flags, o.mode)
+	fd, err := h.masks.create(n, dir, ".", flags, o.mode)
 	if err != nil {
-		return b.performed(n, o.call, path, err)
+		return h.deny.performed(n, o.call, path, err)
 	}
 	defer unix.Close(fd)
-	return n.give(b.listener, fd, o.cloexec())
+	return n.give(fd, o.cloexec())
 }
 
 // truncate answers truncate.
-func (b *broker) truncate(n *notification, c *fileCall) reply {
+func (h *opens) truncate(n *notification, c *fileCall) reply {
 	m, err := c.first(n)
 	if err != nil {
-		return failed(b.unread(n, c.name, sandbox.KindWrite, err))
+		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	size := int64(n.args[c.arg])
-	t, err := b.target(n, m, true)
+	t, err := h.walk.target(n, m, true)
 	if err != nil {
-		return b.unfound(n, c.name, m, err)
+		return h.deny.unfound(n, c.name, m, err)
 	}
 	defer t.close()
-	who := b.whoseFile(t)
+	who := h.judge.whoseFile(t)
 	switch {
 	case t.spot.slash, t.spot.odd():
-		return b.rules.files.proceed()
+		return h.rules.proceed(byLandlock)
 	case t.fd < 0:
 		return failed(unix.ENOENT)
 	case who == kernels:
-		return b.rules.files.proceed()
+		return h.rules.proceed(byLandlock)
 	case t.st.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return failed(unix.EISDIR)
 	case t.st.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return failed(unix.EINVAL)
 	case who == nobodys:
-		return b.refuseFile(n, c.name, t, unix.W_OK)
+		return h.deny.refuseFile(n, c.name, t, unix.W_OK)
 	case kernelFile(t.fd):
-		return b.rules.files.proceed()
+		return h.rules.proceed(byLandlock)
 	}
-	if d := b.refusesFile(n, t.path, &t.st); d != nil {
-		return b.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{t.pin()}})
+	if d := h.judge.refusesFile(n, t.path, &t.st); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
 	}
-	if most := b.policy.Limits.FileSize; most > 0 && size > most {
+	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
 		return failed(unix.EFBIG)
 	}
-	if a, first := b.keepTarget(n, t); first {
+	if a, first := h.observer.keepTarget(n, t); first {
 		return a
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return b.performed(n, c.name, t.path, err)
+		return h.deny.performed(n, c.name, t.path, err)
 	}
 	defer unix.Close(fd)
 	return failed(errnoOf(unix.Ftruncate(fd, size)))
@@ -360,4 +374,22 @@ func kernelFile(fd int) bool {
 		return true
 	}
 	return false
+}
+
+// waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
+// flags have O_NONBLOCK.
+func (h *opens) waitForReader(n *notification, t *target, flags int, cloexec uint32) reply {
+	w := &waitingCall{call: *n, fd: t.fd, try: func(w *waitingCall) (reply, bool) {
+		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
+		if err != nil {
+			return failed(errnoOf(err)), err != unix.ENXIO
+		}
+		defer unix.Close(fd)
+		if err := setBlocking(fd); err != nil {
+			return failed(errnoOf(err)), true
+		}
+		return w.call.give(fd, cloexec), true
+	}}
+	t.fd = -1
+	return h.waiting.wait(w, unix.EAGAIN)
 }

@@ -50,30 +50,36 @@ func processCallOf(nr int32) *processCall {
 	return nil
 }
 
+// processHandler answers them.
+type processHandler struct {
+	rules kernelRules
+	log   *evidence
+}
+
 // process answers one of them.
-func (b *broker) process(n *notification, c *processCall) reply {
+func (h *processHandler) process(n *notification, c *processCall) reply {
 	who := int(int32(n.args[c.number]))
 	if who < 0 {
 		return failed(unix.ESRCH)
 	}
 	process, thread := insideNumbers(int(n.tid))
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	switch {
 	case who == process || who == thread:
-		return b.rules.caller.proceed()
-	case b.rules.processes != (kernelRule{}) && !b.isKeeper(who):
-		return b.rules.processes.proceed()
+		return h.rules.proceed(byCaller)
+	case h.rules.has(byProcesses) && !h.isKeeper(who):
+		return h.rules.proceed(byProcesses)
 	}
-	b.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"})
+	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"})
 	return failed(unix.EPERM)
 }
 
 // isKeeper reports whether number is the keeper, or one of its threads, in the
 // command's PID namespace. What cannot be looked up counts as the keeper's.
-func (b *broker) isKeeper(number int) bool {
-	threads, err := os.ReadDir(procDir + "/" + strconv.Itoa(b.evidence.keeper) + "/task")
+func (h *processHandler) isKeeper(number int) bool {
+	threads, err := os.ReadDir(procDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
 	if err != nil {
 		return true
 	}

@@ -55,14 +55,14 @@ func (b *broker) dial(d *dialing) {
 		return
 	}
 	defer func() { <-b.turns }()
-	errno := errnoOf(becomeCommand(b.keep))
+	errno := errnoOf(becomeCommand(b.rights.keep))
 	if errno == 0 {
 		errno = d.begin()
 	}
 	for errno == unix.EINPROGRESS {
 		ended, ready := b.waitForEither(d.host)
 		switch {
-		case ended, !d.n.valid(b.listener):
+		case ended, !d.n.Waits():
 			unix.Close(d.host)
 			return
 		case ready:
@@ -71,7 +71,7 @@ func (b *broker) dial(d *dialing) {
 			errno = unix.EINTR
 		case !d.until.IsZero() && time.Now().After(d.until):
 			unix.Close(d.host)
-			_ = d.n.answer(b.listener, failed(b.client.Lose(d.s.FD, d.s.Domain, d.to.Addr())))
+			_ = d.n.answer(failed(b.client.Lose(d.s.FD, d.s.Domain, d.to.Addr())))
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func (b *broker) dial(d *dialing) {
 	if d.host >= 0 {
 		unix.Close(d.host)
 	}
-	_ = d.n.answer(b.listener, failed(errno))
+	_ = d.n.answer(failed(errno))
 }
 
 // begin makes the socket outside and begins to connect it.
@@ -108,13 +108,13 @@ func (b *broker) enter(d *dialing) {
 	for errno == unix.EINPROGRESS && d.waits {
 		ended, ready := b.waitForEither(d.s.FD)
 		switch {
-		case ended, !d.n.valid(b.listener):
+		case ended, !d.n.Waits():
 			return
 		case ready:
 			errno, _ = netns.ConnectNow(d.s.FD, door)
 		}
 	}
-	_ = d.n.answer(b.listener, failed(errno))
+	_ = d.n.answer(failed(errno))
 }
 
 // waitForEither blocks for a moment, less when the socket is connected before or the
@@ -147,19 +147,19 @@ func (b *broker) expectQuestions(n *notification, s netns.Socket, to netip.AddrP
 // lookUp answers a question of the command for a name. It runs on the broker's
 // thread.
 func (b *broker) lookUp(n *notification, q *netns.Question) {
-	allowed := func(name string) bool { return netns.MayLookUp(&b.policy, name) }
+	allowed := func(name string) bool { return netns.MayLookUp(&b.judge.policy, name) }
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
 	switch {
 	case allowed(q.Name):
 		q.Answer()
 	case !b.client.NewName(q.Name, allowed):
 		q.Refuse()
-	case b.learn(n, nil, d):
-		b.held.learning.forget(b)
+	case b.held.learn(n, nil, d):
+		b.held.forget()
 		q.Answer()
-	case q.Datagram && b.holds(&d):
+	case q.Datagram && b.held.holds(&d):
 		q.Shorten()
-	case b.holdLookup(n, d, func(yes bool) {
+	case b.held.holdLookup(n, d, func(yes bool) {
 		if yes {
 			q.Answer()
 		} else {
@@ -168,7 +168,7 @@ func (b *broker) lookUp(n *notification, q *netns.Question) {
 	}):
 	default:
 		if b.client.Counts(q, n.tid) {
-			b.record(n, d)
+			b.log.record(n, d)
 		}
 		q.Refuse()
 	}

@@ -20,22 +20,22 @@ import (
 func (b *broker) sendCall(n *notification) reply {
 	addr, err := receiver(n)
 	if err != nil {
-		return failed(b.unread(n, sendCallName(n), sandbox.KindNetwork, err))
+		return failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
 	to, ok := netns.ParseAddress(addr)
 	if !ok {
-		return b.rules.network.proceed()
+		return b.rules.proceed(byNetwork)
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	fd, err := takeFD(int(n.tid), int32(n.args[0]))
 	if err != nil {
-		return failed(b.unread(n, sendCallName(n), sandbox.KindNetwork, err))
+		return failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
 	defer unix.Close(fd)
 	b.noteReceiver(n, fd, to)
-	return b.rules.network.proceed()
+	return b.rules.proceed(byNetwork)
 }
 
 // noteReceiver writes down whom a message is for, if it will not get there.
@@ -50,7 +50,7 @@ func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
 	if !ok || s.Protocol == unix.IPPROTO_TCP && sendFlags(n)&unix.MSG_FASTOPEN == 0 {
 		return
 	}
-	d := b.session.net.Unreached(&b.policy, to)
+	d := b.session.net.Unreached(&b.judge.policy, to)
 	d.Operation = sendCallName(n)
 	switch {
 	case b.session.net.NameServer(to):
@@ -61,7 +61,7 @@ func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
 	case !b.session.net.ServedByHost(s.Protocol, to):
 		return
 	}
-	b.record(n, d)
+	b.log.record(n, d)
 }
 
 // receiver is the address in a call, empty where it has none. Of several messages it

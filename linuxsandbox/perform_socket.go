@@ -36,13 +36,13 @@ const (
 func (b *broker) socketCall(n *notification) reply {
 	sock, stand, err := b.take(n)
 	if err != nil {
-		return failed(b.unread(n, socketCallName(n), sandbox.KindSocket, err))
+		return failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
 	}
 	defer unix.Close(sock)
 	b.stand = stand
 	r := b.perform(n, sock)
 	if stand != nil && !r.given && !r.again && r.errno == 0 {
-		r.errno = stand.put(b.listener, n, sock)
+		r.errno = stand.put(n, sock)
 	}
 	return r
 }
@@ -59,9 +59,9 @@ func (b *broker) perform(n *notification, sock int) reply {
 	}
 	addr, err := readMemory(int(n.tid), n.args[1], int(size))
 	if err != nil {
-		return failed(b.unread(n, socketCallName(n), sandbox.KindSocket, err))
+		return failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH) // nobody is left to read it
 	}
 	switch {
@@ -94,7 +94,7 @@ func socketCallName(n *notification) string {
 
 // refuseSocket records a refusal and answers it.
 func (b *broker) refuseSocket(n *notification, kind sandbox.DenialKind, target string) unix.Errno {
-	b.record(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
+	b.log.record(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
 	return unix.EPERM
 }
 
@@ -176,33 +176,33 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	if folder == "" {
 		folder = "."
 	}
-	parent, err := b.open(n, name{dir: unix.AT_FDCWD, path: folder})
+	parent, err := b.walk.open(n, name{dir: unix.AT_FDCWD, path: folder})
 	if err != nil {
-		return failed(b.unread(n, "bind", sandbox.KindSocket, err))
+		return failed(b.deny.unread(n, "bind", sandbox.KindSocket, err))
 	}
-	s := b.spotIn(parent, base, false)
+	s := b.walk.spotIn(parent, base, false)
 	s.asked = path
 	defer s.close()
 	mask, err := maskOf(int(n.tid))
-	if err != nil || !n.valid(b.listener) {
+	if err != nil || !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
 	target := s.full()
 	var d *sandbox.Denial
-	if b.protection.brokered(target) {
-		d = b.refusesPath(n, target)
-	} else if judged := b.policy.JudgeWrite(target); !judged.Allowed {
+	if b.judge.protection.brokered(target) {
+		d = b.judge.refusesPath(n, target)
+	} else if judged := b.judge.policy.JudgeWrite(target); !judged.Allowed {
 		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
 	}
 	if d != nil {
-		return b.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{s.pin()}})
+		return b.held.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
 	if b.session.sockets.full() {
 		return failed(unix.ENOSPC)
 	}
-	if a, first := b.keepEntries(s); first {
+	if a, first := b.observer.keepEntries(s); first {
 		return a
 	}
 	return failed(b.bindAt(sock, s.dir, mask, path, base))
@@ -245,14 +245,14 @@ func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
 func (b *broker) connectPath(n *notification, sock int, path string) reply {
 	file, err := b.socketFile(n, path)
 	if err != nil {
-		return failed(b.unread(n, "connect", sandbox.KindSocket, err))
+		return failed(b.deny.unread(n, "connect", sandbox.KindSocket, err))
 	}
 	defer unix.Close(file)
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
 		return failed(errnoOf(err))
 	}
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	link := "/proc/self/fd/" + strconv.Itoa(file)
@@ -262,15 +262,15 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return failed(unix.ECONNREFUSED)
 	}
-	target := b.view.policyPath(file)
-	reachable := b.session.sockets.has(&st) || slices.Contains(b.policy.Sockets, target)
-	if judged := b.policy.JudgeRead(target); !reachable || !judged.Allowed {
+	target := b.walk.policyPath(file)
+	reachable := b.session.sockets.has(&st) || slices.Contains(b.judge.policy.Sockets, target)
+	if judged := b.judge.policy.JudgeRead(target); !reachable || !judged.Allowed {
 		kind := sandbox.KindSocket
 		if reachable {
 			kind = judged.Kind
 		}
 		d := &sandbox.Denial{Kind: kind, Target: target}
-		return b.refuse(n, refusal{denial: d, call: "connect", errno: unix.EPERM, pins: []pin{{fd: file, path: target, asked: path}}})
+		return b.held.refuse(n, refusal{denial: d, call: "connect", errno: unix.EPERM, pins: []pin{{fd: file, path: target, asked: path}}})
 	}
 	return b.connectTo(n, sock, file)
 }
@@ -278,8 +278,8 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 // socketFile is a reference to what path leads to. Where the command has mounts
 // of its own, a granted socket may lie below one of them: it is the host's.
 func (b *broker) socketFile(n *notification, path string) (int, error) {
-	fd, err := b.open(n, name{dir: unix.AT_FDCWD, path: path})
-	if err == unix.ENOENT && slices.Contains(b.policy.Sockets, path) {
+	fd, err := b.walk.open(n, name{dir: unix.AT_FDCWD, path: path})
+	if err == unix.ENOENT && slices.Contains(b.judge.policy.Sockets, path) {
 		return kernel.OpenPath(path)
 	}
 	return fd, err

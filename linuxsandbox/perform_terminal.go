@@ -30,9 +30,21 @@ const maxTerminals = 64
 // madeTerminal is the far end of a terminal that the broker, or codeagent, made.
 type madeTerminal struct{ number, ref int }
 
+// terminals are those of one command outside of a /dev/pts of its own.
+type terminals struct {
+	list []madeTerminal
+	// ownPTS: the command has a /dev/pts of its own. ownSession: no terminal of the
+	// user can be the controlling one.
+	ownPTS, ownSession bool
+	takes              socketTaking
+	judge              *judge
+	walk               *walker
+	log                *evidence
+}
+
 // addTerminal takes up the terminal that codeagent made for the command. Where there
 // is no reference to be had it is treated as anybody's.
-func (b *broker) addTerminal(far *os.File) {
+func (t *terminals) addTerminal(far *os.File) {
 	if far == nil {
 		return
 	}
@@ -50,24 +62,24 @@ func (b *broker) addTerminal(far *os.File) {
 			unix.Close(ref)
 			return
 		}
-		b.terminals = append(b.terminals, madeTerminal{int(unix.Minor(st.Rdev)), ref})
+		t.list = append(t.list, madeTerminal{int(unix.Minor(st.Rdev)), ref})
 	})
 }
 
 // openTerminal answers an open for writing of a terminal. done is false where it is
 // none of the command's own.
-func (b *broker) openTerminal(n *notification, o *opening) (a reply, done bool) {
+func (t *terminals) openTerminal(n *notification, o *opening) (a reply, done bool) {
 	path := o.name.path
 	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
-	if b.mounts != nil || !strings.HasPrefix(path, devDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
-		b.policy.JudgeWrite(path).Allowed || !n.valid(b.listener) {
+	if t.walk.mounts != nil || !strings.HasPrefix(path, devDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
+		t.judge.policy.JudgeWrite(path).Allowed || !n.Waits() {
 		return reply{}, false
 	}
 	if path == ptmx || path == ptsDir+"/ptmx" {
-		return b.makeTerminal(n, o), true
+		return t.makeTerminal(n, o), true
 	}
 	number, err := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
-	own := b.terminalNumbered(number)
+	own := t.terminalNumbered(number)
 	if err != nil || own == nil {
 		return reply{}, false
 	}
@@ -76,13 +88,13 @@ func (b *broker) openTerminal(n *notification, o *opening) (a reply, done bool) 
 		return failed(errnoOf(err)), true
 	}
 	defer unix.Close(fd)
-	return n.give(b.listener, fd, o.cloexec()), true
+	return n.give(fd, o.cloexec()), true
 }
 
 // makeTerminal opens a new terminal.
-func (b *broker) makeTerminal(n *notification, o *opening) reply {
-	b.dropTerminals(madeTerminal.gone)
-	if len(b.terminals) >= maxTerminals {
+func (t *terminals) makeTerminal(n *notification, o *opening) reply {
+	t.dropTerminals(madeTerminal.gone)
+	if len(t.list) >= maxTerminals {
 		return failed(unix.ENOSPC)
 	}
 	near, err := unix.Open(ptmx, o.terminalFlags(), 0)
@@ -98,8 +110,8 @@ func (b *broker) makeTerminal(n *notification, o *opening) reply {
 	if errno != 0 {
 		return failed(errno)
 	}
-	b.terminals = append(b.terminals, madeTerminal{number, int(ref)})
-	return n.give(b.listener, near, o.cloexec())
+	t.list = append(t.list, madeTerminal{number, int(ref)})
+	return n.give(near, o.cloexec())
 }
 
 // terminalFlags never make a terminal codeagent's own: a command makes it its own by
@@ -108,13 +120,13 @@ func (o *opening) terminalFlags() int {
 	return int(o.flags&(unix.O_ACCMODE|unix.O_NONBLOCK)) | unix.O_NOCTTY | unix.O_CLOEXEC
 }
 
-// terminalNumbered is the one of b.terminals with that number, or nil.
-func (b *broker) terminalNumbered(number int) *madeTerminal {
-	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool { return t.number == number && !t.gone() })
+// terminalNumbered is the one with that number, or nil.
+func (t *terminals) terminalNumbered(number int) *madeTerminal {
+	i := slices.IndexFunc(t.list, func(t madeTerminal) bool { return t.number == number && !t.gone() })
 	if i < 0 {
 		return nil
 	}
-	return &b.terminals[i]
+	return &t.list[i]
 }
 
 // open opens the far end.
@@ -129,8 +141,8 @@ func (t madeTerminal) gone() bool {
 }
 
 // dropTerminals forgets the terminals that are meant.
-func (b *broker) dropTerminals(meant func(madeTerminal) bool) {
-	b.terminals = slices.DeleteFunc(b.terminals, func(t madeTerminal) bool {
+func (t *terminals) dropTerminals(meant func(madeTerminal) bool) {
+	t.list = slices.DeleteFunc(t.list, func(t madeTerminal) bool {
 		if meant(t) {
 			unix.Close(t.ref)
 			return true

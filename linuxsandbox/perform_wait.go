@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,50 +40,38 @@ const (
 )
 
 // wait puts a call off. It takes over its fd. full is the answer when too many wait.
-func (b *broker) wait(w *waitingCall, full unix.Errno) reply {
-	if len(b.waiting.list) == maxTrying {
+func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) reply {
+	if len(ws.list) == maxTrying {
 		unix.Close(w.fd)
 		return failed(full)
 	}
-	b.waiting.list = append(b.waiting.list, w)
+	ws.list = append(ws.list, w)
 	return reply{given: true}
-}
-
-// patience is how long the broker may wait for the next call, in milliseconds.
-func (b *broker) patience() int {
-	switch {
-	case len(b.waiting.list) > 0:
-		return tryMillis
-	case len(b.held.questions) > 0:
-		return heldMillis
-	}
-	return -1
 }
 
 // tryWaiting ends the calls that need not wait any longer. now: though they were
 // tried a moment ago, so that no later call overtakes them.
-func (b *broker) tryWaiting(now bool) {
-	w := &b.waiting
-	if len(w.list) == 0 || !now && time.Since(w.tried) < tryApart {
+func (ws *waitingCalls) tryWaiting(now bool) {
+	if len(ws.list) == 0 || !now && time.Since(ws.tried) < tryApart {
 		return
 	}
-	look := time.Since(w.looked) >= heldMillis*time.Millisecond
-	w.list = slices.DeleteFunc(w.list, func(c *waitingCall) bool {
-		over := c.over(b.listener, look)
+	look := time.Since(ws.looked) >= heldMillis*time.Millisecond
+	ws.list = slices.DeleteFunc(ws.list, func(c *waitingCall) bool {
+		over := c.over(look)
 		if over {
 			unix.Close(c.fd)
 		}
 		return over
 	})
-	w.tried = time.Now()
+	ws.tried = time.Now()
 	if look {
-		w.looked = w.tried
+		ws.looked = ws.tried
 	}
 }
 
 // over tries the call, answers it if it can be, and reports whether nobody waits.
-func (c *waitingCall) over(listener int, look bool) bool {
-	if !c.call.valid(listener) {
+func (c *waitingCall) over(look bool) bool {
+	if !c.call.Waits() {
 		return true
 	}
 	a, over := c.try(c)
@@ -93,32 +80,14 @@ func (c *waitingCall) over(listener int, look bool) bool {
 		over = a.errno != 0
 	}
 	if over {
-		_ = c.call.answer(listener, a)
+		_ = c.call.answer(a)
 	}
 	return over
 }
 
-func (w *waitingCalls) close() {
-	for _, c := range w.list {
+func (ws *waitingCalls) close() {
+	for _, c := range ws.list {
 		unix.Close(c.fd)
 	}
-	w.list = nil
-}
-
-// waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
-// flags have O_NONBLOCK.
-func (b *broker) waitForReader(n *notification, t *target, flags int, cloexec uint32) reply {
-	w := &waitingCall{call: *n, fd: t.fd, try: func(w *waitingCall) (reply, bool) {
-		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
-		if err != nil {
-			return failed(errnoOf(err)), err != unix.ENXIO
-		}
-		defer unix.Close(fd)
-		if err := setBlocking(fd); err != nil {
-			return failed(errnoOf(err)), true
-		}
-		return w.call.give(b.listener, fd, cloexec), true
-	}}
-	t.fd = -1
-	return b.wait(w, unix.EAGAIN)
+	ws.list = nil
 }

@@ -4,7 +4,6 @@ package linuxsandbox
 
 import (
 	"encoding/binary"
-	"os"
 	"slices"
 	"strconv"
 
@@ -33,28 +32,28 @@ const (
 )
 
 // resize answers ioctl(TIOCSWINSZ).
-func (b *broker) resize(n *notification) reply {
+func (t *terminals) resize(n *notification) reply {
 	if uint32(n.args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
 		return failed(unix.EPERM)
 	}
-	fd, err := b.takeTerminal(n)
+	fd, err := t.takeTerminal(n)
 	if err == unix.EACCES || err == unix.EPERM {
-		return b.refuseResize(n)
+		return t.refuseResize(n)
 	}
 	if err != nil {
 		return failed(errnoOf(err))
 	}
 	defer unix.Close(fd)
 	raw, err := readMemory(int(n.tid), n.args[2], 8)
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
-	own, isTerminal := b.ownsTerminal(n, fd)
+	own, isTerminal := t.ownsTerminal(n, fd)
 	switch {
 	case isTerminal != nil:
 		return failed(errnoOf(isTerminal))
 	case !own:
-		return b.refuseResize(n)
+		return t.refuseResize(n)
 	case err != nil:
 		return failed(errnoOf(err))
 	}
@@ -65,14 +64,14 @@ func (b *broker) resize(n *notification) reply {
 	return failed(errnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
 }
 
-func (b *broker) refuseResize(n *notification) reply {
-	b.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
+func (t *terminals) refuseResize(n *notification) reply {
+	t.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
 	return failed(unix.EPERM)
 }
 
 // ownsTerminal reports whether fd is a terminal of the command's own. The error is
 // that it is no terminal.
-func (b *broker) ownsTerminal(n *notification, fd int) (bool, error) {
+func (t *terminals) ownsTerminal(n *notification, fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return false, err
@@ -85,7 +84,7 @@ func (b *broker) ownsTerminal(n *notification, fd int) (bool, error) {
 	}
 	switch st.Rdev {
 	case ttyDevice:
-		return b.ownSession, nil
+		return t.ownSession, nil
 	case ptmxDevice:
 		far, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
 		if errno != 0 {
@@ -96,37 +95,36 @@ func (b *broker) ownsTerminal(n *notification, fd int) (bool, error) {
 			return false, nil
 		}
 	}
-	return b.inOwnTerminals(n, st.Dev) || b.terminalLike(&st) != nil, nil
+	return t.inOwnTerminals(n, st.Dev) || t.terminalLike(&st) != nil, nil
 }
 
 // inOwnTerminals reports whether a device number is that of the command's own /dev/pts.
-func (b *broker) inOwnTerminals(n *notification, device uint64) bool {
-	if b.mounts == nil || !b.mounts.Terminals || b.look(n) != nil {
+func (t *terminals) inOwnTerminals(n *notification, device uint64) bool {
+	if !t.ownPTS {
 		return false
 	}
-	var st unix.Statx_t
-	err := unix.Statx(b.view.root, ptsDir[1:], unix.AT_NO_AUTOMOUNT|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, &st)
-	return err == nil && unix.Mkdev(st.Dev_major, st.Dev_minor) == device
+	own, err := t.walk.deviceOf(n, ptsDir)
+	return err == nil && own == device
 }
 
-// terminalLike is the one of b.terminals with that far end, or nil.
-func (b *broker) terminalLike(far *unix.Stat_t) *madeTerminal {
-	i := slices.IndexFunc(b.terminals, func(t madeTerminal) bool {
+// terminalLike is the one with that far end, or nil.
+func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
+	i := slices.IndexFunc(t.list, func(t madeTerminal) bool {
 		var st unix.Stat_t
 		return unix.Fstat(t.ref, &st) == nil && st.Nlink > 0 && st.Dev == far.Dev && st.Ino == far.Ino
 	})
 	if i < 0 {
 		return nil
 	}
-	return &b.terminals[i]
+	return &t.list[i]
 }
 
 // takeTerminal is a descriptor of the terminal of a call. Where a container refuses
-// copies it is the far end, opened by the broker's reference, of the one of
-// b.terminals that the caller has now.
-func (b *broker) takeTerminal(n *notification) (int, error) {
+// copies it is the far end, opened by the broker's reference, of the one
+// that the caller has now.
+func (t *terminals) takeTerminal(n *notification) (int, error) {
 	fd, err := takeFD(int(n.tid), int32(n.args[0]))
-	if err != unix.EPERM && err != unix.ENOSYS || b.takes != takesStandIns {
+	if err != unix.EPERM && err != unix.ENOSYS || t.takes != takesStandIns {
 		return fd, err
 	}
 	number := strconv.Itoa(int(int32(n.args[0])))
@@ -138,39 +136,17 @@ func (b *broker) takeTerminal(n *notification) (int, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return -1, unix.ENOTTY
 	}
-	own := b.terminalLike(&st)
+	own := t.terminalLike(&st)
 	if st.Rdev == ptmxDevice {
 		info, err := kernel.ReadSmall(thread + "/fdinfo/" + number)
 		index, bad := strconv.Atoi(kernel.StatusField(info, "tty-index:"))
 		if err != nil || bad != nil {
 			return -1, unix.EPERM
 		}
-		own = b.terminalNumbered(index)
+		own = t.terminalNumbered(index)
 	}
 	if own == nil {
 		return -1, unix.EPERM
 	}
 	return own.open(unix.O_RDWR | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC)
-}
-
-// ownSession reports whether no terminal of the user can become the controlling one
-// of a command: it has a session of its own, and of terminals none but its own.
-func ownSession(cmd sandbox.Command) bool {
-	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
-}
-
-// isTerminal reports whether f, which may be nil, is a terminal or may be one.
-func isTerminal(f *os.File) bool {
-	if f == nil {
-		return false
-	}
-	conn, err := f.SyscallConn()
-	is := true
-	if err == nil {
-		err = conn.Control(func(fd uintptr) {
-			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-			is = err != unix.ENOTTY
-		})
-	}
-	return err != nil || is
 }

@@ -401,3 +401,21 @@ func notHostNet(p sandbox.Policy, f facts) uint64 {
 
 // asRoot reports whether commands of this process run as uid 0.
 func asRoot() bool { return os.Geteuid() == 0 }
+
+// locks reports whether commands lock no files but those that they may write.
+func (f facts) locks() bool { return f.Broker && f.Sockets == takesCopies }
+
+// lockWeakness says why they can lock others.
+func lockWeakness(f facts) []sandbox.Weakness {
+	if f.locks() {
+		return nil
+	}
+	why := "the broker is not there: " + notifyLayer(f).Reason
+	if f.Broker {
+		why = cmp.Or(f.NoSockets, "what is around codeagent refuses it copies of a command's descriptors (pidfd_getfd)")
+	}
+	return []sandbox.Weakness{{
+		ID: "locks", What: "a command can lock (flock) files that it may only read: programs outside that lock them wait until it ends",
+		Why: "a descriptor that is open to read is enough, and " + why,
+	}}
+}

@@ -54,8 +54,8 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		}
 		// What is there is held by mounts: it is no weakness.
 		held := heldPaths(p)
-		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return coveredBy(held, path) })
-		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return coveredBy(held, path) })
+		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return sandbox.CoveredBy(held, path) })
+		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return sandbox.CoveredBy(held, path) })
 		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, present)
 	} else {
 		q.Protected.Hidden = slices.DeleteFunc(q.Protected.Hidden, outOfReach)
@@ -155,7 +155,7 @@ func ownFiles(p sandbox.Policy, f facts) []string {
 	}
 	return slices.DeleteFunc(own, func(path string) bool {
 		info, err := os.Lstat(path)
-		return err == nil && !info.Mode().IsRegular() || coveredBy(p.Protected.Hidden, path)
+		return err == nil && !info.Mode().IsRegular() || sandbox.CoveredBy(p.Protected.Hidden, path)
 	})
 }
 

@@ -2,7 +2,13 @@
 
 package linuxsandbox
 
-import "slices"
+import (
+	"slices"
+
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
 
 // A call proceeds only when a rule of the kernel holds it. The kernel reads its
 // arguments anew: by then other threads of the command can have changed memory,
@@ -14,34 +20,63 @@ import "slices"
 // No rule holds changes of metadata, for which Landlock has no right. What the
 // broker could not look at never proceeds either: it gets an errno.
 
-// kernelRule names what in the kernel holds a call. The zero value is no rule.
-type kernelRule struct{ name string }
+// kernelRule is a kind of rule in the kernel that holds calls.
+type kernelRule int
 
-// kernelRules are the rules that hold for every call of one command.
-type kernelRules struct {
-	// files holds calls that open, make, move or remove files by name.
-	files kernelRule
-	// network holds messages, whomever they are for.
-	network kernelRule
-	// caller holds calls that change nothing but the calling process, or only tell
-	// it of its own sockets.
-	caller kernelRule
-	// processes holds calls on a process that they name by a number in a register.
-	processes kernelRule
+const (
+	noRule kernelRule = iota
+	// byLandlock holds calls that open, make, move or remove files by name.
+	byLandlock
+	// byNetwork holds messages, whomever they are for.
+	byNetwork
+	// byCaller holds calls that change nothing but the calling process, or only
+	// report its own sockets to it.
+	byCaller
+	// byProcesses holds calls on a process that they name by a number in a register.
+	byProcesses
+	ruleKinds
+)
+
+// kernelRules are the rules that hold for every call of one command, each with its
+// reason. The zero value has none.
+type kernelRules struct{ reasons [ruleKinds]string }
+
+// reply is what becomes of a call.
+type reply struct {
+	// value is what it returns, when there is no errno.
+	value int64
+	errno unix.Errno
+	// rule, when there is one, lets the kernel do the call as if nobody had asked.
+	// This file alone writes it.
+	rule kernelRule
+	// given: the call has returned already, or waits.
+	given bool
+	// again: what the call wants was granted, so it is handled once more.
+	again bool
 }
+
+// failed is the reply of a call that fails with errno, or 0: that succeeds.
+func failed(errno unix.Errno) reply { return reply{errno: errno} }
+
+// Proceeds reports whether the kernel is to do the call.
+func (r reply) Proceeds() bool { return r.rule != noRule }
+
+// refusedBlind is the errno of a call that the broker could not look at.
+const refusedBlind = unix.EPERM
 
 // rulesOf computes the rules of a command from what its keeper enforces.
 func rulesOf(s *Spec) kernelRules {
-	r := kernelRules{caller: kernelRule{"it concerns the calling process alone"}}
+	var r kernelRules
+	r.reasons[byCaller] = "it concerns the calling process alone"
 	if landlockHolds(s) {
-		r.files = kernelRule{"Landlock grants no folder for writing"}
+		r.reasons[byLandlock] = "Landlock grants no folder for writing"
 	}
 	// The filter lets no datagram socket of AF_UNIX be made, which could name a file.
 	if s.HostNet != 0 && s.Network {
-		r.network = kernelRule{"the network namespace has no way out"}
+		r.reasons[byNetwork] = "the network namespace has no way out"
 	}
 	if s.Mounts != nil && !s.Mounts.HostProc {
-		r.processes = kernelRule{"the PID namespace has no processes but the command's and the keeper"}
+		r.reasons[byProcesses] = "the PID namespace has no processes but the command's and the keeper"
 	}
 	return r
 }
@@ -54,15 +89,21 @@ func landlockHolds(s *Spec) bool {
 		return s.Ask
 	}
 	inTerminals := slices.ContainsFunc(slices.Concat(s.Mounts.Writable, s.Mounts.Readable), func(path string) bool {
-		return path != ptsDir && coveredBy([]string{ptsDir}, path)
+		return path != ptsDir && sandbox.CoveredBy([]string{ptsDir}, path)
 	})
 	return s.Ask && !inTerminals
 }
 
-// proceed lets the kernel do a call that the rule holds. Without a rule it fails.
-func (r kernelRule) proceed() reply {
-	if r == (kernelRule{}) {
+// has reports whether the command has the rule.
+func (r *kernelRules) has(rule kernelRule) bool {
+	return rule > noRule && rule < ruleKinds && r.reasons[rule] != ""
+}
+
+// proceed lets the kernel do a call that the rule holds. Where the command does not
+// have the rule, the call fails.
+func (r *kernelRules) proceed(rule kernelRule) reply {
+	if !r.has(rule) {
 		return failed(refusedBlind)
 	}
-	return reply{rule: r}
+	return reply{rule: rule}
 }

@@ -53,7 +53,7 @@ func TestNotifiedCalls(t *testing.T) {
 					b := notifiedBroker(t, spec)
 					b.log.seen = caller.seen
 					answerAll(t, b, numbers, caller.tid, caller.blind)
-					b.view.close()
+					b.walk.close()
 				}()
 				<-done
 			})
@@ -68,26 +68,26 @@ func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind b
 	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
 		uint64(uintptr(unsafe.Pointer(&path[0])))}
 	allowed := map[kernelRule][]string{
-		b.rules.caller:  {"umask", "exit_group", "getsockname", "getpeername"},
-		b.rules.network: {"sendto", "sendmsg", "sendmmsg"},
+		byCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
+		byNetwork: {"sendto", "sendmsg", "sendmmsg"},
 	}
 	for _, list := range [][]fileCall{fileCalls, oldFileCalls} {
 		for _, c := range list {
-			allowed[b.rules.files] = append(allowed[b.rules.files], c.name)
+			allowed[byLandlock] = append(allowed[byLandlock], c.name)
 		}
 	}
 	for name, nr := range numbers {
 		for range 60 {
-			n := &notification{tid: uint32(tid), nr: int32(nr)}
+			n := &notification{tid: uint32(tid), nr: int32(nr), listener: -1}
 			for i := range n.args {
 				n.args[i] = values[r.IntN(len(values))]
 			}
 			a := b.handleAll(n)
-			may := a.rule == (kernelRule{}) || slices.Contains(allowed[a.rule], name)
-			if blind && a.rule != (kernelRule{}) && a.rule != b.rules.caller && !readsNothing(n) {
+			may := a.rule == noRule || slices.Contains(allowed[a.rule], name)
+			if blind && a.Proceeds() && a.rule != byCaller && !readsNothing(n) {
 				may = false
 			}
-			if !may || a.rule == (kernelRule{}) && a.errno == 0 && !a.given && name != "flock" {
+			if !may || a.rule == noRule && a.errno == 0 && !a.given && name != "flock" {
 				t.Errorf("%s %#x: %+v", name, n.args, a)
 				break
 			}
@@ -136,14 +136,14 @@ func notifiedBroker(t *testing.T, spec *Spec) *broker {
 	ws := string(spec.Command.Dir)
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = filepath.Join(ws, "temp")
-	held, err := newHolding(t.Context(), nil)
+	b, err := assemble(brokerOptions{
+		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.keptCaps(),
+		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &broker{listener: -1, held: held, brokerOptions: brokerOptions{
-		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.keptCaps(),
-		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
-	}}
+	return b
 }
 
 // unreadableProcess is one that a thread without capabilities cannot look into.

@@ -45,7 +45,7 @@ func planProtection(p sandbox.Policy, folders, own []string) protection {
 	if slices.ContainsFunc(folders, p.Temporary) {
 		out.temporary = append(slices.Clone(own), p.Temp)
 	}
-	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return !coveredBy(folders, path) })
+	exact := slices.DeleteFunc(slices.Clone(p.DenyRead), func(path string) bool { return !sandbox.CoveredBy(folders, path) })
 	if len(out.roots) > 0 {
 		out.fixed = slices.Concat(p.Protected.Paths, p.Protected.Own, exact, out.roots)
 	}
@@ -59,7 +59,7 @@ func (p *protection) any() bool { return len(p.roots)+len(p.granted)+len(p.entri
 // lies in a write root or was granted.
 func (p *protection) brokered(path string) bool {
 	inside := func(dir string) bool { return path != dir && sandbox.Covers(dir, path) }
-	return slices.ContainsFunc(p.roots, inside) || slices.Contains(p.entries, path) || coveredBy(p.granted, path)
+	return slices.ContainsFunc(p.roots, inside) || slices.Contains(p.entries, path) || sandbox.CoveredBy(p.granted, path)
 }
 
 // isTemporary reports whether path lies in a folder for temporary files, and in no
@@ -115,7 +115,7 @@ func (p *protection) above(path string) bool {
 // or by the command itself.
 func (p *protection) writable(path string) bool {
 	folder := filepath.Dir(path)
-	return coveredBy(p.roots, folder) || coveredBy(p.granted, path) || slices.Contains(p.entries, path)
+	return sandbox.CoveredBy(p.roots, folder) || sandbox.CoveredBy(p.granted, path) || slices.Contains(p.entries, path)
 }
 
 // leads reports whether a protected name has its first parts at path: what a

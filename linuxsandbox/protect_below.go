@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,16 +27,16 @@ const maxDepth = 256
 var errTooDeep = errors.New("too deep to look through")
 
 // refusesMove says why the folder at s may not be moved to the place to, or nil.
-func (b *broker) refusesMove(s spot, to string) *sandbox.Denial {
+func (j *judge) refusesMove(s spot, to string) *sandbox.Denial {
 	path := s.full()
 	d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
-	if b.protection.holds(path) || b.protection.leads(to) {
+	if j.protection.holds(path) || j.protection.leads(to) {
 		return d
 	}
-	if b.protection.isTemporary(path) && b.protection.isTemporary(to) {
+	if j.protection.isTemporary(path) && j.protection.isTemporary(to) {
 		return nil
 	}
-	found, err := b.below(s.dir, s.last, path, maxDepth)
+	found, err := j.below(s.dir, s.last, path, maxDepth)
 	if err != nil {
 		return d // what cannot be looked through may hold anything
 	}
@@ -48,7 +49,7 @@ func (b *broker) refusesMove(s spot, to string) *sandbox.Denial {
 
 // below finds something protected in the folder name of dir, which is called
 // path in the policy; "" is nothing.
-func (b *broker) below(dir int, name, path string, depth int) (string, error) {
+func (j *judge) below(dir int, name, path string, depth int) (string, error) {
 	if depth == 0 {
 		return "", errTooDeep
 	}
@@ -62,18 +63,18 @@ func (b *broker) below(dir int, name, path string, depth int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if b.looksLikeGit(fd, entries) {
+	if j.looksLikeGit(fd, entries) {
 		return path, nil
 	}
 	for _, e := range entries {
 		at := filepath.Join(path, e.Name())
-		if b.foreignEntry(fd, e, at) {
+		if j.foreignEntry(fd, e, at) {
 			return at, nil
 		}
 		if !e.IsDir() {
 			continue
 		}
-		if found, err := b.below(fd, e.Name(), at, depth-1); found != "" || err != nil {
+		if found, err := j.below(fd, e.Name(), at, depth-1); found != "" || err != nil {
 			return found, err
 		}
 	}
@@ -81,21 +82,21 @@ func (b *broker) below(dir int, name, path string, depth int) (string, error) {
 }
 
 // foreignEntry reports whether an entry is protected by its own name.
-func (b *broker) foreignEntry(fd int, e fs.DirEntry, path string) bool {
+func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	if e.Name() == gitDir {
 		var st unix.Stat_t
-		return unix.Fstatat(fd, gitDir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !b.session.own.has(&st)
+		return unix.Fstatat(fd, gitDir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || !j.session.own.has(&st)
 	}
-	if !b.protection.mayJudge(e.Name()) {
+	if !j.protection.mayJudge(e.Name()) {
 		return false
 	}
-	_, d := b.protection.judge(path)
+	_, d := j.protection.judge(path)
 	return d != nil
 }
 
 // looksLikeGit is marked, for a folder that was read, and false for the
 // session's own.
-func (b *broker) looksLikeGit(fd int, entries []fs.DirEntry) bool {
+func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
@@ -103,5 +104,34 @@ func (b *broker) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 		return false
 	}
 	var st unix.Stat_t
-	return unix.Fstat(fd, &st) != nil || !b.session.own.has(&st)
+	return unix.Fstat(fd, &st) != nil || !j.session.own.has(&st)
+}
+
+// unremovable says why what stands at s cannot be taken away by anybody.
+func (j *judge) unremovable(s spot, st *unix.Stat_t, folder bool) unix.Errno {
+	switch {
+	case folder && !isFolder(st):
+		return unix.ENOTDIR
+	case !folder && isFolder(st):
+		return unix.EISDIR
+	case folder && j.filled(s):
+		return unix.ENOTEMPTY
+	}
+	return 0
+}
+
+// filled reports whether the folder at s has entries. What must not be read is
+// not looked at.
+func (j *judge) filled(s spot) bool {
+	if !j.policy.JudgeRead(s.full()).Allowed {
+		return false
+	}
+	fd, err := openat2(s.dir, s.last, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), s.last)
+	defer f.Close()
+	_, err = f.ReadDir(1)
+	return err != io.EOF
 }

@@ -25,20 +25,34 @@ const gitDir = ".git"
 // like one would no longer be protected.
 var gitMarks = []string{"HEAD", "objects", "commondir"}
 
+// judge says what the policy makes of changes of files that were found.
+type judge struct {
+	// policy is the command's, with what was granted since it runs.
+	policy     sandbox.Policy
+	protection protection
+	// roots are the paths that were granted.
+	roots grantedRoots
+	// reach is what the kernel lets the command write by itself.
+	reach   reach
+	session *brokerSession
+	walk    *walker
+	log     *evidence
+}
+
 // refusesPath says why nothing may be made or changed at path, or nil.
-func (b *broker) refusesPath(n *notification, path string) *sandbox.Denial {
-	root, d := b.protection.judge(path)
+func (j *judge) refusesPath(n *notification, path string) *sandbox.Denial {
+	root, d := j.protection.judge(path)
 	if d != nil {
 		return d
 	}
-	if !b.held.stands(root) {
+	if !j.roots.stands(root) {
 		return &sandbox.Denial{Kind: sandbox.KindWrite, Target: path}
 	}
-	if b.protection.isTemporary(path) {
+	if j.protection.isTemporary(path) {
 		return nil
 	}
 	for _, dir := range gitFolders(root, path) {
-		if b.foreignGit(n, dir) {
+		if j.foreignGit(n, dir) {
 			return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 		}
 	}
@@ -46,17 +60,17 @@ func (b *broker) refusesPath(n *notification, path string) *sandbox.Denial {
 }
 
 // refusesFile says why a file that is there may not be changed, or nil.
-func (b *broker) refusesFile(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
-	if d := b.refusesPath(n, path); d != nil {
+func (j *judge) refusesFile(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
+	if d := j.refusesPath(n, path); d != nil {
 		return d
 	}
 	// A name that was removed while the file was open counts as if it stood.
 	if gone, ok := strings.CutSuffix(path, " (deleted)"); ok {
-		if d := b.refusesPath(n, gone); d != nil {
+		if d := j.refusesPath(n, gone); d != nil {
 			return d
 		}
 	}
-	if filepath.Base(path) != gitDir || isFolder(st) || b.session.own.has(st) || b.protection.isTemporary(path) || b.granted(path) {
+	if filepath.Base(path) != gitDir || isFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -64,17 +78,17 @@ func (b *broker) refusesFile(n *notification, path string, st *unix.Stat_t) *san
 
 // refusesEntry says why the entry that stands at s may not be removed, replaced
 // or moved away, or nil.
-func (b *broker) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
+func (j *judge) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
 	path := s.full()
-	if d := b.refusesFile(n, path, st); d != nil {
+	if d := j.refusesFile(n, path, st); d != nil {
 		return d
 	}
 	isDir := st.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
-	case b.protection.isTemporary(path):
+	case j.protection.isTemporary(path):
 		return nil
-	case isDir && s.last == gitDir && !b.session.own.has(st):
-	case !stays && slices.Contains(gitMarks, s.last) && b.foreignGit(n, s.path):
+	case isDir && s.last == gitDir && !j.session.own.has(st):
+	case !stays && slices.Contains(gitMarks, s.last) && j.foreignGit(n, s.path):
 	default:
 		return nil
 	}
@@ -83,8 +97,8 @@ func (b *broker) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays bo
 
 // foreignGit reports whether dir is a git directory that the session did not
 // make. What cannot be looked at is taken for one.
-func (b *broker) foreignGit(n *notification, dir string) bool {
-	fd, err := b.open(n, name{dir: unix.AT_FDCWD, path: dir, noFollow: true})
+func (j *judge) foreignGit(n *notification, dir string) bool {
+	fd, err := j.walk.open(n, name{dir: unix.AT_FDCWD, path: dir, noFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return false
 	}
@@ -96,7 +110,7 @@ func (b *broker) foreignGit(n *notification, dir string) bool {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return true
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || b.session.own.has(&st) {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || j.session.own.has(&st) {
 		return false
 	}
 	return filepath.Base(dir) == gitDir || marked(fd)
@@ -113,22 +127,62 @@ func marked(fd int) bool {
 }
 
 // made takes note of what the broker made, where nothing was before.
-func (b *broker) made(s spot) {
+func (j *judge) made(s spot) {
 	switch {
-	case b.protection.isTemporary(s.path):
+	case j.protection.isTemporary(s.path):
 	case s.last == gitDir:
 		fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
-			b.session.own.add(fd, s.full())
+			j.session.own.add(fd, s.full())
 		}
 	case filepath.Base(s.path) == gitDir:
 		// Known by its name, so it was one before.
 	case slices.Contains(gitMarks, s.last) && marked(s.dir):
 		fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
-			b.session.own.add(fd, s.path)
+			j.session.own.add(fd, s.path)
 		}
 	}
 }
 
 type fileID struct{ dev, ino uint64 }
+
+// refusesMetadata says why the policy does not let metadata of the open file change, or
+// nil. path is what the kernel calls it.
+func (j *judge) refusesMetadata(n *notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
+	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
+	if !strings.HasPrefix(path, "/") {
+		d.Moot, d.MootReason = true, "it is no file of any folder"
+		return d
+	}
+	if onProc(fd) {
+		return d
+	}
+	if st.Nlink == 0 {
+		// A file without a name is judged by the last one it had.
+		path = strings.TrimSuffix(path, " (deleted)")
+	}
+	// The policy of the protection allows no more than the whole one, and most files
+	// are the broker's: that one look is then enough.
+	brokered := j.protection.brokered(path)
+	if brokered && j.refusesFileNow(n, path, st) == nil {
+		return nil
+	}
+	judged := j.policy.JudgeWrite(path)
+	if judged.Kind == sandbox.KindProtected {
+		d.Kind = judged.Kind
+	}
+	if !judged.Allowed {
+		return d
+	}
+	if !brokered {
+		return nil
+	}
+	return j.refusesFileNow(n, path, st)
+}
+
+func (j *judge) refusesFileNow(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
+	j.session.mu.Lock()
+	defer j.session.mu.Unlock()
+	return j.refusesFile(n, path, st)
+}

@@ -34,7 +34,7 @@ func planReach(rules []Rule, roots []string, mounts *mountPlan) reach {
 }
 
 // file reports whether Landlock lets the file at path be written.
-func (r *reach) file(path string) bool { return coveredBy(r.files, path) }
+func (r *reach) file(path string) bool { return sandbox.CoveredBy(r.files, path) }
 
 // whose says who decides about a change of files.
 type whose int
@@ -49,35 +49,35 @@ const (
 )
 
 // whoseFile says who decides about the content of what t has found.
-func (b *broker) whoseFile(t *target) whose {
+func (j *judge) whoseFile(t *target) whose {
 	switch {
 	case t.fd < 0:
-		return b.whoseEntry(t.spot)
-	case b.protection.brokered(t.path):
+		return j.whoseEntry(t.spot)
+	case j.protection.brokered(t.path):
 		return brokers
 	// A file without a name may be one that no folder ever held (memfd), which
 	// Landlock leaves alone.
-	case !strings.HasPrefix(t.path, "/"), t.st.Nlink == 0, b.evidence.reach.file(t.path), !b.sees():
+	case !strings.HasPrefix(t.path, "/"), t.st.Nlink == 0, j.reach.file(t.path), !j.log.sees():
 		return kernels
 	}
 	return nobodys
 }
 
 // whoseEntry says who decides about making, removing or replacing an entry.
-func (b *broker) whoseEntry(s spot) whose {
+func (j *judge) whoseEntry(s spot) whose {
 	switch {
-	case b.protection.brokered(s.full()):
+	case j.protection.brokered(s.full()):
 		return brokers
-	case !strings.HasPrefix(s.path, "/"), !b.sees():
+	case !strings.HasPrefix(s.path, "/"), !j.log.sees():
 		return kernels
 	}
 	return nobodys
 }
 
 // denial is the refusal of a change at path, which nothing lets happen.
-func (b *broker) denial(path string) *sandbox.Denial {
+func (j *judge) denial(path string) *sandbox.Denial {
 	kind := sandbox.KindWrite
-	if judged := b.policy.JudgeWrite(path); !judged.Allowed {
+	if judged := j.policy.JudgeWrite(path); !judged.Allowed {
 		kind = judged.Kind
 	}
 	return &sandbox.Denial{Kind: kind, Target: path}

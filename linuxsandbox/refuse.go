@@ -33,7 +33,7 @@ type pin struct {
 // refuse answers a refusal, after whoever may grant it was asked (hold.go), or
 // else at once, and writes it down. Every refusal that could be granted comes by
 // here; one of a change of files with session.mu held.
-func (b *broker) refuse(n *notification, r refusal) reply {
+func (h *holding) refuse(n *notification, r refusal) reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
 		if d != nil {
@@ -41,14 +41,14 @@ func (b *broker) refuse(n *notification, r refusal) reply {
 			denials = append(denials, *d)
 		}
 	}
-	if b.learn(n, r.pins, denials[0]) {
+	if h.learn(n, r.pins, denials[0]) {
 		return reply{again: true}
 	}
-	if b.hold(n, r.errno, r.pins, denials...) {
+	if h.hold(n, r.errno, r.pins, denials...) {
 		return reply{given: true}
 	}
 	for _, d := range denials {
-		b.record(n, d)
+		h.log.record(n, d)
 	}
 	return failed(r.errno)
 }
@@ -66,13 +66,13 @@ func (r *refusal) asked(target string) string {
 	return ""
 }
 
-// pin is what s stands for.
-func (s spot) pin() pin { return pin{fd: s.dir, name: s.last, path: s.full(), asked: s.asked} }
+// pinOf is what s stands for.
+func pinOf(s spot) pin { return pin{fd: s.dir, name: s.last, path: s.full(), asked: s.asked} }
 
-// pin is the file that is there, or the entry to be made.
-func (t *target) pin() pin {
+// pinOfTarget is the file that is there, or the entry to be made.
+func pinOfTarget(t *target) pin {
 	if t.fd >= 0 {
 		return pin{fd: t.fd, path: t.path, asked: t.spot.asked}
 	}
-	return t.spot.pin()
+	return pinOf(t.spot)
 }

@@ -22,10 +22,7 @@ import (
 // the trap: /proc/self would be the broker, and the links there that jump
 // (fd/N, cwd, root) are followed only where they are the caller's own.
 
-const (
-	maxPath  = 4096 // PATH_MAX, the NUL included
-	maxLinks = 40   // MAXSYMLINKS
-)
+const maxLinks = 40 // MAXSYMLINKS
 
 // name is a file as a system call names it.
 type name struct {
@@ -69,7 +66,7 @@ func (v *view) open(tid int, m name) (int, error) {
 	}
 	// It led out of the scope, or nothing was found because it was looked for in
 	// the broker's own part of /proc.
-	w := walker{view: v, tid: tid}
+	w := stepper{view: v, tid: tid}
 	return w.walk(base, m.path, !m.noFollow)
 }
 
@@ -117,31 +114,15 @@ func openProc(tid int, link string, flags uint64) (int, error) {
 	return fd, err
 }
 
-// scopeTries bounds how often a name is looked for in a scope while things move.
-const scopeTries = 64
-
-// openat2 is openat2(2), tried again where a signal came, and where something was
-// renamed or mounted anywhere on the machine while a name with ".." was looked for
-// in a scope: the kernel answers EAGAIN then, and for a moment only.
-func openat2(dir int, path string, flags, resolve uint64) (int, error) {
-	for tries := 0; ; tries++ {
-		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
-		moved := err == unix.EAGAIN && resolve&scopes != 0 && tries < scopeTries
-		if err != unix.EINTR && !moved {
-			return fd, err
-		}
-	}
-}
-
-// walker goes through a path one component at a time.
-type walker struct {
+// stepper goes through a path one component at a time.
+type stepper struct {
 	*view
 	tid   int
 	links int
 }
 
 // walk returns the end of path, starting at base, which stays open.
-func (w *walker) walk(base int, path string, follow bool) (int, error) {
+func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 	at, err := kernel.DupAbove(base, kernel.LowestFD)
 	if err != nil {
 		return -1, err
@@ -183,7 +164,7 @@ func (w *walker) walk(base int, path string, follow bool) (int, error) {
 
 // step goes from at to part. Where that is a link to follow, next is -1 and
 // target is where it leads, unless it is one that jumps: then next is there.
-func (w *walker) step(at int, part string, follow bool) (next int, target string, err error) {
+func (w *stepper) step(at int, part string, follow bool) (next int, target string, err error) {
 	if own := w.rewritten(at, part); own != "" {
 		part = own
 	}
@@ -223,7 +204,7 @@ func (w *walker) step(at int, part string, follow bool) (next int, target string
 
 // rewritten is the caller's own name for what stands in /proc as "self" and
 // "thread-self", which the kernel would take for the broker.
-func (w *walker) rewritten(at int, part string) string {
+func (w *stepper) rewritten(at int, part string) string {
 	if part != "self" && part != "thread-self" || !onProc(at) || pathOf(at) != procDir {
 		return ""
 	}
@@ -239,7 +220,7 @@ func (w *walker) rewritten(at int, part string) string {
 
 // isRoot reports whether at is the command's root, above which there is nothing:
 // the kernel knows that only of the broker's own.
-func (w *walker) isRoot(at int) bool {
+func (w *stepper) isRoot(at int) bool {
 	var a, root unix.Statx_t
 	const want = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
 	return unix.Statx(at, "", unix.AT_EMPTY_PATH, want, &a) == nil && unix.Statx(w.root, "", unix.AT_EMPTY_PATH, want, &root) == nil &&
@@ -247,7 +228,7 @@ func (w *walker) isRoot(at int) bool {
 }
 
 // ours reports whether the directory at is the caller's own in /proc, or its fd.
-func (w *walker) ours(at int) bool {
+func (w *stepper) ours(at int) bool {
 	path := pathOf(at)
 	process, thread := w.numbers(w.tid, at)
 	for _, id := range []int{thread, process} {
@@ -257,40 +238,4 @@ func (w *walker) ours(at int) bool {
 		}
 	}
 	return false
-}
-
-// processOf is the process that a thread belongs to, or 0.
-func processOf(tid int) int {
-	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
-	if err != nil {
-		return 0
-	}
-	pid, _ := strconv.Atoi(kernel.StatusField(status, "Tgid:"))
-	return pid
-}
-
-func onProc(fd int) bool {
-	var fs unix.Statfs_t
-	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
-}
-
-// pathOf is the kernel's own name for an open file: no links, no "..". For what
-// is no file of any directory it does not begin with a slash.
-func pathOf(fd int) string {
-	return linkOf("/proc/self/fd/" + strconv.Itoa(fd))
-}
-
-// linkOf is what a link of /proc shows, "" when it cannot be read.
-func linkOf(link string) string {
-	var short [512]byte // most are, and this one is on the stack
-	n, err := unix.Readlink(link, short[:])
-	if err == nil && n < len(short) {
-		return string(short[:n])
-	}
-	long := make([]byte, 2*maxPath)
-	n, err = unix.Readlink(link, long)
-	if err != nil || n == len(long) {
-		return ""
-	}
-	return string(long[:n])
 }

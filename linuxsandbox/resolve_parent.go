@@ -3,7 +3,6 @@
 package linuxsandbox
 
 import (
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -39,28 +38,40 @@ func (s spot) full() string {
 	return s.path + "/" + s.last
 }
 
+// gone reports whether the folder of s has been removed.
+func (s spot) gone() bool {
+	var st unix.Stat_t
+	return unix.Fstat(s.dir, &st) == nil && st.Nlink == 0
+}
+
+// stat looks at the entry itself.
+func (s spot) stat() (st unix.Stat_t, err error) {
+	err = unix.Fstatat(s.dir, s.last, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return st, err
+}
+
 func (s spot) close() { unix.Close(s.dir) }
 
 // spot finds where m stands. The folder must be there, the name need not.
-func (b *broker) spot(n *notification, m name) (spot, error) {
-	head, last, slash := cutName(b.inMemory(m.path))
+func (w *walker) spot(c caller, m name) (spot, error) {
+	head, last, slash := cutName(w.instead(m.path))
 	if m.path == "" {
 		return spot{}, unix.ENOENT
 	}
-	dir, err := b.open(n, name{dir: m.dir, path: head})
+	dir, err := w.open(c, name{dir: m.dir, path: head})
 	if err != nil {
 		return spot{}, err
 	}
-	s := b.spotIn(dir, last, slash)
+	s := w.spotIn(dir, last, slash)
 	s.asked = m.path
 	return s, nil
 }
 
-// spotIn is the name last in the open folder dir.
-func (b *broker) spotIn(dir int, last string, slash bool) spot {
-	s := spot{dir: dir, last: last, slash: slash, path: b.view.policyPath(dir)}
-	if full := s.full(); b.held.opens(full) || slices.Contains(b.protection.entries, full) {
-		s.dir = b.asHost(s.dir, s.path)
+// spotIn is the name last in the open folder dir, which it takes over.
+func (w *walker) spotIn(dir int, last string, slash bool) spot {
+	s := spot{dir: dir, last: last, slash: slash, path: w.policyPath(dir)}
+	if w.onHost(s.full()) {
+		s.dir = w.asHost(s.dir, s.path)
 	}
 	return s
 }
@@ -101,16 +112,16 @@ func (t *target) close() {
 
 // target finds what m means, through links in the last place if follow is set.
 // A link that leads to nothing is followed too.
-func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
+func (w *walker) target(c caller, m name, follow bool) (*target, error) {
 	asked := m.path
 	for range maxLinks + 1 {
-		s, err := b.spot(n, m)
+		s, err := w.spot(c, m)
 		if err != nil {
 			return nil, err
 		}
 		s.asked = asked
 		t := &target{fd: -1, spot: s}
-		err = b.lookup(n, t, m, follow)
+		err = w.lookup(c, t, m, follow)
 		if err == unix.ENOENT && !s.odd() {
 			t.path = s.full()
 			return t, nil
@@ -120,9 +131,9 @@ func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
 			return nil, err
 		}
 		if !follow || t.st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			t.path = b.view.policyPath(t.fd)
-			if t.path != s.full() && b.held.opens(t.path) {
-				t.fd = b.asHost(t.fd, t.path) // a link of /proc led to it
+			t.path = w.policyPath(t.fd)
+			if t.path != s.full() && w.onHost(t.path) {
+				t.fd = w.asHost(t.fd, t.path) // a link of /proc led to it
 			}
 			return t, nil
 		}
@@ -145,21 +156,46 @@ func (b *broker) target(n *notification, m name, follow bool) (*target, error) {
 
 // lookup opens what stands at t.spot: the link itself where one does. Only links
 // of /proc are followed here, since they have no text that leads anywhere.
-func (b *broker) lookup(n *notification, t *target, m name, follow bool) (err error) {
+func (w *walker) lookup(c caller, t *target, m name, follow bool) (err error) {
 	switch {
 	case t.spot.odd():
-		t.fd, err = b.open(n, m)
+		t.fd, err = w.open(c, m)
 	case !strings.HasPrefix(t.spot.path, procDir):
 		t.fd, err = openat2(t.spot.dir, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	default:
 		// What is called self there is the caller, not the broker.
-		t.fd, err = b.open(n, name{dir: m.dir, path: m.path, noFollow: !follow})
+		t.fd, err = w.open(c, name{dir: m.dir, path: m.path, noFollow: !follow})
 	}
 	if err != nil {
 		t.fd = -1
 		return err
 	}
 	return unix.Fstat(t.fd, &t.st)
+}
+
+// asHost is the host's own reference to the file or folder fd, which is called
+// path: the command's mounts show what was granted as read-only. Where the host
+// has another file there it is fd itself, which nothing can be changed by.
+func (w *walker) asHost(fd int, path string) int {
+	if w.mounts == nil {
+		return fd
+	}
+	host, err := openHost(path)
+	if err != nil {
+		return fd
+	}
+	if !sameFile(host, fd) {
+		unix.Close(host)
+		return fd
+	}
+	unix.Close(fd)
+	return host
+}
+
+// openHost opens what path names on the host for reference, a link itself. No
+// link is followed: the paths of policies lead through none.
+func openHost(path string) (int, error) {
+	return openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 }
 
 // readLink is where an open link leads.

@@ -12,8 +12,6 @@ import (
 // here too: each part of the way is opened with the caller's own.
 
 const (
-	// scopes keep a name below the folder it starts at.
-	scopes = unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT
 	// knownResolve are the limits there are, but for resolveCached, which may
 	// always be answered with EAGAIN (RESOLVE_CACHED, linux/openat2.h).
 	knownResolve  = scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
@@ -21,7 +19,7 @@ const (
 )
 
 // scopedTarget is target under resolve.
-func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint64) (*target, error) {
+func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*target, error) {
 	switch {
 	case resolve&resolveCached != 0:
 		return nil, unix.EAGAIN
@@ -39,7 +37,7 @@ func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint
 		start = name{dir: unix.AT_FDCWD, path: "/"}
 		m.path = "./" + m.path
 	}
-	base, err := b.open(n, start)
+	base, err := w.open(c, start)
 	if err != nil {
 		return nil, err
 	}
@@ -47,24 +45,24 @@ func (b *broker) scopedTarget(n *notification, m name, follow bool, resolve uint
 	// Jumping links are the broker's own, not the caller's. And where the command
 	// has a root of its own, a link to an absolute path would lead to another.
 	resolve |= unix.RESOLVE_NO_MAGICLINKS
-	if b.view.own && resolve&(scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
+	if w.view.own && resolve&(scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
-	t, err := b.scopedWalk(base, m.path, follow, resolve)
+	t, err := w.scopedWalk(base, m.path, follow, resolve)
 	if err == nil {
 		t.spot.asked = asked
 	}
 	return t, err
 }
 
-func (b *broker) scopedWalk(base int, path string, follow bool, resolve uint64) (*target, error) {
+func (w *walker) scopedWalk(base int, path string, follow bool, resolve uint64) (*target, error) {
 	for range maxLinks + 1 {
 		head, last, slash := cutName(path)
 		dir, err := openat2(base, head, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, resolve)
 		if err != nil {
 			return nil, err
 		}
-		t := &target{spot: b.spotIn(dir, last, slash)}
+		t := &target{spot: w.spotIn(dir, last, slash)}
 		dir = t.spot.dir
 		if t.spot.odd() {
 			t.fd, err = openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
@@ -83,7 +81,7 @@ func (b *broker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 			return nil, err
 		}
 		if !follow || t.st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			t.path = b.view.policyPath(t.fd)
+			t.path = w.policyPath(t.fd)
 			return t, nil
 		}
 		link, err := readLink(t.fd)

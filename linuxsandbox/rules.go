@@ -46,7 +46,7 @@ func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(pat
 func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 	var rules []Rule
 	for _, root := range writeRoots(p) {
-		if !coveredBy(denied, root.Path) {
+		if !sandbox.CoveredBy(denied, root.Path) {
 			rules = append(rules, Rule{Path: root.Path, Access: AccessWrite, Optional: root.Optional})
 		}
 	}
@@ -55,7 +55,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 		reads = []sandbox.Root{{Path: "/"}}
 	}
 	for _, root := range reads {
-		if coveredBy(denied, root.Path) {
+		if sandbox.CoveredBy(denied, root.Path) {
 			continue
 		}
 		more, err := readRules(root, denied, d)
@@ -65,7 +65,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 		rules = append(rules, more...)
 	}
 	for _, dev := range devices {
-		if !coveredBy(denied, dev.path) {
+		if !sandbox.CoveredBy(denied, dev.path) {
 			rules = append(rules, Rule{Path: dev.path, Access: AccessDevice, Optional: true})
 		}
 	}
@@ -74,10 +74,6 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 			list(denied), len(rules), maxRules)
 	}
 	return rules, nil
-}
-
-func coveredBy(roots []string, path string) bool {
-	return slices.ContainsFunc(roots, func(r string) bool { return sandbox.Covers(r, path) })
 }
 
 // readRules opens root for reading, but for the denied paths in it and the
@@ -106,7 +102,7 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]Rule, error) {
 		rules = append(rules, Rule{Path: root.Path, Access: AccessList, Optional: root.Optional})
 	}
 	// Shared memory segments are plain files.
-	if hasDevices && !coveredBy(denied, "/dev/shm") {
+	if hasDevices && !sandbox.CoveredBy(denied, "/dev/shm") {
 		rules = append(rules, Rule{Path: "/dev/shm", Access: AccessRead, Optional: true})
 	}
 	return rules, nil

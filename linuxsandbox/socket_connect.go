@@ -101,7 +101,7 @@ func (b *broker) turn(n *notification) bool {
 		case <-b.ending:
 			return false
 		case <-time.After(heldMillis * time.Millisecond):
-			if !n.valid(b.listener) {
+			if !n.Waits() {
 				return false
 			}
 		}
@@ -116,14 +116,14 @@ func (b *broker) finish(c *connecting) {
 		return
 	}
 	defer func() { <-b.turns }()
-	if err := becomeCommand(b.keep); err != nil {
-		_ = c.n.answer(b.listener, failed(unix.EPERM))
+	if err := becomeCommand(b.rights.keep); err != nil {
+		_ = c.n.answer(failed(unix.EPERM))
 		return
 	}
 	c.until = sendLimit(c.sock)
 	for {
 		ended, ready := b.waitFor(c)
-		if ended || !c.n.valid(b.listener) {
+		if ended || !c.n.Waits() {
 			return
 		}
 		errno, wait := unix.EAGAIN, true
@@ -142,9 +142,9 @@ func (b *broker) finish(c *connecting) {
 			continue
 		}
 		if errno == 0 && c.stand != nil {
-			errno = c.stand.put(b.listener, &c.n, c.sock)
+			errno = c.stand.put(&c.n, c.sock)
 		}
-		_ = c.n.answer(b.listener, failed(errno))
+		_ = c.n.answer(failed(errno))
 		return
 	}
 }

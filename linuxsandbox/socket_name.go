@@ -19,7 +19,7 @@ import (
 // socketName answers getsockname and getpeername. Both change nothing, and tell only
 // what the kernel knows of the socket: they may proceed.
 func (b *broker) socketName(n *notification) reply {
-	kernels := b.rules.caller.proceed()
+	kernels := b.rules.proceed(byCaller)
 	if b.takes == takesStandIns {
 		return b.standInName(n)
 	}
@@ -60,7 +60,7 @@ func (b *broker) socketName(n *notification) reply {
 
 // standInName is socketName where no copy of the socket can be had.
 func (b *broker) standInName(n *notification) reply {
-	kernels := b.rules.caller.proceed()
+	kernels := b.rules.proceed(byCaller)
 	inode, err := socketInode(int(n.tid), int32(n.args[0]))
 	if err != nil {
 		return kernels
@@ -88,7 +88,7 @@ func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
 		return errnoOf(err)
 	}
 	defer unix.Close(mem)
-	if !n.valid(b.listener) {
+	if !n.Waits() {
 		return unix.ESRCH
 	}
 	var size [4]byte

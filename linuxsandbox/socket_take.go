@@ -91,8 +91,8 @@ func socketInode(tid int, number int32) (uint64, error) {
 }
 
 // put makes the call succeed with sock in the place of the command's.
-func (s *standIn) put(listener int, n *notification, sock int) unix.Errno {
-	return n.place(listener, sock, uint32(s.number), s.flags)
+func (s *standIn) put(n *notification, sock int) unix.Errno {
+	return n.place(sock, uint32(s.number), s.flags)
 }
 
 // socketTaking is how the broker gets at the sockets of commands.

@@ -304,8 +304,8 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 		}
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
-			evidence: evidenceOptions{level: cmd.Evidence, reach: reach, keeper: k.pid},
-			session:  &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
+			evidence: cmd.Evidence, reach: reach, keeper: k.pid,
+			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx, undo: cmd.Observer, ownSession: ownSession(cmd),
 		}
 		if cmd.Terminal {
@@ -401,4 +401,26 @@ func (e *stageError) Unwrap() error {
 		return nil
 	}
 	return e.errno
+}
+
+// ownSession reports whether no terminal of the user can become the controlling one
+// of a command: it has a session of its own, and of terminals none but its own.
+func ownSession(cmd sandbox.Command) bool {
+	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
+}
+
+// isTerminal reports whether f, which may be nil, is a terminal or may be one.
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	conn, err := f.SyscallConn()
+	is := true
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+			is = err != unix.ENOTTY
+		})
+	}
+	return err != nil || is
 }

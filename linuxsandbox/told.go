@@ -80,8 +80,14 @@ func toldCallOf(nr int32) *toldCall {
 	return nil
 }
 
-// tell refuses a call and writes it down.
-func (b *broker) tell(n *notification, c *toldCall) reply {
+// refusedCalls answers them.
+type refusedCalls struct {
+	rights *rights
+	log    *evidence
+}
+
+// refuse refuses a call and writes it down.
+func (h *refusedCalls) refuse(n *notification, c *toldCall) reply {
 	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"}
 	caps := c.caps
 	if c.flags != none && n.args[c.flags]&unix.CLONE_NEWUSER == 0 {
@@ -89,11 +95,11 @@ func (b *broker) tell(n *notification, c *toldCall) reply {
 	}
 	switch {
 	case caps == 0:
-	case caps&b.dropped != 0:
+	case caps&h.rights.dropped != 0:
 		d.Kind = sandbox.KindCapability
 	default:
 		d.Moot, d.MootReason = true, sandbox.MootPermissions
 	}
-	b.record(n, *d)
+	h.log.record(n, *d)
 	return failed(unix.EPERM)
 }

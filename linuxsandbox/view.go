@@ -4,8 +4,6 @@ package linuxsandbox
 
 import (
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
@@ -40,8 +38,19 @@ type ownPlace struct {
 	policy string
 }
 
+// mounts are what a command sees otherwise than the host.
+type mounts struct {
+	// private are folders that show temp of the policy instead of the host's.
+	private []string
+	temp    string
+	// own are folders of the command's own, which are called so in the policy too.
+	own []string
+	// shown are the places in them that show the host's again.
+	shown []string
+}
+
 // lookAt opens what a command sees. tid is a thread of it.
-func lookAt(plan *mountPlan, tid int) (*view, error) {
+func lookAt(plan *mounts, tid int) (*view, error) {
 	v := &view{own: plan != nil}
 	var err error
 	if plan == nil {
@@ -69,12 +78,12 @@ func (v *view) close() {
 	}
 }
 
-func (v *view) findPlaces(plan *mountPlan) error {
-	v.shown = slices.Concat(plan.Writable, plan.Readable)
-	for _, dir := range plan.Private {
-		v.places = append(v.places, ownPlace{dir: dir, policy: plan.Temp})
+func (v *view) findPlaces(plan *mounts) error {
+	v.shown = plan.shown
+	for _, dir := range plan.private {
+		v.places = append(v.places, ownPlace{dir: dir, policy: plan.temp})
 	}
-	for _, dir := range plan.ownFolders() {
+	for _, dir := range plan.own {
 		v.places = append(v.places, ownPlace{dir: dir, policy: dir})
 	}
 	for i, p := range v.places {
@@ -98,7 +107,7 @@ const hostsOwn = "the host's "
 func (v *view) policyPath(fd int) string {
 	path := pathOf(fd)
 	for _, p := range v.places {
-		if !sandbox.Covers(p.dir, path) || coveredBy(v.shown, path) {
+		if !sandbox.Covers(p.dir, path) || sandbox.CoveredBy(v.shown, path) {
 			continue
 		}
 		var st unix.Statx_t
@@ -145,35 +154,4 @@ func (v *view) numbers(tid, at int) (process, thread int) {
 		return 0, 0
 	}
 	return insideNumbers(tid)
-}
-
-// insideNumbers are what tid and its process are called in their PID namespace.
-func insideNumbers(tid int) (process, thread int) {
-	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
-	if err != nil {
-		return 0, 0
-	}
-	return innermost(kernel.StatusField(status, "NStgid:")), innermost(kernel.StatusField(status, "NSpid:"))
-}
-
-// innermost is the last of the numbers that a process has, one per namespace.
-func innermost(numbers string) int {
-	list := strings.Fields(numbers)
-	if len(list) == 0 {
-		return 0
-	}
-	n, _ := strconv.Atoi(list[len(list)-1])
-	return n
-}
-
-// withOwnFolders lets a broker's policy know what the command has for itself.
-func withOwnFolders(p sandbox.Policy, plan *mountPlan) sandbox.Policy {
-	if plan == nil {
-		return p
-	}
-	p = p.Clone()
-	for _, dir := range plan.ownFolders() {
-		p.Write = append(p.Write, sandbox.Root{Path: dir})
-	}
-	return p
 }

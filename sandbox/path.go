@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -96,4 +97,9 @@ func Covers(root, p string) bool {
 		return true
 	}
 	return len(p) > len(root) && p[len(root)] == '/' && p[:len(root)] == root
+}
+
+// CoveredBy reports whether one of roots covers p.
+func CoveredBy(roots []string, p string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return Covers(root, p) })
 }
