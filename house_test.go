@@ -35,11 +35,13 @@ type room struct {
 
 var rooms = []room{
 	// Floor 0: words.
+	// Texts, counts, sizes and times short enough for a line: one way for all rooms.
+	{path: "internal/short", pure: true},
 	{path: "sandbox", pure: true},
 	{path: "model", pure: true},
-	{path: "patch", pure: true},
+	{path: "patch", imports: []string{"internal/short"}, pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
-	{path: "prompts", imports: []string{"sandbox"}, pure: true},
+	{path: "prompts", imports: []string{"internal/short", "sandbox"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
@@ -59,10 +61,10 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"sandbox"}},
-	{path: "config", floor: 1, imports: []string{"hostfile", "sandbox"}},
+	{path: "approvals", floor: 1, imports: []string{"internal/short", "sandbox"}},
+	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
-	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/visible"}},
+	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
 	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
@@ -78,10 +80,10 @@ var rooms = []room{
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
-	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "exec/verdict"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
-	{path: "undo", floor: 1, imports: []string{"hostfile", "sandbox"}},
-	{path: "model/wire", floor: 1, imports: []string{"model"}},
+	{path: "undo", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
+	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
 	{path: "model/chat", floor: 1, imports: []string{"model", "model/wire", "internal/partial"}},
 	{path: "model/responses", floor: 1, imports: []string{"model", "model/wire"}},
 	// The model server that plays a script: product code, the tour stands on it.
@@ -89,13 +91,13 @@ var rooms = []room{
 	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "hostfile", "internal/picture", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
-	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
-	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/visible", "sandbox"}},
+	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
+	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
 	"codeagent/sandbox"
@@ -328,12 +328,6 @@ func middle(text string, most int) string {
 	if len(text) <= most || most <= 0 {
 		return text
 	}
-	head, tail := most/2, len(text)-most/2
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", text[:head], tail-head, text[tail:])
+	head, tail := short.Head(text, most/2), short.Tail(text, most/2)
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(text)-len(head)-len(tail), tail)
 }

@@ -18,13 +18,13 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -152,6 +152,9 @@ func (h *holder) refused(g sandbox.Grant, d sandbox.Denial, why error, away bool
 
 const forSession = " (for this session)"
 
+// mostNamed bounds what one result names of what was opened, and of what was not.
+const mostNamed = 12
+
 // saidNo reports whether a question of the run was answered with no.
 func (h *holder) saidNo() bool {
 	if h == nil {
@@ -171,21 +174,12 @@ func (h *holder) words() string {
 	defer h.mu.Unlock()
 	var b strings.Builder
 	if len(h.opened) > 0 {
-		b.WriteString("\n[approval] While the command ran, the user opened for it: " + few(h.opened) + ".")
+		b.WriteString("\n[approval] While the command ran, the user opened for it: " + short.List(h.opened, mostNamed) + ".")
 	}
 	if len(h.denied) > 0 {
-		b.WriteString("\n[approval] While the command ran, the user was asked and did not open: " + few(h.denied) + ".")
+		b.WriteString("\n[approval] While the command ran, the user was asked and did not open: " + short.List(h.denied, mostNamed) + ".")
 	}
 	return b.String()
-}
-
-// few joins the first names of a list, and counts the rest.
-func few(list []string) string {
-	const most = 12
-	if more := len(list) - most; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), more)
-	}
-	return strings.Join(list, ", ")
 }
 
 // heldQuestion is a question about a held call that has no answer yet.

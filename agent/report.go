@@ -158,16 +158,6 @@ func notRun(ctx context.Context, err error) (outcome, text string) {
 	return tools.Failed, "Not run: " + err.Error()
 }
 
-// short bounds a tool's name as the model wrote it: the longest real ones have
-// 64 letters.
-func short(name string) string {
-	const most = 64
-	if len(name) > most {
-		return strings.ToValidUTF8(name[:most], "") + "…"
-	}
-	return name
-}
-
 func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }
 
 func notRunWords(ctx context.Context, err error) string {

@@ -36,6 +36,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/prompts"
 	"codeagent/tools"
@@ -233,7 +234,7 @@ func (c *toolCall) plan() {
 		c.action = c.planned.Action()
 	} else {
 		c.planned = nil
-		name := short(c.model.Name)
+		name := short.Cut(c.model.Name, 64)
 		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: approvals.KindRead, Title: "call of " + name}
 	}
 	c.turn.agent.emit(started(c.action))

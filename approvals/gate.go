@@ -35,6 +35,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -286,18 +287,13 @@ func who(a Action) string {
 
 // plainName makes a program's name fit for a line: in at most 40 letters.
 func plainName(name string) string {
-	return plainWord(shorten(strings.ToValidUTF8(name, "?"), 40))
+	return plainWord(short.Cut(strings.ToValidUTF8(name, "?"), 40))
 }
 
 // plainPath makes a program's path fit for a line. Of a long one it leaves out the
 // middle: the folder that it begins with and its own name say most.
 func plainPath(path string) string {
-	const most = 80
-	runes := []rune(strings.ToValidUTF8(path, "?"))
-	if len(runes) > most {
-		runes = slices.Concat(runes[:most/2], []rune("…"), runes[len(runes)-most/2:])
-	}
-	return plainWord(string(runes))
+	return plainWord(short.Middle(strings.ToValidUTF8(path, "?"), 81))
 }
 
 func plainWord(word string) string {
@@ -311,14 +307,6 @@ func plainWord(word string) string {
 		return "a command"
 	}
 	return string(runes)
-}
-
-// shorten keeps the beginning of what would not fit on a line.
-func shorten(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 // commanders are programs whose first argument says what they do.
@@ -353,9 +341,9 @@ func grantWords(gr sandbox.Grant) string {
 		switch len(things) {
 		case 0:
 		case 1:
-			out = append(out, verb+" "+show(shorten(things[0], 100)))
+			out = append(out, verb+" "+show(short.Cut(things[0], 100)))
 		default:
-			out = append(out, fmt.Sprintf("%s %s and %d more", verb, show(shorten(things[0], 100)), len(things)-1))
+			out = append(out, fmt.Sprintf("%s %s and %d more", verb, show(short.Cut(things[0], 100)), len(things)-1))
 		}
 	}
 	var hosts []string

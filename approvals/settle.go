@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -21,7 +22,7 @@ func (g *Gate) request(a Action, w want) Request {
 	r := Request{
 		ID: g.opts.NewID(), CallID: a.CallID,
 		Grant: w.grant, Warnings: w.warnings,
-		Justification: clip(a.Wish.Justification, maxReason),
+		Justification: strings.ToValidUTF8(short.Head(a.Wish.Justification, maxReason), ""),
 		Widest:        w.unsandboxed || w.blocked != "",
 	}
 	r.Action = cloneAction(a)
@@ -128,7 +129,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 // noInWords is the refusal that ans is, or nil when it is a yes.
 func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	because := ""
-	if reason := strings.TrimSpace(clip(ans.Reason, maxReason)); reason != "" {
+	if reason := strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), "")); reason != "" {
 		because = ": " + reason
 	}
 	switch ans.Decision {
@@ -296,14 +297,6 @@ func cloneAction(a Action) Action {
 	w.Write, w.Read = slices.Clone(w.Write), slices.Clone(w.Read)
 	w.Hosts, w.Sockets = slices.Clone(w.Hosts), slices.Clone(w.Sockets)
 	return a
-}
-
-// clip bounds s to n bytes of valid UTF-8.
-func clip(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "")
 }
 
 // AsRefusal returns the *Refusal that err is.

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"codeagent/internal/short"
 )
 
 // check turns a decoded TOML value into a value of the setting, or says in
@@ -132,10 +134,7 @@ func describe(raw any) string {
 
 // quoted shows a foreign text in a message: escaped and bounded.
 func quoted(t string) string {
-	if len(t) > 60 {
-		return strconv.Quote(t[:60]) + "…"
-	}
-	return strconv.Quote(t)
+	return short.Quote(t, 60)
 }
 
 // parseValue reads what stands behind "key=" on the command line: TOML, or for

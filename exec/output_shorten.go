@@ -2,7 +2,8 @@ package exec
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"codeagent/internal/short"
 )
 
 // noteBytes is what the line takes that says what was cut, without where it is.
@@ -33,25 +34,20 @@ func Shorten(text string, most int, where string) string {
 
 // headOf is the beginning of text, whole lines where that is most of it.
 func headOf(text string, n int) string {
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
+	head := short.Head(text, n)
+	if i := strings.LastIndexByte(head, '\n') + 1; i > n/2 {
+		head = head[:i]
 	}
-	if i := strings.LastIndexByte(text[:n], '\n') + 1; i > n/2 {
-		n = i
-	}
-	return text[:n]
+	return head
 }
 
 // tailOf is the end of text, whole lines where that is most of it.
 func tailOf(text string, n int) string {
-	from := len(text) - n
-	for from < len(text) && !utf8.RuneStart(text[from]) {
-		from++
+	tail := short.Tail(text, n)
+	if i := strings.IndexByte(tail, '\n') + 1; i > 0 && i < n/2 {
+		tail = tail[i:]
 	}
-	if i := strings.IndexByte(text[from:], '\n') + 1; i > 0 && i < n/2 {
-		from += i
-	}
-	return text[from:]
+	return tail
 }
 
 // earlierNote is the line that says where the whole of a text is that was cut

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	"codeagent/sandbox"
 )
@@ -310,7 +311,7 @@ func (p *progress) answered(e event.PermissionAnswered) {
 func (p *progress) finished(e event.TurnFinished) {
 	// Why a turn failed is the last line of the whole run.
 	if len(e.Refused) > 0 {
-		p.line("31", "%d permission%s refused, because nobody was there to grant:", len(e.Refused), plural(len(e.Refused)))
+		p.line("31", "%s refused, because nobody was there to grant:", short.Count(len(e.Refused), "permission"))
 		for _, r := range e.Refused {
 			p.line("", "  %s", r.Title)
 			for _, g := range GrantLines(r.Grant) {
@@ -321,13 +322,6 @@ func (p *progress) finished(e event.TurnFinished) {
 			}
 		}
 	}
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // GrantLines names each thing a grant opens, one a line.

@@ -2,9 +2,9 @@ package headless
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"codeagent/event"
+	"codeagent/internal/short"
 )
 
 // What progress shows of one message of the model, at most: its writer is as
@@ -68,10 +68,7 @@ func (p *progress) said(text string) {
 		}
 		l = strings.TrimRight(l, " \t\r")
 		if len(l) > left {
-			for left > 0 && !utf8.RuneStart(l[left]) {
-				left--
-			}
-			p.line("", "> %s…", l[:left])
+			p.line("", "> %s…", short.Head(l, left))
 			return
 		}
 		left -= len(l)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"codeagent/internal/short"
 )
 
 const (
@@ -308,13 +310,5 @@ func (p *parser) body(h *Hunk, l string) error {
 
 // quote shows a piece of text in an error: one line, bounded, escaped.
 func quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		return strconv.Quote(s[:cut]) + "…"
-	}
-	return strconv.Quote(s)
+	return short.Quote(s, 80)
 }

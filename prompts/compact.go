@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+
+	"codeagent/internal/short"
 )
 
 var (
@@ -101,10 +103,7 @@ const maxFact = 500
 
 // fact is on one line, and bounded.
 func fact(s string) string {
-	if s = line(s); len(s) > maxFact {
-		s = strings.ToValidUTF8(s[:maxFact], "") + "…"
-	}
-	return s
+	return short.Cut(line(s), maxFact)
 }
 
 // messages quotes the person.

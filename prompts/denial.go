@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -238,7 +239,7 @@ func encode(v any) string {
 // when it could be mistaken for more than a name.
 func word(s string) string {
 	if len(s) > maxWord {
-		s = strings.ToValidUTF8(s[:maxWord], "") + "…"
+		s = short.Head(s, maxWord) + "…"
 	}
 	if !printable(s) || strings.Contains(s, "`") {
 		return strconv.Quote(s)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -114,11 +114,7 @@ func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	// A byte of text has at most six in JSON.
 	const most = maxLine / 8
 	if len(item.Text) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(item.Text[cut]) {
-			cut--
-		}
-		item.Text = item.Text[:cut] + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
+		item.Text = short.Head(item.Text, most) + fmt.Sprintf("\n[The rest of %d bytes was not kept.]", len(item.Text))
 		line, err = encode(record{Kind: string(item.Kind), At: at, Item: &item})
 	}
 	if err == nil && len(line) > maxLine {

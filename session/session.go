@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -344,10 +345,6 @@ func beginning(item model.Item) string {
 
 // firstWords is the beginning of a message, in one line.
 func firstWords(text string) string {
-	text = strings.ToValidUTF8(text[:min(len(text), 8*maxFirst)], "")
-	words := []rune(strings.Join(strings.Fields(text), " "))
-	if len(words) > maxFirst {
-		words = append(words[:maxFirst-1], '…')
-	}
-	return string(words)
+	text = strings.ToValidUTF8(short.Head(text, 8*maxFirst), "")
+	return short.Cut(strings.Join(strings.Fields(text), " "), maxFirst)
 }

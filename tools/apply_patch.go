@@ -14,6 +14,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/patch"
 	"codeagent/sandbox"
@@ -200,7 +201,7 @@ func (t *applyPatchTool) report(changes []patch.Change) Result {
 		added, removed = added+ch.Added, removed+ch.Removed
 		out = append(out, ch)
 	}
-	r := done(strings.TrimSuffix(b.String(), "\n"), fmt.Sprintf("%s changed, +%d -%d", plural(len(out), "file"), added, removed))
+	r := done(strings.TrimSuffix(b.String(), "\n"), fmt.Sprintf("%s changed, +%d -%d", short.Count(len(out), "file"), added, removed))
 	r.Changes = out
 	return r
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"codeagent/internal/short"
 )
 
 // maxArguments bounds what is read of one call: the longest patch, escaped.
@@ -63,7 +65,7 @@ func single(text string) (json.RawMessage, error) {
 // tail is the end of a text that is about to be shown.
 func tail(s string) string {
 	if len(s) > 40 {
-		return "…" + strings.ToValidUTF8(s[len(s)-40:], "")
+		return "…" + short.Tail(s, 40)
 	}
 	return s
 }

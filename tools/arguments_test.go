@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"codeagent/internal/short"
 )
 
 type sample struct {
@@ -81,7 +83,7 @@ func TestDecode(t *testing.T) {
 	} {
 		var got sample
 		err := decode(tt.text, &got, "EXAMPLE")
-		name := cut(tt.text, 60)
+		name := short.Cut(tt.text, 60)
 		if (tt.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.err)
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -77,7 +78,7 @@ func listed(list []exec.Info) Result {
 		state := "ended: " + ending(info.Outcome)
 		if info.Running {
 			running++
-			state = "running for " + seconds(time.Since(info.Started))
+			state = "running for " + short.Duration(time.Since(info.Started))
 		}
 		fmt.Fprintf(&b, "job %d: %s; %d bytes of output; in %s: $ %s\n", info.ID, state, info.Printed, info.Dir, oneLine(info.Text))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -132,10 +133,10 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 	}
 	unreadable := ""
 	if w.unreadable > 0 {
-		unreadable = plural(w.unreadable, "folder") + " could not be read"
+		unreadable = short.Count(w.unreadable, "folder") + " could not be read"
 	}
 	b.WriteString(notes(more, unreadable, w.rulesNote()))
-	return done(strings.TrimSuffix(b.String(), "\n"), plural(len(found), "entry"))
+	return done(strings.TrimSuffix(b.String(), "\n"), short.Count(len(found), "entry"))
 }
 
 func (ps paths) explain(path string, err error) Result {

@@ -12,6 +12,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/exec"
 	"codeagent/internal/picture"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -94,7 +95,7 @@ func (t *readFileTool) run(ctx context.Context, p sandbox.Policy, s Stage, path 
 	if v.binary != "" {
 		return done(v.binary, "binary file"), nil
 	}
-	r := done(v.text(readBytes), plural(v.shown, "line"))
+	r := done(v.text(readBytes), short.Count(v.shown, "line"))
 	r.Less = v.text
 	return r, nil
 }
@@ -204,7 +205,7 @@ func (v *view) put() {
 func (v *view) write() {
 	text := string(v.part)
 	if len(text) > readLine {
-		text = cut(text, readLine)
+		text = short.Head(text, readLine)
 	}
 	left := v.length - len(text)
 	if !utf8.ValidString(text) {

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -182,10 +183,10 @@ func grep(ctx context.Context, files *exec.Files, names []string, q query, f *fo
 	}
 	f.matches, f.more = r.Matches, f.more || r.More
 	if r.Large > 0 {
-		f.remarks = append(f.remarks, fmt.Sprintf("%s over %d MiB not searched", plural(r.Large, "file"), searchedFile>>20))
+		f.remarks = append(f.remarks, fmt.Sprintf("%s over %d MiB not searched", short.Count(r.Large, "file"), searchedFile>>20))
 	}
 	if r.Unreadable > 0 {
-		f.remarks = append(f.remarks, plural(r.Unreadable, "file")+" could not be read")
+		f.remarks = append(f.remarks, short.Count(r.Unreadable, "file")+" could not be read")
 	}
 	if r.Binary == 1 && len(names) == 1 && names[0] == q.root {
 		f.remarks = append(f.remarks, "the file is binary and was not searched")
@@ -211,11 +212,11 @@ func (t *searchTool) result(f found) Result {
 		shown++
 	}
 	if f.more {
-		f.remarks = append([]string{fmt.Sprintf("only the first %s; there are more: narrow it with path, glob or a longer pattern", plural(shown, "match"))}, f.remarks...)
+		f.remarks = append([]string{fmt.Sprintf("only the first %s; there are more: narrow it with path, glob or a longer pattern", short.Count(shown, "match"))}, f.remarks...)
 	}
 	if shown == 0 {
 		b.WriteString("(no match)\n")
 	}
 	b.WriteString(notes(f.remarks...))
-	return done(strings.TrimSuffix(b.String(), "\n"), fmt.Sprintf("%s in %s", plural(shown, "match"), plural(len(names), "file")))
+	return done(strings.TrimSuffix(b.String(), "\n"), fmt.Sprintf("%s in %s", short.Count(shown, "match"), short.Count(len(names), "file")))
 }

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -248,7 +249,7 @@ func ran(o exec.Outcome, text string) Result {
 		how += " (" + o.Limit.Words() + ")"
 	}
 	r.Message = strings.TrimSuffix(how, ",")
-	r.Text = fmt.Sprintf("%s after %s\n", how, seconds(o.Duration)) + outputWords("output:", "(no output)", text)
+	r.Text = fmt.Sprintf("%s after %s\n", how, short.Duration(o.Duration)) + outputWords("output:", "(no output)", text)
 	return r
 }
 

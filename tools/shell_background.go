@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -110,7 +111,7 @@ func soFar(r exec.Reading, w exec.Wait) string {
 	if w.Text == "" || r.Found {
 		return ""
 	}
-	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), seconds(w.Most))
+	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), short.Duration(w.Most))
 }
 
 // read is the result of reading a job.
@@ -120,7 +121,7 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	info := job.Info()
 	text := printed(reading, info.Terminal)
 	if reading.Running {
-		state := fmt.Sprintf("job %d is running, for %s", info.ID, seconds(time.Since(info.Started)))
+		state := fmt.Sprintf("job %d is running, for %s", info.ID, short.Duration(time.Since(info.Started)))
 		r := done(state+"\n"+outputWords("new output:", "(no new output)", text)+soFar(reading, w), state)
 		r.goesOn(info.ID, reading, text)
 		return r
@@ -129,7 +130,7 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	r := done("", fmt.Sprintf("job %d ended: %s", info.ID, ending(o)))
 	r.Job, r.Output, r.Spill, r.Exit, r.Signal = info.ID, text, reading.Output.Spill, o.Status.Exit, SignalName(o.Status.Signal)
 	r.Verdict, r.Denied, r.Limit, r.Changed = o.Verdict, o.Verdict.Denied, o.Limit, o.Changed
-	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, seconds(o.Duration), outputWords("new output:", "(no new output)", text))
+	r.Text = fmt.Sprintf("%s, after %s\n%s", r.Message, short.Duration(o.Duration), outputWords("new output:", "(no new output)", text))
 	if reading.Err != nil {
 		r.Text += "\n(" + reading.Err.Error() + ")"
 	}

@@ -105,7 +105,7 @@ func TestShellRun(t *testing.T) {
 	if r.Outcome != OK || r.Exit != 0 || len(r.Output) != len(p.ws+"\nout\nerr\n") {
 		t.Errorf("%+v", r)
 	}
-	contains(t, "text", r.Text, "exit status 0 after ", " s\noutput:\n", p.ws+"\n", "out\n", "err\n")
+	contains(t, "text", r.Text, "exit status 0 after ", "s\noutput:\n", p.ws+"\n", "out\n", "err\n")
 	if streamed.String() != r.Output {
 		t.Errorf("streamed %q", streamed.String())
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codeagent/approvals"
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -126,7 +127,7 @@ func TestUnknownAndDisabledTools(t *testing.T) {
 	} {
 		_, err := set.Plan(model.ToolCall{ID: "1", Name: tt.name, Arguments: "{}"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 500 {
-			t.Errorf("%s: %v", cut(tt.name, 20), err)
+			t.Errorf("%s: %v", short.Cut(tt.name, 20), err)
 		}
 		if tt.name == "shel" && strings.Contains(err.Error(), "Did you mean") {
 			t.Errorf("a tool that is switched off is suggested: %v", err)

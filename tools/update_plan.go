@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
 )
@@ -61,10 +62,10 @@ func (*updatePlanTool) Plan(arguments string) (Call, error) {
 			completed++
 		}
 	}
-	action := approvals.Action{Tool: "update_plan", Kind: approvals.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, plural(len(steps), "step"))}
+	action := approvals.Action{Tool: "update_plan", Kind: approvals.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
 	return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) {
 		r := done("The plan is shown to the user.", action.Title)
-		r.Plan, r.Explanation = steps, cut(strings.TrimSpace(a.Explanation), maxStep)
+		r.Plan, r.Explanation = steps, short.Head(strings.TrimSpace(a.Explanation), maxStep)
 		return r, nil
 	}}, nil
 }

@@ -1,33 +1,17 @@
 package tools
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
-)
 
-// cut returns the first n bytes of s, at the end of a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
+	"codeagent/internal/short"
+)
 
 // show quotes a piece of text from the model or a file: one line, bounded,
 // control characters escaped.
 func show(s string) string {
-	const most = 100
-	if len(s) > most {
-		return strconv.Quote(cut(s, most)) + "…"
-	}
-	return strconv.Quote(s)
+	return short.Quote(s, 100)
 }
 
 // oneLine makes a text fit for a title: its first line, bounded, without
@@ -41,35 +25,14 @@ func oneLine(s string) string {
 			return ' '
 		}
 		return r
-	}, strings.TrimSpace(cut(line, 4*most)))
+	}, strings.TrimSpace(short.Head(line, 4*most)))
 	if len(line) > most {
-		return cut(line, most) + "…"
+		return short.Cut(line, most)
 	}
 	if strings.TrimSpace(rest) != "" {
 		line += " …"
 	}
 	return line
-}
-
-// plural writes "1 file", "2 files".
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "ch"):
-		return fmt.Sprintf("%d %ses", n, noun)
-	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// seconds writes a duration as a reader wants it.
-func seconds(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return d.Round(time.Second).String()
 }
 
 // nearest returns the name that is most like s, if one is like it at all.

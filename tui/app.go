@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/internal/short"
 )
 
 // app is the one tea.Model. It is a switch: each part of the screen owns its
@@ -230,7 +232,7 @@ func (m *app) status(t *theme, w int) string {
 	case m.work.running:
 		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.work.doing, "Working"), text}}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
-			left = append(left, span{" " + elapsed(d.Truncate(time.Second)), dim})
+			left = append(left, span{" " + short.Duration(d.Truncate(time.Second)), dim})
 		}
 		hints := [][]span{{{"   " + keyName(keyFor(everywhere, actBack)), accent}, {" interrupts", dim}}}
 		if !m.composer.empty() {

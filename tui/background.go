@@ -9,6 +9,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/internal/short"
 )
 
 const (
@@ -52,7 +54,7 @@ func commandState(c BackgroundCommand, now time.Time) string {
 	case c.Running && d < time.Second:
 		return "just started"
 	case c.Running:
-		return "running " + elapsed(d)
+		return "running " + short.Duration(d)
 	}
 	return c.End + " · " + ago(now.Sub(c.Ended))
 }
@@ -142,7 +144,7 @@ func (o *over) foldable() bool { return false }
 
 func (o *over) draw(c canvas) []string {
 	b := o.command
-	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, elapsed(b.Ended.Sub(b.Started))), dim},
+	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started))), dim},
 		span{"$ " + strings.Join(strings.Fields(b.Command), " "), dim})}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -24,7 +25,7 @@ const (
 	fewDenials  = 3
 	mostDenials = 200
 	// mostName bounds a name in a folded line: a program chooses it.
-	mostName = 160
+	mostName = 161
 )
 
 // denialLines lists what the sandbox denied: a line each, and in an open call also
@@ -61,7 +62,7 @@ func refused(d sandbox.Denial, home string, whole bool) []span {
 	verb, why := denialWords(d)
 	name := tilde(d.Target, home)
 	if !whole {
-		name = middle(name, mostName)
+		name = short.Middle(name, mostName)
 	}
 	out := []span{{"⊘ ", warn}, {verb + " ", text}, {name, strong}}
 	if d.Count > 1 {
@@ -75,14 +76,6 @@ func refused(d sandbox.Denial, home string, whole bool) []span {
 		out = append(out, span{" (" + why + ")", dim})
 	}
 	return flat(out)
-}
-
-// middle leaves out the middle of a name longer than most letters.
-func middle(name string, most int) string {
-	if letters := []rune(name); len(letters) > most {
-		return string(letters[:most/2]) + "…" + string(letters[len(letters)-most/2:])
-	}
-	return name
 }
 
 // records are the details of a denial: the program and its parents, the error that
@@ -112,7 +105,7 @@ func records(d sandbox.Denial, home string) []string {
 }
 
 func process(program string, pid int) string {
-	if program = middle(program, mostName); pid == 0 {
+	if program = short.Middle(program, mostName); pid == 0 {
 		return program
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s (%d)", program, pid))

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // gutter is the width of the margin for marks; text starts behind it. One column
@@ -155,21 +154,6 @@ func (p *plan) draw(c canvas) []string {
 		out = append(out, indent(w.lines(span{s.text, st}))...)
 	}
 	return out
-}
-
-// elapsed writes a duration for people.
-func elapsed(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 // count abbreviates a number of tokens or bytes.

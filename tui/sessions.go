@@ -6,6 +6,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/internal/short"
 )
 
 // showSessions is /sessions: the saved conversations of this folder, or of all.
@@ -49,7 +51,7 @@ func (l *sessionList) load() tea.Cmd {
 		list, err := l.kept.List(ctx, all)
 		rows := make([]row, len(list))
 		for i, s := range list {
-			rows[i] = row{id: s.ID, text: firstOf(s.Name, "(no message)"), about: ago(now.Sub(s.Used)) + " · " + size(s.Size), mark: s.Current}
+			rows[i] = row{id: s.ID, text: firstOf(s.Name, "(no message)"), about: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), mark: s.Current}
 			rows[i].more = s.Used.Format("2006-01-02 15:04") + "  " + tilde(s.Folder, home)
 		}
 		return func(*app) tea.Cmd {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
@@ -157,7 +158,7 @@ func (t *tool) status(c canvas) []span {
 			return []span{{"waiting for your answer", warn}}
 		}
 		if d := c.now.Sub(t.started); d >= time.Second {
-			return []span{{elapsed(d.Truncate(time.Second)), dim}}
+			return []span{{short.Duration(d.Truncate(time.Second)), dim}}
 		}
 		return nil
 	}
@@ -219,7 +220,7 @@ func (t *tool) status(c canvas) []span {
 		if len(out) > 0 {
 			out = append(out, span{" · ", faint})
 		}
-		out = append(out, span{elapsed(f.Duration), dim})
+		out = append(out, span{short.Duration(f.Duration), dim})
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/internal/short"
 )
 
 // showUndo is /undo: it shows what would be undone; Enter undoes it.
@@ -138,7 +140,7 @@ type undone struct {
 func (u *undone) foldable() bool { return true }
 
 func (u *undone) draw(c canvas) []string {
-	head := []span{{"undone: " + files(len(u.Done)), text}}
+	head := []span{{"undone: " + short.Count(len(u.Done), "file"), text}}
 	if len(u.Done) == 0 {
 		head = []span{{"nothing was undone", text}}
 	}
@@ -157,12 +159,4 @@ func (u *undone) draw(c canvas) []string {
 	}
 	lines = c.fold(lines, 6, 0)
 	return append(c.hang(mark, head...), indent(lines[:min(len(lines), openLines)])...)
-}
-
-// files is a number of files in words.
-func files(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }

@@ -5,9 +5,10 @@ import (
 	"path"
 	"strconv"
 
-	"codeagent/sandbox"
-
 	"golang.org/x/sys/unix"
+
+	"codeagent/internal/short"
+	"codeagent/sandbox"
 )
 
 // Call is one call of a tool, or one command, and what it changes.
@@ -157,7 +158,7 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) state {
 	case known:
 	case s.Kind == file && had.holds(e, &s):
 	case s.Kind == file && had != nil && s.Size > watchedFile:
-		why = "over " + size(watchedFile) + ", and codeagent was not told of the change beforehand"
+		why = "over " + short.Size(watchedFile) + ", and codeagent was not told of the change beforehand"
 	case s.Kind == file:
 		why = e.turn.keepFile(dir, name, &s)
 	case s.Kind == special:

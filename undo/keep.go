@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 )
 
 // turn is the turn that is being kept. A nil turn has nothing to close or to end.
@@ -107,7 +107,7 @@ func (t *turn) makeLog() error {
 	if err != nil {
 		return err
 	}
-	if err := appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: firstWords(t.title)}); err != nil {
+	if err := appendRecords(f, record{Kind: kindTurn, Version: version, At: t.began, Title: short.Cut(t.title, 200)}); err != nil {
 		f.Close()
 		return err
 	}
@@ -128,19 +128,6 @@ func (t *turn) recorded() {
 	if t.noted {
 		t.noted = t.history.store.forgetUnrecorded(t.history.id(), t.number) != nil
 	}
-}
-
-// firstWords is the beginning of what was asked, in valid UTF-8.
-func firstWords(text string) string {
-	const most = 200
-	if len(text) <= most {
-		return text
-	}
-	n := most
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }
 
 // end notes that the turn is over, if anything was kept of it.
@@ -182,7 +169,7 @@ func (t *turn) close() {
 func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	b := t.history.store.bounds
 	if s.Size > b.file {
-		return "over " + size(b.file)
+		return "over " + short.Size(b.file)
 	}
 	f, err := openFile(dir, name, *s)
 	if err != nil {
@@ -190,7 +177,7 @@ func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	}
 	defer f.Close()
 	if !t.spend(s.Size) {
-		return "the turn changed over " + size(b.turn)
+		return "the turn changed over " + short.Size(b.turn)
 	}
 	if s.Size <= smallFile {
 		err = t.keepSmall(f, s)
@@ -290,15 +277,4 @@ func reason(err error) string {
 		return "the disk is full"
 	}
 	return err.Error()
-}
-
-// size writes a bound in round units.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30 && n%(1<<30) == 0:
-		return strconv.FormatInt(n>>30, 10) + " GiB"
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return strconv.FormatInt(n>>20, 10) + " MiB"
-	}
-	return strconv.FormatInt(n, 10) + " bytes"
 }

@@ -39,7 +39,7 @@ func TestNotKept(t *testing.T) {
 	for _, l := range p.NotKept {
 		lost = append(lost, strings.TrimPrefix(l.Path, b.ws+"/")+": "+l.Why)
 	}
-	want := []string{"3: the turn changed over 25000 bytes", "large: over 10000 bytes", "pipe: it is neither a file nor a link nor a folder"}
+	want := []string{"3: the turn changed over 24.4 KiB", "large: over 9.8 KiB", "pipe: it is neither a file nor a link nor a folder"}
 	if !slices.Equal(lost, want) {
 		t.Errorf("not kept:\n%s\nwant:\n%s", strings.Join(lost, "\n"), strings.Join(want, "\n"))
 	}

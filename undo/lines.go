@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"codeagent/internal/short"
 )
 
 // A command chooses how many paths it changes, how long they are and where its links
@@ -129,9 +131,9 @@ func (t *turn) hold(p string) *entry {
 	case len(t.entries) >= b.entries:
 		t.more = "the turn changed over " + strconv.Itoa(b.entries) + " files"
 	case n > maxPath:
-		t.more = "a path takes over " + size(maxPath)
+		t.more = "a path takes over " + short.Size(maxPath)
 	case t.held+n > b.paths:
-		t.more = "the paths that the turn changed take over " + size(b.paths)
+		t.more = "the paths that the turn changed take over " + short.Size(b.paths)
 	case t.logged >= b.log:
 		t.more = longLog(b.log)
 	default:
@@ -143,7 +145,9 @@ func (t *turn) hold(p string) *entry {
 	return nil
 }
 
-func longLog(most int64) string { return "the list of what the turn changed takes over " + size(most) }
+func longLog(most int64) string {
+	return "the list of what the turn changed takes over " + short.Size(most)
+}
 
 // longest is how long a log gets in its turn, but for its first line and its last ones.
 func (b bounds) longest() int64 { return 2 * b.log }

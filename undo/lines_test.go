@@ -60,7 +60,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	b.again()
 	p := b.undo()
-	if p.More != "the list of what the turn changed takes over 100000 bytes" || p.Cut {
+	if p.More != "the list of what the turn changed takes over 97.7 KiB" || p.Cut {
 		t.Errorf("more %q, cut %v", p.More, p.Cut)
 	}
 	// The links that nobody knows stay, and the folders that they lie in.
@@ -78,7 +78,7 @@ func TestLogTakesFromTheTurn(t *testing.T) {
 	b.during(func() { b.long("made", 30) })
 	b.during(func() { b.write("a", "new") })
 	b.ses.End()
-	if p := b.plan(); !slices.Contains(p.NotKept, Left{b.at("a"), "the turn changed over 100000 bytes"}) {
+	if p := b.plan(); !slices.Contains(p.NotKept, Left{b.at("a"), "the turn changed over 97.7 KiB"}) {
 		t.Errorf("not kept: %v", p.NotKept)
 	}
 }
@@ -101,7 +101,7 @@ func TestPathsAreBounded(t *testing.T) {
 			t.Errorf("%d bytes are held, %d counted", held, b.ses.current.held)
 		}
 		b.again()
-		if p := b.undo(); p.More != "the paths that the turn changed take over 10000 bytes" || tree(t, b.ws)["a"] != "-rw-r--r-- old" {
+		if p := b.undo(); p.More != "the paths that the turn changed take over 9.8 KiB" || tree(t, b.ws)["a"] != "-rw-r--r-- old" {
 			t.Errorf("more %q, %v", p.More, p.Steps)
 		}
 	})
@@ -110,7 +110,7 @@ func TestPathsAreBounded(t *testing.T) {
 		// Told, not made: nothing of it is looked at.
 		b.turn(func() { b.call.BeforeChange(-1, "x", "/"+strings.Repeat("x", maxPath)) })
 		b.again()
-		if p := b.plan(); p.More != "a path takes over 4096 bytes" {
+		if p := b.plan(); p.More != "a path takes over 4 KiB" {
 			t.Errorf("more %q", p.More)
 		}
 	})

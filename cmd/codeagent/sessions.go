@@ -9,11 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
-
-	"github.com/spf13/cobra"
 )
 
 // sessionFlags are those of the list.
@@ -106,14 +107,11 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 // sessionName is what a session is listed by, in one short line.
 func sessionName(sum sessions.Summary) string {
 	const most = 60
-	name := []rune(visible.Line(sum.Name()))
-	if len(name) > most {
-		name = append(name[:most-1], '…')
-	}
+	name := short.Cut(visible.Line(sum.Name()), most)
 	if sum.Origin != "" {
-		return string(name) + " (fork of " + sum.Origin[:min(len(sum.Origin), 8)] + ")"
+		return name + " (fork of " + sum.Origin[:min(len(sum.Origin), 8)] + ")"
 	}
-	return string(name)
+	return name
 }
 
 func sessionLine(sum sessions.Summary) string {

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"codeagent/config"
 	"codeagent/gitrun"
+	"codeagent/internal/short"
 	"codeagent/sandbox"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // mostGits is how many repositories are asked about at the same time.
@@ -71,11 +72,7 @@ func (t trusted) words() string {
 	if t.err == nil {
 		return ""
 	}
-	why := []rune(strings.ReplaceAll(t.err.Error(), "\n", "; "))
-	if len(why) > mostReason {
-		why = append(why[:mostReason], '…')
-	}
-	return "not known what git runs from the workspace, and so not protected: " + string(why)
+	return "not known what git runs from the workspace, and so not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
 }
 
 // mostReason is how many characters of git's own words are shown: they can name

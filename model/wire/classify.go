@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -236,10 +237,7 @@ func asError(ctx context.Context, err error) error {
 // clean makes hostile text one bounded line: no control, format or invalid
 // characters.
 func clean(s string) string {
-	if len(s) > 4*maxMessage {
-		s = s[:4*maxMessage]
-	}
-	return cut(strings.TrimSpace(oneLine(s)), maxMessage)
+	return short.Bound(strings.TrimSpace(oneLine(short.Head(s, 4*maxMessage))), maxMessage)
 }
 
 // oneLine is s without breaks and without what is not seen.
@@ -253,16 +251,4 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// cut shortens s to at most n bytes, at a rune border, and shows that it did.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	end := n - len("…")
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"codeagent/internal/short"
 )
 
 // fault is what a provider's error text says, whichever shape it came in.
@@ -236,7 +238,7 @@ func pageText(page string) string {
 }
 
 // shortened is the beginning of what pageText says.
-func shortened(page string) string { return cut(page, len("a web page: ")+200) }
+func shortened(page string) string { return short.Bound(page, len("a web page: ")+200) }
 
 // tryAgain finds the wait that OpenAI and others write into the message.
 var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)

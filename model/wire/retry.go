@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"codeagent/internal/short"
 	"codeagent/model"
 )
 
@@ -203,7 +204,7 @@ func (r Retry) delay(e *model.Error, f failures) time.Duration {
 // extended is a copy of e whose message says why it was the last.
 func extended(e *model.Error, why string) *model.Error {
 	last := *e
-	last.Message = cut(last.Message, maxMessage-len(why)-len(" ()")) + " (" + why + ")"
+	last.Message = short.Bound(last.Message, maxMessage-len(why)-len(" ()")) + " (" + why + ")"
 	return &last
 }
 

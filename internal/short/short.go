@@ -1,0 +1,130 @@
+// Package short makes texts, counts, sizes and times short enough for a line.
+// It is pure: standard library only, no input or output.
+// Start with Cut; Cut and Middle count characters, the others bytes.
+package short
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Head is the longest beginning of s that has at most n bytes and ends with a
+// whole character.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n = max(n, 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Tail is the longest end of s that has at most n bytes and begins with a whole
+// character.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	from := len(s) - max(n, 0)
+	for from < len(s) && !utf8.RuneStart(s[from]) {
+		from++
+	}
+	return s[from:]
+}
+
+// Bound is s in at most n bytes; it ends with "…" where the end was left out.
+func Bound(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Head(s, n-len("…")) + "…"
+}
+
+// Cut is s in at most n characters of valid UTF-8; the last is "…" where the end
+// was left out.
+func Cut(s string, n int) string {
+	// No character has more than four bytes: what is beyond them needs no look.
+	letters := []rune(s[:min(len(s), (n+1)*utf8.UTFMax)])
+	if len(letters) > n {
+		return string(letters[:n-1]) + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// Middle is s in at most n characters of valid UTF-8; one of them is "…" where the
+// middle was left out. Of a path the folder that it begins with and its last name
+// are kept.
+func Middle(s string, n int) string {
+	letters := []rune(s)
+	if len(letters) > n {
+		tail := (n - 1) / 2
+		return string(letters[:n-1-tail]) + "…" + string(letters[len(letters)-tail:])
+	}
+	return string(letters)
+}
+
+// Quote is at most n bytes of s as a Go string on one line: every control character
+// is escaped. "…" follows the closing quote where the end was left out.
+func Quote(s string, n int) string {
+	if len(s) > n {
+		return strconv.Quote(Head(s, n)) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// Count is "1 file", "2 files".
+func Count[N int | int64](n N, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// List joins names with commas: at most n of them, the rest is counted.
+func List(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// Size is a number of bytes: "12 bytes", "1.5 KiB", "64 MiB".
+func Size(n int64) string {
+	if n < 1<<10 {
+		return Count(n, "byte")
+	}
+	size, unit := float64(n)/(1<<10), "KiB"
+	for _, next := range []string{"MiB", "GiB"} {
+		if size < 1<<10 {
+			break
+		}
+		size, unit = size/(1<<10), next
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + unit
+}
+
+// Duration is a time as a person reads it: "14 ms", "1.2 s", "12 s", "3m 05s".
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+}
