@@ -15,6 +15,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -195,7 +197,7 @@ var benchJobs = []struct {
 // layers and without namespaces: x-of-plain is the ratio of the medians.
 func BenchmarkJobs(b *testing.B) {
 	for _, job := range benchJobs {
-		for _, place := range []string{os.TempDir(), shmDir} {
+		for _, place := range []string{os.TempDir(), kernel.ShmDir} {
 			for _, namespaces := range []bool{true, false} {
 				b.Run(fmt.Sprintf("%s/%s/%s", job.name, filesystemOf(place), layersName[namespaces]), func(b *testing.B) {
 					ws, err := os.MkdirTemp(place, "codeagent-bench-")

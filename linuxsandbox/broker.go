@@ -438,7 +438,7 @@ func canBroker(tid int) error {
 
 // threadOf is the thread of a process that is called inside in its PID namespace.
 func threadOf(process, inside int) (int, error) {
-	dir := procDir + "/" + strconv.Itoa(process) + "/task"
+	dir := kernel.ProcDir + "/" + strconv.Itoa(process) + "/task"
 	threads, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, err
@@ -448,7 +448,7 @@ func threadOf(process, inside int) (int, error) {
 		if err != nil {
 			continue
 		}
-		if _, thread := insideNumbers(tid); thread == inside {
+		if _, thread := kernel.InsideNumbers(tid); thread == inside {
 			return tid, nil
 		}
 	}

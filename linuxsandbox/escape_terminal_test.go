@@ -11,6 +11,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -50,12 +52,12 @@ func terminalEscapes() []attempt {
 		}),
 		does("its mode", func(_ place, path string) error { return unix.Chmod(path, 0o666) }),
 		does("reached from one of the attacker's own", func(_ place, path string) error {
-			near, err := unix.Open(ptmx, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+			near, err := unix.Open(kernel.Ptmx, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				near = -1 // without a private /dev/pts: the name alone is tried
 			}
 			defer unix.Close(near)
-			n, _ := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
+			n, _ := strconv.Atoi(strings.TrimPrefix(path, kernel.PtsDir+"/"))
 			if own, err := unix.IoctlGetInt(near, unix.TIOCGPTN); err == nil && own == n {
 				return errors.New("a terminal of its own, with the same number")
 			}

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"slices"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -20,7 +21,7 @@ import (
 // the one that the grant is in, or may read only what Landlock has a rule for.
 func brokeredGrant(p sandbox.Policy, f facts) func(Rule) bool {
 	return func(r Rule) bool {
-		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", devDir}, r.Path)
+		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)
 		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
 	}
 }

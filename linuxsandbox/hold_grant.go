@@ -10,6 +10,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -81,7 +83,7 @@ func (g *grantedRoots) open(path string) {
 
 // take opens the folder of a root, if there is one.
 func (r *grantedRoot) take() {
-	fd, err := openat2(unix.AT_FDCWD, r.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
+	fd, err := kernel.Openat2(unix.AT_FDCWD, r.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 	if err == nil {
 		r.fd = fd
 	}
@@ -110,7 +112,7 @@ func (r *grantedRoot) stands() bool {
 		return false
 	}
 	defer unix.Close(now)
-	return sameFile(now, r.fd)
+	return kernel.SameFile(now, r.fd)
 }
 
 // stands reports whether a write root is what it was when it was granted; it is

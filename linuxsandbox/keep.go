@@ -82,7 +82,7 @@ func (o *observer) keepEntries(entries ...spot) (a reply, first bool) {
 			continue
 		}
 		if err := o.put(s.dir, s.last, path); err != nil {
-			return failed(errnoOf(err)), true // what cannot be told is not done
+			return failed(kernel.ErrnoOf(err)), true // what cannot be told is not done
 		}
 	}
 	return reply{again: true}, len(o.due) > 0
@@ -102,7 +102,7 @@ func (o *observer) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, f
 // along what is in it, so it is told as the entry that it is.
 func (o *observer) keepMove(m *moving) (a reply, first bool) {
 	over := m.there && !m.exchange()
-	if o.to == nil || over && o.untold(m.to.full()) && o.judge.unremovable(m.to, &m.over, isFolder(&m.old)) != 0 {
+	if o.to == nil || over && o.untold(m.to.full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
 		return reply{}, false
 	}
 	return o.keepEntries(m.from, m.to)
@@ -131,7 +131,7 @@ func (o *observer) keepMetadata(n *notification, do *changing, fd int) (a reply,
 	// The name that it has now, while no command can give it another.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(errnoOf(err)), true
+		return failed(kernel.ErrnoOf(err)), true
 	}
 	return o.keepFile(n, fd, o.walk.policyPath(fd), &st)
 }
@@ -143,7 +143,7 @@ func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_
 	if !o.untold(path) || st.Nlink == 0 {
 		return reply{}, false
 	}
-	if isFolder(st) {
+	if kernel.IsFolder(st) {
 		return o.keepFolder(fd, path)
 	}
 	var now unix.Stat_t
@@ -158,7 +158,7 @@ func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_
 	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
 		return reply{}, false // it is called so no more
 	}
-	return failed(errnoOf(err)), true
+	return failed(kernel.ErrnoOf(err)), true
 }
 
 // keepFolder is keepEntries for a folder itself, without what is in it.
@@ -167,7 +167,7 @@ func (o *observer) keepFolder(fd int, path string) (a reply, first bool) {
 		return reply{}, false
 	}
 	if err := o.put(fd, ".", path); err != nil {
-		return failed(errnoOf(err)), true
+		return failed(kernel.ErrnoOf(err)), true
 	}
 	return reply{again: true}, true
 }

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -98,7 +100,7 @@ func photoAt(dir int, name string) (photo, error) {
 			f.Close()
 		}
 	case unix.S_IFLNK:
-		buf := make([]byte, maxPath)
+		buf := make([]byte, kernel.MaxPath)
 		var n int
 		n, err = unix.Readlinkat(dir, name, buf)
 		p.data = string(buf[:max(n, 0)])

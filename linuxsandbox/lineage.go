@@ -65,7 +65,7 @@ type callerCache struct {
 // of is callerOf. A thread that has become another program, or another one with
 // its number, has another file or at least another name.
 func (k *callerCache) of(tid uint32) calling {
-	comm, file := commOf(int(tid)), linkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
+	comm, file := commOf(int(tid)), kernel.LinkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
 	if tid != k.tid || comm != k.comm || file != k.file || comm == "" {
 		*k = callerCache{tid: tid, comm: comm, file: file, last: callerOf(tid)}
 	}

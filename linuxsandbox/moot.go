@@ -58,7 +58,7 @@ func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
 	}
 	// The command's own mounts are read-only, or show something else. How it would
 	// be without them the host's file tells; in /proc the host's is another process.
-	if r.mounted && !sandbox.Covers(procDir, path) {
+	if r.mounted && !sandbox.Covers(kernel.ProcDir, path) {
 		if host, err := kernel.OpenPath(path); err == nil {
 			defer unix.Close(host)
 			fd = host
@@ -68,7 +68,7 @@ func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
 	if err == nil {
 		return lack{}
 	}
-	l := lack{errno: errnoOf(err)}
+	l := lack{errno: kernel.ErrnoOf(err)}
 	var st unix.Stat_t
 	if l.errno == unix.EACCES && unix.Fstat(fd, &st) == nil {
 		l.caps, l.owner = capsAccess, st.Uid

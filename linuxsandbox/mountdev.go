@@ -8,6 +8,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,13 +27,13 @@ var devLinks = map[string]string{
 
 // planDevices asks for a /dev of its own, with what the rules open.
 func (m *mountPlan) planDevices(rules []Rule) {
-	if !present(devDir) || sandbox.CoveredBy(m.denied, devDir) {
+	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
 		return
 	}
 	m.Devices = true
 	for _, rule := range rules {
-		opens := rule.Access == AccessDevice || rule.Access == AccessRead && !sandbox.Covers(shmDir, rule.Path)
-		if opens && sandbox.Covers(devDir, rule.Path) {
+		opens := rule.Access == AccessDevice || rule.Access == AccessRead && !sandbox.Covers(kernel.ShmDir, rule.Path)
+		if opens && sandbox.Covers(kernel.DevDir, rule.Path) {
 			m.show(rule.Path)
 		}
 	}
@@ -49,7 +51,7 @@ func (m *mountPlan) showTerminal(files ...*os.File) {
 		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
 			continue
 		}
-		if path := pathOf(int(f.Fd())); sandbox.Covers(ptsDir, path) {
+		if path := kernel.PathOf(int(f.Fd())); sandbox.Covers(kernel.PtsDir, path) {
 			m.Console = []string{path}
 		} else {
 			m.show(path)
@@ -73,9 +75,9 @@ func (m *mounter) newDev() error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{shmDir, ptsDir} {
+	for _, dir := range []string{kernel.ShmDir, kernel.PtsDir} {
 		if err == nil {
-			err = makeEntry(fd, strings.TrimPrefix(dir, devDir+"/"), true)
+			err = makeEntry(fd, strings.TrimPrefix(dir, kernel.DevDir+"/"), true)
 		}
 	}
 	for name, target := range devLinks {
@@ -84,13 +86,13 @@ func (m *mounter) newDev() error {
 		}
 	}
 	if err == nil && len(terminals) > 0 {
-		err = makeEntry(fd, strings.TrimPrefix(consoleDev, devDir+"/"), false)
+		err = makeEntry(fd, strings.TrimPrefix(consoleDev, kernel.DevDir+"/"), false)
 	}
 	if err != nil {
 		unix.Close(fd)
-		return &os.PathError{Op: "furnish", Path: devDir, Err: err}
+		return &os.PathError{Op: "furnish", Path: kernel.DevDir, Err: err}
 	}
-	err = tree{fd: fd, path: devDir, dir: true}.putAt(devDir)
+	err = tree{fd: fd, path: kernel.DevDir, dir: true}.putAt(kernel.DevDir)
 	for _, t := range terminals {
 		if err == nil {
 			err = t.putAt(consoleDev)
@@ -106,5 +108,5 @@ func (m *mounter) closeDev() error {
 		return nil
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	return os.NewSyscallError("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, devDir, 0, &attr))
+	return os.NewSyscallError("mount_setattr", unix.MountSetattr(unix.AT_FDCWD, kernel.DevDir, 0, &attr))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -29,7 +30,7 @@ func TestDevicesInSetting(t *testing.T) {
 	const always = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
 	other := otherDevice(t)
 	unnamed := "none"
-	if other == ptmx {
+	if other == kernel.Ptmx {
 		unnamed = ""
 	}
 	named := sandbox.WorkspaceWrite(t.TempDir())
@@ -62,16 +63,16 @@ func TestDevicesInSetting(t *testing.T) {
 // otherDevice is a device of this machine that no command gets unasked.
 func otherDevice(t *testing.T) string {
 	t.Helper()
-	entries, err := os.ReadDir(devDir)
+	entries, err := os.ReadDir(kernel.DevDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		path := filepath.Join(devDir, e.Name())
+		path := filepath.Join(kernel.DevDir, e.Name())
 		always := slices.ContainsFunc(devices, func(d struct{ path, reason string }) bool { return d.path == path })
-		if e.Type()&fs.ModeCharDevice != 0 && !always && path != ptmx {
+		if e.Type()&fs.ModeCharDevice != 0 && !always && path != kernel.Ptmx {
 			return path
 		}
 	}
-	return ptmx // a container's /dev holds no more than this: it is there
+	return kernel.Ptmx // a container's /dev holds no more than this: it is there
 }

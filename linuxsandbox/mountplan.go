@@ -21,7 +21,7 @@ import (
 // planMounts turns p and its rules into a mountPlan. denied are the canonical
 // exact deny-read paths.
 func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
-	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(shmDir), Terminals: present(ptsDir) && present(ptmx), denied: denied, readsAll: len(p.Read) == 0}
+	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx), denied: denied, readsAll: len(p.Read) == 0}
 	for _, rule := range rules {
 		if rule.Access == AccessWrite {
 			m.Writable = append(m.Writable, rule.Path)
@@ -35,7 +35,7 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 			}
 		}
 	}
-	if sandbox.CoveredBy(m.Writable, shmDir) {
+	if sandbox.CoveredBy(m.Writable, kernel.ShmDir) {
 		m.Memory = false
 	}
 	m.planDevices(rules)
@@ -108,10 +108,10 @@ func (m *mountPlan) waysInTemp(temp string) (out []string) {
 func (m *mountPlan) shownOtherwise(path string) string {
 	folders := slices.Clone(m.Private)
 	if m.Memory {
-		folders = append(folders, shmDir)
+		folders = append(folders, kernel.ShmDir)
 	}
 	if m.Devices {
-		folders = append(folders, devDir)
+		folders = append(folders, kernel.DevDir)
 	}
 	inside := ""
 	for _, dir := range folders {
@@ -150,10 +150,10 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 func (m *mountPlan) ownFolders() []string {
 	var out []string
 	if m.Memory {
-		out = append(out, shmDir)
+		out = append(out, kernel.ShmDir)
 	}
 	if m.Terminals {
-		out = append(out, ptsDir)
+		out = append(out, kernel.PtsDir)
 	}
 	return out
 }

@@ -200,7 +200,7 @@ func setReadOnly(at int, path string, flags uint) error {
 // can be seen whole.
 func (m *mounter) newProc() error {
 	if m.plan.HostProc {
-		old, err := take(procDir)
+		old, err := take(kernel.ProcDir)
 		m.proc = old.fd
 		return err
 	}
@@ -213,7 +213,7 @@ func (m *mounter) newProc() error {
 	if err != nil {
 		return err
 	}
-	return tree{fd: fd, path: procDir}.putAt(procDir)
+	return tree{fd: fd, path: kernel.ProcDir}.putAt(kernel.ProcDir)
 }
 
 // newFilesystem mounts a new instance of kind nowhere. options are name=value.
@@ -253,29 +253,29 @@ func (m *mounter) private(temps []tree) ([]Rule, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := (tree{fd: fd, path: shmDir}).putAt(shmDir); err != nil {
+		if err := (tree{fd: fd, path: kernel.ShmDir}).putAt(kernel.ShmDir); err != nil {
 			return nil, err
 		}
-		rules = append(rules, Rule{Path: shmDir, Access: AccessWrite})
+		rules = append(rules, Rule{Path: kernel.ShmDir, Access: AccessWrite})
 	}
 	if m.plan.Terminals {
 		fd, err := newFilesystem("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620")
 		if err != nil {
 			return nil, err
 		}
-		if err := (tree{fd: fd, path: ptsDir}).putAt(ptsDir); err != nil {
+		if err := (tree{fd: fd, path: kernel.PtsDir}).putAt(kernel.PtsDir); err != nil {
 			return nil, err
 		}
 		if !m.plan.Devices { // else it is a link
-			master, err := take(ptsDir + "/ptmx")
+			master, err := take(kernel.PtsDir + "/ptmx")
 			if err == nil {
-				err = master.putAt(ptmx)
+				err = master.putAt(kernel.Ptmx)
 			}
 			if err != nil && !errors.Is(err, unix.ELOOP) { // as on most machines
 				return nil, err
 			}
 		}
-		rules = append(rules, Rule{Path: ptsDir, Access: accessTerminals}, Rule{Path: ptmx, Access: AccessDevice, Optional: true})
+		rules = append(rules, Rule{Path: kernel.PtsDir, Access: accessTerminals}, Rule{Path: kernel.Ptmx, Access: AccessDevice, Optional: true})
 	}
 	for i, t := range temps {
 		if err := t.putAt(m.plan.Private[i]); err != nil {

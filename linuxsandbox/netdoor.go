@@ -24,7 +24,7 @@ import (
 // the machine's name servers.
 func sessionMain(resolvers []string) int {
 	door, err := openDoor(resolvers)
-	if spec.SendDoor(controlFD, door, errnoOf(err)) != nil {
+	if spec.SendDoor(controlFD, door, kernel.ErrnoOf(err)) != nil {
 		return 1
 	}
 	var word [1]byte

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"unsafe"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -85,13 +87,13 @@ func (n *notification) give(fd int, flags uint32) reply {
 	a := addedFD{id: n.id, source: uint32(fd), fdFlags: flags}
 	number, err := ioctlValue(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 	here.release()
-	return reply{value: int64(number), errno: errnoOf(err)}
+	return reply{value: int64(number), errno: kernel.ErrnoOf(err)}
 }
 
 // place makes fd, which stays open here, the caller's under that number.
 func (n *notification) place(fd int, number, flags uint32) unix.Errno {
 	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), number: number, fdFlags: flags}
-	return errnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
+	return kernel.ErrnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
 }
 
 // Waits reports whether the caller still waits: everything that was looked up

@@ -7,6 +7,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +37,7 @@ func (f *refuser) refuseFile(n *notification, call string, t *target, mode uint3
 // refuseNew answers for an entry to be made. besides is a right that it takes
 // beside those on its folder.
 func (f *refuser) refuseNew(n *notification, call string, s spot, besides lack) reply {
-	if s.gone() || onProc(s.dir) {
+	if s.gone() || kernel.OnProc(s.dir) {
 		return failed(unix.ENOENT)
 	}
 	d := f.judge.denial(s.full())
@@ -48,8 +50,8 @@ func (f *refuser) refuseTemporary(n *notification, o *opening, dir int, path str
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
 	case err != nil:
-		return failed(errnoOf(err))
-	case !isFolder(&st):
+		return failed(kernel.ErrnoOf(err))
+	case !kernel.IsFolder(&st):
 		return failed(unix.ENOTDIR)
 	}
 	d := f.judge.denial(path)
@@ -75,10 +77,10 @@ func slashed(s spot, removal bool) unix.Errno {
 	st, err := s.stat()
 	switch {
 	case err != nil:
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	case !removal:
 		return unix.EEXIST
-	case isFolder(&st):
+	case kernel.IsFolder(&st):
 		return unix.EISDIR
 	}
 	return unix.ENOTDIR
@@ -101,7 +103,7 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	switch {
 	case onOther(m.old.Dev, m.to):
 		return failed(unix.EXDEV)
-	case isFolder(&m.old) && sandbox.Covers(m.from.full(), m.to.path):
+	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.full(), m.to.path):
 		return failed(unix.EINVAL) // into itself
 	case sandbox.Covers(m.to.full(), m.from.path) && m.exchange():
 		return failed(unix.EINVAL)
@@ -114,7 +116,7 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	}
 	l := firstLack(f.rights.lacksEntry(m.from, &m.old), f.rights.lacksEntry(m.to, over))
 	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
-		if errno := f.judge.unremovable(m.to, over, isFolder(&m.old)); errno != 0 {
+		if errno := f.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
 			return failed(errno)
 		}
 	}
@@ -153,7 +155,7 @@ func (f *refuser) refuseLink(n *notification, c *fileCall, t *target, to spot, f
 	if _, err := to.stat(); err == nil {
 		return failed(unix.EEXIST)
 	}
-	if isFolder(&t.st) {
+	if kernel.IsFolder(&t.st) {
 		return failed(unix.EPERM)
 	}
 	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
@@ -208,7 +210,7 @@ func (f *refuser) unfound(n *notification, call string, m name, err error) reply
 // performed answers a call that the broker has done, or tried to. Where root would
 // have been let, the capability that was dropped is the reason.
 func (f *refuser) performed(n *notification, call, path string, err error) reply {
-	errno := errnoOf(err)
+	errno := kernel.ErrnoOf(err)
 	if errno != unix.EPERM && errno != unix.EACCES || f.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
 		return failed(errno)
 	}
@@ -221,7 +223,7 @@ func (f *refuser) performed(n *notification, call, path string, err error) reply
 // the caller, as at a program whose file may be executed and not read, it is a
 // refusal: such a call never proceeds.
 func (f *refuser) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
-	errno := errnoOf(err)
+	errno := kernel.ErrnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
 		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(refusedBlind)})
 		return refusedBlind

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -69,7 +71,7 @@ func (h *entries) remove(n *notification, c *fileCall, s spot, who whose) reply 
 		return h.deny.refuseNew(n, c.name, s, lack{}) // nothing can be looked up in it
 	}
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
 		return h.deny.refuseRemoval(n, c.name, s, &st, flags)
@@ -99,7 +101,7 @@ func (h *entries) add(n *notification, c *fileCall, s spot, text string, who who
 	}
 	if who == nobodys {
 		if err != unix.ENOENT && err != unix.EACCES {
-			return failed(errnoOf(err))
+			return failed(kernel.ErrnoOf(err))
 		}
 		return h.deny.refuseNew(n, c.name, s, h.lacksNode(n, c))
 	}

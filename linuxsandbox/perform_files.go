@@ -2,7 +2,11 @@
 
 package linuxsandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"codeagent/linuxsandbox/kernel"
+)
 
 // fileCall says where a call that opens, makes or removes files keeps what.
 type fileCall struct {
@@ -104,6 +108,6 @@ func nameAt(n *notification, dir, path int) (m name, err error) {
 	if dir != none {
 		m.dir = int32(n.args[dir])
 	}
-	m.path, err = readString(int(n.tid), n.args[path], maxPath, unix.ENAMETOOLONG)
+	m.path, err = readString(int(n.tid), n.args[path], kernel.MaxPath, unix.ENAMETOOLONG)
 	return m, err
 }

@@ -7,6 +7,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -74,7 +76,7 @@ func (h *locks) lock(n *notification) reply {
 	}
 	w := &waitingCall{call: *n, fd: fd, try: func(w *waitingCall) (reply, bool) {
 		err := flockNow(w.fd, int(op))
-		return failed(errnoOf(err)), err != unix.EWOULDBLOCK
+		return failed(kernel.ErrnoOf(err)), err != unix.EWOULDBLOCK
 	}}
 	a, over := w.try(w)
 	if !over && how&unix.LOCK_NB == 0 {
@@ -104,7 +106,7 @@ func (h *locks) refuseLock(n *notification, fd int, op uint32) (a reply, done bo
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(errnoOf(err)), true
+		return failed(kernel.ErrnoOf(err)), true
 	}
 	path := h.walk.policyPath(fd)
 	if namesNoFile(path, &st) {

@@ -26,7 +26,7 @@ const memoryFolder = ".shm"
 
 // inMemory is the path that stands for path.
 func (j *judge) inMemory(path string) string {
-	rest, below := strings.CutPrefix(path, shmDir+"/")
+	rest, below := strings.CutPrefix(path, kernel.ShmDir+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	switch {
 	case !below || j.walk.mounts != nil || j.policy.Temp == "",
@@ -35,7 +35,7 @@ func (j *judge) inMemory(path string) string {
 		return path
 	}
 	own := j.policy.Temp + "/" + memoryFolder
-	if !exists(own+"/"+first) && exists(shmDir+"/"+first) {
+	if !exists(own+"/"+first) && exists(kernel.ShmDir+"/"+first) {
 		return path
 	}
 	// If it is not there: the call fails if it cannot be made. A command of another

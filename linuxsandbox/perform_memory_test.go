@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -21,7 +22,7 @@ func TestSharedMemoryInSetting(t *testing.T) {
 		return
 	}
 	name := "codeagent-test-" + strconv.Itoa(os.Getpid())
-	victim := filepath.Join(shmDir, name)
+	victim := filepath.Join(kernel.ShmDir, name)
 	if err := os.WriteFile(victim, []byte("theirs"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &judge{policy: sandbox.Policy{Temp: temp}, walk: &walker{}}
-	j.inMemory(shmDir + "/codeagent-test-link")
+	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
 	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
 		t.Errorf("made outside: %v, %v", made, err)
 	}
@@ -82,7 +83,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	j.inMemory(shmDir + "/codeagent-test-link")
+	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
 	if _, err := os.Stat(filepath.Join(temp, memoryFolder)); err != nil {
 		t.Errorf("not made where Temp is a folder: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -58,7 +60,7 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	if !n.Waits() {
 		return failed(unix.ESRCH) // nobody is left to read it
@@ -130,7 +132,7 @@ func fileOf(n *notification, c *metadataCall) (name, error) {
 		return m, nil
 	}
 	var err error
-	m.path, err = readString(int(n.tid), address, maxPath, unix.ENAMETOOLONG)
+	m.path, err = readString(int(n.tid), address, kernel.MaxPath, unix.ENAMETOOLONG)
 	m.itself = err == nil && m.path == "" && flags&unix.AT_EMPTY_PATH != 0
 	return m, err
 }

@@ -138,7 +138,7 @@ func (m newMode) complete(s spot) error {
 	if !m.rest {
 		return nil
 	}
-	fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

@@ -81,11 +81,11 @@ func (h *moves) rename(n *notification, c *fileCall) reply {
 func (m *moving) look() unix.Errno {
 	var err error
 	if m.old, err = m.from.stat(); err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	m.over, err = m.to.stat()
 	if m.there = err == nil; !m.there && err != unix.ENOENT {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	return 0
 }
@@ -94,7 +94,7 @@ func (m *moving) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
 
 // folder reports whether a folder gets another name.
 func (m *moving) folder() bool {
-	return isFolder(&m.old) || m.exchange() && m.there && isFolder(&m.over)
+	return kernel.IsFolder(&m.old) || m.exchange() && m.there && kernel.IsFolder(&m.over)
 }
 
 // settled reports what a rename comes to that depends on what is there alone.
@@ -104,7 +104,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 		return unix.ENOENT, true
 	case m.flags == unix.RENAME_NOREPLACE && m.there:
 		return unix.EEXIST, true
-	case !isFolder(&m.old) && (m.from.slash || m.to.slash && !exchange), exchange && m.to.slash && !isFolder(&m.over):
+	case !kernel.IsFolder(&m.old) && (m.from.slash || m.to.slash && !exchange), exchange && m.to.slash && !kernel.IsFolder(&m.over):
 		return unix.ENOTDIR, true
 	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !m.folder() && !exchange:
 		return 0, true // two names of one file: nothing is to be done
@@ -147,7 +147,7 @@ func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	}
 	// A folder that is called .git now is no repository of the session's making,
 	// unless it was one before.
-	if !m.there && !(isFolder(&m.old) && m.to.last == gitDir) {
+	if !m.there && !(kernel.IsFolder(&m.old) && m.to.last == gitDir) {
 		h.judge.made(m.to)
 	}
 	return reply{}
@@ -212,7 +212,7 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 		return h.deny.unfound(n, c.name, one, err)
 	}
 	defer t.close()
-	if t.spot.slash && !(t.fd >= 0 && isFolder(&t.st)) {
+	if t.spot.slash && !(t.fd >= 0 && kernel.IsFolder(&t.st)) {
 		return h.rules.proceed(byLandlock) // not found, or no folder: the kernel tells before it looks at rights
 	}
 	to, err := h.walk.spot(n, two)
@@ -238,7 +238,7 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 	if _, err := to.stat(); err == nil {
 		return failed(unix.EEXIST)
 	}
-	if isFolder(&t.st) {
+	if kernel.IsFolder(&t.st) {
 		return failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
@@ -304,12 +304,12 @@ func (h *moves) linkTo(t *target, to spot) error {
 
 // linkHost gives the file t, which the host has in the folder from, the name to.
 func (h *moves) linkHost(t *target, from int, to spot) error {
-	fd, err := openat2(from, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(from, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if !sameFile(fd, t.fd) {
+	if !kernel.SameFile(fd, t.fd) {
 		return unix.EXDEV
 	}
 	host := *t
@@ -348,7 +348,7 @@ func hostFolder(s spot) (int, error) {
 	if err != nil {
 		return -1, unix.EXDEV
 	}
-	if sameFile(fd, s.dir) {
+	if kernel.SameFile(fd, s.dir) {
 		return fd, nil
 	}
 	unix.Close(fd)

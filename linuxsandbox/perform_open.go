@@ -10,6 +10,8 @@ import (
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -202,7 +204,7 @@ func (h *opens) openOld(n *notification, o *opening, t *target) reply {
 	defer unix.Close(fd)
 	if waits {
 		if err := setBlocking(fd); err != nil {
-			return failed(errnoOf(err))
+			return failed(kernel.ErrnoOf(err))
 		}
 	}
 	return n.give(fd, o.cloexec())
@@ -331,7 +333,7 @@ func (h *opens) truncate(n *notification, c *fileCall) reply {
 		return h.deny.performed(n, c.name, t.path, err)
 	}
 	defer unix.Close(fd)
-	return failed(errnoOf(unix.Ftruncate(fd, size)))
+	return failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }
 
 // access is what access(2) would be asked for before the open of a file of that
@@ -382,11 +384,11 @@ func (h *opens) waitForReader(n *notification, t *target, flags int, cloexec uin
 	w := &waitingCall{call: *n, fd: t.fd, try: func(w *waitingCall) (reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
 		if err != nil {
-			return failed(errnoOf(err)), err != unix.ENXIO
+			return failed(kernel.ErrnoOf(err)), err != unix.ENXIO
 		}
 		defer unix.Close(fd)
 		if err := setBlocking(fd); err != nil {
-			return failed(errnoOf(err)), true
+			return failed(kernel.ErrnoOf(err)), true
 		}
 		return w.call.give(fd, cloexec), true
 	}}

@@ -8,6 +8,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -62,7 +64,7 @@ func (h *processHandler) process(n *notification, c *processCall) reply {
 	if who < 0 {
 		return failed(unix.ESRCH)
 	}
-	process, thread := insideNumbers(int(n.tid))
+	process, thread := kernel.InsideNumbers(int(n.tid))
 	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
@@ -79,7 +81,7 @@ func (h *processHandler) process(n *notification, c *processCall) reply {
 // isKeeper reports whether number is the keeper, or one of its threads, in the
 // command's PID namespace. What cannot be looked up counts as the keeper's.
 func (h *processHandler) isKeeper(number int) bool {
-	threads, err := os.ReadDir(procDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
+	threads, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
 	if err != nil {
 		return true
 	}
@@ -88,7 +90,7 @@ func (h *processHandler) isKeeper(number int) bool {
 		if err != nil {
 			return true
 		}
-		if _, inside := insideNumbers(tid); inside == number || inside == 0 {
+		if _, inside := kernel.InsideNumbers(tid); inside == number || inside == 0 {
 			return true
 		}
 	}

@@ -33,7 +33,7 @@ type dialing struct {
 func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) reply {
 	flags, err := unix.FcntlInt(uintptr(s.FD), unix.F_GETFL, 0)
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	d := &dialing{n: *n, s: s, to: to, host: -1, waits: flags&unix.O_NONBLOCK == 0}
 	if d.waits {
@@ -42,7 +42,7 @@ func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) rep
 		d.until = time.Now().Add(quickConnect)
 	}
 	if d.s.FD, err = kernel.DupAbove(s.FD, kernel.LowestFD); err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	b.waits.Go(func() { b.dial(d) })
 	return reply{given: true}
@@ -55,7 +55,7 @@ func (b *broker) dial(d *dialing) {
 		return
 	}
 	defer func() { <-b.turns }()
-	errno := errnoOf(becomeCommand(b.rights.keep))
+	errno := kernel.ErrnoOf(becomeCommand(b.rights.keep))
 	if errno == 0 {
 		errno = d.begin()
 	}
@@ -94,7 +94,7 @@ func (d *dialing) begin() unix.Errno {
 	var err error
 	if d.host, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 		d.host = -1
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(d.to, domain))
 }
@@ -131,7 +131,7 @@ func (b *broker) waitForEither(sock int) (ended, ready bool) {
 func socketError(sock int) unix.Errno {
 	code, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	return unix.Errno(code)
 }

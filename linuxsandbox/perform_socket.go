@@ -51,7 +51,7 @@ func (b *broker) socketCall(n *notification) reply {
 func (b *broker) perform(n *notification, sock int) reply {
 	domain, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
-		return failed(errnoOf(err)) // no socket
+		return failed(kernel.ErrnoOf(err)) // no socket
 	}
 	size := int32(n.args[2])
 	if size < 0 || size > maxAddress {
@@ -126,7 +126,7 @@ func unixAddress(path string) []byte {
 func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
 	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
 		// One that was handed in: each of its messages could carry an address.
@@ -221,7 +221,7 @@ func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(sock, &st); err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	mode := st.Mode & 0o777 &^ uint32(mask)
 	_ = unix.Fchmod(sock, mode)
@@ -250,7 +250,7 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 	defer unix.Close(file)
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	if !n.Waits() {
 		return failed(unix.ESRCH)
@@ -289,7 +289,7 @@ func (b *broker) socketFile(n *notification, path string) (int, error) {
 func (b *broker) connectTo(n *notification, sock, file int) reply {
 	held, err := kernel.DupAbove(file, kernel.LowestFD)
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	return b.connect(n, sock, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), unix.AF_UNIX, held)
 }

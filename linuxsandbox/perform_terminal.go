@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -71,21 +73,21 @@ func (t *terminals) addTerminal(far *os.File) {
 func (t *terminals) openTerminal(n *notification, o *opening) (a reply, done bool) {
 	path := o.name.path
 	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
-	if t.walk.mounts != nil || !strings.HasPrefix(path, devDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
+	if t.walk.mounts != nil || !strings.HasPrefix(path, kernel.DevDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
 		t.judge.policy.JudgeWrite(path).Allowed || !n.Waits() {
 		return reply{}, false
 	}
-	if path == ptmx || path == ptsDir+"/ptmx" {
+	if path == kernel.Ptmx || path == kernel.PtsDir+"/ptmx" {
 		return t.makeTerminal(n, o), true
 	}
-	number, err := strconv.Atoi(strings.TrimPrefix(path, ptsDir+"/"))
+	number, err := strconv.Atoi(strings.TrimPrefix(path, kernel.PtsDir+"/"))
 	own := t.terminalNumbered(number)
 	if err != nil || own == nil {
 		return reply{}, false
 	}
 	fd, err := own.open(o.terminalFlags())
 	if err != nil {
-		return failed(errnoOf(err)), true
+		return failed(kernel.ErrnoOf(err)), true
 	}
 	defer unix.Close(fd)
 	return n.give(fd, o.cloexec()), true
@@ -97,9 +99,9 @@ func (t *terminals) makeTerminal(n *notification, o *opening) reply {
 	if len(t.list) >= maxTerminals {
 		return failed(unix.ENOSPC)
 	}
-	near, err := unix.Open(ptmx, o.terminalFlags(), 0)
+	near, err := unix.Open(kernel.Ptmx, o.terminalFlags(), 0)
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	defer unix.Close(near)
 	number, err := unix.IoctlGetInt(near, unix.TIOCGPTN)

@@ -41,7 +41,7 @@ func (t *terminals) resize(n *notification) reply {
 		return t.refuseResize(n)
 	}
 	if err != nil {
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	defer unix.Close(fd)
 	raw, err := readMemory(int(n.tid), n.args[2], 8)
@@ -51,17 +51,17 @@ func (t *terminals) resize(n *notification) reply {
 	own, isTerminal := t.ownsTerminal(n, fd)
 	switch {
 	case isTerminal != nil:
-		return failed(errnoOf(isTerminal))
+		return failed(kernel.ErrnoOf(isTerminal))
 	case !own:
 		return t.refuseResize(n)
 	case err != nil:
-		return failed(errnoOf(err))
+		return failed(kernel.ErrnoOf(err))
 	}
 	size := unix.Winsize{
 		Row: binary.NativeEndian.Uint16(raw), Col: binary.NativeEndian.Uint16(raw[2:]),
 		Xpixel: binary.NativeEndian.Uint16(raw[4:]), Ypixel: binary.NativeEndian.Uint16(raw[6:]),
 	}
-	return failed(errnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
+	return failed(kernel.ErrnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
 }
 
 func (t *terminals) refuseResize(n *notification) reply {
@@ -103,7 +103,7 @@ func (t *terminals) inOwnTerminals(n *notification, device uint64) bool {
 	if !t.ownPTS {
 		return false
 	}
-	own, err := t.walk.deviceOf(n, ptsDir)
+	own, err := t.walk.deviceOf(n, kernel.PtsDir)
 	return err == nil && own == device
 }
 

@@ -116,7 +116,7 @@ func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.
 func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	var own []string
 	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
-		own = []string{shmDir}
+		own = []string{kernel.ShmDir}
 	}
 	p.protection = planProtection(policy, p.folders, own)
 	if m := p.spec.Mounts; m != nil {

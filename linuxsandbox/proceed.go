@@ -7,6 +7,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -89,7 +91,7 @@ func landlockHolds(s *Spec) bool {
 		return s.Ask
 	}
 	inTerminals := slices.ContainsFunc(slices.Concat(s.Mounts.Writable, s.Mounts.Readable), func(path string) bool {
-		return path != ptsDir && sandbox.CoveredBy([]string{ptsDir}, path)
+		return path != kernel.PtsDir && sandbox.CoveredBy([]string{kernel.PtsDir}, path)
 	})
 	return s.Ask && !inTerminals
 }

@@ -16,6 +16,8 @@ import (
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -120,13 +122,13 @@ func askedNumbers(t *testing.T) map[string]int {
 // notifiedSpecs are commands in a workspace anywhere, and in another user's as root.
 func notifiedSpecs(t *testing.T) map[string]*Spec {
 	out := map[string]*Spec{}
-	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": shmDir} {
+	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": kernel.ShmDir} {
 		ws, err := os.MkdirTemp(base, "codeagent-calls")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(ws) })
-		out[name] = &Spec{Ask: true, Network: true, HostNet: 1, Command: specCommand{Dir: text(ws)}, KeepFileCaps: os.Getuid() == 0 && base == shmDir}
+		out[name] = &Spec{Ask: true, Network: true, HostNet: 1, Command: specCommand{Dir: text(ws)}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
 	}
 	return out
 }

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +55,7 @@ func (j *judge) below(dir int, name, path string, depth int) (string, error) {
 	if depth == 0 {
 		return "", errTooDeep
 	}
-	fd, err := openat2(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
@@ -110,9 +112,9 @@ func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 // unremovable says why what stands at s cannot be taken away by anybody.
 func (j *judge) unremovable(s spot, st *unix.Stat_t, folder bool) unix.Errno {
 	switch {
-	case folder && !isFolder(st):
+	case folder && !kernel.IsFolder(st):
 		return unix.ENOTDIR
-	case !folder && isFolder(st):
+	case !folder && kernel.IsFolder(st):
 		return unix.EISDIR
 	case folder && j.filled(s):
 		return unix.ENOTEMPTY
@@ -126,7 +128,7 @@ func (j *judge) filled(s spot) bool {
 	if !j.policy.JudgeRead(s.full()).Allowed {
 		return false
 	}
-	fd, err := openat2(s.dir, s.last, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(s.dir, s.last, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}

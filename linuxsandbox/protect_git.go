@@ -9,6 +9,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -70,7 +72,7 @@ func (j *judge) refusesFile(n *notification, path string, st *unix.Stat_t) *sand
 			return d
 		}
 	}
-	if filepath.Base(path) != gitDir || isFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
+	if filepath.Base(path) != gitDir || kernel.IsFolder(st) || j.session.own.has(st) || j.protection.isTemporary(path) || j.granted(path) {
 		return nil
 	}
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -131,7 +133,7 @@ func (j *judge) made(s spot) {
 	switch {
 	case j.protection.isTemporary(s.path):
 	case s.last == gitDir:
-		fd, err := openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err := kernel.Openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
 			j.session.own.add(fd, s.full())
 		}
@@ -155,7 +157,7 @@ func (j *judge) refusesMetadata(n *notification, fd int, path string, st *unix.S
 		d.Moot, d.MootReason = true, "it is no file of any folder"
 		return d
 	}
-	if onProc(fd) {
+	if kernel.OnProc(fd) {
 		return d
 	}
 	if st.Nlink == 0 {

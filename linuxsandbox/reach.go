@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -28,7 +29,7 @@ func planReach(rules []Rule, roots []string, mounts *mountPlan) reach {
 		}
 	}
 	if mounts != nil && mounts.Terminals {
-		r.files = append(r.files, ptsDir, ptmx)
+		r.files = append(r.files, kernel.PtsDir, kernel.Ptmx)
 	}
 	return r
 }

@@ -60,7 +60,7 @@ func (v *view) open(tid int, m name) (int, error) {
 	if m.noFollow {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := openat2(base, m.path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := kernel.Openat2(base, m.path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
 	if err == nil {
 		return fd, nil // nothing below /proc/self leads out of /proc this way
 	}
@@ -97,7 +97,7 @@ func (m name) written(tid int) string {
 		if err != nil {
 			return ""
 		}
-		path = pathOf(base) + "/" + path
+		path = kernel.PathOf(base) + "/" + path
 		unix.Close(base)
 	}
 	return filepath.Clean(path)
@@ -107,7 +107,7 @@ func (m name) written(tid int) string {
 // broker may not look at the thread: EACCES, the kernel's own word for that, would be
 // taken for a folder on the way that the user may not pass.
 func openProc(tid int, link string, flags uint64) (int, error) {
-	fd, err := openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.EACCES {
 		err = unix.EPERM
 	}
@@ -134,9 +134,9 @@ func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 		if part == "" || part == "." {
 			// A slash follows at, which has to be a folder for that.
 			var st unix.Stat_t
-			if err := unix.Fstat(at, &st); err != nil || !isFolder(&st) {
+			if err := unix.Fstat(at, &st); err != nil || !kernel.IsFolder(&st) {
 				unix.Close(at)
-				return -1, cmp.Or(errnoOf(err), unix.ENOTDIR)
+				return -1, cmp.Or(kernel.ErrnoOf(err), unix.ENOTDIR)
 			}
 			continue
 		}
@@ -171,7 +171,7 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 	if part == ".." && w.isRoot(at) {
 		part = "."
 	}
-	fd, err := openat2(at, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := kernel.Openat2(at, part, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil || !follow {
 		return fd, "", err
 	}
@@ -187,14 +187,14 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 	if w.links++; w.links > maxLinks {
 		return -1, "", unix.ELOOP
 	}
-	if onProc(fd) {
+	if kernel.OnProc(fd) {
 		if !w.ours(at) {
 			return -1, "", unix.EACCES
 		}
-		next, err = openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
+		next, err = kernel.Openat2(at, part, unix.O_PATH|unix.O_CLOEXEC, 0)
 		return next, "", err
 	}
-	buf := make([]byte, maxPath)
+	buf := make([]byte, kernel.MaxPath)
 	n, err := unix.Readlinkat(fd, "", buf)
 	if err == nil && n == 0 {
 		err = unix.ENOENT
@@ -205,7 +205,7 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 // rewritten is the caller's own name for what stands in /proc as "self" and
 // "thread-self", which the kernel would take for the broker.
 func (w *stepper) rewritten(at int, part string) string {
-	if part != "self" && part != "thread-self" || !onProc(at) || pathOf(at) != procDir {
+	if part != "self" && part != "thread-self" || !kernel.OnProc(at) || kernel.PathOf(at) != kernel.ProcDir {
 		return ""
 	}
 	process, thread := w.numbers(w.tid, at)
@@ -229,10 +229,10 @@ func (w *stepper) isRoot(at int) bool {
 
 // ours reports whether the directory at is the caller's own in /proc, or its fd.
 func (w *stepper) ours(at int) bool {
-	path := pathOf(at)
+	path := kernel.PathOf(at)
 	process, thread := w.numbers(w.tid, at)
 	for _, id := range []int{thread, process} {
-		own := procDir + "/" + strconv.Itoa(id)
+		own := kernel.ProcDir + "/" + strconv.Itoa(id)
 		if rest, ok := strings.CutPrefix(path, own); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -160,8 +162,8 @@ func (w *walker) lookup(c caller, t *target, m name, follow bool) (err error) {
 	switch {
 	case t.spot.odd():
 		t.fd, err = w.open(c, m)
-	case !strings.HasPrefix(t.spot.path, procDir):
-		t.fd, err = openat2(t.spot.dir, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	case !strings.HasPrefix(t.spot.path, kernel.ProcDir):
+		t.fd, err = kernel.Openat2(t.spot.dir, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	default:
 		// What is called self there is the caller, not the broker.
 		t.fd, err = w.open(c, name{dir: m.dir, path: m.path, noFollow: !follow})
@@ -184,7 +186,7 @@ func (w *walker) asHost(fd int, path string) int {
 	if err != nil {
 		return fd
 	}
-	if !sameFile(host, fd) {
+	if !kernel.SameFile(host, fd) {
 		unix.Close(host)
 		return fd
 	}
@@ -195,12 +197,12 @@ func (w *walker) asHost(fd int, path string) int {
 // openHost opens what path names on the host for reference, a link itself. No
 // link is followed: the paths of policies lead through none.
 func openHost(path string) (int, error) {
-	return openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
+	return kernel.Openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 }
 
 // readLink is where an open link leads.
 func readLink(fd int) (string, error) {
-	var buf [maxPath]byte
+	var buf [kernel.MaxPath]byte
 	n, err := unix.Readlinkat(fd, "", buf[:])
 	if err == nil && n == 0 {
 		err = unix.ENOENT

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +16,7 @@ import (
 const (
 	// knownResolve are the limits there are, but for resolveCached, which may
 	// always be answered with EAGAIN (RESOLVE_CACHED, linux/openat2.h).
-	knownResolve  = scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
+	knownResolve  = kernel.Scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
 	resolveCached = 0x20
 )
 
@@ -23,7 +25,7 @@ func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*t
 	switch {
 	case resolve&resolveCached != 0:
 		return nil, unix.EAGAIN
-	case resolve&^knownResolve != 0, resolve&scopes == scopes:
+	case resolve&^knownResolve != 0, resolve&kernel.Scopes == kernel.Scopes:
 		return nil, unix.EINVAL
 	case m.path == "":
 		return nil, unix.ENOENT
@@ -45,7 +47,7 @@ func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*t
 	// Jumping links are the broker's own, not the caller's. And where the command
 	// has a root of its own, a link to an absolute path would lead to another.
 	resolve |= unix.RESOLVE_NO_MAGICLINKS
-	if w.view.own && resolve&(scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
+	if w.view.own && resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
 	t, err := w.scopedWalk(base, m.path, follow, resolve)
@@ -58,16 +60,16 @@ func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*t
 func (w *walker) scopedWalk(base int, path string, follow bool, resolve uint64) (*target, error) {
 	for range maxLinks + 1 {
 		head, last, slash := cutName(path)
-		dir, err := openat2(base, head, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, resolve)
+		dir, err := kernel.Openat2(base, head, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, resolve)
 		if err != nil {
 			return nil, err
 		}
 		t := &target{spot: w.spotIn(dir, last, slash)}
 		dir = t.spot.dir
 		if t.spot.odd() {
-			t.fd, err = openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
+			t.fd, err = kernel.Openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
 		} else {
-			t.fd, err = openat2(dir, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, resolve&unix.RESOLVE_NO_XDEV)
+			t.fd, err = kernel.Openat2(dir, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, resolve&unix.RESOLVE_NO_XDEV)
 		}
 		if err == unix.ENOENT && !t.spot.odd() {
 			t.path = t.spot.full()

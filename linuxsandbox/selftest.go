@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +44,7 @@ func openProbe(s *Spec) (int, error) {
 	if s.Mounts == nil {
 		return unix.Open(probeFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	}
-	return unix.Openat(s.proc, strings.TrimPrefix(probeFile, procDir+"/"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	return unix.Openat(s.proc, strings.TrimPrefix(probeFile, kernel.ProcDir+"/"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
 
 // testLandlock shows that Landlock stands.

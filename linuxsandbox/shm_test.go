@@ -6,13 +6,14 @@ import (
 	"os"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
 // TestWorkspaceInSharedMemory: a write root below a folder that commands have
 // for themselves is the host's, and all can be changed in it.
 func TestWorkspaceInSharedMemory(t *testing.T) {
-	ws, err := os.MkdirTemp(shmDir, "codeagent-test-")
+	ws, err := os.MkdirTemp(kernel.ShmDir, "codeagent-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

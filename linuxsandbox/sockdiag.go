@@ -68,7 +68,7 @@ var errOtherFile = errors.New("another file has its name")
 // tells about sock. Both are in the parent's file system and both are alive, so
 // that the same number is the same file.
 func namedFile(sock, parent int, name string) (int, error) {
-	fd, err := openat2(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_XDEV)
+	fd, err := kernel.Openat2(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_XDEV)
 	if err != nil {
 		return -1, err
 	}

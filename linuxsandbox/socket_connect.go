@@ -75,7 +75,7 @@ func (b *broker) connect(n *notification, sock int, addr []byte, domain int, hel
 			b.waits.Go(func() { b.finish(c) })
 			return reply{given: true}
 		}
-		errno = errnoOf(err)
+		errno = kernel.ErrnoOf(err)
 	}
 	for _, fd := range held {
 		unix.Close(fd)

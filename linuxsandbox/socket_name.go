@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/netns"
 
+	"codeagent/linuxsandbox/kernel"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -85,7 +87,7 @@ func (b *broker) standInName(n *notification) reply {
 func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
 	mem, err := unix.Open("/proc/"+strconv.Itoa(int(n.tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	defer unix.Close(mem)
 	if !n.Waits() {
@@ -93,17 +95,17 @@ func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
 	}
 	var size [4]byte
 	if err := moveMemory(unix.Pread, mem, size[:], n.args[2]); err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	room := int32(binary.NativeEndian.Uint32(size[:]))
 	if room < 0 {
 		return unix.EINVAL
 	}
 	if err := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.args[1]); err != nil {
-		return errnoOf(err)
+		return kernel.ErrnoOf(err)
 	}
 	binary.NativeEndian.PutUint32(size[:], uint32(len(addr)))
-	return errnoOf(moveMemory(unix.Pwrite, mem, size[:], n.args[2]))
+	return kernel.ErrnoOf(moveMemory(unix.Pwrite, mem, size[:], n.args[2]))
 }
 
 // moveMemory reads or writes all of buf, or fails as the kernel's own copying does.

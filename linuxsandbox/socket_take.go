@@ -20,7 +20,7 @@ func takeFD(tid int, fd int32) (int, error) {
 	const pidfdThread = unix.O_EXCL // Linux 6.9; threads mostly share their process's files
 	pidfd, err := unix.PidfdOpen(tid, pidfdThread)
 	if err == unix.EINVAL {
-		pidfd, err = unix.PidfdOpen(processOf(tid), 0)
+		pidfd, err = unix.PidfdOpen(kernel.ProcessOf(tid), 0)
 	}
 	if err != nil {
 		return -1, err

@@ -300,7 +300,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 	if spec.Ask {
 		reach := planReach(spec.Rules, p.protection.roots, spec.Mounts)
 		if cmd.Terminal {
-			reach.files = append(reach.files, pathOf(int(cmd.Stdin.Fd())))
+			reach.files = append(reach.files, kernel.PathOf(int(cmd.Stdin.Fd())))
 		}
 		o := brokerOptions{
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),

@@ -54,7 +54,7 @@ func lookAt(plan *mounts, tid int) (*view, error) {
 	v := &view{own: plan != nil}
 	var err error
 	if plan == nil {
-		v.root, err = openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		v.root, err = kernel.Openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
 		return v, err
 	}
 	if v.root, err = openProc(tid, "root", 0); err != nil {
@@ -105,7 +105,7 @@ const hostsOwn = "the host's "
 // with a slash when the file has no such name: it is no file of any folder, or
 // the host's in a folder that only the command's own stand for.
 func (v *view) policyPath(fd int) string {
-	path := pathOf(fd)
+	path := kernel.PathOf(fd)
 	for _, p := range v.places {
 		if !sandbox.Covers(p.dir, path) || sandbox.CoveredBy(v.shown, path) {
 			continue
@@ -147,11 +147,11 @@ func (v *view) hidden(tid int, m name) string {
 // at calls them; 0 when that /proc is not the command's.
 func (v *view) numbers(tid, at int) (process, thread int) {
 	if !v.own {
-		return processOf(tid), tid
+		return kernel.ProcessOf(tid), tid
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil || st.Dev != v.proc {
 		return 0, 0
 	}
-	return insideNumbers(tid)
+	return kernel.InsideNumbers(tid)
 }

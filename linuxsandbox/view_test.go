@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
 
@@ -87,7 +88,7 @@ var viewRows = []struct {
 // hostsFiles: what the host has in the folders that a command sees its own of is
 // no file of the command's, though it was handed one open and the paths are alike.
 func hostsFiles(t *testing.T, b *Backend) {
-	for _, dir := range []string{"/tmp", "/var/tmp", shmDir} {
+	for _, dir := range []string{"/tmp", "/var/tmp", kernel.ShmDir} {
 		file, err := os.CreateTemp(dir, "codeagent-test")
 		if err != nil {
 			t.Fatal(err)

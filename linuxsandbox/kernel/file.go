@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package kernel
 
 import (
 	"strconv"
@@ -10,32 +10,32 @@ import (
 
 // Folders and files of the system that several rooms name.
 const (
-	shmDir  = "/dev/shm"
-	ptsDir  = "/dev/pts"
-	ptmx    = "/dev/ptmx"
-	procDir = "/proc"
-	devDir  = "/dev"
+	ShmDir  = "/dev/shm"
+	PtsDir  = "/dev/pts"
+	Ptmx    = "/dev/ptmx"
+	ProcDir = "/proc"
+	DevDir  = "/dev"
 )
 
-// maxPath is PATH_MAX, the NUL included.
-const maxPath = 4096
+// MaxPath is PATH_MAX, the NUL included.
+const MaxPath = 4096
 
-// scopes keep a name below the folder it starts at.
-const scopes = unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT
+// Scopes keep a name below the folder it starts at.
+const Scopes = unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT
 
-// sameFile reports whether two open files are the same.
-func sameFile(a, b int) bool {
+// SameFile reports whether two open files are the same.
+func SameFile(a, b int) bool {
 	var x, y unix.Stat_t
 	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// openat2 is openat2(2), tried again where a signal came, and where something was
+// Openat2 is openat2(2), tried again where a signal came, and where something was
 // renamed or mounted anywhere on the machine while a name with ".." was looked for
 // in a scope: the kernel answers EAGAIN then, and for a moment only.
-func openat2(dir int, path string, flags, resolve uint64) (int, error) {
+func Openat2(dir int, path string, flags, resolve uint64) (int, error) {
 	for tries := 0; ; tries++ {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
-		moved := err == unix.EAGAIN && resolve&scopes != 0 && tries < scopeTries
+		moved := err == unix.EAGAIN && resolve&Scopes != 0 && tries < scopeTries
 		if err != unix.EINTR && !moved {
 			return fd, err
 		}
@@ -45,26 +45,26 @@ func openat2(dir int, path string, flags, resolve uint64) (int, error) {
 // scopeTries bounds how often a name is looked for in a scope while things move.
 const scopeTries = 64
 
-// onProc reports whether an open file lies in a /proc.
-func onProc(fd int) bool {
+// OnProc reports whether an open file lies in a /proc.
+func OnProc(fd int) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
-// pathOf is the kernel's own name for an open file: no links, no "..". For what
+// PathOf is the kernel's own name for an open file: no links, no "..". For what
 // is no file of any directory it does not begin with a slash.
-func pathOf(fd int) string {
-	return linkOf("/proc/self/fd/" + strconv.Itoa(fd))
+func PathOf(fd int) string {
+	return LinkOf("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// linkOf is what a link of /proc shows, "" when it cannot be read.
-func linkOf(link string) string {
+// LinkOf is what a link of /proc shows, "" when it cannot be read.
+func LinkOf(link string) string {
 	var short [512]byte // most are, and this one is on the stack
 	n, err := unix.Readlink(link, short[:])
 	if err == nil && n < len(short) {
 		return string(short[:n])
 	}
-	long := make([]byte, 2*maxPath)
+	long := make([]byte, 2*MaxPath)
 	n, err = unix.Readlink(link, long)
 	if err != nil || n == len(long) {
 		return ""
@@ -72,8 +72,8 @@ func linkOf(link string) string {
 	return string(long[:n])
 }
 
-// errnoOf is what a call that failed with err answers.
-func errnoOf(err error) unix.Errno {
+// ErrnoOf is what a call that failed with err answers.
+func ErrnoOf(err error) unix.Errno {
 	if err == nil {
 		return 0
 	}
@@ -83,5 +83,5 @@ func errnoOf(err error) unix.Errno {
 	return unix.EPERM
 }
 
-// isFolder reports whether st is that of a folder.
-func isFolder(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
+// IsFolder reports whether st is that of a folder.
+func IsFolder(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
