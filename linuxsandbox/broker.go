@@ -16,6 +16,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -56,7 +58,7 @@ type broker struct {
 
 	// The rest is the broker thread's own until done is closed. First what the
 	// handlers share, each of them part of it:
-	walk     walker
+	walk     pathwalk.Walker
 	log      evidence
 	judge    judge
 	rights   rights
@@ -156,7 +158,7 @@ func assemble(o brokerOptions) (*broker, error) {
 		held: held, socketWork: newSocketWork(o.session.net),
 	}
 	b.judge = judge{policy: withOwnFolders(o.policy, o.mounts), protection: o.protection, reach: o.reach, session: o.session, walk: &b.walk, log: &b.log}
-	b.walk = walker{mounts: mountsOf(o.mounts), instead: b.judge.inMemory, onHost: b.judge.onHost}
+	b.walk = pathwalk.Walker{Mounts: mountsOf(o.mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
 	b.log = evidence{level: o.evidence, keeper: o.keeper, walk: &b.walk}
 	b.rights = rights{keep: o.keep, mounted: o.mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
@@ -188,11 +190,11 @@ func (b *broker) addHandlers() {
 }
 
 // mountsOf is what of a mount plan matters to where names lead.
-func mountsOf(plan *mountPlan) *mounts {
+func mountsOf(plan *mountPlan) *pathwalk.Mounts {
 	if plan == nil {
 		return nil
 	}
-	return &mounts{private: plan.Private, temp: plan.Temp, own: plan.ownFolders(), shown: slices.Concat(plan.Writable, plan.Readable)}
+	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.ownFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
 }
 
 // withOwnFolders lets a broker's policy know what the command has for itself.
@@ -271,7 +273,7 @@ func (b *broker) run() {
 		return
 	}
 	defer unix.Close(listener)
-	defer b.walk.close()
+	defer b.walk.Close()
 	defer b.endSockets()
 	defer b.waiting.close()
 	defer b.fresh.drop()
@@ -427,7 +429,7 @@ func canBroker(tid int) error {
 			if err != nil {
 				break
 			}
-			if fd, err = openProc(tid, link, 0); err == nil {
+			if fd, err = pathwalk.OpenProc(tid, link, 0); err == nil {
 				unix.Close(fd)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/sandbox"
 )
 
@@ -26,7 +27,7 @@ type evidence struct {
 	level sandbox.EvidenceLevel
 	// keeper is the process that the command's first one is a child of.
 	keeper int
-	walk   *walker
+	walk   *pathwalk.Walker
 
 	mu   sync.Mutex
 	list []sandbox.Denial // written by the broker alone, under mu
@@ -114,7 +115,7 @@ func (e *evidence) again(tid uint32, d sandbox.Denial) {
 func (e *evidence) described(n *notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
 	c := e.callers.of(n.tid)
-	seen := e.walk.look(n) == nil // without it no program can be examined
+	seen := e.walk.Look(n) == nil // without it no program can be examined
 	d.Executable, d.Program, d.Comm = e.program(c, seen)
 	d.PID, d.Chain = c.pid, e.chainOf(c, seen)
 	return d

@@ -8,6 +8,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,12 +27,12 @@ func (e *evidence) program(c calling, seen bool) (executable, base, comm string)
 	if !seen {
 		return "", "", comm
 	}
-	fd, err := openProc(c.pid, "exe", 0)
+	fd, err := pathwalk.OpenProc(c.pid, "exe", 0)
 	if err != nil {
 		return "", "", comm
 	}
 	defer unix.Close(fd)
-	executable = e.walk.hostPath(fd)
+	executable = e.walk.HostPath(fd)
 	if name, ok := inMemory(executable); ok {
 		executable, base = "memfd:"+name, name
 	} else {

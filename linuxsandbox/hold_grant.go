@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -107,7 +109,7 @@ func (r *grantedRoot) stands() bool {
 		r.take()
 		return true
 	}
-	now, err := openHost(r.path)
+	now, err := pathwalk.OpenHost(r.path)
 	if err != nil {
 		return false
 	}

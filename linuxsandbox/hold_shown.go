@@ -8,6 +8,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -49,7 +51,7 @@ type shownFile struct {
 func showFile(k heldKey) *shownFile {
 	s, path := &shownFile{key: k}, k.target
 	var err error
-	if s.fd, err = openHost(path); err == nil {
+	if s.fd, err = pathwalk.OpenHost(path); err == nil {
 		if s.is, err = (pin{fd: s.fd}).identity(); err == nil && plainFile(s.fd, k.kind == sandbox.KindSocket) {
 			return s
 		}
@@ -59,7 +61,7 @@ func showFile(k heldKey) *shownFile {
 	if err != unix.ENOENT || strings.HasSuffix(path, " (deleted)") {
 		return nil // a file that has lost its name cannot be told from a name
 	}
-	if s.fd, err = openHost(filepath.Dir(path)); err != nil {
+	if s.fd, err = pathwalk.OpenHost(filepath.Dir(path)); err != nil {
 		return nil
 	}
 	s.is, err = pin{fd: s.fd, name: filepath.Base(path)}.identity()

@@ -8,6 +8,8 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +39,7 @@ type observer struct {
 	due []dueKeep
 
 	judge   *judge
-	walk    *walker
+	walk    *pathwalk.Walker
 	session *brokerSession
 }
 
@@ -72,16 +74,16 @@ func (o *observer) untold(path string) bool {
 
 // keepEntries is asked right before entries change. first: somebody is to be told
 // before, so that the call must not be done now; then a is its reply.
-func (o *observer) keepEntries(entries ...spot) (a reply, first bool) {
+func (o *observer) keepEntries(entries ...pathwalk.Spot) (a reply, first bool) {
 	if o.to == nil {
 		return reply{}, false
 	}
 	for _, s := range entries {
-		path := s.full()
+		path := s.Full()
 		if !o.untold(path) {
 			continue
 		}
-		if err := o.put(s.dir, s.last, path); err != nil {
+		if err := o.put(s.Dir, s.Last, path); err != nil {
 			return failed(kernel.ErrnoOf(err)), true // what cannot be told is not done
 		}
 	}
@@ -91,8 +93,8 @@ func (o *observer) keepEntries(entries ...spot) (a reply, first bool) {
 // keepRemoval is keepEntries for an entry that is taken away. What stands in the
 // way of that is left to the kernel to tell: a change observer need not look through a
 // folder that stays because it is not empty.
-func (o *observer) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
-	if o.to == nil || !o.untold(s.full()) || o.judge.unremovable(s, st, folder) != 0 {
+func (o *observer) keepRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
+	if o.to == nil || !o.untold(s.Full()) || o.judge.unremovable(s, st, folder) != 0 {
 		return reply{}, false
 	}
 	return o.keepEntries(s)
@@ -102,7 +104,7 @@ func (o *observer) keepRemoval(s spot, st *unix.Stat_t, folder bool) (a reply, f
 // along what is in it, so it is told as the entry that it is.
 func (o *observer) keepMove(m *moving) (a reply, first bool) {
 	over := m.there && !m.exchange()
-	if o.to == nil || over && o.untold(m.to.full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
+	if o.to == nil || over && o.untold(m.to.Full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
 		return reply{}, false
 	}
 	return o.keepEntries(m.from, m.to)
@@ -110,7 +112,7 @@ func (o *observer) keepMove(m *moving) (a reply, first bool) {
 
 // keepLink is keepEntries for a file that gets another name: it can be changed by
 // that one from then on.
-func (o *observer) keepLink(n *notification, t *target, to spot) (a reply, first bool) {
+func (o *observer) keepLink(n *notification, t *pathwalk.Target, to pathwalk.Spot) (a reply, first bool) {
 	if a, first := o.keepTarget(n, t); first {
 		return a, true
 	}
@@ -133,7 +135,7 @@ func (o *observer) keepMetadata(n *notification, do *changing, fd int) (a reply,
 	if err := unix.Fstat(fd, &st); err != nil {
 		return failed(kernel.ErrnoOf(err)), true
 	}
-	return o.keepFile(n, fd, o.walk.policyPath(fd), &st)
+	return o.keepFile(n, fd, o.walk.PolicyPath(fd), &st)
 }
 
 // keepFile is keepEntries for the open file fd, which is called path. Nothing is
@@ -147,11 +149,11 @@ func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_
 		return o.keepFolder(fd, path)
 	}
 	var now unix.Stat_t
-	dir, err := o.walk.open(n, name{dir: unix.AT_FDCWD, path: filepath.Dir(path)})
+	dir, err := o.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: filepath.Dir(path)})
 	if err == nil {
-		s := o.walk.spotIn(dir, filepath.Base(path), false)
-		defer s.close()
-		if now, err = s.stat(); err == nil && now.Dev == st.Dev && now.Ino == st.Ino {
+		s := o.walk.SpotIn(dir, filepath.Base(path), false)
+		defer s.Close()
+		if now, err = s.Stat(); err == nil && now.Dev == st.Dev && now.Ino == st.Ino {
 			return o.keepEntries(s)
 		}
 	}
@@ -173,14 +175,14 @@ func (o *observer) keepFolder(fd int, path string) (a reply, first bool) {
 }
 
 // keepTarget is keepEntries for the file that t has found, and is about to be written.
-func (o *observer) keepTarget(n *notification, t *target) (a reply, first bool) {
+func (o *observer) keepTarget(n *notification, t *pathwalk.Target) (a reply, first bool) {
 	if o.to == nil {
 		return reply{}, false
 	}
-	if t.spot.dir >= 0 && t.path == t.spot.full() {
-		return o.keepEntries(t.spot)
+	if t.Spot.Dir >= 0 && t.Path == t.Spot.Full() {
+		return o.keepEntries(t.Spot)
 	}
-	return o.keepFile(n, t.fd, t.path, &t.st) // a link of /proc led to it
+	return o.keepFile(n, t.FD, t.Path, &t.Stat) // a link of /proc led to it
 }
 
 // put makes a call of the change observer due, or none at all.

@@ -6,6 +6,8 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -94,12 +96,12 @@ func (r *rights) lacksOwner(st *unix.Stat_t) lack {
 
 // lacksEntry asks for the right to make, and where old is set to remove, the
 // entry s.
-func (r *rights) lacksEntry(s spot, old *unix.Stat_t) lack {
-	if l := r.lacksAccess(s.dir, s.path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
+func (r *rights) lacksEntry(s pathwalk.Spot, old *unix.Stat_t) lack {
+	if l := r.lacksAccess(s.Dir, s.Path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
 		return l
 	}
 	var dir unix.Stat_t
-	if unix.Fstat(s.dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
+	if unix.Fstat(s.Dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
 		return lack{}
 	}
 	return r.lacksOwner(old) // as in /tmp
@@ -107,9 +109,9 @@ func (r *rights) lacksEntry(s spot, old *unix.Stat_t) lack {
 
 // lacksSource asks for the right to give a file another name, as kernels do that
 // protect hard links (sysctl fs.protected_hardlinks, set nearly everywhere).
-func (r *rights) lacksSource(t *target) lack {
-	l := r.lacksOwner(&t.st)
-	if l.errno != 0 && t.st.Mode&unix.S_IFMT == unix.S_IFREG && r.lacksAccess(t.fd, t.path, unix.R_OK|unix.W_OK).errno == 0 {
+func (r *rights) lacksSource(t *pathwalk.Target) lack {
+	l := r.lacksOwner(&t.Stat)
+	if l.errno != 0 && t.Stat.Mode&unix.S_IFMT == unix.S_IFREG && r.lacksAccess(t.FD, t.Path, unix.R_OK|unix.W_OK).errno == 0 {
 		return lack{}
 	}
 	return l

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -23,24 +25,24 @@ type refuser struct {
 	rights *rights
 	held   *holding
 	log    *evidence
-	walk   *walker
+	walk   *pathwalk.Walker
 }
 
 // refuseFile answers for the content of a file that is there. mode is what
 // access(2) would be asked for.
-func (f *refuser) refuseFile(n *notification, call string, t *target, mode uint32) reply {
-	d := f.judge.denial(t.path)
-	errno := f.rights.weigh(d, f.rights.lacksAccess(t.fd, t.path, mode), unix.EACCES)
+func (f *refuser) refuseFile(n *notification, call string, t *pathwalk.Target, mode uint32) reply {
+	d := f.judge.denial(t.Path)
+	errno := f.rights.weigh(d, f.rights.lacksAccess(t.FD, t.Path, mode), unix.EACCES)
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOfTarget(t)}})
 }
 
 // refuseNew answers for an entry to be made. besides is a right that it takes
 // beside those on its folder.
-func (f *refuser) refuseNew(n *notification, call string, s spot, besides lack) reply {
-	if s.gone() || kernel.OnProc(s.dir) {
+func (f *refuser) refuseNew(n *notification, call string, s pathwalk.Spot, besides lack) reply {
+	if s.Gone() || kernel.OnProc(s.Dir) {
 		return failed(unix.ENOENT)
 	}
-	d := f.judge.denial(s.full())
+	d := f.judge.denial(s.Full())
 	errno := f.rights.weigh(d, firstLack(f.rights.lacksEntry(s, nil), besides), unix.EACCES)
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOf(s)}})
 }
@@ -56,12 +58,12 @@ func (f *refuser) refuseTemporary(n *notification, o *opening, dir int, path str
 	}
 	d := f.judge.denial(path)
 	errno := f.rights.weigh(d, f.rights.lacksAccess(dir, path, unix.W_OK|unix.X_OK), unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: o.call, errno: errno, pins: []pin{{fd: dir, path: path, asked: o.name.path}}})
+	return f.held.refuse(n, refusal{denial: d, call: o.call, errno: errno, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
 }
 
 // refuseRemoval answers for an entry to be taken away. flags are unlinkat's.
-func (f *refuser) refuseRemoval(n *notification, call string, s spot, st *unix.Stat_t, flags int) reply {
-	d := f.judge.denial(s.full())
+func (f *refuser) refuseRemoval(n *notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) reply {
+	d := f.judge.denial(s.Full())
 	l := f.rights.lacksEntry(s, st)
 	if l.errno == 0 {
 		if errno := f.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
@@ -73,8 +75,8 @@ func (f *refuser) refuseRemoval(n *notification, call string, s spot, st *unix.S
 
 // slashed is what a call about an entry that is no folder's comes to when a slash
 // follows its name.
-func slashed(s spot, removal bool) unix.Errno {
-	st, err := s.stat()
+func slashed(s pathwalk.Spot, removal bool) unix.Errno {
+	st, err := s.Stat()
 	switch {
 	case err != nil:
 		return kernel.ErrnoOf(err)
@@ -88,7 +90,7 @@ func slashed(s spot, removal bool) unix.Errno {
 
 // refuseMove answers for a rename of which at least one end is nobody's.
 func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
-	if m.to.gone() {
+	if m.to.Gone() {
 		return failed(unix.ENOENT)
 	}
 	if errno := m.look(); errno == unix.EACCES {
@@ -103,11 +105,11 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	switch {
 	case onOther(m.old.Dev, m.to):
 		return failed(unix.EXDEV)
-	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.full(), m.to.path):
+	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.Full(), m.to.Path):
 		return failed(unix.EINVAL) // into itself
-	case sandbox.Covers(m.to.full(), m.from.path) && m.exchange():
+	case sandbox.Covers(m.to.Full(), m.from.Path) && m.exchange():
 		return failed(unix.EINVAL)
-	case sandbox.Covers(m.to.full(), m.from.path):
+	case sandbox.Covers(m.to.Full(), m.from.Path):
 		return failed(unix.ENOTEMPTY) // over what it stands in
 	}
 	var over *unix.Stat_t
@@ -122,10 +124,10 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	}
 	r := refusal{call: c.name, pins: []pin{pinOf(m.to), pinOf(m.from)}}
 	if m.toWhose == nobodys {
-		r.denial = f.judge.denial(m.to.full())
+		r.denial = f.judge.denial(m.to.Full())
 	}
 	if m.fromWhose == nobodys {
-		r.add(f.judge.denial(m.from.full()))
+		r.add(f.judge.denial(m.from.Full()))
 	}
 	r.errno = f.rights.weigh(r.denial, l, unix.EACCES)
 	if r.also != nil {
@@ -138,24 +140,24 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 // looked up.
 func (f *refuser) refuseShut(n *notification, c *fileCall, m *moving) reply {
 	s := m.to
-	if _, err := m.from.stat(); err == unix.EACCES {
+	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
 	}
 	return f.refuseNew(n, c.name, s, lack{})
 }
 
 // refuseLink answers for a second name of which at least one end is nobody's.
-func (f *refuser) refuseLink(n *notification, c *fileCall, t *target, to spot, from, into whose) reply {
+func (f *refuser) refuseLink(n *notification, c *fileCall, t *pathwalk.Target, to pathwalk.Spot, from, into whose) reply {
 	switch {
-	case t.fd < 0, to.gone():
+	case t.FD < 0, to.Gone():
 		return failed(unix.ENOENT)
-	case onOther(t.st.Dev, to):
+	case onOther(t.Stat.Dev, to):
 		return failed(unix.EXDEV)
 	}
-	if _, err := to.stat(); err == nil {
+	if _, err := to.Stat(); err == nil {
 		return failed(unix.EEXIST)
 	}
-	if kernel.IsFolder(&t.st) {
+	if kernel.IsFolder(&t.Stat) {
 		return failed(unix.EPERM)
 	}
 	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
@@ -163,10 +165,10 @@ func (f *refuser) refuseLink(n *notification, c *fileCall, t *target, to spot, f
 	// system: programs make a copy then.
 	r, errno := refusal{call: c.name, pins: []pin{pinOf(to), pinOfTarget(t)}}, unix.EXDEV
 	if into == nobodys {
-		r.denial, errno = f.judge.denial(to.full()), unix.EACCES
+		r.denial, errno = f.judge.denial(to.Full()), unix.EACCES
 	}
 	if from == nobodys {
-		r.add(f.judge.denial(t.path))
+		r.add(f.judge.denial(t.Path))
 	}
 	r.errno = f.rights.weigh(r.denial, l, errno)
 	if r.also != nil {
@@ -185,16 +187,16 @@ func (r *refusal) add(d *sandbox.Denial) {
 }
 
 // onOther reports whether the folder of s is on another file system.
-func onOther(dev uint64, s spot) bool {
+func onOther(dev uint64, s pathwalk.Spot) bool {
 	var st unix.Stat_t
-	return unix.Fstat(s.dir, &st) == nil && st.Dev != dev
+	return unix.Fstat(s.Dir, &st) == nil && st.Dev != dev
 }
 
 // unfound answers a call whose file the broker could not get to. Where a folder
 // on the way cannot be passed, that is the user's own permissions, or the want of
 // a capability; where the file is to be is then known from its name alone.
-func (f *refuser) unfound(n *notification, call string, m name, err error) reply {
-	path := m.written(int(n.tid))
+func (f *refuser) unfound(n *notification, call string, m pathwalk.Name, err error) reply {
+	path := m.Written(int(n.tid))
 	kind := sandbox.KindWrite
 	if metadataCallOf(n.nr) != nil {
 		kind = sandbox.KindMetadata
@@ -204,7 +206,7 @@ func (f *refuser) unfound(n *notification, call string, m name, err error) reply
 	}
 	d := &sandbox.Denial{Kind: kind, Target: path}
 	errno := f.rights.weigh(d, lack{errno: unix.EACCES, caps: capsAccess}, unix.EACCES)
-	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.path}}})
+	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.Path}}})
 }
 
 // performed answers a call that the broker has done, or tried to. Where root would
@@ -233,11 +235,11 @@ func (f *refuser) unread(n *notification, call string, kind sandbox.DenialKind, 
 
 // noteHidden writes down that a call failed because the host's file is not in the
 // command's sight. It would be refused as well.
-func (f *refuser) noteHidden(n *notification, call string, kind sandbox.DenialKind, m name, err error) {
+func (f *refuser) noteHidden(n *notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return
 	}
-	path := f.walk.hidden(n, m)
+	path := f.walk.Hidden(n, m)
 	if path != "" && !f.judge.policy.JudgeWrite(path).Allowed {
 		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: path, Errno: "ENOENT"})
 	}

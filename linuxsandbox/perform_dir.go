@@ -7,6 +7,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +17,7 @@ import (
 // entries answers them.
 type entries struct {
 	rules    kernelRules
-	walk     *walker
+	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
 	held     *holding
@@ -30,25 +32,25 @@ func (h *entries) entry(n *notification, c *fileCall) reply {
 	m, err := c.first(n)
 	text := ""
 	if c.kind == kindSymlink && err == nil {
-		text = m.path
+		text = m.Path
 		m, err = c.second(n)
 	}
 	if err != nil {
 		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
-	s, err := h.walk.spot(n, m)
+	s, err := h.walk.Spot(n, m)
 	if err != nil {
 		h.deny.noteHidden(n, c.name, sandbox.KindWrite, m, err)
 		return h.deny.unfound(n, c.name, m, err)
 	}
-	defer s.close()
+	defer s.Close()
 	folder := c.kind == kindMkdir || c.kind == kindRmdir || c.kind == kindUnlink && c.flags(n)&unix.AT_REMOVEDIR != 0
 	who := h.judge.whoseEntry(s)
 	removal := c.kind == kindRmdir || c.kind == kindUnlink
 	switch {
-	case s.odd() || who == kernels || who == brokers && s.slash && !folder:
+	case s.Odd() || who == kernels || who == brokers && s.Slash && !folder:
 		return h.rules.proceed(byLandlock)
-	case s.slash && !folder:
+	case s.Slash && !folder:
 		return failed(slashed(s, removal))
 	case removal:
 		return h.remove(n, c, s, who)
@@ -57,7 +59,7 @@ func (h *entries) entry(n *notification, c *fileCall) reply {
 }
 
 // remove takes an entry away.
-func (h *entries) remove(n *notification, c *fileCall, s spot, who whose) reply {
+func (h *entries) remove(n *notification, c *fileCall, s pathwalk.Spot, who whose) reply {
 	flags := 0
 	if c.kind == kindRmdir {
 		flags = unix.AT_REMOVEDIR
@@ -66,7 +68,7 @@ func (h *entries) remove(n *notification, c *fileCall, s spot, who whose) reply 
 	} else if f != 0 {
 		return failed(unix.EINVAL)
 	}
-	st, err := s.stat()
+	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
 		return h.deny.refuseNew(n, c.name, s, lack{}) // nothing can be looked up in it
 	}
@@ -85,17 +87,17 @@ func (h *entries) remove(n *notification, c *fileCall, s spot, who whose) reply 
 	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
-	if err = unix.Unlinkat(s.dir, s.last, flags); err == nil {
+	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
 		h.session.own.removed(&st)
 		h.fresh.removed(&st)
 	}
-	return h.deny.performed(n, c.name, s.full(), err)
+	return h.deny.performed(n, c.name, s.Full(), err)
 }
 
 // add makes an entry. What is there already is told before what is protected, as
 // mkdir -p needs it.
-func (h *entries) add(n *notification, c *fileCall, s spot, text string, who whose) reply {
-	_, err := s.stat()
+func (h *entries) add(n *notification, c *fileCall, s pathwalk.Spot, text string, who whose) reply {
+	_, err := s.Stat()
 	if err == nil {
 		return failed(unix.EEXIST)
 	}
@@ -105,9 +107,9 @@ func (h *entries) add(n *notification, c *fileCall, s spot, text string, who who
 		}
 		return h.deny.refuseNew(n, c.name, s, h.lacksNode(n, c))
 	}
-	d := h.judge.refusesPath(n, s.full())
-	if d == nil && c.kind == kindSymlink && h.judge.protection.leads(s.full()) {
-		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.full()}
+	d := h.judge.refusesPath(n, s.Full())
+	if d == nil && c.kind == kindSymlink && h.judge.protection.leads(s.Full()) {
+		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
@@ -118,22 +120,22 @@ func (h *entries) add(n *notification, c *fileCall, s spot, text string, who who
 	if err = h.make(n, c, s, text); err == nil {
 		h.judge.made(s)
 	}
-	return h.deny.performed(n, c.name, s.full(), err)
+	return h.deny.performed(n, c.name, s.Full(), err)
 }
 
-func (h *entries) make(n *notification, c *fileCall, s spot, text string) error {
+func (h *entries) make(n *notification, c *fileCall, s pathwalk.Spot, text string) error {
 	if c.kind == kindSymlink {
 		if !n.Waits() {
 			return unix.ESRCH
 		}
-		return unix.Symlinkat(text, s.dir, s.last)
+		return unix.Symlinkat(text, s.Dir, s.Last)
 	}
 	m, err := h.masks.modeFor(n, c.flags(n))
 	if err != nil {
 		return err
 	}
 	if c.kind == kindMkdir {
-		err = unix.Mkdirat(s.dir, s.last, m.mode)
+		err = unix.Mkdirat(s.Dir, s.Last, m.mode)
 	} else {
 		err = makeNode(s, c.flags(n)&unix.S_IFMT, m.mode)
 	}
@@ -144,10 +146,10 @@ func (h *entries) make(n *notification, c *fileCall, s spot, text string) error 
 }
 
 // makeNode makes what is no folder and no link.
-func makeNode(s spot, kind, mode uint32) error {
+func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 	switch kind {
 	case 0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK:
-		return unix.Mknodat(s.dir, s.last, kind|mode, 0)
+		return unix.Mknodat(s.Dir, s.Last, kind|mode, 0)
 	case unix.S_IFCHR, unix.S_IFBLK:
 		return unix.EPERM // nothing needs device nodes
 	}

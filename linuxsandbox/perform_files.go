@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"golang.org/x/sys/unix"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 )
 
@@ -92,8 +93,8 @@ func (h *fileChanges) change(n *notification, c *fileCall) reply {
 }
 
 // first and second are the files as the call names them.
-func (c *fileCall) first(n *notification) (name, error)  { return nameAt(n, c.dir, c.path) }
-func (c *fileCall) second(n *notification) (name, error) { return nameAt(n, c.dir2, c.path2) }
+func (c *fileCall) first(n *notification) (pathwalk.Name, error)  { return nameAt(n, c.dir, c.path) }
+func (c *fileCall) second(n *notification) (pathwalk.Name, error) { return nameAt(n, c.dir2, c.path2) }
 
 // flags is the argument arg, 0 for a call that has none.
 func (c *fileCall) flags(n *notification) uint32 {
@@ -103,11 +104,11 @@ func (c *fileCall) flags(n *notification) uint32 {
 	return uint32(n.args[c.arg])
 }
 
-func nameAt(n *notification, dir, path int) (m name, err error) {
-	m.dir = unix.AT_FDCWD
+func nameAt(n *notification, dir, path int) (m pathwalk.Name, err error) {
+	m.Dir = unix.AT_FDCWD
 	if dir != none {
-		m.dir = int32(n.args[dir])
+		m.Dir = int32(n.args[dir])
 	}
-	m.path, err = readString(int(n.tid), n.args[path], kernel.MaxPath, unix.ENAMETOOLONG)
+	m.Path, err = readString(int(n.tid), n.args[path], kernel.MaxPath, unix.ENAMETOOLONG)
 	return m, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -36,7 +38,7 @@ const refusedLock = unix.ENOLCK
 
 // locks answers flock.
 type locks struct {
-	walk    *walker
+	walk    *pathwalk.Walker
 	judge   *judge
 	held    *holding
 	log     *evidence
@@ -56,7 +58,7 @@ func (h *locks) lock(n *notification) reply {
 		return failed(unix.EBADF)
 	}
 	if err == nil {
-		if err = h.walk.look(n); err == nil && !n.Waits() {
+		if err = h.walk.Look(n); err == nil && !n.Waits() {
 			err = unix.ESRCH // it may be a later owner's of the number
 		}
 		if err != nil {
@@ -108,7 +110,7 @@ func (h *locks) refuseLock(n *notification, fd int, op uint32) (a reply, done bo
 	if err := unix.Fstat(fd, &st); err != nil {
 		return failed(kernel.ErrnoOf(err)), true
 	}
-	path := h.walk.policyPath(fd)
+	path := h.walk.PolicyPath(fd)
 	if namesNoFile(path, &st) {
 		return reply{}, false
 	}
@@ -130,5 +132,5 @@ func namesNoFile(path string, st *unix.Stat_t) bool {
 	if st.Nlink == 0 && strings.HasPrefix(path, "/memfd:") {
 		return true // its path is no name: only a mount called memfd: could have it
 	}
-	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, hostsOwn)
+	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, pathwalk.HostsOwn)
 }

@@ -29,7 +29,7 @@ func (j *judge) inMemory(path string) string {
 	rest, below := strings.CutPrefix(path, kernel.ShmDir+"/")
 	first, _, _ := strings.Cut(rest, "/")
 	switch {
-	case !below || j.walk.mounts != nil || j.policy.Temp == "",
+	case !below || j.walk.Mounts != nil || j.policy.Temp == "",
 		first == "" || first == "." || first == "..",
 		j.policy.JudgeWrite(path).Allowed:
 		return path

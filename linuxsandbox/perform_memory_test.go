@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
@@ -72,7 +73,7 @@ func TestSharedMemoryThroughNoLink(t *testing.T) {
 	if err := os.Symlink(outside, temp); err != nil {
 		t.Fatal(err)
 	}
-	j := &judge{policy: sandbox.Policy{Temp: temp}, walk: &walker{}}
+	j := &judge{policy: sandbox.Policy{Temp: temp}, walk: &pathwalk.Walker{}}
 	j.inMemory(kernel.ShmDir + "/codeagent-test-link")
 	if made, err := os.ReadDir(outside); len(made) > 0 || err != nil {
 		t.Errorf("made outside: %v, %v", made, err)

@@ -11,12 +11,14 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
 // metadataChanges answers calls that change metadata.
 type metadataChanges struct {
-	walk     *walker
+	walk     *pathwalk.Walker
 	judge    *judge
 	rights   *rights
 	deny     *refuser
@@ -36,8 +38,8 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 	if err != nil {
 		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
-	m.path = h.judge.inMemory(m.path)
-	fd, err := h.walk.open(n, m)
+	m.Path = h.judge.inMemory(m.Path)
+	fd, err := h.walk.Open(n, m)
 	if err != nil {
 		h.deny.noteHidden(n, c.name, sandbox.KindMetadata, m, err)
 		if err == unix.EACCES {
@@ -47,15 +49,15 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 		}
 		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
-	if m.itself {
+	if m.Itself {
 		if a, done := h.metadataOfFresh(n, c, do, fd); done {
 			unix.Close(fd)
 			return a
 		}
 	}
-	path := h.walk.policyPath(fd)
+	path := h.walk.PolicyPath(fd)
 	if h.judge.roots.opens(path) {
-		fd = h.walk.asHost(fd, path)
+		fd = h.walk.AsHost(fd, path)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -84,7 +86,7 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()
-	return h.held.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.path}}})
+	return h.held.refuse(n, refusal{denial: d, call: c.name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.Path}}})
 }
 
 // metadataOfFresh answers a change by descriptor, if the file is the fresh one; fd
@@ -95,16 +97,16 @@ func (h *metadataChanges) metadataOfFresh(n *notification, c *metadataCall, do *
 		return reply{}, false
 	}
 	if err := do.perform(fd, &st); err != nil {
-		return h.deny.performed(n, c.name, h.walk.policyPath(fd), err), true
+		return h.deny.performed(n, c.name, h.walk.PolicyPath(fd), err), true
 	}
 	return reply{}, true
 }
 
 // fileOf reads which file a call is about.
-func fileOf(n *notification, c *metadataCall) (name, error) {
-	m := name{dir: unix.AT_FDCWD, noFollow: c.noFollow}
+func fileOf(n *notification, c *metadataCall) (pathwalk.Name, error) {
+	m := pathwalk.Name{Dir: unix.AT_FDCWD, NoFollow: c.noFollow}
 	if c.dir != none {
-		m.dir = int32(n.args[c.dir])
+		m.Dir = int32(n.args[c.dir])
 	}
 	flags := uint32(0)
 	if c.flags != none {
@@ -113,27 +115,27 @@ func fileOf(n *notification, c *metadataCall) (name, error) {
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return m, unix.EINVAL
 	}
-	m.noFollow = m.noFollow || flags&unix.AT_SYMLINK_NOFOLLOW != 0
+	m.NoFollow = m.NoFollow || flags&unix.AT_SYMLINK_NOFOLLOW != 0
 	if c.path == none {
-		m.itself = true
+		m.Itself = true
 		return m, nil
 	}
 	address := n.args[c.path]
 	// utimensat and futimesat take a null path for the descriptor itself.
 	if address == 0 && (c.change == changeTimes || c.change == changeTimeval) && c.dir != none {
-		m.itself = true
-		if m.dir == unix.AT_FDCWD || flags != 0 {
+		m.Itself = true
+		if m.Dir == unix.AT_FDCWD || flags != 0 {
 			return m, unix.EFAULT
 		}
 		return m, nil
 	}
 	if address == 0 && flags&unix.AT_EMPTY_PATH != 0 {
-		m.itself = true // Linux 6.11
+		m.Itself = true // Linux 6.11
 		return m, nil
 	}
 	var err error
-	m.path, err = readString(int(n.tid), address, kernel.MaxPath, unix.ENAMETOOLONG)
-	m.itself = err == nil && m.path == "" && flags&unix.AT_EMPTY_PATH != 0
+	m.Path, err = readString(int(n.tid), address, kernel.MaxPath, unix.ENAMETOOLONG)
+	m.Itself = err == nil && m.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	return m, err
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -134,11 +136,11 @@ func (k *masks) create(n *notification, dir int, last string, flags int, mode ui
 
 // complete gives an entry that was just made its whole mode. A folder may have
 // inherited the bit that hands its group on.
-func (m newMode) complete(s spot) error {
+func (m newMode) complete(s pathwalk.Spot) error {
 	if !m.rest {
 		return nil
 	}
-	fd, err := kernel.Openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

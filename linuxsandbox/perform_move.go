@@ -8,6 +8,8 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +18,7 @@ import (
 // moves answers them.
 type moves struct {
 	rules    kernelRules
-	walk     *walker
+	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
 	held     *holding
@@ -27,7 +29,7 @@ type moves struct {
 
 // moving is a rename or link whose names were found.
 type moving struct {
-	from, to spot
+	from, to pathwalk.Spot
 	// old is what stands at from, over what stands at to, if something does.
 	old, over    unix.Stat_t
 	there        bool
@@ -51,24 +53,24 @@ func (h *moves) rename(n *notification, c *fileCall) reply {
 	if err != nil {
 		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
-	if m.from, err = h.walk.spot(n, one); err != nil {
+	if m.from, err = h.walk.Spot(n, one); err != nil {
 		return h.deny.unfound(n, c.name, one, err)
 	}
-	defer m.from.close()
-	if m.to, err = h.walk.spot(n, two); err != nil {
+	defer m.from.Close()
+	if m.to, err = h.walk.Spot(n, two); err != nil {
 		return h.deny.unfound(n, c.name, two, err)
 	}
-	defer m.to.close()
+	defer m.to.Close()
 	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
 	m.fromIn, m.toIn = m.fromWhose == brokers, m.toWhose == brokers
 	switch {
-	case m.from.odd() || m.to.odd():
+	case m.from.Odd() || m.to.Odd():
 		return h.rules.proceed(byLandlock)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
 		return h.deny.refuseMove(n, c, m)
 	case !m.fromIn && !m.toIn:
 		return h.rules.proceed(byLandlock)
-	case !h.judge.protection.writable(m.from.full()) || !h.judge.protection.writable(m.to.full()):
+	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
 		return h.rules.proceed(byLandlock) // Landlock wants a right at both ends
 	}
 	if errno := m.look(); errno != 0 {
@@ -80,10 +82,10 @@ func (h *moves) rename(n *notification, c *fileCall) reply {
 // look finds out what stands at both ends.
 func (m *moving) look() unix.Errno {
 	var err error
-	if m.old, err = m.from.stat(); err != nil {
+	if m.old, err = m.from.Stat(); err != nil {
 		return kernel.ErrnoOf(err)
 	}
-	m.over, err = m.to.stat()
+	m.over, err = m.to.Stat()
 	if m.there = err == nil; !m.there && err != unix.ENOENT {
 		return kernel.ErrnoOf(err)
 	}
@@ -104,7 +106,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 		return unix.ENOENT, true
 	case m.flags == unix.RENAME_NOREPLACE && m.there:
 		return unix.EEXIST, true
-	case !kernel.IsFolder(&m.old) && (m.from.slash || m.to.slash && !exchange), exchange && m.to.slash && !kernel.IsFolder(&m.over):
+	case !kernel.IsFolder(&m.old) && (m.from.Slash || m.to.Slash && !exchange), exchange && m.to.Slash && !kernel.IsFolder(&m.over):
 		return unix.ENOTDIR, true
 	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !m.folder() && !exchange:
 		return 0, true // two names of one file: nothing is to be done
@@ -129,25 +131,25 @@ func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
-	err := unix.Renameat2(m.from.dir, m.from.last, m.to.dir, m.to.last, uint(m.flags))
+	err := unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
 	// A single file that was granted is a mount of its own, which holds its name.
-	if err == unix.EXDEV || err == unix.EBUSY && h.judge.granted(m.to.full()) {
+	if err == unix.EXDEV || err == unix.EBUSY && h.judge.granted(m.to.Full()) {
 		err = h.onHost(m, func(from, to int) error {
-			return unix.Renameat2(from, m.from.last, to, m.to.last, uint(m.flags))
+			return unix.Renameat2(from, m.from.Last, to, m.to.Last, uint(m.flags))
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.name, m.to.full(), err)
+		return h.deny.performed(n, c.name, m.to.Full(), err)
 	}
-	h.judge.roots.renamed(m.from.full(), m.to.full())
-	h.session.own.renamed(m.from.full(), m.to.full(), exchange)
+	h.judge.roots.renamed(m.from.Full(), m.to.Full())
+	h.session.own.renamed(m.from.Full(), m.to.Full(), exchange)
 	if m.there && !exchange {
 		h.session.own.removed(&m.over)
 		h.fresh.removed(&m.over)
 	}
 	// A folder that is called .git now is no repository of the session's making,
 	// unless it was one before.
-	if !m.there && !(kernel.IsFolder(&m.old) && m.to.last == gitDir) {
+	if !m.there && !(kernel.IsFolder(&m.old) && m.to.Last == gitDir) {
 		h.judge.made(m.to)
 	}
 	return reply{}
@@ -156,7 +158,7 @@ func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
 // unjudged reports whether a folder comes to a place where names are protected from
 // one where they are not: nobody has judged what it holds.
 func (j *judge) unjudged(m *moving) bool {
-	from, to := j.protection.isTemporary(m.from.full()), j.protection.isTemporary(m.to.full())
+	from, to := j.protection.isTemporary(m.from.Full()), j.protection.isTemporary(m.to.Full())
 	return m.folder() && from != to && (from || m.exchange())
 }
 
@@ -169,17 +171,17 @@ func (j *judge) refusesRename(n *notification, m *moving, exchange bool) *sandbo
 		if d := j.refusesEntry(n, m.to, &m.over, true); d != nil {
 			return d
 		}
-	} else if d := j.refusesPath(n, m.to.full()); d != nil {
+	} else if d := j.refusesPath(n, m.to.Full()); d != nil {
 		return d
 	}
-	if d := j.refusesArrival(m.from, &m.old, m.to.full()); d != nil || !exchange {
+	if d := j.refusesArrival(m.from, &m.old, m.to.Full()); d != nil || !exchange {
 		return d
 	}
-	return j.refusesArrival(m.to, &m.over, m.from.full())
+	return j.refusesArrival(m.to, &m.over, m.from.Full())
 }
 
 // refusesArrival says why what stands at s may not get the name to, or nil.
-func (j *judge) refusesArrival(s spot, st *unix.Stat_t, to string) *sandbox.Denial {
+func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return j.refusesMove(s, to)
@@ -206,39 +208,39 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return failed(unix.EINVAL)
 	}
-	one.itself = one.path == "" && flags&unix.AT_EMPTY_PATH != 0
+	one.Itself = one.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := h.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if err != nil {
 		return h.deny.unfound(n, c.name, one, err)
 	}
-	defer t.close()
-	if t.spot.slash && !(t.fd >= 0 && kernel.IsFolder(&t.st)) {
+	defer t.Close()
+	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
 		return h.rules.proceed(byLandlock) // not found, or no folder: the kernel tells before it looks at rights
 	}
-	to, err := h.walk.spot(n, two)
+	to, err := h.walk.Spot(n, two)
 	if err != nil {
 		return h.deny.unfound(n, c.name, two, err)
 	}
-	defer to.close()
+	defer to.Close()
 	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
 	switch {
-	case to.odd() || to.slash:
+	case to.Odd() || to.Slash:
 		return h.rules.proceed(byLandlock)
 	case from == nobodys || into == nobodys:
 		return h.deny.refuseLink(n, c, t, to, from, into)
 	case from != brokers && into != brokers:
 		return h.rules.proceed(byLandlock)
 	}
-	if t.fd < 0 {
+	if t.FD < 0 {
 		return failed(unix.ENOENT)
 	}
-	if kernelFile(t.fd) || h.judge.protection.outside(t.path) || !h.judge.protection.writable(to.full()) {
+	if kernelFile(t.FD) || h.judge.protection.outside(t.Path) || !h.judge.protection.writable(to.Full()) {
 		return h.rules.proceed(byLandlock) // Landlock wants a right at both ends
 	}
-	if _, err := to.stat(); err == nil {
+	if _, err := to.Stat(); err == nil {
 		return failed(unix.EEXIST)
 	}
-	if kernel.IsFolder(&t.st) {
+	if kernel.IsFolder(&t.Stat) {
 		return failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
@@ -251,76 +253,76 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 		return failed(unix.ESRCH)
 	}
 	err = h.linkTo(t, to)
-	if err == unix.EXDEV && t.spot.dir >= 0 {
-		err = h.onHost(&moving{from: t.spot, to: to}, func(from, dir int) error {
-			return h.linkHost(t, from, spot{dir: dir, last: to.last})
+	if err == unix.EXDEV && t.Spot.Dir >= 0 {
+		err = h.onHost(&moving{from: t.Spot, to: to}, func(from, dir int) error {
+			return h.linkHost(t, from, pathwalk.Spot{Dir: dir, Last: to.Last})
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.name, to.full(), err)
+		return h.deny.performed(n, c.name, to.Full(), err)
 	}
 	h.judge.made(to)
 	return reply{}
 }
 
 // source finds the file that gets another name.
-func (h *moves) source(n *notification, m name, follow bool) (*target, error) {
-	if !m.itself {
-		return h.walk.target(n, m, follow)
+func (h *moves) source(n *notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
+	if !m.Itself {
+		return h.walk.Target(n, m, follow)
 	}
-	t := &target{spot: spot{dir: -1}}
+	t := &pathwalk.Target{Spot: pathwalk.Spot{Dir: -1}}
 	var err error
-	if t.fd, err = h.walk.open(n, m); err != nil {
+	if t.FD, err = h.walk.Open(n, m); err != nil {
 		return nil, err
 	}
-	if err = unix.Fstat(t.fd, &t.st); err != nil {
-		t.close()
+	if err = unix.Fstat(t.FD, &t.Stat); err != nil {
+		t.Close()
 		return nil, err
 	}
-	t.path = h.walk.policyPath(t.fd)
+	t.Path = h.walk.PolicyPath(t.FD)
 	return t, nil
 }
 
-func (j *judge) refusesLink(n *notification, t *target, to spot) *sandbox.Denial {
-	if d := j.refusesFile(n, t.path, &t.st); d != nil {
+func (j *judge) refusesLink(n *notification, t *pathwalk.Target, to pathwalk.Spot) *sandbox.Denial {
+	if d := j.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return d
 	}
-	if d := j.refusesPath(n, to.full()); d != nil {
+	if d := j.refusesPath(n, to.Full()); d != nil {
 		return d
 	}
-	return j.refusesArrival(t.spot, &t.st, to.full())
+	return j.refusesArrival(t.Spot, &t.Stat, to.Full())
 }
 
 // linkTo gives the open file t the name to.
-func (h *moves) linkTo(t *target, to spot) error {
-	if t.st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		if t.spot.dir < 0 {
+func (h *moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
+	if t.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+		if t.Spot.Dir < 0 {
 			return unix.EPERM
 		}
-		return unix.Linkat(t.spot.dir, t.spot.last, to.dir, to.last, 0)
+		return unix.Linkat(t.Spot.Dir, t.Spot.Last, to.Dir, to.Last, 0)
 	}
-	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.fd), to.dir, to.last, unix.AT_SYMLINK_FOLLOW)
+	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), to.Dir, to.Last, unix.AT_SYMLINK_FOLLOW)
 }
 
 // linkHost gives the file t, which the host has in the folder from, the name to.
-func (h *moves) linkHost(t *target, from int, to spot) error {
-	fd, err := kernel.Openat2(from, t.spot.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
+	fd, err := kernel.Openat2(from, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if !kernel.SameFile(fd, t.fd) {
+	if !kernel.SameFile(fd, t.FD) {
 		return unix.EXDEV
 	}
 	host := *t
-	host.fd, host.spot.dir = fd, from
+	host.FD, host.Spot.Dir = fd, from
 	return h.linkTo(&host, to)
 }
 
 // onHost does what failed because two folders are on different mounts for the
 // command, where each is a folder of the same name on the host too.
 func (h *moves) onHost(m *moving, do func(from, to int) error) error {
-	if h.walk.mounts == nil {
+	if h.walk.Mounts == nil {
 		return unix.EXDEV
 	}
 	from, err := hostFolder(m.from)
@@ -343,12 +345,12 @@ func (j *judge) granted(path string) bool {
 }
 
 // hostFolder opens the host's folder of the name of s, if it is the very same.
-func hostFolder(s spot) (int, error) {
-	fd, err := kernel.OpenPath(s.path)
+func hostFolder(s pathwalk.Spot) (int, error) {
+	fd, err := kernel.OpenPath(s.Path)
 	if err != nil {
 		return -1, unix.EXDEV
 	}
-	if kernel.SameFile(fd, s.dir) {
+	if kernel.SameFile(fd, s.Dir) {
 		return fd, nil
 	}
 	unix.Close(fd)

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +26,7 @@ import (
 // opens answers calls that open or truncate a file.
 type opens struct {
 	rules    kernelRules
-	walk     *walker
+	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
 	held     *holding
@@ -38,7 +40,7 @@ type opens struct {
 // opening is an open whose arguments were read.
 type opening struct {
 	call  string
-	name  name
+	name  pathwalk.Name
 	flags uint64
 	mode  uint32
 	// resolve are openat2's limits on where the name may lead.
@@ -101,7 +103,7 @@ func (h *opens) openJudged(n *notification, o *opening) reply {
 		}
 		return h.openTemporary(n, o)
 	}
-	if strings.HasSuffix(o.name.path, "/") {
+	if strings.HasSuffix(o.name.Path, "/") {
 		return h.rules.proceed(byLandlock) // a folder's name: the kernel opens none for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
@@ -119,7 +121,7 @@ func (h *opens) openJudged(n *notification, o *opening) reply {
 			return h.deny.unfound(n, o.call, o.name, err)
 		}
 		a, again := h.openThis(n, o, t, exclusive)
-		t.close()
+		t.Close()
 		if !again {
 			return a
 		}
@@ -127,34 +129,34 @@ func (h *opens) openJudged(n *notification, o *opening) reply {
 	return failed(unix.EAGAIN)
 }
 
-func (h *opens) openTarget(n *notification, o *opening, follow bool) (*target, error) {
+func (h *opens) openTarget(n *notification, o *opening, follow bool) (*pathwalk.Target, error) {
 	if o.resolve != 0 {
-		return h.walk.scopedTarget(n, o.name, follow, o.resolve)
+		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
 	}
-	return h.walk.target(n, o.name, follow)
+	return h.walk.Target(n, o.name, follow)
 }
 
 // openThis opens the target. again: it is not what it was any more.
-func (h *opens) openThis(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
+func (h *opens) openThis(n *notification, o *opening, t *pathwalk.Target, exclusive bool) (a reply, again bool) {
 	who := h.judge.whoseFile(t)
 	// The kernel refuses these before any look at rights. With a slash at the end,
 	// here of a link's text, it is a folder's name.
-	if who == kernels || t.spot.odd() || t.spot.slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+	if who == kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return h.rules.proceed(byLandlock), false
 	}
-	if t.fd < 0 {
+	if t.FD < 0 {
 		switch {
 		case o.flags&unix.O_CREAT == 0:
 			return failed(unix.ENOENT), false
 		case who == nobodys:
-			return h.deny.refuseNew(n, o.call, t.spot, lack{}), false
+			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
 	}
 	if exclusive {
 		return failed(unix.EEXIST), false
 	}
-	kind := t.st.Mode & unix.S_IFMT
+	kind := t.Stat.Mode & unix.S_IFMT
 	switch {
 	case kind == unix.S_IFLNK:
 		return failed(unix.ELOOP), false
@@ -164,7 +166,7 @@ func (h *opens) openThis(n *notification, o *opening, t *target, exclusive bool)
 		return failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
 		return failed(unix.ENXIO), false
-	case kind == unix.S_IFIFO && h.judge.roots.opens(t.path):
+	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
 		return failed(unix.EACCES), false // a program of the host may listen to it
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
 		return h.rules.proceed(byLandlock), false // it is there, and only to be read
@@ -172,10 +174,10 @@ func (h *opens) openThis(n *notification, o *opening, t *target, exclusive bool)
 		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
 		return h.rules.proceed(byLandlock), false // a device: Landlock refuses it
-	case kernelFile(t.fd):
+	case kernelFile(t.FD):
 		return h.rules.proceed(byLandlock), false
 	}
-	if d := h.judge.refusesFile(n, t.path, &t.st); d != nil {
+	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
 	}
 	return h.openOld(n, o, t), false
@@ -183,9 +185,9 @@ func (h *opens) openThis(n *notification, o *opening, t *target, exclusive bool)
 
 // openOld opens a file that is there. It never waits: a file may be held up by a
 // lease, a pipe by the lack of a reader.
-func (h *opens) openOld(n *notification, o *opening, t *target) reply {
+func (h *opens) openOld(n *notification, o *opening, t *pathwalk.Target) reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	if kind := t.st.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
+	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.keepTarget(n, t); first {
 			return a
 		}
@@ -193,13 +195,13 @@ func (h *opens) openOld(n *notification, o *opening, t *target) reply {
 	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), flags, 0)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
-	if err == unix.ENXIO && waits && t.st.Mode&unix.S_IFMT == unix.S_IFIFO {
+	if err == unix.ENXIO && waits && t.Stat.Mode&unix.S_IFMT == unix.S_IFIFO {
 		return h.waitForReader(n, t, flags, o.cloexec())
 	}
 	if err != nil {
-		return h.deny.performed(n, o.call, t.path, err)
+		return h.deny.performed(n, o.call, t.Path, err)
 	}
 	defer unix.Close(fd)
 	if waits {
@@ -211,37 +213,37 @@ func (h *opens) openOld(n *notification, o *opening, t *target) reply {
 }
 
 // openNew makes the file.
-func (h *opens) openNew(n *notification, o *opening, t *target, exclusive bool) (a reply, again bool) {
-	if d := h.judge.refusesPath(n, t.path); d != nil {
+func (h *opens) openNew(n *notification, o *opening, t *pathwalk.Target, exclusive bool) (a reply, again bool) {
+	if d := h.judge.refusesPath(n, t.Path); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
 	}
-	a = h.makeAndGive(n, o, t.spot)
+	a = h.makeAndGive(n, o, t.Spot)
 	return a, a.errno == unix.EEXIST && !exclusive
 }
 
 // openExclusive makes a file that must not be there, if nothing is to be said
 // about that but by the kernel: then nobody need look for the file first.
 func (h *opens) openExclusive(n *notification, o *opening) (a reply, done bool) {
-	s, err := h.walk.spot(n, o.name)
+	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
 		return reply{}, false
 	}
-	defer s.close()
-	if path := s.full(); s.odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
+	defer s.Close()
+	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
 		return reply{}, false
 	}
 	return h.makeAndGive(n, o, s), true
 }
 
 // makeAndGive makes a file at s, where none is, and opens it for the caller.
-func (h *opens) makeAndGive(n *notification, o *opening, s spot) reply {
+func (h *opens) makeAndGive(n *notification, o *opening, s pathwalk.Spot) reply {
 	if a, first := h.observer.keepEntries(s); first {
 		return a
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, err := h.masks.create(n, s.dir, s.last, flags, o.mode)
+	fd, err := h.masks.create(n, s.Dir, s.Last, flags, o.mode)
 	if err != nil {
-		return h.deny.performed(n, o.call, s.full(), err)
+		return h.deny.performed(n, o.call, s.Full(), err)
 	}
 	defer unix.Close(fd)
 	h.judge.made(s)
@@ -254,17 +256,17 @@ func (h *opens) openTemporary(n *notification, o *opening) reply {
 	if o.resolve != 0 {
 		return failed(unix.EOPNOTSUPP) // as on a file system that has none
 	}
-	o.name.noFollow = o.flags&unix.O_NOFOLLOW != 0
-	dir, err := h.walk.open(n, o.name)
+	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
+	dir, err := h.walk.Open(n, o.name)
 	if err != nil {
 		return h.deny.unfound(n, o.call, o.name, err)
 	}
-	path := h.walk.policyPath(dir)
+	path := h.walk.PolicyPath(dir)
 	if h.judge.roots.opens(path) {
-		dir = h.walk.asHost(dir, path)
+		dir = h.walk.AsHost(dir, path)
 	}
 	defer unix.Close(dir)
-	switch h.judge.whoseEntry(spot{dir: dir, last: "-", path: path}) {
+	switch h.judge.whoseEntry(pathwalk.Spot{Dir: dir, Last: "-", Path: path}) {
 	case kernels:
 		return h.rules.proceed(byLandlock)
 	case nobodys:
@@ -276,7 +278,7 @@ func (h *opens) openTemporary(n *notification, o *opening) reply {
 		return h.deny.refuseTemporary(n, o, dir, path)
 	}
 	if d := h.judge.refusesPath(n, path); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.path}}})
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
 	}
 	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
 	fd, err := h.masks.create(n, dir, ".", flags, o.mode)
@@ -294,29 +296,29 @@ func (h *opens) truncate(n *notification, c *fileCall) reply {
 		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	size := int64(n.args[c.arg])
-	t, err := h.walk.target(n, m, true)
+	t, err := h.walk.Target(n, m, true)
 	if err != nil {
 		return h.deny.unfound(n, c.name, m, err)
 	}
-	defer t.close()
+	defer t.Close()
 	who := h.judge.whoseFile(t)
 	switch {
-	case t.spot.slash, t.spot.odd():
+	case t.Spot.Slash, t.Spot.Odd():
 		return h.rules.proceed(byLandlock)
-	case t.fd < 0:
+	case t.FD < 0:
 		return failed(unix.ENOENT)
 	case who == kernels:
 		return h.rules.proceed(byLandlock)
-	case t.st.Mode&unix.S_IFMT == unix.S_IFDIR:
+	case t.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
 		return failed(unix.EISDIR)
-	case t.st.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
+	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return failed(unix.EINVAL)
 	case who == nobodys:
 		return h.deny.refuseFile(n, c.name, t, unix.W_OK)
-	case kernelFile(t.fd):
+	case kernelFile(t.FD):
 		return h.rules.proceed(byLandlock)
 	}
-	if d := h.judge.refusesFile(n, t.path, &t.st); d != nil {
+	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
 	}
 	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
@@ -328,9 +330,9 @@ func (h *opens) truncate(n *notification, c *fileCall) reply {
 	if !n.Waits() {
 		return failed(unix.ESRCH)
 	}
-	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return h.deny.performed(n, c.name, t.path, err)
+		return h.deny.performed(n, c.name, t.Path, err)
 	}
 	defer unix.Close(fd)
 	return failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
@@ -380,8 +382,8 @@ func kernelFile(fd int) bool {
 
 // waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
 // flags have O_NONBLOCK.
-func (h *opens) waitForReader(n *notification, t *target, flags int, cloexec uint32) reply {
-	w := &waitingCall{call: *n, fd: t.fd, try: func(w *waitingCall) (reply, bool) {
+func (h *opens) waitForReader(n *notification, t *pathwalk.Target, flags int, cloexec uint32) reply {
+	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
 		if err != nil {
 			return failed(kernel.ErrnoOf(err)), err != unix.ENXIO
@@ -392,6 +394,6 @@ func (h *opens) waitForReader(n *notification, t *target, flags int, cloexec uin
 		}
 		return w.call.give(fd, cloexec), true
 	}}
-	t.fd = -1
+	t.FD = -1
 	return h.waiting.wait(w, unix.EAGAIN)
 }

@@ -13,6 +13,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -176,20 +178,20 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	if folder == "" {
 		folder = "."
 	}
-	parent, err := b.walk.open(n, name{dir: unix.AT_FDCWD, path: folder})
+	parent, err := b.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: folder})
 	if err != nil {
 		return failed(b.deny.unread(n, "bind", sandbox.KindSocket, err))
 	}
-	s := b.walk.spotIn(parent, base, false)
-	s.asked = path
-	defer s.close()
+	s := b.walk.SpotIn(parent, base, false)
+	s.Asked = path
+	defer s.Close()
 	mask, err := maskOf(int(n.tid))
 	if err != nil || !n.Waits() {
 		return failed(unix.ESRCH)
 	}
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
-	target := s.full()
+	target := s.Full()
 	var d *sandbox.Denial
 	if b.judge.protection.brokered(target) {
 		d = b.judge.refusesPath(n, target)
@@ -205,7 +207,7 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 	if a, first := b.observer.keepEntries(s); first {
 		return a
 	}
-	return failed(b.bindAt(sock, s.dir, mask, path, base))
+	return failed(b.bindAt(sock, s.Dir, mask, path, base))
 }
 
 // bindAt binds sock to base in the folder parent. The name is one component below
@@ -262,7 +264,7 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return failed(unix.ECONNREFUSED)
 	}
-	target := b.walk.policyPath(file)
+	target := b.walk.PolicyPath(file)
 	reachable := b.session.sockets.has(&st) || slices.Contains(b.judge.policy.Sockets, target)
 	if judged := b.judge.policy.JudgeRead(target); !reachable || !judged.Allowed {
 		kind := sandbox.KindSocket
@@ -278,7 +280,7 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 // socketFile is a reference to what path leads to. Where the command has mounts
 // of its own, a granted socket may lie below one of them: it is the host's.
 func (b *broker) socketFile(n *notification, path string) (int, error) {
-	fd, err := b.walk.open(n, name{dir: unix.AT_FDCWD, path: path})
+	fd, err := b.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
 	if err == unix.ENOENT && slices.Contains(b.judge.policy.Sockets, path) {
 		return kernel.OpenPath(path)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -40,7 +42,7 @@ type terminals struct {
 	ownPTS, ownSession bool
 	takes              socketTaking
 	judge              *judge
-	walk               *walker
+	walk               *pathwalk.Walker
 	log                *evidence
 }
 
@@ -71,9 +73,9 @@ func (t *terminals) addTerminal(far *os.File) {
 // openTerminal answers an open for writing of a terminal. done is false where it is
 // none of the command's own.
 func (t *terminals) openTerminal(n *notification, o *opening) (a reply, done bool) {
-	path := o.name.path
+	path := o.name.Path
 	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
-	if t.walk.mounts != nil || !strings.HasPrefix(path, kernel.DevDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
+	if t.walk.Mounts != nil || !strings.HasPrefix(path, kernel.DevDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
 		t.judge.policy.JudgeWrite(path).Allowed || !n.Waits() {
 		return reply{}, false
 	}

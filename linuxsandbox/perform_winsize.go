@@ -103,7 +103,7 @@ func (t *terminals) inOwnTerminals(n *notification, device uint64) bool {
 	if !t.ownPTS {
 		return false
 	}
-	own, err := t.walk.deviceOf(n, kernel.PtsDir)
+	own, err := t.walk.DeviceOf(n, kernel.PtsDir)
 	return err == nil && own == device
 }
 

@@ -55,7 +55,7 @@ func TestNotifiedCalls(t *testing.T) {
 					b := notifiedBroker(t, spec)
 					b.log.seen = caller.seen
 					answerAll(t, b, numbers, caller.tid, caller.blind)
-					b.walk.close()
+					b.walk.Close()
 				}()
 				<-done
 			})

@@ -14,6 +14,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -29,8 +31,8 @@ const maxDepth = 256
 var errTooDeep = errors.New("too deep to look through")
 
 // refusesMove says why the folder at s may not be moved to the place to, or nil.
-func (j *judge) refusesMove(s spot, to string) *sandbox.Denial {
-	path := s.full()
+func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
+	path := s.Full()
 	d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	if j.protection.holds(path) || j.protection.leads(to) {
 		return d
@@ -38,7 +40,7 @@ func (j *judge) refusesMove(s spot, to string) *sandbox.Denial {
 	if j.protection.isTemporary(path) && j.protection.isTemporary(to) {
 		return nil
 	}
-	found, err := j.below(s.dir, s.last, path, maxDepth)
+	found, err := j.below(s.Dir, s.Last, path, maxDepth)
 	if err != nil {
 		return d // what cannot be looked through may hold anything
 	}
@@ -110,7 +112,7 @@ func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 }
 
 // unremovable says why what stands at s cannot be taken away by anybody.
-func (j *judge) unremovable(s spot, st *unix.Stat_t, folder bool) unix.Errno {
+func (j *judge) unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno {
 	switch {
 	case folder && !kernel.IsFolder(st):
 		return unix.ENOTDIR
@@ -124,15 +126,15 @@ func (j *judge) unremovable(s spot, st *unix.Stat_t, folder bool) unix.Errno {
 
 // filled reports whether the folder at s has entries. What must not be read is
 // not looked at.
-func (j *judge) filled(s spot) bool {
-	if !j.policy.JudgeRead(s.full()).Allowed {
+func (j *judge) filled(s pathwalk.Spot) bool {
+	if !j.policy.JudgeRead(s.Full()).Allowed {
 		return false
 	}
-	fd, err := kernel.Openat2(s.dir, s.last, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	f := os.NewFile(uintptr(fd), s.last)
+	f := os.NewFile(uintptr(fd), s.Last)
 	defer f.Close()
 	_, err = f.ReadDir(1)
 	return err != io.EOF

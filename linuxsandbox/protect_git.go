@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -37,7 +39,7 @@ type judge struct {
 	// reach is what the kernel lets the command write by itself.
 	reach   reach
 	session *brokerSession
-	walk    *walker
+	walk    *pathwalk.Walker
 	log     *evidence
 }
 
@@ -80,8 +82,8 @@ func (j *judge) refusesFile(n *notification, path string, st *unix.Stat_t) *sand
 
 // refusesEntry says why the entry that stands at s may not be removed, replaced
 // or moved away, or nil.
-func (j *judge) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
-	path := s.full()
+func (j *judge) refusesEntry(n *notification, s pathwalk.Spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
+	path := s.Full()
 	if d := j.refusesFile(n, path, st); d != nil {
 		return d
 	}
@@ -89,8 +91,8 @@ func (j *judge) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays boo
 	switch {
 	case j.protection.isTemporary(path):
 		return nil
-	case isDir && s.last == gitDir && !j.session.own.has(st):
-	case !stays && slices.Contains(gitMarks, s.last) && j.foreignGit(n, s.path):
+	case isDir && s.Last == gitDir && !j.session.own.has(st):
+	case !stays && slices.Contains(gitMarks, s.Last) && j.foreignGit(n, s.Path):
 	default:
 		return nil
 	}
@@ -100,7 +102,7 @@ func (j *judge) refusesEntry(n *notification, s spot, st *unix.Stat_t, stays boo
 // foreignGit reports whether dir is a git directory that the session did not
 // make. What cannot be looked at is taken for one.
 func (j *judge) foreignGit(n *notification, dir string) bool {
-	fd, err := j.walk.open(n, name{dir: unix.AT_FDCWD, path: dir, noFollow: true})
+	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return false
 	}
@@ -129,20 +131,20 @@ func marked(fd int) bool {
 }
 
 // made takes note of what the broker made, where nothing was before.
-func (j *judge) made(s spot) {
+func (j *judge) made(s pathwalk.Spot) {
 	switch {
-	case j.protection.isTemporary(s.path):
-	case s.last == gitDir:
-		fd, err := kernel.Openat2(s.dir, s.last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	case j.protection.isTemporary(s.Path):
+	case s.Last == gitDir:
+		fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
-			j.session.own.add(fd, s.full())
+			j.session.own.add(fd, s.Full())
 		}
-	case filepath.Base(s.path) == gitDir:
+	case filepath.Base(s.Path) == gitDir:
 		// Known by its name, so it was one before.
-	case slices.Contains(gitMarks, s.last) && marked(s.dir):
-		fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
+	case slices.Contains(gitMarks, s.Last) && marked(s.Dir):
+		fd, err := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
-			j.session.own.add(fd, s.path)
+			j.session.own.add(fd, s.Path)
 		}
 	}
 }

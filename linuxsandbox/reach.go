@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 )
@@ -50,26 +51,26 @@ const (
 )
 
 // whoseFile says who decides about the content of what t has found.
-func (j *judge) whoseFile(t *target) whose {
+func (j *judge) whoseFile(t *pathwalk.Target) whose {
 	switch {
-	case t.fd < 0:
-		return j.whoseEntry(t.spot)
-	case j.protection.brokered(t.path):
+	case t.FD < 0:
+		return j.whoseEntry(t.Spot)
+	case j.protection.brokered(t.Path):
 		return brokers
 	// A file without a name may be one that no folder ever held (memfd), which
 	// Landlock leaves alone.
-	case !strings.HasPrefix(t.path, "/"), t.st.Nlink == 0, j.reach.file(t.path), !j.log.sees():
+	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.reach.file(t.Path), !j.log.sees():
 		return kernels
 	}
 	return nobodys
 }
 
 // whoseEntry says who decides about making, removing or replacing an entry.
-func (j *judge) whoseEntry(s spot) whose {
+func (j *judge) whoseEntry(s pathwalk.Spot) whose {
 	switch {
-	case j.protection.brokered(s.full()):
+	case j.protection.brokered(s.Full()):
 		return brokers
-	case !strings.HasPrefix(s.path, "/"), !j.log.sees():
+	case !strings.HasPrefix(s.Path, "/"), !j.log.sees():
 		return kernels
 	}
 	return nobodys

@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/pathwalk"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -67,12 +69,12 @@ func (r *refusal) asked(target string) string {
 }
 
 // pinOf is what s stands for.
-func pinOf(s spot) pin { return pin{fd: s.dir, name: s.last, path: s.full(), asked: s.asked} }
+func pinOf(s pathwalk.Spot) pin { return pin{fd: s.Dir, name: s.Last, path: s.Full(), asked: s.Asked} }
 
 // pinOfTarget is the file that is there, or the entry to be made.
-func pinOfTarget(t *target) pin {
-	if t.fd >= 0 {
-		return pin{fd: t.fd, path: t.path, asked: t.spot.asked}
+func pinOfTarget(t *pathwalk.Target) pin {
+	if t.FD >= 0 {
+		return pin{fd: t.FD, path: t.Path, asked: t.Spot.Asked}
 	}
-	return pinOf(t.spot)
+	return pinOf(t.Spot)
 }

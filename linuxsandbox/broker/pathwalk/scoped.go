@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package pathwalk
 
 import (
 	"strings"
@@ -20,26 +20,26 @@ const (
 	resolveCached = 0x20
 )
 
-// scopedTarget is target under resolve.
-func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*target, error) {
+// ScopedTarget is target under resolve.
+func (w *Walker) ScopedTarget(c Caller, m Name, follow bool, resolve uint64) (*Target, error) {
 	switch {
 	case resolve&resolveCached != 0:
 		return nil, unix.EAGAIN
 	case resolve&^knownResolve != 0, resolve&kernel.Scopes == kernel.Scopes:
 		return nil, unix.EINVAL
-	case m.path == "":
+	case m.Path == "":
 		return nil, unix.ENOENT
 	}
-	asked, absolute := m.path, strings.HasPrefix(m.path, "/")
-	start := name{dir: m.dir, itself: true}
+	asked, absolute := m.Path, strings.HasPrefix(m.Path, "/")
+	start := Name{Dir: m.Dir, Itself: true}
 	if absolute && resolve&unix.RESOLVE_BENEATH != 0 {
 		return nil, unix.EXDEV
 	}
 	if absolute && resolve&unix.RESOLVE_IN_ROOT == 0 {
-		start = name{dir: unix.AT_FDCWD, path: "/"}
-		m.path = "./" + m.path
+		start = Name{Dir: unix.AT_FDCWD, Path: "/"}
+		m.Path = "./" + m.Path
 	}
-	base, err := w.open(c, start)
+	base, err := w.Open(c, start)
 	if err != nil {
 		return nil, err
 	}
@@ -50,44 +50,44 @@ func (w *walker) scopedTarget(c caller, m name, follow bool, resolve uint64) (*t
 	if w.view.own && resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
 	}
-	t, err := w.scopedWalk(base, m.path, follow, resolve)
+	t, err := w.scopedWalk(base, m.Path, follow, resolve)
 	if err == nil {
-		t.spot.asked = asked
+		t.Spot.Asked = asked
 	}
 	return t, err
 }
 
-func (w *walker) scopedWalk(base int, path string, follow bool, resolve uint64) (*target, error) {
+func (w *Walker) scopedWalk(base int, path string, follow bool, resolve uint64) (*Target, error) {
 	for range maxLinks + 1 {
 		head, last, slash := cutName(path)
 		dir, err := kernel.Openat2(base, head, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, resolve)
 		if err != nil {
 			return nil, err
 		}
-		t := &target{spot: w.spotIn(dir, last, slash)}
-		dir = t.spot.dir
-		if t.spot.odd() {
-			t.fd, err = kernel.Openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
+		t := &Target{Spot: w.SpotIn(dir, last, slash)}
+		dir = t.Spot.Dir
+		if t.Spot.Odd() {
+			t.FD, err = kernel.Openat2(base, path, unix.O_PATH|unix.O_CLOEXEC, resolve)
 		} else {
-			t.fd, err = kernel.Openat2(dir, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, resolve&unix.RESOLVE_NO_XDEV)
+			t.FD, err = kernel.Openat2(dir, last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, resolve&unix.RESOLVE_NO_XDEV)
 		}
-		if err == unix.ENOENT && !t.spot.odd() {
-			t.path = t.spot.full()
+		if err == unix.ENOENT && !t.Spot.Odd() {
+			t.Path = t.Spot.Full()
 			return t, nil
 		}
 		if err == nil {
-			err = unix.Fstat(t.fd, &t.st)
+			err = unix.Fstat(t.FD, &t.Stat)
 		}
 		if err != nil {
-			t.close()
+			t.Close()
 			return nil, err
 		}
-		if !follow || t.st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			t.path = w.policyPath(t.fd)
+		if !follow || t.Stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+			t.Path = w.PolicyPath(t.FD)
 			return t, nil
 		}
-		link, err := readLink(t.fd)
-		t.close()
+		link, err := readLink(t.FD)
+		t.Close()
 		if slash {
 			link += "/"
 		}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package pathwalk
 
 import (
 	"path/filepath"
@@ -38,26 +38,26 @@ type ownPlace struct {
 	policy string
 }
 
-// mounts are what a command sees otherwise than the host.
-type mounts struct {
-	// private are folders that show temp of the policy instead of the host's.
-	private []string
-	temp    string
-	// own are folders of the command's own, which are called so in the policy too.
-	own []string
-	// shown are the places in them that show the host's again.
-	shown []string
+// Mounts are what a command sees otherwise than the host.
+type Mounts struct {
+	// Private are folders that show temp of the policy instead of the host's.
+	Private []string
+	Temp    string
+	// Own are folders of the command's own, which are called so in the policy too.
+	Own []string
+	// Shown are the places in them that show the host's again.
+	Shown []string
 }
 
 // lookAt opens what a command sees. tid is a thread of it.
-func lookAt(plan *mounts, tid int) (*view, error) {
+func lookAt(plan *Mounts, tid int) (*view, error) {
 	v := &view{own: plan != nil}
 	var err error
 	if plan == nil {
 		v.root, err = kernel.Openat2(unix.AT_FDCWD, "/", unix.O_PATH|unix.O_CLOEXEC, 0)
 		return v, err
 	}
-	if v.root, err = openProc(tid, "root", 0); err != nil {
+	if v.root, err = OpenProc(tid, "root", 0); err != nil {
 		return nil, err
 	}
 	var st unix.Statx_t
@@ -78,12 +78,12 @@ func (v *view) close() {
 	}
 }
 
-func (v *view) findPlaces(plan *mounts) error {
-	v.shown = plan.shown
-	for _, dir := range plan.private {
-		v.places = append(v.places, ownPlace{dir: dir, policy: plan.temp})
+func (v *view) findPlaces(plan *Mounts) error {
+	v.shown = plan.Shown
+	for _, dir := range plan.Private {
+		v.places = append(v.places, ownPlace{dir: dir, policy: plan.Temp})
 	}
-	for _, dir := range plan.own {
+	for _, dir := range plan.Own {
 		v.places = append(v.places, ownPlace{dir: dir, policy: dir})
 	}
 	for i, p := range v.places {
@@ -97,9 +97,9 @@ func (v *view) findPlaces(plan *mounts) error {
 	return nil
 }
 
-// hostsOwn stands before the path of a file that is the host's, in a folder that
+// HostsOwn stands before the path of a file that is the host's, in a folder that
 // only the command's own stand for.
-const hostsOwn = "the host's "
+const HostsOwn = "the host's "
 
 // policyPath is what the open file is called in the policy. It does not begin
 // with a slash when the file has no such name: it is no file of any folder, or
@@ -116,7 +116,7 @@ func (v *view) policyPath(fd int) string {
 		case err == nil && st.Mnt_id == p.mount:
 			return p.policy + strings.TrimPrefix(path, p.dir)
 		case p.policy == p.dir:
-			return hostsOwn + path
+			return HostsOwn + path
 		}
 	}
 	return path
@@ -125,8 +125,8 @@ func (v *view) policyPath(fd int) string {
 // hidden is the host's file that m would be, were it not that the command sees a
 // folder of its own in that place; "" when there is none. It is for telling what
 // was missed, not for deciding: the path is taken word by word.
-func (v *view) hidden(tid int, m name) string {
-	path := m.written(tid)
+func (v *view) hidden(tid int, m Name) string {
+	path := m.Written(tid)
 	for _, p := range v.places {
 		if p.policy == p.dir || path == p.dir || !sandbox.Covers(p.dir, path) {
 			continue

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package pathwalk
 
 import (
 	"cmp"
@@ -13,39 +13,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Here a name that a command used becomes an open file: the broker's own
-// reference (O_PATH) to what the command would have reached. Everything after
-// this is about that file, so nobody gains from changing the name.
+// Threat: a command gives a name, and changes what the name leads to while the broker
+// judges it. So the broker opens the file first. Everything after this is about the open
+// file, and a later change of the name has no effect.
 //
-// The broker resolves names by the command's own root (view.go), working
-// directory and descriptors, with no more rights than the command has. Names below /proc are
-// the trap: /proc/self would be the broker, and the links there that jump
-// (fd/N, cwd, root) are followed only where they are the caller's own.
+// The walk starts at the command's own root (view.go), working directory or descriptor,
+// with no more rights than the command has. Names below /proc need care: /proc/self would
+// be the broker, and the links there that jump (fd/N, cwd, root) are followed only where
+// they belong to the caller.
 
 const maxLinks = 40 // MAXSYMLINKS
 
-// name is a file as a system call names it.
-type name struct {
-	dir  int32 // a descriptor, or AT_FDCWD
-	path string
-	// itself: the descriptor is the file (fchmod, AT_EMPTY_PATH).
-	itself bool
-	// noFollow: a link in the last place is meant itself.
-	noFollow bool
+// Name is a file as a system call names it.
+type Name struct {
+	Dir  int32 // a descriptor, or AT_FDCWD
+	Path string
+	// Itself: the descriptor is the file (fchmod, AT_EMPTY_PATH).
+	Itself bool
+	// NoFollow: a link in the last place is meant itself.
+	NoFollow bool
 }
 
 // open returns a reference to what the thread means by m.
-func (v *view) open(tid int, m name) (int, error) {
+func (v *view) open(tid int, m Name) (int, error) {
 	switch {
-	case m.itself:
+	case m.Itself:
 		return m.base(tid, 0)
-	case m.path == "":
+	case m.Path == "":
 		return -1, unix.ENOENT
-	case m.path == "./":
+	case m.Path == "./":
 		return m.base(tid, unix.O_DIRECTORY)
 	}
 	base, scope := v.root, uint64(unix.RESOLVE_IN_ROOT)
-	if m.path[0] != '/' {
+	if m.Path[0] != '/' {
 		var err error
 		if base, err = m.base(tid, 0); err != nil {
 			return -1, err
@@ -57,39 +57,39 @@ func (v *view) open(tid int, m name) (int, error) {
 		}
 	}
 	flags := uint64(unix.O_PATH | unix.O_CLOEXEC)
-	if m.noFollow {
+	if m.NoFollow {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := kernel.Openat2(base, m.path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
+	fd, err := kernel.Openat2(base, m.Path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
 	if err == nil {
 		return fd, nil // nothing below /proc/self leads out of /proc this way
 	}
 	// It led out of the scope, or nothing was found because it was looked for in
 	// the broker's own part of /proc.
 	w := stepper{view: v, tid: tid}
-	return w.walk(base, m.path, !m.noFollow)
+	return w.walk(base, m.Path, !m.NoFollow)
 }
 
 // base is where a path of m that is not absolute starts. flags may be O_DIRECTORY.
-func (m name) base(tid int, flags uint64) (int, error) {
-	if m.dir == unix.AT_FDCWD {
-		return openProc(tid, "cwd", flags)
+func (m Name) base(tid int, flags uint64) (int, error) {
+	if m.Dir == unix.AT_FDCWD {
+		return OpenProc(tid, "cwd", flags)
 	}
-	if m.dir < 0 {
+	if m.Dir < 0 {
 		return -1, unix.EBADF
 	}
-	fd, err := openProc(tid, "fd/"+strconv.Itoa(int(m.dir)), flags)
+	fd, err := OpenProc(tid, "fd/"+strconv.Itoa(int(m.Dir)), flags)
 	if err == unix.ENOENT {
 		err = unix.EBADF
 	}
 	return fd, err
 }
 
-// written is the path that m has word by word, "" when it has none. It is for
+// Written is the path that m has word by word, "" when it has none. It is for
 // telling of what was not found, never for deciding.
-func (m name) written(tid int) string {
-	path := m.path
-	if m.itself || path == "" {
+func (m Name) Written(tid int) string {
+	path := m.Path
+	if m.Itself || path == "" {
 		return ""
 	}
 	if path[0] != '/' {
@@ -103,10 +103,10 @@ func (m name) written(tid int) string {
 	return filepath.Clean(path)
 }
 
-// openProc opens what one of a thread's links in /proc leads to. EPERM is that the
+// OpenProc opens what one of a thread's links in /proc leads to. EPERM is that the
 // broker may not look at the thread: EACCES, the kernel's own word for that, would be
 // taken for a folder on the way that the user may not pass.
-func openProc(tid int, link string, flags uint64) (int, error) {
+func OpenProc(tid int, link string, flags uint64) (int, error) {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.EACCES {
 		err = unix.EPERM
