@@ -163,14 +163,14 @@ func describeModel(ctx context.Context, b *box, w io.Writer) {
 	provider, name, ok := b.cfg.Choose(b.s.Env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
-		for _, offer := range b.lookForServers(ctx)() {
+		for _, offer := range providersOf(b).lookForServers(ctx)() {
 			fmt.Fprintf(w, "         %s\n", offer)
 		}
 		return
 	}
-	client, provider, err := b.client(provider, true)
+	client, provider, err := providersOf(b).client(provider, true)
 	if lacks := provider.Lacks(b.s.Env); err == nil && lacks != "" {
-		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: b.keyHints(provider)}
+		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: providersOf(b).keyHints(provider)}
 	}
 	if err == nil {
 		var served []string

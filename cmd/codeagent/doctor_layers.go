@@ -105,3 +105,23 @@ func paragraph(w io.Writer, lead, words string) {
 	}
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
+
+// describeEvidence says what is known here of refusals, and whether a refused
+// call can wait for an answer.
+func describeEvidence(b *box, w io.Writer) {
+	level, why := b.evidence()
+	told := map[sandbox.EvidenceLevel]string{
+		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",
+		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
+		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, and said to be likely: ",
+		sandbox.EvidenceNothing:     "none: ",
+	}[level] + why
+	paragraph(w, "evidence  ", told)
+	held := "yes: on a screen, what a running command may not do waits for your answer"
+	if why := b.notHeld(); why != "" {
+		held = "no: it fails at once: " + why
+	} else if why := b.networkNotHeld(); why != "" {
+		held += "; connections fail at once: " + why
+	}
+	paragraph(w, "held      ", held)
+}

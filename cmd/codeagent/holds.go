@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"slices"
 
 	"codeagent/approvals"
@@ -57,24 +56,4 @@ func (b *box) evidence() (level sandbox.EvidenceLevel, why string) {
 		return level, origin
 	}
 	return level, ""
-}
-
-// describeEvidence says what is known here of refusals, and whether a refused
-// call can wait for an answer.
-func describeEvidence(b *box, w io.Writer) {
-	level, why := b.evidence()
-	told := map[sandbox.EvidenceLevel]string{
-		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",
-		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
-		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, and said to be likely: ",
-		sandbox.EvidenceNothing:     "none: ",
-	}[level] + why
-	paragraph(w, "evidence  ", told)
-	held := "yes: on a screen, what a running command may not do waits for your answer"
-	if why := b.notHeld(); why != "" {
-		held = "no: it fails at once: " + why
-	} else if why := b.networkNotHeld(); why != "" {
-		held += "; connections fail at once: " + why
-	}
-	paragraph(w, "held      ", held)
 }

@@ -76,21 +76,6 @@ func imageFlag(f *pflag.FlagSet, paths *[]string) {
 	f.StringArrayVarP(paths, "image", "i", nil, "show the model this image file with the first message; may be given several times")
 }
 
-// blind reports that the model is known to see no images.
-func (c chosen) blind() bool { return c.limits.Vision == "no" }
-
-// seesThem is the error for images that the model cannot see.
-func (c chosen) seesThem(images []model.Image) error {
-	if len(images) == 0 || !c.blind() {
-		return nil
-	}
-	name := c.title(c.name)
-	return &cli.UsageError{Err: fmt.Errorf("the model %s cannot see images", name), Hints: []string{
-		"leave -i away, or choose a model that can: --model NAME",
-		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
-	}}
-}
-
 // withImages adds the images of -i to the first message of the run, behind those
 // that its text numbers.
 func (ses *session) withImages(in agent.Input) agent.Input {

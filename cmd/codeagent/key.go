@@ -21,11 +21,11 @@ const (
 // environment, because it is named in the user's own settings alone. Where commands may
 // write, nothing of it may lie: neither the program, nor what its environment or its
 // arguments lead to.
-func (b *box) keyCommand(argv []string) func(context.Context) (string, error) {
+func (ps providers) keyCommand(argv []string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTime)
 		defer cancel()
-		cmd, err := b.ground().Command(ctx, b.s.Environ, argv[0], argv[1:]...)
+		cmd, err := ps.ground().Command(ctx, ps.environ, argv[0], argv[1:]...)
 		if err != nil {
 			return "", fmt.Errorf("key_command: %w", err)
 		}

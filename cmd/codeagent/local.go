@@ -18,9 +18,9 @@ const lookTime = 400 * time.Millisecond
 // lookForServers asks the usual loopback ports which models are served there; no
 // key goes along. The answer, a line for each server in the order of the list of
 // providers, is waited for by the returned function.
-func (b *box) lookForServers(ctx context.Context) func() []string {
+func (ps providers) lookForServers(ctx context.Context) func() []string {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	servers := b.cfg.LocalServers()
+	servers := ps.cfg.LocalServers()
 	lines := make([]string, len(servers))
 	var all sync.WaitGroup
 	for i, p := range servers {

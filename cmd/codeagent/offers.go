@@ -22,7 +22,7 @@ func (ses *session) offer(o *tui.Options, tell func(event.Event)) *keptSessions 
 	if ses.record != nil {
 		kept.current = ses.record.log
 	}
-	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, tell: tell}, imageLoader{ses}
+	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, show: tell}, imageLoader{ses}
 	o.Clipboard = newClipboard(ses)
 	o.Background = backgroundCommands{ses}
 	o.Compact = func(ctx context.Context, focus string) error {

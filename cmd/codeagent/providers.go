@@ -6,35 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/config"
 	"codeagent/event"
+	"codeagent/hostfile"
 	"codeagent/model"
 	"codeagent/model/chat"
 	"codeagent/model/responses"
-	"codeagent/model/tour"
 	"codeagent/model/wire"
-	"codeagent/sandbox"
 )
 
 // defaultModel is what is asked at OpenAI when no model is named.
 const defaultModel = "gpt-5"
 
-// chosen is the model of a session: a provider's, or the tour's.
+// chosen is the model that a session asks.
 type chosen struct {
-	model    agent.Model
-	provider string // its name; empty for the top-level settings and the tour
+	model    agent.Model // nil: no provider is configured
+	provider string      // its name; empty for the top-level settings and the tour
 	from     config.Provider
 	host     string
 	name     string // empty while first does not know it
 	unnamed  bool   // nobody named it: it is the default, or what the provider lists first
 	limits   config.ModelLimits
-	tour     *tour.Tour
 	first    *firstServed
 	// told says why it is this one, where that is not plain.
 	told event.Notice
@@ -50,76 +46,94 @@ func (c chosen) title(name string) string {
 	return c.provider + "/" + name
 }
 
-// chooseModel takes what the session that is gone on with asked last, else the
-// configured provider; without one it plays the tour, unless there is something to
-// answer that the tour could not. What runs on this machine is offered and not
-// asked: whoever starts a server for one purpose has not chosen it for another.
-func (b *box) chooseModel(ctx context.Context, o sessionOptions) (chosen, error) {
-	provider, name, ok := b.cfg.Choose(b.s.Env)
-	last, gone := b.lastAsked(o.from)
+// providers are the providers of the settings, with what it takes to ask one.
+type providers struct {
+	cfg     config.Config
+	paths   config.Paths
+	env     func(string) string
+	environ []string
+	// ground is where commands may write: nothing there is run for a key.
+	ground func() hostfile.Ground
+}
+
+// wish is what the caller of choose needs a model for.
+type wish struct {
+	// attended: a person can answer questions.
+	attended bool
+	// needed: there is something to answer that the tour cannot answer.
+	needed bool
+	// session is the ID of the session to resume, "" for a new one; switched: the person
+	// switched to it from another session of this run.
+	session  string
+	switched bool
+}
+
+// choose takes the model that the resumed session asked last, else the configured
+// provider. Without a provider it fails if one is needed, and otherwise returns no model.
+// A server on this machine is offered and never taken: somebody who starts one for
+// another purpose has not chosen it for codeagent.
+func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
+	provider, name, ok := ps.cfg.Choose(ps.env)
+	last, gone := ps.lastAsked(w)
 	again := last.name != "" && (last.provider.Name != provider.Name || last.name != name)
 	if again {
 		provider, name, ok = last.provider, last.name, true
 	}
 	if ok {
-		c, err := b.connect(ctx, provider, name, o.attended)
-		passed := b.cfg.Passed(provider, name)
+		c, err := ps.connect(ctx, provider, name, w.attended)
+		passed := ps.cfg.Passed(provider, name)
 		switch now := cmp.Or(c.title(c.name), "the provider's model"); {
 		case gone != nil:
-			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; %s is asked", gone, now)}
+			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; using %s", gone, now)}
 		case again:
-			c.told = event.Notice{Level: "info", Text: now + " is asked, as it was last in this session"}
+			c.told = event.Notice{Level: "info", Text: "using " + now + ", as this session did last"}
 		case passed != "":
-			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("%s is asked, as the base URL says, and not the provider %s", c.host, passed)}
+			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
 		}
 		return c, err
 	}
-	found := b.lookForServers(ctx)
-	if o.hasPrompt || o.from != nil || len(o.images) > 0 {
-		err := errors.New("no model is configured")
-		if prefix, _, cut := strings.Cut(name, "/"); cut {
-			err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
-		}
-		hints := []string{
-			"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
-			"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
-		}
-		hints = append(hints, found()...)
-		if gone != nil {
-			hints = append(hints, gone.Error())
-		}
-		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
-			"or start codeagent without a prompt to see the tour",
-		)}
+	found := ps.lookForServers(ctx)
+	if !w.needed {
+		return chosen{offers: found()}, nil
 	}
-	t, err := startTour(ctx, b, o.attended)
-	if err != nil {
-		return chosen{}, err
+	err := errors.New("no model is configured")
+	if prefix, _, cut := strings.Cut(name, "/"); cut {
+		err = fmt.Errorf("no provider is configured, and %q is not the name of one", prefix)
 	}
-	return chosen{model: chat.New(chat.Options{BaseURL: t.BaseURL}), name: tour.Model, tour: t, offers: found()}, nil
+	hints := []string{
+		"set OPENAI_API_KEY, or OPENAI_BASE_URL for anything that speaks the OpenAI API",
+		"or name a provider and its model: --model groq/NAME (docs/config.md lists them)",
+	}
+	hints = append(hints, found()...)
+	if gone != nil {
+		hints = append(hints, gone.Error())
+	}
+	return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
+		"or start codeagent without a prompt to see the tour",
+	)}
 }
 
 // connect makes the wire to p and settles the model's name. With a screen a name
 // that only the provider knows is asked for with the first message, not before
 // the first picture.
-func (b *box) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
+func (ps providers) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
 	from := p
-	client, p, err := b.client(p, attended)
+	client, p, err := ps.client(p, attended)
 	if err != nil {
 		return chosen{}, err
 	}
-	if p.Lacks(b.s.Env) != "" {
-		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: b.keyHints(p)}
+	if p.Lacks(ps.env) != "" {
+		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: ps.keyHints(p)}
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := chosen{model: client, provider: p.Name, from: from, host: p.Host(), name: name, unnamed: unnamed, limits: b.cfg.LimitsOf(p, name)}
+	c := chosen{model: client, provider: p.Name, from: from, host: p.Host(), name: name, unnamed: unnamed, limits: ps.cfg.LimitsOf(p, name)}
 	if name != "" {
 		return c, nil
 	}
-	first := &firstServed{client: client, limits: func(name string) config.ModelLimits { return b.cfg.LimitsOf(p, name) }}
+	first := &firstServed{client: client, limits: func(name string) config.ModelLimits { return ps.cfg.LimitsOf(p, name) }}
 	if attended {
 		c.model, c.first = first, first
 		return c, nil
@@ -131,7 +145,7 @@ func (b *box) connect(ctx context.Context, p config.Provider, name string, atten
 	case err != nil:
 		return chosen{}, &cli.HintError{Code: cli.ExitFailed, Err: err, Hints: []string{nameOne}}
 	}
-	c.limits = b.cfg.LimitsOf(p, c.name)
+	c.limits = ps.cfg.LimitsOf(p, c.name)
 	return c, nil
 }
 
@@ -190,22 +204,22 @@ type client interface {
 }
 
 // client is the wire to a provider, and the provider with its variables filled in.
-func (b *box) client(p config.Provider, attended bool) (client, config.Provider, error) {
-	p, err := p.Resolve(b.s.Env)
+func (ps providers) client(p config.Provider, attended bool) (client, config.Provider, error) {
+	p, err := p.Resolve(ps.env)
 	if err != nil {
 		return nil, p, &cli.UsageError{Err: err}
 	}
 	o := wire.Options{
-		BaseURL: p.BaseURL, Key: p.Key(b.s.Env).Reveal(), Header: map[string][]string{},
-		Retry: wire.Retry{Patience: b.cfg.Patience(attended)},
+		BaseURL: p.BaseURL, Key: p.Key(ps.env).Reveal(), Header: map[string][]string{},
+		Retry: wire.Retry{Patience: ps.cfg.Patience(attended)},
 	}
 	for k, v := range p.Headers {
 		o.Header[k] = []string{v}
 	}
 	if len(p.KeyCommand) > 0 {
-		o.Key, o.KeyFrom = "", b.keyCommand(p.KeyCommand)
+		o.Key, o.KeyFrom = "", ps.keyCommand(p.KeyCommand)
 	}
-	h := hinting{key: b.keyHints(p), address: p.AddressHints(b.paths.File), wire: p.WireHint(b.paths.File)}
+	h := hinting{key: ps.keyHints(p), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
 	if p.Wire == config.Responses {
 		h.client = responses.New(o)
 	} else {
@@ -214,23 +228,22 @@ func (b *box) client(p config.Provider, attended bool) (client, config.Provider,
 	return h, p, nil
 }
 
-// outsideName is the file that the tour tries to write outside the workspace.
-const outsideName = "codeagent-tour-outside.txt"
+// blind reports that the model is known to see no images.
+func (c chosen) blind() bool { return c.limits.Vision == "no" }
 
-// startTour plays the built-in tour in this workspace. The file outside lies in
-// the home folder, else in the system's folder for temporary files, whichever
-// commands may not write; one that was opened by its own name stays the file.
-func startTour(ctx context.Context, b *box, attended bool) (*tour.Tour, error) {
-	outside := filepath.Join(os.TempDir(), outsideName)
-	if home := b.s.Env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
-		outside = filepath.Join(home, outsideName)
+// seesThem is the error for images that the model cannot see.
+func (c chosen) seesThem(images []model.Image) error {
+	if len(images) == 0 || !c.blind() {
+		return nil
 	}
-	if folder, err := sandbox.Canonical(b.files, "/", filepath.Dir(outside)); err == nil {
-		outside = filepath.Join(folder, outsideName)
-	}
-	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.Env("PATH"), Attended: attended}
-	if attended {
-		o.Held, o.NotHeld = b.notHeld() == "", b.networkNotHeld()
-	}
-	return tour.Start(ctx, o)
+	name := c.title(c.name)
+	return &cli.UsageError{Err: fmt.Errorf("the model %s cannot see images", name), Hints: []string{
+		"leave -i away, or choose a model that can: --model NAME",
+		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
+	}}
+}
+
+// providers are the providers of the settings.
+func providersOf(b *box) providers {
+	return providers{cfg: b.cfg, paths: b.paths, env: b.s.Env, environ: b.s.Environ, ground: b.ground}
 }

@@ -21,17 +21,17 @@ func (c chosen) kept() sessions.Model {
 // now; none where nobody chose it, or another one is said on the command line. The
 // error says why it is not asked any more. A conversation goes on only where it
 // was: what has the same name now and lies elsewhere is not meant.
-func (b *box) lastAsked(from *resumed) (named, error) {
-	if from == nil || b.cfg.Asked() && !from.after {
+func (ps providers) lastAsked(w wish) (named, error) {
+	if w.session == "" || ps.cfg.Asked() && !w.switched {
 		return named{}, nil
 	}
-	last, err := sessions.New(b.paths.Sessions).LastModel(from.id)
+	last, err := sessions.New(ps.paths.Sessions).LastModel(w.session)
 	if err != nil || last.Host == "" {
 		return named{}, nil // what is wrong with the session is said where it is opened
 	}
-	p, known := b.cfg.Provider(last.Provider, b.s.Env)
-	there, err := p.Resolve(b.s.Env)
-	lacks := p.Lacks(b.s.Env)
+	p, known := ps.cfg.Provider(last.Provider, ps.env)
+	there, err := p.Resolve(ps.env)
+	lacks := p.Lacks(ps.env)
 	switch {
 	case !known:
 		err = errors.New("its provider is not configured any more")
@@ -42,7 +42,7 @@ func (b *box) lastAsked(from *resumed) (named, error) {
 		err = fmt.Errorf("%s is not set", lacks)
 	}
 	if err != nil {
-		return named{}, fmt.Errorf("%s, which this session asked last, cannot be asked: %w", last.Name, err)
+		return named{}, fmt.Errorf("cannot use %s, the model this session used last: %w", last.Name, err)
 	}
 	name := last.Name
 	if last.Provider != "" {

@@ -15,6 +15,7 @@ import (
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/model"
+	"codeagent/model/chat"
 	"codeagent/model/tour"
 	"codeagent/prompts"
 	sessions "codeagent/session"
@@ -79,15 +80,10 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 		return nil, err
 	}
 	ses := &session{box: box, options: o, images: images}
-	if ses.chosen, err = box.chooseModel(ctx, o); err != nil {
+	if err := ses.chooseModel(ctx); err != nil {
 		ses.close()
 		return nil, err
 	}
-	if err := ses.chosen.seesThem(images); err != nil {
-		ses.close()
-		return nil, err
-	}
-	ses.tour = ses.chosen.tour
 	if ses.record, err = ses.openRecord(); err != nil {
 		ses.close()
 		return nil, err
@@ -104,6 +100,26 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 	})
 	ses.live = ses.gate.Open
 	return ses, nil
+}
+
+// chooseModel settles who answers: a provider's model, or the tour where none is configured.
+func (ses *session) chooseModel(ctx context.Context) error {
+	o := ses.options
+	w := wish{attended: o.attended, needed: o.hasPrompt || o.from != nil || len(o.images) > 0}
+	if o.from != nil {
+		w.session, w.switched = o.from.id, o.from.after
+	}
+	var err error
+	if ses.chosen, err = providersOf(ses.box).choose(ctx, w); err != nil {
+		return err
+	}
+	if ses.chosen.model != nil {
+		return ses.chosen.seesThem(ses.images)
+	}
+	if ses.tour, err = startTour(ctx, ses.box, o.attended); err == nil {
+		ses.chosen.model, ses.chosen.name = chat.New(chat.Options{BaseURL: ses.tour.BaseURL}), tour.Model
+	}
+	return err
 }
 
 // join puts the agent between the session and a face, and tells the face what

@@ -78,4 +78,4 @@ func notThere(err error) bool {
 }
 
 // keyHints say what to set for the key of p.
-func (b *box) keyHints(p config.Provider) []string { return p.KeyHints(b.s.Env, b.paths.File) }
+func (ps providers) keyHints(p config.Provider) []string { return p.KeyHints(ps.env, ps.paths.File) }

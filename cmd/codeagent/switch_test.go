@@ -46,7 +46,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitGone(working)
 	term.Write("/model absent\r")
 	term.WaitFor("there is no such model")
-	term.WaitFor("first is still asked")
+	term.WaitFor("still using first")
 	term.WaitGone(switching)
 	listModels(t, term, "first ✓", "other/scripted") // of the provider in the settings
 	term.Write("other")
@@ -59,7 +59,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.WaitGone(working)
 	term.Write("/model locked/any\r")
 	term.WaitFor("no key for the provider locked")
-	term.WaitFor("other/scripted is still asked")
+	term.WaitFor("still using other/scripted")
 	term.WaitGone(switching)
 
 	term.Write("/sessions\r")
@@ -78,7 +78,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.Write("\x1b[B")
 	term.WaitFor("› a question") // the one that was left for this one
 	term.Write("\r")
-	term.WaitFor("other/scripted is asked, as it was last in this session")
+	term.WaitFor("using other/scripted, as this session did last")
 	term.Write("/quit\r")
 	if err := term.WaitExit(); err != nil {
 		t.Errorf("ended with %v", err)
