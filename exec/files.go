@@ -46,7 +46,6 @@ const (
 	FileNotFolder   = fileworker.NotFolder
 	FileIsSymlink   = fileworker.IsSymlink
 	FileSpecial     = fileworker.Special
-	FileTorn        = fileworker.Torn
 	FileCrossDevice = fileworker.CrossDevice
 	FileInvalid     = fileworker.Invalid
 )
@@ -175,9 +174,9 @@ func (f *Files) Mkdir(path string, mode fs.FileMode, parents bool) error {
 
 // Put makes path a file with exactly that content and mode, if it is absent or a
 // file that e expects, by Absent or Version. What is there is replaced whatever its
-// permissions; inPlace writes into it instead. It is not put on the disk.
-func (f *Files) Put(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (FileInfo, error) {
-	info, err := f.client.Put(path, data, mode, e, inPlace)
+// permissions. It is not put on the disk.
+func (f *Files) Put(path string, data []byte, mode fs.FileMode, e Expect) (FileInfo, error) {
+	info, err := f.client.Put(path, data, mode, e)
 	return info, f.why(err)
 }
 

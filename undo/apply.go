@@ -41,9 +41,6 @@ type Expect struct {
 	// nothing is expected.
 	Dev, Ino    uint64
 	Size, Mtime int64
-	// InPlace writes into the file that is there: it has other names, which are to
-	// get the content too.
-	InPlace bool
 }
 
 func expect(s state) Expect {
@@ -61,9 +58,6 @@ type Report struct {
 	Done   []Step
 	Failed []Left
 }
-
-// ErrTorn: Put failed when a part of the content was written into the file.
-var ErrTorn = errors.New("it was written in part")
 
 // errStale: a plan is good until the next turn.
 var errStale = errors.New("files were changed since it was shown: look at it again")
@@ -95,8 +89,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be written down
 	}
-	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, limit: s.store.bounds.file,
-		failed: map[string]error{}, done: map[string]bool{}, written: map[inode]Step{}, opened: map[string]uint32{}, begun: map[string]*state{}}
+	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}, begun: map[string]*state{}}
 	defer a.look.close()
 	a.all()
 	report := a.report()

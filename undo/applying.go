@@ -2,7 +2,6 @@ package undo
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -18,13 +17,10 @@ type applying struct {
 	plan  *Plan
 	log   *os.File
 	now   func() time.Time
-	limit int64 // the largest file that is read
 	look  walker
 
 	failed map[string]error
 	done   map[string]bool
-	// written are the files that were written in place, by one of their names.
-	written map[inode]Step
 	// opened are the folders that were read-only or the like, with the permissions that
 	// they had.
 	opened map[string]uint32
@@ -89,34 +85,8 @@ func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	}
 }
 
-// put gives a file back what it held, once for all its names.
+// put gives a file back what it held.
 func (a *applying) put(s Step) error {
-	if !s.inPlace {
-		return a.putContent(s)
-	}
-	if other, is := a.written[s.now.inode()]; is && other.before.holdsAs(s.before) {
-		return a.failed[other.Path]
-	}
-	a.written[s.now.inode()] = s
-	var names []string
-	for _, o := range a.plan.Steps {
-		if o.inPlace && o.now.inode() == s.now.inode() {
-			names = append(names, o.Path)
-		}
-	}
-	if err := a.begin(names...); err != nil {
-		return err
-	}
-	err := a.putContent(s)
-	if errors.Is(err, ErrTorn) {
-		for _, name := range names {
-			a.torn(name)
-		}
-	}
-	return err
-}
-
-func (a *applying) putContent(s Step) error {
 	content, err := a.plan.kept.content(s.before)
 	if err != nil {
 		return err
@@ -124,7 +94,6 @@ func (a *applying) putContent(s Step) error {
 	now, mode := Expect{Absent: true}, s.before.Mode
 	if s.now.Kind == file {
 		now = expect(s.now)
-		now.InPlace = s.inPlace
 		if !s.mode {
 			mode = s.now.Mode // the agent did not change it
 		}
@@ -183,37 +152,17 @@ func (a *applying) closeFolders() {
 // begin notes that undoing works on paths, which can be found half done if codeagent
 // ends in the middle: what stands there then is its work. That must not change when
 // the turn itself was last written down.
-func (a *applying) begin(paths ...string) error {
+func (a *applying) begin(p string) error {
 	var records []record
 	if len(a.begun) == 0 {
 		records = append(records, record{Kind: kindUndoing, At: a.plan.kept.last})
 	}
-	for _, p := range paths {
-		if h := a.plan.kept.paths[p]; h != nil {
-			a.begun[p] = h.after
-		}
-		r := about(kindAgain, p, nil)
-		r.At = a.now()
-		records = append(records, r)
+	if h := a.plan.kept.paths[p]; h != nil {
+		a.begun[p] = h.after
 	}
-	return appendRecords(a.log, records...)
-}
-
-// torn notes what a write left that failed in the middle: it can be undone again.
-func (a *applying) torn(p string) {
-	now, err := a.look.look(p)
-	if err == nil {
-		now, err = a.look.readInto(p, now, a.limit)
-	}
-	switch left := a.begun[p]; {
-	case err != nil:
-		delete(a.begun, p)
-	case left != nil:
-		now.Mode = left.Mode // which is the agent's
-		fallthrough
-	default:
-		a.begun[p] = &now
-	}
+	r := about(kindAgain, p, nil)
+	r.At = a.now()
+	return appendRecords(a.log, append(records, r)...)
 }
 
 // tellHalfDone notes of what was begun and is not done what the agent left there, as

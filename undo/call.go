@@ -67,11 +67,9 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	case e == nil:
 		c.history.tellMore()
 	case mine:
-		c.otherNames(e, c.first(e, dir, name, had))
+		c.first(e, dir, name, had)
 	case fresh:
-		now, err := look(dir, name)
-		e.again(now, err)
-		c.otherNames(e, now)
+		e.again(look(dir, name))
 	}
 	return e
 }
@@ -147,16 +145,18 @@ func (t *turn) making(p string) bool {
 	return false
 }
 
-// first keeps what is told for the first time, and returns what stands there.
-func (c *Call) first(e *entry, dir int, name string, had *contents) state {
+// first keeps what the turn changes for the first time.
+func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	s, err := look(dir, name)
-	now := s
-	why, known := e.turn.asOther(&s)
+	was, known := e.turn.otherName(s)
+	changed := known && (was.Size != s.Size || was.Mtime != s.Mtime || was.Mode != s.Mode)
+	why := ""
 	switch {
 	case err != nil:
 		s, why = state{Kind: special}, reason(err)
-	case known:
 	case s.Kind == file && had.holds(e, &s):
+	case known && was.Kept != nil && !changed:
+		s.Sum, s.Kept = was.Sum, was.Kept
 	case s.Kind == file && had != nil && s.Size > watchedFile:
 		why = "over " + short.Size(watchedFile) + ", and codeagent was not told of the change beforehand"
 	case s.Kind == file:
@@ -168,12 +168,26 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) state {
 	r.Why = why
 	had.add(e, s)
 	e.turn.write(r)
+	if changed {
+		e.turn.write(about(kindMixed, e.path, nil))
+	}
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
-	e.before, e.busy = s.brief(), false
-	e.turn.isName(e, s)
+	e.before, e.busy, e.mixed = s.brief(), false, changed
+	if !known && s.Links > 1 {
+		e.turn.linked[s.inode()] = e.before
+	}
 	c.history.ready.Broadcast()
-	return now
+}
+
+// otherName is what the file s was when the turn came to it under another name (a
+// hard link), if it did. Where the file was changed since, what stands there now is
+// not what the person had.
+func (t *turn) otherName(s state) (was state, known bool) {
+	t.history.mu.Lock()
+	defer t.history.mu.Unlock()
+	was, known = t.linked[s.inode()]
+	return was, known && s.Links > 1
 }
 
 // again takes in what stands there when another call is about to change it. What the

@@ -23,12 +23,23 @@ const grace = 2 * time.Second
 const (
 	changedSince = "it was changed after the turn"
 	changedToo   = "it was changed by somebody else, too, between the agent's changes"
+	manyNames    = "it has several names (hard links); undo leaves such a file as it is"
 	notNoted     = "what the agent left there could not be noted, so nobody knows whether it was changed since"
 	changedLater = "codeagent ended before it could note what the agent left, and it was changed after that"
 )
 
-// step is what is to be done, nil: nothing.
+// step is what is to be done, nil: nothing. What was done to a file with several names
+// under one of them happened to all, and only the one that was used is known: where
+// it cannot be told whose work the file is, that is why.
 func (j *judge) step() *Step {
+	s := j.decide()
+	if j.conflict != "" && max(j.before.Links, j.now.Links) > 1 {
+		j.conflict = manyNames
+	}
+	return s
+}
+
+func (j *judge) decide() *Step {
 	if j.before.Kind == special {
 		if j.now.Kind != special || j.now.inode() != j.before.inode() {
 			j.notKept = j.why
@@ -61,7 +72,12 @@ func (j *judge) step() *Step {
 	case left.Kind != j.now.Kind:
 		j.conflict = changedSince
 	case j.before.Kind == file && j.now.Kind == file:
-		return j.fileStep(left)
+		s := j.fileStep(left)
+		if s != nil && j.before.Links > 1 && j.now.inode() == j.before.inode() {
+			j.conflict = manyNames
+			return nil
+		}
+		return s
 	case j.before.Kind == folder && j.now.Kind == folder:
 		return j.modeStep(left)
 	case !isLeft(left, &j.now):
@@ -138,8 +154,6 @@ func (j *judge) fileStep(left *state) *Step {
 		s = &Step{Type: string(file), before: j.before, now: j.now}
 	}
 	s.Do, s.content = Restore, true
-	is := j.before.inode()
-	s.inPlace = j.before.Links > 1 && j.now.Links > 1 && is == left.inode() && is == j.now.inode()
 	return s
 }
 

@@ -26,8 +26,9 @@ type turn struct {
 	// What follows is guarded by history.mu: first the paths, and how many bytes they take.
 	entries map[string]*entry
 	held    int64
-	// linked are the entries that were found to be names of a file with several.
-	linked map[inode][]*entry
+	// linked are files with several names (hard links), as they were when the turn
+	// first came to one of them.
+	linked map[inode]state
 	// logged is how many bytes of the log tell of paths.
 	logged int64
 	// more says why no new path is kept any more; empty: all are.
@@ -51,7 +52,7 @@ type turn struct {
 }
 
 func newTurn(s *History, title string) *turn {
-	return &turn{history: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode][]*entry{}}
+	return &turn{history: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode]state{}}
 }
 
 // smallFile is up to which size contents share a file: half of what a command

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// hardLink gives a file another name; the broker tells of both.
+// hardLink gives a file another name; the broker reports both.
 func (b *bench) hardLink(from, to string) {
 	b.t.Helper()
 	b.tell(from)
@@ -40,62 +40,75 @@ func (b *bench) one(names ...string) bool {
 	})
 }
 
-// TestNamesOfOneFile: a file that is changed under several names, in any order, is put
-// back under all of them, and stays one file.
+// TestNamesOfOneFile: a file with several names that is changed under some of them, in
+// any order, is a conflict that is reported; undo leaves it as it is, and one file.
 func TestNamesOfOneFile(t *testing.T) {
-	for name, do := range map[string]func(b *bench){
-		"one of them": func(b *bench) { b.into("a", "1") },
-		"both, in one call": func(b *bench) {
+	for name, c := range map[string]struct {
+		do   func(b *bench)
+		left []string
+	}{
+		"one of them": {func(b *bench) { b.into("a", "1") }, []string{"a"}},
+		"both, in one call": {func(b *bench) {
 			b.into("a", "1")
 			b.into("b", "2")
-		},
-		"both, in two calls": func(b *bench) {
+		}, []string{"a", "b"}},
+		"both, in two calls": {func(b *bench) {
 			b.into("a", "1")
 			b.nextCall()
 			b.into("b", "2")
-		},
-		"to and fro": func(b *bench) {
+		}, []string{"a", "b"}},
+		"to and fro": {func(b *bench) {
 			for i, n := range []string{"b", "a", "c", "b", "a"} {
 				b.into(n, strings.Repeat("x", i+1))
 				b.nextCall()
 			}
-		},
-		"with a new name": func(b *bench) {
+		}, []string{"a", "b", "c"}},
+		"with a new name": {func(b *bench) {
 			b.hardLink("a", "new")
 			b.nextCall()
 			b.into("new", "1")
 			b.nextCall()
 			b.into("b", "2")
-		},
-		"moved between": func(b *bench) {
+		}, []string{"b", "new"}},
+		"moved between": {func(b *bench) {
 			b.into("a", "1")
 			b.rename("a", "moved")
 			b.nextCall()
 			b.into("b", "2")
 			b.rename("moved", "a")
-		},
-		"another name's mode": func(b *bench) {
+		}, []string{"a", "b"}},
+		"another name's mode": {func(b *bench) {
 			b.into("a", "1")
 			b.nextCall()
 			b.chmod("b", 0o600)
-		},
-		"nothing in the end": func(b *bench) {
+		}, []string{"a", "b"}},
+		"nothing in the end": {func(b *bench) {
 			b.into("a", "1")
-			b.nextCall()
-			b.into("b", "old")
-		},
+			b.into("a", "old")
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.user("a", "old")
 			b.must(os.Link(b.at("a"), b.at("b")))
 			b.must(os.Link(b.at("a"), b.at("c")))
+			b.turn(func() { c.do(b) })
 			was := tree(t, b.ws)
-			b.turn(func() { do(b) })
+			var left []string
 			if _, err := b.ses.Plan(all); !errors.Is(err, ErrNothing) {
-				if p := b.undo(); len(p.Conflicts)+len(p.NotKept) > 0 {
-					t.Errorf("left: %q, %q", p.Conflicts, p.NotKept)
+				p := b.undo()
+				for _, l := range p.Conflicts {
+					left = append(left, strings.TrimPrefix(l.Path, b.ws+"/"))
+					if l.Why != manyNames {
+						t.Errorf("%s: %q", l.Path, l.Why)
+					}
 				}
+				if len(p.Steps)+len(p.NotKept) > 0 {
+					t.Errorf("it would %+v, not kept %q", p.Steps, p.NotKept)
+				}
+			}
+			if !slices.Equal(left, c.left) {
+				t.Errorf("left: %q, want %q", left, c.left)
 			}
 			same(t, was, b.ws)
 			if !b.one("a", "b", "c") {
@@ -111,12 +124,11 @@ func (b *bench) nextCall() {
 	b.call = b.ses.Call()
 }
 
-// TestNewNameOfAFile: a file to which the agent gave a name, and wrote by that one, is
-// what it was, also if it had one name only.
+// TestNewNameOfAFile: a file to which the agent gave a second name, and wrote by both,
+// is a conflict: nothing of it is lost.
 func TestNewNameOfAFile(t *testing.T) {
 	b := newBench(t)
 	b.user("a", "old")
-	was := tree(t, b.ws)
 	b.turn(func() {
 		b.hardLink("a", "b")
 		b.nextCall()
@@ -124,10 +136,42 @@ func TestNewNameOfAFile(t *testing.T) {
 		b.nextCall()
 		b.into("a", "newer")
 	})
-	if p := b.undo(); len(p.Conflicts) > 0 {
-		t.Errorf("left: %q", p.Conflicts)
+	was := tree(t, b.ws)
+	if p := b.undo(); len(p.Conflicts) != 2 || len(p.Steps) != 0 {
+		t.Errorf("left: %q, it would %+v", p.Conflicts, p.Steps)
 	}
 	same(t, was, b.ws)
+}
+
+// TestReplacedNames: a name that the agent gave to another file, or removed, gets back
+// what the file held before the turn, unless the turn had changed it by another name.
+func TestReplacedNames(t *testing.T) {
+	b := newBench(t)
+	b.user("a", "old")
+	for _, name := range []string{"b", "c", "d"} {
+		b.must(os.Link(b.at("a"), b.at(name)))
+	}
+	b.turn(func() {
+		b.remove("b")
+		b.tell("c")
+		b.remove("c")
+		b.must(os.WriteFile(b.at("c"), []byte("another"), 0o644))
+		b.nextCall()
+		b.into("a", "changed")
+		b.nextCall()
+		b.remove("d")
+	})
+	p := b.undo()
+	var left []string
+	for _, l := range p.Conflicts {
+		left = append(left, strings.TrimPrefix(l.Path, b.ws+"/"))
+	}
+	if want := []string{"a", "d"}; !slices.Equal(left, want) {
+		t.Errorf("left: %q, want %q", left, want)
+	}
+	b.has("a", "changed")
+	b.has("b", "old")
+	b.has("c", "old")
 }
 
 // TestUsersEditsOfOtherNames: what somebody else wrote under one name of a file stays
@@ -154,19 +198,17 @@ func TestUsersEditsOfOtherNames(t *testing.T) {
 	}
 }
 
-// TestManyNames: of a file with more names than are looked at together nothing is
-// lost.
+// TestManyNames: of a file with many names nothing is lost.
 func TestManyNames(t *testing.T) {
 	b := newBench(t)
 	b.user("f00", "old")
 	var names []string
-	for i := range 3 * maxNames {
+	for i := range 96 {
 		names = append(names, "f"+string(rune('0'+i/10))+string(rune('0'+i%10)))
 		if i > 0 {
 			b.must(os.Link(b.at("f00"), b.at(names[i])))
 		}
 	}
-	was := tree(t, b.ws)
 	b.turn(func() {
 		for _, n := range names {
 			b.into(n, "now "+n)
@@ -174,7 +216,10 @@ func TestManyNames(t *testing.T) {
 		b.nextCall()
 		b.into("f95", "last")
 	})
-	b.undo()
+	was := tree(t, b.ws)
+	if p := b.undo(); len(p.Conflicts) != len(names) {
+		t.Errorf("%d of %d names are conflicts", len(p.Conflicts), len(names))
+	}
 	same(t, was, b.ws)
 	b.turn(func() {
 		for _, n := range names {

@@ -43,8 +43,6 @@ type Step struct {
 	before, now state
 	// content and mode say what of a file or folder that stays is put back.
 	content, mode bool
-	// inPlace: the agent wrote into the file, which has other names, and undoing does too.
-	inPlace bool
 	// from is where a file lies that was moved, and is moved back; empty: it was not.
 	from string
 }
@@ -72,7 +70,8 @@ type Plan struct {
 	// Cut: codeagent ended before the turn did.
 	Cut bool
 	// Steps, Conflicts and NotKept are in the order of paths. Conflicts are what
-	// somebody else has changed after the turn; NotKept is what was not kept or cannot be
+	// somebody else has changed after the turn, and changed files with several names (hard
+	// links); NotKept is what was not kept or cannot be
 	// put back.
 	Steps              []Step
 	Conflicts, NotKept []Left

@@ -128,7 +128,6 @@ func (c *Call) left(e *entry, s state) []record {
 	defer c.history.mu.Unlock()
 	brief, was, open := s.brief(), e.after, e.open
 	e.open = e.calls > 1
-	e.turn.isName(e, s)
 	since := was
 	if since == nil {
 		since = &e.before
@@ -219,7 +218,6 @@ func (t *turn) add(p string, now state) *entry {
 	if e != nil {
 		now = now.brief()
 		e.before, e.after = state{Kind: absent}, &now
-		t.isName(e, now)
 	}
 	return e
 }

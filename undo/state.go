@@ -1,7 +1,6 @@
 package undo
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"time"
 )
@@ -61,14 +60,6 @@ func (s state) inode() inode { return inode{s.Dev, s.Ino} }
 func (s state) untouched(now state) bool {
 	return s.Kind == now.Kind && s.Mode == now.Mode && s.Size == now.Size && s.inode() == now.inode() &&
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
-}
-
-// holdsAs reports that two states of files have one content, as far as is known.
-func (s state) holdsAs(o state) bool {
-	if s.Sum != nil && o.Sum != nil {
-		return bytes.Equal(s.Sum, o.Sum)
-	}
-	return s.Kept != nil && o.Kept != nil && *s.Kept == *o.Kept
 }
 
 // brief is what is held of s in memory: where a link leads is a digest, since a

@@ -78,7 +78,6 @@ func TestUndo(t *testing.T) {
 			b.must(os.Link(b.at("a"), b.at("hard")))
 			b.must(os.WriteFile(b.at("hard"), []byte("new"), 0o644))
 		},
-		"a file with two names": func(b *bench) { b.write("two", "new") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -152,9 +152,6 @@ func (hands) Put(path string, content []byte, mode fs.FileMode, now Expect) erro
 	if err == nil && info.Sys().(*syscall.Stat_t).Ino != now.Ino {
 		return errors.New("another file")
 	}
-	if now.InPlace {
-		return errors.Join(os.WriteFile(path, content, 0), os.Chmod(path, mode))
-	}
 	os.MkdirAll(filepath.Dir(path), 0o777)
 	os.Remove(path)
 	if err := os.WriteFile(path, content, 0o600); err != nil {

@@ -204,10 +204,7 @@ func (f undoFiles) expect(now undo.Expect) exec.Expect {
 
 // Put is undo.Files.
 func (f undoFiles) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
-	_, err := f.files.Put(path, content, mode, f.expect(now), now.InPlace)
-	if failed := (*exec.FileError)(nil); errors.As(err, &failed) && failed.Kind == exec.FileTorn {
-		err = fmt.Errorf("%w: %w", undo.ErrTorn, err)
-	}
+	_, err := f.files.Put(path, content, mode, f.expect(now))
 	return err
 }
 

@@ -126,9 +126,9 @@ func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
 
 // Put makes path a file with exactly that content and mode, if it is absent or a
 // file that e expects (Content does not count). What is there is replaced whatever
-// its permissions; inPlace writes into it instead. It is not put on the disk.
-func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (Info, error) {
-	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e, flag: inPlace})
+// its permissions. It is not put on the disk.
+func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
+	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e})
 	if err != nil {
 		return Info{}, err
 	}

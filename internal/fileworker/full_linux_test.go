@@ -32,8 +32,7 @@ func noFileBeyond(t *testing.T, most uint64) {
 // TestFullDisk: a file for whose longer content there is no room stays what it was,
 // where it is written in place; of one that was written in part the error says so.
 func TestFullDisk(t *testing.T) {
-	c, dir := start(t), folder(t)
-	path := filepath.Join(dir, "f")
+	path := filepath.Join(folder(t), "f")
 	put(t, path, "what it was before", 0o600)
 	old, err := os.ReadFile(path)
 	if err != nil {
@@ -41,10 +40,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	long := bytes.Repeat([]byte("longer "), 100)
 	noFileBeyond(t, 50)
-	_, err = c.Put(path, long, 0o600, Expect{}, true)
-	wantKind(t, err, Failed)
+	wantKind(t, putInPlace(path, long, 0o600), Failed)
 	want(t, path, string(old))
 	noFileBeyond(t, 5)
-	_, err = c.Put(path, long[:len(old)], 0o600, Expect{}, true)
-	wantKind(t, err, Torn)
+	wantKind(t, putInPlace(path, long[:len(old)], 0o600), Torn)
 }

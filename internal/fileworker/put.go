@@ -11,9 +11,9 @@ import (
 // written is replaced all the same: it had those permissions when it was kept, too.
 
 // putFile makes path a file with the content data and the permissions mode. Where
-// there is a file it is replaced; inPlace writes into it instead, for it has other
-// names. Putting it on the disk is the caller's: undo puts many.
-func putFile(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool) (Info, error) {
+// there is a file it is replaced, or written in place where its folder takes no new
+// file. The caller syncs the disk: undo puts many files.
+func putFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	t, err := pin("put", path, e.Parents)
 	if err != nil {
 		return Info{}, err
@@ -33,13 +33,11 @@ func putFile(path string, data []byte, mode fs.FileMode, e Expect, inPlace bool)
 		}
 		return t.chmod(mode, nil)
 	}
-	if !inPlace {
-		info, err := t.replace(data, fi, mode)
-		if err != errInPlace {
-			return info, err
-		}
+	info, err := t.replace(data, fi, mode)
+	if err == errInPlace {
+		return t.putInPlace(data, mode, fi)
 	}
-	return t.putInPlace(data, mode, fi)
+	return info, err
 }
 
 // putInPlace is putFile for the file that stands there.

@@ -15,18 +15,47 @@ func mode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
+// putInPlace is Put where the folder takes no new file.
+func putInPlace(path string, data []byte, mode fs.FileMode) error {
+	t, err := pin("put", path, false)
+	if err != nil {
+		return err
+	}
+	defer t.root.Close()
+	fi, err := t.look()
+	if err == nil {
+		_, err = t.putInPlace(data, mode, fi)
+	}
+	return err
+}
+
+// TestPutInPlace: the file that is there gets the content and the mode, whatever its
+// mode was.
+func TestPutInPlace(t *testing.T) {
+	path := filepath.Join(folder(t), "f")
+	put(t, path, "before", 0o400)
+	if err := os.Link(path, path+".other"); err != nil {
+		t.Fatal(err)
+	}
+	if err := putInPlace(path, []byte("in place"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	want(t, path+".other", "in place")
+	mode(t, path, 0o444)
+}
+
 // TestPut: a file gets exactly the content and mode it is given, whatever it was.
 func TestPut(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
 	c, dir := start(t), folder(t)
 	path := filepath.Join(dir, "a/b/new")
-	if _, err := c.Put(path, []byte("hello"), 0o666, Expect{Absent: true, Parents: true}, false); err != nil {
+	if _, err := c.Put(path, []byte("hello"), 0o666, Expect{Absent: true, Parents: true}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, path, "hello")
 	mode(t, path, 0o666)
-	_, err := c.Put(path, []byte("x"), 0o666, Expect{Absent: true}, false)
+	_, err := c.Put(path, []byte("x"), 0o666, Expect{Absent: true})
 	wantKind(t, err, Exists)
 
 	info, err := c.Stat(path)
@@ -39,18 +68,13 @@ func TestPut(t *testing.T) {
 	if err := os.Link(path, filepath.Join(dir, "other")); err != nil {
 		t.Fatal(err)
 	}
-	if info, err = c.Put(path, []byte("in place"), 0o444, Expect{Version: info.Version}, true); err != nil {
-		t.Fatal(err)
-	}
-	want(t, filepath.Join(dir, "other"), "in place")
-	mode(t, path, 0o444)
-	_, err = c.Put(path, []byte("y"), 0o600, Expect{Version: "0.0.0.0"}, true)
+	_, err = c.Put(path, []byte("y"), 0o600, Expect{Version: "0.0.0.0"})
 	wantKind(t, err, Changed)
-	if _, err = c.Put(path, []byte("replaced"), 0o751, Expect{Version: info.Version}, false); err != nil {
+	if _, err = c.Put(path, []byte("replaced"), 0o751, Expect{Version: info.Version}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, path, "replaced")
-	want(t, filepath.Join(dir, "other"), "in place")
+	want(t, filepath.Join(dir, "other"), "hello")
 	mode(t, path, 0o751)
 	onlyEntry(t, filepath.Dir(path), "new")
 }
@@ -70,10 +94,11 @@ func TestPutNothingElse(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		for _, inPlace := range []bool{false, true} {
-			if _, err := c.Put(path, []byte("x"), 0o777, Expect{}, inPlace); err == nil {
-				t.Errorf("a %s was written", name)
-			}
+		if _, err := c.Put(path, []byte("x"), 0o777, Expect{}); err == nil {
+			t.Errorf("a %s was written", name)
+		}
+		if err := putInPlace(path, []byte("x"), 0o777); err == nil {
+			t.Errorf("a %s was written in place", name)
 		}
 	}
 	wantKind(t, c.Chmod(filepath.Join(dir, "link"), 0o777, Expect{}), IsSymlink)
@@ -84,7 +109,7 @@ func TestPutNothingElse(t *testing.T) {
 	if err := os.Symlink("real", filepath.Join(dir, "way")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Put(filepath.Join(dir, "way/f"), []byte("x"), 0o600, Expect{}, false)
+	_, err := c.Put(filepath.Join(dir, "way/f"), []byte("x"), 0o600, Expect{})
 	wantKind(t, err, IsSymlink)
 	wantKind(t, c.Symlink(filepath.Join(dir, "way/l"), "x", Expect{}), IsSymlink)
 	want(t, secret, "kept")

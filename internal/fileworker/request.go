@@ -25,7 +25,7 @@ type request struct {
 	offset, limit int64
 	mode          fs.FileMode
 	expect        Expect
-	// flag is "replace" for rename, "parents" for mkdir and "in place" for put.
+	// flag is "replace" for rename and "parents" for mkdir.
 	flag bool
 	data []byte
 }

@@ -61,7 +61,7 @@ func perform(q *request) *answer {
 	case opReadMany:
 		a.contents = readMany(q.paths, q.limit)
 	case opPut:
-		a.info, err = putFile(q.path, q.data, q.mode, q.expect, q.flag)
+		a.info, err = putFile(q.path, q.data, q.mode, q.expect)
 	case opChmod:
 		a.info, err = chmod(q.path, q.mode, q.expect)
 	case opSymlink:
