@@ -152,7 +152,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"go statement", "approvals/plant.go", "package p\nfunc f() { go f() }\n", "starts a goroutine"},
 	{"go in agent's turn", "agent/plant.go", "package p\nfunc f() { go f() }\n", "starts a goroutine"},
 	{"errgroup", "tools/plant.go", "package p\nimport \"golang.org/x/sync/errgroup\"\nfunc f(g errgroup.Group) { g.Go(func() error { return nil }) }\n", "starts a goroutine"},
-	{"parallel calls", "agent/toolcall.go", "package p\nfunc f() { go f() }\n", ""},
+	{"parallel calls", "agent/batch.go", "package p\nfunc f() { go f() }\n", ""},
 	{"exit in a library", "linuxsandbox/plant.go", "package p\nimport \"os\"\nfunc f() { os.Exit(1) }\n", "ends the process"},
 	{"exit under another name", "exec/plant.go", "package p\nimport x \"os\"\nfunc f() { x.Exit(1) }\n", "ends the process"},
 	{"log.Fatal", "config/plant.go", "package p\nimport \"log\"\nfunc f() { log.Fatalf(\"x\") }\n", "ends the process"},

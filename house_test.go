@@ -176,7 +176,8 @@ var starters = []permitted{
 	{"hostfile", "a read that its caller may leave"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},
-	{"agent/toolcall.go", "parallel tool calls and the reads ahead of them, an errgroup"},
+	{"agent/batch.go", "parallel tool calls, an errgroup"},
+	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }
 

@@ -314,7 +314,7 @@ func TestHistoryIsValidAfterAnyInterruption(t *testing.T) {
 		}
 		work := func(ctx context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
 			tick()
-			s.Output(1, 0, []byte("output"))
+			s.Output(0, []byte("output"))
 			if ctx.Err() != nil {
 				return tools.Result{Text: "partly", Failed: true, Outcome: tools.Interrupted}, nil
 			}

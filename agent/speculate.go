@@ -14,6 +14,9 @@ package agent
 // are closed.
 
 import (
+	"context"
+	"errors"
+
 	"codeagent/approvals"
 	"codeagent/internal/partial"
 	"codeagent/model"
@@ -104,6 +107,9 @@ func (g *guesses) void() {
 	g.open = nil
 }
 
+// errNotAhead: this call is not one that runs before it is complete.
+var errNotAhead = errors.New("not run ahead")
+
 // ahead is one run of a call before it was complete. A nil one is none.
 type ahead struct {
 	planned tools.Reading
@@ -124,4 +130,66 @@ func (a *ahead) void() {
 func (a *ahead) reads(c tools.Call) bool {
 	reading, ok := c.(tools.Reading)
 	return a != nil && ok && reading.Reads() == a.planned.Reads()
+}
+
+// runAhead runs a call that only reads before it is complete, after the edits
+// before it. Nothing is told or logged, nobody is asked, and the sandbox is that
+// of any call. It ends when it is void, at the latest with ctx; wait joins it.
+func (b *batch) runAhead(planned tools.Reading) *ahead {
+	ctx, cancel := context.WithCancel(b.ctx)
+	a := &ahead{planned: planned, cancel: cancel, done: make(chan struct{})}
+	earlier := b.calls
+	b.group.Go(func() error {
+		defer close(a.done)
+		defer cancel()
+		for _, before := range earlier {
+			if !before.alone() {
+				continue
+			}
+			select {
+			case <-before.done:
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case b.slots <- struct{}{}:
+			defer func() { <-b.slots }()
+		case <-ctx.Done():
+		}
+		if a.err = ctx.Err(); a.err == nil {
+			a.err = contain(func() error { return a.run(ctx, b.turn.agent.cfg) })
+		}
+		return nil
+	})
+	return a
+}
+
+// run is the path of a run ahead: no permit without a question, no run.
+func (a *ahead) run(ctx context.Context, cfg Config) error {
+	action := a.planned.Action()
+	if action.Kind != approvals.KindRead {
+		return errNotAhead
+	}
+	permit, question, err := cfg.Gate.Decide(action) // of a read it never asks
+	switch {
+	case err != nil:
+		return err
+	case question != nil:
+		return errNotAhead
+	}
+	stage := cfg.stage()
+	stage.Output, stage.Holder = nil, nil
+	a.permit = permit
+	a.result, err = a.planned.Run(ctx, permit, stage)
+	return err
+}
+
+// found is the result of the run ahead, if there was one that did exactly what
+// permit permits now, under the policy that holds now, and was refused nothing.
+func (c *toolCall) found(permit approvals.Permit) (tools.Result, bool) {
+	a := c.ahead
+	if a == nil || a.err != nil || a.result.Denied || !a.permit.Equal(permit) {
+		return tools.Result{}, false
+	}
+	return a.result, true
 }

@@ -27,12 +27,8 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"codeagent/approvals"
 	"codeagent/event"
@@ -41,41 +37,6 @@ import (
 	"codeagent/prompts"
 	"codeagent/tools"
 )
-
-// errNotAhead: this call is not one that runs before it is complete.
-var errNotAhead = errors.New("not run ahead")
-
-// maxParallel is how many calls of a message run at once at most; the rest waits.
-const maxParallel = 8
-
-// maxCalls is how many calls of one answer run; the rest is refused in words, and
-// the answer ended at mostCalls.
-const (
-	maxCalls  = 128
-	mostCalls = 1000
-)
-
-var (
-	errTooManyCalls = fmt.Errorf("only the first %d calls of an answer run; make this call again in your next answer if it is still needed", maxCalls)
-	errEndlessCalls = fmt.Errorf("it made more than %d tool calls", mostCalls)
-)
-
-// batch is the calls of one answer.
-type batch struct {
-	ctx   context.Context
-	turn  *turn
-	group errgroup.Group
-	slots chan struct{}
-	calls []*toolCall
-}
-
-func newBatch(ctx context.Context, t *turn) *batch {
-	parallel := maxParallel
-	if f := t.agent.cfg.Parallel; f != nil {
-		parallel = f(parallel)
-	}
-	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, parallel)}
-}
 
 // toolCall is one call on its way.
 type toolCall struct {
@@ -89,131 +50,6 @@ type toolCall struct {
 	result  model.Item
 	less    func(most int) string // of the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
-}
-
-// start plans a call and sets it going; early is what ran ahead of it, nil
-// without. The goroutine ends with the call, at the latest when ctx does; wait
-// joins it.
-func (b *batch) start(mc model.ToolCall, early *ahead) {
-	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
-	earlier := b.calls
-	b.calls = append(b.calls, c)
-	if len(b.calls) > maxCalls {
-		c.err = errTooManyCalls
-	}
-	c.plan()
-	if early.reads(c.planned) {
-		c.ahead = early
-	} else {
-		early.void() // the whole call is another
-	}
-	b.group.Go(func() error {
-		defer close(c.done)
-		for _, before := range earlier {
-			if c.alone() || before.alone() {
-				<-before.done
-			}
-		}
-		if c.ahead != nil {
-			<-c.ahead.done // before a slot is taken: it may wait for one itself
-		}
-		b.slots <- struct{}{}
-		defer func() { <-b.slots }()
-		res, err := c.contained(b.ctx)
-		c.result, c.less, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
-		return nil
-	})
-}
-
-// runAhead runs a call that only reads before it is complete, after the edits
-// before it. Nothing is told or logged, nobody is asked, and the sandbox is that
-// of any call. It ends when it is void, at the latest with ctx; wait joins it.
-func (b *batch) runAhead(planned tools.Reading) *ahead {
-	ctx, cancel := context.WithCancel(b.ctx)
-	a := &ahead{planned: planned, cancel: cancel, done: make(chan struct{})}
-	earlier := b.calls
-	b.group.Go(func() error {
-		defer close(a.done)
-		defer cancel()
-		for _, before := range earlier {
-			if !before.alone() {
-				continue
-			}
-			select {
-			case <-before.done:
-			case <-ctx.Done():
-			}
-		}
-		select {
-		case b.slots <- struct{}{}:
-			defer func() { <-b.slots }()
-		case <-ctx.Done():
-		}
-		if a.err = ctx.Err(); a.err == nil {
-			a.err = contain(func() error { return a.run(ctx, b.turn.agent.cfg) })
-		}
-		return nil
-	})
-	return a
-}
-
-// run is the path of a run ahead: no permit without a question, no run.
-func (a *ahead) run(ctx context.Context, cfg Config) error {
-	action := a.planned.Action()
-	if action.Kind != approvals.KindRead {
-		return errNotAhead
-	}
-	permit, question, err := cfg.Gate.Decide(action) // of a read it never asks
-	switch {
-	case err != nil:
-		return err
-	case question != nil:
-		return errNotAhead
-	}
-	stage := cfg.stage()
-	stage.Output, stage.Holder = nil, nil
-	a.permit = permit
-	a.result, err = a.planned.Run(ctx, permit, stage)
-	return err
-}
-
-// found is the result of the run ahead, if there was one that did exactly what
-// permit permits now, under the policy that holds now, and was refused nothing.
-func (c *toolCall) found(permit approvals.Permit) (tools.Result, bool) {
-	a := c.ahead
-	if a == nil || a.err != nil || a.result.Denied || !a.permit.Equal(permit) {
-		return tools.Result{}, false
-	}
-	return a.result, true
-}
-
-// wait returns the results in the order of the calls.
-func (b *batch) wait() []model.Item {
-	_ = b.group.Wait() // its functions return nil
-	results := make([]model.Item, len(b.calls))
-	for i, c := range b.calls {
-		results[i] = c.result
-	}
-	b.fit(results)
-	b.nameFailures(results)
-	return results
-}
-
-// fingerprint identifies a round of calls by name, arguments and result, to notice
-// repetition; "" without calls. How long a command took is not part of it.
-func (b *batch) fingerprint() string {
-	if len(b.calls) == 0 {
-		return ""
-	}
-	h := sha256.New()
-	for _, c := range b.calls {
-		given := c.output
-		if given == "" {
-			given = c.result.Text
-		}
-		fmt.Fprintf(h, "%q %q %q\n", c.model.Name, c.model.Arguments, given)
-	}
-	return string(h.Sum(nil))
 }
 
 // alone: the call changes files, or types, so those before it end first and those
@@ -279,7 +115,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if res, ok := c.found(permit); ok && question == nil {
 		return res, nil
 	}
-	out := newOutput(c.turn.agent.emit, c.model.ID)
+	out := &output{emit: c.turn.agent.emit, callID: c.model.ID}
 	held := c.holder(ctx)
 	res, err := c.run(ctx, permit, out, held)
 	switch {
@@ -310,22 +146,16 @@ func (cfg Config) stage() tools.Stage {
 	return s
 }
 
-// run runs the planned call under permit, telling its output as it comes. The
-// teller ends when the run does, after the last piece was told. held may be nil.
-func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output, held *holder) (res tools.Result, err error) {
+// run runs the planned call under permit and reports its output as it comes. held may
+// be nil.
+func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output, held *holder) (tools.Result, error) {
 	cfg := c.turn.agent.cfg
 	stage := cfg.stage()
+	out.base = out.end
 	stage.Output = out.sink
 	if held != nil {
 		stage.Holder = held
 	}
-	var teller errgroup.Group
-	out.open()
-	teller.Go(func() error { out.tell(); return nil })
-	defer func() {
-		out.close()
-		_ = teller.Wait() // its function returns nil
-	}()
 	return c.planned.Run(ctx, permit, stage)
 }
 

@@ -59,7 +59,7 @@ func BenchmarkFlood(b *testing.B) {
 	}()
 	calls := 0
 	for b.Loop() {
-		o, err := r.Run(context.Background(), sandbox.FullAccess(), c, func(int, int64, []byte) { calls++ })
+		o, err := r.Run(context.Background(), sandbox.FullAccess(), c, func(int64, []byte) { calls++ })
 		if err != nil || o.Output.Total != 200e6 || o.Output.Spilled != 64<<20 {
 			b.Fatal(o.Output.Total, o.Output.Spilled, err)
 		}

@@ -27,8 +27,9 @@ type capture struct {
 	runner  *Runner
 	pipes   []pipe // of both streams, or of each its own, or the terminal
 	copiers sync.WaitGroup
+	sink    Sink  // may be nil
 	feed    *feed // nil without a sink
-	// tap is told everything at once, under mu, and must not wait; nil: nobody.
+	// tap receives all of the first stream at once, under mu, and must not wait; may be nil.
 	tap func(data []byte)
 
 	mu   sync.Mutex
@@ -63,9 +64,7 @@ func (c *capture) open(p sandbox.Policy, sink Sink) error {
 		}
 		c.kept.spill = s
 	}
-	if sink != nil {
-		c.feed = newFeed(sink)
-	}
+	c.sink = sink
 	return nil
 }
 
@@ -79,12 +78,12 @@ func (c *capture) hand(cmd *sandbox.Command) {
 
 // begin starts copying. The command holds the write ends now, and only it.
 func (c *capture) begin() {
+	if c.sink != nil {
+		c.feed = newFeed(c.sink)
+	}
 	for i := range c.pipes {
 		c.pipes[i].write.Close()
 		c.copiers.Go(func() { c.copy(i) })
-	}
-	if c.feed != nil {
-		c.feed.begin()
 	}
 }
 
@@ -131,9 +130,9 @@ func (c *capture) add(stream int, data []byte) {
 	offset := c.kept.total
 	c.kept.add(stream, data)
 	if c.feed != nil {
-		c.feed.put(stream, offset, data)
+		c.feed.put(offset, data)
 	}
-	if c.tap != nil {
+	if c.tap != nil && stream == 1 {
 		c.tap(data)
 	}
 	c.mu.Unlock()
@@ -162,7 +161,7 @@ func (c *capture) finish() Output {
 	}
 	c.copiers.Wait()
 	if c.feed != nil {
-		c.feed.end()
+		c.feed.finish()
 		c.feed = nil
 	}
 	c.mu.Lock()

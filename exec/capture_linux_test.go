@@ -82,7 +82,7 @@ func captureOne(t *testing.T, backend sandbox.Backend, c outputCase, outside boo
 	var printed strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o, err := r.Run(ctx, p, exec.Command{Argv: []string{"/bin/bash", "-c", c.script}, Dir: ws, Timeout: time.Minute}, func(_ int, _ int64, data []byte) {
+	o, err := r.Run(ctx, p, exec.Command{Argv: []string{"/bin/bash", "-c", c.script}, Dir: ws, Timeout: time.Minute}, func(_ int64, data []byte) {
 		printed.Write(data)
 	})
 	if err != nil {

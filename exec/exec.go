@@ -94,17 +94,18 @@ type Command struct {
 	background bool
 	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
 	Stdin, Stdout, Stderr *os.File
-	// Apart: stdout and stderr are told apart, for a caller that reads what a
-	// program of its own answers. What each of them printed then comes in order, and
-	// both together as they happened to be read.
+	// Apart gives stdout and stderr a pipe each, for a caller that reads what a program of
+	// its own answers. Each stream then comes in order, both together as they were read.
 	Apart bool
+	// Tap receives all of stdout as it is read, nothing left out, and must not wait; for
+	// Run alone. The last call comes before Run returns. nil: nobody receives it.
+	Tap func(data []byte)
 }
 
-// Sink is told output as it comes. stream is 2 for the stderr of a command whose
-// streams are apart, and 1 for all else; offset counts all output of the command
-// before data, both streams together, so that a gap says how much a slow sink was
-// spared. data is only valid during the call. Calls come one at a time, the last before Run returns.
-type Sink func(stream int, offset int64, data []byte)
+// Sink receives output while it comes, thinned (see feed). offset counts all output of
+// the command before data, both streams together: a gap is output that was left out.
+// data is the sink's to keep. Calls come one at a time, the last before Run returns.
+type Sink func(offset int64, data []byte)
 
 // Outcome is how a command ended.
 type Outcome struct {

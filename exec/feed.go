@@ -1,104 +1,127 @@
 package exec
 
-import "time"
-
-const (
-	// feedBytes is how much a sink may lag behind. What waits longer is left out,
-	// and the next piece's offset tells.
-	feedBytes = 64 << 10
-	// feedPause keeps a chatty command from calling the sink for every line.
-	feedPause = 10 * time.Millisecond
+import (
+	"sync"
+	"time"
 )
 
-// piece is a run of output of one stream.
-type piece struct {
-	stream int
-	offset int64
-	length int
-}
+// Output is drained as fast as a command writes it, and handed to a sink as fast as a
+// screen can show it: at most 20 pieces and 256 KiB in any second. A bucket of 10
+// pieces that fills by 9 a second gives at most 19, and the last piece comes in any
+// case. Where more is printed the oldest is left out, and the next offset shows it.
+const (
+	feedBurst = 10
+	feedEvery = time.Second / 9
+	// feedPiece is the most bytes of one piece: 20 of them are 256 KiB.
+	feedPiece = 256 << 10 / 20
+	// feedWaits is how many pieces may wait when none may be handed over: what is shown
+	// is then at most half a second old.
+	feedWaits = 4
+)
 
-// batch is what gathers while the sink is busy.
-type batch struct {
-	pieces []piece
-	data   []byte
-}
-
-// feed hands output over to a sink from a goroutine of its own, so that a slow
-// sink delays nobody. put is called under the capture's lock.
+// feed hands output over to a sink from a goroutine of its own, so that a slow sink
+// delays nobody.
 type feed struct {
 	sink Sink
-	// slot holds the batch that is being filled; whoever takes it owns it.
-	slot chan *batch
-	// wake says that the batch holds something.
-	wake chan struct{}
-	// stop is closed when no more will come, done when the sink knows it all.
-	stop, done chan struct{}
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	tokens float64 // pieces that may be handed over now
+	filled time.Time
+	data   []byte // what waits
+	end    int64  // the offset after it
+	over   bool   // no more will come
+
+	wake chan struct{} // one slot: something waits
+	stop chan struct{} // closed when no more will come
+	done chan struct{} // closed when the sink has the last piece
 }
 
+// newFeed starts a feed; finish ends its goroutine.
 func newFeed(sink Sink) *feed {
-	f := &feed{sink: sink, slot: make(chan *batch, 1), wake: make(chan struct{}, 1),
-		stop: make(chan struct{}), done: make(chan struct{})}
-	f.slot <- &batch{}
+	f := &feed{sink: sink, tokens: feedBurst, filled: time.Now(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	go f.deliver()
 	return f
 }
 
-func (f *feed) put(stream int, offset int64, data []byte) {
-	b := <-f.slot
-	if len(b.data)+len(data) > feedBytes { // the newest is what a reader wants to see
-		b.pieces, b.data = b.pieces[:0], b.data[:0]
-		cut := max(0, len(data)-feedBytes)
-		data, offset = data[cut:], offset+int64(cut)
+// put takes output, in order; data is copied.
+func (f *feed) put(offset int64, data []byte) {
+	f.mu.Lock()
+	f.refill()
+	most := max(feedWaits, int(f.tokens)) * feedPiece
+	if offset != f.end {
+		f.data = nil
 	}
-	last := len(b.pieces) - 1
-	if last >= 0 && b.pieces[last].stream == stream && b.pieces[last].offset+int64(b.pieces[last].length) == offset {
-		b.pieces[last].length += len(data)
-	} else {
-		b.pieces = append(b.pieces, piece{stream, offset, len(data)})
-	}
-	b.data = append(b.data, data...)
-	f.slot <- b
+	f.end = offset + int64(len(data))
+	f.data = append(f.data, data[max(0, len(data)-most):]...)
+	f.data = f.data[max(0, len(f.data)-most):]
+	f.mu.Unlock()
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-// begin starts the goroutine; end ends it.
-func (f *feed) begin() {
-	go func() {
-		defer close(f.done)
-		spare := &batch{}
-		for {
+func (f *feed) refill() {
+	now := time.Now()
+	f.tokens = min(feedBurst, f.tokens+float64(now.Sub(f.filled))/float64(feedEvery))
+	f.filled = now
+}
+
+// finish has the rest handed over and waits for the sink.
+func (f *feed) finish() {
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+	close(f.stop)
+	<-f.done
+}
+
+func (f *feed) deliver() {
+	defer close(f.done)
+	for {
+		offset, piece, wait := f.next()
+		switch {
+		case piece != nil:
+			f.sink(offset, piece)
+		case wait < 0:
+			return
+		case wait > 0:
+			select {
+			case <-time.After(wait):
+			case <-f.stop:
+			}
+		default:
 			select {
 			case <-f.wake:
 			case <-f.stop:
-				f.deliver(spare)
-				return
-			}
-			spare = f.deliver(spare)
-			select {
-			case <-time.After(feedPause):
-			case <-f.stop:
 			}
 		}
-	}()
-}
-
-// deliver swaps the full batch for an empty one and tells the sink.
-func (f *feed) deliver(empty *batch) *batch {
-	b := <-f.slot
-	f.slot <- empty
-	at := 0
-	for _, p := range b.pieces {
-		f.sink(p.stream, p.offset, b.data[at:at+p.length])
-		at += p.length
 	}
-	b.pieces, b.data = b.pieces[:0], b.data[:0]
-	return b
 }
 
-// end delivers what is left and waits for the sink.
-func (f *feed) end() {
-	close(f.stop)
-	<-f.done
+// next takes the next piece; without one, wait is how long none may be taken, 0: until
+// there is one, negative: there will be none.
+func (f *feed) next() (offset int64, piece []byte, wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refill()
+	switch {
+	case len(f.data) == 0 && f.over:
+		return 0, nil, -1
+	case len(f.data) == 0:
+		return 0, nil, 0
+	case f.tokens >= 1:
+		f.tokens--
+	case f.over:
+		f.data = f.data[max(0, len(f.data)-feedPiece):] // the last piece, and it alone
+	default:
+		// A microsecond more: rounding must not end the wait too early for a token.
+		return 0, nil, time.Duration((1-f.tokens)*float64(feedEvery)) + time.Microsecond
+	}
+	n := min(len(f.data), feedPiece)
+	offset, piece = f.end-int64(len(f.data)), f.data[:n:n]
+	f.data = f.data[n:]
+	return offset, piece, 0
 }

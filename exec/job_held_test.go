@@ -81,7 +81,7 @@ func TestBackgroundRemembersWhatItWasGranted(t *testing.T) {
 	b := s.script("echo ready; read -r x")
 	b.Holder = who
 	w := until("ready")
-	w.Sink = func(int, int64, []byte) {
+	w.Sink = func(int64, []byte) {
 		if h == nil { // the output may come in pieces
 			during()
 		}

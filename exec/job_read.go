@@ -77,6 +77,10 @@ func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) Reading {
 	r := reader{job: j, wait: w, base: j.at, at: j.at, rest: time.NewTimer(time.Hour)}
 	j.mu.Unlock()
 	r.rest.Stop() // until there is something to be quiet after
+	if w.Sink != nil {
+		r.feed = newFeed(w.Sink)
+		defer r.feed.finish()
+	}
 	r.follow(ctx, clock)
 	return j.taken(r.found)
 }
@@ -89,6 +93,7 @@ type reader struct {
 	at    int64 // up to where it was looked at
 	found bool
 	rest  *time.Timer // runs out when it was quiet for long enough
+	feed  *feed       // of what comes; nil without a sink
 }
 
 // follow waits until the read is over.
@@ -130,8 +135,8 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 	r.found = r.found || r.wait.Text != "" && bytes.Contains(before, []byte(r.wait.Text))
 	r.at = j.window.end()
 	j.mu.Unlock()
-	if len(data) > 0 && r.wait.Sink != nil {
-		r.wait.Sink(1, from-r.base, data)
+	if len(data) > 0 && r.feed != nil {
+		r.feed.put(from-r.base, data)
 	}
 	if r.wait.Quiet > 0 && len(data) > 0 {
 		r.rest.Reset(r.wait.Quiet)

@@ -191,7 +191,7 @@ func TestBackgroundEndsWithItsContextOnlyWhileItStarts(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *jobs) {
 		ctx, cancel := context.WithCancel(context.Background())
 		w := until("never")
-		w.Sink = func(int, int64, []byte) { cancel() }
+		w.Sink = func(int64, []byte) { cancel() }
 		_, reading, err := s.Start(ctx, s.policy, s.script("echo ready; sleep 1000"), w)
 		if err != nil || reading.Running || !reading.Outcome.Interrupted || len(s.List()) != 0 {
 			t.Errorf("interrupted at its start: %v, %+v, %+v", err, reading, s.List())

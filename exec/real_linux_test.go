@@ -83,7 +83,7 @@ func TestConfinedRunLeavesNothingBehind(t *testing.T) {
 		start = strings.ReplaceAll(start, "MARK", mark)
 		for _, end := range []string{"exit 0", "echo ready; sleep 1000"} {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			o, err := r.Run(ctx, p, sh(ws, start+"\n"+end), func(int, int64, []byte) { cancel() })
+			o, err := r.Run(ctx, p, sh(ws, start+"\n"+end), func(int64, []byte) { cancel() })
 			cancel()
 			if err != nil {
 				t.Fatal(err)

@@ -17,7 +17,13 @@ func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cannot("start", err)
 	}
-	open := func() (*capture, error) { return r.newCapture(p, c.Apart, sink) }
+	open := func() (*capture, error) {
+		out, err := r.newCapture(p, c.Apart, sink)
+		if err == nil {
+			out.tap = c.Tap
+		}
+		return out, err
+	}
 	if c.Foreground {
 		open = nil
 	}

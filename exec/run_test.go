@@ -80,25 +80,30 @@ func TestRunKeepsTheOrderOfBothStreams(t *testing.T) {
 func TestRunTellsStreamsApart(t *testing.T) {
 	r, dir := plain(t)
 	var mu sync.Mutex
-	got := map[int]string{}
+	got := ""
 	next := int64(0)
-	sink := func(stream int, offset int64, data []byte) {
+	sink := func(offset int64, data []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		if offset != next {
 			t.Errorf("piece at %d, want %d", offset, next)
 		}
 		next = offset + int64(len(data))
-		got[stream] += string(data)
+		got += string(data)
 	}
 	c := sh(dir, "echo one; echo two >&2; pwd")
 	c.Apart = true
+	out := ""
+	c.Tap = func(data []byte) { out += string(data) }
 	o, err := r.Run(context.Background(), sandbox.FullAccess(), c, sink)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got[1] != "one\n"+dir+"\n" || got[2] != "two\n" {
-		t.Errorf("sink got %v", got)
+	if !strings.Contains(got, "one\n") || !strings.Contains(got, "two\n") || !strings.Contains(got, dir+"\n") {
+		t.Errorf("sink got %q", got)
+	}
+	if out != "one\n"+dir+"\n" {
+		t.Errorf("stdout was %q", out)
 	}
 	if text := o.Output.Text(); !strings.Contains(text, "one\n") || !strings.Contains(text, "two\n") || int64(len(text)) != next || string(o.Output.Errors) != "two\n" || o.Output.Skipped != 0 || o.Output.Spill != "" {
 		t.Errorf("output %q, %+v", text, o.Output)
@@ -220,7 +225,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	} {
 		r := exec.New(exec.Options{Backend: exec.Plain{}, None: exec.Plain{}, Grace: grace, Files: exec.OS{}})
 		ctx, cancel := context.WithCancel(context.Background())
-		o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, script), func(int, int64, []byte) { cancel() })
+		o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, script), func(int64, []byte) { cancel() })
 		if err != nil || !o.Interrupted || o.TimedOut {
 			t.Errorf("%s: %+v, %v", script, o, err)
 		}
@@ -235,7 +240,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	r, dir := plain(t)
 	ctx := expiring{context.Background(), make(chan struct{})}
 	expire := sync.OnceFunc(func() { close(ctx.done) })
-	o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, "echo begun; sleep 1000"), func(int, int64, []byte) { expire() })
+	o, err := r.Run(ctx, sandbox.FullAccess(), sh(dir, "echo begun; sleep 1000"), func(int64, []byte) { expire() })
 	if err != nil || !o.TimedOut || o.Interrupted {
 		t.Errorf("deadline of the context: %+v, %v", o, err)
 	}
@@ -296,7 +301,7 @@ while ! { [ -s pid ] && grep -q "^State:.Z" /proc/$(cat pid)/status; }; do sleep
 			c := sh(dir, start+"\n"+end)
 			c.Timeout = patience
 			ctx, cancel := context.WithCancel(context.Background())
-			o, err := r.Run(ctx, sandbox.FullAccess(), c, func(_ int, _ int64, data []byte) {
+			o, err := r.Run(ctx, sandbox.FullAccess(), c, func(_ int64, data []byte) {
 				if bytes.Contains(data, []byte("timeout")) {
 					cancel()
 				}
@@ -327,7 +332,7 @@ func TestRunDoesNotWaitForAForeignPipeHolder(t *testing.T) {
 	}
 	r, dir := plain(t)
 	var held *os.File
-	sink := func(_ int, _ int64, data []byte) {
+	sink := func(_ int64, data []byte) {
 		if held == nil {
 			held, _ = os.OpenFile("/proc/"+strings.TrimSpace(string(data))+"/fd/1", os.O_WRONLY, 0)
 			if err := os.WriteFile(filepath.Join(dir, "held"), nil, 0o600); err != nil {
@@ -402,7 +407,7 @@ func TestSlowSinkDoesNotStopTheCommand(t *testing.T) {
 	done := filepath.Join(dir, "done")
 	var last int64
 	gaps := false
-	sink := func(_ int, offset int64, data []byte) {
+	sink := func(offset int64, data []byte) {
 		for { // nothing moves until the command has printed it all
 			if _, err := os.Stat(done); err == nil {
 				break

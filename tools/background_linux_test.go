@@ -64,7 +64,7 @@ func TestNothingIsTypedToWhatStillStarts(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()
 	var during error
-	p.stage.Output = func(int, int64, []byte) {
+	p.stage.Output = func(int64, []byte) {
 		_, during = p.plan("write_stdin", args{"session_id": 1, "chars": "x\n"})
 		if _, err := p.plan("write_stdin", args{"session_id": 1}); err != nil {
 			t.Errorf("a look: %v", err)

@@ -3,11 +3,9 @@ package tools
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"codeagent/exec"
@@ -68,20 +66,16 @@ func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage
 	read := &ripgrepOutput{query: q, policy: p, enough: enough}
 	argv := append([]string{t.ripgrep}, ripgrepArguments...)
 	argv = append(argv, "--regexp="+q.pattern, "--", ".")
-	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true}, read.sink)
+	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true, Tap: read.take}, nil)
 	if o.Output.Spill != "" { // a list of names is nothing to keep
 		hostfile.Remove(o.Output.Spill)
 	}
-	read.mu.Lock()
-	defer read.mu.Unlock()
 	switch {
 	case err != nil:
 		return nil, err
 	case read.full:
 		f.more = true
 		return read.files, nil
-	case read.gap:
-		return nil, errors.New("rg told more than could be taken in")
 	case o.TimedOut, o.Interrupted, o.Status.Signal != 0, o.Status.Exit > 1:
 		return nil, fmt.Errorf("rg ended with %+v", o.Status)
 	}
@@ -94,22 +88,14 @@ type ripgrepOutput struct {
 	policy sandbox.Policy
 	enough context.CancelFunc
 
-	mu    sync.Mutex // guards what follows: the sink runs beside its caller
-	part  []byte     // a name that is not yet whole
-	next  int64      // the offset that must come next
+	part  []byte // a name that is not yet whole
 	files []string
 	full  bool
-	gap   bool
 }
 
-// sink takes output. Where some was left out because it came too fast, all that
-// follows is worthless.
-func (r *ripgrepOutput) sink(stream int, offset int64, data []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.gap = r.gap || offset != r.next
-	r.next = offset + int64(len(data))
-	if stream != 1 || r.gap || r.full {
+// take takes output.
+func (r *ripgrepOutput) take(data []byte) {
+	if r.full {
 		return
 	}
 	r.part = append(r.part, data...)
@@ -118,13 +104,13 @@ func (r *ripgrepOutput) sink(stream int, offset int64, data []byte) {
 		if !whole {
 			return
 		}
-		r.take(strings.TrimPrefix(string(name), "./"))
+		r.keep(strings.TrimPrefix(string(name), "./"))
 		r.part = rest
 	}
 }
 
-// take keeps a file unless the glob or the policy leaves it out.
-func (r *ripgrepOutput) take(name string) {
+// keep keeps a file unless the glob or the policy leaves it out.
+func (r *ripgrepOutput) keep(name string) {
 	p := path.Join(r.query.root, name)
 	if !r.query.glob.match(name) || !r.policy.JudgeRead(p).Allowed {
 		return

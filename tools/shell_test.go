@@ -96,7 +96,7 @@ func TestShellRun(t *testing.T) {
 	p := newPlace(t, nil)
 	var mu sync.Mutex
 	var streamed strings.Builder
-	p.stage.Output = func(stream int, offset int64, data []byte) {
+	p.stage.Output = func(offset int64, data []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		streamed.Write(data)
@@ -149,7 +149,7 @@ func TestShellInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	p.stage.Exec = p.runner()
-	p.stage.Output = func(int, int64, []byte) { stop() }
+	p.stage.Output = func(int64, []byte) { stop() }
 	c, err := p.plan("shell", args{"command": "echo begun; sleep 100; echo never"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"codeagent/model"
+)
+
+// maxParallel is how many calls of a message run at once at most; the rest waits.
+const maxParallel = 8
+
+// maxCalls is how many calls of one answer run; the rest is refused in words, and
+// the answer ended at mostCalls.
+const (
+	maxCalls  = 128
+	mostCalls = 1000
+)
+
+var (
+	errTooManyCalls = fmt.Errorf("only the first %d calls of an answer run; make this call again in your next answer if it is still needed", maxCalls)
+	errEndlessCalls = fmt.Errorf("it made more than %d tool calls", mostCalls)
+)
+
+// batch is the calls of one answer.
+type batch struct {
+	ctx   context.Context
+	turn  *turn
+	group errgroup.Group
+	slots chan struct{}
+	calls []*toolCall
+}
+
+func newBatch(ctx context.Context, t *turn) *batch {
+	parallel := maxParallel
+	if f := t.agent.cfg.Parallel; f != nil {
+		parallel = f(parallel)
+	}
+	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, parallel)}
+}
+
+// start plans a call and sets it going; early is what ran ahead of it, nil
+// without. The goroutine ends with the call, at the latest when ctx does; wait
+// joins it.
+func (b *batch) start(mc model.ToolCall, early *ahead) {
+	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
+	earlier := b.calls
+	b.calls = append(b.calls, c)
+	if len(b.calls) > maxCalls {
+		c.err = errTooManyCalls
+	}
+	c.plan()
+	if early.reads(c.planned) {
+		c.ahead = early
+	} else {
+		early.void() // the whole call is another
+	}
+	b.group.Go(func() error {
+		defer close(c.done)
+		for _, before := range earlier {
+			if c.alone() || before.alone() {
+				<-before.done
+			}
+		}
+		if c.ahead != nil {
+			<-c.ahead.done // before a slot is taken: it may wait for one itself
+		}
+		b.slots <- struct{}{}
+		defer func() { <-b.slots }()
+		res, err := c.contained(b.ctx)
+		c.result, c.less, c.output = c.finish(b.ctx, res, err), res.Less, res.Output
+		return nil
+	})
+}
+
+// wait returns the results in the order of the calls.
+func (b *batch) wait() []model.Item {
+	_ = b.group.Wait() // its functions return nil
+	results := make([]model.Item, len(b.calls))
+	for i, c := range b.calls {
+		results[i] = c.result
+	}
+	b.fit(results)
+	b.nameFailures(results)
+	return results
+}
+
+// fingerprint identifies a round of calls by name, arguments and result, to notice
+// repetition; "" without calls. How long a command took is not part of it.
+func (b *batch) fingerprint() string {
+	if len(b.calls) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, c := range b.calls {
+		given := c.output
+		if given == "" {
+			given = c.result.Text
+		}
+		fmt.Fprintf(h, "%q %q %q\n", c.model.Name, c.model.Arguments, given)
+	}
+	return string(h.Sum(nil))
+}
