@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -215,29 +216,29 @@ func (m *app) composerWidth() int { return max(m.width-gutter-1, 4) }
 func (m *app) status(t *theme, w int) string {
 	var left, right []span
 	if !m.transcript.follow && m.panel == nil {
-		right = []span{{"↓ ", accent}, {"Ctrl+End follows ", dim}}
+		right = []span{accent.span("↓ "), dim.span("Ctrl+End follows ")}
 	}
 	switch {
 	case m.hint.text != "":
-		left = []span{{"  " + m.hint.text, warn}}
+		left = []span{warn.span("  " + m.hint.text)}
 	case m.questions.front() != nil && m.panel == nil:
 		// The question above says it.
 	case m.questions.front() != nil:
-		left = []span{{"?", warn}, {" question pending: " + keyName(keyFor(everywhere, actBack)) + " to answer it", text}}
+		left = []span{warn.span("?"), text.span(" question pending: " + keyName(keyFor(everywhere, actBack)) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
-			left = []span{{"  " + keyName(keyFor(everywhere, actBack)), accent}, {" closes the full view", dim}}
+			left = []span{accent.span("  " + keyName(keyFor(everywhere, actBack))), dim.span(" closes the full view")}
 		}
 	case m.unread != nil:
-		left = []span{{"  Reading the clipboard", text}, {"   " + keyName(keyFor(everywhere, actBack)), accent}, {" cancels", dim}}
+		left = []span{text.span("  Reading the clipboard"), accent.span("   " + keyName(keyFor(everywhere, actBack))), dim.span(" cancels")}
 	case m.work.running:
-		left = []span{{spinner(m.canvas().frame), accent}, {" " + firstOf(m.work.doing, "Working"), text}}
+		left = []span{accent.span(spinner(m.canvas().frame)), text.span(" " + cmp.Or(m.work.doing, "Working"))}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
-			left = append(left, span{" " + short.Duration(d.Truncate(time.Second)), dim})
+			left = append(left, dim.span(" "+short.Duration(d.Truncate(time.Second))))
 		}
-		hints := [][]span{{{"   " + keyName(keyFor(everywhere, actBack)), accent}, {" interrupts", dim}}}
+		hints := [][]span{{accent.span("   " + keyName(keyFor(everywhere, actBack))), dim.span(" interrupts")}}
 		if !m.composer.empty() {
-			hints = append(hints, []span{{"  " + keyName(keyFor(inComposer, actSend)), accent}, {" steers", dim}},
-				[]span{{"  " + keyName(keyFor(inComposer, actQueue)), accent}, {" queues", dim}})
+			hints = append(hints, []span{accent.span("  " + keyName(keyFor(inComposer, actSend))), dim.span(" steers")},
+				[]span{accent.span("  " + keyName(keyFor(inComposer, actQueue))), dim.span(" queues")})
 		}
 		for _, h := range hints { // whole, or not at all
 			if spansWidth(left)+spansWidth(h)+spansWidth(right) >= w {
@@ -254,7 +255,7 @@ func (m *app) waitingLines(t *theme, w int) []string {
 	const most = 3
 	var out []string
 	line := func(s Message, when string) {
-		out = append(out, t.row(w-1, span{"  ↳ ", faint}, span{when + "  ", dim}, span{strings.TrimSpace(s.Text), text}))
+		out = append(out, t.row(w-1, faint.span("  ↳ "), dim.span(when+"  "), text.span(strings.TrimSpace(s.Text))))
 	}
 	for _, s := range m.box.waiting() {
 		line(s, "next")
@@ -264,7 +265,7 @@ func (m *app) waitingLines(t *theme, w int) []string {
 	}
 	if len(out) > most {
 		rest := len(out) - most + 1
-		out = append(out[:most-1], t.row(w-1, span{"  ↳ … and " + count(rest) + " more", dim}))
+		out = append(out[:most-1], t.row(w-1, dim.span("  ↳ … and "+count(rest)+" more")))
 	}
 	return out
 }

@@ -312,16 +312,16 @@ type welcome struct{ session event.SessionStarted }
 
 func (h *welcome) draw(c canvas) []string {
 	s := h.session
-	out := c.hang(span{"◆", accent}, span{"codeagent", style{inkText, bold}}, span{"  " + tilde(s.Folder, c.home), dim})
+	out := c.hang(accent.span("◆"), strong.span("codeagent"), dim.span("  "+tilde(s.Folder, c.home)))
 	if s.Tour {
-		out = append(out, c.hang(span{" ", text}, span{"No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real.", dim})...)
+		out = append(out, c.hang(text.span(" "), dim.span("No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real."))...)
 	}
 	if n := len(s.Enforcement.Weaknesses); n > 0 {
 		things := "things are"
 		if n == 1 {
 			things = "thing is"
 		}
-		out = append(out, c.hang(span{" ", text}, span{fmt.Sprintf("▲ %d %s not enforced on this machine: ", n, things), warn}, span{"/status", accent}, span{" lists them", dim})...)
+		out = append(out, c.hang(text.span(" "), warn.span(fmt.Sprintf("▲ %d %s not enforced on this machine: ", n, things)), accent.span("/status"), dim.span(" lists them"))...)
 	}
-	return append(out, c.hang(span{" ", text}, span{"/", accent}, span{" commands   ", dim}, span{"Ctrl+J", accent}, span{" new line   ", dim}, span{"Esc", accent}, span{" interrupts", dim})...)
+	return append(out, c.hang(text.span(" "), accent.span("/"), dim.span(" commands   "), accent.span("Ctrl+J"), dim.span(" new line   "), accent.span("Esc"), dim.span(" interrupts"))...)
 }

@@ -85,7 +85,7 @@ func showOutput(m *app, from *picker, r row) tea.Cmd {
 		}
 		drawn, drawnTheme, drawnWidth = nil, t, w
 		for _, l := range outputLines(string(output)) {
-			drawn = append(drawn, wrapper{theme: t, width: w, hard: true}.lines(span{l, text})...)
+			drawn = append(drawn, wrapper{theme: t, width: w, hard: true}.lines(text.span(l))...)
 		}
 		if len(drawn) == 0 {
 			drawn = []string{t.paint(dim, "no output yet")}
@@ -140,12 +140,10 @@ func (m *app) tellEnds(list []BackgroundCommand) {
 // over is the line that reports the end of a job.
 type over struct{ command BackgroundCommand }
 
-func (o *over) foldable() bool { return false }
-
 func (o *over) draw(c canvas) []string {
 	b := o.command
-	return []string{c.theme.row(c.width-1, span{fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started))), dim},
-		span{"$ " + strings.Join(strings.Fields(b.Command), " "), dim})}
+	return []string{c.theme.row(c.width-1, dim.span(fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started)))),
+		dim.span("$ "+strings.Join(strings.Fields(b.Command), " ")))}
 }
 
 // refresh asks for the overlay's content anew; nil where it does not change.

@@ -3,10 +3,10 @@ package tui
 import (
 	"strings"
 	"testing"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/tuitest"
 )
 
 func TestHostileTextIsShown(t *testing.T) {
@@ -90,26 +90,8 @@ func TestOutputLines(t *testing.T) {
 	}
 }
 
-// harmlessLine fails when a drawn line holds anything but visible characters
-// and the colours we set.
-func harmlessLine(t testing.TB, line string) {
-	t.Helper()
-	for rest := line; rest != ""; {
-		if n := styleSequence(rest); n > 0 && strings.HasPrefix(rest, "\x1b[") {
-			rest = rest[n:]
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(rest)
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) || r == '\u200b' || r == '\ufeff' || r == utf8.RuneError && n == 1 {
-			t.Errorf("a drawn line holds %U: %q", r, line)
-			return
-		}
-		rest = rest[n:]
-	}
-}
-
 func FuzzCells(f *testing.F) {
-	for _, s := range nasty() {
+	for _, s := range tuitest.Nasty() {
 		f.Add(s, 10)
 	}
 	f.Fuzz(func(t *testing.T, s string, w int) { checkCells(t, s, w) })
@@ -119,14 +101,14 @@ func FuzzCells(f *testing.F) {
 // shown, and never wider than its bounds.
 func checkCells(t *testing.T, s string, w int) {
 	w = 1 + (w%80+80)%80
-	harmlessLine(t, show(s))
+	tuitest.Harmless(t, show(s))
 	if c := cut(s, w); ansi.StringWidth(c) > w && w > 9 {
 		t.Errorf("cut(%q, %d) is %d wide: %q", s, w, ansi.StringWidth(c), c)
 	}
 	th := newTheme(true)
 	for _, hard := range []bool{false, true} {
-		for _, l := range (wrapper{theme: th, width: w, hard: hard}).lines(span{s, accent}) {
-			harmlessLine(t, l)
+		for _, l := range (wrapper{theme: th, width: w, hard: hard}).lines(accent.span(s)) {
+			tuitest.Harmless(t, l)
 			if n := ansi.StringWidth(l); n > w && w > 9 {
 				t.Errorf("a line wrapped at %d is %d wide: %q", w, n, l)
 			}
@@ -134,18 +116,8 @@ func checkCells(t *testing.T, s string, w int) {
 	}
 }
 
-// nasty are texts that attack a terminal or its reader.
-func nasty() []string {
-	return []string{
-		"\x1b]0;title\x07", "\x1b[31;1mred", "\x1b[?1049l", "\x1bc", "\x9b2J", "\u009d52;c;x\u009c", "\u202e\u2066\u200f\u061c",
-		"\x1b]8;;file:///etc/passwd\x1b\\click\x1b]8;;\x1b\\", strings.Repeat("x", 5000), strings.Repeat("漢", 300), strings.Repeat("a\u0301\u0302", 50),
-		"\r\rover", "tab\tand\x0bvertical\x0c", "\xff\xfe\xfd", "👨‍👩‍👧‍👦🏳️‍🌈🇩🇪", "\u200d\u200d", "\ufe0f", "```\n\x1b[2J\n```", "# \x1b[H\n\n| a | \x07 |\n|---|---|\n| \u202e | b |\n",
-		"[text](javascript:\x1b]0;x\x07)", "&#27;[2J &#x202e;", "<script>\x1b</script>", "> > > > > > > > > > > > > > > > deep", strings.Repeat("- ", 40) + "x", "\n\n\n\n",
-	}
-}
-
 func TestCellsOnNastyText(t *testing.T) {
-	for i, s := range nasty() {
+	for i, s := range tuitest.Nasty() {
 		checkCells(t, s, 10+i*7)
 	}
 }

@@ -22,16 +22,16 @@ func (b *compaction) draw(c canvas) []string {
 	}
 	switch {
 	case b.done == nil:
-		return c.hang(span{spinner(c.frame), accent}, span{"Writing a summary of the conversation", text}, span{why, dim})
+		return c.hang(accent.span(spinner(c.frame)), text.span("Writing a summary of the conversation"), dim.span(why))
 	case b.done.Err != "":
-		return c.hang(span{"▲", warn}, span{"compaction failed: " + b.done.Err, text})
+		return c.hang(warn.span("▲"), text.span("compaction failed: "+b.done.Err))
 	}
 	head := "Compacted"
 	if b.done.Before > 0 {
 		head = fmt.Sprintf("Compacted: %s → %s tokens", grouped(b.done.Before), grouped(b.done.After))
 	}
-	out := c.hang(span{"≡", accent}, span{head, text}, span{why, dim})
-	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{strings.TrimSpace(b.done.Summary), dim})
+	out := c.hang(accent.span("≡"), text.span(head), dim.span(why))
+	lines := wrapper{theme: c.theme, width: c.inner()}.lines(dim.span(strings.TrimSpace(b.done.Summary)))
 	return append(out, indent(c.fold(lines, 0, 0))...)
 }
 

@@ -91,20 +91,20 @@ func diffLines(t *theme, diff string, w int) []string {
 		s := dim
 		switch h.sign {
 		case '+':
-			s = style{ink: inkAdded}
+			s = added
 		case '-':
-			s = style{ink: inkGone}
+			s = gone
 		}
 		sign := string(rune(h.sign))
 		if h.sign == '-' {
 			sign = "−"
 		}
-		number := span{fmt.Sprintf("%*d ", digits, h.number), faint}
+		number := faint.span(fmt.Sprintf("%*d ", digits, h.number))
 		out = append(out, wrapper{
 			theme: t, width: w, hard: true,
-			first: []span{number, {sign + " ", s}},
-			rest:  []span{{strings.Repeat(" ", digits+1), text}, {"  ", s}},
-		}.lines(span{h.text, s})...)
+			first: []span{number, s.span(sign + " ")},
+			rest:  []span{text.span(strings.Repeat(" ", digits+1)), s.span("  ")},
+		}.lines(s.span(h.text))...)
 	}
 	return out
 }

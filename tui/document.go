@@ -188,7 +188,7 @@ func (p *part) prose(t *theme, w int, line string, whole bool) []string {
 	out := p.drawn[:len(p.drawn):len(p.drawn)]
 	since := tail(src[min(p.taken, len(src)):]) + tail(line[max(min(p.taken-len(src), len(line)), 0):])
 	if since = strings.Trim(since, "\n"); since != "" {
-		out = append(out, t.wrap(w, span{since, text})...)
+		out = append(out, t.wrap(w, text.span(since))...)
 	}
 	return out
 }

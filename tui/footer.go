@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -47,18 +48,18 @@ func (f *facts) footer(t *theme, w int) string {
 	if !f.started {
 		return ""
 	}
-	name := span{shortModel(firstOf(f.session.Model, unnamed)), text}
+	name := text.span(shortModel(cmp.Or(f.session.Model, unnamed)))
 	if f.session.Tour {
 		name.text = "tour"
 	}
-	policy, asks := policyName(f.session.Policy), span{approvalName(f.session.Approval), dim}
+	policy, asks := policyName(f.session.Policy), dim.span(approvalName(f.session.Approval))
 	var long, short []span
 	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
-		long, short = []span{{fmt.Sprintf("▲ %d not enforced", n), warn}}, []span{{fmt.Sprintf("▲ %d", n), warn}}
+		long, short = []span{warn.span(fmt.Sprintf("▲ %d not enforced", n))}, []span{warn.span(fmt.Sprintf("▲ %d", n))}
 	}
 	var beside []span
 	if f.running > 0 {
-		beside = []span{{fmt.Sprintf("%d running", f.running), accent}}
+		beside = []span{accent.span(fmt.Sprintf("%d running", f.running))}
 	}
 	left := joined([]span{name}, []span{policy}, []span{asks}, long, beside)
 	for _, form := range [][]span{
@@ -93,7 +94,7 @@ func joined(items ...[]span) []span {
 	var out []span
 	for _, it := range items {
 		if len(it) > 0 && len(out) > 0 {
-			out = append(out, span{" · ", faint})
+			out = append(out, faint.span(" · "))
 		}
 		out = append(out, it...)
 	}
@@ -103,9 +104,9 @@ func joined(items ...[]span) []span {
 // policyName names the preset; running without a sandbox is shown as a danger.
 func policyName(preset string) span {
 	if strings.HasPrefix(preset, "danger") {
-		return span{preset, style{inkBad, bold}}
+		return bad.with(bold).span(preset)
 	}
-	return span{firstOf(preset, "sandbox ?"), dim}
+	return dim.span(cmp.Or(preset, "sandbox ?"))
 }
 
 // approvalName says when questions are asked under an approval policy.
@@ -120,7 +121,7 @@ func approvalName(mode string) string {
 	case approvals.Never:
 		return "never asks"
 	}
-	return "approvals " + firstOf(mode, "?")
+	return "approvals " + cmp.Or(mode, "?")
 }
 
 // crowded is the share of the context window, in percent, from which the footer
@@ -135,7 +136,7 @@ func (f *facts) tokens() [][]span {
 		return nil
 	}
 	used, window, assumed := f.context()
-	long, short := span{count(used) + " in context", dim}, span{count(used), dim}
+	long, short := dim.span(count(used)+" in context"), dim.span(count(used))
 	if window > 0 {
 		share := int64(used) * 100 / window
 		s := dim
@@ -146,10 +147,10 @@ func (f *facts) tokens() [][]span {
 		if assumed {
 			of = "an assumed " + count(int(window))
 		}
-		long, short = span{fmt.Sprintf("%d%% of %s", share, of), s}, span{fmt.Sprintf("%d%%", share), s}
+		long, short = s.span(fmt.Sprintf("%d%% of %s", share, of)), s.span(fmt.Sprintf("%d%%", share))
 	}
-	total := span{count(u.Total.Input+u.Total.Output) + " used", dim}
-	return [][]span{{long, {" · ", faint}, total}, {short}}
+	total := dim.span(count(u.Total.Input+u.Total.Output) + " used")
+	return [][]span{{long, faint.span(" · "), total}, {short}}
 }
 
 // context is how many tokens a request uses and how many it can use, by the agent's
@@ -182,31 +183,31 @@ func (f *facts) window() string {
 func (f *facts) page(t *theme, w int) []string {
 	s := f.session
 	pairs := [][2]string{
-		{"model", firstOf(s.Model, unnamed)},
+		{"model", cmp.Or(s.Model, unnamed)},
 		{"folder", tilde(s.Folder, f.home)},
-		{"sandbox", firstOf(s.Policy, "?")},
-		{"approvals", firstOf(s.Approval, "?")},
-		{"enforced by", firstOf(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
-		{"session", firstOf(s.ID, "-")},
+		{"sandbox", cmp.Or(s.Policy, "?")},
+		{"approvals", cmp.Or(s.Approval, "?")},
+		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
+		{"session", cmp.Or(s.ID, "-")},
 		{"context", f.window()},
 		{"tokens", fmt.Sprintf("%d in, %d cached, %d out in the session", f.usage.Total.Input, f.usage.Total.Cached, f.usage.Total.Output)},
 	}
 	out := columns(t, w, pairs)
 	for _, l := range s.Enforcement.Layers {
 		if l.State != sandbox.LayerActive {
-			out = append(out, t.wrap(w, span{l.Name + ": " + string(l.State) + " ", text}, span{l.Reason, dim})...)
+			out = append(out, t.wrap(w, text.span(l.Name+": "+string(l.State)+" "), dim.span(l.Reason))...)
 		}
 	}
 	if len(s.Enforcement.Weaknesses) == 0 {
 		return out
 	}
-	out = append(out, "", t.paint(style{inkWarn, bold}, "Not enforced on this machine"))
+	out = append(out, "", t.paint(warn.with(bold), "Not enforced on this machine"))
 	for _, k := range s.Enforcement.Weaknesses {
 		out = append(out, "")
-		out = append(out, wrapper{theme: t, width: w, first: []span{{"▲ ", warn}}, rest: []span{{"  ", text}}}.lines(span{k.What, text})...)
+		out = append(out, wrapper{theme: t, width: w, first: []span{warn.span("▲ ")}, rest: []span{text.span("  ")}}.lines(text.span(k.What))...)
 		for _, l := range []string{k.Why, k.Remedy} {
 			if l != "" {
-				out = append(out, indent(t.wrap(w-gutter, span{l, dim}))...)
+				out = append(out, indent(t.wrap(w-gutter, dim.span(l)))...)
 			}
 		}
 	}

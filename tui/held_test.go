@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -134,21 +133,4 @@ func TestRecordsInTheDetails(t *testing.T) {
 	r.press("ctrl+o")
 	r.has("⊘ connect example.org:443 ×3 (no network)", "by cu␛[2Jrl␊x (41) ← make (9) ← bash (7)", "connect failed with ECONNREFUSED · recorded by the kernel",
 		"requested as 93.184.215.14:443", "⊘ write ~/.curlrc (it does not exist)", "by curl (42)")
-}
-
-// TestManyRecordsStayBounded, folded and open.
-func TestManyRecordsStayBounded(t *testing.T) {
-	v := sandbox.Verdict{Denied: true}
-	for range 5000 {
-		v.Denials = append(v.Denials, sandbox.Denial{Kind: sandbox.KindWrite, Operation: "openat", Target: "/" + strings.Repeat("x", 4000), Program: strings.Repeat("p", 4000), PID: 1})
-	}
-	c := canvas{theme: newTheme(true), width: 80}
-	if n := len(denialLines(c, v)); n > 16 {
-		t.Errorf("%d lines folded", n)
-	}
-	c.open = true
-	v.Denials = v.Denials[:1000]
-	if n := len(denialLines(c, v)); n > mostDenials*60 {
-		t.Errorf("%d lines open", n)
-	}
 }

@@ -83,7 +83,7 @@ func TestImagesComeBack(t *testing.T) {
 	r.press("ctrl+c")
 	r.do(func() tea.Msg {
 		return then(func(m *app) tea.Cmd {
-			return m.tookBack(Message{"see [image 7: x.png 1×2] and that", []Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true, len(m.transcript.entries))
+			return m.tookBack(Message{"see [image 7: x.png 1×2] and that", []Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true, m.transcript.size())
 		})
 	})
 	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 7 || got.Images[1].number != 8 {
@@ -102,13 +102,13 @@ func TestLabelsAreMatchedByName(t *testing.T) {
 		"":                                                            "[image 1: red.png 20×20][image 2: shot.png 10×10]",
 	} {
 		r, _ := offers(t, 120, 20)
-		r.app.tookBack(Message{text, []Image{red, shot}}, true, len(r.app.transcript.entries))
+		r.app.tookBack(Message{text, []Image{red, shot}}, true, r.app.transcript.size())
 		if got := r.app.composer.message(); got.Text != want || len(got.Images) != 2 {
 			t.Errorf("%q came back as %q with %d images, want %q", text, got.Text, len(got.Images), want)
 		}
 	}
 	r, _ := offers(t, 80, 20)
-	r.app.tookBack(Message{"[image 1: shot.png 10×10][image 2: shot.png 10×10]", []Image{shot, shot}}, true, len(r.app.transcript.entries))
+	r.app.tookBack(Message{"[image 1: shot.png 10×10][image 2: shot.png 10×10]", []Image{shot, shot}}, true, r.app.transcript.size())
 	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 1 || got.Images[1].number != 2 || len(r.app.composer.text) != 8 {
 		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.text)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/tui/tuitest"
 )
 
 // docs/keys.md is made from the table; a stale one fails.
@@ -52,7 +53,7 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := stripped(helpPage(newTheme(true), 100, offeredCommands(everythingOffered(t).offers)))
+	page := tuitest.Stripped(helpPage(newTheme(true), 100, offeredCommands(everythingOffered(t).offers)))
 	for _, b := range bindings() {
 		if !strings.Contains(page, b.keyNames()) {
 			t.Errorf("help lacks %s", b.keyNames())
@@ -63,5 +64,5 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks /%s", c.name)
 		}
 	}
-	golden.Check(t, "help-80.txt", stripped(helpPage(newTheme(true), 77, offeredCommands(everythingOffered(t).offers))))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(newTheme(true), 77, offeredCommands(everythingOffered(t).offers))))
 }

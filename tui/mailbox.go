@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"codeagent/approvals"
 	"codeagent/event"
 )
 
@@ -27,13 +26,6 @@ type mailbox struct {
 	closed bool          // guarded by mu
 	wake   chan struct{} // one token when there are items
 	done   chan struct{} // closed with the mailbox
-}
-
-// ask is a question and where its answer goes. reply has room for one.
-type ask struct {
-	request approvals.Request
-	reply   chan approvals.Answer
-	since   time.Time // set by the screen
 }
 
 // withdrawn reports that nobody waits for the answer any more.

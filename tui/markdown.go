@@ -53,7 +53,7 @@ func (d drawer) block(n ast.Node, w, depth int) []string {
 	case *ast.Heading:
 		s := strong
 		if n.Level <= 2 {
-			s = style{inkAccent, bold}
+			s = accent.with(bold)
 		}
 		return d.wrap(w, d.inline(n, s))
 	case *ast.Paragraph, *ast.TextBlock:
@@ -67,9 +67,9 @@ func (d drawer) block(n ast.Node, w, depth int) []string {
 		if n.HasClosure() {
 			raw += string(n.ClosureLine.Value(d.source))
 		}
-		return d.wrap(w, []span{{strings.TrimRight(raw, "\n"), dim}})
+		return d.wrap(w, []span{dim.span(strings.TrimRight(raw, "\n"))})
 	case *ast.Blockquote:
-		return d.nest(n, w, false, depth, span{"▎ ", faint}, span{"▎ ", faint})
+		return d.nest(n, w, false, depth, faint.span("▎ "), faint.span("▎ "))
 	case *ast.List:
 		return d.list(n, w, depth)
 	case *extast.Table:
@@ -94,7 +94,7 @@ func (d drawer) list(n *ast.List, w, depth int) []string {
 			out = append(out, "")
 		}
 		blank := strings.Repeat(" ", width(mark))
-		lines := d.nest(item, w, n.IsTight, depth, span{mark, dim}, span{blank, text})
+		lines := d.nest(item, w, n.IsTight, depth, dim.span(mark), text.span(blank))
 		if len(lines) == 0 {
 			lines = []string{d.theme.paint(dim, mark)}
 		}
@@ -134,9 +134,9 @@ func (d drawer) raw(n ast.Node) string {
 }
 
 // codeLines draws a block of code: indented, broken only at the edge.
-func codeLines(t *theme, code string, w int) []string {
-	gutter := []span{{"  ", text}}
-	return wrapper{theme: t, width: w, first: gutter, rest: gutter, hard: true}.lines(span{code, style{ink: inkCode}})
+func codeLines(t *theme, src string, w int) []string {
+	gutter := []span{text.span("  ")}
+	return wrapper{theme: t, width: w, first: gutter, rest: gutter, hard: true}.lines(code.span(src))
 }
 
 // inline draws the children of n in style s.
@@ -151,15 +151,15 @@ func (d drawer) inline(n ast.Node, s style) []span {
 func (d drawer) inlineNode(n ast.Node, s style) []span {
 	switch n := n.(type) {
 	case *ast.Text:
-		out := []span{{literal(n.Segment.Value(d.source)), s}}
+		out := []span{s.span(literal(n.Segment.Value(d.source)))}
 		if n.HardLineBreak() {
-			return append(out, span{"\n", s})
+			return append(out, s.span("\n"))
 		} else if n.SoftLineBreak() {
-			return append(out, span{" ", s})
+			return append(out, s.span(" "))
 		}
 		return out
 	case *ast.String:
-		return []span{{string(n.Value), s}}
+		return []span{s.span(string(n.Value))}
 	case *ast.CodeSpan:
 		var b strings.Builder
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -167,33 +167,33 @@ func (d drawer) inlineNode(n ast.Node, s style) []span {
 				b.Write(t.Segment.Value(d.source))
 			}
 		}
-		return []span{{strings.ReplaceAll(b.String(), "\n", " "), style{inkCode, s.attr}}}
+		return []span{code.with(s.attr).span(strings.ReplaceAll(b.String(), "\n", " "))}
 	case *ast.Emphasis:
 		if n.Level >= 2 {
-			s.attr |= bold
+			s = s.with(bold)
 		} else {
-			s.attr |= italic
+			s = s.with(italic)
 		}
 	case *extast.Strikethrough:
-		s.attr |= struck
+		s = s.with(struck)
 	case *ast.Link:
-		return d.link(d.inline(n, style{inkAccent, s.attr}), string(n.Destination))
+		return d.link(d.inline(n, accent.with(s.attr)), string(n.Destination))
 	case *ast.Image:
-		return d.link(d.inline(n, style{inkAccent, s.attr}), string(n.Destination))
+		return d.link(d.inline(n, accent.with(s.attr)), string(n.Destination))
 	case *ast.AutoLink:
-		return []span{{string(n.Label(d.source)), style{inkAccent, s.attr}}}
+		return []span{accent.with(s.attr).span(string(n.Label(d.source)))}
 	case *ast.RawHTML:
 		var b strings.Builder
 		for i := range n.Segments.Len() {
 			seg := n.Segments.At(i)
 			b.Write(seg.Value(d.source))
 		}
-		return []span{{b.String(), style{inkDim, s.attr}}}
+		return []span{dim.with(s.attr).span(b.String())}
 	case *extast.TaskCheckBox:
 		if n.IsChecked {
-			return []span{{"☑ ", good}}
+			return []span{good.span("☑ ")}
 		}
-		return []span{{"☐ ", dim}}
+		return []span{dim.span("☐ ")}
 	}
 	return d.inline(n, s)
 }
@@ -209,9 +209,9 @@ func (d drawer) link(label []span, to string) []span {
 		return label
 	}
 	if shown == "" {
-		return []span{{to, accent}}
+		return []span{accent.span(to)}
 	}
-	return append(label, span{" (" + to + ")", dim})
+	return append(label, dim.span(" ("+to+")"))
 }
 
 // literal resolves the escapes and entities of markdown text.

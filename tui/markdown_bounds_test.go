@@ -9,6 +9,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	gmtext "github.com/yuin/goldmark/text"
+
+	"codeagent/tui/tuitest"
 )
 
 // slow are texts of about n bytes for which the parser alone takes the square of
@@ -115,7 +117,7 @@ func TestLongPartCostsItsLength(t *testing.T) {
 		t.Errorf("drawn whole it takes %.0f allocations, streamed in 400 pieces %.0f", once, streamed)
 	}
 	d.ended = true
-	if got, want := stripped(d.lines(th, 100)), stripped(whole.lines(th, 100)); got != want {
+	if got, want := tuitest.Stripped(d.lines(th, 100)), tuitest.Stripped(whole.lines(th, 100)); got != want {
 		t.Error("what was streamed looks different in the end")
 	}
 }
@@ -127,7 +129,7 @@ func TestLongAnswersAreDrawnAsMarkdown(t *testing.T) {
 	d.add(strings.Repeat("- an item with **strong** words, [a link](x) and `code`\n", 2000) + "\n")
 	d.add(strings.Repeat("Prose with *soft*, **strong** words and `code`.\n\n", 2000))
 	d.add("> one\n> > two\n> > > three\n> > > - four\n> > >   - five\n")
-	if got := stripped(d.lines(newTheme(true), 100)); strings.ContainsAny(got, "*`[>|") {
+	if got := tuitest.Stripped(d.lines(newTheme(true), 100)); strings.ContainsAny(got, "*`[>|") {
 		at := strings.IndexAny(got, "*`[>|")
 		t.Errorf("marks are shown at %d: %.200s", at, got[max(at-20, 0):])
 	}

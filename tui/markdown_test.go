@@ -3,29 +3,19 @@ package tui
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"codeagent/internal/golden"
+	"codeagent/tui/tuitest"
 )
 
 const sample = "# Title with `code`\n\nA paragraph with **strong**, *soft*, ~~gone~~ and `inline code`,\nbroken softly.\nAn escaped \\*star\\* &amp; an entity.\n\n## Lists\n\n- one\n- two\n  continued\n  - nested\n  - [x] ticked\n  - [ ] open\n\n3. three\n4. four\n\n- loose\n\n- items\n\n> quoted text\n> > twice\n\n```go\nfunc main() {\n\tfmt.Println(\"hi\")\n\n}\n```\n\n    indented code\n\n---\n\nA [link](https://example.org/x), [same](same), <https://auto.example>, ![picture](a.png).\n\n| name | size |\n|------|-----:|\n| a.go | 12 |\n| `b`  | 3 **bold** |\n\n<div>html</div>\n\nLast words.\n"
-
-func stripped(lines []string) string {
-	var out []string
-	for _, l := range lines {
-		out = append(out, strings.TrimRight(ansi.Strip(l), " "))
-	}
-	return strings.Join(out, "\n") + "\n"
-}
 
 func TestMarkdown(t *testing.T) {
 	for _, w := range []int{24, 76} {
 		var d document
 		d.add(sample)
-		golden.Check(t, fmt.Sprintf("markdown-%d.txt", w), stripped(d.lines(newTheme(true), w)))
+		golden.Check(t, fmt.Sprintf("markdown-%d.txt", w), tuitest.Stripped(d.lines(newTheme(true), w)))
 	}
 }
 
@@ -35,7 +25,7 @@ func TestStreamedLooksLikeWhole(t *testing.T) {
 	th := newTheme(true)
 	var whole document
 	whole.add(sample)
-	want := stripped(whole.lines(th, 60))
+	want := tuitest.Stripped(whole.lines(th, 60))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		var d document
@@ -47,7 +37,7 @@ func TestStreamedLooksLikeWhole(t *testing.T) {
 				d.lines(th, 60)
 			}
 		}
-		if got := stripped(d.lines(th, 60)); got != want {
+		if got := tuitest.Stripped(d.lines(th, 60)); got != want {
 			t.Fatalf("streamed:\n%s\nwhole:\n%s", got, want)
 		}
 	}
@@ -57,10 +47,10 @@ func TestDocumentReflowsAndChangesTheme(t *testing.T) {
 	var d document
 	d.add(sample)
 	dark := newTheme(true)
-	wide := stripped(d.lines(dark, 80))
+	wide := tuitest.Stripped(d.lines(dark, 80))
 	d.lines(dark, 30)
 	d.lines(newTheme(false), 80)
-	if got := stripped(d.lines(dark, 80)); got != wide {
+	if got := tuitest.Stripped(d.lines(dark, 80)); got != wide {
 		t.Error("a document looks different after it was drawn narrow and wide again")
 	}
 }
@@ -69,7 +59,7 @@ func TestDocumentSetReplacesDifferentText(t *testing.T) {
 	var d document
 	d.add("strea")
 	d.set("another text")
-	if got := stripped(d.lines(newTheme(true), 40)); got != "another text\n" {
+	if got := tuitest.Stripped(d.lines(newTheme(true), 40)); got != "another text\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -77,20 +67,20 @@ func TestDocumentSetReplacesDifferentText(t *testing.T) {
 func TestOpenFenceShowsCode(t *testing.T) {
 	var d document
 	d.add("before\n```py\nx = 1\ny = *2*")
-	if got := stripped(d.lines(newTheme(true), 40)); got != "before\n\n  x = 1\n  y = *2*\n" {
+	if got := tuitest.Stripped(d.lines(newTheme(true), 40)); got != "before\n\n  x = 1\n  y = *2*\n" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func FuzzMarkdown(f *testing.F) {
-	for _, s := range append(nasty(), sample) {
+	for _, s := range append(tuitest.Nasty(), sample) {
 		f.Add(s, 40)
 	}
 	f.Fuzz(func(t *testing.T, s string, w int) {
 		var d document
 		d.add(s)
 		for _, l := range d.lines(newTheme(true), 10+(w%100+100)%100) {
-			harmlessLine(t, l)
+			tuitest.Harmless(t, l)
 		}
 	})
 }

@@ -8,6 +8,26 @@ import (
 	"strings"
 )
 
+// Message is what the person sends. Text holds a label for each image, such as
+// "[image 1: shot.png 1280×720]", in the order of Images.
+type Message struct {
+	Text   string
+	Images []Image
+}
+
+// Image is a picture that goes with a message.
+type Image struct {
+	// Name is a name or a path; the screen shows its last element.
+	Name          string
+	Width, Height int
+	// Type is a media type such as "image/png", Data the file's bytes and Sum their
+	// checksum.
+	Type, Sum string
+	Data      []byte
+
+	number int // set by the screen
+}
+
 // label stands for an image in the text of its message, and is the text of its chip.
 // Images are numbered through the session: no two have the same label.
 func (i Image) label() string {

@@ -11,26 +11,6 @@ import (
 // called off the screen's goroutine, one at a time for each group, with a context
 // that ends with the screen. Their errors are shown unchanged.
 
-// Message is what the person sends. Text holds a label for each image, such as
-// "[image 1: shot.png 1280×720]", in the order of Images.
-type Message struct {
-	Text   string
-	Images []Image
-}
-
-// Image is a picture that goes with a message.
-type Image struct {
-	// Name is a name or a path; the screen shows its last element.
-	Name          string
-	Width, Height int
-	// Type is a media type such as "image/png", Data the file's bytes and Sum their
-	// checksum.
-	Type, Sum string
-	Data      []byte
-
-	number int // set by the screen
-}
-
 // ErrNoImage: the file is not a picture, or does not exist.
 var ErrNoImage = errors.New("no image")
 

@@ -14,6 +14,7 @@ import (
 	"codeagent/event"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/tui/tuitest"
 )
 
 // offered stands for everything that can be handed in.
@@ -572,7 +573,7 @@ func TestCompactRunsAsATurn(t *testing.T) {
 
 // Whatever is listed, the screen holds visible characters in its rows and columns.
 func TestHostileLists(t *testing.T) {
-	for _, s := range nasty() {
+	for _, s := range tuitest.Nasty() {
 		for _, size := range [][2]int{{9, 4}, {40, 12}, {100, 30}} {
 			r, f := offers(t, size[0], size[1])
 			f.models = []Model{{Name: s, About: s}, {Name: s, About: s, Current: true}}

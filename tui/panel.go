@@ -71,10 +71,10 @@ func (p *panel) key(m *app, k tea.Key) tea.Cmd {
 
 // view draws the page.
 func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
-	title, keys := []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}}
+	title, keys := []span{faint.span("── "), strong.span(p.title)}, []span{accent.span("Esc"), dim.span(" closes ")}
 	if p.accept != nil {
-		enter := []span{{"Enter", accent}, {" " + p.enter + " ", dim}}
-		keys = append(append(enter, span{" ", dim}), keys...)
+		enter := []span{accent.span("Enter"), dim.span(" " + p.enter + " ")}
+		keys = append(append(enter, dim.span(" ")), keys...)
 		if spansWidth(title)+1+spansWidth(keys) > w {
 			keys = enter
 		}
@@ -110,9 +110,9 @@ func columns(t *theme, w int, pairs [][2]string) []string {
 		name := cut(p[0], left)
 		out = append(out, wrapper{
 			theme: t, width: w,
-			first: []span{{name + strings.Repeat(" ", left-width(name)+2), accent}},
-			rest:  []span{{strings.Repeat(" ", left+2), text}},
-		}.lines(span{p[1], text})...)
+			first: []span{accent.span(name + strings.Repeat(" ", left-width(name)+2))},
+			rest:  []span{text.span(strings.Repeat(" ", left+2))},
+		}.lines(text.span(p[1]))...)
 	}
 	return out
 }

@@ -16,14 +16,14 @@ func patchSpans(patch string) []span {
 		case strings.HasPrefix(line, "@@"):
 			s = faint
 		case strings.HasPrefix(line, "+"):
-			s = style{ink: inkAdded}
+			s = added
 		case strings.HasPrefix(line, "-"):
-			s = style{ink: inkGone}
+			s = gone
 		}
 		if len(out) > 0 {
 			line = "\n" + line
 		}
-		out = append(out, span{line, s})
+		out = append(out, s.span(line))
 	}
 	return out
 }

@@ -33,9 +33,6 @@ type picker struct {
 	field          composer
 }
 
-// everything is more lines than any page has.
-const everything = 1 << 30
-
 // row is one thing to choose.
 type row struct {
 	id    string

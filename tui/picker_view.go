@@ -12,12 +12,12 @@ const lowList = 7
 
 // view draws the list, the selected row's more, and the keys.
 func (p *picker) view(t *theme, w, h int) (out []string, x, y int) {
-	out = []string{t.justify(w, []span{{"── ", faint}, {p.title, strong}}, []span{{"Esc", accent}, {" closes ", dim}})}
+	out = []string{t.justify(w, []span{faint.span("── "), strong.span(p.title)}, []span{accent.span("Esc"), dim.span(" closes ")})}
 	x, y = -1, -1
 	foot := p.foot(t, w)
 	if p.writing != nil {
 		line, at, _ := p.field.view(t, max(w-gutter-8, 4), 1)
-		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, span{"  Enter", accent}, span{" saves   ", dim}, span{"Esc", accent}, span{" cancels", dim})}
+		foot = []string{"  " + t.paint(accent, "title ") + line[0], t.row(w-1, accent.span("  Enter"), dim.span(" saves   "), accent.span("Esc"), dim.span(" cancels"))}
 		x, y = gutter+6+at, h-2
 	}
 	if h < lowList && p.asked == nil && p.writing == nil {
@@ -58,23 +58,23 @@ func (p *picker) list(t *theme, w, room int) []string {
 		if len(p.rows) > 0 {
 			said = "no match"
 		}
-		lines := indent(t.wrap(w-gutter-1, span{said, dim}))
+		lines := indent(t.wrap(w-gutter-1, dim.span(said)))
 		return lines[:min(len(lines), room)]
 	}
 	p.top = max(min(p.top, p.at, len(p.shown)-room), p.at-room+1, 0)
 	var out []string
 	for i := p.top; i < min(p.top+room, len(p.shown)); i++ {
 		r := p.rows[p.shown[i]]
-		mark, s := span{"  ", text}, text
+		mark, s := text.span("  "), text
 		if i == p.at {
-			mark, s = span{"› ", accent}, style{inkAccent, bold}
+			mark, s = accent.span("› "), accent.with(bold)
 		}
-		name := []span{mark, {r.text, s}}
+		name := []span{mark, s.span(r.text)}
 		if r.mark {
-			name = append(name, span{" ✓", good})
+			name = append(name, good.span(" ✓"))
 		}
 		about := cut(r.about, w/2)
-		out = append(out, t.justify(w-1, name, []span{{about, dim}}))
+		out = append(out, t.justify(w-1, name, []span{dim.span(about)}))
 	}
 	return out
 }
@@ -84,15 +84,15 @@ func (p *picker) list(t *theme, w, room int) []string {
 func (p *picker) foot(t *theme, w int) []string {
 	if p.asked != nil {
 		question := fmt.Sprintf(p.asked.asks, "“"+cut(p.about.text, 40)+"”")
-		return append(indent(t.wrap(w-gutter-1, span{question, warn})), keyLines(t, w-1, "Enter", "confirms", "Esc", "cancels")...)
+		return append(indent(t.wrap(w-gutter-1, warn.span(question))), keyLines(t, w-1, "Enter", "confirms", "Esc", "cancels")...)
 	}
 	r, ok := p.chosen()
 	var out []string
 	if p.problem != "" {
-		out = append(out, t.row(w-1, span{"  ▲ " + p.problem, warn}))
+		out = append(out, t.row(w-1, warn.span("  ▲ "+p.problem)))
 	}
 	if ok && r.more != "" {
-		out = append(out, t.row(w-1, span{"  " + r.more, dim}))
+		out = append(out, t.row(w-1, dim.span("  "+r.more)))
 	}
 	var keys []string
 	if ok {
@@ -111,7 +111,7 @@ func keyLines(t *theme, w int, pairs ...string) []string {
 	var out []string
 	var line []span
 	for i := 0; i+1 < len(pairs); i += 2 {
-		pair := []span{{"  ", text}, {pairs[i], accent}, {" " + pairs[i+1] + " ", dim}}
+		pair := []span{text.span("  "), accent.span(pairs[i]), dim.span(" " + pairs[i+1] + " ")}
 		if len(line) > 0 && spansWidth(line)+spansWidth(pair) > w {
 			out, line = append(out, t.row(w, line...)), nil
 		}

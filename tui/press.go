@@ -116,7 +116,7 @@ func (m *app) back() tea.Cmd {
 	case q != nil || !m.composer.empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
 		// It runs like a turn: a further Esc interrupts it, and no turn starts meanwhile.
-		take, shown := m.offers.Back, len(m.transcript.entries)
+		take, shown := m.offers.Back, m.transcript.size()
 		return m.begin("Going back", m.run(func(context.Context) (then, error) {
 			last, ok := take()
 			return func(m *app) tea.Cmd { return m.tookBack(last, ok, shown) }, nil
@@ -171,7 +171,7 @@ func (m *app) ctrlC() tea.Cmd {
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
 	if q := m.questions.front(); q != nil && m.panel == nil {
-		m.panel = &questionPage{q: q, home: m.facts.home, now: m.now}
+		m.panel = &questionPage{newPage(q, m.facts.home, m.now)}
 		return
 	}
 	if m.panel == nil {

@@ -63,22 +63,22 @@ type field struct {
 func (s *sheet) add(f field) {
 	const left = 12
 	indent := fmt.Sprintf("%*s", left, "")
-	first := []span{{fmt.Sprintf("   %-9s", f.label), dim}}
-	rest := []span{{indent, text}}
+	first := []span{dim.span(fmt.Sprintf("   %-9s", f.label))}
+	rest := []span{text.span(indent)}
 	st := stanza{name: f.name, need: f.need}
 	var above []string
 	if s.w < narrow {
-		first, rest = []span{{"   ", text}}, []span{{"   ", text}}
+		first, rest = []span{text.span("   ")}, []span{text.span("   ")}
 		if f.label != "" {
-			above = []string{s.t.row(s.w-1, span{" " + f.label, dim})}
+			above = []string{s.t.row(s.w-1, dim.span(" "+f.label))}
 		}
 	}
 	if f.quoted {
-		bar := span{"│ ", faint}
+		bar := faint.span("│ ")
 		first, rest = append(first, bar), append(rest, bar)
 	}
 	if f.mark.text != "" {
-		first, rest = append(first, f.mark), append(rest, span{fmt.Sprintf("%*s", width(f.mark.text), ""), text})
+		first, rest = append(first, f.mark), append(rest, text.span(fmt.Sprintf("%*s", width(f.mark.text), "")))
 	}
 	lines := wrapper{theme: s.t, width: s.w - 1, first: first, rest: rest, hard: f.hard}.lines(f.spans...)
 	lines = append(above, lines...)
@@ -97,7 +97,7 @@ func (s *sheet) add(f field) {
 func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
 	head := max(most-1-tail, 0)
 	say := fmt.Sprintf("   … %d more lines: %s", len(rows)-head-tail, s.all)
-	gap := stanzaRow{s.t.row(s.w-1, span{say, warn}), -1}
+	gap := stanzaRow{s.t.row(s.w-1, warn.span(say)), -1}
 	return slices.Concat(rows[:head], []stanzaRow{gap}, rows[len(rows)-tail:])
 }
 
@@ -106,16 +106,16 @@ func (s *sheet) shortened(rows []stanzaRow, most, tail int) []stanzaRow {
 func (q *question) stanzas(t *theme, w int, home string, most limits, titled bool) []stanza {
 	s := &sheet{t: t, w: w, home: home, most: most, all: q.keys.all}
 	if !titled {
-		s.add(field{label: "asks", name: "title", need: forYes, spans: flat([]span{{titleOf(q.request), strong}})})
+		s.add(field{label: "asks", name: "title", need: forYes, spans: flat([]span{strong.span(titleOf(q.request))})})
 	}
 	s.opens(q.request)
 	for i, text := range q.request.Warnings {
-		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: span{"▲ ", warn}, spans: flat([]span{{text, warn}})})
+		s.add(field{name: fmt.Sprint("warning ", i), need: forYes, mark: warn.span("▲ "), spans: flat([]span{warn.span(text)})})
 	}
 	s.refused(q.request.Denials, q.request.Held)
 	s.action(q.request)
 	if reason := q.request.Justification; reason != "" {
-		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: flat([]span{{"the model says: ", dim}, {"“" + reason + "”", style{inkText, italic}}})})
+		s.add(field{label: "reason", quoted: true, most: s.most.reason, spans: flat([]span{dim.span("the model says: "), text.with(italic).span("“" + reason + "”")})})
 	}
 	return s.out
 }
@@ -131,7 +131,7 @@ func (s *sheet) opens(r approvals.Request) {
 		if i > 0 {
 			label = ""
 		}
-		s.add(field{label: label, name: name, need: forYes, mark: span{mark, good}, hard: true, spans: flat([]span{{text, strong}})})
+		s.add(field{label: label, name: name, need: forYes, mark: good.span(mark), hard: true, spans: flat([]span{strong.span(text)})})
 	}
 	lines := grantLines(r.Grant, s.home)
 	for i, g := range lines {
@@ -158,16 +158,16 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 	}
 	for i, d := range denials {
 		if i == most && len(denials) > most+1 {
-			s.add(field{spans: []span{{fmt.Sprintf("… and %d more", len(denials)-i), dim}}})
+			s.add(field{spans: []span{dim.span(fmt.Sprintf("… and %d more", len(denials)-i))}})
 			return
 		}
 		verb, _ := denialWords(d)
-		spans := []span{{verb + " ", text}, {tilde(d.Target, s.home), text}}
+		spans := []span{text.span(verb + " "), text.span(tilde(d.Target, s.home))}
 		if d.Count > 1 {
-			spans = append(spans, span{fmt.Sprintf(" ×%d", d.Count), dim})
+			spans = append(spans, dim.span(fmt.Sprintf(" ×%d", d.Count)))
 		}
-		spans = append(spans, span{"  " + witness(d), dim})
-		f := field{label: label, mark: span{"⊘ ", warn}, spans: flat(spans)}
+		spans = append(spans, dim.span("  "+witness(d)))
+		f := field{label: label, mark: warn.span("⊘ "), spans: flat(spans)}
 		if held { // it names who asks in full, which the title may shorten
 			f.name, f.need = fmt.Sprint("refused ", i), forYes
 		}
@@ -177,7 +177,7 @@ func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 			continue
 		}
 		for _, l := range records(d, s.home) {
-			s.add(field{mark: span{"  ", dim}, spans: flat([]span{{l, dim}})})
+			s.add(field{mark: dim.span("  "), spans: flat([]span{dim.span(l)})})
 		}
 	}
 }
@@ -195,21 +195,21 @@ func (s *sheet) action(r approvals.Request) {
 	case a.Kind == approvals.KindEdit && a.Command != "":
 		f.label, f.name, f.need, f.hard, f.spans = "change", "", forNothing, true, patchSpans(a.Command)
 	case a.Kind == approvals.KindFetch:
-		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, flat([]span{{"GET " + a.Command, strong}})
+		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, flat([]span{strong.span("GET " + a.Command)})
 	case a.Kind == approvals.KindInput: // quoted, so that every character is seen for what it is
-		f.label, f.need, f.hard, f.spans = "types", forYes, true, []span{{strconv.Quote(a.Input), strong}}
+		f.label, f.need, f.hard, f.spans = "types", forYes, true, []span{strong.span(strconv.Quote(a.Input))}
 		s.add(f)
-		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []span{{"$ " + a.Running.Command, text}}}
+		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []span{text.span("$ " + a.Running.Command)}}
 	case a.Command != "":
-		f.spans = []span{{"$ " + a.Command, strong}}
+		f.spans = []span{strong.span("$ " + a.Command)}
 	case a.Title != "" && a.Title != r.Title:
-		f.label, f.name, f.need, f.spans = "does", "", forNothing, flat([]span{{a.Title, strong}})
+		f.label, f.name, f.need, f.spans = "does", "", forNothing, flat([]span{strong.span(a.Title)})
 	default:
 		return
 	}
 	s.add(f)
 	if a.Folder != "" {
-		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: flat([]span{{tilde(a.Folder, s.home), text}})})
+		s.add(field{label: "in", name: "folder", need: forOutside, hard: true, spans: flat([]span{text.span(tilde(a.Folder, s.home))})})
 	}
 }
 

@@ -1,43 +1,11 @@
 package tui
 
 import (
-	"time"
-
 	tea "charm.land/bubbletea/v2"
 )
 
-// questionPage shows a whole question over the transcript. It takes the same
-// answers, and rows that were scrolled through count as seen.
-type questionPage struct {
-	q    *question
-	home string
-	now  func() time.Time
-	top  int
-	room int // rows of the page that was drawn last
-}
-
-// scroll moves by at most a page, so that only a jump to an end skips rows.
-func (p *questionPage) scroll(by int) {
-	if by != everything {
-		by = min(by, p.room)
-	}
-	p.top = max(p.top+by, 0)
-}
-
-func (p *questionPage) view(t *theme, w, h int) (lines []string, x, y int) {
-	r := p.q.rolled(t, w, p.home, limits{}, p.now(), 0)
-	// The last page is full.
-	for p.top > 0 && p.q.fit(t, r, p.top-1, h, p.now()).below == 0 {
-		p.top = min(p.top-1, len(r.rows)-1)
-	}
-	d := p.q.fit(t, r, p.top, h, p.now())
-	p.room = max(d.body-1, 1) // a row of the page before stays in view
-	p.q.onScreen(d)
-	for len(d.lines) < h {
-		d.lines = append(d.lines, "")
-	}
-	return d.lines[:h], d.x, d.y
-}
+// questionPage is the full view of a question as an overlay.
+type questionPage struct{ *page }
 
 func (p *questionPage) live() func() tea.Cmd { return nil }
 

@@ -167,27 +167,12 @@ func TestOutsideNeedsTheWholeCommand(t *testing.T) {
 }
 
 // TestWhatWasSeenStaysSeen: a smaller window does not take back what was read, and
-// a stanza that was read in part begins anew at another width.
 func TestWhatWasSeenStaysSeen(t *testing.T) {
 	r := newRig(t, 100, 60)
 	a := r.put(crowdedRequest("q"))
 	r.send(tea.WindowSizeMsg{Width: 40, Height: 15})
 	r.press("ctrl+y", "2")
 	r.wantAnswer(a, approvals.Session, "")
-
-	var s sights
-	for at := range 2 {
-		s.note([]sight{{"opens 0", forYes, at, 3, 40}})
-	}
-	s.note([]sight{{"opens 0", forYes, 0, 1, 120}})
-	if !s.whole["opens 0"] {
-		t.Error("a stanza that was visible in one row is not seen")
-	}
-	s = sights{}
-	s.note([]sight{{"opens 0", forYes, 0, 2, 40}, {"opens 0", forYes, 1, 2, 50}})
-	if s.whole["opens 0"] {
-		t.Error("halves of two widths count as a whole")
-	}
 }
 
 // The full view of a question that is gone closes: no key of it reaches the next one.

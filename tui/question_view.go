@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,7 +136,7 @@ func (q *question) fitted(t *theme, r roll, top, h int, now time.Time, yes, outs
 	d.lines = append(append(d.lines, head...), shown...)
 	switch {
 	case d.below > 0 && room >= 3:
-		d.lines = append(d.lines, t.row(r.width-1, span{fmt.Sprintf("   ↓ %d more lines", d.below), warn}))
+		d.lines = append(d.lines, t.row(r.width-1, warn.span(fmt.Sprintf("   ↓ %d more lines", d.below))))
 	case d.below == 0 && len(shown) > 0 && len(shown) < room:
 		d.lines = append(d.lines, "")
 	}
@@ -183,7 +184,7 @@ func (q *question) noteLine(t *theme, w int) (string, int) {
 	shown, x, _ := q.field.view(t, max(w-width(prompt)-1, 8), 1)
 	line := shown[0]
 	if q.field.empty() {
-		line = t.row(max(w-width(prompt)-1, 8), span{"reason (optional), Enter to send", dim})
+		line = t.row(max(w-width(prompt)-1, 8), dim.span("reason (optional), Enter to send"))
 	}
 	return t.paint(accent, prompt) + line, width(prompt) + x
 }
@@ -207,7 +208,7 @@ func (q *question) options(t *theme, w, most int, yes, outside bool) []string {
 func (q *question) optionRows(t *theme, w, long int, yes, outside bool) []string {
 	key, label := dim, dim
 	if q.armed {
-		key, label = style{inkWarn, bold}, text
+		key, label = warn.with(bold), text
 	}
 	edge, gap := 3, 3
 	if w < 30 {
@@ -219,7 +220,7 @@ func (q *question) optionRows(t *theme, w, long int, yes, outside bool) []string
 		name := cut(o.Label, min(max(w-6-width(o.Key), 8), long))
 		k, l := key, label
 		if o.Disabled != "" || !taken(o.Decision, yes, outside) {
-			k, l = style{inkDim, struck}, style{inkDim, struck}
+			k, l = dim.with(struck), dim.with(struck)
 		}
 		item := t.paint(k, show(o.Key)) + " " + t.paint(l, name)
 		n := width(o.Key) + 1 + width(name)
@@ -244,7 +245,7 @@ func taken(d approvals.Decision, yes, outside bool) bool {
 func (q *question) rule(t *theme, w int, now time.Time, more int) (string, bool) {
 	s := warn
 	if q.armed {
-		s.attr |= bold
+		s = s.with(bold)
 	}
 	right := ""
 	if len(q.asks) > 1 {
@@ -265,11 +266,11 @@ func (q *question) rule(t *theme, w int, now time.Time, more int) (string, bool)
 	shown := cut(title, max(w-6-width(right), 10))
 	whole := width(title) <= max(w-6-width(right), 10)
 	line := max(w-4-width(shown)-width(right), 0)
-	return t.paint(s, "─⊘ "+shown) + t.paint(dim, show(right)) + " " + t.paint(style{ink: s.ink}, strings.Repeat("─", line)), whole
+	return t.paint(s, "─⊘ "+shown) + t.paint(dim, show(right)) + " " + t.paint(warn, strings.Repeat("─", line)), whole
 }
 
 func titleOf(r approvals.Request) string {
-	return firstOf(r.Title, r.Action.Title, "permission needed")
+	return cmp.Or(r.Title, r.Action.Title, "permission needed")
 }
 
 // roomy is the width from which the times of a held call are written out.
@@ -283,35 +284,29 @@ func (q *question) deadline(w int, now time.Time) []span {
 	}
 	left := minutes(max(r.Patience-now.Sub(q.asks[0].since), 0))
 	if w < roomy {
-		return []span{{"no in " + left, dim}}
+		return []span{dim.span("no in " + left)}
 	}
-	return []span{{"auto-deny in " + left, dim}}
-}
-
-// minutes writes a time as minutes and seconds, whose width rarely changes.
-func minutes(d time.Duration) string {
-	seconds := int(d.Seconds())
-	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	return []span{dim.span("auto-deny in " + left)}
 }
 
 // hint is the line below the answers, in a form that fits in w columns.
 func (q *question) hint(w int, all string, yes, outside bool) []span {
 	switch {
 	case !yes:
-		return fitting(w, []span{{"   " + all, accent}, {" shows the rest; yes needs all of it seen", warn}},
-			[]span{{"   " + all, accent}, {" shows all, then yes", warn}}, []span{{"   " + all, accent}, {" first", warn}})
+		return fitting(w, []span{accent.span("   " + all), warn.span(" shows the rest; yes needs all of it seen")},
+			[]span{accent.span("   " + all), warn.span(" shows all, then yes")}, []span{accent.span("   " + all), warn.span(" first")})
 	case q.problem != "":
-		return []span{{"   " + q.problem, warn}}
+		return []span{warn.span("   " + q.problem)}
 	case !q.armed:
-		return []span{{"   " + q.keys.arm, accent}, {" to answer", dim}}
+		return []span{accent.span("   " + q.keys.arm), dim.span(" to answer")}
 	case q.note != "":
-		return []span{{"   with the note “" + q.note + "”", dim}}
+		return []span{dim.span("   with the note “" + q.note + "”")}
 	case !outside:
-		return fitting(w, []span{{"   " + all, accent}, {" shows the whole command; outside needs all of it seen", warn}},
-			[]span{{"   " + all, accent}, {" before outside", warn}})
+		return fitting(w, []span{accent.span("   " + all), warn.span(" shows the whole command; outside needs all of it seen")},
+			[]span{accent.span("   " + all), warn.span(" before outside")})
 	}
-	note := []span{{"   " + q.keys.note, accent}, {" adds a note", dim}}
-	return fitting(w, append(note[:len(note):len(note)], span{"   Esc", accent}, span{": back to typing", dim}), note)
+	note := []span{accent.span("   " + q.keys.note), dim.span(" adds a note")}
+	return fitting(w, append(note[:len(note):len(note)], accent.span("   Esc"), dim.span(": back to typing")), note)
 }
 
 // fitting is the first of choices that fits in w columns, else the last.

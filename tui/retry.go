@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -17,7 +18,7 @@ type retry struct {
 }
 
 func (r *retry) draw(c canvas) []string {
-	words := firstOf(r.told.Message, "the request failed")
+	words := cmp.Or(r.told.Message, "the request failed")
 	left := r.until.Sub(c.now)
 	switch {
 	case r.early:
@@ -33,7 +34,7 @@ func (r *retry) draw(c canvas) []string {
 			words += " · gives up in " + countdown(more) + " · Esc: stop now"
 		}
 	}
-	return c.fold(c.hang(span{"▲", warn}, span{words, text}), 8, 0)
+	return c.fold(c.hang(warn.span("▲"), text.span(words)), 8, 0)
 }
 
 // countdown writes a remaining time, rounded up to a second.

@@ -90,7 +90,7 @@ func (c *composer) vertical(w, by int) bool {
 func (c *composer) view(t *theme, w, h int) (lines []string, x, y int) {
 	if c.text == "" {
 		c.top = 0
-		return []string{t.row(w, span{"Ask codeagent", dim})}, 0, 0
+		return []string{t.row(w, dim.span("Ask codeagent"))}, 0, 0
 	}
 	rows := c.rows(w)
 	row, col := c.where(rows)

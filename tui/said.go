@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// gutter is the width of the margin for marks; text starts behind it. One column
-// stays free at the right edge.
-const gutter = 2
-
 func (c canvas) inner() int { return max(c.width-gutter-1, 8) }
 
 // hang wraps spans behind a mark in the gutter.
@@ -16,19 +12,8 @@ func (c canvas) hang(mark span, spans ...span) []string {
 	pad := strings.Repeat(" ", max(gutter-width(mark.text), 0))
 	return wrapper{
 		theme: c.theme, width: max(c.width-1, gutter+8),
-		first: []span{mark, {pad, text}}, rest: []span{{strings.Repeat(" ", gutter), text}},
+		first: []span{mark, text.span(pad)}, rest: []span{text.span(strings.Repeat(" ", gutter))},
 	}.lines(spans...)
-}
-
-// indent puts drawn lines behind the gutter.
-func indent(lines []string) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		if l != "" {
-			out[i] = strings.Repeat(" ", gutter) + l
-		}
-	}
-	return out
 }
 
 // fold keeps the first head and the last tail lines of a longer text, with a line
@@ -58,10 +43,10 @@ func (s *said) foldable() bool { return true }
 func (s *said) draw(c canvas) []string {
 	var lines []string
 	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
-		lines = wrapper{theme: c.theme, width: c.inner()}.lines(span{text, strong})
+		lines = wrapper{theme: c.theme, width: c.inner()}.lines(strong.span(text))
 	}
 	for _, i := range s.images[len(labelled.FindAllString(s.text, len(s.images))):] {
-		lines = append(lines, c.theme.row(c.inner(), span{"▣ " + i, dim}))
+		lines = append(lines, c.theme.row(c.inner(), dim.span("▣ "+i)))
 	}
 	out := indent(c.fold(lines, 8, 2))
 	out[0] = c.theme.paint(accent, "›") + " " + strings.TrimPrefix(out[0], "  ")
@@ -103,7 +88,7 @@ func (t *thought) draw(c canvas) []string {
 			s = s[i+1:]
 		}
 	}
-	lines := wrapper{theme: c.theme, width: c.inner()}.lines(span{s, style{inkDim, italic}})
+	lines := wrapper{theme: c.theme, width: c.inner()}.lines(dim.with(italic).span(s))
 	if !t.finished && !c.open {
 		lines = lines[max(len(lines)-4, 0):]
 	} else {
@@ -118,14 +103,14 @@ type notice struct{ level, text string }
 // foldable is false for a short notice: Ctrl+O then opens the entry before it.
 func (n *notice) foldable() bool { return len(n.text) > 160 || strings.Count(n.text, "\n") > 3 }
 func (n *notice) draw(c canvas) []string {
-	mark, s := span{"·", dim}, dim
+	mark, s := dim.span("·"), dim
 	switch n.level {
 	case "warning":
-		mark, s = span{"▲", warn}, text
+		mark, s = warn.span("▲"), text
 	case "error":
-		mark, s = span{"✗", bad}, text
+		mark, s = bad.span("✗"), text
 	}
-	return c.fold(c.hang(mark, span{strings.TrimSpace(n.text), s}), 8, 0)
+	return c.fold(c.hang(mark, s.span(strings.TrimSpace(n.text))), 8, 0)
 }
 
 // step and plan are the model's checklist.
@@ -137,34 +122,21 @@ type plan struct {
 }
 
 func (p *plan) draw(c canvas) []string {
-	head := []span{{"Plan", strong}}
+	head := []span{strong.span("Plan")}
 	if p.explanation != "" {
-		head = append(head, span{"  " + p.explanation, dim})
+		head = append(head, dim.span("  "+p.explanation))
 	}
-	out := c.hang(span{"≡", accent}, head...)
+	out := c.hang(accent.span("≡"), head...)
 	for _, s := range p.steps {
-		mark, st := span{"☐ ", dim}, text
+		mark, st := dim.span("☐ "), text
 		switch s.status {
 		case "completed":
-			mark, st = span{"☑ ", good}, dim
+			mark, st = good.span("☑ "), dim
 		case "in_progress":
-			mark, st = span{"▸ ", accent}, strong
+			mark, st = accent.span("▸ "), strong
 		}
-		w := wrapper{theme: c.theme, width: c.inner(), first: []span{mark}, rest: []span{{"  ", text}}}
-		out = append(out, indent(w.lines(span{s.text, st}))...)
+		w := wrapper{theme: c.theme, width: c.inner(), first: []span{mark}, rest: []span{text.span("  ")}}
+		out = append(out, indent(w.lines(st.span(s.text)))...)
 	}
 	return out
-}
-
-// count abbreviates a number of tokens or bytes.
-func count(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 100_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1000)
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", n/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

@@ -275,7 +275,7 @@ const tailLines = 200
 
 // printTail leaves the end of the transcript on the normal screen.
 func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
-	if m.width == 0 || len(m.transcript.entries) == 0 {
+	if m.width == 0 || m.transcript.size() == 0 {
 		return
 	}
 	m.offers.Still = true

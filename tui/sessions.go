@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -51,7 +52,7 @@ func (l *sessionList) load() tea.Cmd {
 		list, err := l.kept.List(ctx, all)
 		rows := make([]row, len(list))
 		for i, s := range list {
-			rows[i] = row{id: s.ID, text: firstOf(s.Name, "(no message)"), about: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), mark: s.Current}
+			rows[i] = row{id: s.ID, text: cmp.Or(s.Name, "(no message)"), about: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), mark: s.Current}
 			rows[i].more = s.Used.Format("2006-01-02 15:04") + "  " + tilde(s.Folder, home)
 		}
 		return func(*app) tea.Cmd {
@@ -117,15 +118,4 @@ func ago(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%d years ago", days/365)
 	}
-}
-
-// size abbreviates a number of bytes.
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

@@ -124,17 +124,17 @@ func (n *menu) view(t *theme, w int, choices []command) []string {
 	n.at = max(min(n.at, len(choices)-1), 0)
 	var out []string
 	for i, c := range choices {
-		mark, s := span{"  ", text}, text
+		mark, s := text.span("  "), text
 		if i == n.at {
-			mark, s = span{"› ", accent}, style{inkAccent, bold}
+			mark, s = accent.span("› "), accent.with(bold)
 		}
-		out = append(out, t.row(w-1, mark, span{fmt.Sprintf("%-17s", c.usage()), s}, span{c.help, dim}))
+		out = append(out, t.row(w-1, mark, s.span(fmt.Sprintf("%-17s", c.usage())), dim.span(c.help)))
 	}
 	return out
 }
 
 func helpPage(t *theme, w int, commands []command) []string {
-	out := []string{t.paint(style{inkAccent, bold}, "Commands"), ""}
+	out := []string{t.paint(accent.with(bold), "Commands"), ""}
 	var pairs [][2]string
 	for _, c := range commands {
 		pairs = append(pairs, [2]string{c.usage(), c.help})
@@ -144,7 +144,7 @@ func helpPage(t *theme, w int, commands []command) []string {
 	pairs = nil
 	flush := func() {
 		if len(pairs) > 0 {
-			out = append(out, "", t.paint(style{inkAccent, bold}, string(where)), "")
+			out = append(out, "", t.paint(accent.with(bold), string(where)), "")
 			out = append(out, columns(t, w, pairs)...)
 		}
 		pairs = nil

@@ -90,7 +90,7 @@ func (d drawer) tableAsList(rows [][]cellText, w int) []string {
 		for c, value := range row {
 			var spans []span
 			if c < len(rows[0]) && rows[0][c].w > 0 {
-				spans = append(append(spans, rows[0][c].spans...), span{": ", dim})
+				spans = append(append(spans, rows[0][c].spans...), dim.span(": "))
 			}
 			out = append(out, d.wrap(w, append(spans, value.spans...))...)
 		}

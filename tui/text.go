@@ -8,6 +8,9 @@ type span struct {
 	style style
 }
 
+// span is text in this style.
+func (s style) span(text string) span { return span{text: text, style: s} }
+
 // piece is one cell of shown text, made by cell.
 type piece struct {
 	shown string
@@ -112,7 +115,7 @@ func ellipsis(row []piece, limit int) []piece {
 	used := 0
 	for i, p := range row {
 		if used+p.w > limit-1 {
-			return append(row[:i], piece{"…", 1, style{ink: inkDim}, false})
+			return append(row[:i], piece{"…", 1, dim, false})
 		}
 		used += p.w
 	}
@@ -163,7 +166,7 @@ func (t *theme) row(w int, spans ...span) string {
 func flat(spans []span) []span {
 	out := make([]span, len(spans))
 	for i, s := range spans {
-		out[i] = span{strings.ReplaceAll(s.text, "\n", "␊"), s.style}
+		out[i] = s.style.span(strings.ReplaceAll(s.text, "\n", "␊"))
 	}
 	return out
 }
@@ -183,21 +186,25 @@ func (t *theme) justify(w int, left, right []span) string {
 	return t.row(room, left...) + strings.Repeat(" ", w-l-r) + t.row(r, right...)
 }
 
-// tilde shortens a path below the home folder.
-func tilde(path, home string) string {
-	if home == "" || home == "/" {
-		return path
-	}
-	if path == home {
-		return "~"
-	}
-	if rest, ok := strings.CutPrefix(path, home+"/"); ok {
-		return "~/" + rest
-	}
-	return path
-}
-
 // wrap paints spans in lines of w columns.
 func (t *theme) wrap(w int, spans ...span) []string {
 	return wrapper{theme: t, width: w}.lines(spans...)
 }
+
+// gutter is the width of the margin for marks; text starts behind it. One column
+// stays free at the right edge.
+const gutter = 2
+
+// indent puts drawn lines behind the gutter.
+func indent(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if l != "" {
+			out[i] = strings.Repeat(" ", gutter) + l
+		}
+	}
+	return out
+}
+
+// everything is more lines than any page has.
+const everything = 1 << 30

@@ -51,7 +51,16 @@ var (
 	good   = style{ink: inkGood}
 	bad    = style{ink: inkBad}
 	warn   = style{ink: inkWarn}
+	code   = style{ink: inkCode}
+	added  = style{ink: inkAdded}
+	gone   = style{ink: inkGone}
 )
+
+// with is the style with more attributes.
+func (s style) with(a attribute) style {
+	s.attr |= a
+	return s
+}
 
 const reset = ansi.ResetStyle
 

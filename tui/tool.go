@@ -83,7 +83,7 @@ func (t *tool) answers(c canvas) []string {
 		}
 	}
 	if extra := len(answered) - few; extra > 1 && !c.open {
-		out = append(out, c.theme.row(c.inner(), span{fmt.Sprintf("… %d earlier answers", extra), dim}))
+		out = append(out, c.theme.row(c.inner(), dim.span(fmt.Sprintf("… %d earlier answers", extra))))
 		answered = answered[extra:]
 	}
 	for _, a := range answered {
@@ -105,14 +105,14 @@ func (t *tool) head(c canvas) []string {
 	if t.kind == "read" && t.done != nil && t.done.Outcome == "ok" {
 		s = dim
 	}
-	spans := []span{{strings.ReplaceAll(title, "\n", "\n  "), s}}
+	spans := []span{s.span(strings.ReplaceAll(title, "\n", "\n  "))}
 	if status := t.status(c); len(status) > 0 {
-		spans = append(append(spans, span{"  ", dim}), status...)
+		spans = append(append(spans, dim.span("  ")), status...)
 	}
 	if t.done == nil && t.waiting() && !c.open {
 		// The question below shows all of it.
-		left := []span{mark, {" ", text}, {strings.ReplaceAll(title, "\n", " "), s}}
-		return []string{c.theme.justify(c.width-1, left, append([]span{{" ", text}}, t.status(c)...))}
+		left := []span{mark, text.span(" "), s.span(strings.ReplaceAll(title, "\n", " "))}
+		return []string{c.theme.justify(c.width-1, left, append([]span{text.span(" ")}, t.status(c)...))}
 	}
 	lines := c.hang(mark, spans...)
 	if !c.open && len(lines) > 4 {
@@ -120,7 +120,7 @@ func (t *tool) head(c canvas) []string {
 		lines = append(lines, indent([]string{c.theme.row(c.inner(), t.status(c)...)})...)
 	}
 	if c.open && t.folder != "" && t.folder != t.workspace {
-		lines = append(lines, indent([]string{c.theme.row(c.inner(), span{"in " + tilde(t.folder, c.home), dim})})...)
+		lines = append(lines, indent([]string{c.theme.row(c.inner(), dim.span("in "+tilde(t.folder, c.home)))})...)
 	}
 	return lines
 }
@@ -128,22 +128,22 @@ func (t *tool) head(c canvas) []string {
 func (t *tool) mark(c canvas) span {
 	if t.done == nil {
 		if t.waiting() {
-			return span{"?", warn}
+			return warn.span("?")
 		}
-		return span{spinner(c.frame), accent}
+		return accent.span(spinner(c.frame))
 	}
 	switch t.done.Outcome {
 	case "ok":
 		if t.kind == "read" {
-			return span{"·", dim}
+			return dim.span("·")
 		}
-		return span{"✓", good}
+		return good.span("✓")
 	case "refused":
-		return span{"⊘", warn}
+		return warn.span("⊘")
 	case "interrupted":
-		return span{"■", dim}
+		return dim.span("■")
 	}
-	return span{"✗", bad}
+	return bad.span("✗")
 }
 
 // waiting reports whether a question about this call has no answer yet.
@@ -155,10 +155,10 @@ func (t *tool) waiting() bool {
 func (t *tool) status(c canvas) []span {
 	if t.done == nil {
 		if t.waiting() {
-			return []span{{"waiting for your answer", warn}}
+			return []span{warn.span("waiting for your answer")}
 		}
 		if d := c.now.Sub(t.started); d >= time.Second {
-			return []span{{short.Duration(d.Truncate(time.Second)), dim}}
+			return []span{dim.span(short.Duration(d.Truncate(time.Second)))}
 		}
 		return nil
 	}
@@ -169,11 +169,11 @@ func (t *tool) status(c canvas) []span {
 	case "ok":
 		switch {
 		case t.kind == "read" && f.Message != "":
-			return []span{{f.Message, faint}}
+			return []span{faint.span(f.Message)}
 		case t.kind == "command" && f.Running:
-			return []span{{fmt.Sprintf("running in the background (job %d)", f.Job), dim}}
+			return []span{dim.span(fmt.Sprintf("running in the background (job %d)", f.Job))}
 		case t.kind != "command" && f.Job != 0 && !f.Running:
-			return []span{{f.Message, dim}} // how the job that got the input has ended
+			return []span{dim.span(f.Message)} // how the job that got the input has ended
 		}
 	case "refused":
 		words, s = append(words, "not allowed"), warn
@@ -212,15 +212,15 @@ func (t *tool) status(c canvas) []span {
 	}
 	if len(words) > 0 {
 		if len(out) > 0 {
-			out = append(out, span{" · ", faint})
+			out = append(out, faint.span(" · "))
 		}
-		out = append(out, span{strings.Join(words, " "), s})
+		out = append(out, s.span(strings.Join(words, " ")))
 	}
 	if f.Duration >= time.Millisecond && t.kind == "command" {
 		if len(out) > 0 {
-			out = append(out, span{" · ", faint})
+			out = append(out, faint.span(" · "))
 		}
-		out = append(out, span{short.Duration(f.Duration), dim})
+		out = append(out, dim.span(short.Duration(f.Duration)))
 	}
 	return out
 }
@@ -241,7 +241,7 @@ func (t *tool) ended(c canvas) []string {
 	f := t.done
 	var out []string
 	if t.tells() {
-		out = append(out, indent(c.theme.wrap(c.inner(), span{f.Message, dim}))...)
+		out = append(out, indent(c.theme.wrap(c.inner(), dim.span(f.Message)))...)
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
@@ -287,7 +287,7 @@ func (t *tool) printed(c canvas) []string {
 	}
 	out = append(out, t.quote(c, lines)...)
 	if t.done.Spill != "" {
-		out = append(out, indent(c.theme.wrap(c.inner(), span{"full output: " + tilde(t.done.Spill, c.home), dim}))...)
+		out = append(out, indent(c.theme.wrap(c.inner(), dim.span("full output: "+tilde(t.done.Spill, c.home))))...)
 	}
 	return out
 }
@@ -297,10 +297,10 @@ func (t *tool) quote(c canvas, lines []string) []string {
 	var out []string
 	for _, l := range lines {
 		if c.open {
-			out = append(out, indent(wrapper{theme: c.theme, width: c.inner(), hard: true}.lines(span{l, dim}))...)
+			out = append(out, indent(wrapper{theme: c.theme, width: c.inner(), hard: true}.lines(dim.span(l)))...)
 			continue
 		}
-		out = append(out, indent([]string{c.theme.row(c.inner(), span{l, dim})})...)
+		out = append(out, indent([]string{c.theme.row(c.inner(), dim.span(l))})...)
 	}
 	return out
 }
@@ -313,7 +313,7 @@ func (t *tool) changes(c canvas) []string {
 			if verb == "" {
 				verb = "edited"
 			}
-			spans := append([]span{{verb + " ", dim}, {tilde(ch.Path, c.home), text}, {"  ", dim}}, changeCount(ch)...)
+			spans := append([]span{dim.span(verb + " "), text.span(tilde(ch.Path, c.home)), dim.span("  ")}, changeCount(ch)...)
 			out = append(out, indent([]string{c.theme.row(c.inner(), spans...)})...)
 		}
 		lines := c.fold(diffLines(c.theme, ch.Diff, c.inner()), diffSummary, 0)
@@ -335,36 +335,18 @@ func (t *tool) changed(c canvas) []string {
 		words = all.Words(t.workspace, most-1)
 	}
 	if !c.open {
-		return indent([]string{c.theme.row(c.inner(), span{"changed " + words, dim})})
+		return indent([]string{c.theme.row(c.inner(), dim.span("changed "+words))})
 	}
 	var out []string
 	for _, name := range all.Names(t.workspace, len(all.List)) {
-		out = append(out, indent([]string{c.theme.row(c.inner(), span{"changed " + name, dim})})...)
+		out = append(out, indent([]string{c.theme.row(c.inner(), dim.span("changed "+name))})...)
 	}
 	if rest := (sandbox.Changes{More: all.More, Partial: all.Partial}); !rest.None() {
-		out = append(out, indent([]string{c.theme.row(c.inner(), span{"changed " + rest.Words("", 0), dim})})...)
+		out = append(out, indent([]string{c.theme.row(c.inner(), dim.span("changed "+rest.Words("", 0)))})...)
 	}
 	return out
 }
 
 func changeCount(ch event.FileChange) []span {
-	return []span{{fmt.Sprintf("+%d", ch.Added), good}, {fmt.Sprintf(" −%d", ch.Removed), bad}}
-}
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
-// spinner is the mark of running work; frame -1 does not move.
-func spinner(frame int) string {
-	if frame < 0 {
-		return "●"
-	}
-	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
-	return string(frames[frame%len(frames)])
+	return []span{good.span(fmt.Sprintf("+%d", ch.Added)), bad.span(fmt.Sprintf(" −%d", ch.Removed))}
 }

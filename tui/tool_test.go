@@ -1,12 +1,8 @@
 package tui
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/event"
 	"codeagent/sandbox"
@@ -45,29 +41,6 @@ func TestEndsOfBackgroundCommandsAreShown(t *testing.T) {
 	r.has("✗ $ serve  job 2 ended: exit 3", "gone", "⊘ write /out/q")
 	r.emit(event.BackgroundEnded{Job: 3, Command: "build", Message: "background job 3 (build) ended: exit status 0", Output: "built\n", Duration: 2 * time.Second})
 	r.has("✓ $ build  job 3 ended", "built")
-}
-
-// The end of a long output is its end, folded and opened.
-func TestEndOfLongOutputIsShown(t *testing.T) {
-	var printed strings.Builder
-	for i := range 3000 {
-		fmt.Fprintln(&printed, "line", i)
-	}
-	call := tool{kind: "command", done: &event.ToolFinished{Kind: "command", Output: printed.String() + "THE END\n", Exit: 1, Outcome: "failed"}}
-	for open, want := range map[bool][]string{
-		false: {"2998 more lines", "line 2998", "line 2999", "THE END"},
-		true:  {"line 0", "line 999", "1001 more lines not shown", "line 2001", "THE END"},
-	} {
-		drawn := ansi.Strip(strings.Join(call.printed(canvas{theme: newTheme(true), width: 80, open: open}), "\n"))
-		at := 0
-		for _, w := range want {
-			if n := strings.Index(drawn[at:], w); n >= 0 {
-				at += n
-			} else {
-				t.Errorf("open %v: no %q where it belongs, of %d lines drawn, the last %q", open, w, strings.Count(drawn, "\n")+1, drawn[max(0, len(drawn)-200):])
-			}
-		}
-	}
 }
 
 // A command that could not be started has its own words, and no status.

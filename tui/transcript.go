@@ -73,6 +73,9 @@ func (t *transcript) add(b body, tight bool) *entry {
 	return e
 }
 
+// size is the number of entries.
+func (t *transcript) size() int { return len(t.entries) }
+
 // changed makes the next drawing draw e again.
 func (e *entry) changed() { e.stale = true }
 

@@ -52,11 +52,11 @@ func undoPage(m *app, u UndoPreview) *panel {
 	p := &panel{title: "Undo", page: func(t *theme, w int) []string {
 		var out []string
 		if u.Message != "" {
-			out = t.wrap(w, span{"Changes of the turn ", dim}, span{"“" + u.Message + "”", text}, span{", " + ago(m.now().Sub(u.At)), dim})
+			out = t.wrap(w, dim.span("Changes of the turn "), text.span("“"+u.Message+"”"), dim.span(", "+ago(m.now().Sub(u.At))))
 		}
 		part := func(head string, s style, files []UndoFile) {
 			if len(files) > 0 {
-				out = append(append(out, ""), t.wrap(w, span{fmt.Sprintf("%s: %d", head, len(files)), style{s.ink, bold}})...)
+				out = append(append(out, ""), t.wrap(w, s.with(bold).span(fmt.Sprintf("%s: %d", head, len(files))))...)
 				for _, f := range files {
 					out = append(out, undoLine(t, w, named, f)...)
 				}
@@ -65,12 +65,12 @@ func undoPage(m *app, u UndoPreview) *panel {
 		part("Will be undone", good, u.Files)
 		part("Changed since the turn, left as they are", warn, u.Conflicts)
 		if n := m.facts.running; n > 0 && len(u.Conflicts) > 0 {
-			out = append(out, t.wrap(w, span{mayHaveWritten(n), dim})...)
+			out = append(out, t.wrap(w, dim.span(mayHaveWritten(n)))...)
 		}
 		part("Not saved, cannot be undone", warn, u.NotKept)
 		part("Saved, but not writable now", warn, u.Closed)
 		if u.Opens != "" {
-			out = append(out, t.wrap(w, span{u.Opens, dim})...)
+			out = append(out, t.wrap(w, dim.span(u.Opens))...)
 		}
 		return out
 	}}
@@ -101,15 +101,15 @@ func within(folder, home string) func(path string) string {
 }
 
 func undoLine(t *theme, w int, named func(string) string, f UndoFile) []string {
-	spans := []span{{named(f.Path), text}}
+	spans := []span{text.span(named(f.Path))}
 	if f.Why != "" {
-		spans = append(spans, span{"  " + f.Why, dim})
+		spans = append(spans, dim.span("  "+f.Why))
 	}
 	does := "  "
 	if f.Does != "" {
 		does = fmt.Sprintf("  %-8s ", f.Does)
 	}
-	return wrapper{theme: t, width: w, first: []span{{does, dim}}, rest: []span{{strings.Repeat(" ", width(does)), text}}}.lines(flat(spans)...)
+	return wrapper{theme: t, width: w, first: []span{dim.span(does)}, rest: []span{text.span(strings.Repeat(" ", width(does)))}}.lines(flat(spans)...)
 }
 
 // takeBack does what the preview shows.
@@ -140,16 +140,16 @@ type undone struct {
 func (u *undone) foldable() bool { return true }
 
 func (u *undone) draw(c canvas) []string {
-	head := []span{{"undone: " + short.Count(len(u.Done), "file"), text}}
+	head := []span{text.span("undone: " + short.Count(len(u.Done), "file"))}
 	if len(u.Done) == 0 {
-		head = []span{{"nothing was undone", text}}
+		head = []span{text.span("nothing was undone")}
 	}
-	mark := span{"↶", accent}
+	mark := accent.span("↶")
 	if n := len(u.Conflicts); n > 0 {
-		head = append(head, span{fmt.Sprintf(" · %d changed since the turn, left as they are", n), warn})
+		head = append(head, warn.span(fmt.Sprintf(" · %d changed since the turn, left as they are", n)))
 	}
 	if n := len(u.Failed); n > 0 {
-		head = append(head, span{fmt.Sprintf(" · %d failed", n), bad})
+		head = append(head, bad.span(fmt.Sprintf(" · %d failed", n)))
 	}
 	var lines []string
 	for _, part := range [][]UndoFile{u.Failed, u.Conflicts, u.Done} {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ type work struct {
 func (w *work) apply(e event.Event) {
 	switch e := e.(type) {
 	case event.TurnFinished:
-		w.outcome = firstOf(e.Outcome, "done")
+		w.outcome = cmp.Or(e.Outcome, "done")
 	case event.Compacted:
 		if e.Err != "" && e.Reason == event.CompactAsked {
 			w.outcome = "failed" // the transcript shows the error

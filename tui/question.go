@@ -30,6 +30,13 @@ type question struct {
 // hintKeys are the names of the keys that a question's hints mention.
 type hintKeys struct{ arm, all, page, note string }
 
+// ask is a question and where its answer goes. reply has room for one.
+type ask struct {
+	request approvals.Request
+	reply   chan approvals.Answer
+	since   time.Time // set by the screen
+}
+
 // questions is the queue; only the front one is shown.
 type questions struct {
 	queue []*question
