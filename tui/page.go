@@ -12,6 +12,10 @@ type page struct {
 	room int // rows of the page that was drawn last
 }
 
+func newPage(q *question, home string, now func() time.Time) *page {
+	return &page{q: q, home: home, now: now}
+}
+
 // scroll moves by at most a page, so that only a jump to an end skips rows.
 func (p *page) scroll(by int) {
 	if by != everything {
