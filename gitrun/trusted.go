@@ -41,23 +41,49 @@ type setting struct {
 	key, name, value string
 }
 
+// mostIncluded bounds the files that are asked for by themselves.
+const mostIncluded = 32
+
 // Trusted lists the paths inside the write roots of p that git in the tree t takes
-// programs or settings from. r looks at files.
+// programs or settings from. r looks at files. A file that is included under a
+// condition which does not hold now (another branch) counts as if it did: a command
+// could make it hold.
 func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
 	settings, err := g.configuration(ctx, t, home)
 	if err != nil {
 		return nil, err
 	}
 	j := trustJudge{policy: p, files: r, home: home.Dir, tops: t.tops(settings)}
+	read := map[string]bool{} // true: git has listed it
 	for _, s := range settings {
-		j.judge(s)
+		read[s.file] = true
 	}
-	return j.out, nil
+	var errs []error
+	asked := 0
+	for i := 0; i < len(settings); i++ {
+		j.judge(settings[i])
+		file := j.included(settings[i])
+		if file == "" || read[file] {
+			continue
+		}
+		read[file] = true
+		if asked++; asked > mostIncluded {
+			continue
+		}
+		more, err := g.configuration(ctx, t, home, "--file", file)
+		settings = append(settings, more...)
+		errs = append(errs, err)
+	}
+	if asked > mostIncluded {
+		errs = append(errs, fmt.Errorf("git config: %d included files, the first %d were read", asked, mostIncluded))
+	}
+	return j.out, errors.Join(errs...)
 }
 
 // configuration is all that git reads in t, the user's and the system's settings
-// included. Where those cannot be read git ends, and is asked for the rest.
-func (g *Git) configuration(ctx context.Context, t Tree, home Home) ([]setting, error) {
+// included, or what args name instead. Where those cannot be read git ends, and is
+// asked for the rest.
+func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...string) ([]setting, error) {
 	own := g.policy.Clone()
 	own.Env.Set = maps.Clone(environment)
 	dir := t.Top
@@ -77,7 +103,7 @@ func (g *Git) configuration(ctx context.Context, t Tree, home Home) ([]setting, 
 	for _, p := range []sandbox.Policy{all, own} {
 		one := *g
 		one.policy, one.timeout = p, min(g.timeout, trustTime)
-		text, cut, err := one.run(ctx, dir, nil, "config", "--list", "--show-origin", "--includes", "-z")
+		text, cut, err := one.run(ctx, dir, nil, append([]string{"config", "--list", "--show-origin", "--includes", "-z"}, args...)...)
 		if err == nil && cut {
 			err = errors.New("git config: too many settings")
 		}

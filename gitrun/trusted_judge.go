@@ -62,6 +62,20 @@ func (j *trustJudge) judge(s setting) {
 	}
 }
 
+// included is the file that a setting includes, whatever its condition; "" where
+// there is none that can be read without waiting.
+func (j *trustJudge) included(s setting) string {
+	if section, _, _ := strings.Cut(strings.ToLower(s.key), "."); section != "include" && section != "includeif" {
+		return ""
+	}
+	for _, p := range j.resolve(path.Dir(s.file), strings.TrimPrefix(s.value, ":(optional)")) {
+		if mode, err := j.files.Lstat(p); err == nil && mode.IsRegular() {
+			return p
+		}
+	}
+	return ""
+}
+
 // takesPath reports a key whose value is a path and nothing else.
 func takesPath(name string) bool {
 	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")

@@ -53,6 +53,11 @@ func TestTrusted(t *testing.T) {
 			write(t, 0o644, "[include]\n\tpath = sub/b.config\n", dir, "a.config")
 			write(t, 0o644, "[gpg]\n\tprogram = ./sign\n", dir, "sub/b.config")
 		}, []string{"a.config", "sign", "sub/b.config"}},
+		{"programs of a file that does not hold now", func(t *testing.T, dir, _ string) {
+			write(t, 0o644, "[core]\n\thooksPath = hooks\n[includeIf \"onbranch:third\"]\n\tpath = third.config\n", dir, "other.config")
+			write(t, 0o644, "[diff]\n\texternal = ./diff\n", dir, "third.config")
+			git(t, dir, "config", "includeIf.onbranch:other.path", "../other.config")
+		}, []string{"diff", "hooks", "other.config", "third.config"}},
 		{"fsmonitor", config1("core.fsmonitor", "./watch"), []string{"watch"}},
 		{"ssh", config1("core.sshCommand", "tools/ssh -v"), []string{"tools/ssh"}},
 		{"filter and its script", func(t *testing.T, dir, _ string) {

@@ -30,6 +30,13 @@ func (s stage) command(t *testing.T, b *Backend) func([]string, *props) (string,
 // run is one command of the backend, with all that it printed.
 func run(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
 	t.Helper()
+	st, out, _ := traced(t, b, p, cmd)
+	return st, out
+}
+
+// traced also returns what it was refused.
+func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +56,7 @@ func run(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandb
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st, string(out)
+	return st, string(out), proc.Trace().Denials
 }
 
 // leaked are the descriptors that codeagent holds open by mistake (E39): low,

@@ -37,8 +37,15 @@ type host struct {
 	// terminals are the near ends of rows' terminals, by the row's folder.
 	terminals map[string]*os.File
 
+	// trusted are what git's settings name, by a row's folder in the workspace.
+	trusted map[string][]string
+	// denials are those of the last command.
+	denials []sandbox.Denial
+
 	mu   sync.Mutex
 	got  map[string]bool // what reached a listener; guarded by mu
+	// turned says for what turnedName stands next; guarded by mu.
+	turned bool
 	news chan struct{}   // has an element when something was added to got
 }
 
@@ -56,7 +63,8 @@ func newHost(t *testing.T) *host {
 	}
 	t.Cleanup(func() { removeAll(dir) })
 	b := newBackend(t)
-	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	h := &host{t: t, binary: os.Args[0], base: dir, backend: b, hosts: map[string]func() error{}, terminals: map[string]*os.File{}, trusted: map[string][]string{}, got: map[string]bool{}, news: make(chan struct{}, 1)}
+	b.outside.Lookup = h.lookup
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -108,9 +116,10 @@ func (h *host) receive(s scene, said map[string]string) {
 
 // boxed runs a victim as a command of the backend.
 func (h *host) boxed(s scene, p sandbox.Policy) string {
-	_, out := run(h.t, h.backend, p, sandbox.Command{
+	_, out, denials := traced(h.t, h.backend, p, sandbox.Command{
 		Path: h.binary, Args: []string{victimName}, Dir: filepath.Join(s.Base, "ws"), Env: h.env(s),
 	})
+	h.denials = denials
 	h.flush()
 	return out
 }

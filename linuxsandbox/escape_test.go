@@ -99,7 +99,7 @@ func (s *scene) place(i int) place {
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), lockEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
-		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes())
+		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes(), trustEscapes())
 }
 
 // Environment and argv[0] of a victim.
@@ -237,11 +237,12 @@ func (h *host) judge(a attempt, p place, word, before string) bool {
 	return picture(p, a.watch) != before
 }
 
-// policyNames are the policies that escapePolicy knows.
-var policyNames = []string{"", "reads", "roots", "own", "foreign"}
+// policyNames are the policies that host.policy knows.
+var policyNames = []string{"", "reads", "roots", "own", "foreign", "names"}
 
-// policies under which attempts are made; base holds ws, out and secret.
-func escapePolicy(name, base string, table []attempt) sandbox.Policy {
+// policy is one under which attempts are made; s.Base holds ws, out and secret.
+func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
+	base := s.Base
 	ws := filepath.Join(base, "ws")
 	p := sandbox.WorkspaceWrite(ws)
 	switch name {
@@ -253,7 +254,6 @@ func escapePolicy(name, base string, table []attempt) sandbox.Policy {
 	case "foreign":
 		p.Write, p.DenyRead = nil, []string{filepath.Join(base, "secret")}
 	}
-	s := scene{Base: base}
 	for i, a := range table {
 		dir := s.place(i).in
 		switch {
@@ -266,7 +266,11 @@ func escapePolicy(name, base string, table []attempt) sandbox.Policy {
 				p.Protected.Paths = append(p.Protected.Paths, sandbox.GitProtected(dir+git)...)
 			}
 			p.Protected.Paths = append(p.Protected.Paths, dir+"/linked/.git", dir+"/.git/worktrees/w/commondir", dir+"/.git/worktrees/w/gitdir")
+			p.Protected.Paths = append(p.Protected.Paths, h.trusted[dir]...)
 		}
+	}
+	if name == "names" {
+		return h.allowedNames(p, s)
 	}
 	return p
 }

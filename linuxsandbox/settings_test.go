@@ -201,9 +201,9 @@ func TestEscapesInSetting(t *testing.T) {
 	free.Base, boxed.Base = h.base+"/bare", h.base+"/boxed"
 	shown := h.attemptAll(t, free, table, skip, h.bare)
 	held := h.attemptAll(t, boxed, table, skip, func(now scene, policy string) string {
-		return h.boxed(now, escapePolicy(policy, boxed.Base, table))
+		return h.boxed(now, h.policy(policy, boxed, table))
 	})
-	verdict(t, h, s, table, boxed.Base, shown, held)
+	verdict(t, h, s, table, boxed, shown, held)
 }
 
 // impossible is why the row cannot land in a setting without a sandbox either,
@@ -255,12 +255,12 @@ func hasCapabilities() bool {
 }
 
 // verdict compares what happened with what was promised, row by row.
-func verdict(t *testing.T, h *host, s setting, table []attempt, base string, shown, held map[string]outcome) {
+func verdict(t *testing.T, h *host, s setting, table []attempt, boxed scene, shown, held map[string]outcome) {
 	t.Helper()
 	var rows, kept, open int
 	promised := map[string]sandbox.Enforcement{}
 	for _, name := range policyNames {
-		e, err := h.backend.Enforcement(escapePolicy(name, base, table))
+		e, err := h.backend.Enforcement(h.policy(name, boxed, table))
 		if err != nil {
 			t.Fatal(err)
 		}
