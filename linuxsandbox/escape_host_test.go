@@ -42,11 +42,11 @@ type host struct {
 	// denials are those of the last command.
 	denials []sandbox.Denial
 
-	mu   sync.Mutex
-	got  map[string]bool // what reached a listener; guarded by mu
+	mu  sync.Mutex
+	got map[string]bool // what reached a listener; guarded by mu
 	// turned says for what turnedName stands next; guarded by mu.
 	turned bool
-	news chan struct{}   // has an element when something was added to got
+	news   chan struct{} // has an element when something was added to got
 }
 
 // hostSecret is in the environment and the memory of the host, and in files
