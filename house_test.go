@@ -67,7 +67,7 @@ var rooms = []room{
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
 	// What codeagent and the helper send each other.
 	{path: "linuxsandbox/spec", floor: 1},
 	// The network of a session. Only codeagent links it: the helper has nothing that
@@ -77,6 +77,8 @@ var rooms = []room{
 	{path: "linuxsandbox/filter"},
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
+	// A refused call that waits for an answer, and the rules by which one may proceed.
+	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"linuxsandbox/kernel"}},
 	// From a name in a process to an open descriptor, for the broker.
 	{path: "linuxsandbox/broker/pathwalk", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
@@ -137,12 +139,12 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
 }
 

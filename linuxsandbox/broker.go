@@ -18,6 +18,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +50,7 @@ type broker struct {
 	done  chan struct{}
 	posts *posts
 	// rules are what the kernel holds, takes is how the broker gets at sockets.
-	rules   kernelRules
+	rules   notify.Rules
 	takes   socketTaking
 	session *brokerSession
 	// inet: the filter lets the command have sockets of a network, which must not
@@ -84,7 +86,7 @@ type brokerOptions struct {
 	mounts *mountPlan
 	// protection is what of the policy the broker holds, rules what the kernel does.
 	protection protection
-	rules      kernelRules
+	rules      notify.Rules
 	// evidence is how much is looked at, reach what the kernel lets the command
 	// write by itself, keeper the process that its first one is a child of.
 	evidence sandbox.EvidenceLevel
@@ -277,7 +279,7 @@ func (b *broker) run() {
 	defer b.endSockets()
 	defer b.waiting.close()
 	defer b.fresh.drop()
-	wakeTogether(listener)
+	notify.WakeTogether(listener)
 	b.answerCalls(listener)
 }
 
@@ -285,7 +287,7 @@ func (b *broker) run() {
 func (b *broker) answerCalls(listener int) {
 	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
-	var n notification
+	var n notify.Notification
 	for {
 		_, err := unix.Poll(fds, b.patience())
 		if err != nil && err != unix.EINTR || err == nil && fds[1].Revents != 0 {
@@ -299,9 +301,9 @@ func (b *broker) answerCalls(listener int) {
 		switch {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
-			if n.receive(listener) == nil {
+			if n.Receive(listener) == nil {
 				// The error is that the caller was killed meanwhile.
-				_ = n.answer(b.reply(&n))
+				_ = n.Answer(b.reply(&n))
 			}
 		case fds[0].Revents != 0:
 			return
@@ -321,52 +323,52 @@ func (b *broker) patience() int {
 }
 
 // reply answers a call that was just received.
-func (b *broker) reply(n *notification) reply {
+func (b *broker) reply(n *notify.Notification) notify.Reply {
 	a := b.handleAll(n)
 	b.held.forget()
 	return a
 }
 
 // handleAll handles a call until there is nothing left to report or to learn first.
-func (b *broker) handleAll(n *notification) reply {
+func (b *broker) handleAll(n *notify.Notification) notify.Reply {
 	a := b.handle(n)
-	for rounds := 0; a.again; a = b.handle(n) {
+	for rounds := 0; a.Again; a = b.handle(n) {
 		// A Learner's rounds are bounded by what the call is about (learning.asked).
 		if b.observer.tell() {
 			rounds++
 		}
 		if rounds > maxKeeps {
-			return failed(unix.EAGAIN)
+			return notify.Failed(unix.EAGAIN)
 		}
 	}
 	return a
 }
 
 // handle answers one call.
-func (b *broker) handle(n *notification) reply {
-	if c := metadataCallOf(n.nr); c != nil {
+func (b *broker) handle(n *notify.Notification) notify.Reply {
+	if c := metadataCallOf(n.NR); c != nil {
 		return b.metadata.change(n, c)
 	}
-	if c := fileCallOf(n.nr); c != nil {
+	if c := fileCallOf(n.NR); c != nil {
 		return b.files.change(n, c)
 	}
-	if c := toldCallOf(n.nr); c != nil {
+	if c := toldCallOf(n.NR); c != nil {
 		h := refusedCalls{rights: &b.rights, log: &b.log}
 		return h.refuse(n, c)
 	}
-	if c := processCallOf(n.nr); c != nil {
+	if c := processCallOf(n.NR); c != nil {
 		h := processHandler{rules: b.rules, log: &b.log}
 		return h.process(n, c)
 	}
-	switch n.nr {
+	switch n.NR {
 	case unix.SYS_UMASK:
 		if errno := b.masks.umask(n); errno != 0 {
-			return failed(errno)
+			return notify.Failed(errno)
 		}
-		return b.rules.proceed(byCaller)
+		return b.rules.Proceed(notify.ByCaller)
 	case unix.SYS_EXIT_GROUP:
 		b.log.exit(n)
-		return b.rules.proceed(byCaller)
+		return b.rules.Proceed(notify.ByCaller)
 	case unix.SYS_IOCTL:
 		return b.terms.resize(n)
 	case unix.SYS_FLOCK:
@@ -380,7 +382,7 @@ func (b *broker) handle(n *notification) reply {
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
 		return b.sendCall(n)
 	}
-	return failed(unix.ENOSYS)
+	return notify.Failed(unix.ENOSYS)
 }
 
 // becomeCommand gives the calling thread, which ends with its goroutine, the
@@ -420,7 +422,7 @@ func canBroker(tid int) error {
 		err := becomeCommand(0)
 		if err == nil {
 			// Nothing is mapped at the start of memory: EFAULT is a yes.
-			if _, err = readMemory(tid, 8, 1); err == unix.EFAULT {
+			if _, err = notify.ReadMemory(tid, 8, 1); err == unix.EFAULT {
 				err = nil
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/sandbox"
 )
@@ -62,16 +63,16 @@ func (e *evidence) tired() bool { return !e.sees() || e.seen >= maxLooked }
 // record takes up a refusal of the thread that n is from. A further one of
 // another process counts as that one's: what a program did about the latest
 // refusal says most about how it ended.
-func (e *evidence) record(n *notification, d sandbox.Denial) {
+func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 	if e.seen++; e.seen > maxLooked {
 		e.lost = true
-		e.again(n.tid, d)
+		e.again(n.TID, d)
 		return
 	}
-	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.tid).comm, e.callers.file, d.Moot}
+	key := denialKey{d.Kind, d.Operation, d.Target, e.callers.of(n.TID).comm, e.callers.file, d.Moot}
 	i, known := e.at[key]
 	switch {
-	case known && e.tids[i] == n.tid:
+	case known && e.tids[i] == n.TID:
 		e.mu.Lock()
 		e.list[i].Count++
 		e.mu.Unlock()
@@ -88,14 +89,14 @@ func (e *evidence) record(n *notification, d sandbox.Denial) {
 	e.exits.witness(&d)
 	if known {
 		d.Count += e.list[i].Count
-		e.list[i], e.tids[i] = d, n.tid
+		e.list[i], e.tids[i] = d, n.TID
 		return
 	}
 	if e.at == nil {
 		e.at = map[denialKey]int{}
 	}
 	e.at[key] = len(e.list)
-	e.list, e.tids = append(e.list, d), append(e.tids, n.tid)
+	e.list, e.tids = append(e.list, d), append(e.tids, n.TID)
 }
 
 // again counts a refusal of which no more is found out: the last one of its kind of
@@ -112,9 +113,9 @@ func (e *evidence) again(tid uint32, d sandbox.Denial) {
 }
 
 // described is d with what is known of the thread that n is from.
-func (e *evidence) described(n *notification, d sandbox.Denial) sandbox.Denial {
+func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
-	c := e.callers.of(n.tid)
+	c := e.callers.of(n.TID)
 	seen := e.walk.Look(n) == nil // without it no program can be examined
 	d.Executable, d.Program, d.Comm = e.program(c, seen)
 	d.PID, d.Chain = c.pid, e.chainOf(c, seen)

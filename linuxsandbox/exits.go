@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"slices"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/sandbox"
 )
 
@@ -60,12 +61,12 @@ func (l *exitLog) add(e sandbox.Exit) {
 }
 
 // exit takes note of an exit_group.
-func (e *evidence) exit(n *notification) {
+func (e *evidence) exit(n *notify.Notification) {
 	if e.order == 0 || e.level == sandbox.EvidenceNothing {
 		return
 	}
-	if c := callerOf(n.tid); c.pid != 0 {
+	if c := callerOf(n.TID); c.pid != 0 {
 		e.order++
-		e.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.args[0] & 0xff), Order: e.order})
+		e.exits.add(sandbox.Exit{PID: c.pid, Parent: c.parent, Comm: c.comm, Status: int(n.Args[0] & 0xff), Order: e.order})
 	}
 }

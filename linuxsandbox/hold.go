@@ -11,6 +11,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -66,7 +68,7 @@ type holding struct {
 	judge *judge
 	log   *evidence
 	// handle handles a call once more.
-	handle func(n *notification) reply
+	handle func(n *notify.Notification) notify.Reply
 
 	mu     sync.Mutex
 	closed bool // wake is; guarded by mu
@@ -80,7 +82,7 @@ type heldKey struct {
 
 // heldCall is a call that waits.
 type heldCall struct {
-	n   notification
+	n   notify.Notification
 	key heldKey
 	// about is what the call is about, where that is files.
 	about []identity
@@ -142,7 +144,7 @@ func (h *holding) close() {
 
 // hold keeps a call that is about to be refused, if it may wait for an answer.
 // pins are what the call is about; the first denial is what is asked.
-func (h *holding) hold(n *notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
+func (h *holding) hold(n *notify.Notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
 	if !h.holds(&denials[0]) {
 		return false
 	}
@@ -158,7 +160,7 @@ func (h *holding) hold(n *notification, errno unix.Errno, pins []pin, denials ..
 }
 
 // holdLookup is hold for the question of a name.
-func (h *holding) holdLookup(n *notification, d sandbox.Denial, lookup func(yes bool)) bool {
+func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup func(yes bool)) bool {
 	if !h.holds(&d) {
 		return false
 	}

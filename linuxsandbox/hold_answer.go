@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -104,7 +106,7 @@ func (h *holding) deny(c *heldCall) {
 		c.lookup(false)
 		return
 	}
-	_ = c.n.answer(failed(c.errno))
+	_ = c.n.Answer(notify.Failed(c.errno))
 }
 
 // waits reports whether the caller is still there.
@@ -112,7 +114,7 @@ func (c *heldCall) waits() bool {
 	if c.lookup == nil {
 		return c.n.Waits()
 	}
-	return unix.Kill(int(c.n.tid), 0) != unix.ESRCH
+	return unix.Kill(int(c.n.TID), 0) != unix.ESRCH
 }
 
 // leave lets go of who carries the question of a caller that is gone.
@@ -139,7 +141,7 @@ func (h *holding) resume(c *heldCall) {
 		h.deny(c)
 		return
 	}
-	_ = c.n.answer(a)
+	_ = c.n.Answer(a)
 }
 
 // lookAtCallers lets go of the calls that nobody waits for any more, and of the
@@ -153,7 +155,7 @@ func (h *holding) lookAtCallers() {
 		if c.lookup != nil {
 			return false // a signal takes the caller away without anybody's help
 		}
-		errno := c.signals.calledAway(c.n.tid)
+		errno := c.signals.calledAway(c.n.TID)
 		if errno == 0 {
 			return false
 		}
@@ -162,7 +164,7 @@ func (h *holding) lookAtCallers() {
 				q.calledAway = time.Now()
 			}
 		}
-		return c.n.answer(failed(errno)) == nil
+		return c.n.Answer(notify.Failed(errno)) == nil
 	})
 	for _, q := range slices.Clone(h.questions) {
 		waits := slices.ContainsFunc(h.calls, func(c *heldCall) bool { return c.key == q.key })

@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"slices"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/sandbox"
 )
 
@@ -26,7 +27,7 @@ type learning struct {
 }
 
 // learn reports whether a call that is about to be refused is to be handled again.
-func (h *holding) learn(n *notification, pins []pin, d sandbox.Denial) bool {
+func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bool {
 	l, key := &h.learning, keyOf(&d)
 	if l.learner == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
 		return false
@@ -44,7 +45,7 @@ func (h *holding) learn(n *notification, pins []pin, d sandbox.Denial) bool {
 
 // learnable reports whether path is nothing that is protected, wherever it lies:
 // what a person may grant by name after reading it is not granted unread.
-func (h *holding) learnable(n *notification, path string, pins []pin) bool {
+func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
 	all := h.judge.policy
 	all.Write = []sandbox.Root{{Path: "/"}}
 	if !all.JudgeWrite(path).Allowed || slices.ContainsFunc(gitFolders("/", path), func(dir string) bool { return h.judge.foreignGit(n, dir) }) {

@@ -10,6 +10,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -74,9 +76,9 @@ func (o *observer) untold(path string) bool {
 
 // keepEntries is asked right before entries change. first: somebody is to be told
 // before, so that the call must not be done now; then a is its reply.
-func (o *observer) keepEntries(entries ...pathwalk.Spot) (a reply, first bool) {
+func (o *observer) keepEntries(entries ...pathwalk.Spot) (a notify.Reply, first bool) {
 	if o.to == nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	for _, s := range entries {
 		path := s.Full()
@@ -84,35 +86,35 @@ func (o *observer) keepEntries(entries ...pathwalk.Spot) (a reply, first bool) {
 			continue
 		}
 		if err := o.put(s.Dir, s.Last, path); err != nil {
-			return failed(kernel.ErrnoOf(err)), true // what cannot be told is not done
+			return notify.Failed(kernel.ErrnoOf(err)), true // what cannot be told is not done
 		}
 	}
-	return reply{again: true}, len(o.due) > 0
+	return notify.Reply{Again: true}, len(o.due) > 0
 }
 
 // keepRemoval is keepEntries for an entry that is taken away. What stands in the
 // way of that is left to the kernel to tell: a change observer need not look through a
 // folder that stays because it is not empty.
-func (o *observer) keepRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a reply, first bool) {
+func (o *observer) keepRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a notify.Reply, first bool) {
 	if o.to == nil || !o.untold(s.Full()) || o.judge.unremovable(s, st, folder) != 0 {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	return o.keepEntries(s)
 }
 
 // keepMove is keepEntries for both ends of a rename. A folder that is moved takes
 // along what is in it, so it is told as the entry that it is.
-func (o *observer) keepMove(m *moving) (a reply, first bool) {
+func (o *observer) keepMove(m *moving) (a notify.Reply, first bool) {
 	over := m.there && !m.exchange()
 	if o.to == nil || over && o.untold(m.to.Full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	return o.keepEntries(m.from, m.to)
 }
 
 // keepLink is keepEntries for a file that gets another name: it can be changed by
 // that one from then on.
-func (o *observer) keepLink(n *notification, t *pathwalk.Target, to pathwalk.Spot) (a reply, first bool) {
+func (o *observer) keepLink(n *notify.Notification, t *pathwalk.Target, to pathwalk.Spot) (a notify.Reply, first bool) {
 	if a, first := o.keepTarget(n, t); first {
 		return a, true
 	}
@@ -121,19 +123,19 @@ func (o *observer) keepLink(n *notification, t *pathwalk.Target, to pathwalk.Spo
 
 // keepMetadata is keepEntries for a file whose mode, owner or attributes change. A
 // change of times is told to nobody (sandbox.ChangeObserver).
-func (o *observer) keepMetadata(n *notification, do *changing, fd int) (a reply, first bool) {
+func (o *observer) keepMetadata(n *notify.Notification, do *changing, fd int) (a notify.Reply, first bool) {
 	switch {
 	case o.to == nil:
-		return reply{}, false
+		return notify.Reply{}, false
 	case do.change == changeTimes, do.change == changeTimeval, do.change == changeUtime:
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	o.session.mu.Lock()
 	defer o.session.mu.Unlock()
 	// The name that it has now, while no command can give it another.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(kernel.ErrnoOf(err)), true
+		return notify.Failed(kernel.ErrnoOf(err)), true
 	}
 	return o.keepFile(n, fd, o.walk.PolicyPath(fd), &st)
 }
@@ -141,9 +143,9 @@ func (o *observer) keepMetadata(n *notification, do *changing, fd int) (a reply,
 // keepFile is keepEntries for the open file fd, which is called path. Nothing is
 // told of one that has lost its name. session.mu is held, so that no command
 // changes the name meanwhile.
-func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_t) (a reply, first bool) {
+func (o *observer) keepFile(n *notify.Notification, fd int, path string, st *unix.Stat_t) (a notify.Reply, first bool) {
 	if !o.untold(path) || st.Nlink == 0 {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if kernel.IsFolder(st) {
 		return o.keepFolder(fd, path)
@@ -158,26 +160,26 @@ func (o *observer) keepFile(n *notification, fd int, path string, st *unix.Stat_
 		}
 	}
 	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
-		return reply{}, false // it is called so no more
+		return notify.Reply{}, false // it is called so no more
 	}
-	return failed(kernel.ErrnoOf(err)), true
+	return notify.Failed(kernel.ErrnoOf(err)), true
 }
 
 // keepFolder is keepEntries for a folder itself, without what is in it.
-func (o *observer) keepFolder(fd int, path string) (a reply, first bool) {
+func (o *observer) keepFolder(fd int, path string) (a notify.Reply, first bool) {
 	if o.told.has(path + "/.") {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if err := o.put(fd, ".", path); err != nil {
-		return failed(kernel.ErrnoOf(err)), true
+		return notify.Failed(kernel.ErrnoOf(err)), true
 	}
-	return reply{again: true}, true
+	return notify.Reply{Again: true}, true
 }
 
 // keepTarget is keepEntries for the file that t has found, and is about to be written.
-func (o *observer) keepTarget(n *notification, t *pathwalk.Target) (a reply, first bool) {
+func (o *observer) keepTarget(n *notify.Notification, t *pathwalk.Target) (a notify.Reply, first bool) {
 	if o.to == nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if t.Spot.Dir >= 0 && t.Path == t.Spot.Full() {
 		return o.keepEntries(t.Spot)

@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +32,7 @@ type refuser struct {
 
 // refuseFile answers for the content of a file that is there. mode is what
 // access(2) would be asked for.
-func (f *refuser) refuseFile(n *notification, call string, t *pathwalk.Target, mode uint32) reply {
+func (f *refuser) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
 	d := f.judge.denial(t.Path)
 	errno := f.rights.weigh(d, f.rights.lacksAccess(t.FD, t.Path, mode), unix.EACCES)
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOfTarget(t)}})
@@ -38,9 +40,9 @@ func (f *refuser) refuseFile(n *notification, call string, t *pathwalk.Target, m
 
 // refuseNew answers for an entry to be made. besides is a right that it takes
 // beside those on its folder.
-func (f *refuser) refuseNew(n *notification, call string, s pathwalk.Spot, besides lack) reply {
+func (f *refuser) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
 	if s.Gone() || kernel.OnProc(s.Dir) {
-		return failed(unix.ENOENT)
+		return notify.Failed(unix.ENOENT)
 	}
 	d := f.judge.denial(s.Full())
 	errno := f.rights.weigh(d, firstLack(f.rights.lacksEntry(s, nil), besides), unix.EACCES)
@@ -48,13 +50,13 @@ func (f *refuser) refuseNew(n *notification, call string, s pathwalk.Spot, besid
 }
 
 // refuseTemporary answers for a file without a name in the folder dir.
-func (f *refuser) refuseTemporary(n *notification, o *opening, dir int, path string) reply {
+func (f *refuser) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
 	case err != nil:
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	case !kernel.IsFolder(&st):
-		return failed(unix.ENOTDIR)
+		return notify.Failed(unix.ENOTDIR)
 	}
 	d := f.judge.denial(path)
 	errno := f.rights.weigh(d, f.rights.lacksAccess(dir, path, unix.W_OK|unix.X_OK), unix.EACCES)
@@ -62,12 +64,12 @@ func (f *refuser) refuseTemporary(n *notification, o *opening, dir int, path str
 }
 
 // refuseRemoval answers for an entry to be taken away. flags are unlinkat's.
-func (f *refuser) refuseRemoval(n *notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) reply {
+func (f *refuser) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
 	d := f.judge.denial(s.Full())
 	l := f.rights.lacksEntry(s, st)
 	if l.errno == 0 {
 		if errno := f.judge.unremovable(s, st, flags == unix.AT_REMOVEDIR); errno != 0 {
-			return failed(errno)
+			return notify.Failed(errno)
 		}
 	}
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: f.rights.weigh(d, l, unix.EACCES), pins: []pin{pinOf(s)}})
@@ -89,28 +91,28 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 }
 
 // refuseMove answers for a rename of which at least one end is nobody's.
-func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
+func (f *refuser) refuseMove(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
 	if m.to.Gone() {
-		return failed(unix.ENOENT)
+		return notify.Failed(unix.ENOENT)
 	}
 	if errno := m.look(); errno == unix.EACCES {
 		return f.refuseShut(n, c, m)
 	} else if errno != 0 {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	// Two names of one file are refused by Landlock too, though nothing is to be done.
 	if errno, is := m.settled(); is && errno != 0 {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	switch {
 	case onOther(m.old.Dev, m.to):
-		return failed(unix.EXDEV)
+		return notify.Failed(unix.EXDEV)
 	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.Full(), m.to.Path):
-		return failed(unix.EINVAL) // into itself
+		return notify.Failed(unix.EINVAL) // into itself
 	case sandbox.Covers(m.to.Full(), m.from.Path) && m.exchange():
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	case sandbox.Covers(m.to.Full(), m.from.Path):
-		return failed(unix.ENOTEMPTY) // over what it stands in
+		return notify.Failed(unix.ENOTEMPTY) // over what it stands in
 	}
 	var over *unix.Stat_t
 	if m.there {
@@ -119,7 +121,7 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 	l := firstLack(f.rights.lacksEntry(m.from, &m.old), f.rights.lacksEntry(m.to, over))
 	if l.errno == 0 && m.there && !m.exchange() && m.old.Ino != m.over.Ino {
 		if errno := f.judge.unremovable(m.to, over, kernel.IsFolder(&m.old)); errno != 0 {
-			return failed(errno)
+			return notify.Failed(errno)
 		}
 	}
 	r := refusal{call: c.name, pins: []pin{pinOf(m.to), pinOf(m.from)}}
@@ -138,7 +140,7 @@ func (f *refuser) refuseMove(n *notification, c *fileCall, m *moving) reply {
 
 // refuseShut answers for a rename in or to a folder in which nothing can be
 // looked up.
-func (f *refuser) refuseShut(n *notification, c *fileCall, m *moving) reply {
+func (f *refuser) refuseShut(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
@@ -147,18 +149,18 @@ func (f *refuser) refuseShut(n *notification, c *fileCall, m *moving) reply {
 }
 
 // refuseLink answers for a second name of which at least one end is nobody's.
-func (f *refuser) refuseLink(n *notification, c *fileCall, t *pathwalk.Target, to pathwalk.Spot, from, into whose) reply {
+func (f *refuser) refuseLink(n *notify.Notification, c *fileCall, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
-		return failed(unix.ENOENT)
+		return notify.Failed(unix.ENOENT)
 	case onOther(t.Stat.Dev, to):
-		return failed(unix.EXDEV)
+		return notify.Failed(unix.EXDEV)
 	}
 	if _, err := to.Stat(); err == nil {
-		return failed(unix.EEXIST)
+		return notify.Failed(unix.EEXIST)
 	}
 	if kernel.IsFolder(&t.Stat) {
-		return failed(unix.EPERM)
+		return notify.Failed(unix.EPERM)
 	}
 	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
 	// Out of what may only be read, a link is refused as one to another file
@@ -195,14 +197,14 @@ func onOther(dev uint64, s pathwalk.Spot) bool {
 // unfound answers a call whose file the broker could not get to. Where a folder
 // on the way cannot be passed, that is the user's own permissions, or the want of
 // a capability; where the file is to be is then known from its name alone.
-func (f *refuser) unfound(n *notification, call string, m pathwalk.Name, err error) reply {
-	path := m.Written(int(n.tid))
+func (f *refuser) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
+	path := m.Written(int(n.TID))
 	kind := sandbox.KindWrite
-	if metadataCallOf(n.nr) != nil {
+	if metadataCallOf(n.NR) != nil {
 		kind = sandbox.KindMetadata
 	}
 	if err != unix.EACCES || path == "" || !f.log.sees() {
-		return failed(f.unread(n, call, kind, err))
+		return notify.Failed(f.unread(n, call, kind, err))
 	}
 	d := &sandbox.Denial{Kind: kind, Target: path}
 	errno := f.rights.weigh(d, lack{errno: unix.EACCES, caps: capsAccess}, unix.EACCES)
@@ -211,31 +213,31 @@ func (f *refuser) unfound(n *notification, call string, m pathwalk.Name, err err
 
 // performed answers a call that the broker has done, or tried to. Where root would
 // have been let, the capability that was dropped is the reason.
-func (f *refuser) performed(n *notification, call, path string, err error) reply {
+func (f *refuser) performed(n *notify.Notification, call, path string, err error) notify.Reply {
 	errno := kernel.ErrnoOf(err)
 	if errno != unix.EPERM && errno != unix.EACCES || f.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	f.log.record(n, sandbox.Denial{Kind: sandbox.KindCapability, Operation: call, Target: path, Errno: unix.ErrnoName(errno)})
-	return failed(errno)
+	return notify.Failed(errno)
 }
 
 // unread answers a call whose arguments could not be read, or whose file could not
 // be found. Mostly that is the kernel's own answer. Where the broker may not look at
 // the caller, as at a program whose file may be executed and not read, it is a
 // refusal: such a call never proceeds.
-func (f *refuser) unread(n *notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
+func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := kernel.ErrnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
-		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(refusedBlind)})
-		return refusedBlind
+		f.log.record(n, sandbox.Denial{Kind: kind, Operation: call, Target: call, Errno: unix.ErrnoName(notify.RefusedBlind)})
+		return notify.RefusedBlind
 	}
 	return errno
 }
 
 // noteHidden writes down that a call failed because the host's file is not in the
 // command's sight. It would be refused as well.
-func (f *refuser) noteHidden(n *notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
+func (f *refuser) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return
 	}

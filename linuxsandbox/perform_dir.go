@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +18,7 @@ import (
 
 // entries answers them.
 type entries struct {
-	rules    kernelRules
+	rules    notify.Rules
 	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
@@ -28,7 +30,7 @@ type entries struct {
 }
 
 // entry answers one of them.
-func (h *entries) entry(n *notification, c *fileCall) reply {
+func (h *entries) entry(n *notify.Notification, c *fileCall) notify.Reply {
 	m, err := c.first(n)
 	text := ""
 	if c.kind == kindSymlink && err == nil {
@@ -36,7 +38,7 @@ func (h *entries) entry(n *notification, c *fileCall) reply {
 		m, err = c.second(n)
 	}
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	s, err := h.walk.Spot(n, m)
 	if err != nil {
@@ -49,9 +51,9 @@ func (h *entries) entry(n *notification, c *fileCall) reply {
 	removal := c.kind == kindRmdir || c.kind == kindUnlink
 	switch {
 	case s.Odd() || who == kernels || who == brokers && s.Slash && !folder:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case s.Slash && !folder:
-		return failed(slashed(s, removal))
+		return notify.Failed(slashed(s, removal))
 	case removal:
 		return h.remove(n, c, s, who)
 	}
@@ -59,21 +61,21 @@ func (h *entries) entry(n *notification, c *fileCall) reply {
 }
 
 // remove takes an entry away.
-func (h *entries) remove(n *notification, c *fileCall, s pathwalk.Spot, who whose) reply {
+func (h *entries) remove(n *notify.Notification, c *fileCall, s pathwalk.Spot, who whose) notify.Reply {
 	flags := 0
 	if c.kind == kindRmdir {
 		flags = unix.AT_REMOVEDIR
 	} else if f := c.flags(n); f == unix.AT_REMOVEDIR {
 		flags = unix.AT_REMOVEDIR
 	} else if f != 0 {
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
 		return h.deny.refuseNew(n, c.name, s, lack{}) // nothing can be looked up in it
 	}
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
 		return h.deny.refuseRemoval(n, c.name, s, &st, flags)
@@ -85,7 +87,7 @@ func (h *entries) remove(n *notification, c *fileCall, s pathwalk.Spot, who whos
 		return a
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
 		h.session.own.removed(&st)
@@ -96,14 +98,14 @@ func (h *entries) remove(n *notification, c *fileCall, s pathwalk.Spot, who whos
 
 // add makes an entry. What is there already is told before what is protected, as
 // mkdir -p needs it.
-func (h *entries) add(n *notification, c *fileCall, s pathwalk.Spot, text string, who whose) reply {
+func (h *entries) add(n *notify.Notification, c *fileCall, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
-		return failed(unix.EEXIST)
+		return notify.Failed(unix.EEXIST)
 	}
 	if who == nobodys {
 		if err != unix.ENOENT && err != unix.EACCES {
-			return failed(kernel.ErrnoOf(err))
+			return notify.Failed(kernel.ErrnoOf(err))
 		}
 		return h.deny.refuseNew(n, c.name, s, h.lacksNode(n, c))
 	}
@@ -123,7 +125,7 @@ func (h *entries) add(n *notification, c *fileCall, s pathwalk.Spot, text string
 	return h.deny.performed(n, c.name, s.Full(), err)
 }
 
-func (h *entries) make(n *notification, c *fileCall, s pathwalk.Spot, text string) error {
+func (h *entries) make(n *notify.Notification, c *fileCall, s pathwalk.Spot, text string) error {
 	if c.kind == kindSymlink {
 		if !n.Waits() {
 			return unix.ESRCH
@@ -157,7 +159,7 @@ func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 }
 
 // lacksNode asks for what making a device takes.
-func (h *entries) lacksNode(n *notification, c *fileCall) lack {
+func (h *entries) lacksNode(n *notify.Notification, c *fileCall) lack {
 	if kind := c.flags(n) & unix.S_IFMT; c.kind == kindMknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
 		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
 	}

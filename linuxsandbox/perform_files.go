@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"golang.org/x/sys/unix"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 )
@@ -73,9 +74,9 @@ type fileChanges struct {
 }
 
 // change answers one of them.
-func (h *fileChanges) change(n *notification, c *fileCall) reply {
+func (h *fileChanges) change(n *notify.Notification, c *fileCall) notify.Reply {
 	if j := h.opens.judge; !j.protection.any() && !j.log.sees() {
-		return h.opens.rules.proceed(byLandlock) // no root is brokered
+		return h.opens.rules.Proceed(notify.ByLandlock) // no root is brokered
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()
@@ -93,22 +94,26 @@ func (h *fileChanges) change(n *notification, c *fileCall) reply {
 }
 
 // first and second are the files as the call names them.
-func (c *fileCall) first(n *notification) (pathwalk.Name, error)  { return nameAt(n, c.dir, c.path) }
-func (c *fileCall) second(n *notification) (pathwalk.Name, error) { return nameAt(n, c.dir2, c.path2) }
+func (c *fileCall) first(n *notify.Notification) (pathwalk.Name, error) {
+	return nameAt(n, c.dir, c.path)
+}
+func (c *fileCall) second(n *notify.Notification) (pathwalk.Name, error) {
+	return nameAt(n, c.dir2, c.path2)
+}
 
 // flags is the argument arg, 0 for a call that has none.
-func (c *fileCall) flags(n *notification) uint32 {
+func (c *fileCall) flags(n *notify.Notification) uint32 {
 	if c.arg == none {
 		return 0
 	}
-	return uint32(n.args[c.arg])
+	return uint32(n.Args[c.arg])
 }
 
-func nameAt(n *notification, dir, path int) (m pathwalk.Name, err error) {
+func nameAt(n *notify.Notification, dir, path int) (m pathwalk.Name, err error) {
 	m.Dir = unix.AT_FDCWD
 	if dir != none {
-		m.Dir = int32(n.args[dir])
+		m.Dir = int32(n.Args[dir])
 	}
-	m.Path, err = readString(int(n.tid), n.args[path], kernel.MaxPath, unix.ENAMETOOLONG)
+	m.Path, err = notify.ReadString(int(n.TID), n.Args[path], kernel.MaxPath, unix.ENAMETOOLONG)
 	return m, err
 }

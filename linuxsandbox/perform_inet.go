@@ -9,6 +9,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -22,9 +24,9 @@ import (
 //	               else refused, as on a machine without a network
 
 // inetCall answers for a socket of the session's own network.
-func (b *broker) inetCall(n *notification, s netns.Socket, addr []byte) reply {
+func (b *broker) inetCall(n *notify.Notification, s netns.Socket, addr []byte) notify.Reply {
 	to, ok := netns.ParseAddress(addr)
-	if n.nr == unix.SYS_BIND {
+	if n.NR == unix.SYS_BIND {
 		errno := netns.AddressCall(unix.SYS_BIND, s.FD, addr)
 		if at, bound := netns.LocalAddress(s.FD); errno == 0 && bound {
 			b.session.net.Disown(s.Protocol, at.Port())
@@ -32,7 +34,7 @@ func (b *broker) inetCall(n *notification, s netns.Socket, addr []byte) reply {
 		if ok && errno == unix.EADDRNOTAVAIL && netns.HostHas(to.Addr()) {
 			return b.refuseInet(n, s, to, errno)
 		}
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	switch {
 	case !ok || !s.Unused():
@@ -54,7 +56,7 @@ func (b *broker) inetCall(n *notification, s netns.Socket, addr []byte) reply {
 		if noWay(errno) && !b.session.net.MayReach(&b.judge.policy, to) {
 			return b.refuseInet(n, s, to, errno)
 		}
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	return b.connect(n, s.FD, addr, s.Domain)
 }
@@ -66,26 +68,26 @@ func noWay(errno unix.Errno) bool {
 
 // refuseInet records the address, and answers errno. Only streams can be granted:
 // the rest is refused without a question.
-func (b *broker) refuseInet(n *notification, s netns.Socket, to netip.AddrPort, errno unix.Errno) reply {
+func (b *broker) refuseInet(n *notify.Notification, s netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
 	d := b.session.net.Unreached(&b.judge.policy, to)
-	if s.Protocol != unix.IPPROTO_TCP || n.nr != unix.SYS_CONNECT {
+	if s.Protocol != unix.IPPROTO_TCP || n.NR != unix.SYS_CONNECT {
 		d.Operation, d.Errno = socketCallName(n), unix.ErrnoName(errno)
 		b.log.record(n, d)
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	return b.held.refuse(n, refusal{denial: &d, call: socketCallName(n), errno: errno, requested: d.Requested})
 }
 
 // noSocket refuses a socket of the host's network where the session has no network
 // of its own. The address is not known yet: connect(2) would have named it.
-func (b *broker) noSocket(n *notification) reply {
+func (b *broker) noSocket(n *notify.Notification) notify.Reply {
 	target := "socket"
-	switch n.args[1] & filter.SocketType {
+	switch n.Args[1] & filter.SocketType {
 	case unix.SOCK_STREAM:
 		target = "tcp"
 	case unix.SOCK_DGRAM:
 		target = "udp"
 	}
 	b.log.record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
-	return failed(unix.EPERM)
+	return notify.Failed(unix.EPERM)
 }

@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -47,15 +49,15 @@ type locks struct {
 }
 
 // lock answers a flock.
-func (h *locks) lock(n *notification) reply {
-	how := uint32(n.args[1])
+func (h *locks) lock(n *notify.Notification) notify.Reply {
+	how := uint32(n.Args[1])
 	op := how &^ unix.LOCK_NB
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	}
-	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
 	if err == unix.EBADF {
-		return failed(unix.EBADF)
+		return notify.Failed(unix.EBADF)
 	}
 	if err == nil {
 		if err = h.walk.Look(n); err == nil && !n.Waits() {
@@ -67,7 +69,7 @@ func (h *locks) lock(n *notification) reply {
 	}
 	if err != nil {
 		h.log.record(n, sandbox.Denial{Kind: sandbox.KindMetadata, Operation: "flock", Target: "flock", Errno: unix.ErrnoName(refusedLock)})
-		return failed(refusedLock)
+		return notify.Failed(refusedLock)
 	}
 	if a, done := h.refuseLock(n, fd, op); done {
 		unix.Close(fd)
@@ -76,9 +78,9 @@ func (h *locks) lock(n *notification) reply {
 	if op != unix.LOCK_UN {
 		h.waiting.tryWaiting(true)
 	}
-	w := &waitingCall{call: *n, fd: fd, try: func(w *waitingCall) (reply, bool) {
+	w := &waitingCall{call: *n, fd: fd, try: func(w *waitingCall) (notify.Reply, bool) {
 		err := flockNow(w.fd, int(op))
-		return failed(kernel.ErrnoOf(err)), err != unix.EWOULDBLOCK
+		return notify.Failed(kernel.ErrnoOf(err)), err != unix.EWOULDBLOCK
 	}}
 	a, over := w.try(w)
 	if !over && how&unix.LOCK_NB == 0 {
@@ -102,24 +104,24 @@ func flockNow(fd, op int) error {
 
 // refuseLock answers a lock on an open file that the command may not change. fd is
 // the broker's own copy.
-func (h *locks) refuseLock(n *notification, fd int, op uint32) (a reply, done bool) {
+func (h *locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
-		return failed(unix.EBADF), true
+		return notify.Failed(unix.EBADF), true
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(kernel.ErrnoOf(err)), true
+		return notify.Failed(kernel.ErrnoOf(err)), true
 	}
 	path := h.walk.PolicyPath(fd)
 	if namesNoFile(path, &st) {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	d := h.judge.refusesMetadata(n, fd, path, &st)
 	if d == nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if op != unix.LOCK_EX {
-		return reply{}, true
+		return notify.Reply{}, true
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()

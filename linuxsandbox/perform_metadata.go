@@ -13,6 +13,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -29,14 +31,14 @@ type metadataChanges struct {
 }
 
 // change answers a call that changes mode, owner, times or attributes.
-func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
+func (h *metadataChanges) change(n *notify.Notification, c *metadataCall) notify.Reply {
 	m, err := fileOf(n, c)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	do, err := changeOf(n, c)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	m.Path = h.judge.inMemory(m.Path)
 	fd, err := h.walk.Open(n, m)
@@ -47,7 +49,7 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 			defer h.session.mu.Unlock()
 			return h.deny.unfound(n, c.name, m, err)
 		}
-		return failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindMetadata, err))
 	}
 	if m.Itself {
 		if a, done := h.metadataOfFresh(n, c, do, fd); done {
@@ -62,10 +64,10 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH) // nobody is left to read it
+		return notify.Failed(unix.ESRCH) // nobody is left to read it
 	}
 	d := h.judge.refusesMetadata(n, fd, path, &st)
 	if d == nil && do.refused(&st) {
@@ -91,26 +93,26 @@ func (h *metadataChanges) change(n *notification, c *metadataCall) reply {
 
 // metadataOfFresh answers a change by descriptor, if the file is the fresh one; fd
 // is the broker's own reference to it.
-func (h *metadataChanges) metadataOfFresh(n *notification, c *metadataCall, do *changing, fd int) (a reply, done bool) {
+func (h *metadataChanges) metadataOfFresh(n *notify.Notification, c *metadataCall, do *changing, fd int) (a notify.Reply, done bool) {
 	var st unix.Stat_t
 	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.refused(&st) || !n.Waits() {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if err := do.perform(fd, &st); err != nil {
 		return h.deny.performed(n, c.name, h.walk.PolicyPath(fd), err), true
 	}
-	return reply{}, true
+	return notify.Reply{}, true
 }
 
 // fileOf reads which file a call is about.
-func fileOf(n *notification, c *metadataCall) (pathwalk.Name, error) {
+func fileOf(n *notify.Notification, c *metadataCall) (pathwalk.Name, error) {
 	m := pathwalk.Name{Dir: unix.AT_FDCWD, NoFollow: c.noFollow}
 	if c.dir != none {
-		m.Dir = int32(n.args[c.dir])
+		m.Dir = int32(n.Args[c.dir])
 	}
 	flags := uint32(0)
 	if c.flags != none {
-		flags = uint32(n.args[c.flags])
+		flags = uint32(n.Args[c.flags])
 	}
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return m, unix.EINVAL
@@ -120,7 +122,7 @@ func fileOf(n *notification, c *metadataCall) (pathwalk.Name, error) {
 		m.Itself = true
 		return m, nil
 	}
-	address := n.args[c.path]
+	address := n.Args[c.path]
 	// utimensat and futimesat take a null path for the descriptor itself.
 	if address == 0 && (c.change == changeTimes || c.change == changeTimeval) && c.dir != none {
 		m.Itself = true
@@ -134,7 +136,7 @@ func fileOf(n *notification, c *metadataCall) (pathwalk.Name, error) {
 		return m, nil
 	}
 	var err error
-	m.Path, err = readString(int(n.tid), address, kernel.MaxPath, unix.ENAMETOOLONG)
+	m.Path, err = notify.ReadString(int(n.TID), address, kernel.MaxPath, unix.ENAMETOOLONG)
 	m.Itself = err == nil && m.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	return m, err
 }
@@ -151,9 +153,9 @@ type changing struct {
 }
 
 // changeOf reads what a call is to change the file to.
-func changeOf(n *notification, c *metadataCall) (*changing, error) {
+func changeOf(n *notify.Notification, c *metadataCall) (*changing, error) {
 	do := &changing{change: c.change}
-	tid, args := int(n.tid), n.args[c.at:]
+	tid, args := int(n.TID), n.Args[c.at:]
 	var err error
 	switch c.change {
 	case changeMode:
@@ -179,7 +181,7 @@ func (do *changing) readTimes(tid int, address uint64) error {
 	if do.change == changeUtime {
 		size = 16
 	}
-	raw, err := readMemory(tid, address, size)
+	raw, err := notify.ReadMemory(tid, address, size)
 	if err != nil {
 		return err
 	}
@@ -208,7 +210,7 @@ const (
 )
 
 func (do *changing) readAttribute(tid int, args []uint64) (err error) {
-	if do.attr, err = readString(tid, args[0], maxAttributeName, unix.ERANGE); err != nil {
+	if do.attr, err = notify.ReadString(tid, args[0], maxAttributeName, unix.ERANGE); err != nil {
 		return err
 	}
 	if do.change == removeAttribute {
@@ -220,7 +222,7 @@ func (do *changing) readAttribute(tid int, args []uint64) (err error) {
 		if args[2] != 16 {
 			return unix.EINVAL
 		}
-		raw, err := readMemory(tid, args[1], 16)
+		raw, err := notify.ReadMemory(tid, args[1], 16)
 		if err != nil {
 			return err
 		}
@@ -233,7 +235,7 @@ func (do *changing) readAttribute(tid int, args []uint64) (err error) {
 		return unix.E2BIG
 	}
 	do.flags = int(int32(flags))
-	do.value, err = readMemory(tid, value, int(size))
+	do.value, err = notify.ReadMemory(tid, value, int(size))
 	return err
 }
 

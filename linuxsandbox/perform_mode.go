@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -39,14 +41,14 @@ type newMode struct {
 }
 
 // modeFor is what the caller of n, which still waits, makes of mode.
-func (k *masks) modeFor(n *notification, mode uint32) (newMode, error) {
+func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
 	// What would make a program run with other rights is left out.
 	mode &= 0o1777
 	err := k.knowMasks(n)
 	left, same := k.leave(mode)
 	if err == nil && !same {
 		var mask int
-		mask, err = maskOf(int(n.tid))
+		mask, err = maskOf(int(n.TID))
 		left = mode &^ uint32(mask)
 	}
 	if err != nil || !n.Waits() {
@@ -59,11 +61,11 @@ func (k *masks) modeFor(n *notification, mode uint32) (newMode, error) {
 }
 
 // umask takes note of an umask(2): what it will set counts from now on.
-func (k *masks) umask(n *notification) unix.Errno {
+func (k *masks) umask(n *notify.Notification) unix.Errno {
 	if k.knowMasks(n) != nil {
 		return unix.ESRCH
 	}
-	if mask := uint32(n.args[0]) & 0o777; !slices.Contains(k.all, mask) {
+	if mask := uint32(n.Args[0]) & 0o777; !slices.Contains(k.all, mask) {
 		k.all = append(k.all, mask)
 	}
 	return 0
@@ -71,7 +73,7 @@ func (k *masks) umask(n *notification) unix.Errno {
 
 // knowMasks reads the first umask of the command, which every thread of it has as
 // long as nobody was asked for another one.
-func (k *masks) knowMasks(n *notification) error {
+func (k *masks) knowMasks(n *notify.Notification) error {
 	if k.all != nil {
 		return nil
 	}
@@ -79,7 +81,7 @@ func (k *masks) knowMasks(n *notification) error {
 	if err != nil {
 		return err
 	}
-	first, err := maskOf(int(n.tid))
+	first, err := maskOf(int(n.TID))
 	if err == nil && !n.Waits() {
 		err = unix.ESRCH // it may be that of a later owner of the number
 	}
@@ -119,7 +121,7 @@ func maskOf(tid int) (int, error) {
 }
 
 // create makes a file and opens it.
-func (k *masks) create(n *notification, dir int, last string, flags int, mode uint32) (int, error) {
+func (k *masks) create(n *notify.Notification, dir int, last string, flags int, mode uint32) (int, error) {
 	m, err := k.modeFor(n, mode)
 	if err != nil {
 		return -1, err

@@ -10,6 +10,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +19,7 @@ import (
 
 // moves answers them.
 type moves struct {
-	rules    kernelRules
+	rules    notify.Rules
 	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
@@ -40,18 +42,18 @@ type moving struct {
 }
 
 // rename answers rename, renameat and renameat2.
-func (h *moves) rename(n *notification, c *fileCall) reply {
+func (h *moves) rename(n *notify.Notification, c *fileCall) notify.Reply {
 	m := &moving{flags: c.flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
-		return failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
+		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
 	one, err := c.first(n)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	two, err := c.second(n)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if m.from, err = h.walk.Spot(n, one); err != nil {
 		return h.deny.unfound(n, c.name, one, err)
@@ -65,16 +67,16 @@ func (h *moves) rename(n *notification, c *fileCall) reply {
 	m.fromIn, m.toIn = m.fromWhose == brokers, m.toWhose == brokers
 	switch {
 	case m.from.Odd() || m.to.Odd():
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case m.fromWhose == nobodys || m.toWhose == nobodys:
 		return h.deny.refuseMove(n, c, m)
 	case !m.fromIn && !m.toIn:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
-		return h.rules.proceed(byLandlock) // Landlock wants a right at both ends
+		return h.rules.Proceed(notify.ByLandlock) // Landlock wants a right at both ends
 	}
 	if errno := m.look(); errno != 0 {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	return h.renameJudged(n, c, m)
 }
@@ -114,13 +116,13 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	return 0, false
 }
 
-func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
+func (h *moves) renameJudged(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
 	exchange := m.exchange()
 	if errno, is := m.settled(); is {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	if h.judge.unjudged(m) {
-		return failed(unix.EXDEV) // mv copies then, one file after the other
+		return notify.Failed(unix.EXDEV) // mv copies then, one file after the other
 	}
 	if d := h.judge.refusesRename(n, m, exchange); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
@@ -129,7 +131,7 @@ func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
 		return a
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	err := unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
 	// A single file that was granted is a mount of its own, which holds its name.
@@ -152,7 +154,7 @@ func (h *moves) renameJudged(n *notification, c *fileCall, m *moving) reply {
 	if !m.there && !(kernel.IsFolder(&m.old) && m.to.Last == gitDir) {
 		h.judge.made(m.to)
 	}
-	return reply{}
+	return notify.Reply{}
 }
 
 // unjudged reports whether a folder comes to a place where names are protected from
@@ -163,7 +165,7 @@ func (j *judge) unjudged(m *moving) bool {
 }
 
 // refusesRename says why m may not be done, or nil.
-func (j *judge) refusesRename(n *notification, m *moving, exchange bool) *sandbox.Denial {
+func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) *sandbox.Denial {
 	if d := j.refusesEntry(n, m.from, &m.old, exchange); d != nil {
 		return d
 	}
@@ -195,18 +197,18 @@ func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *san
 
 // link answers link and linkat. A second name is a second way to change a file,
 // so what has one made must itself be open to change.
-func (h *moves) link(n *notification, c *fileCall) reply {
+func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
 	flags := c.flags(n)
 	one, err := c.first(n)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	two, err := c.second(n)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	}
 	one.Itself = one.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := h.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
@@ -215,7 +217,7 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 	}
 	defer t.Close()
 	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
-		return h.rules.proceed(byLandlock) // not found, or no folder: the kernel tells before it looks at rights
+		return h.rules.Proceed(notify.ByLandlock) // not found, or no folder: the kernel tells before it looks at rights
 	}
 	to, err := h.walk.Spot(n, two)
 	if err != nil {
@@ -225,23 +227,23 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
 	switch {
 	case to.Odd() || to.Slash:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case from == nobodys || into == nobodys:
 		return h.deny.refuseLink(n, c, t, to, from, into)
 	case from != brokers && into != brokers:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if t.FD < 0 {
-		return failed(unix.ENOENT)
+		return notify.Failed(unix.ENOENT)
 	}
 	if kernelFile(t.FD) || h.judge.protection.outside(t.Path) || !h.judge.protection.writable(to.Full()) {
-		return h.rules.proceed(byLandlock) // Landlock wants a right at both ends
+		return h.rules.Proceed(notify.ByLandlock) // Landlock wants a right at both ends
 	}
 	if _, err := to.Stat(); err == nil {
-		return failed(unix.EEXIST)
+		return notify.Failed(unix.EEXIST)
 	}
 	if kernel.IsFolder(&t.Stat) {
-		return failed(unix.EPERM)
+		return notify.Failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOfTarget(t), pinOf(to)}})
@@ -250,7 +252,7 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 		return a
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	err = h.linkTo(t, to)
 	if err == unix.EXDEV && t.Spot.Dir >= 0 {
@@ -262,11 +264,11 @@ func (h *moves) link(n *notification, c *fileCall) reply {
 		return h.deny.performed(n, c.name, to.Full(), err)
 	}
 	h.judge.made(to)
-	return reply{}
+	return notify.Reply{}
 }
 
 // source finds the file that gets another name.
-func (h *moves) source(n *notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
+func (h *moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
 	if !m.Itself {
 		return h.walk.Target(n, m, follow)
 	}
@@ -283,7 +285,7 @@ func (h *moves) source(n *notification, m pathwalk.Name, follow bool) (*pathwalk
 	return t, nil
 }
 
-func (j *judge) refusesLink(n *notification, t *pathwalk.Target, to pathwalk.Spot) *sandbox.Denial {
+func (j *judge) refusesLink(n *notify.Notification, t *pathwalk.Target, to pathwalk.Spot) *sandbox.Denial {
 	if d := j.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return d
 	}

@@ -14,6 +14,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +27,7 @@ import (
 
 // opens answers calls that open or truncate a file.
 type opens struct {
-	rules    kernelRules
+	rules    notify.Rules
 	walk     *pathwalk.Walker
 	judge    *judge
 	deny     *refuser
@@ -55,37 +57,37 @@ const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIREC
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
 // openFile answers open, openat, openat2 and creat.
-func (h *opens) openFile(n *notification, c *fileCall) reply {
+func (h *opens) openFile(n *notify.Notification, c *fileCall) notify.Reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
-		return h.rules.proceed(byLandlock) // it only reads, and what may be read Landlock knows
+		return h.rules.Proceed(notify.ByLandlock) // it only reads, and what may be read Landlock knows
 	}
 	return h.openJudged(n, o)
 }
 
 // openingOf reads the arguments of an open.
-func openingOf(n *notification, c *fileCall) (*opening, error) {
+func openingOf(n *notify.Notification, c *fileCall) (*opening, error) {
 	o := &opening{call: c.name}
 	switch c.kind {
 	case kindCreat:
-		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.args[c.arg])
+		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.arg])
 	case kindOpenat2:
 		// A later kernel's struct open_how is longer; what it adds is unknown here.
 		const size = 24
-		if n.args[c.arg+1] < size {
+		if n.Args[c.arg+1] < size {
 			return nil, unix.EINVAL
 		}
-		raw, err := readMemory(int(n.tid), n.args[c.arg], size)
+		raw, err := notify.ReadMemory(int(n.TID), n.Args[c.arg], size)
 		if err != nil {
 			return nil, err
 		}
 		o.flags, o.mode = binary.NativeEndian.Uint64(raw), uint32(binary.NativeEndian.Uint64(raw[8:]))
 		o.resolve = binary.NativeEndian.Uint64(raw[16:])
 	default:
-		o.flags, o.mode = uint64(uint32(n.args[c.arg])), uint32(n.args[c.arg+1])
+		o.flags, o.mode = uint64(uint32(n.Args[c.arg])), uint32(n.Args[c.arg+1])
 	}
 	var err error
 	o.name, err = c.first(n)
@@ -93,18 +95,18 @@ func openingOf(n *notification, c *fileCall) (*opening, error) {
 }
 
 // openJudged opens what o means, or says what becomes of the call.
-func (h *opens) openJudged(n *notification, o *opening) reply {
+func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	if a, done := h.terms.openTerminal(n, o); done {
 		return a
 	}
 	if o.flags&openTmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
-			return h.rules.proceed(byLandlock) // no such open: EINVAL
+			return h.rules.Proceed(notify.ByLandlock) // no such open: EINVAL
 		}
 		return h.openTemporary(n, o)
 	}
 	if strings.HasSuffix(o.name.Path, "/") {
-		return h.rules.proceed(byLandlock) // a folder's name: the kernel opens none for writing
+		return h.rules.Proceed(notify.ByLandlock) // a folder's name: the kernel opens none for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
@@ -126,10 +128,10 @@ func (h *opens) openJudged(n *notification, o *opening) reply {
 			return a
 		}
 	}
-	return failed(unix.EAGAIN)
+	return notify.Failed(unix.EAGAIN)
 }
 
-func (h *opens) openTarget(n *notification, o *opening, follow bool) (*pathwalk.Target, error) {
+func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
 	if o.resolve != 0 {
 		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
 	}
@@ -137,45 +139,45 @@ func (h *opens) openTarget(n *notification, o *opening, follow bool) (*pathwalk.
 }
 
 // openThis opens the target. again: it is not what it was any more.
-func (h *opens) openThis(n *notification, o *opening, t *pathwalk.Target, exclusive bool) (a reply, again bool) {
+func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.whoseFile(t)
 	// The kernel refuses these before any look at rights. With a slash at the end,
 	// here of a link's text, it is a folder's name.
 	if who == kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
-		return h.rules.proceed(byLandlock), false
+		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	if t.FD < 0 {
 		switch {
 		case o.flags&unix.O_CREAT == 0:
-			return failed(unix.ENOENT), false
+			return notify.Failed(unix.ENOENT), false
 		case who == nobodys:
 			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
 		}
 		return h.openNew(n, o, t, exclusive)
 	}
 	if exclusive {
-		return failed(unix.EEXIST), false
+		return notify.Failed(unix.EEXIST), false
 	}
 	kind := t.Stat.Mode & unix.S_IFMT
 	switch {
 	case kind == unix.S_IFLNK:
-		return failed(unix.ELOOP), false
+		return notify.Failed(unix.ELOOP), false
 	case kind == unix.S_IFDIR:
-		return failed(unix.EISDIR), false
+		return notify.Failed(unix.EISDIR), false
 	case o.flags&unix.O_DIRECTORY != 0:
-		return failed(unix.ENOTDIR), false
+		return notify.Failed(unix.ENOTDIR), false
 	case kind == unix.S_IFSOCK:
-		return failed(unix.ENXIO), false
+		return notify.Failed(unix.ENXIO), false
 	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
-		return failed(unix.EACCES), false // a program of the host may listen to it
+		return notify.Failed(unix.EACCES), false // a program of the host may listen to it
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return h.rules.proceed(byLandlock), false // it is there, and only to be read
+		return h.rules.Proceed(notify.ByLandlock), false // it is there, and only to be read
 	case who == nobodys:
 		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return h.rules.proceed(byLandlock), false // a device: Landlock refuses it
+		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock refuses it
 	case kernelFile(t.FD):
-		return h.rules.proceed(byLandlock), false
+		return h.rules.Proceed(notify.ByLandlock), false
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
@@ -185,7 +187,7 @@ func (h *opens) openThis(n *notification, o *opening, t *pathwalk.Target, exclus
 
 // openOld opens a file that is there. It never waits: a file may be held up by a
 // lease, a pipe by the lack of a reader.
-func (h *opens) openOld(n *notification, o *opening, t *pathwalk.Target) reply {
+func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
 		if a, first := h.observer.keepTarget(n, t); first {
@@ -193,7 +195,7 @@ func (h *opens) openOld(n *notification, o *opening, t *pathwalk.Target) reply {
 		}
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
 	waits := o.flags&unix.O_NONBLOCK == 0
@@ -206,37 +208,37 @@ func (h *opens) openOld(n *notification, o *opening, t *pathwalk.Target) reply {
 	defer unix.Close(fd)
 	if waits {
 		if err := setBlocking(fd); err != nil {
-			return failed(kernel.ErrnoOf(err))
+			return notify.Failed(kernel.ErrnoOf(err))
 		}
 	}
-	return n.give(fd, o.cloexec())
+	return n.Give(fd, o.cloexec())
 }
 
 // openNew makes the file.
-func (h *opens) openNew(n *notification, o *opening, t *pathwalk.Target, exclusive bool) (a reply, again bool) {
+func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	if d := h.judge.refusesPath(n, t.Path); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
 	}
 	a = h.makeAndGive(n, o, t.Spot)
-	return a, a.errno == unix.EEXIST && !exclusive
+	return a, a.Errno == unix.EEXIST && !exclusive
 }
 
 // openExclusive makes a file that must not be there, if nothing is to be said
 // about that but by the kernel: then nobody need look for the file first.
-func (h *opens) openExclusive(n *notification, o *opening) (a reply, done bool) {
+func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	defer s.Close()
 	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	return h.makeAndGive(n, o, s), true
 }
 
 // makeAndGive makes a file at s, where none is, and opens it for the caller.
-func (h *opens) makeAndGive(n *notification, o *opening, s pathwalk.Spot) reply {
+func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
 	if a, first := h.observer.keepEntries(s); first {
 		return a
 	}
@@ -248,13 +250,13 @@ func (h *opens) makeAndGive(n *notification, o *opening, s pathwalk.Spot) reply 
 	defer unix.Close(fd)
 	h.judge.made(s)
 	h.fresh.take(fd)
-	return n.give(fd, o.cloexec())
+	return n.Give(fd, o.cloexec())
 }
 
 // openTemporary makes a file without a name (O_TMPFILE).
-func (h *opens) openTemporary(n *notification, o *opening) reply {
+func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	if o.resolve != 0 {
-		return failed(unix.EOPNOTSUPP) // as on a file system that has none
+		return notify.Failed(unix.EOPNOTSUPP) // as on a file system that has none
 	}
 	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
 	dir, err := h.walk.Open(n, o.name)
@@ -268,12 +270,12 @@ func (h *opens) openTemporary(n *notification, o *opening) reply {
 	defer unix.Close(dir)
 	switch h.judge.whoseEntry(pathwalk.Spot{Dir: dir, Last: "-", Path: path}) {
 	case kernels:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case nobodys:
 		if h.held.learning.learner != nil {
 			// As on a file system that has none: programs then make one with a name,
 			// and what it is granted for can be told.
-			return failed(unix.EOPNOTSUPP)
+			return notify.Failed(unix.EOPNOTSUPP)
 		}
 		return h.deny.refuseTemporary(n, o, dir, path)
 	}
@@ -286,16 +288,16 @@ func (h *opens) openTemporary(n *notification, o *opening) reply {
 		return h.deny.performed(n, o.call, path, err)
 	}
 	defer unix.Close(fd)
-	return n.give(fd, o.cloexec())
+	return n.Give(fd, o.cloexec())
 }
 
 // truncate answers truncate.
-func (h *opens) truncate(n *notification, c *fileCall) reply {
+func (h *opens) truncate(n *notify.Notification, c *fileCall) notify.Reply {
 	m, err := c.first(n)
 	if err != nil {
-		return failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
 	}
-	size := int64(n.args[c.arg])
+	size := int64(n.Args[c.arg])
 	t, err := h.walk.Target(n, m, true)
 	if err != nil {
 		return h.deny.unfound(n, c.name, m, err)
@@ -304,38 +306,38 @@ func (h *opens) truncate(n *notification, c *fileCall) reply {
 	who := h.judge.whoseFile(t)
 	switch {
 	case t.Spot.Slash, t.Spot.Odd():
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case t.FD < 0:
-		return failed(unix.ENOENT)
+		return notify.Failed(unix.ENOENT)
 	case who == kernels:
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	case t.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return failed(unix.EISDIR)
+		return notify.Failed(unix.EISDIR)
 	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	case who == nobodys:
 		return h.deny.refuseFile(n, c.name, t, unix.W_OK)
 	case kernelFile(t.FD):
-		return h.rules.proceed(byLandlock)
+		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
 	}
 	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
-		return failed(unix.EFBIG)
+		return notify.Failed(unix.EFBIG)
 	}
 	if a, first := h.observer.keepTarget(n, t); first {
 		return a
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return h.deny.performed(n, c.name, t.Path, err)
 	}
 	defer unix.Close(fd)
-	return failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
+	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }
 
 // access is what access(2) would be asked for before the open of a file of that
@@ -382,17 +384,17 @@ func kernelFile(fd int) bool {
 
 // waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
 // flags have O_NONBLOCK.
-func (h *opens) waitForReader(n *notification, t *pathwalk.Target, flags int, cloexec uint32) reply {
-	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (reply, bool) {
+func (h *opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
+	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (notify.Reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
 		if err != nil {
-			return failed(kernel.ErrnoOf(err)), err != unix.ENXIO
+			return notify.Failed(kernel.ErrnoOf(err)), err != unix.ENXIO
 		}
 		defer unix.Close(fd)
 		if err := setBlocking(fd); err != nil {
-			return failed(kernel.ErrnoOf(err)), true
+			return notify.Failed(kernel.ErrnoOf(err)), true
 		}
-		return w.call.give(fd, cloexec), true
+		return w.call.Give(fd, cloexec), true
 	}}
 	t.FD = -1
 	return h.waiting.wait(w, unix.EAGAIN)

@@ -10,6 +10,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -54,28 +56,28 @@ func processCallOf(nr int32) *processCall {
 
 // processHandler answers them.
 type processHandler struct {
-	rules kernelRules
+	rules notify.Rules
 	log   *evidence
 }
 
 // process answers one of them.
-func (h *processHandler) process(n *notification, c *processCall) reply {
-	who := int(int32(n.args[c.number]))
+func (h *processHandler) process(n *notify.Notification, c *processCall) notify.Reply {
+	who := int(int32(n.Args[c.number]))
 	if who < 0 {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
-	process, thread := kernel.InsideNumbers(int(n.tid))
+	process, thread := kernel.InsideNumbers(int(n.TID))
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	switch {
 	case who == process || who == thread:
-		return h.rules.proceed(byCaller)
-	case h.rules.has(byProcesses) && !h.isKeeper(who):
-		return h.rules.proceed(byProcesses)
+		return h.rules.Proceed(notify.ByCaller)
+	case h.rules.Has(notify.ByProcesses) && !h.isKeeper(who):
+		return h.rules.Proceed(notify.ByProcesses)
 	}
 	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"})
-	return failed(unix.EPERM)
+	return notify.Failed(unix.EPERM)
 }
 
 // isKeeper reports whether number is the keeper, or one of its threads, in the

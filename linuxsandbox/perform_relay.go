@@ -10,6 +10,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +22,7 @@ const quickConnect = 3 * time.Second
 
 // dialing is a connection to a host that is being made.
 type dialing struct {
-	n    notification
+	n    notify.Notification
 	s    netns.Socket // a copy of the command's own
 	to   netip.AddrPort
 	host int
@@ -30,10 +32,10 @@ type dialing struct {
 }
 
 // relayTo connects a socket of the command to a host that it may reach.
-func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) reply {
+func (b *broker) relayTo(n *notify.Notification, s netns.Socket, to netip.AddrPort) notify.Reply {
 	flags, err := unix.FcntlInt(uintptr(s.FD), unix.F_GETFL, 0)
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	d := &dialing{n: *n, s: s, to: to, host: -1, waits: flags&unix.O_NONBLOCK == 0}
 	if d.waits {
@@ -42,10 +44,10 @@ func (b *broker) relayTo(n *notification, s netns.Socket, to netip.AddrPort) rep
 		d.until = time.Now().Add(quickConnect)
 	}
 	if d.s.FD, err = kernel.DupAbove(s.FD, kernel.LowestFD); err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	b.waits.Go(func() { b.dial(d) })
-	return reply{given: true}
+	return notify.Reply{Given: true}
 }
 
 // dial makes both connections and answers.
@@ -67,11 +69,11 @@ func (b *broker) dial(d *dialing) {
 			return
 		case ready:
 			errno = socketError(d.host)
-		case d.waits && signalled(int(d.n.tid)):
+		case d.waits && signalled(int(d.n.TID)):
 			errno = unix.EINTR
 		case !d.until.IsZero() && time.Now().After(d.until):
 			unix.Close(d.host)
-			_ = d.n.answer(failed(b.client.Lose(d.s.FD, d.s.Domain, d.to.Addr())))
+			_ = d.n.Answer(notify.Failed(b.client.Lose(d.s.FD, d.s.Domain, d.to.Addr())))
 			return
 		}
 	}
@@ -82,7 +84,7 @@ func (b *broker) dial(d *dialing) {
 	if d.host >= 0 {
 		unix.Close(d.host)
 	}
-	_ = d.n.answer(failed(errno))
+	_ = d.n.Answer(notify.Failed(errno))
 }
 
 // begin makes the socket outside and begins to connect it.
@@ -114,7 +116,7 @@ func (b *broker) enter(d *dialing) {
 			errno, _ = netns.ConnectNow(d.s.FD, door)
 		}
 	}
-	_ = d.n.answer(failed(errno))
+	_ = d.n.Answer(notify.Failed(errno))
 }
 
 // waitForEither blocks for a moment, less when the socket is connected before or the
@@ -137,7 +139,7 @@ func socketError(sock int) unix.Errno {
 }
 
 // expectQuestions takes the questions from a socket for the caller's of n.
-func (b *broker) expectQuestions(n *notification, s netns.Socket, to netip.AddrPort) {
+func (b *broker) expectQuestions(n *notify.Notification, s netns.Socket, to netip.AddrPort) {
 	caller := *n
 	b.client.Expect(s, to, func(q *netns.Question) bool {
 		return b.posts.add(func() { b.lookUp(&caller, q) })
@@ -146,7 +148,7 @@ func (b *broker) expectQuestions(n *notification, s netns.Socket, to netip.AddrP
 
 // lookUp answers a question of the command for a name. It runs on the broker's
 // thread.
-func (b *broker) lookUp(n *notification, q *netns.Question) {
+func (b *broker) lookUp(n *notify.Notification, q *netns.Question) {
 	allowed := func(name string) bool { return netns.MayLookUp(&b.judge.policy, name) }
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
 	switch {
@@ -167,7 +169,7 @@ func (b *broker) lookUp(n *notification, q *netns.Question) {
 		}
 	}):
 	default:
-		if b.client.Counts(q, n.tid) {
+		if b.client.Counts(q, n.TID) {
 			b.log.record(n, d)
 		}
 		q.Refuse()

@@ -9,6 +9,8 @@ import (
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -17,29 +19,29 @@ import (
 // lets them proceed: whatever the kernel reads then, it stays inside.
 
 // sendCall answers sendto, sendmsg and sendmmsg.
-func (b *broker) sendCall(n *notification) reply {
+func (b *broker) sendCall(n *notify.Notification) notify.Reply {
 	addr, err := receiver(n)
 	if err != nil {
-		return failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
+		return notify.Failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
 	to, ok := netns.ParseAddress(addr)
 	if !ok {
-		return b.rules.proceed(byNetwork)
+		return b.rules.Proceed(notify.ByNetwork)
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
-	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
 	if err != nil {
-		return failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
+		return notify.Failed(b.deny.unread(n, sendCallName(n), sandbox.KindNetwork, err))
 	}
 	defer unix.Close(fd)
 	b.noteReceiver(n, fd, to)
-	return b.rules.proceed(byNetwork)
+	return b.rules.Proceed(notify.ByNetwork)
 }
 
 // noteReceiver writes down whom a message is for, if it will not get there.
-func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
+func (b *broker) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || domain != unix.AF_INET && domain != unix.AF_INET6 {
 		return
@@ -67,14 +69,14 @@ func (b *broker) noteReceiver(n *notification, fd int, to netip.AddrPort) {
 // receiver is the address in a call, empty where it has none. Of several messages it
 // is that of the first: what keeps a later one back keeps it back again when it is
 // sent anew, as the first.
-func receiver(n *notification) ([]byte, error) {
-	at, size := n.args[4], int32(n.args[5])
+func receiver(n *notify.Notification) ([]byte, error) {
+	at, size := n.Args[4], int32(n.Args[5])
 	switch {
-	case n.nr == unix.SYS_SENDMMSG && uint32(n.args[2]) == 0:
+	case n.NR == unix.SYS_SENDMMSG && uint32(n.Args[2]) == 0:
 		return nil, nil
-	case n.nr != unix.SYS_SENDTO:
+	case n.NR != unix.SYS_SENDTO:
 		// struct mmsghdr begins with a struct msghdr, and that with name and length.
-		head, err := readMemory(int(n.tid), n.args[1], 12)
+		head, err := notify.ReadMemory(int(n.TID), n.Args[1], 12)
 		if err != nil {
 			return nil, err
 		}
@@ -86,19 +88,19 @@ func receiver(n *notification) ([]byte, error) {
 	case size < 0 || size > maxAddress:
 		return nil, unix.EINVAL
 	}
-	return readMemory(int(n.tid), at, int(size))
+	return notify.ReadMemory(int(n.TID), at, int(size))
 }
 
 // sendFlags are the flags of the call.
-func sendFlags(n *notification) uint64 {
-	if n.nr == unix.SYS_SENDMSG {
-		return n.args[2]
+func sendFlags(n *notify.Notification) uint64 {
+	if n.NR == unix.SYS_SENDMSG {
+		return n.Args[2]
 	}
-	return n.args[3]
+	return n.Args[3]
 }
 
-func sendCallName(n *notification) string {
-	switch n.nr {
+func sendCallName(n *notify.Notification) string {
+	switch n.NR {
 	case unix.SYS_SENDMSG:
 		return "sendmsg"
 	case unix.SYS_SENDMMSG:

@@ -15,6 +15,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -35,67 +37,67 @@ const (
 )
 
 // socketCall answers a connect or a bind.
-func (b *broker) socketCall(n *notification) reply {
+func (b *broker) socketCall(n *notify.Notification) notify.Reply {
 	sock, stand, err := b.take(n)
 	if err != nil {
-		return failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
+		return notify.Failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
 	}
 	defer unix.Close(sock)
 	b.stand = stand
 	r := b.perform(n, sock)
-	if stand != nil && !r.given && !r.again && r.errno == 0 {
-		r.errno = stand.put(n, sock)
+	if stand != nil && !r.Given && !r.Again && r.Errno == 0 {
+		r.Errno = stand.put(n, sock)
 	}
 	return r
 }
 
 // perform does the call on the broker's socket.
-func (b *broker) perform(n *notification, sock int) reply {
+func (b *broker) perform(n *notify.Notification, sock int) notify.Reply {
 	domain, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
-		return failed(kernel.ErrnoOf(err)) // no socket
+		return notify.Failed(kernel.ErrnoOf(err)) // no socket
 	}
-	size := int32(n.args[2])
+	size := int32(n.Args[2])
 	if size < 0 || size > maxAddress {
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	}
-	addr, err := readMemory(int(n.tid), n.args[1], int(size))
+	addr, err := notify.ReadMemory(int(n.TID), n.Args[1], int(size))
 	if err != nil {
-		return failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
+		return notify.Failed(b.deny.unread(n, socketCallName(n), sandbox.KindSocket, err))
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH) // nobody is left to read it
+		return notify.Failed(unix.ESRCH) // nobody is left to read it
 	}
 	switch {
 	case domain == unix.AF_UNIX:
 		return b.unixCall(n, sock, addr)
 	case inNetwork(sock, b.hostNet):
 		// A socket of the host's, which a granted service passed to the command.
-		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+		return notify.Failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
 	case b.hostNet != 0 && b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6):
 		s, ok := netns.SocketOf(sock, domain)
 		if !ok {
-			return failed(unix.ENOPROTOOPT)
+			return notify.Failed(unix.ENOPROTOOPT)
 		}
 		return b.inetCall(n, s, addr)
 	case b.inet && (domain == unix.AF_INET || domain == unix.AF_INET6), b.inet && domain == unix.AF_NETLINK && toKernel(addr):
-		if n.nr == unix.SYS_BIND {
-			return failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
+		if n.NR == unix.SYS_BIND {
+			return notify.Failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
 		}
 		return b.connect(n, sock, addr, domain)
 	}
-	return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+	return notify.Failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
 }
 
-func socketCallName(n *notification) string {
-	if n.nr == unix.SYS_BIND {
+func socketCallName(n *notify.Notification) string {
+	if n.NR == unix.SYS_BIND {
 		return "bind"
 	}
 	return "connect"
 }
 
 // refuseSocket records a refusal and answers it.
-func (b *broker) refuseSocket(n *notification, kind sandbox.DenialKind, target string) unix.Errno {
+func (b *broker) refuseSocket(n *notify.Notification, kind sandbox.DenialKind, target string) unix.Errno {
 	b.log.record(n, sandbox.Denial{Kind: kind, Operation: socketCallName(n), Target: target, Errno: "EPERM"})
 	return unix.EPERM
 }
@@ -125,27 +127,27 @@ func unixAddress(path string) []byte {
 }
 
 // unixCall answers for a socket of the AF_UNIX family.
-func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
+func (b *broker) unixCall(n *notify.Notification, sock int, addr []byte) notify.Reply {
 	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
 		// One that was handed in: each of its messages could carry an address.
-		return failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
+		return notify.Failed(b.refuseSocket(n, sandbox.KindSyscall, socketCallName(n)))
 	}
 	const most = unix.SizeofSockaddrUnix
 	if len(addr) < 2 || len(addr) > most || *(*uint16)(unsafe.Pointer(&addr[0])) != unix.AF_UNIX {
-		return failed(unix.EINVAL)
+		return notify.Failed(unix.EINVAL)
 	}
-	if len(addr) == 2 && n.nr == unix.SYS_CONNECT {
-		return failed(unix.EINVAL)
+	if len(addr) == 2 && n.NR == unix.SYS_CONNECT {
+		return notify.Failed(unix.EINVAL)
 	}
 	if len(addr) == 2 || addr[2] == 0 {
 		return b.abstractCall(n, sock, addr)
 	}
 	path := cString(addr[2:])
-	if n.nr == unix.SYS_BIND {
+	if n.NR == unix.SYS_BIND {
 		return b.bindPath(n, sock, path)
 	}
 	return b.connectPath(n, sock, path)
@@ -155,39 +157,39 @@ func (b *broker) unixCall(n *notification, sock int, addr []byte) reply {
 // network namespace: where that is not the host's, all who have names there are
 // commands of this session. Elsewhere displays and message buses have some, and
 // the kernel's own scope (Landlock) holds the command's calls, not the broker's.
-func (b *broker) abstractCall(n *notification, sock int, addr []byte) reply {
+func (b *broker) abstractCall(n *notify.Notification, sock int, addr []byte) notify.Reply {
 	if b.hostNet == 0 || inNetwork(sock, b.hostNet) {
-		return failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
+		return notify.Failed(b.refuseSocket(n, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(addr[min(3, len(addr)):]), "?")))
 	}
-	if n.nr == unix.SYS_BIND {
-		return failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
+	if n.NR == unix.SYS_BIND {
+		return notify.Failed(netns.AddressCall(unix.SYS_BIND, sock, addr))
 	}
 	return b.connect(n, sock, addr, unix.AF_UNIX)
 }
 
 // bindPath makes a socket's file and remembers it.
-func (b *broker) bindPath(n *notification, sock int, path string) reply {
+func (b *broker) bindPath(n *notify.Notification, sock int, path string) notify.Reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
-		return failed(unix.ENOENT) // a folder cannot be made this way
+		return notify.Failed(unix.ENOENT) // a folder cannot be made this way
 	}
 	if base == "." || base == ".." {
-		return failed(unix.EADDRINUSE)
+		return notify.Failed(unix.EADDRINUSE)
 	}
 	if folder == "" {
 		folder = "."
 	}
 	parent, err := b.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: folder})
 	if err != nil {
-		return failed(b.deny.unread(n, "bind", sandbox.KindSocket, err))
+		return notify.Failed(b.deny.unread(n, "bind", sandbox.KindSocket, err))
 	}
 	s := b.walk.SpotIn(parent, base, false)
 	s.Asked = path
 	defer s.Close()
-	mask, err := maskOf(int(n.tid))
+	mask, err := maskOf(int(n.TID))
 	if err != nil || !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
@@ -202,12 +204,12 @@ func (b *broker) bindPath(n *notification, sock int, path string) reply {
 		return b.held.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
 	if b.session.sockets.full() {
-		return failed(unix.ENOSPC)
+		return notify.Failed(unix.ENOSPC)
 	}
 	if a, first := b.observer.keepEntries(s); first {
 		return a
 	}
-	return failed(b.bindAt(sock, s.Dir, mask, path, base))
+	return notify.Failed(b.bindAt(sock, s.Dir, mask, path, base))
 }
 
 // bindAt binds sock to base in the folder parent. The name is one component below
@@ -244,25 +246,25 @@ func (b *broker) bindAt(sock, parent, mask int, path, base string) unix.Errno {
 }
 
 // connectPath connects to the socket that path leads to, if that may be reached.
-func (b *broker) connectPath(n *notification, sock int, path string) reply {
+func (b *broker) connectPath(n *notify.Notification, sock int, path string) notify.Reply {
 	file, err := b.socketFile(n, path)
 	if err != nil {
-		return failed(b.deny.unread(n, "connect", sandbox.KindSocket, err))
+		return notify.Failed(b.deny.unread(n, "connect", sandbox.KindSocket, err))
 	}
 	defer unix.Close(file)
 	var st unix.Stat_t
 	if err := unix.Fstat(file, &st); err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	link := "/proc/self/fd/" + strconv.Itoa(file)
 	if unix.Access(link, unix.W_OK) == unix.EACCES {
-		return failed(unix.EACCES) // so it would be without a sandbox
+		return notify.Failed(unix.EACCES) // so it would be without a sandbox
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return failed(unix.ECONNREFUSED)
+		return notify.Failed(unix.ECONNREFUSED)
 	}
 	target := b.walk.PolicyPath(file)
 	reachable := b.session.sockets.has(&st) || slices.Contains(b.judge.policy.Sockets, target)
@@ -279,7 +281,7 @@ func (b *broker) connectPath(n *notification, sock int, path string) reply {
 
 // socketFile is a reference to what path leads to. Where the command has mounts
 // of its own, a granted socket may lie below one of them: it is the host's.
-func (b *broker) socketFile(n *notification, path string) (int, error) {
+func (b *broker) socketFile(n *notify.Notification, path string) (int, error) {
 	fd, err := b.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
 	if err == unix.ENOENT && slices.Contains(b.judge.policy.Sockets, path) {
 		return kernel.OpenPath(path)
@@ -288,10 +290,10 @@ func (b *broker) socketFile(n *notification, path string) (int, error) {
 }
 
 // connectTo connects sock to the very file, whatever name it has by now.
-func (b *broker) connectTo(n *notification, sock, file int) reply {
+func (b *broker) connectTo(n *notify.Notification, sock, file int) notify.Reply {
 	held, err := kernel.DupAbove(file, kernel.LowestFD)
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	return b.connect(n, sock, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), unix.AF_UNIX, held)
 }

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -72,12 +74,12 @@ func (t *terminals) addTerminal(far *os.File) {
 
 // openTerminal answers an open for writing of a terminal. done is false where it is
 // none of the command's own.
-func (t *terminals) openTerminal(n *notification, o *opening) (a reply, done bool) {
+func (t *terminals) openTerminal(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	path := o.name.Path
 	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
 	if t.walk.Mounts != nil || !strings.HasPrefix(path, kernel.DevDir+"/pt") || o.flags&others != 0 || o.resolve != 0 ||
 		t.judge.policy.JudgeWrite(path).Allowed || !n.Waits() {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	if path == kernel.Ptmx || path == kernel.PtsDir+"/ptmx" {
 		return t.makeTerminal(n, o), true
@@ -85,37 +87,37 @@ func (t *terminals) openTerminal(n *notification, o *opening) (a reply, done boo
 	number, err := strconv.Atoi(strings.TrimPrefix(path, kernel.PtsDir+"/"))
 	own := t.terminalNumbered(number)
 	if err != nil || own == nil {
-		return reply{}, false
+		return notify.Reply{}, false
 	}
 	fd, err := own.open(o.terminalFlags())
 	if err != nil {
-		return failed(kernel.ErrnoOf(err)), true
+		return notify.Failed(kernel.ErrnoOf(err)), true
 	}
 	defer unix.Close(fd)
-	return n.give(fd, o.cloexec()), true
+	return n.Give(fd, o.cloexec()), true
 }
 
 // makeTerminal opens a new terminal.
-func (t *terminals) makeTerminal(n *notification, o *opening) reply {
+func (t *terminals) makeTerminal(n *notify.Notification, o *opening) notify.Reply {
 	t.dropTerminals(madeTerminal.gone)
 	if len(t.list) >= maxTerminals {
-		return failed(unix.ENOSPC)
+		return notify.Failed(unix.ENOSPC)
 	}
 	near, err := unix.Open(kernel.Ptmx, o.terminalFlags(), 0)
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	defer unix.Close(near)
 	number, err := unix.IoctlGetInt(near, unix.TIOCGPTN)
 	if err != nil {
-		return failed(unix.ENODEV) // no terminal
+		return notify.Failed(unix.ENODEV) // no terminal
 	}
 	ref, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(near), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
 	if errno != 0 {
-		return failed(errno)
+		return notify.Failed(errno)
 	}
 	t.list = append(t.list, madeTerminal{number, int(ref)})
-	return n.give(near, o.cloexec())
+	return n.Give(near, o.cloexec())
 }
 
 // terminalFlags never make a terminal codeagent's own: a command makes it its own by

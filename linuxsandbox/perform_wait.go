@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -16,10 +18,10 @@ import (
 
 // waitingCall is a call that has not returned yet.
 type waitingCall struct {
-	call notification
+	call notify.Notification
 	fd   int // what it is about
 	// try makes the call once more, without waiting. over: it needs no other try.
-	try     func(w *waitingCall) (a reply, over bool)
+	try     func(w *waitingCall) (a notify.Reply, over bool)
 	signals signals
 }
 
@@ -40,13 +42,13 @@ const (
 )
 
 // wait puts a call off. It takes over its fd. full is the answer when too many wait.
-func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) reply {
+func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) notify.Reply {
 	if len(ws.list) == maxTrying {
 		unix.Close(w.fd)
-		return failed(full)
+		return notify.Failed(full)
 	}
 	ws.list = append(ws.list, w)
-	return reply{given: true}
+	return notify.Reply{Given: true}
 }
 
 // tryWaiting ends the calls that need not wait any longer. now: though they were
@@ -76,11 +78,11 @@ func (c *waitingCall) over(look bool) bool {
 	}
 	a, over := c.try(c)
 	if !over && look {
-		a = failed(c.signals.calledAway(c.call.tid))
-		over = a.errno != 0
+		a = notify.Failed(c.signals.calledAway(c.call.TID))
+		over = a.Errno != 0
 	}
 	if over {
-		_ = c.call.answer(a)
+		_ = c.call.Answer(a)
 	}
 	return over
 }

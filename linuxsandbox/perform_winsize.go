@@ -10,6 +10,8 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -32,46 +34,46 @@ const (
 )
 
 // resize answers ioctl(TIOCSWINSZ).
-func (t *terminals) resize(n *notification) reply {
-	if uint32(n.args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
-		return failed(unix.EPERM)
+func (t *terminals) resize(n *notify.Notification) notify.Reply {
+	if uint32(n.Args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
+		return notify.Failed(unix.EPERM)
 	}
 	fd, err := t.takeTerminal(n)
 	if err == unix.EACCES || err == unix.EPERM {
 		return t.refuseResize(n)
 	}
 	if err != nil {
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	defer unix.Close(fd)
-	raw, err := readMemory(int(n.tid), n.args[2], 8)
+	raw, err := notify.ReadMemory(int(n.TID), n.Args[2], 8)
 	if !n.Waits() {
-		return failed(unix.ESRCH)
+		return notify.Failed(unix.ESRCH)
 	}
 	own, isTerminal := t.ownsTerminal(n, fd)
 	switch {
 	case isTerminal != nil:
-		return failed(kernel.ErrnoOf(isTerminal))
+		return notify.Failed(kernel.ErrnoOf(isTerminal))
 	case !own:
 		return t.refuseResize(n)
 	case err != nil:
-		return failed(kernel.ErrnoOf(err))
+		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	size := unix.Winsize{
 		Row: binary.NativeEndian.Uint16(raw), Col: binary.NativeEndian.Uint16(raw[2:]),
 		Xpixel: binary.NativeEndian.Uint16(raw[4:]), Ypixel: binary.NativeEndian.Uint16(raw[6:]),
 	}
-	return failed(kernel.ErrnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
+	return notify.Failed(kernel.ErrnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
 }
 
-func (t *terminals) refuseResize(n *notification) reply {
+func (t *terminals) refuseResize(n *notify.Notification) notify.Reply {
 	t.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
-	return failed(unix.EPERM)
+	return notify.Failed(unix.EPERM)
 }
 
 // ownsTerminal reports whether fd is a terminal of the command's own. The error is
 // that it is no terminal.
-func (t *terminals) ownsTerminal(n *notification, fd int) (bool, error) {
+func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return false, err
@@ -99,7 +101,7 @@ func (t *terminals) ownsTerminal(n *notification, fd int) (bool, error) {
 }
 
 // inOwnTerminals reports whether a device number is that of the command's own /dev/pts.
-func (t *terminals) inOwnTerminals(n *notification, device uint64) bool {
+func (t *terminals) inOwnTerminals(n *notify.Notification, device uint64) bool {
 	if !t.ownPTS {
 		return false
 	}
@@ -122,13 +124,13 @@ func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
 // takeTerminal is a descriptor of the terminal of a call. Where a container refuses
 // copies it is the far end, opened by the broker's reference, of the one
 // that the caller has now.
-func (t *terminals) takeTerminal(n *notification) (int, error) {
-	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
+	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
 	if err != unix.EPERM && err != unix.ENOSYS || t.takes != takesStandIns {
 		return fd, err
 	}
-	number := strconv.Itoa(int(int32(n.args[0])))
-	thread := "/proc/" + strconv.Itoa(int(n.tid))
+	number := strconv.Itoa(int(int32(n.Args[0])))
+	thread := "/proc/" + strconv.Itoa(int(n.TID))
 	var st unix.Stat_t
 	if err := unix.Stat(thread+"/fd/"+number, &st); err != nil {
 		return -1, err

@@ -18,6 +18,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -69,28 +71,28 @@ func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind b
 	path := append([]byte("/etc/hostname"), 0)
 	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
 		uint64(uintptr(unsafe.Pointer(&path[0])))}
-	allowed := map[kernelRule][]string{
-		byCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
-		byNetwork: {"sendto", "sendmsg", "sendmmsg"},
+	allowed := map[notify.Rule][]string{
+		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
+		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
 	}
 	for _, list := range [][]fileCall{fileCalls, oldFileCalls} {
 		for _, c := range list {
-			allowed[byLandlock] = append(allowed[byLandlock], c.name)
+			allowed[notify.ByLandlock] = append(allowed[notify.ByLandlock], c.name)
 		}
 	}
 	for name, nr := range numbers {
 		for range 60 {
-			n := &notification{tid: uint32(tid), nr: int32(nr), listener: -1}
-			for i := range n.args {
-				n.args[i] = values[r.IntN(len(values))]
+			n := &notify.Notification{TID: uint32(tid), NR: int32(nr)}
+			for i := range n.Args {
+				n.Args[i] = values[r.IntN(len(values))]
 			}
 			a := b.handleAll(n)
-			may := a.rule == noRule || slices.Contains(allowed[a.rule], name)
-			if blind && a.Proceeds() && a.rule != byCaller && !readsNothing(n) {
+			may := !a.Proceeds() || slices.Contains(allowed[a.Rule()], name)
+			if blind && a.Proceeds() && a.Rule() != notify.ByCaller && !readsNothing(n) {
 				may = false
 			}
-			if !may || a.rule == noRule && a.errno == 0 && !a.given && name != "flock" {
-				t.Errorf("%s %#x: %+v", name, n.args, a)
+			if !may || !a.Proceeds() && a.Errno == 0 && !a.Given && name != "flock" {
+				t.Errorf("%s %#x: %+v", name, n.Args, a)
 				break
 			}
 		}
@@ -100,8 +102,8 @@ func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind b
 
 // readsNothing reports a call about which nothing has to be looked at: it names no
 // receiver.
-func readsNothing(n *notification) bool {
-	return n.nr == unix.SYS_SENDTO && (n.args[4] == 0 || n.args[5] == 0) || n.nr == unix.SYS_SENDMMSG && uint32(n.args[2]) == 0
+func readsNothing(n *notify.Notification) bool {
+	return n.NR == unix.SYS_SENDTO && (n.Args[4] == 0 || n.Args[5] == 0) || n.NR == unix.SYS_SENDMMSG && uint32(n.Args[2]) == 0
 }
 
 // askedNumbers are the calls that the filter asks about.

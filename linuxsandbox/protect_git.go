@@ -13,6 +13,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +46,7 @@ type judge struct {
 }
 
 // refusesPath says why nothing may be made or changed at path, or nil.
-func (j *judge) refusesPath(n *notification, path string) *sandbox.Denial {
+func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
 	root, d := j.protection.judge(path)
 	if d != nil {
 		return d
@@ -64,7 +66,7 @@ func (j *judge) refusesPath(n *notification, path string) *sandbox.Denial {
 }
 
 // refusesFile says why a file that is there may not be changed, or nil.
-func (j *judge) refusesFile(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
+func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
 	if d := j.refusesPath(n, path); d != nil {
 		return d
 	}
@@ -82,7 +84,7 @@ func (j *judge) refusesFile(n *notification, path string, st *unix.Stat_t) *sand
 
 // refusesEntry says why the entry that stands at s may not be removed, replaced
 // or moved away, or nil.
-func (j *judge) refusesEntry(n *notification, s pathwalk.Spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
+func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
 	path := s.Full()
 	if d := j.refusesFile(n, path, st); d != nil {
 		return d
@@ -101,7 +103,7 @@ func (j *judge) refusesEntry(n *notification, s pathwalk.Spot, st *unix.Stat_t, 
 
 // foreignGit reports whether dir is a git directory that the session did not
 // make. What cannot be looked at is taken for one.
-func (j *judge) foreignGit(n *notification, dir string) bool {
+func (j *judge) foreignGit(n *notify.Notification, dir string) bool {
 	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return false
@@ -153,7 +155,7 @@ type fileID struct{ dev, ino uint64 }
 
 // refusesMetadata says why the policy does not let metadata of the open file change, or
 // nil. path is what the kernel calls it.
-func (j *judge) refusesMetadata(n *notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
+func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
 		d.Moot, d.MootReason = true, "it is no file of any folder"
@@ -185,7 +187,7 @@ func (j *judge) refusesMetadata(n *notification, fd int, path string, st *unix.S
 	return j.refusesFileNow(n, path, st)
 }
 
-func (j *judge) refusesFileNow(n *notification, path string, st *unix.Stat_t) *sandbox.Denial {
+func (j *judge) refusesFileNow(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
 	j.session.mu.Lock()
 	defer j.session.mu.Unlock()
 	return j.refusesFile(n, path, st)

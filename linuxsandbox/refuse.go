@@ -7,6 +7,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -35,7 +37,7 @@ type pin struct {
 // refuse answers a refusal, after whoever may grant it was asked (hold.go), or
 // else at once, and writes it down. Every refusal that could be granted comes by
 // here; one of a change of files with session.mu held.
-func (h *holding) refuse(n *notification, r refusal) reply {
+func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
 		if d != nil {
@@ -44,15 +46,15 @@ func (h *holding) refuse(n *notification, r refusal) reply {
 		}
 	}
 	if h.learn(n, r.pins, denials[0]) {
-		return reply{again: true}
+		return notify.Reply{Again: true}
 	}
 	if h.hold(n, r.errno, r.pins, denials...) {
-		return reply{given: true}
+		return notify.Reply{Given: true}
 	}
 	for _, d := range denials {
 		h.log.record(n, d)
 	}
-	return failed(r.errno)
+	return notify.Failed(r.errno)
 }
 
 // asked is how the call names target, where it does so otherwise.

@@ -9,6 +9,8 @@ import (
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -46,7 +48,7 @@ func (b *broker) endSockets() {
 
 // connecting is a connection that is not ready.
 type connecting struct {
-	n      notification
+	n      notify.Notification
 	sock   int
 	addr   []byte
 	domain int
@@ -66,21 +68,21 @@ func (c *connecting) close() {
 }
 
 // connect connects sock, which stays the caller's, and takes held over.
-func (b *broker) connect(n *notification, sock int, addr []byte, domain int, held ...int) reply {
+func (b *broker) connect(n *notify.Notification, sock int, addr []byte, domain int, held ...int) notify.Reply {
 	c := &connecting{n: *n, sock: sock, addr: addr, domain: domain, held: held, stand: b.stand}
 	errno, wait := c.try()
 	if wait {
 		var err error
 		if c.sock, err = kernel.DupAbove(sock, kernel.LowestFD); err == nil {
 			b.waits.Go(func() { b.finish(c) })
-			return reply{given: true}
+			return notify.Reply{Given: true}
 		}
 		errno = kernel.ErrnoOf(err)
 	}
 	for _, fd := range held {
 		unix.Close(fd)
 	}
-	return failed(errno)
+	return notify.Failed(errno)
 }
 
 // try connects without waiting. wait tells that the command wants to wait for it.
@@ -93,7 +95,7 @@ func (c *connecting) try() (errno unix.Errno, wait bool) {
 }
 
 // turn waits for a turn, as long as the caller does.
-func (b *broker) turn(n *notification) bool {
+func (b *broker) turn(n *notify.Notification) bool {
 	for {
 		select {
 		case b.turns <- struct{}{}:
@@ -117,7 +119,7 @@ func (b *broker) finish(c *connecting) {
 	}
 	defer func() { <-b.turns }()
 	if err := becomeCommand(b.rights.keep); err != nil {
-		_ = c.n.answer(failed(unix.EPERM))
+		_ = c.n.Answer(notify.Failed(unix.EPERM))
 		return
 	}
 	c.until = sendLimit(c.sock)
@@ -136,7 +138,7 @@ func (b *broker) finish(c *connecting) {
 			if c.domain != unix.AF_UNIX {
 				errno = unix.EINPROGRESS
 			}
-		case signalled(int(c.n.tid)):
+		case signalled(int(c.n.TID)):
 			errno = unix.EINTR
 		default:
 			continue
@@ -144,7 +146,7 @@ func (b *broker) finish(c *connecting) {
 		if errno == 0 && c.stand != nil {
 			errno = c.stand.put(&c.n, c.sock)
 		}
-		_ = c.n.answer(failed(errno))
+		_ = c.n.Answer(notify.Failed(errno))
 		return
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,12 +22,12 @@ import (
 
 // socketName answers getsockname and getpeername. Both change nothing, and tell only
 // what the kernel knows of the socket: they may proceed.
-func (b *broker) socketName(n *notification) reply {
-	kernels := b.rules.proceed(byCaller)
+func (b *broker) socketName(n *notify.Notification) notify.Reply {
+	kernels := b.rules.Proceed(notify.ByCaller)
 	if b.takes == takesStandIns {
 		return b.standInName(n)
 	}
-	sock, err := takeFD(int(n.tid), int32(n.args[0]))
+	sock, err := takeFD(int(n.TID), int32(n.Args[0]))
 	if err != nil {
 		return kernels
 	}
@@ -34,14 +36,14 @@ func (b *broker) socketName(n *notification) reply {
 	if err != nil {
 		return kernels
 	}
-	if n.nr == unix.SYS_GETPEERNAME {
+	if n.NR == unix.SYS_GETPEERNAME {
 		if to, ok := b.session.net.PeerOf(cookie); ok {
 			domain, _ := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
-			return failed(b.writeAddress(n, netns.SocketAddress(to, domain)))
+			return notify.Failed(b.writeAddress(n, netns.SocketAddress(to, domain)))
 		}
 	}
 	address := unix.Getsockname
-	if n.nr == unix.SYS_GETPEERNAME {
+	if n.NR == unix.SYS_GETPEERNAME {
 		// The other end's cookie is not known.
 		address, cookie = unix.Getpeername, 0
 	}
@@ -57,18 +59,18 @@ func (b *broker) socketName(n *notification) reply {
 	if !ok {
 		return kernels
 	}
-	return failed(b.writeAddress(n, unixAddress(called)))
+	return notify.Failed(b.writeAddress(n, unixAddress(called)))
 }
 
 // standInName is socketName where no copy of the socket can be had.
-func (b *broker) standInName(n *notification) reply {
-	kernels := b.rules.proceed(byCaller)
-	inode, err := socketInode(int(n.tid), int32(n.args[0]))
+func (b *broker) standInName(n *notify.Notification) notify.Reply {
+	kernels := b.rules.Proceed(notify.ByCaller)
+	inode, err := socketInode(int(n.TID), int32(n.Args[0]))
 	if err != nil {
 		return kernels
 	}
 	a, err := diagnose(inode, anySocket)
-	if err == nil && n.nr == unix.SYS_GETPEERNAME {
+	if err == nil && n.NR == unix.SYS_GETPEERNAME {
 		a, err = diagnose(uint64(a.peer), anySocket)
 	}
 	if err != nil {
@@ -78,14 +80,14 @@ func (b *broker) standInName(n *notification) reply {
 	if !ok {
 		return kernels
 	}
-	return failed(b.writeAddress(n, unixAddress(called)))
+	return notify.Failed(b.writeAddress(n, unixAddress(called)))
 }
 
 // writeAddress does what the kernel does with an address for the caller. Its
 // memory is opened before the caller is known to be there still: a number could
 // belong to another process by the time of writing, an open file cannot.
-func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
-	mem, err := unix.Open("/proc/"+strconv.Itoa(int(n.tid))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+func (b *broker) writeAddress(n *notify.Notification, addr []byte) unix.Errno {
+	mem, err := unix.Open("/proc/"+strconv.Itoa(int(n.TID))+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return kernel.ErrnoOf(err)
 	}
@@ -94,18 +96,18 @@ func (b *broker) writeAddress(n *notification, addr []byte) unix.Errno {
 		return unix.ESRCH
 	}
 	var size [4]byte
-	if err := moveMemory(unix.Pread, mem, size[:], n.args[2]); err != nil {
+	if err := moveMemory(unix.Pread, mem, size[:], n.Args[2]); err != nil {
 		return kernel.ErrnoOf(err)
 	}
 	room := int32(binary.NativeEndian.Uint32(size[:]))
 	if room < 0 {
 		return unix.EINVAL
 	}
-	if err := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.args[1]); err != nil {
+	if err := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.Args[1]); err != nil {
 		return kernel.ErrnoOf(err)
 	}
 	binary.NativeEndian.PutUint32(size[:], uint32(len(addr)))
-	return kernel.ErrnoOf(moveMemory(unix.Pwrite, mem, size[:], n.args[2]))
+	return kernel.ErrnoOf(moveMemory(unix.Pwrite, mem, size[:], n.Args[2]))
 }
 
 // moveMemory reads or writes all of buf, or fails as the kernel's own copying does.

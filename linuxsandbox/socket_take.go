@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -66,11 +68,11 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 }
 
 // take gets at the socket of a call: a copy, or one that is to stand in for it.
-func (b *broker) take(n *notification) (int, *standIn, error) {
+func (b *broker) take(n *notify.Notification) (int, *standIn, error) {
 	if b.takes == takesStandIns {
-		return standInFor(int(n.tid), int32(n.args[0]))
+		return standInFor(int(n.TID), int32(n.Args[0]))
 	}
-	fd, err := takeFD(int(n.tid), int32(n.args[0]))
+	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
 	return fd, nil, err
 }
 
@@ -91,8 +93,8 @@ func socketInode(tid int, number int32) (uint64, error) {
 }
 
 // put makes the call succeed with sock in the place of the command's.
-func (s *standIn) put(n *notification, sock int) unix.Errno {
-	return n.place(sock, uint32(s.number), s.flags)
+func (s *standIn) put(n *notify.Notification, sock int) unix.Errno {
+	return n.Place(sock, uint32(s.number), s.flags)
 }
 
 // socketTaking is how the broker gets at the sockets of commands.

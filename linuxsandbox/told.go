@@ -5,6 +5,8 @@ package linuxsandbox
 import (
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/notify"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -87,10 +89,10 @@ type refusedCalls struct {
 }
 
 // refuse refuses a call and writes it down.
-func (h *refusedCalls) refuse(n *notification, c *toldCall) reply {
+func (h *refusedCalls) refuse(n *notify.Notification, c *toldCall) notify.Reply {
 	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"}
 	caps := c.caps
-	if c.flags != none && n.args[c.flags]&unix.CLONE_NEWUSER == 0 {
+	if c.flags != none && n.Args[c.flags]&unix.CLONE_NEWUSER == 0 {
 		caps = capsAdmin
 	}
 	switch {
@@ -101,5 +103,5 @@ func (h *refusedCalls) refuse(n *notification, c *toldCall) reply {
 		d.Moot, d.MootReason = true, sandbox.MootPermissions
 	}
 	h.log.record(n, *d)
-	return failed(unix.EPERM)
+	return notify.Failed(unix.EPERM)
 }

@@ -1,11 +1,11 @@
 //go:build linux
 
-package linuxsandbox
+package notify
 
 import "golang.org/x/sys/unix"
 
-// readMemory copies size bytes at address out of the thread's memory.
-func readMemory(tid int, address uint64, size int) ([]byte, error) {
+// ReadMemory copies size bytes at address out of the thread's memory.
+func ReadMemory(tid int, address uint64, size int) ([]byte, error) {
 	buf := make([]byte, size)
 	n, err := readSome(tid, address, buf)
 	if err == nil && n < size {
@@ -25,9 +25,9 @@ func readSome(tid int, address uint64, buf []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// readString copies a NUL-terminated string of less than limit bytes. It reads
+// ReadString copies a NUL-terminated string of less than limit bytes. It reads
 // up to the end of a page at a time: the next one may not be there.
-func readString(tid int, address uint64, limit int, tooLong unix.Errno) (string, error) {
+func ReadString(tid int, address uint64, limit int, tooLong unix.Errno) (string, error) {
 	const page = 4096
 	var out []byte
 	var most [256]byte

@@ -1,6 +1,10 @@
 //go:build linux
 
-package linuxsandbox
+// Package notify is the kernel's side of the broker (seccomp_unotify(2)): a refused system
+// call that waits for an answer, the answers, and the rules by which a call may proceed. It
+// reads the memory of the calling thread and speaks to the listener of a filter; it looks
+// at no file. Start with proceed.go: nothing else lets a call proceed.
+package notify
 
 import (
 	"unsafe"
@@ -10,26 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's side of the broker (seccomp_unotify(2)): what a notification
-// looks like, and the calls on a listener.
-
-// notification is one system call that waits for an answer. It begins with struct
+// Notification is one system call that waits for an answer. It begins with struct
 // seccomp_notif, which the kernel fills in.
-type notification struct {
+type Notification struct {
 	id uint64
-	// tid is the calling thread, as this process numbers it.
-	tid   uint32
+	// TID is the calling thread, as this process numbers it.
+	TID   uint32
 	flags uint32
-	nr    int32
+	NR    int32
 	arch  uint32
 	ip    uint64
-	args  [6]uint64
+	Args  [6]uint64
 	// listener is where it came from: the kernel reads and writes nothing this far.
 	listener int
 }
 
 // Thread is the number of the calling thread.
-func (n *notification) Thread() int { return int(n.tid) }
+func (n *Notification) Thread() int { return int(n.TID) }
 
 // response is struct seccomp_notif_resp.
 type response struct {
@@ -46,20 +47,20 @@ const (
 	notifSetFlags = 0x40082104
 )
 
-// receive takes the next notification off the listener. ENOENT is one whose
+// Receive takes the next notification off the listener. ENOENT is one whose
 // caller is gone already, or, from Linux 6.11, that no caller is left at all.
-func (n *notification) receive(listener int) error {
-	*n = notification{listener: listener} // the kernel refuses anything but zeroes in its part
+func (n *Notification) Receive(listener int) error {
+	*n = Notification{listener: listener} // the kernel refuses anything but zeroes in its part
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 }
 
-// answer lets the call return. The error is that nobody waits for it any more.
-func (n *notification) answer(a reply) error {
-	if a.given {
+// Answer lets the call return. The error is that nobody waits for it any more.
+func (n *Notification) Answer(a Reply) error {
+	if a.Given {
 		return nil
 	}
-	r := response{id: n.id, value: a.value, errno: -int32(a.errno)}
-	if a.errno != 0 {
+	r := response{id: n.id, value: a.value, errno: -int32(a.Errno)}
+	if a.Errno != 0 {
 		r.value = 0
 	}
 	if a.Proceeds() {
@@ -77,34 +78,34 @@ type addedFD struct {
 	fdFlags uint32
 }
 
-// give makes the call return a descriptor of the caller's own for fd, which
+// Give makes the call return a descriptor of the caller's own for fd, which
 // stays open here (Linux 5.14). flags are O_CLOEXEC or 0. The error is the
 // caller's limit, or that nobody waits any more. The call still waits when this
 // has gone well, for the reply: a signal in between has no descriptor lost or
 // given twice, as SECCOMP_ADDFD_FLAG_SEND would.
-func (n *notification) give(fd int, flags uint32) reply {
+func (n *Notification) Give(fd int, flags uint32) Reply {
 	here := n.keepHere()
 	a := addedFD{id: n.id, source: uint32(fd), fdFlags: flags}
 	number, err := ioctlValue(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 	here.release()
-	return reply{value: int64(number), errno: kernel.ErrnoOf(err)}
+	return Reply{value: int64(number), Errno: kernel.ErrnoOf(err)}
 }
 
-// place makes fd, which stays open here, the caller's under that number.
-func (n *notification) place(fd int, number, flags uint32) unix.Errno {
+// Place makes fd, which stays open here, the caller's under that number.
+func (n *Notification) Place(fd int, number, flags uint32) unix.Errno {
 	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), number: number, fdFlags: flags}
 	return kernel.ErrnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
 }
 
 // Waits reports whether the caller still waits: everything that was looked up
 // under its number until now was its own and not a later owner's.
-func (n *notification) Waits() bool {
+func (n *Notification) Waits() bool {
 	return ioctlPointer(n.listener, notifIDValid, unsafe.Pointer(&n.id)) == nil
 }
 
-// wakeTogether makes caller and broker run on one processor, which halves the
+// WakeTogether makes caller and broker run on one processor, which halves the
 // time of a round trip (Linux 6.6; older kernels refuse and go on as before).
-func wakeTogether(listener int) {
+func WakeTogether(listener int) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), notifSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 }
 

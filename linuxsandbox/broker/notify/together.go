@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package notify
 
 import (
 	"unsafe"
@@ -23,8 +23,8 @@ type together struct {
 }
 
 // keepHere does that. It is only about time: where it cannot be done it is not.
-func (n *notification) keepHere() (h together) {
-	tid := int(n.tid)
+func (n *Notification) keepHere() (h together) {
+	tid := int(n.TID)
 	var cpu uint32
 	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
 		return h
