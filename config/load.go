@@ -127,7 +127,7 @@ func (c *Config) set(origin Origin, key, t string) error {
 	}
 	v, err := s.parseValue(t)
 	if err != nil {
-		return &Error{origin, key + " " + err.Error()}
+		return &Error{origin, key + ": " + err.Error()}
 	}
 	c.take(s, key, name, v, origin)
 	return nil
@@ -158,31 +158,11 @@ func (c *Config) setFlag(f Flag) error {
 	if err != nil {
 		return &Error{origin, err.Error()}
 	}
-	v.texts = append(append([]string{}, c.list(f.Key)...), v.texts...)
+	v.texts = slices.Concat(*s.list(c), v.texts)
 	c.take(s, f.Key, name, v, origin)
 	return nil
 }
 
-// list is the value so far of the lists that have a flag.
-func (c *Config) list(key string) []string {
-	switch key {
-	case "sandbox.add_dirs":
-		return c.Sandbox.AddDirs
-	case "sandbox.add_files":
-		return c.Sandbox.AddFiles
-	case "sandbox.deny_read":
-		return c.Sandbox.DenyRead
-	case "sandbox.protected":
-		return c.Sandbox.Protected
-	case "sandbox.allow_hosts":
-		return c.Sandbox.AllowHosts
-	case "sandbox.allow_fetch":
-		return c.Sandbox.AllowFetch
-	case "sandbox.allow_sockets":
-		return c.Sandbox.AllowSockets
-	}
-	return nil
-}
 
 func (c *Config) take(s setting, key, name string, v value, origin Origin) {
 	s.apply(c, name, v)

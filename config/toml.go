@@ -113,12 +113,12 @@ func (f *file) walk(parts []string, node map[string]any) {
 func (f *file) take(s setting, parts []string, name string, raw any) {
 	key := strings.Join(parts, ".")
 	if slices.Contains(fileNever, s.key) {
-		f.say(parts, fmt.Sprintf("%s may not stand in a file: it is a yes for one run, given as -c %s=true", key, key))
+		f.say(parts, fmt.Sprintf("%s is not allowed in a file; it holds for one run: -c %s=true", key, key))
 		return
 	}
 	v, err := s.check(raw)
 	if err != nil {
-		f.say(parts, key+" "+err.Error())
+		f.say(parts, key+": "+err.Error())
 		return
 	}
 	s.apply(f.config, name, v)

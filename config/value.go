@@ -43,7 +43,7 @@ func (s setting) typed(raw any) (value, error) {
 			return v, s.mismatch(raw)
 		}
 		if v.number < 0 || v.number > s.most {
-			return v, fmt.Errorf("is %d: want %s", v.number, s.wants())
+			return v, fmt.Errorf("invalid value %d; use %s", v.number, s.wants())
 		}
 	case texts:
 		list, ok := raw.([]any)
@@ -54,10 +54,10 @@ func (s setting) typed(raw any) (value, error) {
 		for i, element := range list {
 			one, ok := element.(string)
 			if !ok {
-				return v, fmt.Errorf("has %s as element %d: want %s", describe(element), i+1, s.wants())
+				return v, fmt.Errorf("element %d: got %s; use %s", i+1, describe(element), s.wants())
 			}
 			if err := s.checkText(one); err != nil {
-				return v, fmt.Errorf("element %d %w", i+1, err)
+				return v, fmt.Errorf("element %d: %w", i+1, err)
 			}
 			v.texts = append(v.texts, one)
 		}
@@ -69,7 +69,7 @@ func (s setting) typed(raw any) (value, error) {
 		v.table = map[string]string{}
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
 			if v.table[key], ok = entries[key].(string); !ok {
-				return v, fmt.Errorf("has %s for %q: want a string", describe(entries[key]), key)
+				return v, fmt.Errorf("%q: got %s; use a string", key, describe(entries[key]))
 			}
 		}
 	}
@@ -83,17 +83,17 @@ func (s setting) checkText(t string) error {
 		if near := nearest(t, s.choices); near != "" {
 			hint = fmt.Sprintf(" (did you mean %q?)", near)
 		}
-		return fmt.Errorf("is %s: want %s%s", quoted(t), s.wants(), hint)
+		return fmt.Errorf("invalid value %s; use %s%s", quoted(t), s.wants(), hint)
 	case s.kind == texts && t == "":
-		return fmt.Errorf("is empty")
+		return fmt.Errorf("must not be empty")
 	case !utf8.ValidString(t) || strings.ContainsFunc(t, unicode.IsControl):
-		return fmt.Errorf("is %s: control characters are not allowed here", quoted(t))
+		return fmt.Errorf("invalid value %s: control characters are not allowed", quoted(t))
 	}
 	return nil
 }
 
 func (s setting) mismatch(raw any) error {
-	return fmt.Errorf("is %s: want %s", describe(raw), s.wants())
+	return fmt.Errorf("got %s; use %s", describe(raw), s.wants())
 }
 
 // wants says what the setting takes.
@@ -146,7 +146,7 @@ func (s setting) parseValue(t string) (value, error) {
 			return v, err
 		}
 	} else if s.kind != text && s.kind != choice {
-		return value{}, fmt.Errorf("is %s: want %s, written as TOML", quoted(t), s.wants())
+		return value{}, fmt.Errorf("invalid value %s; use %s, written as TOML", quoted(t), s.wants())
 	}
 	return s.check(t)
 }
