@@ -106,6 +106,7 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
+	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox"}},
 
@@ -135,7 +136,7 @@ type door struct {
 var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
-	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent"}, "the same, and doctor's probe; addresses are parsed with net/netip"},
+	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
@@ -159,7 +160,6 @@ type permitted struct{ pattern, reason string }
 // wideners may call Policy.With.
 var wideners = []permitted{
 	{"approvals", "it mints permits: the only way a policy gets wider"},
-	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
 	{"linuxsandbox/hold_grant.go", "takes up what a Holder granted to a command that runs; it builds no grant"},
 	{"sandbox", "defines it"},
 }
@@ -167,13 +167,13 @@ var wideners = []permitted{
 // granters may build a Grant that is not empty.
 var granters = []permitted{
 	{"approvals", "it mints permits"},
-	{"cmd/codeagent/sandbox.go", "the wiring of `codeagent sandbox`, where the user is the one who asks"},
 	{"sandbox", "defines it"},
 }
 
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
+	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},

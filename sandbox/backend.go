@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -176,6 +177,11 @@ type Enforcement struct {
 	// Observes: Command.Observer hears of every change in a write root. If false it
 	// hears of none, and undo needs another way. The same for every policy.
 	Observes bool `json:"-"`
+}
+
+// Weak reports whether e lists the weakness of that ID.
+func (e Enforcement) Weak(id string) bool {
+	return slices.ContainsFunc(e.Weaknesses, func(w Weakness) bool { return w.ID == id })
 }
 
 // Active lists the names of the active layers, in order.

@@ -11,7 +11,7 @@ import (
 
 // runBeside makes the list of the session's background commands.
 func (ses *session) runBeside(emit func(event.Event)) {
-	ses.jobs = exec.NewJobs(ses.runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
+	ses.jobs = exec.NewJobs(ses.Runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
 }
 
 // news is the background commands that ended since it was last asked.
@@ -47,5 +47,5 @@ func (ses *session) endBeside(tell func(event.BackgroundEnded)) {
 
 // endedWith says on stderr what was ended with codeagent.
 func (ses *session) endedWith(e event.BackgroundEnded) {
-	fmt.Fprintln(ses.s.Err, visible.Line(e.Message))
+	fmt.Fprintln(ses.Stdio.Err, visible.Line(e.Message))
 }

@@ -76,7 +76,7 @@ func (c clipboard) Read(ctx context.Context) (tui.Clip, error) {
 // program is the one for this desktop, and where it lies. Where there is none the
 // error says what to do.
 func (c clipboard) program() (*clipProgram, string, error) {
-	s := c.ses.s
+	s := c.ses.Stdio
 	var able []*clipProgram
 	if c.os == "darwin" {
 		able = append(able, &osascript)
@@ -89,7 +89,7 @@ func (c clipboard) program() (*clipProgram, string, error) {
 		}
 	}
 	for _, p := range able {
-		if path := c.ses.program(p.name); path != "" {
+		if path := c.ses.Program(p.name); path != "" {
 			return p, path, nil
 		}
 	}
@@ -107,7 +107,7 @@ func (c clipboard) program() (*clipProgram, string, error) {
 func (c clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
-	cmd, err := c.ses.ground().Command(ctx, c.ses.s.Environ, path, args...)
+	cmd, err := c.ses.Ground().Command(ctx, c.ses.Stdio.Environ, path, args...)
 	if err != nil {
 		return nil, err
 	}

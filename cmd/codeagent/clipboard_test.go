@@ -15,6 +15,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	sandboxexec "codeagent/exec"
 	"codeagent/internal/golden"
 	"codeagent/internal/picture"
@@ -68,8 +69,8 @@ func (d fakeDesktop) read(os string, blind bool, env ...string) (tui.Clip, error
 
 func (d fakeDesktop) clipboard(os string, blind bool, env ...string) clipboard {
 	ses := &session{
-		box:   &box{files: sandboxexec.OS{}, s: cli.Stdio{Environ: append(env, "PATH="+d.dir)}},
-		agent: agent.New(agent.Config{ModelName: "mole", Blind: blind}),
+		Workspace: &workspace.Workspace{Files: sandboxexec.OS{}, Stdio: cli.Stdio{Environ: append(env, "PATH="+d.dir)}},
+		agent:     agent.New(agent.Config{ModelName: "mole", Blind: blind}),
 	}
 	return clipboard{ses, os, time.Minute}
 }

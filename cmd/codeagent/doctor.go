@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
@@ -33,25 +34,25 @@ func newDoctor(s cli.Stdio, f *cli.Flags) *cobra.Command {
 }
 
 func runDoctor(ctx context.Context, s cli.Stdio, f cli.Flags) error {
-	box, err := newReportBox(ctx, s, f)
+	ws, err := workspace.OpenReport(ctx, s, f)
 	if err != nil {
 		return err
 	}
-	defer box.close()
+	defer ws.Close()
 	var body bytes.Buffer
-	describe(box, &body)
+	describe(ws, &body)
 	fmt.Fprintln(&body)
-	failed, err := describeSandbox(ctx, box, &body)
+	failed, err := describeSandbox(ctx, ws, &body)
 	if err != nil {
 		return err
 	}
-	verdict := verdictOf(box.enforcement, box.cannot, failed)
+	verdict := verdictOf(ws.Enforcement, ws.Cannot, failed)
 	fmt.Fprintf(s.Text, "sandbox: %s\n\ncodeagent %s on %s/%s, uid %d\n%s\n", verdict, s.Version, runtime.GOOS, runtime.GOARCH, os.Getuid(), body.String())
-	describeModel(ctx, box, s.Text)
+	describeModel(ctx, ws, s.Text)
 	describeTerminal(s, s.Text)
 	switch {
-	case box.cannot != nil:
-		code, _, hints := cli.ExitOf(box.cannot)
+	case ws.Cannot != nil:
+		code, _, hints := cli.ExitOf(ws.Cannot)
 		hints = slices.DeleteFunc(hints, func(h string) bool { return strings.HasPrefix(h, "codeagent doctor ") })
 		return &cli.HintError{Err: errors.New(verdict), Code: code, Hints: hints}
 	case failed > 0:
@@ -62,29 +63,29 @@ func runDoctor(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 
 // describeSandbox says what holds commands here, and returns how many of the tries did
 // not go as they must.
-func describeSandbox(ctx context.Context, b *box, w io.Writer) (failed int, err error) {
-	if b.runner == nil {
-		describeMissing(w, layersThere(b), b.cannot)
+func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed int, err error) {
+	if b.Runner == nil {
+		describeMissing(w, layersThere(b), b.Cannot)
 		return 0, nil
 	}
-	describeLayers(w, b.enforcement)
+	describeLayers(w, b.Enforcement)
 	describeEvidence(b, w)
 	if failed, err = tryAll(ctx, b, w); err == nil {
-		describeWeaknesses(w, b.enforcement)
+		describeWeaknesses(w, b.Enforcement)
 	}
 	return failed, err
 }
 
 // layersThere are the layers of this machine where no command can run under the policy at
 // hand: those of another policy if one can be held, else what the kernel says it has.
-func layersThere(b *box) []sandbox.Layer {
-	if b.enforcement.Backend == "" && b.offered != nil {
-		if e, err := b.offered.Enforcement(sandbox.ReadOnly()); err == nil {
+func layersThere(b *workspace.Workspace) []sandbox.Layer {
+	if b.Enforcement.Backend == "" && b.Offered != nil {
+		if e, err := b.Offered.Enforcement(sandbox.ReadOnly()); err == nil {
 			return e.Layers
 		}
 	}
-	if len(b.enforcement.Layers) > 0 {
-		return b.enforcement.Layers
+	if len(b.Enforcement.Layers) > 0 {
+		return b.Enforcement.Layers
 	}
 	return linuxsandbox.Survey()
 }
@@ -104,7 +105,7 @@ func whyCannot(err error) string {
 // verdictOf is the report in one sentence. cannot is why no command can run, nil where
 // they can; failed is how many tries did not go as they must.
 func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
-	unconfined := stated(e, "unconfined")
+	unconfined := e.Weak("unconfined")
 	open := make([]string, 0, len(e.Weaknesses))
 	for _, w := range e.Weaknesses {
 		open = append(open, w.ID)
@@ -134,33 +135,33 @@ func selfPath() string {
 }
 
 // describe says which folders and files are used.
-func describe(b *box, w io.Writer) {
-	fmt.Fprintf(w, "workspace %s\nsettings  %s", b.workspace, b.paths.File)
-	if _, err := hostfile.Lstat(b.paths.File); err != nil {
+func describe(b *workspace.Workspace, w io.Writer) {
+	fmt.Fprintf(w, "workspace %s\nsettings  %s", b.Folder, b.Paths.File)
+	if _, err := hostfile.Lstat(b.Paths.File); err != nil {
 		fmt.Fprint(w, " (none yet)")
 	}
-	fmt.Fprintf(w, "\nstate     %s\npreset    %s (%s)\napproval  %s (%s)\nshell     %s\n", b.paths.State,
-		b.cfg.Sandbox.Mode, b.cfg.Origin("sandbox.mode"), b.cfg.AskForApproval, b.cfg.Origin("ask_for_approval"), b.shell())
-	if own := ownBinaries(); runtime.GOOS == "linux" && len(own) > 0 {
+	fmt.Fprintf(w, "\nstate     %s\npreset    %s (%s)\napproval  %s (%s)\nshell     %s\n", b.Paths.State,
+		b.Config.Sandbox.Mode, b.Config.Origin("sandbox.mode"), b.Config.AskForApproval, b.Config.Origin("ask_for_approval"), b.Shell())
+	if own := workspace.OwnPrograms(); runtime.GOOS == "linux" && len(own) > 0 {
 		helper := own[1]
 		if _, err := hostfile.Lstat(helper); err != nil {
 			helper = own[0] // codeagent itself where there is none beside it
 		}
 		fmt.Fprintf(w, "helper    %s\n", helper)
 	}
-	if rg := b.program("rg"); rg != "" {
+	if rg := b.Program("rg"); rg != "" {
 		fmt.Fprintf(w, "search    %s\n", rg)
 	} else {
 		fmt.Fprintln(w, "search    our own (ripgrep is not installed, or lies where commands may write)")
 	}
-	if b.cfg.ProjectFile != "" {
-		fmt.Fprintf(w, "note      %s exists and is not read: settings of a project are not taken over\n", b.cfg.ProjectFile)
+	if b.Config.ProjectFile != "" {
+		fmt.Fprintf(w, "note      %s exists and is not read: settings of a project are not taken over\n", b.Config.ProjectFile)
 	}
 }
 
 // describeModel asks the provider for its models, which costs no tokens.
-func describeModel(ctx context.Context, b *box, w io.Writer) {
-	provider, name, ok := b.cfg.Choose(b.s.Env)
+func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
+	provider, name, ok := b.Config.Choose(b.Stdio.Env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
 		for _, offer := range providersOf(b).lookForServers(ctx)() {
@@ -169,14 +170,14 @@ func describeModel(ctx context.Context, b *box, w io.Writer) {
 		return
 	}
 	client, provider, err := providersOf(b).client(provider, true)
-	if lacks := provider.Lacks(b.s.Env); err == nil && lacks != "" {
+	if lacks := provider.Lacks(b.Stdio.Env); err == nil && lacks != "" {
 		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: providersOf(b).keyHints(provider)}
 	}
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {
 			fmt.Fprintf(w, "model    %s answers and serves %d models; it is spoken to over %s\n", provider.Address(), len(served), provider.Wire)
-			describeLimits(w, name, b.cfg.LimitsOf(provider, name))
+			describeLimits(w, name, b.Config.LimitsOf(provider, name))
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 )
@@ -108,8 +109,8 @@ func paragraph(w io.Writer, lead, words string) {
 
 // describeEvidence says what is known here of refusals, and whether a refused
 // call can wait for an answer.
-func describeEvidence(b *box, w io.Writer) {
-	level, why := b.evidence()
+func describeEvidence(b *workspace.Workspace, w io.Writer) {
+	level, why := b.Evidence()
 	told := map[sandbox.EvidenceLevel]string{
 		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",
 		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
@@ -118,9 +119,9 @@ func describeEvidence(b *box, w io.Writer) {
 	}[level] + why
 	paragraph(w, "evidence  ", told)
 	held := "yes: on a screen, what a running command may not do waits for your answer"
-	if why := b.notHeld(); why != "" {
+	if why := b.NotHeld(); why != "" {
 		held = "no: it fails at once: " + why
-	} else if why := b.networkNotHeld(); why != "" {
+	} else if why := b.NetworkNotHeld(); why != "" {
 		held += "; connections fail at once: " + why
 	}
 	paragraph(w, "held      ", held)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/exec"
 	"codeagent/hostfile"
 	"codeagent/sandbox"
@@ -160,15 +161,15 @@ type listener interface {
 	SetDeadline(time.Time) error
 }
 
-func newGround(b *box) (g *ground, err error) {
+func newGround(b *workspace.Workspace) (g *ground, err error) {
 	// Beside codeagent's own records if possible: /tmp may be another one inside.
-	parent := filepath.Dir(b.paths.State)
-	if b.policy.JudgeWrite(parent).Allowed {
+	parent := filepath.Dir(b.Paths.State)
+	if b.Policy.JudgeWrite(parent).Allowed {
 		parent = os.TempDir()
 	}
-	g = &ground{temp: b.policy.Temp, signals: make(chan os.Signal, 1)}
+	g = &ground{temp: b.Policy.Temp, signals: make(chan os.Signal, 1)}
 	signal.Notify(g.signals, trySignal)
-	if parent, err = b.ground().Resolve("/", parent); err == nil {
+	if parent, err = b.Ground().Resolve("/", parent); err == nil {
 		g.dir, err = hostfile.MkdirTemp(parent, "codeagent-doctor-")
 	}
 	if err != nil {
@@ -258,9 +259,9 @@ func (g *ground) reached(name string, wait time.Duration) bool {
 
 // tryAll makes the tries that the policy answers, and returns how many did not
 // go as they must without a weakness that says so.
-func tryAll(ctx context.Context, b *box, w io.Writer) (failed int, err error) {
+func tryAll(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed int, err error) {
 	fmt.Fprintln(w, "\ntried just now, each first without the sandbox")
-	if b.policy.Unconfined || stated(b.enforcement, "unconfined") {
+	if b.Policy.Unconfined || b.Enforcement.Weak("unconfined") {
 		paragraph(w, "  ", "nothing: commands run without a sandbox, and may do all that the user may")
 		return 0, nil
 	}
@@ -282,15 +283,11 @@ func tryAll(ctx context.Context, b *box, w io.Writer) (failed int, err error) {
 	return failed, nil
 }
 
-func stated(e sandbox.Enforcement, id string) bool {
-	return slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == id })
-}
-
 // grants reports whether the policy lets t pass, or leaves it no place.
-func grants(b *box, t try, g *ground) bool {
+func grants(b *workspace.Workspace, t try, g *ground) bool {
 	switch t.name {
 	case "tcp", "udp":
-		return b.policy.Network.Mode == sandbox.NetworkFull
+		return b.Policy.Network.Mode == sandbox.NetworkFull
 	case "write-temp", "linger":
 		return g.temp == ""
 	}
@@ -306,7 +303,7 @@ const (
 )
 
 // tryOne makes one try, outside and inside.
-func tryOne(ctx context.Context, b *box, t try, g *ground) (verdict, how string, ok bool) {
+func tryOne(ctx context.Context, b *workspace.Workspace, t try, g *ground) (verdict, how string, ok bool) {
 	target := g.target(t.name)
 	if t.name != "linger" { // outside nobody would end it
 		err := t.do(target)
@@ -333,7 +330,7 @@ func tryOne(ctx context.Context, b *box, t try, g *ground) (verdict, how string,
 		return "works", "as it must", true
 	case t.allowed:
 		return "FAILED", "it must work: " + refusal, false
-	case reached && stated(b.enforcement, t.weakness):
+	case reached && b.Enforcement.Weak(t.weakness):
 		return "open", "see " + t.weakness + " below", true
 	case reached:
 		return "FAILED", "it went through", false
@@ -346,20 +343,20 @@ func tryOne(ctx context.Context, b *box, t try, g *ground) (verdict, how string,
 }
 
 // inside has the try made in the sandbox and returns what it printed.
-func inside(ctx context.Context, b *box, t try, target string) (string, error) {
-	p := b.policy.Clone()
+func inside(ctx context.Context, b *workspace.Workspace, t try, target string) (string, error) {
+	p := b.Policy.Clone()
 	p.Limits = sandbox.Limits{} // it is not limits that are tried, and some are too low for this program
 	if len(p.Read) > 0 {
 		// This program must be readable to start.
 		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})
 	}
-	o, err := b.runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.workspace, Timeout: time.Minute}, nil)
+	o, err := b.Runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.Folder, Timeout: time.Minute}, nil)
 	if err != nil {
 		return "", err
 	}
 	said := strings.TrimSpace(o.Output.Text())
 	if said != tryWorked && !strings.HasPrefix(said, tryRefused) {
-		return "", fmt.Errorf("the try itself did not run (exit %d): %.60q", exitStatus(o), said)
+		return "", fmt.Errorf("the try itself did not run (exit %d): %.60q", o.Status.Exit, said)
 	}
 	return said, nil
 }

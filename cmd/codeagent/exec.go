@@ -100,7 +100,7 @@ func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []
 		return err
 	}
 	defer ses.close()
-	out, err := cli.OpenOutput(ses.ground(), "-o", x.output)
+	out, err := cli.OpenOutput(ses.Ground(), "-o", x.output)
 	if err != nil {
 		printer.Fail(err)
 		return err

@@ -101,7 +101,7 @@ func (l imageLoader) Load(ctx context.Context, path string) (tui.Image, error) {
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
 		return tui.Image{}, tui.ErrNoImage
 	}
-	img, err := loadImage(ctx, l.ses.ground(), path)
+	img, err := loadImage(ctx, l.ses.Ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/tui"
 )
 
@@ -27,7 +28,7 @@ func TestImageLoader(t *testing.T) {
 		}
 	}
 	for _, blind := range []bool{false, true} {
-		load := imageLoader{&session{box: &box{}, agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
+		load := imageLoader{&session{Workspace: &workspace.Workspace{}, agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
 		img, err := load.Load(t.Context(), at("a.png"))
 		switch {
 		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):

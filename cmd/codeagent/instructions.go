@@ -53,14 +53,14 @@ type instructions struct {
 }
 
 func (ses *session) newInstructions(tell func(event.Event)) *instructions {
-	places := append([]string{filepath.Join(ses.paths.Config, instructionsName)}, projectInstructions(ses.workspace)...)
+	places := append([]string{filepath.Join(ses.Paths.Config, instructionsName)}, projectInstructions(ses.Folder)...)
 	return &instructions{
 		places: places,
 		open: func(ctx context.Context) (*exec.Files, error) {
-			return ses.runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
+			return ses.Runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
 		},
 		allowed: func(place string) (string, error) {
-			file, err := sandbox.Canonical(ses.files, "/", place)
+			file, err := sandbox.Canonical(ses.Files, "/", place)
 			if err != nil {
 				return "", err
 			}
@@ -73,7 +73,7 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 			}
 			return file, nil
 		},
-		own:  func(place string) (string, error) { return ses.ground().Resolve("/", place) },
+		own:  func(place string) (string, error) { return ses.Ground().Resolve("/", place) },
 		tell: tell,
 	}
 }

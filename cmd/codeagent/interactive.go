@@ -51,7 +51,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOpt
 	}
 	var screen *tui.Screen
 	options := tui.Options{
-		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.cfg.TUI.Mouse,
+		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.Config.TUI.Mouse,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said tui.Message) error {
 			err := ses.turn(ctx, input(said))

@@ -11,6 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
@@ -29,20 +30,20 @@ const learnWords = "codeagent: --learn counts as running outside the sandbox: no
 	"but what is protected or closed to reading\n"
 
 // beginLearning returns who learns from argv, after the person said yes.
-func beginLearning(ctx context.Context, b *box, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
+func beginLearning(ctx context.Context, b *workspace.Workspace, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
 	switch {
-	case b.policy.Unconfined:
+	case b.Policy.Unconfined:
 		return nil, &cli.UsageError{Err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), Hints: []string{"use --sandbox workspace-write"}}
-	case !slices.Contains(b.enforcement.Active(), "notify"):
-		return nil, cannotConfine(errors.New("--learn: "+notTold), false)
+	case !slices.Contains(b.Enforcement.Active(), "notify"):
+		return nil, workspace.CannotConfine(errors.New("--learn: "+workspace.NoNotify), false)
 	}
-	fmt.Fprint(b.s.Err, learnWords)
+	fmt.Fprint(b.Stdio.Err, learnWords)
 	if !x.yes {
-		if !cli.IsTerminal(b.s.In) || !cli.IsTerminal(b.s.Err) {
+		if !cli.IsTerminal(b.Stdio.In) || !cli.IsTerminal(b.Stdio.Err) {
 			return nil, &cli.UsageError{Err: errors.New("--learn asks before it starts, and there is no terminal here"), Hints: []string{"--yes says yes beforehand"}}
 		}
-		fmt.Fprintf(b.s.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
-		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.s.In), nil })
+		fmt.Fprintf(b.Stdio.Err, "  $ %s\nRun it? [y/N] ", visible.Line(strings.Join(argv, " ")))
+		yes, err := hostfile.Within(ctx, func() (bool, error) { return saidYes(b.Stdio.In), nil })
 		if err != nil {
 			return nil, err // a signal ends the question
 		}
@@ -71,9 +72,9 @@ func saidYes(in io.Reader) bool {
 }
 
 // learned writes the settings that l's command needs to w.
-func learned(b *box, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
+func learned(b *workspace.Workspace, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 	denials, guessed, all := l.Learned()
-	s, err := config.Write(b.cfg, b.place, sandbox.Suggest(b.policy, b.s.Env("HOME"), nil, denials))
+	s, err := config.Write(b.Config, b.Place, sandbox.Suggest(b.Policy, b.Stdio.Env("HOME"), nil, denials))
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func learned(b *box, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 		for _, host := range guessed {
 			fmt.Fprintf(out, "# %s: the port is a guess, it was only looked up\n", visible.Line(host))
 		}
-		fmt.Fprintf(out, "# For %s: each line replaces the one of its name in [sandbox].\n%s", b.paths.File, s.TOML)
+		fmt.Fprintf(out, "# For %s: each line replaces the one of its name in [sandbox].\n%s", b.Paths.File, s.TOML)
 	}
 	for _, one := range s.Left {
 		fmt.Fprintf(out, "# No setting opens %s\n", visible.Line(one))
@@ -103,7 +104,7 @@ func learned(b *box, w io.Writer, l *approvals.Lesson, o exec.Outcome) error {
 
 // stillRefused names what no settings let pass: what was refused while the command
 // learned, and what was done then but is nothing to be led to open.
-func stillRefused(b *box, learned []sandbox.Denial, o exec.Outcome) []string {
+func stillRefused(b *workspace.Workspace, learned []sandbox.Denial, o exec.Outcome) []string {
 	var out []string
 	add := func(d sandbox.Denial) {
 		if one := string(d.Kind) + " " + d.Target; !slices.Contains(out, one) {
@@ -117,7 +118,7 @@ func stillRefused(b *box, learned []sandbox.Denial, o exec.Outcome) []string {
 		}
 	}
 	for _, d := range learned {
-		if sandbox.Suggest(b.policy, b.s.Env("HOME"), nil, []sandbox.Denial{d}).Empty() {
+		if sandbox.Suggest(b.Policy, b.Stdio.Env("HOME"), nil, []sandbox.Denial{d}).Empty() {
 			add(d)
 		}
 	}

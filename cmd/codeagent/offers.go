@@ -14,7 +14,7 @@ import (
 // plays its part: it can be undone, and nothing else. offer returns the sessions that can be gone on
 // with from here.
 func (ses *session) offer(o *tui.Options, tell func(event.Event)) *keptSessions {
-	kept := &keptSessions{s: ses.s, store: sessions.New(ses.paths.Sessions), here: ses.workspace}
+	kept := &keptSessions{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
 	o.Undo = ses.offerUndo()
 	if ses.tour != nil {
 		return kept

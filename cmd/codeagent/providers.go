@@ -10,6 +10,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/event"
 	"codeagent/hostfile"
@@ -244,6 +245,6 @@ func (c chosen) seesThem(images []model.Image) error {
 }
 
 // providers are the providers of the settings.
-func providersOf(b *box) providers {
-	return providers{cfg: b.cfg, paths: b.paths, env: b.s.Env, environ: b.s.Environ, ground: b.ground}
+func providersOf(b *workspace.Workspace) providers {
+	return providers{cfg: b.Config, paths: b.Paths, env: b.Stdio.Env, environ: b.Stdio.Environ, ground: b.Ground}
 }

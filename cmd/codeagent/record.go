@@ -27,8 +27,8 @@ func (ses *session) openRecord() (*record, error) {
 	if o.ephemeral || ses.tour != nil {
 		return nil, nil
 	}
-	store := sessions.New(ses.paths.Sessions)
-	info := sessions.Info{Folder: ses.workspace, Program: ses.s.Version, Model: ses.chosen.kept()}
+	store := sessions.New(ses.Paths.Sessions)
+	info := sessions.Info{Folder: ses.Folder, Program: ses.Stdio.Version, Model: ses.chosen.kept()}
 	if o.from == nil {
 		info.ID = sessions.NewID()
 		return &record{log: store.Create(info)}, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
-	"codeagent/exec"
+	"codeagent/cmd/codeagent/workspace"
 	sessions "codeagent/session"
 	"codeagent/tui"
 
@@ -103,7 +103,7 @@ func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, r r
 
 // sessionStore finds the folder of the sessions without anything else of a run.
 func sessionStore(s cli.Stdio) (*sessions.Store, error) {
-	paths, _, err := places(context.Background(), s)
+	paths, _, err := workspace.Places(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -176,19 +176,12 @@ func isHere(sum sessions.Summary, folder string) bool {
 	return sum.Folder == folder || sum.Folder == "" && sum.Damaged != ""
 }
 
-// workspaceOf is the folder that a run would work in.
-func workspaceOf(s cli.Stdio, f cli.Flags) (string, error) {
-	b := &box{files: exec.OS{}, s: s}
-	err := b.enter(f.Folder)
-	return b.workspace, err
-}
-
 // namedSessions is how many sessions an error names.
 const namedSessions = 5
 
 // sessionsHere yields at most n sessions of this folder, last used first.
 func sessionsHere(s cli.Stdio, f cli.Flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
-	here, err := workspaceOf(s, f)
+	here, err := workspace.Enter(s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +209,7 @@ func (r resumeFlags) pickSession(ctx context.Context, s cli.Stdio, f cli.Flags, 
 	if len(list) == 0 {
 		return sessions.Summary{}, &cli.UsageError{Err: errors.New("no session has been kept in this folder"), Hints: []string{"codeagent sessions --all lists those of others"}}
 	}
-	here, err := workspaceOf(s, f)
+	here, err := workspace.Enter(s, f)
 	if err != nil {
 		return sessions.Summary{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/exec"
 	"codeagent/sandbox"
 
@@ -17,8 +18,6 @@ import (
 
 type sandboxFlags struct {
 	report    string
-	sockets   []string
-	denyRead  []string
 	timeLimit time.Duration
 	// learn refuses next to nothing and prints what was needed; yes spares the question.
 	learn, yes bool
@@ -49,8 +48,8 @@ func newSandbox(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false)
 	fl.StringVar(&x.report, "report", "", "write what happened to this file, as JSON")
-	fl.StringArrayVar(&x.sockets, "allow-socket", nil, "a socket with a path that the command may connect to")
-	fl.StringArrayVar(&x.denyRead, "deny-read", nil, "a path or glob the command may not read")
+	fl.StringArrayVar(&f.Sockets, "allow-socket", nil, "a socket with a path that the command may connect to")
+	fl.StringArrayVar(&f.DenyRead, "deny-read", nil, "a path or glob the command may not read")
 	fl.BoolVar(&x.learn, "learn", false, "let the command do what it wants, and print the settings that it needs; asks first")
 	fl.BoolVar(&x.yes, "yes", false, "with --learn: do not ask")
 	fl.DurationVar(&x.timeLimit, "timeout", 0, "end the command after this time (status 124)")
@@ -61,25 +60,25 @@ func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, a
 	if x.yes && !x.learn {
 		return &cli.UsageError{Err: errors.New("--yes answers the question of --learn, which is not there")}
 	}
-	box, err := newBox(ctx, s, f, x)
+	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {
 		return err
 	}
-	defer box.close()
-	report, err := cli.OpenOutput(box.ground(), "--report", x.report)
+	defer ws.Close()
+	report, err := cli.OpenOutput(ws.Ground(), "--report", x.report)
 	if err != nil {
 		return err
 	}
 	defer report.Close()
-	for _, w := range box.enforcement.Weaknesses {
+	for _, w := range ws.Enforcement.Weaknesses {
 		if w.ID == "unconfined" { // the others are in the report and in doctor
 			fmt.Fprintf(s.Err, "codeagent: %s\n", w.What)
 		}
 	}
-	command := exec.Command{Argv: argv, Dir: box.workspace, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
+	command := exec.Command{Argv: argv, Dir: ws.Folder, Timeout: x.timeLimit, Foreground: true, Stdin: s.In, Stdout: s.Out}
 	var lesson *approvals.Lesson
 	if x.learn {
-		if lesson, err = beginLearning(ctx, box, x, argv); err != nil {
+		if lesson, err = beginLearning(ctx, ws, x, argv); err != nil {
 			return err
 		}
 		command.Holder, command.Evidence = lesson, sandbox.EvidenceFull
@@ -89,28 +88,28 @@ func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, a
 		return err
 	}
 	command.Stderr = stderr.file
-	t := box.trust(ctx)
-	if words := t.words(); words != "" {
+	t := ws.Trust(ctx)
+	if words := t.Words(); words != "" {
 		fmt.Fprintf(s.Err, "codeagent: %s\n", words)
 	}
-	box.policy = t.protect(box.policy)
+	ws.Policy = t.Protect(ws.Policy)
 	shared := exec.SaveTerminal(s.In, s.Out, s.Err)
 	defer shared.Restore() // after a panic, too
-	outcome, err := box.runner.Run(ctx, box.policy, command, nil)
+	outcome, err := ws.Runner.Run(ctx, ws.Policy, command, nil)
 	shared.Restore()
 	outcome.Output = stderr.end()
 	if err != nil {
 		return err
 	}
-	outcome.Limit = exec.Reached(box.policy.Limits, outcome)
-	outcome.Verdict = exec.Judge(box.policy, outcome, box.files, box.workspace)
-	r := newReport(box.enforcement, outcome)
+	outcome.Limit = exec.Reached(ws.Policy.Limits, outcome)
+	outcome.Verdict = exec.Judge(ws.Policy, outcome, ws.Files, ws.Folder)
+	r := newReport(ws.Enforcement, outcome)
 	r.summarize(s.Err)
 	switch {
 	case lesson != nil && report != nil:
-		err = report.Write(func(w io.Writer) error { return learned(box, w, lesson, outcome) })
+		err = report.Write(func(w io.Writer) error { return learned(ws, w, lesson, outcome) })
 	case lesson != nil:
-		err = learned(box, s.Out, lesson, outcome)
+		err = learned(ws, s.Out, lesson, outcome)
 	case report != nil:
 		err = report.Write(r.write)
 	}

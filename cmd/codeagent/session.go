@@ -10,6 +10,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/egress"
 	"codeagent/event"
@@ -47,17 +48,17 @@ type sessionOptions struct {
 
 // session is one conversation with everything it needs, joined.
 type session struct {
-	*box
+	*workspace.Workspace
 	options    sessionOptions
 	chosen     chosen
 	gate       *approvals.Gate
-	checkedOut func() string        // what git says; waits for it
-	trusted    func() trusted       // what git trusts in the write roots; waits for it
-	agent      *agent.Agent         // set by join
-	jobs       *exec.Jobs           // set by join
-	tour       *tour.Tour           // nil with a real model
-	start      event.SessionStarted // as it was told last
-	choosing   sync.Mutex           // guards chosen once a turn may run
+	checkedOut func() string            // what git says; waits for it
+	trusted    func() workspace.Trusted // what git trusts in the write roots; waits for it
+	agent      *agent.Agent             // set by join
+	jobs       *exec.Jobs               // set by join
+	tour       *tour.Tour               // nil with a real model
+	start      event.SessionStarted     // as it was told last
+	choosing   sync.Mutex               // guards chosen once a turn may run
 	record     *record
 	undo       *undo.History // nil where noUndo says why
 	noUndo     error
@@ -70,16 +71,16 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 	if o.from != nil && f.Folder == "" {
 		f.Folder = o.from.folder
 	}
-	box, err := newBox(ctx, s, f, sandboxFlags{})
+	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {
 		return nil, err
 	}
-	images, err := loadImages(ctx, box.ground(), o.images)
+	images, err := loadImages(ctx, ws.Ground(), o.images)
 	if err != nil {
-		box.close()
+		ws.Close()
 		return nil, err
 	}
-	ses := &session{box: box, options: o, images: images}
+	ses := &session{Workspace: ws, options: o, images: images}
 	if err := ses.chooseModel(ctx); err != nil {
 		ses.close()
 		return nil, err
@@ -89,16 +90,16 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 		return nil, err
 	}
 	ses.openUndo()
-	ses.trusted = box.trustBeside(ctx)
-	ses.checkedOut = askGit(ctx, box)
+	ses.trusted = ws.TrustBeside(ctx)
+	ses.checkedOut = ws.CheckedOut(ctx)
 	ses.gate = approvals.NewGate(approvals.Options{
-		Mode: approvals.Mode(box.cfg.AskForApproval), Base: box.policy, Files: box.files,
-		Home: s.Env("HOME"), Workspace: box.workspace, NewID: sessions.NewID,
-		GrantsHosts: box.grantsHosts, GrantsSockets: box.grantsSockets, Fetch: box.fetchHosts,
-		Path: filepath.SplitList(s.Env("PATH")), MadeGit: box.madeGit,
-		Trusted: func() []string { return ses.trusted().paths },
+		Mode: approvals.Mode(ws.Config.AskForApproval), Base: ws.Policy, Files: ws.Files,
+		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
+		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
+		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
+		Trusted: func() []string { return ses.trusted().Paths },
 	})
-	ses.live = ses.gate.Open
+	ses.Live = ses.gate.Open
 	return ses, nil
 }
 
@@ -110,13 +111,13 @@ func (ses *session) chooseModel(ctx context.Context) error {
 		w.session, w.switched = o.from.id, o.from.after
 	}
 	var err error
-	if ses.chosen, err = providersOf(ses.box).choose(ctx, w); err != nil {
+	if ses.chosen, err = providersOf(ses.Workspace).choose(ctx, w); err != nil {
 		return err
 	}
 	if ses.chosen.model != nil {
 		return ses.chosen.seesThem(ses.images)
 	}
-	if ses.tour, err = startTour(ctx, ses.box, o.attended); err == nil {
+	if ses.tour, err = startTour(ctx, ses.Workspace, o.attended); err == nil {
 		ses.chosen.model, ses.chosen.name = chat.New(chat.Options{BaseURL: ses.tour.BaseURL}), tour.Model
 	}
 	return err
@@ -128,17 +129,17 @@ func (ses *session) join(screen face) {
 	mode := ses.gate.Mode()
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
 	set := tools.All(tools.Options{
-		Workspace: ses.workspace, Files: ses.files, AllowedWorkdirs: ses.workdirs(),
-		Disabled: ses.cfg.DisabledTools(), Shell: ses.shell(), Ripgrep: ses.program("rg"), Jobs: ses.jobs,
+		Workspace: ses.Folder, Files: ses.Files, AllowedWorkdirs: ses.Workdirs(),
+		Disabled: ses.Config.DisabledTools(), Shell: ses.Shell(), Ripgrep: ses.Program("rg"), Jobs: ses.jobs,
 	})
 	facts := prompts.Facts{
-		Workspace: ses.workspace, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.shell(), Date: time.Now().Format(time.DateOnly),
-		Preset: ses.cfg.Sandbox.Mode, Enforcement: ses.enforcement, Mode: string(mode), Attended: ses.options.attended,
-		Held: ses.options.attended && ses.notHeld() == "",
+		Workspace: ses.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Shell(), Date: time.Now().Format(time.DateOnly),
+		Preset: ses.Config.Sandbox.Mode, Enforcement: ses.Enforcement, Mode: string(mode), Attended: ses.options.attended,
+		Held: ses.options.attended && ses.NotHeld() == "",
 	}
-	facts.Evidence, _ = ses.box.evidence()
+	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
-		if words := ses.trusted().words(); words != "" {
+		if words := ses.trusted().Words(); words != "" {
 			screen.Emit(event.Notice{Level: "warning", Text: words})
 		}
 	})
@@ -148,12 +149,12 @@ func (ses *session) join(screen face) {
 	screen = ses.record.keep(screen)
 	guides := ses.newInstructions(screen.Emit)
 	cfg := agent.Config{
-		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.cfg.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.cfg.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
-		Stage:    tools.Stage{Exec: ses.runner, Undo: ses.undo, Fetch: egress.New(egress.Options{Version: ses.s.Version}), Asking: ses.options.attended, Mode: mode},
+		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.Config.ReasoningEffort,
+		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
+		Stage:    tools.Stage{Exec: ses.Runner, Undo: ses.undo, Fetch: egress.New(egress.Options{Version: ses.Stdio.Version}), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
 		Parallel:     exec.AtOnce,
-		WholeAnswers: ses.cfg.Speculation != config.Decoding,
+		WholeAnswers: ses.Config.Speculation != config.Decoding,
 		Instructions: func() string {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
@@ -165,8 +166,8 @@ func (ses *session) join(screen face) {
 	id := ses.record.join(&cfg)
 	ses.agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
-		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.workspace, Policy: ses.cfg.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.enforcement, Tour: ses.tour != nil,
+		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.Folder, Policy: ses.Config.Sandbox.Mode, Approval: string(mode),
+		Enforcement: ses.Enforcement, Tour: ses.tour != nil,
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.window()
 	screen.Emit(ses.start)
@@ -187,14 +188,14 @@ func (ses *session) join(screen face) {
 		screen.Emit(event.Notice{Level: "info", Text: offer})
 	}
 	ses.tellUndo(screen.Emit)
-	if ses.cfg.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: "info", Text: ses.cfg.ProjectFile + " is not read: settings of a project are not taken over"})
+	if ses.Config.ProjectFile != "" {
+		screen.Emit(event.Notice{Level: "info", Text: ses.Config.ProjectFile + " is not read: settings of a project are not taken over"})
 	}
 }
 
 // holds reports whether a refused call of the command that starts now may wait.
 func (ses *session) holds() bool {
-	return ses.notHeld() == "" && (ses.tour == nil || ses.tour.Waits())
+	return ses.NotHeld() == "" && (ses.tour == nil || ses.tour.Waits())
 }
 
 func (ses *session) close() {
@@ -204,32 +205,10 @@ func (ses *session) close() {
 	}
 	ses.closeUndo()
 	if ses.gate != nil {
-		_ = ses.noteGrants(ses.gate.Base()) // what was granted; leaving, and nobody to tell
+		_ = ses.NoteGrants(ses.gate.Base()) // what was granted; leaving, and nobody to tell
 	}
 	if ses.record != nil {
 		_ = ses.record.log.Close() // every turn is on the disk already
 	}
-	ses.box.close()
-}
-
-// askGit asks what is checked out while the session starts. The answer, "" when
-// there is none, is the session's: a prompt that changes is paid for anew.
-func askGit(ctx context.Context, b *box) func() string {
-	ctx, cancel := context.WithCancel(ctx)
-	answer := make(chan string, 1)
-	go func() { // ends with git, which has a time limit, at the latest by close
-		status, err := b.git.Status(ctx, b.workspace)
-		if err != nil {
-			answer <- ""
-			return
-		}
-		answer <- status.String()
-	}()
-	get := sync.OnceValue(func() string { return <-answer })
-	b.closers = append(b.closers, func() error {
-		cancel()
-		get()
-		return nil
-	})
-	return get
+	ses.Workspace.Close()
 }

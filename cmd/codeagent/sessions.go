@@ -9,12 +9,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/internal/short"
 	"codeagent/internal/visible"
 	sessions "codeagent/session"
+
+	"github.com/spf13/cobra"
 )
 
 // sessionFlags are those of the list.
@@ -59,7 +60,7 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 	}
 	here := ""
 	if !l.all {
-		if here, err = workspaceOf(s, f); err != nil {
+		if here, err = workspace.Enter(s, f); err != nil {
 			return err
 		}
 	}
@@ -208,7 +209,7 @@ func exportFormat(format, output string) (sessions.Format, error) {
 // exportFile writes a page for the user alone: a conversation holds what was read. The
 // commands of any session may have planted links, those of this one in its folder.
 func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) error {
-	_, ground, err := places(context.Background(), s)
+	_, ground, err := workspace.Places(context.Background(), s)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type models struct {
 // List implements tui.Models.
 func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	now := m.ses.asked()
-	list, err := providersOf(m.ses.box).list(ctx, now, m.ses.options.attended)
+	list, err := providersOf(m.ses.Workspace).list(ctx, now, m.ses.options.attended)
 	m.mu.Lock()
 	m.listed = list
 	m.mu.Unlock()
@@ -45,7 +45,7 @@ func (m *models) Use(ctx context.Context, name string) error {
 // use switches to another model, if it answers.
 func (ses *session) use(ctx context.Context, list []listed, name string, show func(event.Event)) error {
 	now := ses.asked()
-	c, err := providersOf(ses.box).switchTo(ctx, now, list, name)
+	c, err := providersOf(ses.Workspace).switchTo(ctx, now, list, name)
 	if err != nil {
 		return fmt.Errorf("cannot use %s: %w\nstill using %s", name, cli.InWords(err), cmp.Or(now.title(now.name), "the provider's model"))
 	}
@@ -64,7 +64,7 @@ func (ses *session) use(ctx context.Context, list []listed, name string, show fu
 // choice is c as the agent takes it.
 func (ses *session) choice(c chosen) agent.Choice {
 	return agent.Choice{
-		Model: c.model, ModelName: c.name, Effort: ses.cfg.ReasoningEffort,
+		Model: c.model, ModelName: c.name, Effort: ses.Config.ReasoningEffort,
 		MaxOutputTokens: int(c.limits.Output), ContextLimit: int(c.limits.Context), Blind: c.blind(),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/model/tour"
 	"codeagent/sandbox"
 )
@@ -15,17 +16,17 @@ const outsideName = "codeagent-tour-outside.txt"
 // startTour plays the built-in tour in this workspace. The file outside lies in
 // the home folder, else in the system's folder for temporary files, whichever
 // commands may not write; one that was opened by its own name stays the file.
-func startTour(ctx context.Context, b *box, attended bool) (*tour.Tour, error) {
+func startTour(ctx context.Context, b *workspace.Workspace, attended bool) (*tour.Tour, error) {
 	outside := filepath.Join(os.TempDir(), outsideName)
-	if home := b.s.Env("HOME"); home != "" && !b.policy.JudgeWrite(home).Allowed {
+	if home := b.Stdio.Env("HOME"); home != "" && !b.Policy.JudgeWrite(home).Allowed {
 		outside = filepath.Join(home, outsideName)
 	}
-	if folder, err := sandbox.Canonical(b.files, "/", filepath.Dir(outside)); err == nil {
+	if folder, err := sandbox.Canonical(b.Files, "/", filepath.Dir(outside)); err == nil {
 		outside = filepath.Join(folder, outsideName)
 	}
-	o := tour.Options{Workspace: b.workspace, Outside: outside, Path: b.s.Env("PATH"), Attended: attended}
+	o := tour.Options{Workspace: b.Folder, Outside: outside, Path: b.Stdio.Env("PATH"), Attended: attended}
 	if attended {
-		o.Held, o.NotHeld = b.notHeld() == "", b.networkNotHeld()
+		o.Held, o.NotHeld = b.NotHeld() == "", b.NetworkNotHeld()
 	}
 	return tour.Start(ctx, o)
 }

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/sandbox"
@@ -24,7 +25,7 @@ func (ses *session) openUndo() {
 	if ses.record != nil {
 		id = ses.record.log.ID()
 	}
-	store := undo.New(ses.paths.Undo)
+	store := undo.New(ses.Paths.Undo)
 	if ses.undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
 		ses.undo = nil
 	}
@@ -33,7 +34,7 @@ func (ses *session) openUndo() {
 
 // undoStore finds the folder of what is kept without anything else of a run.
 func undoStore(s cli.Stdio) (*undo.Store, error) {
-	paths, _, err := places(context.Background(), s)
+	paths, _, err := workspace.Places(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 		return out, nil
 	case err != nil:
 		return out, err
-	case p.Began.Before(u.since) && !u.ses.policy.Unconfined:
+	case p.Began.Before(u.since) && !u.ses.Policy.Unconfined:
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
@@ -121,7 +122,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case p.More != "":
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
 	}
-	opening := opening(u.ses.box, p)
+	opening := opening(u.ses.Workspace, p)
 	for _, c := range p.Closed {
 		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}
@@ -137,7 +138,7 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	if u.plan = nil; p == nil {
 		return tui.UndoReport{}, undo.ErrNothing
 	}
-	r, err := applyUndo(ctx, u.ses.box, u.ses.undo, p, u.ses.gate.Base())
+	r, err := applyUndo(ctx, u.ses.Workspace, u.ses.undo, p, u.ses.gate.Base())
 	if note := p.Note(r); note != "" {
 		u.ses.agent.Note(note)
 	}
@@ -145,8 +146,8 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 }
 
 // applyUndo undoes what p says through a file worker that is confined by policy.
-func applyUndo(ctx context.Context, b *box, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
-	files, err := b.runner.Files(ctx, policy, nil)
+func applyUndo(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
+	files, err := b.Runner.Files(ctx, policy, nil)
 	if err != nil {
 		return undo.Report{}, err
 	}

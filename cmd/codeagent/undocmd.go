@@ -9,6 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/internal/visible"
 	"codeagent/model"
@@ -73,23 +74,23 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	} else {
 		how.id = sum.ID // the commands that are told find it from everywhere
 	}
-	b, err := newBox(ctx, s, f, sandboxFlags{})
+	b, err := workspace.Open(ctx, s, f)
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	// Whoever works in the session holds it: its turns are not to be pulled away.
-	log, err := sessions.New(b.paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
+	log, err := sessions.New(b.Paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
 	if err != nil {
 		return sessionError(err)
 	}
 	defer log.Close()
-	kept, err := undo.New(b.paths.Undo).Open(sum.ID)
+	kept, err := undo.New(b.Paths.Undo).Open(sum.ID)
 	if err != nil {
 		return cli.StorageError(err)
 	}
 	defer kept.Close()
-	p, err := skipTurns(kept, undo.MayChange(b.policy), how.skip)
+	p, err := skipTurns(kept, undo.MayChange(b.Policy), how.skip)
 	if errors.Is(err, undo.ErrNothing) {
 		return &cli.HintError{Err: errors.New("nothing to undo in session " + sum.ID), Code: cli.ExitFailed,
 			Hints: []string{"another session is named by its ID: codeagent sessions lists them"}}
@@ -100,7 +101,7 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	if p.Unrecorded {
 		return unrecordedTurn(p, how)
 	}
-	if !b.policy.Unconfined {
+	if !b.Policy.Unconfined {
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
@@ -112,7 +113,7 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		printSteps(s, p.Steps)
 		return nil
 	}
-	r, err := applyUndo(ctx, b, kept, p, b.policy)
+	r, err := applyUndo(ctx, b, kept, p, b.Policy)
 	printSteps(s, r.Done)
 	for _, l := range r.Failed {
 		fmt.Fprintf(s.Err, "codeagent: failed: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
@@ -162,7 +163,7 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 		sum, err := store.Find(id)
 		return sum, sessionError(err)
 	}
-	here, err := workspaceOf(s, f)
+	here, err := workspace.Enter(s, f)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
@@ -246,12 +247,12 @@ func tellClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 
 // opening are the flags with which undo can restore everything that is closed in p, ""
 // where there are none.
-func opening(b *box, p *undo.Plan) string {
+func opening(b *workspace.Workspace, p *undo.Plan) string {
 	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
-		cfg := b.cfg
+		cfg := b.Config
 		cfg.Sandbox.AddDirs = slices.Concat(cfg.Sandbox.AddDirs, dirs)
 		cfg.Sandbox.AddFiles = slices.Concat(cfg.Sandbox.AddFiles, files)
-		return config.Policy(cfg, b.place)
+		return config.Policy(cfg, b.Place)
 	})
 	var out strings.Builder
 	for _, d := range dirs {

@@ -12,6 +12,8 @@ type Flags struct {
 	Sandbox, Approval, Model, Folder string
 	AddDirs, AddFiles                []string
 	Hosts, FetchHosts, Settings      []string
+	// DenyRead and Sockets are flags of `codeagent sandbox` alone.
+	DenyRead, Sockets []string
 }
 
 // ExplainArguments has every command say what it takes when it is given too much

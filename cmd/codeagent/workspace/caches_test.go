@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"io/fs"
@@ -35,8 +35,8 @@ func TestCacheIsNoLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &box{files: replaced{}, workspace: "/w", paths: config.Paths{Temp: filepath.Join(dir, "tmp")}, cfg: config.Config{Sandbox: config.Sandbox{Mode: config.WorkspaceWrite}}}
-	p, err := b.withCaches(sandbox.WorkspaceWrite("/w"))
+	ws := &Workspace{Files: replaced{}, Folder: "/w", Paths: config.Paths{Temp: filepath.Join(dir, "tmp")}, Config: config.Config{Sandbox: config.Sandbox{Mode: config.WorkspaceWrite}}}
+	p, err := ws.withCaches(sandbox.WorkspaceWrite("/w"))
 	if err != nil {
 		t.Fatal(err)
 	}

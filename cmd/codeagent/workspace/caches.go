@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"crypto/sha256"
@@ -23,11 +23,11 @@ func caches(p config.Paths) string { return filepath.Join(filepath.Dir(p.Temp), 
 // withCaches gives commands caches of their own, one set for each workspace, so
 // that one project's commands cannot poison another's builds. They are kept for
 // the next session. A variable that the policy sets already is left alone.
-func (b *box) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
-	if len(p.Write) == 0 || p.Unconfined || b.cfg.Sandbox.Mode != config.WorkspaceWrite {
+func (ws *Workspace) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
+	if len(p.Write) == 0 || p.Unconfined || ws.Config.Sandbox.Mode != config.WorkspaceWrite {
 		return p, nil
 	}
-	sum := sha256.Sum256([]byte(b.workspace))
+	sum := sha256.Sum256([]byte(ws.Folder))
 	p = p.Clone()
 	for _, c := range toolCaches {
 		if _, set := p.Env.Set[c.variable]; set {
@@ -37,7 +37,7 @@ func (b *box) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 		// command of another session with this folder in a write root (allow_home,
 		// add_dirs) may put one there at any time: so no link is looked for again, and
 		// whoever opens the root follows none.
-		dir := filepath.Join(caches(b.paths), hex.EncodeToString(sum[:8]), c.name)
+		dir := filepath.Join(caches(ws.Paths), hex.EncodeToString(sum[:8]), c.name)
 		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
 			return p, err
 		}

@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// places are codeagent's own folders and files, where they really lie, and the ground
+// Places are codeagent's own folders and files, where they really lie, and the ground
 // that commands of earlier sessions could write. A link of the user's own on the way to
 // them is followed (a folder of dotfiles); one that a command may have made is an error.
-func places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, error) {
+func Places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, error) {
 	named, err := config.FindPaths(s.Env, s.Env("HOME"))
 	if err != nil {
 		return named, hostfile.Ground{}, &cli.UsageError{Err: err}
@@ -44,50 +44,50 @@ func ownFiles(err error) error {
 	return &cli.HintError{Err: fmt.Errorf("codeagent's own files: %w", err), Code: cli.ExitUsage, Hints: hints}
 }
 
-// ground is where commands may change names: in earlier sessions, and under the policy
+// Ground is where commands may change names: in earlier sessions, and under the policy
 // of this one with what was granted meanwhile.
-func (b *box) ground() hostfile.Ground {
-	b.noting.Lock()
-	g := b.recorded.WithPolicy(b.policy)
-	b.noting.Unlock()
-	if b.live != nil {
-		g = g.WithPolicy(b.live())
+func (ws *Workspace) Ground() hostfile.Ground {
+	ws.noting.Lock()
+	g := ws.recorded.WithPolicy(ws.Policy)
+	ws.noting.Unlock()
+	if ws.Live != nil {
+		g = g.WithPolicy(ws.Live())
 	}
 	return g
 }
 
 // noteRoots records what commands may write from now on.
-func (b *box) noteRoots(p sandbox.Policy) error {
+func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 	// A link on the way to codeagent's own files that commands could replace from now on:
 	// every later start would refuse it.
-	named, err := config.FindPaths(b.s.Env, b.s.Env("HOME"))
+	named, err := config.FindPaths(ws.Stdio.Env, ws.Stdio.Env("HOME"))
 	if err == nil {
-		_, err = named.Resolved(b.recorded.WithPolicy(p).Resolve)
+		_, err = named.Resolved(ws.recorded.WithPolicy(p).Resolve)
 	}
 	if err != nil {
 		return ownFiles(err)
 	}
-	if b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p)); err != nil {
+	if ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, hostfile.RootsOf(p)); err != nil {
 		return &cli.HintError{Err: fmt.Errorf("note what commands may write: %w", err), Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
 	}
 	return nil
 }
 
-// noteGrants records what p lets a command write beyond the session's own policy.
-func (b *box) noteGrants(p sandbox.Policy) error {
-	b.noting.Lock()
-	defer b.noting.Unlock()
+// NoteGrants records what p lets a command write beyond the session's own policy.
+func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
+	ws.noting.Lock()
+	defer ws.noting.Unlock()
 	var err error
-	b.recorded, err = hostfile.RecordRoots(b.paths.Roots, b.recorded, hostfile.RootsOf(p))
+	ws.recorded, err = hostfile.RecordRoots(ws.Paths.Roots, ws.recorded, hostfile.RootsOf(p))
 	return err
 }
 
-// program finds the first of names that is installed where no command can have put it,
+// Program finds the first of names that is installed where no command can have put it,
 // "" if there is none. The house rule: what a command may write, codeagent does not run.
-func (b *box) program(names ...string) string {
-	g := b.ground()
+func (ws *Workspace) Program(names ...string) string {
+	g := ws.Ground()
 	for _, name := range names {
-		if file, err := g.Program(b.s.Env("PATH"), name); err == nil {
+		if file, err := g.Program(ws.Stdio.Env("PATH"), name); err == nil {
 			return file
 		}
 	}
@@ -95,6 +95,6 @@ func (b *box) program(names ...string) string {
 }
 
 // follow resolves a name through every link.
-func (b *box) follow(dir, name string) (string, error) {
-	return sandbox.Canonical(b.files, dir, name)
+func (ws *Workspace) follow(dir, name string) (string, error) {
+	return sandbox.Canonical(ws.Files, dir, name)
 }

@@ -1,0 +1,104 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"codeagent/config"
+	"codeagent/gitrun"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// mostGits is how many repositories are asked about at the same time.
+const mostGits = 4
+
+// Trusted is what git trusts in the write roots: its own settings say so.
+type Trusted struct {
+	Paths []string
+	err   error
+}
+
+// Trust finds what the repositories that stand there now trust. Where there is no
+// git to ask, none is to run what they name either.
+func (ws *Workspace) Trust(ctx context.Context) Trusted {
+	var roots []string
+	for _, root := range ws.Policy.Write {
+		roots = append(roots, root.Path)
+	}
+	if ws.Policy.Unconfined || len(roots) == 0 {
+		return Trusted{}
+	}
+	trees := config.GitTrees(ctx, ws.Files, roots)
+	answers, errs := make([][]string, len(trees)), make([]error, len(trees))
+	home := gitrun.Home{Dir: ws.Stdio.Env("HOME"), XDG: ws.Stdio.Env("XDG_CONFIG_HOME")}
+	var asking errgroup.Group
+	asking.SetLimit(mostGits)
+	for i, t := range trees {
+		asking.Go(func() error {
+			answers[i], errs[i] = ws.git.Trusted(ctx, gitrun.Tree(t), ws.Policy, home, ws.Files)
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, gitrun.ErrNoGit) })
+	paths := slices.Concat(answers...)
+	slices.Sort(paths)
+	return Trusted{slices.Compact(paths), errors.Join(errs...)}
+}
+
+// TrustBeside is trust while the session starts. Whoever needs the answer waits: no
+// command runs before it is known what git trusts.
+func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
+	return beside(ctx, ws, ws.Trust)
+}
+
+// CheckedOut asks git what is checked out while the session starts. The answer, "" where
+// there is none, stays for the whole session: a prompt that changes is paid for again.
+func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
+	return beside(ctx, ws, func(ctx context.Context) string {
+		status, err := ws.git.Status(ctx, ws.Folder)
+		if err != nil {
+			return ""
+		}
+		return status.String()
+	})
+}
+
+// beside runs ask at once and returns what waits for its answer. close ends it.
+func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context) T) func() T {
+	ctx, cancel := context.WithCancel(ctx)
+	answer := make(chan T, 1)
+	go func() { answer <- ask(ctx) }() // ends with git, which has a time limit
+	get := sync.OnceValue(func() T { return <-answer })
+	ws.closers = append(ws.closers, func() error {
+		cancel()
+		get()
+		return nil
+	})
+	return get
+}
+
+// Words say for which repositories it is not known, "" if it is for all.
+func (t Trusted) Words() string {
+	if t.err == nil {
+		return ""
+	}
+	return "not known what git runs from the workspace, and so not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
+}
+
+// mostReason is how many characters of git's own words are shown: they can name
+// what a file of the workspace holds.
+const mostReason = 300
+
+// Protect is p, with what git trusts protected.
+func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
+	p = p.Clone()
+	p.Protected.Paths = append(p.Protected.Paths, t.Paths...)
+	return p
+}

@@ -1,0 +1,114 @@
+package workspace
+
+import (
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/exec"
+	"codeagent/hostfile"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+	"codeagent/seatbelt"
+)
+
+// prepareLinux copies the helper and checks its sum, some milliseconds, while
+// other things are done. It starts nothing.
+func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
+	type made struct {
+		backend *linuxsandbox.Backend
+		err     error
+	}
+	ready := make(chan made, 1)
+	go func() { // ends by itself; what nobody takes is closed by the exit
+		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Hash: sha512.New, Lookup: net.DefaultResolver.LookupNetIP})
+		ready <- made{backend, err}
+	}()
+	return func() (*linuxsandbox.Backend, error) {
+		m := <-ready
+		return m.backend, m.err
+	}
+}
+
+// backend picks the system's backend: one line each. Where none works, the
+// setting sandbox.fallback decides; it is checked by asking for the
+// enforcement of this very policy.
+func (ws *Workspace) backend() (sandbox.Backend, error) {
+	var backend sandbox.Backend
+	var err error
+	switch runtime.GOOS {
+	case "linux":
+		var linux *linuxsandbox.Backend
+		if linux, err = ws.linux(); err == nil {
+			ws.closers = append(ws.closers, linux.Close)
+			backend, ws.MadeGit = linux, linux.MadeGit
+		}
+	case "darwin":
+		backend = seatbelt.New(seatbelt.Options{})
+	default:
+		err = fmt.Errorf("there is no sandbox for %s", runtime.GOOS)
+	}
+	ws.Offered = backend
+	if ws.Policy.Unconfined {
+		return backend, nil // never used: the runner takes None
+	}
+	if err != nil && runtime.GOOS == "linux" {
+		// A helper that cannot be read or is not ours says nothing about the system: no
+		// setting makes that a reason to run unconfined.
+		return nil, CannotConfine(err, false)
+	}
+	if err == nil {
+		ws.Enforcement, err = backend.Enforcement(ws.Policy)
+	}
+	if err == nil {
+		if missing := ws.Config.Sandbox.MissingLayers(ws.Enforcement); len(missing) > 0 {
+			return nil, CannotConfine(fmt.Errorf("sandbox.required_layers: not active here: %s", strings.Join(missing, ", ")), false)
+		}
+		return backend, nil
+	}
+	if backend != nil {
+		// Where another policy can be held, this one is to be changed, and not
+		// given up with all the rest.
+		if _, other := backend.Enforcement(sandbox.ReadOnly()); other == nil {
+			return nil, CannotConfine(err, false)
+		}
+	}
+	if ws.Config.Sandbox.Warn {
+		return exec.Plain{}, nil
+	}
+	return nil, CannotConfine(err, true)
+}
+
+// CannotConfine is the error of a run without a sandbox. The setting that gives
+// up on one is offered only where none works.
+func CannotConfine(err error, none bool) error {
+	var start *sandbox.StartError
+	if !errors.As(err, &start) {
+		err = &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "backend", Err: err}
+	}
+	hints := []string{"codeagent doctor says what this machine can enforce"}
+	if none {
+		hints = append(hints, "-c sandbox.fallback=warn runs commands unconfined, under a standing warning")
+	}
+	return &cli.HintError{Err: err, Code: sandbox.ExitCannotConfine, Hints: hints}
+}
+
+// OwnPrograms are the programs that a command must not be able to replace: this
+// one and the helper beside it, also where there is none: the next start would take up
+// what a command has put there, and run it unconfined.
+func OwnPrograms() []string {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	if real, err := sandbox.Canonical(hostfile.OS{}, "/", exe); err == nil {
+		exe = real
+	}
+	return []string{exe, filepath.Join(filepath.Dir(exe), linuxsandbox.HelperName)}
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"slices"
+
+	"codeagent/approvals"
+	"codeagent/sandbox"
+)
+
+// NoNotify is a machine without the layer "notify"; doctor says why it is missing.
+const NoNotify = "the kernel does not tell codeagent here what it refuses (notify)"
+
+// NotHeld says why a call that the sandbox refuses does not wait for a person's
+// answer in this session; "" where it does. Somebody must attend, too.
+func (ws *Workspace) NotHeld() string {
+	mode := approvals.Mode(ws.Config.AskForApproval)
+	switch {
+	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):
+		return "commands run without a sandbox"
+	case !ws.Config.Sandbox.Hold:
+		return "sandbox.hold is off"
+	case mode != approvals.OnRequest && mode != approvals.OnFailure:
+		return "the approval policy is " + ws.Config.AskForApproval
+	case ws.Config.Sandbox.EvidenceLevel() == sandbox.EvidenceNothing:
+		return "sandbox.evidence is off"
+	case !slices.Contains(ws.Enforcement.Active(), "notify"):
+		return NoNotify
+	}
+	return ""
+}
+
+// NetworkNotHeld is notHeld for connections.
+func (ws *Workspace) NetworkNotHeld() string {
+	if why := ws.NotHeld(); why != "" {
+		return why
+	}
+	if !ws.GrantsHosts {
+		return "a single host can be opened only in a network of the session's own, and none can be made here (netns)"
+	}
+	return ""
+}
+
+// Evidence is how much is known here of what a command was refused, and why not
+// all of it.
+func (ws *Workspace) Evidence() (level sandbox.EvidenceLevel, why string) {
+	level = ws.Config.Sandbox.EvidenceLevel()
+	origin := "sandbox.evidence (" + ws.Config.Origin("sandbox.evidence").String() + ")"
+	switch {
+	case ws.Policy.Unconfined || ws.Enforcement.Weak("unconfined"):
+		return sandbox.EvidenceNothing, "commands run without a sandbox"
+	case level == sandbox.EvidenceNothing:
+		return sandbox.EvidenceOutputOnly, origin
+	case !slices.Contains(ws.Enforcement.Active(), "notify"):
+		return sandbox.EvidenceOutputOnly, NoNotify
+	case level == sandbox.EvidenceNetworkOnly:
+		return level, origin
+	}
+	return level, ""
+}

@@ -1,0 +1,90 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
+	"codeagent/hostfile"
+)
+
+// enter settles the workspace: the folder of --cd, else the current one, which
+// need not be there where another is named.
+func (ws *Workspace) enter(folder string) error {
+	here, name := "", "--cd "+folder
+	if !filepath.IsAbs(folder) {
+		var err error
+		if here, err = os.Getwd(); err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("current folder: %w", err), Hints: []string{"go to another, or name one with --cd"}}
+		}
+	}
+	// Where the user stands already is taken as it is; a name that leads there now, or
+	// that a session kept, may be a link that a command has put there since.
+	resolve := ws.recorded.Resolve
+	if folder == "" {
+		folder, name, resolve = here, "current folder", ws.follow
+	}
+	var err error
+	if ws.Folder, err = resolve(here, folder); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	info, err := hostfile.Lstat(ws.Folder)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a folder")
+	}
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	return nil
+}
+
+// sources are what the settings are read from. An empty value of a list's flag is
+// an unset variable in the shell, mostly: it is refused, and not left out.
+func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
+	src := config.Sources{File: ws.Paths.File, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
+	add := func(name, key, value string) {
+		if value != "" {
+			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: []string{value}})
+		}
+	}
+	var empty error
+	addAll := func(name, key string, values []string) {
+		if slices.Contains(values, "") {
+			empty = errors.Join(empty, fmt.Errorf("%s: the value is empty", name))
+		}
+		if len(values) > 0 {
+			src.Flags = append(src.Flags, config.Flag{Name: name, Key: key, Values: values})
+		}
+	}
+	add("--sandbox", "sandbox.mode", f.Sandbox)
+	add("--ask-for-approval", "ask_for_approval", f.Approval)
+	add("--model", "model", f.Model)
+	addAll("--add-dir", "sandbox.add_dirs", absolute(f.AddDirs))
+	addAll("--add-file", "sandbox.add_files", absolute(f.AddFiles))
+	addAll("--deny-read", "sandbox.deny_read", f.DenyRead)
+	addAll("--allow-host", "sandbox.allow_hosts", f.Hosts)
+	addAll("--allow-fetch", "sandbox.allow_fetch", f.FetchHosts)
+	addAll("--allow-socket", "sandbox.allow_sockets", f.Sockets)
+	if empty != nil {
+		return src, &cli.UsageError{Err: empty}
+	}
+	return src, nil
+}
+
+// absolute makes what was typed mean what it means in the shell it was typed
+// in, also with --cd. An empty one stays empty.
+func absolute(dirs []string) []string {
+	var out []string
+	for _, d := range dirs {
+		if a, err := filepath.Abs(d); err == nil && d != "" && !strings.HasPrefix(d, "~") {
+			d = a
+		}
+		out = append(out, d)
+	}
+	return out
+}

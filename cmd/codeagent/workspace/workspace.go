@@ -1,0 +1,192 @@
+// Package workspace opens a folder to work in: it reads the settings, builds the policy
+// and starts the system's sandbox, so that a command of codeagent has a runner. It may
+// look at files through hostfile and ask git inside the sandbox; it writes only the
+// record of what commands could write, and caches of their own. Read Workspace.open
+// first, then backend.go for what happens where no sandbox works.
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"codeagent/approvals"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/config"
+	"codeagent/exec"
+	"codeagent/exec/verdict"
+	"codeagent/gitrun"
+	"codeagent/hostfile"
+	"codeagent/linuxsandbox"
+	"codeagent/sandbox"
+)
+
+// Workspace is everything a command needs to run: the settings, the policy they make,
+// and a runner over this system's backend.
+type Workspace struct {
+	Config config.Config
+	Paths  config.Paths
+	Folder string // canonical
+	Place  config.Place
+	Policy sandbox.Policy
+	// FetchHosts are what fetch_url may reach besides.
+	FetchHosts []sandbox.HostPort
+	Files      verdict.FileSystem
+	Runner     *exec.Runner
+	// Enforcement is what the runner's backend holds of policy.
+	Enforcement sandbox.Enforcement
+	git         *gitrun.Git
+	// GrantsHosts and grantsSockets: single ones can be opened here.
+	GrantsHosts, GrantsSockets bool
+	// reports: the box is made to say what works, and is made where nothing does. cannot
+	// is then why no command can run under the settings; without a sandbox there is no
+	// runner, with one it runs under a policy that only reads.
+	reports bool
+	Cannot  error
+	// Offered is the system's backend, nil where there is none.
+	Offered sandbox.Backend
+	Stdio   cli.Stdio
+	// linux returns the Linux backend, which is made ready while the settings
+	// are read.
+	linux   func() (*linuxsandbox.Backend, error)
+	closers []func() error
+	// recorded is what commands of earlier sessions could write, live the policy with
+	// what this one granted; nil before there is a gate.
+	recorded hostfile.Ground
+	noting   sync.Mutex // guards recorded once commands run
+	// MadeGit lists the git directories that commands of the session made, nil where
+	// that is not known.
+	MadeGit func() []string
+	Live    func() sandbox.Policy
+}
+
+// Open reads the settings and builds the policy and the runner.
+func Open(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
+	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s}, f)
+}
+
+// OpenReport is newBox for a report: a missing sandbox is no error.
+func OpenReport(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
+	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s, reports: true}, f)
+}
+
+func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error) {
+	ws.linux = prepareLinux(ws.Stdio.HelperSum)
+	if err := ws.open(ctx, f); err != nil {
+		ws.Close()
+		return nil, err
+	}
+	return ws, nil
+}
+
+// Enter is the folder that a run would work in.
+func Enter(s cli.Stdio, f cli.Flags) (string, error) {
+	ws := &Workspace{Files: exec.OS{}, Stdio: s}
+	err := ws.enter(f.Folder)
+	return ws.Folder, err
+}
+
+func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
+	var err error
+	if ws.Paths, ws.recorded, err = Places(ctx, ws.Stdio); err != nil {
+		return err
+	}
+	if err := ws.enter(f.Folder); err != nil {
+		return err
+	}
+	sources, err := ws.sources(f)
+	if err != nil {
+		return err
+	}
+	if ws.Config, err = config.Load(ctx, sources); err != nil {
+		return &cli.UsageError{Err: err, Hints: []string{"the settings are listed in docs/config.md"}}
+	}
+	if err := ws.Paths.Create(); err != nil {
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{"CODEAGENT_HOME can name another folder for settings and sessions"}}
+	}
+	temp, remove, err := ws.Paths.NewTemp()
+	if err != nil {
+		return cli.StorageError(err)
+	}
+	ws.closers = append(ws.closers, remove)
+	go ws.Paths.SweepTemp() // nothing waits for it
+	ws.Place = config.Place{
+		Workspace: ws.Folder, Home: ws.Stdio.Env("HOME"), Paths: ws.Paths, Own: OwnPrograms(), Temp: temp, Files: ws.Files, Ground: ws.recorded,
+	}
+	ws.Policy, err = config.Policy(ws.Config, ws.Place)
+	if err != nil && ws.reports {
+		ws.Cannot = &cli.UsageError{Err: err}
+		ws.Policy, err = ws.onlyRead() // what this machine holds is tried all the same
+	}
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if ws.FetchHosts, err = config.FetchHosts(ws.Config); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	if ws.Policy, err = ws.withCaches(ws.Policy); err != nil {
+		return err
+	}
+	if err := ws.noteRoots(ws.Policy); err != nil {
+		return err
+	}
+	backend, err := ws.backend()
+	if err != nil && ws.reports {
+		ws.Cannot = cmp.Or(ws.Cannot, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ws.Runner = exec.New(exec.Options{
+		Backend: backend, None: exec.Plain{}, SpillDir: ws.Paths.Output, SpillSession: ws.Config.Sandbox.Limits.OutputSessionMB << 20,
+		SpillAll: ws.Config.Sandbox.Limits.OutputAllMB << 20, Environ: ws.Stdio.Environ, Files: ws.Files,
+		Evidence: ws.Config.Sandbox.EvidenceLevel(), Begins: ws.NoteGrants,
+	})
+	ws.git = ws.newGit(backend)
+	ws.GrantsHosts, ws.GrantsSockets = approvals.Grantable(backend)
+	if ws.Enforcement.Backend == "" { // not the system's own backend
+		ws.Enforcement, err = ws.Runner.Enforcement(ws.Policy)
+	}
+	return err
+}
+
+// onlyRead is a policy that every workspace allows.
+func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
+	c := ws.Config
+	c.Sandbox.Mode, c.Sandbox.AddDirs, c.Sandbox.AddFiles = config.ReadOnly, nil, nil
+	return config.Policy(c, ws.Place)
+}
+
+// newGit returns what asks git for codeagent itself: always confined, also when
+// commands are not. Without a sandbox there is no git to ask.
+func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
+	o := gitrun.Options{Policy: ws.Policy}
+	if _, plain := backend.(exec.Plain); backend != nil && !plain {
+		o.Runner, o.Program = exec.New(exec.Options{Backend: backend, Files: ws.Files}), ws.Program("git")
+	}
+	return gitrun.New(o)
+}
+
+func (ws *Workspace) Close() {
+	for i := len(ws.closers) - 1; i >= 0; i-- {
+		_ = ws.closers[i]() // leaving: what cannot be closed is closed by the exit
+	}
+}
+
+// Shell is what runs the model's commands: bash, or sh where there is none.
+func (ws *Workspace) Shell() string {
+	if sh := ws.Program("bash", "sh"); sh != "" {
+		return sh
+	}
+	return "/bin/sh"
+}
+
+// Workdirs are the folders a model may choose as its working directory.
+func (ws *Workspace) Workdirs() []string {
+	dirs := []string{ws.Folder}
+	for _, r := range ws.Policy.Write {
+		dirs = append(dirs, r.Path)
+	}
+	return dirs
+}
