@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"context"
 	"path"
 	"slices"
 	"sync"
@@ -13,11 +12,10 @@ import (
 const maxLessons = 4096
 
 // Lesson says yes to all that a command is refused and remembers it, so that
-// what a tool needs can be written down once. It is sandbox.Learner for
-// `codeagent sandbox --learn` alone, which a person starts in a terminal: the
-// command then does what it would do without a sandbox, but for what is
-// protected or closed to reading, which the backend never asks about. No tool
-// call leads here.
+// what a tool needs can be written down once. It serves `codeagent
+// sandbox --learn` alone, which a user starts in a terminal: the command then does
+// what it would do without a sandbox, but for what is protected or closed to reading,
+// which the backend never asks about. No tool call leads here.
 type Lesson struct {
 	// Command is what runs, in words: a lookup's port is read from them.
 	Command string
@@ -27,14 +25,7 @@ type Lesson struct {
 	more    bool             // guarded by mu
 }
 
-var _ sandbox.Learner = (*Lesson)(nil)
-
-// Hold is never asked of a Learner, and says no.
-func (l *Lesson) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
-	return sandbox.Grant{}, false
-}
-
-// Learn grants exactly what d was refused, where a grant can name it.
+// Learn is the sandbox.Command.Learn of the run. It grants exactly what d was refused, where a grant can name it.
 func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	var g sandbox.Grant
 	switch d.Kind {

@@ -85,6 +85,8 @@ type Command struct {
 	// Evidence and Observer are as in sandbox.Command.
 	Evidence sandbox.EvidenceLevel
 	Observer sandbox.ChangeObserver
+	// Learn is as in sandbox.Command.
+	Learn func(sandbox.Denial) (sandbox.Grant, bool)
 	// Foreground hands the terminal and the three files below straight through
 	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
 	Foreground bool
@@ -191,7 +193,7 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	return sandbox.Command{
 		Path: path, Args: c.Argv, Dir: c.Dir, Env: r.environ(p, c),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Foreground: c.Foreground, Terminal: c.Terminal,
-		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Observer: c.Observer,
+		Evidence: cmp.Or(c.Evidence, r.options.Evidence), Observer: c.Observer, Learn: c.Learn,
 	}, nil
 }
 

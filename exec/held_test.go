@@ -45,6 +45,7 @@ func (p *slowProcess) work(d time.Duration) {
 func (p *slowProcess) Wait() (sandbox.Status, error) { <-p.ended; return sandbox.Status{}, nil }
 func (p *slowProcess) Kill()                         { close(p.killed) }
 func (p *slowProcess) Signal(int) error              { return nil }
+func (p *slowProcess) Refused() []sandbox.Denial     { return nil }
 func (p *slowProcess) Trace() sandbox.Trace          { return sandbox.Trace{} }
 
 // slowHolder takes its time for each call.

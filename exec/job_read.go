@@ -146,13 +146,12 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 
 // refused is what was refused since it was last asked for; mu is held.
 func (j *Job) refused() []sandbox.Denial {
-	watched, ok := j.running.proc.(sandbox.Watched)
-	if !ok || j.ended {
+	if j.ended {
 		return nil
 	}
 	var news []sandbox.Denial
 	last := j.refusal
-	for _, d := range watched.Refused() {
+	for _, d := range j.running.proc.Refused() {
 		if d.Order > j.refusal && !d.Moot {
 			news = append(news, d)
 			last = max(last, d.Order)

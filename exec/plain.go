@@ -191,6 +191,8 @@ func (p *plainProcess) Signal(number int) error {
 	return p.process.Signal(syscall.Signal(number))
 }
 
+func (p *plainProcess) Refused() []sandbox.Denial { return nil }
+
 func (p *plainProcess) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // startInside serves the file worker in this very process: without a sandbox a
@@ -239,5 +241,6 @@ func (w *insideWorker) Kill() {
 	w.out.Close()
 }
 
-func (w *insideWorker) Signal(int) error     { return errors.New("the file worker takes no signals") }
-func (w *insideWorker) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
+func (w *insideWorker) Signal(int) error          { return errors.New("the file worker takes no signals") }
+func (w *insideWorker) Refused() []sandbox.Denial { return nil }
+func (w *insideWorker) Trace() sandbox.Trace      { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }

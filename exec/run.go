@@ -74,7 +74,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	run.life, run.clock = func() { end(nil) }, newWallClock(wall(p, c))
 	holder := c.Holder
-	if _, quick := holder.(sandbox.Learner); holder != nil && !quick {
+	if holder != nil {
 		holder = patientHolder{holder, run.clock}
 	}
 	started := within(ctx, wall(p, c), end)

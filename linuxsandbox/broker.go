@@ -103,6 +103,7 @@ type brokerOptions struct {
 	// holder answers for refused calls while they wait, for as long as life does;
 	// nil: they fail at once.
 	holder sandbox.Holder
+	learn  func(sandbox.Denial) (sandbox.Grant, bool) // as in sandbox.Command
 	life   context.Context
 	// undo is told before what stands in a write root changes; nil: nobody is.
 	undo sandbox.ChangeObserver
@@ -148,7 +149,7 @@ func assemble(o brokerOptions) (*broker, error) {
 		unix.Close(wake)
 		return nil, err
 	}
-	held, err := newHolding(o.life, o.holder)
+	held, err := newHolding(o.life, o.holder, o.learn)
 	if err != nil {
 		left.close()
 		unix.Close(wake)
@@ -333,7 +334,7 @@ func (b *broker) reply(n *notify.Notification) notify.Reply {
 func (b *broker) handleAll(n *notify.Notification) notify.Reply {
 	a := b.handle(n)
 	for rounds := 0; a.Again; a = b.handle(n) {
-		// A Learner's rounds are bounded by what the call is about (learning.asked).
+		// The rounds of Command.Learn are bounded by what the call is about (learning.asked).
 		if b.observer.tell() {
 			rounds++
 		}

@@ -112,15 +112,15 @@ type heldAnswer struct {
 }
 
 // newHolding serves a command that ends with ctx.
-func newHolding(ctx context.Context, h sandbox.Holder) (*holding, error) {
+func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial) (sandbox.Grant, bool)) (*holding, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
 	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, maxQuestions), told: map[heldKey]bool{}}
 	out.ctx, out.cancel = context.WithCancel(ctx)
-	if l, ok := h.(sandbox.Learner); ok {
-		out.holder, out.learning.learner = nil, l
+	if learn != nil {
+		out.holder, out.learning.learn = nil, learn
 	}
 	return out, nil
 }

@@ -9,14 +9,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// A Learner is asked on the broker's own thread, which waits for it, and the call
+// sandbox.Command.Learn is called on the broker's own thread, which waits for it, and the call
 // is handled again at once. What it grants holds for that call alone: thousands
 // of grants would make every judgement slower, and one that stands would hide
 // what the command does with it later.
 
-// learning is the call that a Learner is asked about.
+// learning is the call that Learn answers for.
 type learning struct {
-	learner sandbox.Learner // nil: none is
+	learn func(sandbox.Denial) (sandbox.Grant, bool) // nil: nothing is learned
 	// asked is what was granted to the call already, each once: a rename has two ends.
 	asked []heldKey
 	// policy and protection are what they were before.
@@ -29,10 +29,10 @@ type learning struct {
 // learn reports whether a call that is about to be refused is to be handled again.
 func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bool {
 	l, key := &h.learning, keyOf(&d)
-	if l.learner == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
+	if l.learn == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
 		return false
 	}
-	grant, yes := l.learner.Learn(h.log.described(n, d))
+	grant, yes := l.learn(h.log.described(n, d))
 	if !yes {
 		return false
 	}

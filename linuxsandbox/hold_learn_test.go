@@ -12,11 +12,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// pupil grants everything that it is told, and remembers it.
+// pupil grants everything that is refused, and remembers it.
 type pupil struct{ told []string }
 
 func (*pupil) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
-	panic("a Learner is not asked to wait")
+	panic("no Holder is asked where Command.Learn answers")
 }
 
 func (p *pupil) Learn(d sandbox.Denial) (sandbox.Grant, bool) {

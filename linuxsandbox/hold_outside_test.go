@@ -225,6 +225,9 @@ func (th *theatre) ask(t *testing.T, a sandbox.Holder, cmd sandbox.Command) (san
 	}
 	defer r.Close()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = th.dir, w, w
+	if p, ok := a.(*pupil); ok {
+		cmd.Learn = p.Learn
+	}
 	proc, err := th.b.Start(t.Context(), th.policy, cmd, a)
 	w.Close()
 	if err != nil {

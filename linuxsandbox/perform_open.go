@@ -272,7 +272,7 @@ func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	case kernels:
 		return h.rules.Proceed(notify.ByLandlock)
 	case nobodys:
-		if h.held.learning.learner != nil {
+		if h.held.learning.learn != nil {
 			// As on a file system that has none: programs then make one with a name,
 			// and what it is granted for can be told.
 			return notify.Failed(unix.EOPNOTSUPP)

@@ -244,7 +244,7 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
-// Refused is sandbox.Watched.
+// Refused is what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.refused() }
 
 // Trace is what the broker saw and what was put back after the command.

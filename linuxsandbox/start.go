@@ -306,7 +306,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
 			evidence: cmd.Evidence, reach: reach, keeper: k.pid,
 			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
-			holder: p.holder, life: ctx, undo: cmd.Observer, ownSession: ownSession(cmd),
+			holder: p.holder, life: ctx, undo: cmd.Observer, learn: cmd.Learn, ownSession: ownSession(cmd),
 		}
 		if cmd.Terminal {
 			o.terminal = cmd.Stdin

@@ -32,13 +32,12 @@ type Process interface {
 	// Signal passes an os signal number (1 to 64) to the command; SIGINT, as a
 	// terminal does, to the whole process group of a command that leads one.
 	Signal(number int) error
+	// Refused is what the backend has refused so far, also while the command runs. What
+	// becomes known at its end alone is missing: Trace has it.
+	Refused() []Denial
 	// Trace is what the backend saw; complete after Wait.
 	Trace() Trace
 }
-
-// Watched is a Process that also tells, at any time, what was refused to it so
-// far: without what is only known at its end.
-type Watched interface{ Refused() []Denial }
 
 // Holder answers a denial while the refused call waits. The only one that can
 // say yes for a model's command stands in agent/held.go.
@@ -47,19 +46,6 @@ type Holder interface {
 	// be asked at once; one that was answered is not asked again for the same kind
 	// and target. When ctx ends nobody waits for the answer any more.
 	Hold(ctx context.Context, d Denial) (Grant, bool)
-}
-
-// Learner is a Holder that says at once what a refused call may do, so that the
-// needs of a command are learned in one run: every refusal that a grant could lift
-// is told to it, and what it grants is granted to that one call. What is protected
-// or closed to reading (Policy.Protected, DenyRead) stays refused, whatever it
-// says, and is not told to it. A backend asks it instead of Hold.
-type Learner interface {
-	Holder
-	// Learn answers for the refused call d, which waits meanwhile, as do all others
-	// of the command: it must neither block nor take long. Its calls come one at a
-	// time. A grant that does not reach d.Target is a no.
-	Learn(d Denial) (Grant, bool)
 }
 
 // FileWorker as a Command's Path starts the backend's own file worker (package
@@ -85,6 +71,13 @@ type Command struct {
 	// Observer hears of changes in write roots before they happen; it may be nil.
 	// Enforcement.Observes says whether a backend calls it.
 	Observer ChangeObserver
+	// Learn, when set, is called for each refusal that a grant could lift, and answers at
+	// once what that one call may do: so the needs of a command are learned in one run.
+	// No Holder is asked then. What is protected or closed to reading (Policy.Protected,
+	// DenyRead) stays refused, and Learn does not see it. The command waits meanwhile:
+	// Learn must neither block nor take long. Its calls come one at a time. A grant that
+	// does not reach Denial.Target is a no. A backend without a broker never calls it.
+	Learn func(Denial) (Grant, bool)
 	// Stdin, Stdout and Stderr are handed to the command as 0, 1 and 2. A nil
 	// file is /dev/null.
 	Stdin, Stdout, Stderr *os.File

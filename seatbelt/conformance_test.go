@@ -123,6 +123,7 @@ type over struct{}
 func (over) Wait() (sandbox.Status, error) { return sandbox.Status{}, nil }
 func (over) Kill()                         {}
 func (over) Signal(int) error              { return os.ErrProcessDone }
+func (over) Refused() []sandbox.Denial     { return nil }
 func (over) Trace() sandbox.Trace          { return sandbox.Trace{} }
 
 // asks is what Seatbelt asks the profile when a program takes a step: an

@@ -130,7 +130,10 @@ func (p *process) Signal(number int) error {
 	return p.cmd.Process.Signal(syscall.Signal(number))
 }
 
-// Denials are none: sandbox-exec does not tell what it refused.
+// Refused is empty: sandbox-exec does not report what it refused.
+func (p *process) Refused() []sandbox.Denial { return nil }
+
+// Trace has no denials either.
 func (p *process) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
 // descendants lists the processes below pid, as ps sees them now.

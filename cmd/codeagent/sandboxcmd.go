@@ -81,7 +81,7 @@ func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, a
 		if lesson, err = beginLearning(ctx, ws, x, argv); err != nil {
 			return err
 		}
-		command.Holder, command.Evidence = lesson, sandbox.EvidenceFull
+		command.Learn, command.Evidence = lesson.Learn, sandbox.EvidenceFull
 	}
 	stderr, err := newTee(s.Err)
 	if err != nil {
