@@ -41,7 +41,7 @@ var rooms = []room{
 	{path: "model", pure: true},
 	{path: "patch", imports: []string{"internal/short"}, pure: true},
 	{path: "event", imports: []string{"sandbox", "model"}, pure: true},
-	{path: "prompts", imports: []string{"internal/short", "sandbox"}, pure: true},
+	{path: "prompts", imports: []string{"event", "internal/short", "sandbox"}, pure: true},
 	// What serves file requests inside the sandbox. Standard library only: it is
 	// linked into the helper, and its protocol is shared with exec.
 	{path: "internal/fileworker"},
@@ -61,7 +61,7 @@ var rooms = []room{
 	{path: "internal/picture", imports: []string{"model"}},
 
 	// Floor 1: judgement and hands.
-	{path: "approvals", floor: 1, imports: []string{"internal/short", "sandbox"}},
+	{path: "approvals", floor: 1, imports: []string{"event", "internal/short", "sandbox"}},
 	{path: "config", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
@@ -95,7 +95,7 @@ var rooms = []room{
 	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "exec", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.

@@ -188,15 +188,15 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	a.say(in, func(in Input) event.Event { return event.TurnStarted{Text: in.Text, Images: in.Shown()} })
 	t := &turn{agent: a, stop: stop}
 	err := t.work(ctx)
-	outcome := "failed"
+	outcome := event.TurnFailed
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
-		outcome, err = "stopped", ErrStopped
+		outcome, err = event.TurnStopped, ErrStopped
 	case ctx.Err() != nil && err != nil:
 		// Whatever went wrong then went wrong because of that.
-		outcome, err = "interrupted", context.Cause(ctx)
+		outcome, err = event.TurnInterrupted, context.Cause(ctx)
 	case err == nil:
-		outcome = "done"
+		outcome = event.TurnDone
 	}
 	a.mu.Lock()
 	refused := slices.Clone(a.refused)

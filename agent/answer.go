@@ -78,7 +78,7 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 				return nil
 			}
 		case model.Unseen:
-			a.turn.agent.emit(event.Notice{Level: "warning", Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
+			a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: unseenWords(a.turn.agent.cfg.ModelName, d)})
 		case model.Finished:
 			a.reason = d.Reason
 			a.turn.count(d.Usage)
@@ -118,14 +118,14 @@ func (a *answer) end() {
 // from the results of those that started.
 func (a *answer) endless() {
 	a.brokeOff = errEndlessCalls
-	a.turn.agent.emit(event.Notice{Level: "warning", Text: "the answer was ended: " + errEndlessCalls.Error()})
+	a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer was ended: " + errEndlessCalls.Error()})
 }
 
 // retry voids what came before, and reports false when that is no longer possible.
 func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	if len(a.batch.calls) > 0 {
 		a.brokeOff = d.Err
-		a.turn.agent.emit(event.Notice{Level: "warning", Text: "the answer broke off after a tool call had started; going on from its result"})
+		a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer broke off after a tool call had started; going on from its result"})
 		sleep(ctx, d.Delay)
 		return false
 	}

@@ -187,7 +187,7 @@ func (a *Agent) answered(u model.Usage) {
 	a.doubted = a.doubted || doubt
 	a.mu.Unlock()
 	if doubt {
-		a.emit(event.Notice{Level: "warning", Text: fmt.Sprintf("the provider says that it read %d tokens of about %d: it may be leaving out the beginning of the conversation (models.NAME.context in the settings says how much the model takes)", read, guess)})
+		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the provider says that it read %d tokens of about %d: it may be leaving out the beginning of the conversation (models.NAME.context in the settings says how much the model takes)", read, guess)})
 	}
 	a.spent(u)
 }

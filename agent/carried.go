@@ -18,9 +18,9 @@ import (
 // may lose. It learns it from what it tells. Lists are bounded; the oldest go.
 type carried struct {
 	// Messages are the person's that the conversation itself holds no more.
-	Messages []string           `json:"messages,omitempty"`
-	Omitted  int                `json:"omitted,omitempty"`
-	Plan     []prompts.PlanStep `json:"plan,omitempty"`
+	Messages []string         `json:"messages,omitempty"`
+	Omitted  int              `json:"omitted,omitempty"`
+	Plan     []event.PlanStep `json:"plan,omitempty"`
 	// Changes are the kinds of change by path, the order is Paths'.
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
@@ -53,10 +53,7 @@ const (
 func (c *carried) told(e event.Event) {
 	switch e := e.(type) {
 	case event.PlanUpdated:
-		c.Plan = nil
-		for _, s := range e.Steps {
-			c.Plan = append(c.Plan, prompts.PlanStep(s))
-		}
+		c.Plan = e.Steps
 	case event.ToolFinished:
 		for _, ch := range e.Changes {
 			if ch.From != "" {
@@ -64,7 +61,7 @@ func (c *carried) told(e event.Event) {
 				c.changed(sandbox.Added, ch.Path, false)
 				continue
 			}
-			c.changed(sandbox.ChangeKind(ch.Kind), ch.Path, false)
+			c.changed(ch.Kind, ch.Path, false)
 		}
 		c.command(e.Changed)
 		for _, d := range e.Verdict.Denials {
@@ -91,12 +88,12 @@ func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswer
 	if !q.Wanted.Empty() {
 		what += " (" + things(q.Wanted) + ")"
 	}
-	switch e.Decision {
-	case "once":
+	switch e.Answer {
+	case event.AnswerOnce:
 		c.granted = listed(c.granted, what+": once")
-	case "session":
+	case event.AnswerSession:
 		c.granted = listed(c.granted, what+": for the session")
-	case "denied", "refused":
+	case event.AnswerDenied, event.AnswerRefused:
 		if e.Reason != "" {
 			what += ": " + e.Reason
 		}
@@ -220,13 +217,13 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 				continue
 			}
 			switch action.Kind {
-			case approvals.KindEdit:
+			case event.KindEdit:
 				for _, p := range action.Paths {
 					if c.Changes[p] == "" || c.ByCommand[p] {
 						c.changed(sandbox.Updated, p, false)
 					}
 				}
-			case approvals.KindPlan:
+			case event.KindPlan:
 				c.planned(i.Call.Arguments)
 			}
 		}
@@ -256,15 +253,12 @@ func (c *carried) join(before carried) {
 // planned reads the plan in a call's arguments.
 func (c *carried) planned(arguments string) {
 	var a struct {
-		Plan []struct{ Step, Status string } `json:"plan"`
+		Plan []event.PlanStep `json:"plan"`
 	}
 	if json.Unmarshal([]byte(arguments), &a) != nil {
 		return
 	}
-	c.Plan = nil
-	for _, s := range a.Plan {
-		c.Plan = append(c.Plan, prompts.PlanStep(s))
-	}
+	c.Plan = a.Plan
 }
 
 // with is what is carried when items leave the conversation: their messages come
@@ -300,7 +294,7 @@ func (c carried) with(items []model.Item, most int) carried {
 // words is c for the model; of the changed files so many bytes, the newest.
 func (c carried) words(most int) prompts.Carried {
 	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
-	if slices.ContainsFunc(c.Plan, func(s prompts.PlanStep) bool { return s.Status != "completed" }) {
+	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != event.StepCompleted }) {
 		out.Plan = c.Plan // one that is done is history
 	}
 	from := len(c.Paths)

@@ -16,7 +16,7 @@ import (
 
 // changing is a command that changed these: "add /w/a".
 func changing(list ...string) deed {
-	r := tools.Result{Text: "fine", Outcome: tools.OK, Changed: changesOf(list...)}
+	r := tools.Result{Text: "fine", Outcome: event.OK, Changed: changesOf(list...)}
 	return deed{action: approvals.Action{Command: "make"}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) { return r, nil }}
 }
 

@@ -70,7 +70,8 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 
 // compaction is what one is made of.
 type compaction struct {
-	reason, focus string
+	reason event.CompactReason
+	focus  string
 	// bare keeps no tail but for what the model has not seen, whole not even that
 	// where nothing else can be made shorter.
 	bare, whole bool

@@ -174,7 +174,7 @@ func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
 	}
 	d.action.CallID, d.action.Tool = c.ID, c.Name
 	if d.action.Kind == "" {
-		d.action.Kind = approvals.KindCommand
+		d.action.Kind = event.KindCommand
 	}
 	d.action.Title, d.action.Folder = "$ "+d.action.Command, "/w"
 	return d, nil
@@ -188,7 +188,7 @@ func (d deed) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (tools
 		return tools.Result{}, err
 	}
 	if d.run == nil {
-		return tools.Result{Text: "fine", Outcome: tools.OK}, nil
+		return tools.Result{Text: "fine", Outcome: event.OK}, nil
 	}
 	return d.run(ctx, policy, s)
 }

@@ -126,7 +126,7 @@ func (a *Agent) saved(err error) {
 	a.unsaved = true
 	a.mu.Unlock()
 	if !said {
-		a.emit(event.Notice{Level: "error", Text: fmt.Sprintf("the conversation cannot be saved: %v", err)})
+		a.emit(event.Notice{Level: event.LevelError, Text: fmt.Sprintf("the conversation cannot be saved: %v", err)})
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLogHoldsACallBeforeItRunsAndItsResultAtOnce(t *testing.T) {
 		r.log.mu.Unlock()
 		select {
 		case <-other:
-			return tools.Result{Text: "slow result", Outcome: tools.OK}, nil
+			return tools.Result{Text: "slow result", Outcome: event.OK}, nil
 		case <-ctx.Done():
 			return tools.Result{}, ctx.Err()
 		}

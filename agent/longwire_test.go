@@ -84,7 +84,7 @@ func TestCompactedAndSwitchedOverBothWires(t *testing.T) {
 	if served["m-chat"] == 0 || served["m-responses"] == 0 {
 		t.Errorf("served %v", served)
 	}
-	why := map[string]int{}
+	why := map[event.CompactReason]int{}
 	for _, e := range b.person.events {
 		if c, ok := e.(event.Compacted); ok && c.Err == "" {
 			why[c.Reason]++

@@ -16,8 +16,8 @@ import (
 // What a tool call's path tells: events in plain types, words for the model.
 
 func started(a approvals.Action) event.ToolStarted {
-	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title, Folder: a.Folder}
-	if a.Kind == approvals.KindCommand {
+	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder}
+	if a.Kind == event.KindCommand {
 		e.Command = a.Command
 	}
 	return e
@@ -28,23 +28,19 @@ func requested(q *approvals.Request) event.PermissionRequested {
 		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
 		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Held: q.Held,
 	}
-	if q.Action.Kind == approvals.KindCommand { // of an edit it is the patch
+	if q.Action.Kind == event.KindCommand { // of an edit it is the patch
 		e.Command = q.Action.Command
 	}
 	return e
 }
 
 func finished(a approvals.Action, res tools.Result) event.ToolFinished {
-	e := event.ToolFinished{
-		CallID: a.CallID, Tool: a.Tool, Kind: a.Looks(), Title: a.Title,
+	return event.ToolFinished{
+		CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title,
 		Outcome: res.Outcome, Exit: res.Exit, Signal: res.Signal, Output: res.Output, Duration: res.Duration,
 		Limit: res.Limit, Verdict: res.Verdict, Message: res.Message, Job: res.Job, Running: res.Running, Spill: res.Spill,
-		Changed: res.Changed,
+		Changed: res.Changed, Changes: res.Changes,
 	}
-	for _, c := range res.Changes {
-		e.Changes = append(e.Changes, event.FileChange(c))
-	}
-	return e
 }
 
 // retrying tells that a request is sent again.
@@ -134,28 +130,28 @@ func (a *Agent) denial(v sandbox.Verdict) string {
 // background whose end it told.
 func (c *toolCall) aboutCommand() bool {
 	switch c.action.Kind {
-	case approvals.KindCommand, approvals.KindInput, approvals.KindWatch:
+	case event.KindCommand, event.KindInput, event.KindWatch:
 		return true
 	}
 	return false
 }
 
 // notRun is the outcome and the words for a call that did not run.
-func notRun(ctx context.Context, err error) (outcome, text string) {
+func notRun(ctx context.Context, err error) (outcome event.Outcome, text string) {
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case refused && refusal.Hint != "":
-		return tools.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
+		return event.Refused, "Not run: " + sentence(refusal.Reason) + "\nWhat would allow it, for the user to read: " + refusal.Hint
 	case refused:
-		return tools.Refused, "Not run: " + sentence(refusal.Reason)
+		return event.Refused, "Not run: " + sentence(refusal.Reason)
 	case ctx.Err() != nil:
-		return tools.Interrupted, "Not run: " + endedBy(ctx) + "."
+		return event.Interrupted, "Not run: " + endedBy(ctx) + "."
 	}
 	var unstarted *sandbox.StartError
 	if errors.As(err, &unstarted) {
-		return tools.NotStarted, "could not be started: " + unstarted.Error()
+		return event.NotStarted, "could not be started: " + unstarted.Error()
 	}
-	return tools.Failed, "Not run: " + err.Error()
+	return event.Failed, "Not run: " + err.Error()
 }
 
 func sentence(s string) string { return strings.TrimRight(s, ". ") + "." }

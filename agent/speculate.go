@@ -18,6 +18,7 @@ import (
 	"errors"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/internal/partial"
 	"codeagent/model"
 	"codeagent/tools"
@@ -167,7 +168,7 @@ func (b *batch) runAhead(planned tools.Reading) *ahead {
 // run is the path of a run ahead: no permit without a question, no run.
 func (a *ahead) run(ctx context.Context, cfg Config) error {
 	action := a.planned.Action()
-	if action.Kind != approvals.KindRead {
+	if action.Kind != event.KindRead {
 		return errNotAhead
 	}
 	permit, question, err := cfg.Gate.Decide(action) // of a read it never asks

@@ -23,7 +23,7 @@ import (
 // of a path in slow end with their context alone.
 type library struct {
 	toolbox
-	kind  string // of its action; empty: a read
+	kind  event.Kind // of its action; empty: a read
 	panic bool
 
 	mu    sync.Mutex
@@ -67,7 +67,7 @@ func (l *library) Plan(c model.ToolCall) (tools.Call, error) {
 	g := glance{library: l, what: fmt.Sprintf("%s:%d", *a.Path, max(a.Offset, 1))}
 	g.action = approvals.Action{CallID: c.ID, Tool: "read", Kind: l.kind, Title: "read " + *a.Path, Paths: []string{*a.Path}}
 	if l.kind == "" {
-		g.action.Kind = approvals.KindRead
+		g.action.Kind = event.KindRead
 	}
 	return g, nil
 }
@@ -92,7 +92,7 @@ func (g glance) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (too
 		l.ended <- g.what
 		return tools.Result{}, ctx.Err()
 	}
-	return tools.Result{Text: "found " + g.what, Outcome: tools.OK}, nil
+	return tools.Result{Text: "found " + g.what, Outcome: event.OK}, nil
 }
 
 // until waits for what to come out of c, and fails on anything else.
@@ -244,10 +244,10 @@ func TestARunAheadIsNotKeptWhenTheAnswerBreaksOff(t *testing.T) {
 func TestARunAheadWaitsForEditsBeforeIt(t *testing.T) {
 	allowed := make(chan struct{})
 	edited := make(chan struct{})
-	edit := deed{action: approvals.Action{Kind: approvals.KindEdit, Paths: []string{"/w/a"}}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
+	edit := deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"/w/a"}}, run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		<-allowed
 		close(edited)
-		return tools.Result{Text: "edited", Outcome: tools.OK}, nil
+		return tools.Result{Text: "edited", Outcome: event.OK}, nil
 	}}
 	l := newLibrary(toolbox{"edit": edit})
 	early := func(where string) func() {
@@ -271,7 +271,7 @@ func TestARunAheadWaitsForEditsBeforeIt(t *testing.T) {
 
 // Only what the gate calls a read runs ahead, whatever a tool says of itself.
 func TestNoCommandRunsAhead(t *testing.T) {
-	for _, kind := range []string{approvals.KindCommand, approvals.KindEdit, approvals.KindPlan, "fetch"} {
+	for _, kind := range []event.Kind{event.KindCommand, event.KindEdit, event.KindPlan, event.KindFetch} {
 		l := newLibrary(nil)
 		l.kind = kind
 		complete := false
@@ -387,7 +387,7 @@ func TestWholeAnswers(t *testing.T) {
 	ran := false
 	l.toolbox = toolbox{"shell": {run: func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 		ran = true
-		return tools.Result{Text: "fine", Outcome: tools.OK}, nil
+		return tools.Result{Text: "fine", Outcome: event.OK}, nil
 	}}}
 	calls := append([]any{call("1", "shell")}, opening("2", "read", `{"path":"a"`, `}`)...)
 	calls = append(calls, closing("2", "read", `{"path":"a"}`), func() {

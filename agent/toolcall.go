@@ -55,7 +55,7 @@ type toolCall struct {
 // alone: the call changes files, or types, so those before it end first and those
 // after it see what it did.
 func (c *toolCall) alone() bool {
-	return c.action.Kind == approvals.KindEdit || c.action.Kind == approvals.KindInput
+	return c.action.Kind == event.KindEdit || c.action.Kind == event.KindInput
 }
 
 // plan finds out what the call would do, unless it is refused already.
@@ -71,7 +71,7 @@ func (c *toolCall) plan() {
 	} else {
 		c.planned = nil
 		name := short.Cut(c.model.Name, 64)
-		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: approvals.KindRead, Title: "call of " + name}
+		c.action = approvals.Action{CallID: c.model.ID, Tool: name, Kind: event.KindRead, Title: "call of " + name}
 	}
 	c.turn.agent.emit(started(c.action))
 }
@@ -86,7 +86,7 @@ func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) 
 	})
 	if errors.As(perr, &broken) {
 		// It may have been done in part, so this is a result and not a "not run".
-		return tools.Result{Failed: true, Outcome: tools.Failed, Message: broken.Error(),
+		return tools.Result{Failed: true, Outcome: event.Failed, Message: broken.Error(),
 			Text: broken.Error() + "\nThe call may have been done in part."}, nil
 	}
 	return res, err
@@ -217,17 +217,17 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
 	case !refused:
-		e.Decision = "once"
+		e.Answer = event.AnswerOnce
 		if ans.Decision == approvals.Session || ans.Decision == approvals.OutsideSession {
-			e.Decision = "session"
+			e.Answer = event.AnswerSession
 		}
 	case refusal.Stop:
-		e.Decision = "stopped"
+		e.Answer = event.AnswerStopped
 	case ans.Decision == approvals.Unattended:
-		e.Decision, e.Reason, e.Hint = "refused", refusal.Reason, refusal.Hint
+		e.Answer, e.Reason, e.Hint = event.AnswerRefused, refusal.Reason, refusal.Hint
 		a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 	default:
-		e.Decision, e.Reason = "denied", refusal.Reason
+		e.Answer, e.Reason = event.AnswerDenied, refusal.Reason
 	}
 	a.emit(e)
 	if refused && refusal.Stop {
@@ -244,7 +244,7 @@ func (c *toolCall) refusedAtOnce(err error) {
 	}
 	q, a := refusal.Request, c.turn.agent
 	a.emit(requested(q))
-	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Decision: "refused", Reason: refusal.Reason, Hint: refusal.Hint})
+	a.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: event.AnswerRefused, Reason: refusal.Reason, Hint: refusal.Hint})
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
@@ -265,15 +265,11 @@ func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) mode
 	item := model.Item{Kind: model.Result, CallID: c.model.ID, Text: text, Images: res.Images, Failed: res.Failed, Carried: changedBy(res.Changed)}
 	c.turn.agent.log(item)
 	if res.Plan != nil {
-		e := event.PlanUpdated{Explanation: res.Explanation}
-		for _, s := range res.Plan {
-			e.Steps = append(e.Steps, event.PlanStep(s))
-		}
-		c.turn.agent.emit(e)
+		c.turn.agent.emit(event.PlanUpdated{Explanation: res.Explanation, Steps: res.Plan})
 	}
 	c.turn.agent.emit(finished(c.action, res))
 	if res.Warning != "" {
-		c.turn.agent.emit(event.Notice{Level: "warning", Text: res.Warning})
+		c.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: res.Warning})
 	}
 	return item
 }

@@ -7,6 +7,7 @@ package approvals
 import (
 	"time"
 
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -29,28 +30,11 @@ const (
 // Modes lists every Mode, the most careful first.
 func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Never} }
 
-// Kinds of actions.
-const (
-	KindCommand = "command"
-	KindEdit    = "edit"
-	KindRead    = "read"
-	KindPlan    = "plan"
-	// KindFetch is a request of codeagent's own to the one host that the wish
-	// names, see fetch.go.
-	KindFetch = "fetch"
-	// KindInput types to a background command.
-	KindInput = "input"
-	// KindWatch looks at background commands, or ends one.
-	KindWatch = "watch"
-)
-
 // Action is what a tool call would do, in plain words and exact fields. A
 // Permit is bound to every one of them.
 type Action struct {
 	CallID, Tool string
-	// Kind is KindCommand, KindEdit, KindRead, KindPlan, KindFetch,
-	// KindInput or KindWatch.
-	Kind string
+	Kind         event.Kind
 	// Title is one line: what the call does ("$ npm test").
 	Title string
 	// Command is the whole command text, the patch of an edit, the URL of a

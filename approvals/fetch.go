@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -13,19 +14,10 @@ import (
 // a program that reaches a host can send it anything, a fetch sends the words of
 // its URL. So it can be granted also where the backend opens no single hosts.
 
-// Looks is the kind that a is shown as: a fetch is a way of reading, and so is a
-// look at what runs in the background.
-func (a Action) Looks() string {
-	if a.Kind == KindFetch || a.Kind == KindWatch {
-		return KindRead
-	}
-	return a.Kind
-}
-
 // baseOf is Base for a: a fetch has besides what was granted to fetches.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
 	base := g.Base()
-	if a.Kind != KindFetch {
+	if a.Kind != event.KindFetch {
 		return base
 	}
 	hosts := slices.Clone(g.opts.Fetch)

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
 func fetch(host string) Action {
 	return Action{
-		CallID: "c3", Tool: "fetch_url", Kind: KindFetch, Title: "fetch https://" + host + "/", Folder: workspace,
+		CallID: "c3", Tool: "fetch_url", Kind: event.KindFetch, Title: "fetch https://" + host + "/", Folder: workspace,
 		Wish: Wish{Hosts: []string{host}, Justification: "the manual"},
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"codeagent/event"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
@@ -136,9 +137,9 @@ const (
 
 // rule is the table but for the bad wish. known and remembered are about the
 // command: on the read-only list; answered for the session.
-func rule(m Mode, unconfined bool, kind string, wants, known, remembered bool) ruling {
+func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered bool) ruling {
 	switch {
-	case kind == KindPlan || kind == KindRead || kind == KindWatch:
+	case kind == event.KindPlan || kind == event.KindRead || kind == event.KindWatch:
 		return run
 	case m == Never && wants:
 		return no
@@ -151,9 +152,9 @@ func rule(m Mode, unconfined bool, kind string, wants, known, remembered bool) r
 		return run
 	case wants:
 		return askFirst
-	case remembered, kind == KindFetch:
+	case remembered, kind == event.KindFetch:
 		return run
-	case kind == KindCommand && known && !unconfined:
+	case kind == event.KindCommand && known && !unconfined:
 		// The list may spare a question because the sandbox is the boundary;
 		// where there is none it spares nothing.
 		return run
@@ -171,15 +172,15 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	}
 	remembered, outside := g.ledger.command(a)
 	switch a.Kind {
-	case KindEdit:
+	case event.KindEdit:
 		remembered = g.ledger.edits(paths)
-	case KindInput:
+	case event.KindInput:
 		remembered, outside = false, false
 	}
 	if outside && (w.unsandboxed || w.blocked != "") && g.outsideOf(g.Base(), a).changes == "" {
 		return mint(a, base.With(sandbox.Grant{Unsandboxed: true})), nil, nil
 	}
-	known := g.opts.Mode == Untrusted && a.Kind == KindCommand && knownReadOnly(a.Command)
+	known := g.opts.Mode == Untrusted && a.Kind == event.KindCommand && knownReadOnly(a.Command)
 	switch rule(g.opts.Mode, base.Unconfined, a.Kind, !w.empty(), known, remembered) {
 	case run:
 		return mint(a, base), nil, nil
@@ -198,15 +199,15 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 // wanted is what a asks for beyond base, and the canonical files it edits.
 func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) {
 	switch a.Kind {
-	case KindPlan, KindRead, KindWatch:
+	case event.KindPlan, event.KindRead, event.KindWatch:
 		return want{}, nil, nil
-	case KindCommand:
+	case event.KindCommand:
 		if n := len(a.Wish.Write) + len(a.Wish.Read) + len(a.Wish.Hosts) + len(a.Wish.Sockets); n > 4*maxWishes {
 			return want{}, nil, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 		}
 		w, r := g.want(base, a.Folder, a.Wish)
 		return w, nil, r
-	case KindEdit:
+	case event.KindEdit:
 		wish := a.Wish
 		wish.Write = append(append([]string(nil), wish.Write...), a.Paths...)
 		w, r := g.want(base, a.Folder, wish)
@@ -222,10 +223,10 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 			paths = append(paths, p)
 		}
 		return w, paths, nil
-	case KindFetch:
+	case event.KindFetch:
 		w, r := g.wantFetch(base, a.Wish)
 		return w, nil, r
-	case KindInput:
+	case event.KindInput:
 		return wantInput(base, a), nil, nil
 	}
 	return want{}, nil, refuse("an action of the unknown kind %q cannot be judged", a.Kind)
@@ -236,7 +237,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 // on-failure, and where nothing that was refused can be granted.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	base := g.Base()
-	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != KindCommand || base.Unconfined {
+	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != event.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
@@ -278,7 +279,7 @@ func (g *Gate) take(id string) (Request, bool) {
 // who names the program or tool that wants something, in at most 40 letters.
 func who(a Action) string {
 	name := a.Tool
-	if a.Kind == KindCommand {
+	if a.Kind == event.KindCommand {
 		line, _, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
 		name = starts(strings.Fields(line))
 	}

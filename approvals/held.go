@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -43,7 +44,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	r.Justification = "" // the model gave it for what it asked for, and not for this
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {
-		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(KindCommand, w.grant), Request: &r}
+		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(event.KindCommand, w.grant), Request: &r}
 	}
 	return sandbox.Grant{}, g.put(r), nil
 }

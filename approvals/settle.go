@@ -10,13 +10,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"codeagent/event"
 	"codeagent/internal/short"
 	"codeagent/sandbox"
 )
 
 // request writes the question for a and what it wants.
 func (g *Gate) request(a Action, w want) Request {
-	if a.Kind == KindInput {
+	if a.Kind == event.KindInput {
 		return g.inputRequest(a, w)
 	}
 	r := Request{
@@ -32,7 +33,7 @@ func (g *Gate) request(a Action, w want) Request {
 	switch {
 	case !r.Grant.Empty():
 		r.Title = who(a) + " wants to " + grantWords(r.Grant)
-	case a.Kind == KindEdit:
+	case a.Kind == event.KindEdit:
 		r.Title = who(a) + " wants to edit " + firstOf(a.Paths)
 	default:
 		r.Title = who(a) + " wants to run"
@@ -73,9 +74,9 @@ func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 		session.Disabled = once.Disabled
 	case w.blocked != "":
 		once.Disabled, session.Disabled = w.blocked, w.blocked
-	case grant.Empty() && a.Kind == KindEdit:
+	case grant.Empty() && a.Kind == event.KindEdit:
 		session.Label = "this session, these files"
-	case a.Kind == KindFetch:
+	case a.Kind == event.KindFetch:
 		session.Label = "this session, pages of this host"
 	case grant.Empty():
 		session.Label = "this session, exactly this command in this folder"
@@ -162,7 +163,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	if ans.Decision == OutsideSession && asked.Options[i].Disabled != "" {
 		return sandbox.Grant{}, refuse("outside the sandbox for the session cannot be granted: %s", asked.Options[i].Disabled)
 	}
-	if asked.Action.Kind == KindInput {
+	if asked.Action.Kind == event.KindInput {
 		return sandbox.Grant{}, yesInput(asked, ans)
 	}
 	shown := asked.Grant
@@ -180,7 +181,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		return sandbox.Grant{}, refuse("outside the sandbox is a decision of its own")
 	}
 	// What a backend cannot open to a command does not keep codeagent itself.
-	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != KindFetch {
+	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != event.KindFetch {
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
 	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
@@ -196,11 +197,11 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
 	switch {
-	case d == Session && a.Kind == KindFetch:
+	case d == Session && a.Kind == event.KindFetch:
 		e.Fetch = slices.Clone(grant.Hosts)
 	case d == OutsideSession:
 		e.Command, e.Folder, e.Outside, e.deed = a.Command, a.Folder, true, deedOf(a)
-	case d == Session && a.Kind == KindEdit:
+	case d == Session && a.Kind == event.KindEdit:
 		e.Grant = grant
 		for _, raw := range a.Paths {
 			// What cannot be resolved any more is asked again.
@@ -208,7 +209,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 				e.Paths = append(e.Paths, p)
 			}
 		}
-	case d == Session && g.opts.Mode == Untrusted && a.Kind == KindCommand && !asked.Held:
+	case d == Session && g.opts.Mode == Untrusted && a.Kind == event.KindCommand && !asked.Held:
 		e.Grant = grant
 		e.Command, e.Folder, e.deed = a.Command, a.Folder, deedOf(a)
 	case d == Session:
@@ -220,13 +221,13 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 }
 
 // hint is what would allow gr, to an action of a kind, where nobody can be asked.
-func (g *Gate) hint(kind string, gr sandbox.Grant) string {
+func (g *Gate) hint(kind event.Kind, gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
 	host := "--allow-host"
-	if kind == KindFetch {
+	if kind == event.KindFetch {
 		host = "--allow-fetch" // no more than was asked: it opens nothing to commands
 	}
-	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
+	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != event.KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask
 	}
 	var flags []string

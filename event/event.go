@@ -59,11 +59,11 @@ type ReasoningFinished struct{ Text string }
 // ToolStarted: a call was planned and is about to be decided on.
 type ToolStarted struct {
 	CallID, Tool string
-	// Kind is "command", "edit", "read", "plan" or "input": how to show it.
-	Kind string
+	// Kind is KindCommand, KindEdit, KindRead, KindPlan or KindInput.
+	Kind Kind
 	// Title is one line: what the call does ("$ npm test", "edit main.go").
 	Title string
-	// Command is the whole command text for Kind "command".
+	// Command is the whole command text for KindCommand.
 	Command string
 	Folder  string
 }
@@ -79,11 +79,10 @@ type ToolOutput struct {
 
 // ToolFinished: a call ended, whatever its fate.
 type ToolFinished struct {
-	CallID, Tool, Kind, Title string
-	// Outcome is "ok", "failed", "refused" (the user or the policy said no),
-	// "interrupted", "timed_out" or "not_started" (the command could not be executed
-	// or confined).
-	Outcome string
+	CallID, Tool string
+	Kind         Kind
+	Title        string
+	Outcome      Outcome
 	// Exit and Signal are set for commands that ran; a failed one with neither did not.
 	Exit   int
 	Signal string
@@ -110,8 +109,9 @@ type ToolFinished struct {
 // FileChange is one file a call changed.
 type FileChange struct {
 	Path string
-	// Kind is "add", "update", "delete" or "move" (then From is set).
-	Kind, From string
+	Kind sandbox.ChangeKind
+	// From is the former path of a file that was moved.
+	From string
 	// Diff is unified, bounded to 256 KiB.
 	Diff           string
 	Added, Removed int
@@ -134,17 +134,11 @@ type PermissionRequested struct {
 // PermissionAnswered: the question ID has its answer.
 type PermissionAnswered struct {
 	ID, CallID string
-	// Decision is "once", "session", "denied", "stopped" or "refused" (nobody
-	// could answer).
-	Decision string
-	Reason   string
+	Answer     Answer
+	Reason     string
 	// Hint says, for a refusal, what would allow it next time.
 	Hint string
 }
-
-// PlanStep is one line of the model's plan; Status is "pending",
-// "in_progress" or "completed".
-type PlanStep struct{ Step, Status string }
 
 // PlanUpdated carries the whole plan.
 type PlanUpdated struct {
@@ -182,23 +176,13 @@ type UsageUpdated struct {
 	Assumed        bool
 }
 
-// Why a conversation is compacted.
-const (
-	// CompactAsked: the person asked for it.
-	CompactAsked = "asked"
-	// CompactNear: the conversation comes near to what the model takes.
-	CompactNear = "near"
-	// CompactFull: the provider refused it as too long.
-	CompactFull = "full"
-)
-
 // Compacting: the model is asked for a summary, which will stand for most of the
 // conversation. Compacted follows.
-type Compacting struct{ Reason string }
+type Compacting struct{ Reason CompactReason }
 
 // Compacted ends Compacting.
 type Compacted struct {
-	Reason string
+	Reason CompactReason
 	// Before and After are the tokens that a request had and has, as far as can
 	// be told.
 	Before, After int
@@ -208,8 +192,11 @@ type Compacted struct {
 	Err string
 }
 
-// Notice is a line for the person: Level is "info", "warning" or "error".
-type Notice struct{ Level, Text string }
+// Notice is a line for the user.
+type Notice struct {
+	Level Level
+	Text  string
+}
 
 // BackgroundChanged: so many commands run beside the conversation now.
 type BackgroundChanged struct{ Running int }
@@ -235,8 +222,7 @@ type BackgroundEnded struct {
 
 // TurnFinished: the turn is over.
 type TurnFinished struct {
-	// Outcome is "done", "interrupted", "stopped" (the user said stop) or "failed".
-	Outcome string
+	Outcome TurnOutcome
 	// Err says why a turn failed.
 	Err error
 	// Answer is the model's last message.

@@ -44,7 +44,7 @@ func aRun() []event.Event {
 			Output: "touch: \x1b[31mno\n", Duration: 1500 * time.Microsecond, Verdict: denied},
 		event.ToolStarted{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Command: "touch /etc/hosts", Folder: "/w"},
 		event.PermissionRequested{ID: "p1", CallID: "c2", Title: "touch wants to write outside", Command: "touch /etc/hosts", Justification: "need\u202eit", Wanted: wanted, Warnings: []string{"a link leads there"}},
-		event.PermissionAnswered{ID: "p1", CallID: "c2", Decision: "refused", Reason: "nobody is there", Hint: "--add-dir /etc/hosts"},
+		event.PermissionAnswered{ID: "p1", CallID: "c2", Answer: "refused", Reason: "nobody is there", Hint: "--add-dir /etc/hosts"},
 		event.ToolFinished{CallID: "c2", Tool: "shell", Kind: "command", Title: "$ touch /etc/hosts", Outcome: "refused", Message: "nobody is there"},
 		event.ToolStarted{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Command: "cat .env", Folder: "/w"},
 		event.ToolFinished{CallID: "c5", Tool: "shell", Kind: "command", Title: "$ cat .env", Outcome: "failed", Exit: 1, Verdict: guessed},
@@ -73,7 +73,7 @@ func aRun() []event.Event {
 		event.Compacted{Reason: event.CompactNear, Before: 8000, After: 1500, Summary: "what was\u202e done"},
 		event.Compacting{Reason: event.CompactFull},
 		event.Compacted{Reason: event.CompactFull, Before: 9000, After: 9000, Err: "no answer"},
-		event.Notice{Level: "warning", Text: "careful"},
+		event.Notice{Level: event.LevelWarning, Text: "careful"},
 		event.MessageFinished{Text: "Done, but not hosts."},
 		event.UsageUpdated{},
 		event.BackgroundEnded{Job: 3, Command: "npm run dev", Folder: "/w", Message: "ended with codeagent: background command 3 in /w: npm run dev", Killed: true,
@@ -182,7 +182,7 @@ func TestCallsSideBySideAreToldApart(t *testing.T) {
 	start := func(id, title string) event.Event {
 		return event.ToolStarted{CallID: id, Kind: "command", Title: title}
 	}
-	end := func(id, title, outcome string) event.Event {
+	end := func(id, title string, outcome event.Outcome) event.Event {
 		return event.ToolFinished{CallID: id, Kind: "command", Title: title, Outcome: outcome, Exit: 1, Output: "of " + id + "\n"}
 	}
 	_, stderr := play(Options{}, []event.Event{

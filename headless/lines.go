@@ -20,17 +20,17 @@ import (
 // types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
-	Type     string        `json:"type"`
-	ThreadID string        `json:"thread_id,omitempty"`
-	Model    string        `json:"model,omitempty"`
-	Folder   string        `json:"folder,omitempty"`
-	Item     *item         `json:"item,omitempty"`
-	Usage    *usage        `json:"usage,omitempty"`
-	Error    *failure      `json:"error,omitempty"`
-	Message  string        `json:"message,omitempty"`
-	Outcome  string        `json:"outcome,omitempty"`
-	Refused  []refused     `json:"refused,omitempty"`
-	Sandbox  *sandboxFacts `json:"sandbox,omitempty"`
+	Type     string            `json:"type"`
+	ThreadID string            `json:"thread_id,omitempty"`
+	Model    string            `json:"model,omitempty"`
+	Folder   string            `json:"folder,omitempty"`
+	Item     *item             `json:"item,omitempty"`
+	Usage    *usage            `json:"usage,omitempty"`
+	Error    *failure          `json:"error,omitempty"`
+	Message  string            `json:"message,omitempty"`
+	Outcome  event.TurnOutcome `json:"outcome,omitempty"`
+	Refused  []refused         `json:"refused,omitempty"`
+	Sandbox  *sandboxFacts     `json:"sandbox,omitempty"`
 }
 
 type usage struct {
@@ -86,7 +86,7 @@ type item struct {
 	Justification string         `json:"justification,omitempty"`
 	Wanted        *sandbox.Grant `json:"wanted,omitempty"`
 	Warnings      []string       `json:"warnings,omitempty"`
-	Decision      string         `json:"decision,omitempty"`
+	Decision      event.Answer   `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
 	// compaction: the tokens of a request before and after
@@ -97,8 +97,8 @@ type item struct {
 }
 
 type change struct {
-	Path string `json:"path"`
-	Kind string `json:"kind"`
+	Path string             `json:"path"`
+	Kind sandbox.ChangeKind `json:"kind"`
 }
 
 type todo struct {
@@ -191,16 +191,16 @@ func (l *lines) lines(e event.Event) []line {
 	case event.Retrying:
 		return l.completed(&item{Type: "error", Message: retryWords(e)})
 	case event.Notice:
-		if e.Level == "info" {
+		if e.Level == event.LevelInfo {
 			return l.completed(&item{Type: "notice", Message: e.Text})
 		}
-		return l.completed(&item{Type: "error", Message: e.Level + ": " + e.Text})
+		return l.completed(&item{Type: "error", Message: string(e.Level) + ": " + e.Text})
 	case event.BackgroundEnded:
 		return l.completed(backgroundEnded(e))
 	case event.TurnFinished:
 		return l.turnFinished(e)
 	case event.Compacting:
-		l.summary = &item{ID: l.id(), Type: "compaction", Status: "in_progress", Reason: e.Reason}
+		l.summary = &item{ID: l.id(), Type: "compaction", Status: "in_progress", Reason: string(e.Reason)}
 		return []line{{Type: "item.started", Item: l.summary}}
 	case event.Compacted:
 		return l.compacted(e)
@@ -237,12 +237,12 @@ func (l *lines) completed(it *item) []line {
 func (l *lines) toolStarted(e event.ToolStarted) []line {
 	it := &item{ID: l.id(), Status: "in_progress"}
 	switch e.Kind {
-	case "command":
+	case event.KindCommand:
 		empty := ""
 		it.Type, it.Command, it.Output = "command_execution", e.Command, &empty
-	case "edit":
+	case event.KindEdit:
 		it.Type = "file_change"
-	case "plan":
+	case event.KindPlan:
 		it.Type = "todo_list"
 		l.next-- // the plan has an item of its own, for the whole run
 		return nil
@@ -260,7 +260,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	}
 	delete(l.calls, e.CallID)
 	it := *started
-	it.Status = map[string]string{"ok": "completed", "refused": "declined", "not_started": "not_started"}[e.Outcome]
+	it.Status = map[event.Outcome]string{event.OK: "completed", event.Refused: "declined", event.NotStarted: "not_started"}[e.Outcome]
 	if it.Status == "" {
 		it.Status = "failed"
 	}
@@ -272,7 +272,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	case it.Type == "command_execution" || e.Job != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
 		// What runs in the background has no exit status yet, what did not run none at all.
-		if !e.Running && (e.Outcome == "ok" || e.Outcome == "timed_out" || e.Outcome == "failed" && hasEnd(e)) {
+		if !e.Running && (e.Outcome == event.OK || e.Outcome == event.TimedOut || e.Outcome == event.Failed && hasEnd(e)) {
 			it.ExitCode = &e.Exit
 		}
 		if e.Verdict.Confidence != "" { // it ran, and was judged
@@ -294,7 +294,7 @@ func hasEnd(e event.ToolFinished) bool { return e.Exit != 0 || e.Signal != "" }
 // changed takes in what a command changed.
 func (it *item) changed(c sandbox.Changes) {
 	for _, one := range c.List {
-		it.Changes = append(it.Changes, change{Path: one.Path, Kind: string(one.Kind)})
+		it.Changes = append(it.Changes, change{Path: one.Path, Kind: one.Kind})
 	}
 	it.More, it.Partial = c.More, c.Partial
 }
@@ -318,8 +318,8 @@ func backgroundEnded(e event.BackgroundEnded) *item {
 
 func changeOf(c event.FileChange) change {
 	kind := c.Kind
-	if kind == "move" {
-		kind = "update"
+	if kind == sandbox.Moved {
+		kind = sandbox.Updated
 	}
 	return change{Path: c.Path, Kind: kind}
 }
@@ -331,7 +331,7 @@ func (l *lines) answered(e event.PermissionAnswered) []line {
 	}
 	delete(l.asked, e.ID)
 	it := *asked
-	it.Status, it.Decision, it.Reason, it.Hint = "completed", e.Decision, e.Reason, e.Hint
+	it.Status, it.Decision, it.Reason, it.Hint = "completed", e.Answer, e.Reason, e.Hint
 	return []line{{Type: "item.completed", Item: &it}}
 }
 
@@ -342,7 +342,7 @@ func (l *lines) planUpdated(e event.PlanUpdated) []line {
 	}
 	l.plan.Items = nil
 	for _, s := range e.Steps {
-		l.plan.Items = append(l.plan.Items, todo{s.Step, s.Status == "completed"})
+		l.plan.Items = append(l.plan.Items, todo{s.Step, s.Status == event.StepCompleted})
 	}
 	it := *l.plan
 	return []line{{Type: kind, Item: &it}}
@@ -367,8 +367,8 @@ func (l *lines) turnFinished(e event.TurnFinished) []line {
 		out = append(out, line{Type: "item.completed", Item: l.plan})
 		l.plan = nil
 	}
-	if e.Outcome == "failed" || e.Outcome == "interrupted" {
-		message := e.Outcome
+	if e.Outcome == event.TurnFailed || e.Outcome == event.TurnInterrupted {
+		message := string(e.Outcome)
 		if e.Err != nil {
 			message = e.Err.Error()
 		}

@@ -58,7 +58,7 @@ func (p *progress) print(e event.Event) {
 	case event.Retrying:
 		p.line("33", "! %s", retryWords(e))
 	case event.Notice:
-		p.line(map[string]string{"warning": "33", "error": "31"}[e.Level], "%s: %s", e.Level, e.Text)
+		p.line(map[event.Level]string{event.LevelWarning: "33", event.LevelError: "31"}[e.Level], "%s: %s", e.Level, e.Text)
 	case event.BackgroundEnded:
 		p.ended(e)
 	case event.Compacting:
@@ -138,7 +138,7 @@ func (p *progress) session(e event.SessionStarted) {
 	}
 }
 
-func compacting(reason string) string {
+func compacting(reason event.CompactReason) string {
 	switch reason {
 	case event.CompactNear:
 		return "the context is nearly full: making a summary of the conversation"
@@ -148,11 +148,11 @@ func compacting(reason string) string {
 	return "making a summary of the conversation"
 }
 
-func planMark(status string) string {
+func planMark(status event.StepStatus) string {
 	switch status {
-	case "completed":
+	case event.StepCompleted:
 		return "[x]"
-	case "in_progress":
+	case event.StepInProgress:
 		return "[>]"
 	}
 	return "[ ]"
@@ -180,13 +180,13 @@ func (p *progress) about(e event.ToolFinished) {
 
 func (p *progress) tool(e event.ToolFinished) {
 	denials := DenialLines(e.Verdict)
-	silent := e.Outcome == "refused" || e.Outcome == "ok" && e.Kind == "plan"
+	silent := e.Outcome == event.Refused || e.Outcome == event.OK && e.Kind == event.KindPlan
 	if !silent || len(e.Changes) > 0 || len(denials) > 0 {
 		p.about(e)
 	}
 	switch e.Outcome {
-	case "ok":
-		if e.Kind == "plan" {
+	case event.OK:
+		if e.Kind == event.KindPlan {
 			break // the plan itself has been printed
 		}
 		if e.Job != 0 {
@@ -194,11 +194,11 @@ func (p *progress) tool(e event.ToolFinished) {
 			break
 		}
 		p.line("32", "  done in %s", e.Duration.Round(time.Millisecond))
-	case "timed_out":
+	case event.TimedOut:
 		p.line("31", "  timed out after %s", e.Duration.Round(time.Millisecond))
-	case "failed":
+	case event.Failed:
 		what := e.Message
-		if e.Kind == "command" && hasEnd(e) {
+		if e.Kind == event.KindCommand && hasEnd(e) {
 			what = fmt.Sprintf("exit %d", e.Exit)
 			if e.Signal != "" {
 				what = "ended by " + e.Signal
@@ -208,14 +208,14 @@ func (p *progress) tool(e event.ToolFinished) {
 			}
 		}
 		p.line("31", "  failed: %s", what)
-	case "not_started":
+	case event.NotStarted:
 		p.line("31", "  %s", e.Message)
-	case "refused":
+	case event.Refused:
 		// The answer to the question has said so.
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}
-	if e.Kind == "command" && e.Outcome == "failed" {
+	if e.Kind == event.KindCommand && e.Outcome == event.Failed {
 		p.output(e.Output)
 	}
 	for _, c := range e.Changes {
@@ -298,8 +298,8 @@ func DenialLines(v sandbox.Verdict) []string {
 }
 
 func (p *progress) answered(e event.PermissionAnswered) {
-	if e.Decision != "refused" && e.Decision != "denied" {
-		p.line("32", "  granted: %s", e.Decision)
+	if e.Answer != event.AnswerRefused && e.Answer != event.AnswerDenied {
+		p.line("32", "  granted: %s", e.Answer)
 		return
 	}
 	p.line("31", "  refused: %s", e.Reason)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"codeagent/event"
 	"codeagent/internal/short"
 )
 
@@ -32,16 +33,13 @@ type Carried struct {
 	Messages []string
 	Omitted  int
 	// Plan is the plan as it was last updated.
-	Plan []PlanStep
+	Plan []event.PlanStep
 	// Changes say "add /w/a.go", one for each file that was changed.
 	Changes []string
 	// Granted and Refused are what was asked for and how it was answered, Denied
 	// what the sandbox refused: "write /etc/hosts".
 	Granted, Refused, Denied []string
 }
-
-// PlanStep is one line of the plan.
-type PlanStep struct{ Step, Status string }
 
 // Compacted is the item that stands for a conversation: the model's summary and
 // what is known for certain.
@@ -51,7 +49,7 @@ func Compacted(summary string, c Carried) string {
 	b.WriteString(messages(c))
 	var plan []string
 	for _, s := range c.Plan {
-		plan = append(plan, s.Status+": "+s.Step)
+		plan = append(plan, string(s.Status)+": "+s.Step)
 	}
 	var known strings.Builder
 	for _, part := range []struct {

@@ -39,6 +39,8 @@ const (
 	Added   ChangeKind = "add"
 	Updated ChangeKind = "update"
 	Deleted ChangeKind = "delete"
+	// Moved: only a patch says that a file got another path.
+	Moved ChangeKind = "move"
 )
 
 // Then is what two changes of one path are together, "" for none.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -68,7 +69,7 @@ func (t *applyPatchTool) plan(text, folder, justification string) (*call, error)
 	}
 	names := p.Paths()
 	action := approvals.Action{
-		Tool: "apply_patch", Kind: approvals.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
+		Tool: "apply_patch", Kind: event.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
 		// The whole patch is what a person says yes to, so a permit is bound to it.
 		Command: text,
 		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
@@ -169,7 +170,7 @@ func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (
 	}
 	r := failed("the sandbox does not let these files be changed; no file was:\n%s.%s", strings.Join(words, "\n"),
 		asking(s, " Change a file inside the workspace instead, or call apply_patch again with a justification that says why exactly this file must change."))
-	r.Outcome, r.Denied = Refused, true
+	r.Outcome, r.Denied = event.Refused, true
 	r.Verdict = sandbox.Verdict{Denied: true, Confidence: sandbox.Certain, Evidence: sandbox.EvidenceFull, Denials: denials}
 	return r, false
 }
@@ -186,7 +187,7 @@ func (t *applyPatchTool) explain(err error, what string) Result {
 func (t *applyPatchTool) report(changes []patch.Change) Result {
 	var b strings.Builder
 	b.WriteString("Done:\n")
-	var out []Change
+	var out []event.FileChange
 	added, removed := 0, 0
 	for _, c := range changes {
 		ch := changeOf(c, t.show)

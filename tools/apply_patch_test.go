@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -42,7 +43,7 @@ func TestApplyPatch(t *testing.T) {
 	if fi, err := os.Stat(filepath.Join(p.ws, "bin/c.sh")); err != nil || fi.Mode().Perm() != 0o755 {
 		t.Errorf("mode of a moved file: %v, %v", fi.Mode(), err)
 	}
-	changes := []Change{
+	changes := []event.FileChange{
 		{Path: "a.txt", Kind: "update", Added: 1, Removed: 1, Diff: "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"},
 		{Path: "b.txt", Kind: "delete", Removed: 1, Diff: "--- a/b.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-b\n"},
 		{Path: "new/deep/n.txt", Kind: "add", Added: 1, Diff: "--- /dev/null\n+++ b/new/deep/n.txt\n@@ -0,0 +1,1 @@\n+n\n"},
@@ -54,7 +55,7 @@ func TestApplyPatch(t *testing.T) {
 	if want := "Done:\nupdate a.txt (+1 -1)\ndelete b.txt (+0 -1)\nadd new/deep/n.txt (+1 -0)\nmove c.sh -> bin/c.sh (+1 -0)"; r.Text != want {
 		t.Errorf("%q", r.Text)
 	}
-	if r.Message != "4 files changed, +3 -2" || r.Outcome != OK {
+	if r.Message != "4 files changed, +3 -2" || r.Outcome != event.OK {
 		t.Errorf("%+v", r)
 	}
 }
@@ -71,7 +72,7 @@ func TestApplyPatchAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := approvals.Action{CallID: "c1", Tool: "apply_patch", Kind: approvals.KindEdit, Title: "edit a", Command: a, Folder: p.ws,
+	want := approvals.Action{CallID: "c1", Tool: "apply_patch", Kind: event.KindEdit, Title: "edit a", Command: a, Folder: p.ws,
 		Paths: []string{filepath.Join(p.ws, "a")}, Wish: approvals.Wish{Justification: "j"}}
 	if diff := cmp.Diff(want, c.Action()); diff != "" {
 		t.Error(diff)
@@ -131,7 +132,7 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !r.Failed || r.Outcome != Failed || r.Changes != nil {
+			if !r.Failed || r.Outcome != event.Failed || r.Changes != nil {
 				t.Errorf("%+v", r)
 			}
 			contains(t, "text", r.Text, tt.want)
@@ -210,7 +211,7 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	for _, asking := range []bool{true, false} {
 		p.stage.Asking = asking
 		r, err := c.(*call).run(context.Background(), p.policy, p.stage)
-		if err != nil || r.Outcome != Refused || !r.Failed || !r.Denied {
+		if err != nil || r.Outcome != event.Refused || !r.Failed || !r.Denied {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		contains(t, "text", r.Text, p.out+"/x: it lies outside every write root", p.ws+"/.envrc: it is protected (.envrc)")

@@ -8,7 +8,9 @@ import (
 	"znkr.io/diff"
 	"znkr.io/diff/textdiff"
 
+	"codeagent/event"
 	"codeagent/patch"
+	"codeagent/sandbox"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 
 // changeOf describes what a patch did to one file. display writes a path as the
 // person knows it.
-func changeOf(c patch.Change, display func(string) string) Change {
-	out := Change{Path: display(c.Path), Kind: string(c.Kind)}
+func changeOf(c patch.Change, display func(string) string) event.FileChange {
+	out := event.FileChange{Path: display(c.Path), Kind: sandbox.ChangeKind(c.Kind)}
 	if c.From != "" {
 		out.From = display(c.From)
 	}
@@ -65,7 +67,7 @@ func comparable(data []byte) bool {
 }
 
 // header writes the two lines that the diff library leaves to its caller.
-func header(c patch.Change, out Change) string {
+func header(c patch.Change, out event.FileChange) string {
 	from, to := "a/"+out.Path, "b/"+out.Path
 	switch c.Kind {
 	case patch.Add:

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/egress"
+	"codeagent/event"
 	"codeagent/internal/webtext"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -59,7 +60,7 @@ func (t *fetchURLTool) Plan(arguments string) (Call, error) {
 		title += fmt.Sprintf(" from byte %d", a.Offset)
 	}
 	action := approvals.Action{
-		Tool: "fetch_url", Kind: approvals.KindFetch, Title: oneLine(title), Command: address.URL,
+		Tool: "fetch_url", Kind: event.KindFetch, Title: oneLine(title), Command: address.URL,
 		Wish: approvals.Wish{Hosts: []string{address.Host.String()}, Justification: strings.TrimSpace(a.Justification)},
 	}
 	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
@@ -82,7 +83,7 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 		return Result{}, fmt.Errorf("fetch_url: %w", context.Cause(ctx))
 	case errors.As(err, &refused):
 		r := failed("%s was not fetched: %s.", address.URL, plainly(refused))
-		r.Outcome, r.Denied = Refused, true
+		r.Outcome, r.Denied = event.Refused, true
 		return r, nil
 	case err != nil:
 		return failed("%s cannot be fetched: %s", address.URL, plainly(err)), nil

@@ -10,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/egress"
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -139,7 +140,7 @@ func TestFetchURLArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Action()
-	if a.Kind != approvals.KindFetch || a.Title != "fetch https://xn--bcher-kva.example/x?q=%C3%BC" || a.Command != "https://xn--bcher-kva.example/x?q=%C3%BC" || fmt.Sprint(a.Wish.Hosts) != "[xn--bcher-kva.example:443]" || a.Wish.Justification != "why" {
+	if a.Kind != event.KindFetch || a.Title != "fetch https://xn--bcher-kva.example/x?q=%C3%BC" || a.Command != "https://xn--bcher-kva.example/x?q=%C3%BC" || fmt.Sprint(a.Wish.Hosts) != "[xn--bcher-kva.example:443]" || a.Wish.Justification != "why" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -226,7 +227,7 @@ func TestFetchURLRefused(t *testing.T) {
 	// A person who opens nothing with a yes opens nothing.
 	p.answer = approvals.Answer{Decision: approvals.Once, Grant: &sandbox.Grant{}}
 	r, err := p.do("fetch_url", args{"url": "http://docs.example/"})
-	if err != nil || r.Outcome != Refused || !r.Failed {
+	if err != nil || r.Outcome != event.Refused || !r.Failed {
 		t.Errorf("%+v %v", r, err)
 	}
 	p.stage.Fetch = nil

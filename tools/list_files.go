@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -74,7 +75,7 @@ func (t *listFilesTool) Plan(arguments string) (Call, error) {
 	if a.Glob != "" {
 		title += " (" + a.Glob + ")"
 	}
-	action := approvals.Action{Tool: "list_files", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	action := approvals.Action{Tool: "list_files", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
 	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
 	}}, fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)}, nil

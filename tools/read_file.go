@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
@@ -69,7 +70,7 @@ func (t *readFileTool) Plan(arguments string) (Call, error) {
 	if a.Offset > 1 {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
-	action := approvals.Action{Tool: "read_file", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
+	action := approvals.Action{Tool: "read_file", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
 	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)
 	}}, fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)}, nil

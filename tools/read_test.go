@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"codeagent/event"
 )
 
 func numbered(from, to int) string {
@@ -131,7 +133,7 @@ func TestHiddenFiles(t *testing.T) {
 		}
 		if name == "innocent" {
 			contains(t, "text", r.Text, "the sandbox does not allow to read sub/.env (**/.env)", "additional_permissions")
-			if r.Outcome != Refused || !r.Denied {
+			if r.Outcome != event.Refused || !r.Denied {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -155,7 +157,7 @@ func TestHiddenFiles(t *testing.T) {
 		if tool == "list_files" {
 			r, err = p.do(tool, args{"path": "innocent-folder"})
 		}
-		if err != nil || r.Outcome != Refused {
+		if err != nil || r.Outcome != event.Refused {
 			t.Errorf("%s: %+v, %v", tool, r, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"codeagent/event"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schemas")
@@ -37,7 +39,7 @@ var argumentTypes = map[string]any{
 var enums = map[string][]any{
 	"sandbox_permissions": {useDefault, withAdditional, requireEscalated},
 	"action":              {listAction, killAction},
-	"status":              {stepStatuses[0], stepStatuses[1], stepStatuses[2]},
+	"status":              {event.StepPending, event.StepInProgress, event.StepCompleted},
 }
 
 // minimums keep counts sensible.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -83,7 +84,7 @@ func (t *searchTool) Plan(arguments string) (Call, error) {
 	if a.Glob != "" {
 		title += " (" + a.Glob + ")"
 	}
-	action := approvals.Action{Tool: "search", Kind: approvals.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
+	action := approvals.Action{Tool: "search", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
 	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, q)
 	}}, fmt.Sprintf("%q in %q, %q, %d lines", q.pattern, q.root, a.Glob, q.max)}, nil

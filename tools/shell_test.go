@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -25,7 +26,7 @@ func TestShellPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	action := func(command, folder string, w approvals.Wish) approvals.Action {
-		return approvals.Action{CallID: "c1", Tool: "shell", Kind: approvals.KindCommand, Title: "$ " + command, Command: command,
+		return approvals.Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Title: "$ " + command, Command: command,
 			Folder: filepath.Join(p.ws, folder), Argv: []string{"/bin/sh", "-c", command}, Wish: w}
 	}
 	for _, tt := range []struct {
@@ -70,7 +71,7 @@ func TestShellPlan(t *testing.T) {
 		{"escalated both ways, in contradiction", args{"command": "ls", "with_escalated_permissions": true, "sandbox_permissions": "use_default"}, approvals.Action{}, "contradict"},
 		{"unknown permissions", args{"command": "ls", "sandbox_permissions": "full"}, approvals.Action{}, `must be "use_default", "with_additional_permissions" or "require_escalated", not "full"`},
 		{"unknown permission", args{"command": "ls", "additional_permissions": args{"network": true}}, approvals.Action{}, `there is no argument "additional_permissions.network"`},
-		{"many lines", args{"command": "set -e\nls"}, approvals.Action{CallID: "c1", Tool: "shell", Kind: approvals.KindCommand, Title: "$ set -e …",
+		{"many lines", args{"command": "set -e\nls"}, approvals.Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Title: "$ set -e …",
 			Command: "set -e\nls", Folder: p.ws, Argv: []string{"/bin/sh", "-c", "set -e\nls"}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestShellRun(t *testing.T) {
 		streamed.Write(data)
 	}
 	r := p.ok("shell", args{"command": "pwd; echo out; echo err >&2"})
-	if r.Outcome != OK || r.Exit != 0 || len(r.Output) != len(p.ws+"\nout\nerr\n") {
+	if r.Outcome != event.OK || r.Exit != 0 || len(r.Output) != len(p.ws+"\nout\nerr\n") {
 		t.Errorf("%+v", r)
 	}
 	contains(t, "text", r.Text, "exit status 0 after ", "s\noutput:\n", p.ws+"\n", "out\n", "err\n")
@@ -113,12 +114,14 @@ func TestShellRun(t *testing.T) {
 		t.Errorf("%q", r.Text)
 	}
 	for _, tt := range []struct {
-		command, outcome, signal, text string
-		exit                           int
+		command      string
+		outcome      event.Outcome
+		signal, text string
+		exit         int
 	}{
-		{"exit 3", Failed, "", "exit status 3 after", 3},
-		{"kill -9 $$", Failed, "SIGKILL", "ended by signal 9 (SIGKILL) after", -1},
-		{"nosuchprogram", Failed, "", "exit status 127 after", 127},
+		{"exit 3", event.Failed, "", "exit status 3 after", 3},
+		{"kill -9 $$", event.Failed, "SIGKILL", "ended by signal 9 (SIGKILL) after", -1},
+		{"nosuchprogram", event.Failed, "", "exit status 127 after", 127},
 	} {
 		r, err := p.do("shell", args{"command": tt.command})
 		if err != nil {
@@ -137,7 +140,7 @@ func TestShellTimesOut(t *testing.T) {
 	for wait := 50; wait < 60_000 && !strings.Contains(r.Text, "begun"); wait *= 4 {
 		var err error
 		r, err = p.do("shell", args{"command": "echo begun; sleep 100", "timeout_ms": wait})
-		if err != nil || r.Outcome != TimedOut || !r.Failed {
+		if err != nil || r.Outcome != event.TimedOut || !r.Failed {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
@@ -159,7 +162,7 @@ func TestShellInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := c.Run(ctx, permit, p.stage)
-	if err != nil || r.Outcome != Interrupted || strings.Contains(r.Text, "never") {
+	if err != nil || r.Outcome != event.Interrupted || strings.Contains(r.Text, "never") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := c.Run(ctx, permit, p.stage); !errors.Is(err, context.Canceled) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/exec"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -76,17 +77,6 @@ type Stage struct {
 	Blind bool
 }
 
-// Outcomes of a Result.
-const (
-	OK          = "ok"
-	Failed      = "failed"
-	Refused     = "refused"
-	Interrupted = "interrupted"
-	TimedOut    = "timed_out"
-	// NotStarted: the command could not be executed or confined. It has no exit status.
-	NotStarted = "not_started"
-)
-
 // Result is what a call did.
 type Result struct {
 	// Text is for the model.
@@ -97,9 +87,8 @@ type Result struct {
 	// Images are shown to the model with Text.
 	Images []model.Image
 	// Failed marks Text as the report of an error.
-	Failed bool
-	// Outcome is one of the above.
-	Outcome string
+	Failed  bool
+	Outcome event.Outcome
 	// Exit is a command's exit status; -1 when a signal ended it.
 	Exit int
 	// Signal names the signal that ended a command ("SIGKILL").
@@ -121,27 +110,13 @@ type Result struct {
 	Verdict sandbox.Verdict
 	// Denied: the sandbox or its policy refused something that mattered.
 	Denied  bool
-	Changes []Change
+	Changes []event.FileChange
 	// Changed is what a command changed, as far as undo was told of it.
 	Changed sandbox.Changes
 	// Plan and Explanation are set by update_plan.
-	Plan        []Step
+	Plan        []event.PlanStep
 	Explanation string
 }
-
-// Change is one file a call changed.
-type Change struct {
-	Path string
-	// Kind is "add", "update", "delete" or "move" (then From is set).
-	Kind, From string
-	// Diff is unified, at most 256 KiB.
-	Diff           string
-	Added, Removed int
-}
-
-// Step is one line of the plan; Status is "pending", "in_progress" or
-// "completed".
-type Step struct{ Step, Status string }
 
 // Options is what the tools need to know.
 type Options struct {
@@ -261,11 +236,11 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	if err := ctx.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.action.Tool, context.Cause(ctx))
 	}
-	if kind := c.action.Kind; s.Undo != nil && (kind == approvals.KindCommand || kind == approvals.KindEdit) {
+	if kind := c.action.Kind; s.Undo != nil && (kind == event.KindCommand || kind == event.KindEdit) {
 		kept := s.Undo.Call()
 		defer func() {
 			kept.Settle()
-			if kind == approvals.KindCommand { // an edit says itself what it did
+			if kind == event.KindCommand { // an edit says itself what it did
 				r.Changed.Join(kept.Changed())
 			}
 		}()
@@ -282,10 +257,10 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 // failed is a result that reports an error.
 func failed(format string, args ...any) Result {
 	text := fmt.Sprintf(format, args...)
-	return Result{Text: text, Failed: true, Outcome: Failed, Message: oneLine(text)}
+	return Result{Text: text, Failed: true, Outcome: event.Failed, Message: oneLine(text)}
 }
 
 // done is a result that went well.
 func done(text, message string) Result {
-	return Result{Text: text, Outcome: OK, Message: message}
+	return Result{Text: text, Outcome: event.OK, Message: message}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -23,17 +24,9 @@ var updatePlanSchema json.RawMessage
 const updatePlanExample = `{"plan": [{"step": "Find the cause", "status": "completed"}, {"step": "Fix it", "status": "in_progress"}, {"step": "Test", "status": "pending"}]}`
 
 type updatePlanArguments struct {
-	Explanation string     `json:"explanation,omitempty" jsonschema:"One sentence on what changed in the plan."`
-	Plan        []planStep `json:"plan" jsonschema:"All steps, in order."`
+	Explanation string           `json:"explanation,omitempty" jsonschema:"One sentence on what changed in the plan."`
+	Plan        []event.PlanStep `json:"plan" jsonschema:"All steps, in order."`
 }
-
-type planStep struct {
-	Step   string `json:"step" jsonschema:"What is done, in a few words."`
-	Status string `json:"status" jsonschema:"How far the step is."`
-}
-
-// Statuses of a step.
-var stepStatuses = []string{"pending", "in_progress", "completed"}
 
 // Bounds of a plan: more is no overview.
 const (
@@ -58,11 +51,11 @@ func (*updatePlanTool) Plan(arguments string) (Call, error) {
 	}
 	completed := 0
 	for _, s := range steps {
-		if s.Status == "completed" {
+		if s.Status == event.StepCompleted {
 			completed++
 		}
 	}
-	action := approvals.Action{Tool: "update_plan", Kind: approvals.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
+	action := approvals.Action{Tool: "update_plan", Kind: event.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
 	return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) {
 		r := done("The plan is shown to the user.", action.Title)
 		r.Plan, r.Explanation = steps, short.Head(strings.TrimSpace(a.Explanation), maxStep)
@@ -70,26 +63,26 @@ func (*updatePlanTool) Plan(arguments string) (Call, error) {
 	}}, nil
 }
 
-func (a *updatePlanArguments) steps() ([]Step, error) {
+func (a *updatePlanArguments) steps() ([]event.PlanStep, error) {
 	if len(a.Plan) == 0 || len(a.Plan) > maxSteps {
 		return nil, fmt.Errorf("the plan has %d steps; it must have 1 to %d", len(a.Plan), maxSteps)
 	}
-	var steps []Step
+	var steps []event.PlanStep
 	working := 0
 	for i, p := range a.Plan {
 		text := strings.TrimSpace(p.Step)
 		switch {
 		case text == "" || len(text) > maxStep:
 			return nil, fmt.Errorf("plan[%d].step must have 1 to %d characters", i, maxStep)
-		case !slices.Contains(stepStatuses, p.Status):
-			return nil, fmt.Errorf("plan[%d].status must be one of %s, not %s", i, strings.Join(stepStatuses, ", "), show(p.Status))
+		case !slices.Contains(event.StepStatuses(), p.Status):
+			return nil, fmt.Errorf("plan[%d].status must be one of pending, in_progress, completed, not %s", i, show(string(p.Status)))
 		}
-		if p.Status == "in_progress" {
+		if p.Status == event.StepInProgress {
 			if working++; working > 1 {
 				return nil, fmt.Errorf("plan[%d] is the second step in_progress; at most one step can be", i)
 			}
 		}
-		steps = append(steps, Step{text, p.Status})
+		steps = append(steps, event.PlanStep{Step: text, Status: p.Status})
 	}
 	return steps, nil
 }

@@ -36,7 +36,7 @@ func (t *transcript) apply(e event.Event) {
 		case !again:
 			t.add(&welcome{e}, false)
 		case was.Model != "" && was.Model != e.Model:
-			t.note("info", "now using "+e.Model)
+			t.note(event.LevelInfo, "now using "+e.Model)
 		}
 	case event.TurnStarted:
 		if t.echo != nil && t.echo.body.(*said).text == e.Text {
@@ -80,17 +80,17 @@ func (t *transcript) apply(e event.Event) {
 		t.applyFinish(e)
 	default:
 		// A renderer that meets an event it does not know must not be silent.
-		t.note("warning", fmt.Sprintf("unknown event %T", e))
+		t.note(event.LevelWarning, fmt.Sprintf("unknown event %T", e))
 	}
 }
 
 // applyBackgroundEnded shows the end of a background command like that of a call.
 func (t *transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 	t.settle()
-	call := &tool{kind: "command", command: e.Command, folder: e.Folder, workspace: t.session.Folder}
-	outcome := "ok"
+	call := &tool{kind: event.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
+	outcome := event.OK
 	if e.Exit != 0 || e.Signal != "" {
-		outcome = "failed"
+		outcome = event.Failed
 	}
 	call.finish(event.ToolFinished{
 		Kind: call.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
@@ -158,7 +158,7 @@ func (t *transcript) applyTool(e event.Event) {
 	switch e := e.(type) {
 	case event.ToolStarted:
 		t.settle()
-		if e.Kind == "plan" {
+		if e.Kind == event.KindPlan {
 			return // the plan itself is shown when it changes
 		}
 		t.startTool(e)
@@ -170,7 +170,7 @@ func (t *transcript) applyTool(e event.Event) {
 	case event.ToolFinished:
 		en := t.tools[e.CallID]
 		if en == nil {
-			if e.Kind == "plan" && (e.Outcome == "ok" || e.Outcome == "") {
+			if e.Kind == event.KindPlan && (e.Outcome == event.OK || e.Outcome == "") {
 				return
 			}
 			en = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
@@ -184,7 +184,7 @@ func (t *transcript) applyTool(e event.Event) {
 
 func (t *transcript) startTool(e event.ToolStarted) *entry {
 	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
-	en := t.add(call, e.Kind == "read")
+	en := t.add(call, e.Kind == event.KindRead)
 	en.moving = true
 	t.tools[e.CallID] = en
 	return en
@@ -217,10 +217,7 @@ func (t *transcript) applyAnswer(e event.PermissionAnswered) {
 }
 
 func (t *transcript) applyPlan(e event.PlanUpdated) {
-	p := &plan{explanation: e.Explanation}
-	for _, s := range e.Steps {
-		p.steps = append(p.steps, step{s.Step, s.Status})
-	}
+	p := &plan{explanation: e.Explanation, steps: e.Steps}
 	// A plan that changes twice in a row is one plan.
 	if n := len(t.entries); n > 0 {
 		if _, ok := t.entries[n-1].body.(*plan); ok {
@@ -233,7 +230,7 @@ func (t *transcript) applyPlan(e event.PlanUpdated) {
 }
 
 // note adds a line about the work.
-func (t *transcript) note(level, text string) {
+func (t *transcript) note(level event.Level, text string) {
 	if strings.TrimSpace(text) != "" {
 		t.settle()
 		t.add(&notice{level, text}, false)
@@ -244,7 +241,7 @@ func (t *transcript) note(level, text string) {
 func (t *transcript) interrupt() {
 	for id, e := range t.tools {
 		if call := e.body.(*tool); call.done == nil {
-			call.finish(event.ToolFinished{CallID: id, Outcome: "interrupted"})
+			call.finish(event.ToolFinished{CallID: id, Outcome: event.Interrupted})
 			e.moving = false
 			e.changed()
 		}
@@ -287,23 +284,23 @@ func (t *transcript) chose(id string, d approvals.Decision) {
 func (t *transcript) applyFinish(e event.TurnFinished) {
 	t.settle()
 	switch e.Outcome {
-	case "interrupted":
-		t.note("info", "Interrupted.")
-	case "stopped":
-		t.note("info", "Stopped.")
-	case "failed":
+	case event.TurnInterrupted:
+		t.note(event.LevelInfo, "Interrupted.")
+	case event.TurnStopped:
+		t.note(event.LevelInfo, "Stopped.")
+	case event.TurnFailed:
 		text := "the turn failed"
 		if e.Err != nil {
 			text = e.Err.Error()
 		}
-		t.note("error", text)
+		t.note(event.LevelError, text)
 	}
 	for _, r := range e.Refused {
 		text := "refused: nobody could answer: " + r.Title
 		if r.Hint != "" {
 			text += "\n" + r.Hint
 		}
-		t.note("warning", text)
+		t.note(event.LevelWarning, text)
 	}
 }
 

@@ -64,21 +64,21 @@ func (a *asked) lines(c canvas) []string {
 	}
 	what := strings.Join(grantLines(a.request.Wanted, c.home), ", ")
 	s, word, reason := warn, "denied", a.answer.Reason
-	switch a.answer.Decision {
-	case "once":
+	switch a.answer.Answer {
+	case event.AnswerOnce:
 		s, word = good, "allowed once"
-	case "session":
+	case event.AnswerSession:
 		s, word = good, "allowed for this session"
-	case "stopped":
+	case event.AnswerStopped:
 		word = "denied; turn stopped"
-	case "refused":
+	case event.AnswerRefused:
 		word = "refused: nobody could answer"
 	}
 	if a.request.Held {
-		word = map[string]string{
-			"once": "allowed while it ran", "session": "allowed while it ran, and for this session",
-			"stopped": "denied; turn stopped",
-		}[a.answer.Decision]
+		word = map[event.Answer]string{
+			event.AnswerOnce: "allowed while it ran", event.AnswerSession: "allowed while it ran, and for this session",
+			event.AnswerStopped: "denied; turn stopped",
+		}[a.answer.Answer]
 		word = cmp.Or(word, "denied while it ran")
 		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody denied it
 			word, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")

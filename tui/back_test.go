@@ -97,7 +97,7 @@ func TestEscWhileGoingBack(t *testing.T) {
 func TestWhatGoingBackTells(t *testing.T) {
 	var r *rig
 	r = talked(t, func() (Message, bool) {
-		r.app.box.post(event.Notice{Level: "error", Text: "it cannot be saved"})
+		r.app.box.post(event.Notice{Level: event.LevelError, Text: "it cannot be saved"})
 		return Message{Text: "second question"}, true
 	})
 	r.press("esc")
@@ -114,7 +114,7 @@ func TestWhatGoingBackTells(t *testing.T) {
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.app.offers.Back = func() (Message, bool) {
-		r.app.box.post(event.Notice{Level: "info", Text: "that was before the summary"})
+		r.app.box.post(event.Notice{Level: event.LevelInfo, Text: "that was before the summary"})
 		return Message{Text: "the first question"}, true
 	}
 	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})

@@ -82,7 +82,7 @@ func session() event.SessionStarted {
 func play(ctx context.Context, s *Screen, text string) error {
 	s.Emit(event.TurnStarted{Text: text})
 	s.Emit(event.RequestStarted{})
-	finish := func(outcome, answer string) error {
+	finish := func(outcome event.TurnOutcome, answer string) error {
 		s.Emit(event.TurnFinished{Outcome: outcome, Answer: answer})
 		return nil
 	}
@@ -111,7 +111,7 @@ func play(ctx context.Context, s *Screen, text string) error {
 	case "ask":
 		ans, err := s.Ask(ctx, npmRequest("q1"))
 		if err != nil {
-			s.Emit(event.Notice{Level: "info", Text: "asked in vain: " + err.Error()})
+			s.Emit(event.Notice{Level: event.LevelInfo, Text: "asked in vain: " + err.Error()})
 			return finish("interrupted", "")
 		}
 		s.Emit(event.MessageFinished{Text: fmt.Sprintf("Answer: %q reason %q", string(ans.Decision), ans.Reason)})
@@ -184,11 +184,11 @@ func tourTurn(ctx context.Context, s *Screen) error {
 			if err != nil {
 				return err
 			}
-			word := string(ans.Decision)
+			word := event.Answer(ans.Decision)
 			if word == "" {
 				word = "denied"
 			}
-			s.Emit(event.PermissionAnswered{ID: r.ID, CallID: r.CallID, Decision: word, Reason: ans.Reason})
+			s.Emit(event.PermissionAnswered{ID: r.ID, CallID: r.CallID, Answer: word, Reason: ans.Reason})
 			continue
 		}
 		if _, ok := e.(event.PermissionAnswered); ok {
@@ -247,7 +247,7 @@ func recorded() []event.Event {
 		event.RequestStarted{},
 		event.ToolStarted{CallID: "c-p1", Tool: "shell", Kind: "command", Title: "$ npm install leftpad", Command: npm.Action.Command, Folder: npm.Action.Folder},
 		event.PermissionRequested{ID: "p1", CallID: "c-p1", Title: npm.Title, Command: npm.Action.Command, Folder: npm.Action.Folder, Justification: npm.Justification, Denials: npm.Denials, Wanted: npm.Grant},
-		event.PermissionAnswered{ID: "p1", CallID: "c-p1", Decision: "once"},
+		event.PermissionAnswered{ID: "p1", CallID: "c-p1", Answer: "once"},
 		event.ToolFinished{CallID: "c-p1", Tool: "shell", Kind: "command", Title: "$ npm install leftpad", Outcome: "ok", Message: "exit status 0", Duration: 2300 * time.Millisecond, Output: "added 1 package in 2s\n"},
 		event.UsageUpdated{Last: model.Usage{Input: 11800, Output: 480}, Total: model.Usage{Input: 31200, Output: 1400}},
 		event.RequestStarted{},

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
 )
 
 // stillRead is why something is not sent yet: the pasted content belongs to it.
@@ -52,7 +54,7 @@ func (m *app) clipped(c *composer, clip Clip, err error) tea.Cmd {
 	note := c != &m.composer
 	switch {
 	case err != nil:
-		m.transcript.note("warning", err.Error())
+		m.transcript.note(event.LevelWarning, err.Error())
 		m.transcript.end()
 	case note && (q == nil || q.field != c):
 		return m.say("the note is closed")

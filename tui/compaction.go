@@ -10,13 +10,13 @@ import (
 // compaction is a summary while it is written, and then its text: a line when
 // folded, and all that the model continues from when open.
 type compaction struct {
-	reason string
+	reason event.CompactReason
 	done   *event.Compacted
 }
 
 func (b *compaction) foldable() bool { return b.done != nil && b.done.Err == "" }
 func (b *compaction) draw(c canvas) []string {
-	why := map[string]string{event.CompactNear: "the context is nearly full", event.CompactFull: "the context is full"}[b.reason]
+	why := map[event.CompactReason]string{event.CompactNear: "the context is nearly full", event.CompactFull: "the context is full"}[b.reason]
 	if why != "" {
 		why = "  " + why
 	}

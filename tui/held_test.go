@@ -54,7 +54,7 @@ func TestHeldQuestion(t *testing.T) {
 		}
 		r.press("1")
 		r.wantAnswer(a, approvals.Once, "")
-		r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Decision: "once"},
+		r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Answer: "once"},
 			event.ToolFinished{CallID: "c", Kind: "command", Title: "$ curl https://example.org", Outcome: "ok", Output: "hello\n", Duration: time.Second})
 		golden.Check(t, map[int]string{40: "held-done-40.txt", 80: "held-done-80.txt"}[w], r.screen())
 	}
@@ -85,7 +85,7 @@ func TestHeldQuestionInterrupted(t *testing.T) {
 	curlRuns(r)
 	q := heldRequest("q", 41)
 	r.app.box.post(withdrawn{r.hold(q)})
-	r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Decision: "denied", Reason: "no answer: interrupted by the user"},
+	r.emit(event.PermissionAnswered{ID: "q", CallID: "c", Answer: "denied", Reason: "no answer: interrupted by the user"},
 		event.ToolFinished{CallID: "c", Kind: "command", Outcome: "interrupted", Verdict: sandbox.Verdict{Denied: true, Denials: q.Denials}},
 		event.TurnFinished{Outcome: "interrupted"})
 	r.has("no answer while it ran: network example.org:443  “interrupted by the user”", "Interrupted.")
@@ -107,12 +107,12 @@ func TestHeldQuestionsOfOneCommandQueueUp(t *testing.T) {
 	r.press("ctrl+y", "2")
 	r.wantAnswer(a, approvals.Session, "")
 	r.wantAnswer(b, approvals.Session, "")
-	r.emit(event.PermissionAnswered{ID: "q1", CallID: "c", Decision: "session"}, event.PermissionAnswered{ID: "q2", CallID: "c", Decision: "session"})
+	r.emit(event.PermissionAnswered{ID: "q1", CallID: "c", Answer: "session"}, event.PermissionAnswered{ID: "q2", CallID: "c", Answer: "session"})
 	// The command waits still, for the third answer.
 	r.has("waiting for your answer", "example.org:80", "allowed while it ran, and for this session: network example.org:443")
 	r.press("ctrl+y", "n", "enter")
 	r.wantAnswer(c, approvals.Deny, "")
-	r.emit(event.PermissionAnswered{ID: "q3", CallID: "c", Decision: "denied", Reason: "the user said no"})
+	r.emit(event.PermissionAnswered{ID: "q3", CallID: "c", Answer: "denied", Reason: "the user said no"})
 	r.lacks("waiting for your answer")
 	r.has("denied while it ran: network example.org:80")
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/event"
 )
 
 // pictures are the endings of image files: the disk is read only for a path with one
@@ -73,7 +75,7 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 			}
 			m.composer.paste(pasted)
 			if !errors.Is(err, ErrNoImage) {
-				m.transcript.note("warning", err.Error())
+				m.transcript.note(event.LevelWarning, err.Error())
 				m.transcript.end()
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"codeagent/approvals"
+	"codeagent/event"
 	"codeagent/sandbox"
 )
 
@@ -123,7 +124,7 @@ func (q *question) stanzas(t *theme, w int, home string, most limits, titled boo
 // opens says what a yes allows, or what the command that gets the input may do.
 func (s *sheet) opens(r approvals.Request) {
 	label := "allows"
-	if r.Action.Kind == approvals.KindInput {
+	if r.Action.Kind == event.KindInput {
 		label = "may" // it was granted already
 	}
 	one := func(i int, mark, text string) {
@@ -137,7 +138,7 @@ func (s *sheet) opens(r approvals.Request) {
 	for i, g := range lines {
 		one(i, "+ ", g)
 	}
-	if r.Action.Kind == approvals.KindEdit {
+	if r.Action.Kind == event.KindEdit {
 		for _, p := range r.Action.Paths {
 			if g := "write " + tilde(p, s.home); !slices.Contains(lines, g) {
 				lines = append(lines, g)
@@ -192,11 +193,11 @@ func (s *sheet) action(r approvals.Request) {
 		f.need = forYes
 	}
 	switch {
-	case a.Kind == approvals.KindEdit && a.Command != "":
+	case a.Kind == event.KindEdit && a.Command != "":
 		f.label, f.name, f.need, f.hard, f.spans = "change", "", forNothing, true, patchSpans(a.Command)
-	case a.Kind == approvals.KindFetch:
+	case a.Kind == event.KindFetch:
 		f.label, f.need, f.hard, f.spans = "fetch", forYes, true, flat([]span{strong.span("GET " + a.Command)})
-	case a.Kind == approvals.KindInput: // quoted, so that every character is seen for what it is
+	case a.Kind == event.KindInput: // quoted, so that every character is seen for what it is
 		f.label, f.need, f.hard, f.spans = "types", forYes, true, []span{strong.span(strconv.Quote(a.Input))}
 		s.add(f)
 		f = field{label: "into", quoted: true, most: s.most.command, tail: f.tail, spans: []span{text.span("$ " + a.Running.Command)}}

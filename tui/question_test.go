@@ -227,7 +227,7 @@ func TestEditQuestionShowsThePatch(t *testing.T) {
 	patch := "*** Begin Patch\n*** Update File: /home/ada/notes.txt\n@@ list\n milk\n-bread\n+rye\n*** End Patch\n"
 	q := approvals.Request{
 		ID: "e", Title: "apply_patch wants to write ~/notes.txt",
-		Action:  approvals.Action{Kind: approvals.KindEdit, Tool: "apply_patch", Title: "edit ~/notes.txt", Command: patch, Paths: []string{"/home/ada/notes.txt"}},
+		Action:  approvals.Action{Kind: event.KindEdit, Tool: "apply_patch", Title: "edit ~/notes.txt", Command: patch, Paths: []string{"/home/ada/notes.txt"}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}},
 	}
 	r.put(q)
@@ -273,7 +273,7 @@ func TestOutsideIsToldAsOutside(t *testing.T) {
 	a := r.put(q)
 	r.press("ctrl+y", "4")
 	r.wantAnswer(a, approvals.Outside, "")
-	r.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Decision: "once"})
+	r.emit(event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Answer: "once"})
 	r.has("allowed once, outside the sandbox")
 	r.lacks("allowed once: write")
 }
@@ -297,7 +297,7 @@ func TestAFetchShowsItsWholeAddress(t *testing.T) {
 	url := "https://docs.example/manual?" + strings.Repeat("word=", 20) + "secret"
 	r.put(approvals.Request{
 		ID: "q", Title: "fetch_url wants to reach docs.example:443",
-		Action:  approvals.Action{Tool: "fetch_url", Kind: approvals.KindFetch, Title: "fetch " + url, Command: url},
+		Action:  approvals.Action{Tool: "fetch_url", Kind: event.KindFetch, Title: "fetch " + url, Command: url},
 		Grant:   sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "docs.example", Port: 443}}},
 		Options: []approvals.Option{{Key: "1", Decision: approvals.Once, Label: "this once"}, {Key: "n", Decision: approvals.Deny, Label: "no"}},
 	})

@@ -3,6 +3,8 @@ package tui
 import (
 	"fmt"
 	"strings"
+
+	"codeagent/event"
 )
 
 func (c canvas) inner() int { return max(c.width-gutter-1, 8) }
@@ -98,27 +100,28 @@ func (t *thought) draw(c canvas) []string {
 }
 
 // notice is a message about the work, of one line or more.
-type notice struct{ level, text string }
+type notice struct {
+	level event.Level
+	text  string
+}
 
 // foldable is false for a short notice: Ctrl+O then opens the entry before it.
 func (n *notice) foldable() bool { return len(n.text) > 160 || strings.Count(n.text, "\n") > 3 }
 func (n *notice) draw(c canvas) []string {
 	mark, s := dim.span("·"), dim
 	switch n.level {
-	case "warning":
+	case event.LevelWarning:
 		mark, s = warn.span("▲"), text
-	case "error":
+	case event.LevelError:
 		mark, s = bad.span("✗"), text
 	}
 	return c.fold(c.hang(mark, s.span(strings.TrimSpace(n.text))), 8, 0)
 }
 
-// step and plan are the model's checklist.
-type step struct{ text, status string }
-
+// plan is the model's checklist.
 type plan struct {
 	explanation string
-	steps       []step
+	steps       []event.PlanStep
 }
 
 func (p *plan) draw(c canvas) []string {
@@ -129,14 +132,14 @@ func (p *plan) draw(c canvas) []string {
 	out := c.hang(accent.span("≡"), head...)
 	for _, s := range p.steps {
 		mark, st := dim.span("☐ "), text
-		switch s.status {
-		case "completed":
+		switch s.Status {
+		case event.StepCompleted:
 			mark, st = good.span("☑ "), dim
-		case "in_progress":
+		case event.StepInProgress:
 			mark, st = accent.span("▸ "), strong
 		}
 		w := wrapper{theme: c.theme, width: c.inner(), first: []span{mark}, rest: []span{text.span("  ")}}
-		out = append(out, indent(w.lines(st.span(s.text)))...)
+		out = append(out, indent(w.lines(st.span(s.Step)))...)
 	}
 	return out
 }

@@ -26,9 +26,10 @@ const (
 // tool is a tool call: what it does, its output while it runs, and its result. It
 // knows kinds of calls, never names of tools.
 type tool struct {
-	kind, title, command, folder string
-	started                      time.Time
-	workspace                    string
+	kind                   event.Kind
+	title, command, folder string
+	started                time.Time
+	workspace              string
 
 	live []byte
 	done *event.ToolFinished
@@ -95,14 +96,14 @@ func (t *tool) answers(c canvas) []string {
 // head is the line that says what the call does and how it ended.
 func (t *tool) head(c canvas) []string {
 	title := t.title
-	if t.kind == "command" && t.command != "" {
+	if t.kind == event.KindCommand && t.command != "" {
 		title = "$ " + strings.TrimSpace(t.command)
 	}
 	if title == "" {
-		title = t.kind
+		title = string(t.kind)
 	}
 	mark, s := t.mark(c), text
-	if t.kind == "read" && t.done != nil && t.done.Outcome == "ok" {
+	if t.kind == event.KindRead && t.done != nil && t.done.Outcome == event.OK {
 		s = dim
 	}
 	spans := []span{s.span(strings.ReplaceAll(title, "\n", "\n  "))}
@@ -133,14 +134,14 @@ func (t *tool) mark(c canvas) span {
 		return accent.span(spinner(c.frame))
 	}
 	switch t.done.Outcome {
-	case "ok":
-		if t.kind == "read" {
+	case event.OK:
+		if t.kind == event.KindRead {
 			return dim.span("·")
 		}
 		return good.span("✓")
-	case "refused":
+	case event.Refused:
 		return warn.span("⊘")
-	case "interrupted":
+	case event.Interrupted:
 		return dim.span("■")
 	}
 	return bad.span("✗")
@@ -166,22 +167,22 @@ func (t *tool) status(c canvas) []span {
 	var words []string
 	s := dim
 	switch f.Outcome {
-	case "ok":
+	case event.OK:
 		switch {
-		case t.kind == "read" && f.Message != "":
+		case t.kind == event.KindRead && f.Message != "":
 			return []span{faint.span(f.Message)}
-		case t.kind == "command" && f.Running:
+		case t.kind == event.KindCommand && f.Running:
 			return []span{dim.span(fmt.Sprintf("running in the background (job %d)", f.Job))}
-		case t.kind != "command" && f.Job != 0 && !f.Running:
+		case t.kind != event.KindCommand && f.Job != 0 && !f.Running:
 			return []span{dim.span(f.Message)} // how the job that got the input has ended
 		}
-	case "refused":
+	case event.Refused:
 		words, s = append(words, "not allowed"), warn
-	case "timed_out":
+	case event.TimedOut:
 		words, s = append(words, "timed out"), bad
-	case "interrupted":
+	case event.Interrupted:
 		words = append(words, "interrupted")
-	case "not_started":
+	case event.NotStarted:
 		words, s = append(words, "not started"), bad
 	default:
 		s = bad
@@ -203,7 +204,7 @@ func (t *tool) status(c canvas) []span {
 			out = append(out, changeCount(ch)...)
 		}
 	}
-	if t.kind == "command" && f.Job != 0 {
+	if t.kind == event.KindCommand && f.Job != 0 {
 		how := strings.Join(words, " ")
 		if how != "" {
 			how = ": " + how
@@ -216,7 +217,7 @@ func (t *tool) status(c canvas) []span {
 		}
 		out = append(out, s.span(strings.Join(words, " ")))
 	}
-	if f.Duration >= time.Millisecond && t.kind == "command" {
+	if f.Duration >= time.Millisecond && t.kind == event.KindCommand {
 		if len(out) > 0 {
 			out = append(out, faint.span(" · "))
 		}
@@ -245,11 +246,11 @@ func (t *tool) ended(c canvas) []string {
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
-	} else if t.kind == "command" || f.Job != 0 || f.Outcome == "failed" && f.Message == "" || c.open {
+	} else if t.kind == event.KindCommand || f.Job != 0 || f.Outcome == event.Failed && f.Message == "" || c.open {
 		out = append(out, t.printed(c)...)
 	}
 	out = append(out, t.changed(c)...)
-	if f.Outcome == "interrupted" && !c.open {
+	if f.Outcome == event.Interrupted && !c.open {
 		return out // its denials are not why it ended
 	}
 	return append(out, denialLines(c, f.Verdict)...)
@@ -260,12 +261,12 @@ func (t *tool) ended(c canvas) []string {
 func (t *tool) tells() bool {
 	f := t.done
 	switch {
-	case f.Message == "" || f.Outcome == "ok" && (t.kind == "read" || t.kind == "command" || f.Job != 0 || len(f.Changes) > 0):
+	case f.Message == "" || f.Outcome == event.OK && (t.kind == event.KindRead || t.kind == event.KindCommand || f.Job != 0 || len(f.Changes) > 0):
 		return false
-	case f.Outcome == "refused":
+	case f.Outcome == event.Refused:
 		return len(t.asks) == 0
-	case t.kind == "command":
-		return f.Outcome == "not_started" || f.Outcome == "failed" && f.Exit == 0 && f.Signal == ""
+	case t.kind == event.KindCommand:
+		return f.Outcome == event.NotStarted || f.Outcome == event.Failed && f.Exit == 0 && f.Signal == ""
 	}
 	return true
 }
@@ -309,7 +310,7 @@ func (t *tool) changes(c canvas) []string {
 	var out []string
 	for _, ch := range t.done.Changes {
 		if len(t.done.Changes) > 1 {
-			verb := map[string]string{"add": "new", "delete": "deleted", "move": "moved"}[ch.Kind]
+			verb := map[sandbox.ChangeKind]string{sandbox.Added: "new", sandbox.Deleted: "deleted", sandbox.Moved: "moved"}[ch.Kind]
 			if verb == "" {
 				verb = "edited"
 			}

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"codeagent/event"
 	"codeagent/internal/short"
 )
 
@@ -34,7 +35,7 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 		return func(m *app) tea.Cmd {
 			switch {
 			case err != nil:
-				m.transcript.note("error", err.Error())
+				m.transcript.note(event.LevelError, err.Error())
 				m.transcript.end()
 			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
 				return m.say(none)

@@ -16,18 +16,18 @@ type work struct {
 	running bool
 	doing   string // what runs, where it is not a turn
 	since   time.Time
-	outcome string    // how it ended; "" while it runs
-	queued  []Message // for after the turn
+	outcome event.TurnOutcome // how it ended; "" while it runs
+	queued  []Message         // for after the turn
 }
 
 // apply takes the outcome that an event reports.
 func (w *work) apply(e event.Event) {
 	switch e := e.(type) {
 	case event.TurnFinished:
-		w.outcome = cmp.Or(e.Outcome, "done")
+		w.outcome = cmp.Or(e.Outcome, event.TurnDone)
 	case event.Compacted:
 		if e.Err != "" && e.Reason == event.CompactAsked {
-			w.outcome = "failed" // the transcript shows the error
+			w.outcome = event.TurnFailed // the transcript shows the error
 		}
 	}
 }
@@ -60,14 +60,14 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	m.work.running = false
 	m.transcript.interrupt()
 	if m.work.outcome == "" {
-		m.work.outcome = "done"
+		m.work.outcome = event.TurnDone
 		switch {
 		case errors.Is(msg.err, ErrInterrupted):
-			m.work.outcome = "interrupted"
-			m.transcript.note("info", "Interrupted.")
+			m.work.outcome = event.TurnInterrupted
+			m.transcript.note(event.LevelInfo, "Interrupted.")
 		case msg.err != nil:
-			m.work.outcome = "failed"
-			m.transcript.note("error", msg.err.Error())
+			m.work.outcome = event.TurnFailed
+			m.transcript.note(event.LevelError, msg.err.Error())
 		}
 	}
 	var cmd tea.Cmd
@@ -80,7 +80,7 @@ func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 // sendWaiting sends what waited for the end of the turn, or gives it back.
 func (m *app) sendWaiting() tea.Cmd {
 	waiting := m.box.unsteer()
-	if m.work.outcome == "done" {
+	if m.work.outcome == event.TurnDone {
 		if len(waiting) > 0 {
 			return m.startTurn(together(waiting))
 		}

@@ -20,16 +20,16 @@ func (ses *session) back(screen face) (agent.Input, bool) {
 	compacted := ses.agent.Compacted()
 	if ses.record != nil && compacted {
 		if in, ok, err = ses.backInRecord(); ok && !ses.agent.Compacted() {
-			screen.Emit(event.Notice{Level: "info", Text: "that was before the summary: the model is given again what it stood for"})
+			screen.Emit(event.Notice{Level: event.LevelInfo, Text: "that was before the summary: the model is given again what it stood for"})
 		}
 	} else if in, ok = ses.agent.Back(); ok && ses.record != nil {
 		err = ses.record.log.Back(sessions.Last)
 	}
 	switch {
 	case err != nil:
-		screen.Emit(event.Notice{Level: "error", Text: "that a message was taken back cannot be saved: " + err.Error()})
+		screen.Emit(event.Notice{Level: event.LevelError, Text: "that a message was taken back cannot be saved: " + err.Error()})
 	case !ok && compacted && ses.record == nil:
-		screen.Emit(event.Notice{Level: "warning", Text: "a summary stands for that message by now, and this run keeps no session to go back in"})
+		screen.Emit(event.Notice{Level: event.LevelWarning, Text: "a summary stands for that message by now, and this run keeps no session to go back in"})
 	}
 	return in, ok
 }

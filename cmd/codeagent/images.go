@@ -90,7 +90,7 @@ func (ses *session) tellImages(screen face) {
 		return
 	}
 	for _, img := range ses.images {
-		screen.Emit(event.Notice{Level: "info", Text: img.String() + " goes with your first message"})
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: img.String() + " goes with your first message"})
 	}
 }
 

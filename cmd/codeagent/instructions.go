@@ -112,12 +112,12 @@ func (in *instructions) current() []prompts.Instruction {
 	in.read(found)
 	switch names := in.names(); {
 	case names != "" && first:
-		in.say("info", "following "+names)
+		in.say(event.LevelInfo, "following "+names)
 	case names != "":
 		// It may have been a command: what it wrote speaks with the user's voice now.
-		in.say("warning", instructionsName+" was changed; following now: "+names)
+		in.say(event.LevelWarning, instructionsName+" was changed; following now: "+names)
 	case !first:
-		in.say("warning", "no "+instructionsName+" is left to follow")
+		in.say(event.LevelWarning, "no "+instructionsName+" is left to follow")
 	}
 	return in.texts
 }
@@ -147,16 +147,16 @@ func (in *instructions) read(found []os.FileInfo) {
 		}
 		text, err := in.one(worker, at, found[at], left)
 		if err != nil {
-			in.say("warning", fmt.Sprintf("%s is not followed: %v", in.places[at], err))
+			in.say(event.LevelWarning, fmt.Sprintf("%s is not followed: %v", in.places[at], err))
 			continue
 		}
 		left -= int64(len(text))
 		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
 		switch size := found[at].Size(); {
 		case size > 0 && text == "":
-			in.say("warning", fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], instructionsMost))
+			in.say(event.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], instructionsMost))
 		case size > int64(len(text)):
-			in.say("warning", fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], instructionsMost))
+			in.say(event.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], instructionsMost))
 		}
 	}
 	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
@@ -234,7 +234,7 @@ func (in *instructions) names() string {
 	return strings.Join(names, ", ")
 }
 
-func (in *instructions) say(level, text string) {
+func (in *instructions) say(level event.Level, text string) {
 	in.tell(event.Notice{Level: level, Text: text})
 }
 

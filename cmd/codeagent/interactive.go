@@ -99,10 +99,10 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 	}
 	for _, name := range t.Made() {
 		if err := hostfile.Remove(name); err != nil {
-			screen.Emit(event.Notice{Level: "error", Text: err.Error()})
+			screen.Emit(event.Notice{Level: event.LevelError, Text: err.Error()})
 			continue
 		}
-		screen.Emit(event.Notice{Level: "info", Text: "removed " + name})
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: "removed " + name})
 	}
 }
 

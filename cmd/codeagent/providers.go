@@ -85,11 +85,11 @@ func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
 		passed := ps.cfg.Passed(provider, name)
 		switch now := cmp.Or(c.title(c.name), "the provider's model"); {
 		case gone != nil:
-			c.told = event.Notice{Level: "warning", Text: fmt.Sprintf("%v; using %s", gone, now)}
+			c.told = event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
 		case again:
-			c.told = event.Notice{Level: "info", Text: "using " + now + ", as this session did last"}
+			c.told = event.Notice{Level: event.LevelInfo, Text: "using " + now + ", as this session did last"}
 		case passed != "":
-			c.told = event.Notice{Level: "info", Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
+			c.told = event.Notice{Level: event.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
 		}
 		return c, err
 	}

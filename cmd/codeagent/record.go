@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"codeagent/agent"
-	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/event"
 	"codeagent/model"
@@ -80,9 +79,9 @@ func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool)
 	if r.before.Omitted {
 		text += "; its beginning is too long to be given to the model"
 	}
-	emit(event.Notice{Level: "info", Text: text})
+	emit(event.Notice{Level: event.LevelInfo, Text: text})
 	if n := r.before.Damaged; n > 0 {
-		emit(event.Notice{Level: "warning", Text: fmt.Sprintf("%d damaged records of the session were passed over", n)})
+		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%d damaged records of the session were passed over", n)})
 	}
 }
 
@@ -107,11 +106,11 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 		case model.Reasoning:
 			emit(event.ReasoningFinished{Text: i.Text})
 		case model.Call:
-			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: "read", Title: i.Call.Name}
+			e := event.ToolStarted{CallID: i.Call.ID, Tool: i.Call.Name, Kind: event.KindRead, Title: i.Call.Name}
 			if planned, err := set.Plan(*i.Call); err == nil {
 				a := planned.Action()
-				e.Kind, e.Title, e.Folder = a.Looks(), a.Title, a.Folder
-				if a.Kind == approvals.KindCommand {
+				e.Kind, e.Title, e.Folder = a.Kind.Shown(), a.Title, a.Folder
+				if a.Kind == event.KindCommand {
 					e.Command = a.Command
 				}
 			}
@@ -121,16 +120,16 @@ func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 		case model.Result:
 			e := calls[i.CallID]
 			open = slices.DeleteFunc(open, func(id string) bool { return id == i.CallID })
-			outcome := tools.OK
+			outcome := event.OK
 			if i.Failed {
-				outcome = tools.Failed
+				outcome = event.Failed
 			}
 			emit(event.ToolFinished{CallID: i.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: outcome, Output: i.Text})
 		}
 	}
 	for _, id := range open {
 		e := calls[id]
-		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: tools.Interrupted})
+		emit(event.ToolFinished{CallID: id, Tool: e.Tool, Kind: e.Kind, Title: e.Title, Outcome: event.Interrupted})
 	}
 }
 
@@ -142,8 +141,8 @@ type recorded struct {
 
 func (f recorded) Emit(e event.Event) {
 	if done, ok := e.(event.TurnFinished); ok {
-		if err := f.log.EndTurn(done.Outcome, done.Usage); err != nil {
-			f.face.Emit(event.Notice{Level: "error", Text: "the conversation cannot be saved: " + err.Error()})
+		if err := f.log.EndTurn(string(done.Outcome), done.Usage); err != nil {
+			f.face.Emit(event.Notice{Level: event.LevelError, Text: "the conversation cannot be saved: " + err.Error()})
 		}
 	}
 	f.face.Emit(e)

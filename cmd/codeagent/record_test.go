@@ -22,7 +22,7 @@ func TestReplayOfACallWithoutAResult(t *testing.T) {
 		case event.ToolStarted:
 			got = append(got, e.CallID+" "+e.Title)
 		case event.ToolFinished:
-			got = append(got, e.CallID+" "+e.Title+": "+e.Outcome)
+			got = append(got, e.CallID+" "+e.Title+": "+string(e.Outcome))
 		}
 	}, tools.All(tools.Options{Workspace: "/w", Files: exec.OS{}}), []model.Item{
 		{Kind: model.User, Text: "build it"}, call("a"), call("b"), call("c"), {Kind: model.Result, CallID: "b", Text: "done"},

@@ -140,7 +140,7 @@ func (ses *session) join(screen face) {
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
 		if words := ses.trusted().Words(); words != "" {
-			screen.Emit(event.Notice{Level: "warning", Text: words})
+			screen.Emit(event.Notice{Level: event.LevelWarning, Text: words})
 		}
 	})
 	for _, spec := range set.Specs() {
@@ -185,11 +185,11 @@ func (ses *session) join(screen face) {
 		screen.Emit(ses.chosen.told)
 	}
 	for _, offer := range ses.chosen.offers {
-		screen.Emit(event.Notice{Level: "info", Text: offer})
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: offer})
 	}
 	ses.tellUndo(screen.Emit)
 	if ses.Config.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: "info", Text: ses.Config.ProjectFile + " is not read: settings of a project are not taken over"})
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: ses.Config.ProjectFile + " is not read: settings of a project are not taken over"})
 	}
 }
 

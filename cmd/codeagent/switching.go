@@ -54,7 +54,7 @@ func (ses *session) use(ctx context.Context, list []listed, name string, show fu
 	}
 	if r := ses.record; r != nil {
 		if err := r.log.Asks(c.kept()); err != nil {
-			show(event.Notice{Level: "error", Text: "cannot save the model change: " + err.Error()})
+			show(event.Notice{Level: event.LevelError, Text: "cannot save the model change: " + err.Error()})
 		}
 	}
 	ses.asks(c, show)

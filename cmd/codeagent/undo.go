@@ -85,7 +85,7 @@ func (ses *session) offerUndo() tui.Undo {
 // tellUndo says that nothing is kept, and why.
 func (ses *session) tellUndo(emit func(event.Event)) {
 	if ses.noUndo != nil {
-		emit(event.Notice{Level: "warning", Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
+		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
 	}
 }
 
