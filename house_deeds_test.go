@@ -64,6 +64,7 @@ var exceptions = []exception{
 	{"linuxsandbox", []string{"unix.*", "syscall.*"}, "makes the sandbox and holds it: it acts on descriptors that it has opened and judged, for the command or in mounts that nobody else sees"},
 	{"linuxsandbox/filter", []string{"unix.Open", "unix.Syscall"}, "puts the filter on the calling thread and reads /proc/thread-self/status"},
 	{"linuxsandbox/broker/notify", []string{"unix.Syscall", "unix.RawSyscall"}, "calls of a seccomp listener, which x/sys/unix does not wrap"},
+	{"linuxsandbox/control", []string{"unix.Syscall6"}, "sends on the control socket"},
 	{"linuxsandbox/broker/pathwalk", []string{"unix.*"}, "opens for reference only, with the rights of the command, and judges nothing"},
 	{"linuxsandbox/kernel", []string{"unix.Open", "unix.Openat2", "unix.Readlink", "os.Open", "os.ReadFile", "syscall.RawSyscall6"}, "opens for reference only, through no link, and reads /proc"},
 	{"linuxsandbox", []string{"os.ReadFile", "os.ReadDir", "os.OpenFile", "os.WriteFile", "os.Mkdir", "os.Readlink"}, "the kernel's own files: /proc, /sys, control groups, /dev/null; the system's name servers"},

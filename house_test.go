@@ -67,12 +67,14 @@ var rooms = []room{
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control"}},
 	// What codeagent and the helper send each other.
-	{path: "linuxsandbox/spec", floor: 1},
+	{path: "linuxsandbox/spec", imports: []string{"sandbox", "linuxsandbox/kernel"}},
+	// What codeagent tells the helper and what that reports, and the socket for it.
+	{path: "linuxsandbox/control", imports: []string{"linuxsandbox/kernel"}},
 	// The network of a session. Only codeagent links it: the helper has nothing that
 	// reaches a network.
-	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/spec"}},
 	// The filter is policy of its own: a table that can be read without any other room.
 	{path: "linuxsandbox/filter"},
 	// Calls of Linux that several rooms of linuxsandbox make alike.
@@ -140,12 +142,12 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -155,10 +156,10 @@ func (b *Backend) tryNamespaces() error {
 		return err
 	}
 	b.namespaces = n
-	f, err := b.tryKeeper(&mountPlan{Memory: true, Devices: true, Terminals: true})
+	f, err := b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
 	if noPIDs := err; noPIDs != nil {
 		// In a container with parts of /proc covered no other one can be mounted.
-		f, err = b.tryKeeper(&mountPlan{HostProc: true, Memory: true, Devices: true, Terminals: true})
+		f, err = b.tryKeeper(&spec.Mounts{HostProc: true, Memory: true, Devices: true, Terminals: true})
 		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
 	}
 	if err != nil {
@@ -182,24 +183,24 @@ func innerError(err error) string {
 }
 
 // tryKeeper takes a keeper up to its self-test.
-func (b *Backend) tryKeeper(mounts *mountPlan) (facts, error) {
-	spec := Spec{Version: SpecVersion, Rules: []Rule{{Path: "/", Access: AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
+func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
+	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return facts{}, startError("probe", err)
 	}
 	defer null.Close()
 	if mounts != nil {
-		spec.Network, spec.HostNet = true, b.namespaces.HostNet
+		order.Network, order.HostNet = true, b.namespaces.HostNet
 	}
-	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.joinedBy(&spec))
+	k, err := b.startKeeper([3]*os.File{null, null, null}, false, nil, b.joinedBy(&order))
 	if err != nil {
 		return facts{}, startError("helper", err)
 	}
 	f := facts{}
-	if err = k.sendSpec(context.Background(), spec); err == nil {
+	if err = k.sendSpec(context.Background(), order); err == nil {
 		var listener int
-		f, listener, err = k.confined(context.Background())
+		f.Facts, listener, err = k.confined(context.Background())
 		f.tryBroker(listener, k.pid)
 	}
 	k.close()

@@ -14,6 +14,7 @@ import (
 
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -83,7 +84,7 @@ type brokerOptions struct {
 	policy sandbox.Policy
 	keep   uint64 // capabilities of the command
 	// mounts are what the command sees otherwise than the host, nil: nothing.
-	mounts *mountPlan
+	mounts *spec.Mounts
 	// protection is what of the policy the broker holds, rules what the kernel does.
 	protection protection
 	rules      notify.Rules
@@ -193,20 +194,20 @@ func (b *broker) addHandlers() {
 }
 
 // mountsOf is what of a mount plan matters to where names lead.
-func mountsOf(plan *mountPlan) *pathwalk.Mounts {
+func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 	if plan == nil {
 		return nil
 	}
-	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.ownFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
+	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.OwnFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
 }
 
 // withOwnFolders lets a broker's policy know what the command has for itself.
-func withOwnFolders(p sandbox.Policy, plan *mountPlan) sandbox.Policy {
+func withOwnFolders(p sandbox.Policy, plan *spec.Mounts) sandbox.Policy {
 	if plan == nil {
 		return p
 	}
 	p = p.Clone()
-	for _, dir := range plan.ownFolders() {
+	for _, dir := range plan.OwnFolders() {
 		p.Write = append(p.Write, sandbox.Root{Path: dir})
 	}
 	return p

@@ -5,8 +5,8 @@ package linuxsandbox
 import (
 	"errors"
 	"os"
-	"strconv"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -20,11 +20,11 @@ func byHand(args []string) int {
 	if len(args) < 5 || args[3] != "--" {
 		return say(sandbox.ExitCannotConfine, "usage: "+HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 	}
-	policy, err := readPolicy([]byte(args[2]))
+	policy, err := sandbox.DecodePolicy([]byte(args[2]))
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, err.Error())
 	}
-	ready, err := prepare(policy, facts{LandlockABI: landlockABI(), Root: asRoot(), NamespacesWhy: "only codeagent makes namespaces"})
+	ready, err := prepare(policy, facts{Facts: spec.Facts{LandlockABI: landlockABI(), Root: asRoot()}, NamespacesWhy: "only codeagent makes namespaces"})
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, "policy: "+err.Error())
 	}
@@ -35,18 +35,12 @@ func byHand(args []string) int {
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, "policy: "+err.Error())
 	}
-	spec := ready.spec
-	spec.Command = specCommand{Path: text(args[4]), Dir: text(args[1]), Foreground: true}
-	for _, a := range args[4:] {
-		spec.Command.Args = append(spec.Command.Args, text(a))
-	}
-	for _, kv := range policy.Env.Apply(os.Environ()) {
-		spec.Command.Env = append(spec.Command.Env, text(kv))
-	}
-	if err := spec.validate(); err != nil {
+	t := &task{Spec: &ready.spec}
+	t.Command = spec.Command{Path: args[4], Args: args[4:], Env: policy.Env.Apply(os.Environ()), Dir: args[1], Foreground: true}
+	if err := t.Validate(); err != nil {
 		return say(sandbox.ExitCannotConfine, err.Error())
 	}
-	if spec.lastFD, err = closeOnExec(controlFD); err != nil {
+	if t.lastFD, err = closeOnExec(spec.ControlFD); err != nil {
 		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
 	}
 	parent, err := unix.PidfdOpen(unix.Getppid(), 0)
@@ -54,7 +48,7 @@ func byHand(args []string) int {
 		parent = -1 // a parent outside this PID namespace cannot be watched
 	}
 	out := &handOutlet{parent: parent, stderr: dupStderr()}
-	k := &keeper{spec: &spec, out: out}
+	k := &keeper{task: t, out: out}
 	code := k.run()
 	if out.ran {
 		code = k.status.Exit
@@ -80,17 +74,17 @@ type handOutlet struct {
 	ran            bool
 }
 
-func (h *handOutlet) ready(facts, int) error { return nil }
-func (h *handOutlet) proceed() error         { return nil }
-func (h *handOutlet) exited(ended) error     { return nil }
-func (h *handOutlet) gone() error            { return nil }
+func (h *handOutlet) ready(spec.Facts, int) error { return nil }
+func (h *handOutlet) proceed() error              { return nil }
+func (h *handOutlet) exited(spec.Ended) error     { return nil }
+func (h *handOutlet) gone() error                 { return nil }
 
 func (h *handOutlet) started(int) error {
 	h.ran = true
 	return nil
 }
 
-func (h *handOutlet) failed(f *failure) error {
+func (h *handOutlet) failed(f *spec.Failure) error {
 	err := &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: errors.New(f.Text)}
 	_, e := unix.Write(h.stderr, []byte(HelperName+": "+err.Error()+"\n"))
 	return e
@@ -103,6 +97,3 @@ func (h *handOutlet) wait(wake int) order {
 	}
 	return order{end: true}
 }
-
-// pidText is a pid as the control socket carries it.
-func pidText(pid int) []byte { return strconv.AppendInt(nil, int64(pid), 10) }

@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -282,23 +284,23 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, cmd := ready.spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
-	if spec.Command, err = newCommand(cmd); err != nil {
+	order, cmd := ready.spec, sandbox.Command{Path: "/missing", Args: []string{"missing"}, Dir: "/", Evidence: sandbox.EvidenceFull}
+	if order.Command, err = newCommand(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if spec.Mounts != nil {
-		spec.Mounts.forCommand(cmd)
+	if ready.mounts != nil {
+		ready.mounts.forCommand(cmd)
 	}
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeNull()
-	k, err := b.startKeeper(files, false, nil, b.joinedBy(&spec))
+	k, err := b.startKeeper(files, false, nil, b.joinedBy(&order))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(k.sendSpec(t.Context(), spec), k.send(frameGo, nil))
+	err = errors.Join(k.sendSpec(t.Context(), order), k.send(control.FrameGo, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +393,7 @@ func foreground(t *testing.T, role string) {
 	b := newBackend(t)
 	defer b.Close()
 	if role == "foreground-contained" && hasLayer(t, b, "mountns") {
-		expect(consoleDev)
+		expect(spec.ConsoleDev)
 	} else {
 		expect(slave.Name())
 	}

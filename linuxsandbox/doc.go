@@ -21,12 +21,14 @@ import (
 	"context"
 	"hash"
 	"net/netip"
+
+	"codeagent/linuxsandbox/spec"
 )
 
 // HelperName is the helper's file name, and the name under which codeagent
 // starts itself where that file is missing: a program whose argv[0] has this
 // base name must call HelperMain and nothing else.
-const HelperName = "linux-sandbox-helper"
+const HelperName = spec.HelperName
 
 // Options say where the helper is.
 type Options struct {

@@ -6,24 +6,25 @@ import (
 	"testing"
 
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/spec"
 )
 
 // TestRulesOf: which rules a command has follows from what its keeper enforces.
 func TestRulesOf(t *testing.T) {
 	for _, row := range []struct {
 		name                              string
-		spec                              Spec
+		spec                              spec.Spec
 		files, network, caller, processes bool
 	}{
-		{"no broker for files", Spec{PathSockets: true}, false, false, true, false},
-		{"no mounts", Spec{Ask: true}, true, false, true, false},
-		{"the host's network", Spec{Ask: true, Network: true}, true, false, true, false},
-		{"a network of its own", Spec{Ask: true, Network: true, HostNet: 1}, true, true, true, false},
-		{"a network of its own that is shut", Spec{Ask: true, HostNet: 1}, true, false, true, false},
-		{"mounts", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true, true},
-		{"the host's terminal among its own", Spec{Ask: true, Mounts: &mountPlan{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true, true},
-		{"the host's terminals", Spec{Ask: true, Mounts: &mountPlan{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
-		{"the host's /proc", Spec{Ask: true, Mounts: &mountPlan{HostProc: true}}, true, false, true, false},
+		{"no broker for files", spec.Spec{PathSockets: true}, false, false, true, false},
+		{"no mounts", spec.Spec{Ask: true}, true, false, true, false},
+		{"the host's network", spec.Spec{Ask: true, Network: true}, true, false, true, false},
+		{"a network of its own", spec.Spec{Ask: true, Network: true, HostNet: 1}, true, true, true, false},
+		{"a network of its own that is shut", spec.Spec{Ask: true, HostNet: 1}, true, false, true, false},
+		{"mounts", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true, true},
+		{"the host's terminal among its own", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true, true},
+		{"the host's terminals", spec.Spec{Ask: true, Mounts: &spec.Mounts{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
+		{"the host's /proc", spec.Spec{Ask: true, Mounts: &spec.Mounts{HostProc: true}}, true, false, true, false},
 	} {
 		r := rulesOf(&row.spec)
 		for _, is := range []struct {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root in another user's workspace keeps the capabilities of files (kernel.FileCaps),
+// Root in another user's workspace keeps the capabilities of files (spec.FileCaps),
 // because it could not work there without. They must be worth nothing outside.
 
 const (

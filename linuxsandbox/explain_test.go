@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
 
@@ -15,12 +16,12 @@ var machines = []struct {
 	name  string
 	facts facts
 }{
-	{"root", facts{LandlockABI: 7, SignalProof: true, Root: true, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}},
-	{"user", facts{LandlockABI: 7, SignalProof: true, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}},
-	{"user-no-namespaces", facts{LandlockABI: 7, SignalProof: true, Broker: true, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
-	{"root-in-container", facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true, Sockets: takesStandIns, NamespacesWhy: "clone: operation not permitted"}},
-	{"inside-codeagent", facts{LandlockABI: 7, SignalProof: true, NamespacesWhy: "clone: operation not permitted", NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}},
-	{"old-kernel", facts{LandlockABI: 3, Broker: true, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}},
+	{"user", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}},
+	{"user-no-namespaces", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: takesStandIns, NamespacesWhy: "clone: operation not permitted"}},
+	{"inside-codeagent", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
+	{"old-kernel", facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines keeps what is found on each kind of machine. The
@@ -56,9 +57,9 @@ func withRecords(p sandbox.Policy, f facts, inReach bool) sandbox.Policy {
 // one or stated as a weakness, on every machine there can be.
 func TestNothingIsLostInSilence(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
-	for abi := minLandlockABI; abi <= 9; abi++ {
+	for abi := spec.MinLandlockABI; abi <= 9; abi++ {
 		for bits := range 8 {
-			f := facts{LandlockABI: abi, Root: bits&1 != 0, Namespaces: bits&2 != 0, Broker: bits&4 != 0, NamespacesWhy: "refused"}
+			f := facts{Facts: spec.Facts{LandlockABI: abi, Root: bits&1 != 0, Broker: bits&4 != 0}, Namespaces: bits&2 != 0, NamespacesWhy: "refused"}
 			if f.Namespaces {
 				f.HostNet = 1
 			}

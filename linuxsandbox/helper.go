@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ import (
 // image is a file held open: its descriptor, and what it was when opened.
 type image struct {
 	fd    int
-	state fileState
+	state spec.FileState
 }
 
 // openHelper finds the helper and copies it into sealed memory: from then on

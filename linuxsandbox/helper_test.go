@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 
@@ -148,7 +149,7 @@ func TestFileCaps(t *testing.T) {
 	}
 	b := newBackend(t)
 	defer b.Close()
-	for owner, caps := range map[int]uint64{0: 0, plainUser: kernel.FileCaps} {
+	for owner, caps := range map[int]uint64{0: 0, plainUser: spec.FileCaps} {
 		ws := t.TempDir()
 		private := filepath.Join(ws, "private")
 		if err := os.Mkdir(private, 0o700); err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/broker/notify"
@@ -184,7 +185,7 @@ func (h *holding) askable(d *sandbox.Denial) bool {
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
 		return true
 	case aboutFile(d.Kind):
-		return strings.HasPrefix(d.Target, "/") && neverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
+		return strings.HasPrefix(d.Target, "/") && spec.NeverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
 			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a grant to write does not open what is closed to reading
 	}
 	return false

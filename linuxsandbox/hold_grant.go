@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
@@ -40,7 +41,7 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 		return false // what runs in a sandbox stays in it
 	}
 	for _, path := range g.Write {
-		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || neverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
+		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || spec.NeverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ import (
 // made (absent.go).
 func (p *prepared) keepFor(policy sandbox.Policy, observer sandbox.ChangeObserver) {
 	for _, rule := range p.spec.Rules {
-		if rule.Access != AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
+		if rule.Access != spec.AccessWrite || slices.Contains(p.folders, rule.Path) || !policy.Observes(rule.Path) {
 			continue
 		}
 		dir, err := kernel.OpenPath(filepath.Dir(rule.Path))

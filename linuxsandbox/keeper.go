@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"codeagent/internal/fileworker"
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -26,12 +27,6 @@ import (
 //	                  codeagent's words, and kills all when told to, at end of
 //	                  file, or when the command has ended.
 
-const (
-	// controlFD is the control socket in the keeper.
-	controlFD = 3
-	keeperArg = "--keeper"
-)
-
 // HelperMain is the whole of linux-sandbox-helper. args is os.Args; the result
 // is the exit status.
 //
@@ -42,11 +37,11 @@ const (
 func HelperMain(args []string) int {
 	debug.SetGCPercent(-1) // one short order: less memory than a collection is worth
 	switch {
-	case len(args) == 2 && args[1] == keeperArg:
+	case len(args) == 2 && args[1] == spec.KeeperArg:
 		return keeperMain()
 	case len(args) >= 2 && args[1] == spec.SessionArg:
 		return sessionMain(args[2:])
-	case len(args) == 2 && args[1] == fileWorkerArg:
+	case len(args) == 2 && args[1] == spec.FileWorkerArg:
 		debug.SetGCPercent(100)
 		if err := fileworker.Serve(os.Stdin, os.Stdout); err != nil {
 			return say(sandbox.ExitCannotConfine, "file worker: "+err.Error())
@@ -65,12 +60,12 @@ func say(code int, what string) int {
 // outlet is where the keeper reports to: codeagent, or a person's shell.
 type outlet interface {
 	// ready hands the filter's listener over, if there is one (else -1).
-	ready(f facts, listener int) error
+	ready(f spec.Facts, listener int) error
 	// proceed waits until the command may start.
 	proceed() error
 	started(pid int) error
-	failed(*failure) error
-	exited(ended) error
+	failed(*spec.Failure) error
+	exited(spec.Ended) error
 	// gone tells that no process is left. The error is that nobody listens.
 	gone() error
 	// wait blocks for the next order. wake becoming readable is one, to end.
@@ -84,41 +79,51 @@ type order struct {
 }
 
 func keeperMain() int {
-	lastFD, err := closeOnExec(controlFD)
+	lastFD, err := closeOnExec(spec.ControlFD)
 	if err != nil {
 		return say(sandbox.ExitCannotConfine, "close_range: "+err.Error())
 	}
-	out := socketOutlet{controlFD}
-	kind, body, err := recvFrame(controlFD)
-	if err != nil || kind != frameSpec {
+	out := socketOutlet{fd: spec.ControlFD}
+	kind, body, err := control.Socket(spec.ControlFD).Receive()
+	if err != nil || kind != control.FrameSpec {
 		return sandbox.ExitCannotConfine // nobody is there to be told
 	}
-	spec, err := decodeSpec(body)
+	order, err := spec.DecodeSpec(body)
 	if err != nil {
 		_ = out.failed(fail("spec", err))
 		return sandbox.ExitCannotConfine
 	}
-	spec.lastFD = lastFD
-	if spec.Mounts != nil {
-		var rules []Rule
-		if spec.proc, rules, err = mountAll(spec.Mounts); err != nil {
+	t := &task{Spec: order, lastFD: lastFD}
+	if t.Mounts != nil {
+		var rules []spec.Rule
+		if t.proc, rules, err = mountAll(t.Mounts); err != nil {
 			_ = out.failed(fail("mounts", err))
 			return sandbox.ExitCannotConfine
 		}
-		spec.Rules = append(spec.Rules, rules...)
+		t.Rules = append(t.Rules, rules...)
 	}
-	k := &keeper{spec: spec, out: out}
+	k := &keeper{task: t, out: out}
 	return k.run()
+}
+
+// task is a Spec and what the keeper adds to it.
+type task struct {
+	*spec.Spec
+	// proc is the descriptor of a /proc that is writable until Landlock comes, where
+	// there are Mounts.
+	proc int
+	// lastFD is what closeOnExec returned.
+	lastFD int
 }
 
 // keeper runs one command.
 type keeper struct {
-	spec *Spec
+	task *task
 	out  outlet
 	// wake is an eventfd that the first thread writes when the command ended.
 	wake int
 	// status is how the command ended; for the plain form's exit status.
-	status ended
+	status spec.Ended
 }
 
 // spawned is what the command thread hands over.
@@ -141,7 +146,7 @@ func (k *keeper) run() int {
 	}
 	k.reap(s.pid)
 	if err := k.out.gone(); err != nil {
-		restoreAll(k.spec.Own)
+		restoreAll(k.task.Own)
 	}
 	return 0
 }
@@ -173,7 +178,7 @@ func onSecondThread(f func()) {
 // commandThread never returns to the scheduler while the command lives: the end
 // of its thread is the command's death signal.
 func (k *keeper) commandThread(started chan<- spawned) {
-	r, bad := restrict(k.spec)
+	r, bad := restrict(k.task)
 	if bad != nil {
 		_ = k.out.failed(bad)
 		started <- spawned{code: bad.Code}
@@ -192,11 +197,11 @@ func (k *keeper) commandThread(started chan<- spawned) {
 		unix.Close(r.listener)
 	}
 	// A probe's thread stays to be looked at until codeagent hangs up.
-	if err != nil || k.out.proceed() != nil || k.spec.Probe {
+	if err != nil || k.out.proceed() != nil || k.task.Probe {
 		started <- spawned{}
 		return
 	}
-	pid, pidfd, bad := spawn(k.spec, r)
+	pid, pidfd, bad := spawn(k.task, r)
 	if bad != nil {
 		_ = k.out.failed(bad)
 		started <- spawned{code: bad.Code}
@@ -218,7 +223,7 @@ func (k *keeper) tellReady(r *restricted) error {
 
 // hideMemory runs on a thread without the filter, which would swallow the call.
 func (k *keeper) hideMemory() error {
-	if k.spec.Probe {
+	if k.task.Probe {
 		return nil
 	}
 	done := make(chan error)
@@ -278,7 +283,7 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 // the foreground goes to the command's process group, whose number cannot be
 // another's while the command is there.
 func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
-	if s == unix.SIGINT && !k.spec.Command.Foreground && unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil {
+	if s == unix.SIGINT && !k.task.Command.Foreground && unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil {
 		_ = unix.Kill(-pid, s)
 		return
 	}
@@ -304,9 +309,9 @@ func (k *keeper) reap(command int) {
 		if pid != command {
 			continue
 		}
-		k.status = ended{Exit: ws.ExitStatus()}
+		k.status = spec.Ended{Exit: ws.ExitStatus()}
 		if ws.Signaled() {
-			k.status = ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.spec.Limits, ws.Signal(), &used)}
+			k.status = spec.Ended{Exit: -1, Signal: int(ws.Signal()), Limit: limitOf(k.task.Limits, ws.Signal(), &used)}
 		}
 		_ = k.out.exited(k.status)
 		_, _ = unix.Write(k.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
@@ -314,20 +319,26 @@ func (k *keeper) reap(command int) {
 }
 
 // socketOutlet reports to codeagent.
-type socketOutlet struct{ fd int }
+type socketOutlet struct{ fd control.Socket }
 
-func (s socketOutlet) ready(f facts, fd int) error {
-	return sendFrameFD(s.fd, frameReady, f.encode(), fd)
+func (s socketOutlet) ready(f spec.Facts, fd int) error {
+	return s.fd.SendFD(control.FrameReady, spec.Encode(f), fd)
 }
 
-func (s socketOutlet) failed(f *failure) error { return sendFrame(s.fd, frameFailed, f.encode()) }
-func (s socketOutlet) exited(e ended) error    { return sendFrame(s.fd, frameExited, e.encode()) }
-func (s socketOutlet) gone() error             { return sendFrame(s.fd, frameGone, nil) }
-func (s socketOutlet) started(pid int) error   { return sendFrame(s.fd, frameStarted, pidText(pid)) }
+func (s socketOutlet) failed(f *spec.Failure) error {
+	return s.fd.Send(control.FrameFailed, spec.Encode(*f))
+}
+func (s socketOutlet) exited(e spec.Ended) error {
+	return s.fd.Send(control.FrameExited, spec.Encode(e))
+}
+func (s socketOutlet) gone() error { return s.fd.Send(control.FrameGone, nil) }
+func (s socketOutlet) started(pid int) error {
+	return s.fd.Send(control.FrameStarted, spec.Encode(pid))
+}
 
 func (s socketOutlet) proceed() error {
-	kind, _, err := recvFrame(s.fd)
-	if err == nil && kind != frameGo {
+	kind, _, err := s.fd.Receive()
+	if err == nil && kind != control.FrameGo {
 		err = errors.New("unexpected frame")
 	}
 	return err
@@ -342,8 +353,8 @@ func (s socketOutlet) wait(wake int) order {
 	if err != nil || fds[1].Revents != 0 {
 		return order{end: true}
 	}
-	kind, body, err := recvFrame(s.fd)
-	if err == nil && kind == frameSignal && len(body) == 1 {
+	kind, body, err := s.fd.Receive()
+	if err == nil && kind == control.FrameSignal && len(body) == 1 {
 		return order{signal: unix.Signal(body[0])}
 	}
 	return order{end: true}

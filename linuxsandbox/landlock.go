@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -16,6 +17,10 @@ import (
 // Landlock is used through the raw calls of go-landlock, one thread at a time.
 // Its friendlier level restricts all threads of the process below ABI 8, and its
 // best effort drops in silence what the kernel lacks.
+
+// accessTerminals is spec.AccessDevice for a whole folder: of the terminals that the
+// keeper itself mounted there.
+const accessTerminals spec.Access = "terminals"
 
 const (
 	fsRead = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
@@ -62,15 +67,16 @@ func handled(abi int, network bool) ll.RulesetAttr {
 	return a
 }
 
-func (a Access) rights() uint64 {
+// accessRights are what a rule with that access allows, before the kernel's ABI is asked.
+func accessRights(a spec.Access) uint64 {
 	switch a {
-	case AccessList:
+	case spec.AccessList:
 		return ll.AccessFSReadDir
-	case AccessRead:
+	case spec.AccessRead:
 		return fsRead
-	case AccessWrite:
+	case spec.AccessWrite:
 		return fsRead | fsWrite
-	case AccessDevice:
+	case spec.AccessDevice:
 		return fsDevice
 	case accessTerminals:
 		return fsDevice | ll.AccessFSReadDir
@@ -99,7 +105,7 @@ func landlockABI() int {
 
 // buildRuleset opens the rules' paths and returns a ruleset that permits just
 // them. It restricts nothing yet.
-func buildRuleset(abi int, s *Spec) (int, error) {
+func buildRuleset(abi int, s *task) (int, error) {
 	attr := handled(abi, s.Network)
 	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
@@ -127,11 +133,11 @@ func buildRuleset(abi int, s *Spec) (int, error) {
 // at the path by now, since every change in one is the broker's to judge. What is
 // mounted below a folder, as a workspace below the command's own /tmp, would have
 // its rights too.
-func addRule(ruleset int, rule Rule, handledFS uint64, brokered bool) error {
+func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error {
 	fd, err := kernel.OpenPath(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
-		if rule.Optional && (gone || rule.Access != AccessWrite && errors.Is(err, unix.ELOOP)) {
+		if rule.Optional && (gone || rule.Access != spec.AccessWrite && errors.Is(err, unix.ELOOP)) {
 			return nil // left shut
 		}
 		return rootError(rule, err)
@@ -141,14 +147,14 @@ func addRule(ruleset int, rule Rule, handledFS uint64, brokered bool) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return rootError(rule, err)
 	}
-	rights := rule.Access.rights() & handledFS
+	rights := accessRights(rule.Access) & handledFS
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		rights &= fsOfFile
-	case brokered && rule.Access == AccessWrite:
+	case brokered && rule.Access == spec.AccessWrite:
 		rights &= fsRead
 	}
-	if rule.Access == AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {
+	if rule.Access == spec.AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {
 		return rootError(rule, errors.New("is not a device"))
 	}
 	if rights == 0 {

@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/broker/pathwalk"
@@ -168,8 +169,8 @@ func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
 		}
-	// A write root that is another user's keeps these capabilities (kernel.FileCaps).
-	case l.owner == 0 || l.caps&kernel.FileCaps == 0:
+	// A write root that is another user's keeps these capabilities (spec.FileCaps).
+	case l.owner == 0 || l.caps&spec.FileCaps == 0:
 		if d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata {
 			d.Kind = sandbox.KindCapability
 		}

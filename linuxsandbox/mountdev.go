@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
@@ -17,8 +18,6 @@ import (
 // disks, other people's terminals and the sockets of system services are not even
 // there to be tried.
 
-const consoleDev = "/dev/console"
-
 // devLinks stand in every /dev.
 var devLinks = map[string]string{
 	"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
@@ -26,13 +25,13 @@ var devLinks = map[string]string{
 }
 
 // planDevices asks for a /dev of its own, with what the rules open.
-func (m *mountPlan) planDevices(rules []Rule) {
+func (m *mountPlan) planDevices(rules []spec.Rule) {
 	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
 		return
 	}
 	m.Devices = true
 	for _, rule := range rules {
-		opens := rule.Access == AccessDevice || rule.Access == AccessRead && !sandbox.Covers(kernel.ShmDir, rule.Path)
+		opens := rule.Access == spec.AccessDevice || rule.Access == spec.AccessRead && !sandbox.Covers(kernel.ShmDir, rule.Path)
 		if opens && sandbox.Covers(kernel.DevDir, rule.Path) {
 			m.show(rule.Path)
 		}
@@ -86,7 +85,7 @@ func (m *mounter) newDev() error {
 		}
 	}
 	if err == nil && len(terminals) > 0 {
-		err = makeEntry(fd, strings.TrimPrefix(consoleDev, kernel.DevDir+"/"), false)
+		err = makeEntry(fd, strings.TrimPrefix(spec.ConsoleDev, kernel.DevDir+"/"), false)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -95,7 +94,7 @@ func (m *mounter) newDev() error {
 	err = tree{fd: fd, path: kernel.DevDir, dir: true}.putAt(kernel.DevDir)
 	for _, t := range terminals {
 		if err == nil {
-			err = t.putAt(consoleDev)
+			err = t.putAt(spec.ConsoleDev)
 		}
 	}
 	return err

@@ -29,7 +29,7 @@ func (m *mounter) putAllBack(all []tree) error {
 	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
 	var there []string // what can be found below the folders that show something else
 	for _, t := range all {
-		base := m.plan.shownOtherwise(t.path)
+		base := m.plan.Replaced(t.path)
 		if base != "" && !sandbox.CoveredBy(there, t.path) {
 			made, err := makeWay(base, t, all)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -18,12 +19,26 @@ import (
 
 // This file decides, in codeagent, what a keeper with namespaces mounts.
 
+// mountPlan is spec.Mounts in the making.
+type mountPlan struct {
+	*spec.Mounts
+	// denied are the exact deny-read paths.
+	denied []string
+	// readsAll: all but denied may be read.
+	readsAll bool
+	// unheld are denied paths that are absent from what is shown in a private
+	// folder: there is nothing to mount over.
+	unheld []string
+}
+
 // planMounts turns p and its rules into a mountPlan. denied are the canonical
 // exact deny-read paths.
-func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
-	m := &mountPlan{Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx), denied: denied, readsAll: len(p.Read) == 0}
+func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan {
+	m := &mountPlan{denied: denied, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
+		Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
+	}}
 	for _, rule := range rules {
-		if rule.Access == AccessWrite {
+		if rule.Access == spec.AccessWrite {
 			m.Writable = append(m.Writable, rule.Path)
 		}
 	}
@@ -60,7 +75,7 @@ func planMounts(p sandbox.Policy, rules []Rule, denied []string) *mountPlan {
 // it. Where everything may be read, all is shown that is with it in one folder
 // of /tmp: programs bring libraries along, and a workspace has neighbours.
 func (m *mountPlan) show(path string) {
-	base := m.shownOtherwise(path)
+	base := m.Replaced(path)
 	if base == "" {
 		return
 	}
@@ -104,24 +119,6 @@ func (m *mountPlan) waysInTemp(temp string) (out []string) {
 	return out
 }
 
-// shownOtherwise is the folder around path that shows something else, or "".
-func (m *mountPlan) shownOtherwise(path string) string {
-	folders := slices.Clone(m.Private)
-	if m.Memory {
-		folders = append(folders, kernel.ShmDir)
-	}
-	if m.Devices {
-		folders = append(folders, kernel.DevDir)
-	}
-	inside := ""
-	for _, dir := range folders {
-		if dir != path && sandbox.Covers(dir, path) && len(dir) > len(inside) {
-			inside = dir
-		}
-	}
-	return inside
-}
-
 // hide keeps path shut. What a denied link leads to is in the list beside it, and
 // nothing can be mounted over the link.
 func (m *mountPlan) hide(path string) {
@@ -143,19 +140,6 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 			m.show(real)
 		}
 	}
-}
-
-// ownFolders are writable by every command with mounts, without any right from
-// the policy: nobody else sees what is in them.
-func (m *mountPlan) ownFolders() []string {
-	var out []string
-	if m.Memory {
-		out = append(out, kernel.ShmDir)
-	}
-	if m.Terminals {
-		out = append(out, kernel.PtsDir)
-	}
-	return out
 }
 
 // protect makes path read-only and pins every folder on the way to it from its

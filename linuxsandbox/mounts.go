@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,46 +29,9 @@ import (
 // Read-only mounts hold what Landlock does not know: mode, owner, times and
 // attributes. All calls used are in every kernel with Landlock ABI 3.
 
-// mountPlan says what the keeper mounts. All paths are canonical.
-type mountPlan struct {
-	// Writable stay writable, at their own paths.
-	Writable []string `json:"writable,omitempty"`
-	// Temp is the private folder that Private show instead of their own content.
-	Temp    string   `json:"temp,omitempty"`
-	Private []string `json:"private,omitempty"`
-	// Readable lie in a folder of Private and are shown all the same.
-	Readable []string `json:"readable,omitempty"`
-	// Pins are folders bound to themselves, so that they cannot be renamed.
-	Pins []string `json:"pins,omitempty"`
-	// Protected become read-only; Granted lie in them and are writable again.
-	Protected []string `json:"protected,omitempty"`
-	Granted   []string `json:"granted,omitempty"`
-	// Hidden can be opened no more.
-	Hidden []string `json:"hidden,omitempty"`
-	// Memory asks for a writable /dev/shm.
-	Memory bool `json:"memory,omitempty"`
-	// HostProc keeps the /proc there is: the keeper has no PID namespace.
-	HostProc bool `json:"host_proc,omitempty"`
-	// Devices asks for a /dev with nothing of the machine's but what is Readable.
-	Devices bool `json:"devices,omitempty"`
-	// Terminals asks for terminals of its own instead of the machine's.
-	Terminals bool `json:"terminals,omitempty"`
-	// Console is the user's terminal, if a foreground command shares it: it is
-	// shown as /dev/console.
-	Console []string `json:"console,omitempty"`
-
-	// For codeagent's half alone: the exact deny-read paths, and whether all the
-	// rest may be read.
-	denied   []string
-	readsAll bool
-	// unheld are denied paths that are absent from what is shown in a private
-	// folder: there is nothing to mount over.
-	unheld []string
-}
-
-// mounter carries a mountPlan out.
+// mounter carries out spec.Mounts.
 type mounter struct {
-	plan *mountPlan
+	plan *spec.Mounts
 	// proc is a writable /proc that is mounted nowhere: the self-test tries
 	// Landlock on it.
 	proc int
@@ -85,7 +49,7 @@ type tree struct {
 
 // mountAll makes the namespace what plan says and returns the descriptor of a
 // /proc to try Landlock on, and the rules that the new mounts need.
-func mountAll(plan *mountPlan) (proc int, rules []Rule, err error) {
+func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	m := &mounter{plan: plan, proc: -1}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return -1, nil, os.NewSyscallError("make mounts private", err)
@@ -245,8 +209,8 @@ func newFilesystem(kind string, attrs int, options ...string) (int, error) {
 }
 
 // private puts the session's own folders over the shared ones.
-func (m *mounter) private(temps []tree) ([]Rule, error) {
-	var rules []Rule
+func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
+	var rules []spec.Rule
 	const plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	if m.plan.Memory {
 		fd, err := newFilesystem("tmpfs", plain, "mode=1777")
@@ -256,7 +220,7 @@ func (m *mounter) private(temps []tree) ([]Rule, error) {
 		if err := (tree{fd: fd, path: kernel.ShmDir}).putAt(kernel.ShmDir); err != nil {
 			return nil, err
 		}
-		rules = append(rules, Rule{Path: kernel.ShmDir, Access: AccessWrite})
+		rules = append(rules, spec.Rule{Path: kernel.ShmDir, Access: spec.AccessWrite})
 	}
 	if m.plan.Terminals {
 		fd, err := newFilesystem("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=620")
@@ -275,7 +239,7 @@ func (m *mounter) private(temps []tree) ([]Rule, error) {
 				return nil, err
 			}
 		}
-		rules = append(rules, Rule{Path: kernel.PtsDir, Access: accessTerminals}, Rule{Path: kernel.Ptmx, Access: AccessDevice, Optional: true})
+		rules = append(rules, spec.Rule{Path: kernel.PtsDir, Access: accessTerminals}, spec.Rule{Path: kernel.Ptmx, Access: spec.AccessDevice, Optional: true})
 	}
 	for i, t := range temps {
 		if err := t.putAt(m.plan.Private[i]); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
@@ -18,17 +19,17 @@ import (
 
 // The helper sets up the network namespace of a session: it is cloned into it,
 // brings the loopback up, makes the sockets that codeagent is to have there, hands
-// them over (spec.SendDoor) and ends.
+// them over (control.SendDoor) and ends.
 
 // sessionMain is the helper's work for a session. resolvers are the addresses of
 // the machine's name servers.
 func sessionMain(resolvers []string) int {
 	door, err := openDoor(resolvers)
-	if spec.SendDoor(controlFD, door, kernel.ErrnoOf(err)) != nil {
+	if control.SendDoor(spec.ControlFD, door, kernel.ErrnoOf(err)) != nil {
 		return 1
 	}
 	var word [1]byte
-	_ = kernel.ReadFull(controlFD, word[:]) // until codeagent has opened the namespaces
+	_ = kernel.ReadFull(spec.ControlFD, word[:]) // until codeagent has opened the namespaces
 	return 0
 }
 
@@ -37,7 +38,7 @@ var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), 
 
 // openDoor sets up the namespace of the calling thread. Without the loopback or the
 // first socket it fails; the others are optional.
-func openDoor(resolvers []string) ([]spec.DoorSocket, error) {
+func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 	if err := loopbackUp(); err != nil {
 		return nil, err
 	}
@@ -47,27 +48,27 @@ func openDoor(resolvers []string) ([]spec.DoorSocket, error) {
 	if err != nil {
 		return nil, err
 	}
-	door := []spec.DoorSocket{{Kind: spec.DoorDiag, FD: diag}}
+	door := []control.DoorSocket{{Kind: control.DoorDiag, FD: diag}}
 	for _, text := range resolvers {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || slices.Contains(nowhere, addr) || addAddress(addr) != nil {
 			continue
 		}
 		for _, d := range []struct {
-			kind spec.DoorKind
+			kind control.DoorKind
 			how  int
-		}{{spec.DoorDatagrams, unix.SOCK_DGRAM}, {spec.DoorStreams, unix.SOCK_STREAM}} {
-			if fd, err := openAt(d.how, netip.AddrPortFrom(addr, spec.NameServerPort)); err == nil {
-				door = append(door, spec.DoorSocket{Kind: d.kind, FD: fd})
+		}{{control.DoorDatagrams, unix.SOCK_DGRAM}, {control.DoorStreams, unix.SOCK_STREAM}} {
+			if fd, err := openAt(d.how, netip.AddrPortFrom(addr, control.NameServerPort)); err == nil {
+				door = append(door, control.DoorSocket{Kind: d.kind, FD: fd})
 			}
 		}
 	}
 	for _, addr := range relayAddresses {
 		if fd, err := openAt(unix.SOCK_STREAM, netip.AddrPortFrom(addr, 1)); err == nil {
-			door = append(door, spec.DoorSocket{Kind: spec.DoorRelay, FD: fd})
+			door = append(door, control.DoorSocket{Kind: control.DoorRelay, FD: fd})
 		}
 		if fd, err := openLost(netip.AddrPortFrom(addr, 2)); err == nil {
-			door = append(door, spec.DoorSocket{Kind: spec.DoorLost, FD: fd})
+			door = append(door, control.DoorSocket{Kind: control.DoorLost, FD: fd})
 		}
 	}
 	return door, nil

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,7 +77,7 @@ type joined struct {
 }
 
 // joinedBy is what a keeper with this Spec joins; nil: it has no namespaces.
-func (b *Backend) joinedBy(s *Spec) *joined {
+func (b *Backend) joinedBy(s *spec.Spec) *joined {
 	if s.Mounts == nil {
 		return nil
 	}
@@ -98,7 +99,7 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	if c.path, err = unix.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(image)); err != nil {
 		return 0, err
 	}
-	if c.argv, err = kernel.Pointers([]string{HelperName, keeperArg}); err != nil {
+	if c.argv, err = kernel.Pointers([]string{HelperName, spec.KeeperArg}); err != nil {
 		return 0, err
 	}
 	if c.envv, err = kernel.Pointers(keeperEnv); err != nil {

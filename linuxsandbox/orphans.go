@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -202,5 +203,5 @@ func confinement(pid int) marks {
 }
 
 func (m marks) orphanOf(own marks) bool {
-	return m.noNewPrivs && m.filters > own.filters && (m.bounding&^kernel.FileCaps == 0 || m.bounding == own.bounding)
+	return m.noNewPrivs && m.filters > own.filters && (m.bounding&^spec.FileCaps == 0 || m.bounding == own.bounding)
 }

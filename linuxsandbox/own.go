@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -28,65 +29,35 @@ import (
 // codeagent does it when it is alive, else the keeper. Nothing on the way to the
 // file is trusted: the command may have planted links and folders there.
 
-// ownFile is one of codeagent's files inside a write root, as it was before the
-// command started.
-type ownFile struct {
-	Path string `json:"path"`
-	// Root is the write root it lies in. Only below it could a command change
-	// anything, and only below it is anything made or moved.
-	Root string `json:"root"`
-	// Dirs are the modes of Root and of each folder from there down to the file.
-	Dirs []uint32 `json:"dirs"`
-	// State is what was seen; a file that was absent has State.Exists false, and
-	// must be absent again.
-	State fileState `json:"state"`
-	// Source is the descriptor of the copy, -1 for a file that was absent.
-	Source int `json:"source"`
-	// SourceState is set when Source is the file itself and no sealed copy: its
-	// content counts only while this still holds.
-	SourceState *fileState `json:"source_state,omitempty"`
-}
+// ownFile is a spec.OwnFile that is compared and put back.
+type ownFile spec.OwnFile
 
-// fileState tells whether a file is still the same and unchanged. Nobody can set
-// the change time.
-type fileState struct {
-	Exists bool          `json:"exists"`
-	Dev    uint64        `json:"dev"`
-	Ino    uint64        `json:"ino"`
-	Mode   uint32        `json:"mode"`
-	UID    uint32        `json:"uid"`
-	GID    uint32        `json:"gid"`
-	Size   int64         `json:"size"`
-	Mtime  unix.Timespec `json:"mtime"`
-	Ctime  unix.Timespec `json:"ctime"`
-}
-
-func stateOf(st *unix.Stat_t) fileState {
-	return fileState{
+func stateOf(st *unix.Stat_t) spec.FileState {
+	return spec.FileState{
 		Exists: true, Dev: st.Dev, Ino: st.Ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid,
 		Size: st.Size, Mtime: st.Mtim, Ctime: st.Ctim,
 	}
 }
 
-func stateOfFD(fd int) (fileState, error) {
+func stateOfFD(fd int) (spec.FileState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return fileState{}, err
+		return spec.FileState{}, err
 	}
 	return stateOf(&st), nil
 }
 
 // stateAt looks at path without following any link; a link in the way counts as
 // absent, since the file is not reached by its own name then.
-func stateAt(path string) (fileState, error) {
+func stateAt(path string) (spec.FileState, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
 	if errors.Is(err, fs.ErrNotExist) || err == unix.ENOTDIR || err == unix.ELOOP {
-		return fileState{}, nil
+		return spec.FileState{}, nil
 	}
 	if err != nil {
-		return fileState{}, err
+		return spec.FileState{}, err
 	}
 	defer unix.Close(fd)
 	return stateOfFD(fd)
@@ -100,42 +71,42 @@ func (o ownFile) changed() bool {
 }
 
 // restore makes the file what it was and returns its new state.
-func (o ownFile) restore() (fileState, error) {
+func (o ownFile) restore() (spec.FileState, error) {
 	parent, err := o.openParent()
 	if err != nil {
-		return fileState{}, err
+		return spec.FileState{}, err
 	}
 	defer unix.Close(parent)
 	base := filepath.Base(o.Path)
 	if !o.State.Exists {
 		if err := removeEntry(parent, base); err != nil {
-			return fileState{}, fmt.Errorf("remove what was planted at %s: %w", o.Path, err)
+			return spec.FileState{}, fmt.Errorf("remove what was planted at %s: %w", o.Path, err)
 		}
-		return fileState{}, nil
+		return spec.FileState{}, nil
 	}
 	want, err := o.replace(parent, base)
 	if err != nil {
-		return fileState{}, fmt.Errorf("put back %s: %w", o.Path, err)
+		return spec.FileState{}, fmt.Errorf("put back %s: %w", o.Path, err)
 	}
 	// Another command may have moved a folder in the meantime.
 	now, err := stateAt(o.Path)
 	if err != nil || now.Ino != want.Ino || now.Dev != want.Dev {
-		return fileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
+		return spec.FileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
 	}
 	return now, nil
 }
 
 // replace writes the copy to a new file and renames it over base.
-func (o ownFile) replace(parent int, base string) (fileState, error) {
+func (o ownFile) replace(parent int, base string) (spec.FileState, error) {
 	if o.SourceState != nil {
 		if now, err := stateOfFD(o.Source); err != nil || now.Size != o.SourceState.Size || now.Mtime != o.SourceState.Mtime {
-			return fileState{}, errors.New("the file was changed in place, and there is no copy of it")
+			return spec.FileState{}, errors.New("the file was changed in place, and there is no copy of it")
 		}
 	}
 	temp := spareName(base)
 	fd, err := unix.Openat(parent, temp, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return fileState{}, err
+		return spec.FileState{}, err
 	}
 	defer unix.Close(fd)
 	err = copyAll(fd, o.Source, o.State.Size)
@@ -150,7 +121,7 @@ func (o ownFile) replace(parent int, base string) (fileState, error) {
 	}
 	if err != nil {
 		_ = unix.Unlinkat(parent, temp, 0)
-		return fileState{}, err
+		return spec.FileState{}, err
 	}
 	return stateOfFD(fd)
 }
@@ -302,9 +273,9 @@ func copyAll(dst, src int, size int64) error {
 
 // restoreAll is the keeper's part, when codeagent is gone: nobody is there to be
 // told, and what cannot be put back is refused by the next start.
-func restoreAll(own []ownFile) {
+func restoreAll(own []spec.OwnFile) {
 	for _, o := range own {
-		if o.changed() {
+		if o := ownFile(o); o.changed() {
 			_, _ = o.restore()
 		}
 	}

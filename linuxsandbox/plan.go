@@ -9,20 +9,17 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
 
 // This file decides what a policy becomes on a kernel. No IO here: the same
 // table of tests runs anywhere.
 
-// minLandlockABI is the first ABI that handles truncation (Linux 6.2). Below it
-// a command could empty every file it can read.
-const minLandlockABI = 3
-
 // plan says which layers hold p on a kernel and what they do not hold. An error
 // means that p must not run here; it names what in p cannot be held.
 func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
-	if err := planLandlock(f); err != nil {
+	if err := f.CheckLandlock(); err != nil {
 		return nil, nil, err
 	}
 	for _, check := range []func(sandbox.Policy) error{checkMode, checkRoots} {
@@ -42,17 +39,6 @@ func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error
 		}
 	}
 	return layers(p, f), weaknesses(p, f), nil
-}
-
-func planLandlock(f facts) error {
-	if f.LandlockABI < 1 {
-		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 6.2 or newer with Landlock enabled is needed)")
-	}
-	if f.LandlockABI < minLandlockABI {
-		return fmt.Errorf("the kernel's Landlock ABI %d does not handle truncation: it cannot confine writes (ABI %d, Linux 6.2 or newer, is needed)",
-			f.LandlockABI, minLandlockABI)
-	}
-	return nil
 }
 
 func checkMode(p sandbox.Policy) error {
@@ -107,22 +93,9 @@ func writeRoots(p sandbox.Policy) []sandbox.Root {
 	return roots
 }
 
-// neverWritable says why no policy opens path for writing, or "".
-func neverWritable(path string) string {
-	switch {
-	case path == "/":
-		return "the whole system cannot be a write root"
-	case sandbox.Covers("/proc", path), sandbox.Covers("/sys", path):
-		return "kernel interfaces are never writable inside the sandbox"
-	case path == "/dev", path == "/dev/pts":
-		return "it holds every device or terminal of the machine; grant the single one that is needed"
-	}
-	return ""
-}
-
 func checkRoots(p sandbox.Policy) error {
 	for _, root := range writeRoots(p) {
-		if why := neverWritable(root.Path); why != "" {
+		if why := spec.NeverWritable(root.Path); why != "" {
 			return fmt.Errorf("write root %s: %s", root.Path, why)
 		}
 		for _, own := range p.Protected.Own {

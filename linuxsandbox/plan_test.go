@@ -5,10 +5,12 @@ package linuxsandbox
 import (
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -47,38 +49,38 @@ func TestPlan(t *testing.T) {
 		weaknesses []string // beside those that are always stated
 		err        string
 	}{
-		{"read-only", sandbox.ReadOnly(), facts{LandlockABI: 7}, nil, ""},
+		{"read-only", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
 		{"no Landlock", sandbox.ReadOnly(), facts{}, nil, "cannot confine writes"},
-		{"no truncation", sandbox.ReadOnly(), facts{LandlockABI: 2}, nil, "cannot confine writes"},
-		{"ABI 3", sandbox.ReadOnly(), facts{LandlockABI: 3}, []string{"device-ioctl", "signals"}, ""},
-		{"a handler of crashes", sandbox.ReadOnly(), facts{LandlockABI: 7, CoreHandler: true}, []string{"core-handler"}, ""},
-		{"ABI 5", sandbox.ReadOnly(), facts{LandlockABI: 5}, []string{"signals"}, ""},
-		{"a kernel of the future", sandbox.ReadOnly(), facts{LandlockABI: 99}, nil, ""},
-		{"unconfined", sandbox.FullAccess(), facts{LandlockABI: 7}, nil, "unconfined"},
-		{"workspace", sandbox.WorkspaceWrite("/w"), facts{LandlockABI: 7}, []string{"protected"}, ""},
-		{"own binaries", own, facts{LandlockABI: 7}, []string{"own-binaries"}, ""},
-		{"records", hides(nil), facts{LandlockABI: 7}, []string{"own-records"}, ""},
-		{"records and a read root around them", hides(nil, "/usr", "/state"), facts{LandlockABI: 7}, []string{"own-records"}, ""},
-		{"records and a read root in them", hides(nil, "/state/undo/s1"), facts{LandlockABI: 7}, []string{"own-records"}, ""},
-		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), facts{LandlockABI: 7}, nil, ""},
-		{"records that deny_read names", hides([]string{"/state"}), facts{LandlockABI: 7}, nil, ""},
-		{"records that a glob names", hidesGlobs, facts{LandlockABI: 7}, []string{"own-records", "deny-read-glob"}, ""},
-		{"hosts", hosts, facts{LandlockABI: 7}, nil, "example.com:443"},
-		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{LandlockABI: 7}, nil, "/run/x.sock"},
-		{"glob", sandbox.Policy{DenyGlobs: []string{"**/.env"}}, facts{LandlockABI: 7}, []string{"deny-read-glob"}, ""},
-		{"shared temp", sandbox.Policy{SharedTemp: true}, facts{LandlockABI: 7}, []string{"shared-temp"}, ""},
-		{"limits", limits, facts{LandlockABI: 7}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
-		{"write root /", write("/"), facts{LandlockABI: 7}, nil, "write root /"},
-		{"write root /proc/sys", write("/proc/sys"), facts{LandlockABI: 7}, nil, "/proc/sys"},
-		{"write root /sys", write("/sys"), facts{LandlockABI: 7}, nil, "/sys"},
-		{"write root /dev", write("/dev"), facts{LandlockABI: 7}, nil, "/dev"},
-		{"hosts, and sockets that cannot be taken", hosts, facts{LandlockABI: 7, Namespaces: true, HostNet: 1, Broker: true, NoSockets: "no reason"}, nil, "(no reason)"},
-		{"a neighbour in name only", write("/process"), facts{LandlockABI: 7}, nil, ""},
-		{"relative", write("w"), facts{LandlockABI: 7}, nil, "absolute"},
-		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, facts{LandlockABI: 7}, nil, "/w/secret"},
-		{"deny inside temp", sandbox.Policy{Temp: "/t", DenyRead: []string{"/t/secret"}}, facts{LandlockABI: 7}, nil, "/t/secret"},
-		{"deny beside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/wide"}}, facts{LandlockABI: 7}, nil, ""},
-		{"root is own", sandbox.Policy{Write: write("/w/x").Write, Protected: sandbox.Protected{Own: []string{"/w"}}}, facts{LandlockABI: 7}, nil, "/w/x"},
+		{"no truncation", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 2}}, nil, "cannot confine writes"},
+		{"ABI 3", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 3}}, []string{"device-ioctl", "signals"}, ""},
+		{"a handler of crashes", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7, CoreHandler: true}}, []string{"core-handler"}, ""},
+		{"ABI 5", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 5}}, []string{"signals"}, ""},
+		{"a kernel of the future", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 99}}, nil, ""},
+		{"unconfined", sandbox.FullAccess(), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "unconfined"},
+		{"workspace", sandbox.WorkspaceWrite("/w"), facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"protected"}, ""},
+		{"own binaries", own, facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-binaries"}, ""},
+		{"records", hides(nil), facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records and a read root around them", hides(nil, "/usr", "/state"), facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records and a read root in them", hides(nil, "/state/undo/s1"), facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records"}, ""},
+		{"records out of all read roots", hides(nil, "/usr", "/state/undone"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"records that deny_read names", hides([]string{"/state"}), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"records that a glob names", hidesGlobs, facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"own-records", "deny-read-glob"}, ""},
+		{"hosts", hosts, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "example.com:443"},
+		{"sockets", sandbox.Policy{Sockets: []string{"/run/x.sock"}}, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/run/x.sock"},
+		{"glob", sandbox.Policy{DenyGlobs: []string{"**/.env"}}, facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"deny-read-glob"}, ""},
+		{"shared temp", sandbox.Policy{SharedTemp: true}, facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"shared-temp"}, ""},
+		{"limits", limits, facts{Facts: spec.Facts{LandlockABI: 7}}, []string{"memory-limit", "cpu-limit", "cpu-share", "process-limit"}, ""},
+		{"write root /", write("/"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "write root /"},
+		{"write root /proc/sys", write("/proc/sys"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/proc/sys"},
+		{"write root /sys", write("/sys"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/sys"},
+		{"write root /dev", write("/dev"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/dev"},
+		{"hosts, and sockets that cannot be taken", hosts, facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, NoSockets: "no reason"}, nil, "(no reason)"},
+		{"a neighbour in name only", write("/process"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"relative", write("w"), facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "absolute"},
+		{"deny inside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/w/secret"}}, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/w/secret"},
+		{"deny inside temp", sandbox.Policy{Temp: "/t", DenyRead: []string{"/t/secret"}}, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/t/secret"},
+		{"deny beside", sandbox.Policy{Write: write("/w").Write, DenyRead: []string{"/wide"}}, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, ""},
+		{"root is own", sandbox.Policy{Write: write("/w/x").Write, Protected: sandbox.Protected{Own: []string{"/w"}}}, facts{Facts: spec.Facts{LandlockABI: 7}}, nil, "/w/x"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			layers, weak, err := plan(row.policy, row.facts)
@@ -116,12 +118,12 @@ func TestNetworkLayer(t *testing.T) {
 	nobody.Network.Mode = sandbox.NetworkAllow
 	hosts := nobody
 	hosts.Network.Hosts = []sandbox.HostPort{{Host: "example.com", Port: 443}}
-	with := facts{LandlockABI: 7, Namespaces: true, HostNet: 1}
-	could := facts{LandlockABI: 7, Namespaces: true, HostNet: 1, Broker: true, Sockets: takesCopies}
+	with := facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, HostNet: 1}
+	could := facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}
 	if _, _, err := plan(hosts, could); err != nil {
 		t.Error(err)
 	}
-	without := facts{LandlockABI: 7, NamespacesWhy: "forbidden here"}
+	without := facts{Facts: spec.Facts{LandlockABI: 7}, NamespacesWhy: "forbidden here"}
 	for _, row := range []struct {
 		name    string
 		policy  sandbox.Policy
@@ -156,16 +158,16 @@ func TestPlanWithNamespaces(t *testing.T) {
 		weaknesses []string // id, and words of what it says
 		pids       sandbox.LayerState
 	}{
-		{"all", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, Broker: true}, nil, sandbox.LayerActive},
-		{"no broker", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true}, nil, sandbox.LayerActive},
-		{"records that are not there", hides(nil), facts{LandlockABI: 7, Namespaces: true}, []string{"own-records", "they are not there"}, sandbox.LayerActive},
-		{"no PID namespace", sandbox.ReadOnly(), facts{LandlockABI: 7, Namespaces: true, NoPIDs: "covered /proc"},
+		{"all", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true}, nil, sandbox.LayerActive},
+		{"no broker", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, nil, sandbox.LayerActive},
+		{"records that are not there", hides(nil), facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true}, []string{"own-records", "they are not there"}, sandbox.LayerActive},
+		{"no PID namespace", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, NoPIDs: "covered /proc"},
 			[]string{"process-death", "covered /proc"}, sandbox.LayerAbsent},
-		{"no PID namespace, old Landlock", sandbox.ReadOnly(), facts{LandlockABI: 5, Namespaces: true, NoPIDs: "covered /proc"},
+		{"no PID namespace, old Landlock", sandbox.ReadOnly(), facts{Facts: spec.Facts{LandlockABI: 5}, Namespaces: true, NoPIDs: "covered /proc"},
 			[]string{"signals", "ABI 5", "process-death", "covered /proc"}, sandbox.LayerAbsent},
-		{"globs", globs, facts{LandlockABI: 7, Namespaces: true},
+		{"globs", globs, facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true},
 			[]string{"deny-read-glob", "appear after its start"}, sandbox.LayerActive},
-		{"globs that are searched for", globs, facts{LandlockABI: 7, Namespaces: true, Globs: globMatches{Why: "not ended"}},
+		{"globs that are searched for", globs, facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, Globs: globMatches{Why: "not ended"}},
 			[]string{"deny-read-glob", "not ended"}, sandbox.LayerActive},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestRules(t *testing.T) {
 			}
 			var got []string
 			for _, r := range rules {
-				if r.Access != AccessDevice {
+				if r.Access != spec.AccessDevice {
 					got = append(got, string(r.Access)+" "+r.Path)
 				}
 			}
@@ -248,14 +250,12 @@ func TestRules(t *testing.T) {
 	}
 	many := fstest.MapFS{}
 	for i := range maxRules + 1 {
-		many["home/f"+strings.Repeat("x", i%50)+string(rune('0'+i%10))+pidString(i)] = &fstest.MapFile{}
+		many["home/f"+strings.Repeat("x", i%50)+string(rune('0'+i%10))+strconv.Itoa(i)] = &fstest.MapFile{}
 	}
 	if _, err := rulesFor(sandbox.Policy{}, []string{"/home/secret"}, mapDir{many}); err == nil || !strings.Contains(err.Error(), "/home/secret") {
 		t.Errorf("too many siblings: %v, want an error that names the denied path", err)
 	}
 }
-
-func pidString(i int) string { return string(pidText(i)) }
 
 type mapDir struct{ fs fstest.MapFS }
 
@@ -285,7 +285,7 @@ func TestHandledRights(t *testing.T) {
 	if a := handled(11, true); a.HandledAccessNet != 0 {
 		t.Errorf("with the full network %#x is handled", a.HandledAccessNet)
 	}
-	if AccessWrite.rights()&(ll.AccessFSMakeBlock|ll.AccessFSMakeChar) != 0 || AccessRead.rights()&fsWrite != 0 || AccessList.rights() != ll.AccessFSReadDir {
+	if accessRights(spec.AccessWrite)&(ll.AccessFSMakeBlock|ll.AccessFSMakeChar) != 0 || accessRights(spec.AccessRead)&fsWrite != 0 || accessRights(spec.AccessList) != ll.AccessFSReadDir {
 		t.Error("an access grants more than its name says")
 	}
 }

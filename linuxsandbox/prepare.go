@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +19,9 @@ import (
 
 // prepared is a policy made ready for one start.
 type prepared struct {
-	spec Spec
+	spec spec.Spec
+	// mounts make spec.Mounts; nil where there are no namespaces.
+	mounts *mountPlan
 	// absent are the granted paths that do not exist yet: a rule needs a file.
 	absent []string
 	// granted are those that the broker opens instead (granted.go).
@@ -73,8 +76,8 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.spec = Spec{
-		Version: SpecVersion, Rules: rules, Unreadable: denied, Limits: f.Groups.rest(p.Limits),
+	out.spec = spec.Spec{
+		Rules: rules, Unreadable: denied, Limits: f.Groups.rest(p.Limits),
 		Network: p.Network.Mode == sandbox.NetworkFull, HostNet: notHostNet(p, f), Ask: f.Broker, Locks: f.locks(), PathSockets: pathSockets(p, f),
 	}
 	out.group = wantsGroup(p.Limits) && (f.Groups.Memory || f.Groups.Processes || f.Groups.CPU)
@@ -87,17 +90,18 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		}
 	}
 	if f.Namespaces {
-		out.spec.Mounts = planMounts(p, out.spec.Rules, denied)
-		out.spec.Mounts.HostProc = f.NoPIDs != ""
-		if unheld := out.spec.Mounts.unheld; len(unheld) > 0 {
+		out.mounts = planMounts(p, out.spec.Rules, denied)
+		out.spec.Mounts = out.mounts.Mounts
+		out.mounts.HostProc = f.NoPIDs != ""
+		if unheld := out.mounts.unheld; len(unheld) > 0 {
 			out.weaknesses = append(out.weaknesses, laterFiles(unheld))
 		}
-		if shown := out.spec.Mounts.shownInTemp(); len(shown) > 0 && !f.Broker {
+		if shown := out.mounts.shownInTemp(); len(shown) > 0 && !f.Broker {
 			out.weaknesses = append(out.weaknesses, shownPipes(shown))
 		}
 		masked := slices.Concat(f.Globs.Paths, records)
 		for _, path := range masked {
-			out.spec.Mounts.hide(path)
+			out.mounts.hide(path)
 		}
 		out.spec.Unreadable = slices.Concat(denied, masked)
 	}
@@ -119,7 +123,7 @@ func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 		own = []string{kernel.ShmDir}
 	}
 	p.protection = planProtection(policy, p.folders, own)
-	if m := p.spec.Mounts; m != nil {
+	if m := p.mounts; m != nil {
 		p.protection.fixed = append(p.protection.fixed, m.waysInTemp(policy.Temp)...)
 	}
 	p.protection.planGrants(p.granted, p.folders)
@@ -195,20 +199,20 @@ func shownPipes(shown []string) sandbox.Weakness {
 // checkRules looks at each root that the policy names: missing ones, links in
 // the way, and whose the write roots are. brokered says which granted paths are
 // left to the broker.
-func (p *prepared) checkRules(brokered func(Rule) bool) error {
+func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
-		if rule.Access == AccessDevice || (rule.Optional && rule.Access != AccessWrite) {
+		if rule.Access == spec.AccessDevice || (rule.Optional && rule.Access != spec.AccessWrite) {
 			kept = append(kept, rule) // the keeper leaves it out when it is not there
 			continue
 		}
 		st, err := kernel.StatPath(rule.Path)
 		switch {
 		case err == nil:
-			if rule.Access == AccessWrite {
+			if rule.Access == spec.AccessWrite {
 				switch st.Mode & unix.S_IFMT {
 				case unix.S_IFCHR, unix.S_IFBLK:
-					rule.Access = AccessDevice
+					rule.Access = spec.AccessDevice
 				case unix.S_IFDIR:
 					p.folders = append(p.folders, rule.Path)
 				}
@@ -216,7 +220,7 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 				if kind := st.Mode & unix.S_IFMT; brokered(rule) && (kind == unix.S_IFREG || kind == unix.S_IFDIR) {
 					p.granted = append(p.granted, rule.Path)
 					if kind == unix.S_IFREG {
-						rule.Access = AccessRead
+						rule.Access = spec.AccessRead
 					}
 				}
 			}
@@ -224,7 +228,7 @@ func (p *prepared) checkRules(brokered func(Rule) bool) error {
 		case errors.Is(err, fs.ErrNotExist) && rule.Optional:
 			switch {
 			case !parentExists(rule.Path):
-			case brokered(rule) && rule.Access == AccessWrite:
+			case brokered(rule) && rule.Access == spec.AccessWrite:
 				// Its folder may be protected, and then is read-only in a write root too.
 				p.granted = append(p.granted, rule.Path)
 			case !p.writable(filepath.Dir(rule.Path)):
@@ -248,8 +252,8 @@ func (p *prepared) keepFileCaps(st unix.Stat_t) {
 
 // writable reports whether another write rule covers path.
 func (p *prepared) writable(path string) bool {
-	return slices.ContainsFunc(p.spec.Rules, func(r Rule) bool {
-		return r.Access == AccessWrite && sandbox.Covers(r.Path, path)
+	return slices.ContainsFunc(p.spec.Rules, func(r spec.Rule) bool {
+		return r.Access == spec.AccessWrite && sandbox.Covers(r.Path, path)
 	})
 }
 
@@ -258,9 +262,9 @@ func parentExists(path string) bool {
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-func rootError(rule Rule, err error) error {
+func rootError(rule spec.Rule, err error) error {
 	what := "read root"
-	if rule.Access == AccessWrite {
+	if rule.Access == spec.AccessWrite {
 		what = "write root"
 	}
 	if errors.Is(err, unix.ELOOP) {

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/filter"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
@@ -50,7 +51,7 @@ func TestNotifiedCalls(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					if err := becomeCommand(spec.keptCaps()); err != nil { // the thread ends with it
+					if err := becomeCommand(spec.KeptCaps()); err != nil { // the thread ends with it
 						t.Error(err)
 						return
 					}
@@ -122,26 +123,26 @@ func askedNumbers(t *testing.T) map[string]int {
 }
 
 // notifiedSpecs are commands in a workspace anywhere, and in another user's as root.
-func notifiedSpecs(t *testing.T) map[string]*Spec {
-	out := map[string]*Spec{}
+func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
+	out := map[string]*spec.Spec{}
 	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": kernel.ShmDir} {
 		ws, err := os.MkdirTemp(base, "codeagent-calls")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(ws) })
-		out[name] = &Spec{Ask: true, Network: true, HostNet: 1, Command: specCommand{Dir: text(ws)}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
+		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
 	}
 	return out
 }
 
 // notifiedBroker is a broker that nobody asks but the test.
-func notifiedBroker(t *testing.T, spec *Spec) *broker {
+func notifiedBroker(t *testing.T, spec *spec.Spec) *broker {
 	ws := string(spec.Command.Dir)
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = filepath.Join(ws, "temp")
 	b, err := assemble(brokerOptions{
-		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.keptCaps(),
+		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.KeptCaps(),
 		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/control"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -38,13 +40,13 @@ const (
 )
 
 // send writes one frame; several goroutines may.
-func (k *keeperProcess) send(kind frameKind, body []byte) error {
+func (k *keeperProcess) send(kind control.Frame, body []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.sock < 0 {
 		return os.ErrProcessDone
 	}
-	return sendFrame(k.sock, kind, body)
+	return control.Socket(k.sock).Send(kind, body)
 }
 
 // end asks the keeper to kill everything: it reads end of file. What it still
@@ -157,19 +159,19 @@ type process struct {
 // follow listens to the keeper until every process is gone. stop releases the
 // context's hold on the process.
 func (p *process) follow(stop func() bool) {
-	var got *ended
+	var got *spec.Ended
 	gone := false
 	for !gone {
-		kind, body, err := recvFrame(p.keeper.sock)
+		kind, body, err := control.Socket(p.keeper.sock).Receive()
 		if err != nil {
 			break // the keeper died, or was killed
 		}
 		switch kind {
-		case frameExited:
-			if e, err := decodeEnded(body); err == nil {
+		case control.FrameExited:
+			if e := (spec.Ended{}); spec.Decode(body, &e) == nil {
 				got = &e
 			}
-		case frameGone:
+		case control.FrameGone:
 			gone = true
 		}
 	}
@@ -238,7 +240,7 @@ func (p *process) Signal(number int) error {
 	if number < 1 || number > 64 {
 		return fmt.Errorf("signal %d: want 1 to 64", number)
 	}
-	if err := p.keeper.send(frameSignal, []byte{byte(number)}); err != nil {
+	if err := p.keeper.send(control.FrameSignal, []byte{byte(number)}); err != nil {
 		return fmt.Errorf("signal %d: %w", number, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
 
@@ -22,10 +23,10 @@ type reach struct{ files []string }
 
 // planReach reads the replica off the rules that a keeper enforces. roots are the
 // write roots that are folders: the broker makes the changes in them.
-func planReach(rules []Rule, roots []string, mounts *mountPlan) reach {
+func planReach(rules []spec.Rule, roots []string, mounts *spec.Mounts) reach {
 	var r reach
 	for _, rule := range rules {
-		if rule.Access == AccessDevice || rule.Access == AccessWrite && !slices.Contains(roots, rule.Path) {
+		if rule.Access == spec.AccessDevice || rule.Access == spec.AccessWrite && !slices.Contains(roots, rule.Path) {
 			r.files = append(r.files, rule.Path)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -16,20 +17,22 @@ import (
 
 // restricted is a thread after restrict.
 type restricted struct {
-	facts facts
+	facts spec.Facts
 	// signals is the ruleset of the command's own layer, or -1.
 	signals int
 	// listener is where the filter's questions arrive, or -1.
 	listener int
+	// lastFD is that of the task.
+	lastFD int
 }
 
 // restrict confines the calling thread for good, in this order: capabilities,
 // no_new_privs, Landlock, seccomp; then it tests that all of it holds. The
 // thread must be locked to its goroutine and must not be the process's first:
 // that one stays outside.
-func restrict(s *Spec) (*restricted, *failure) {
-	r := &restricted{listener: -1, facts: facts{LandlockABI: landlockABI(), Root: asRoot()}}
-	if err := planLandlock(r.facts); err != nil {
+func restrict(s *task) (*restricted, *spec.Failure) {
+	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: landlockABI(), Root: asRoot()}, lastFD: s.lastFD}
+	if err := r.facts.CheckLandlock(); err != nil {
 		return nil, fail("landlock", err)
 	}
 	abi := r.facts.LandlockABI
@@ -48,7 +51,7 @@ func restrict(s *Spec) (*restricted, *failure) {
 	if r.facts.CoreHandler, err = forbidCores(); err != nil {
 		return nil, fail("rlimits", err)
 	}
-	keep := s.keptCaps()
+	keep := s.KeptCaps()
 	if err := kernel.DropCaps(keep); err != nil {
 		return nil, fail("capabilities", err)
 	}
@@ -95,7 +98,7 @@ func forbidCores() (handled bool, err error) {
 // filter puts the deny filter on the calling thread. In a probe it may do
 // without the listener: the kernel has one in a chain of filters, and codeagent
 // may itself be running under codeagent.
-func (r *restricted) filter(s *Spec) error {
+func (r *restricted) filter(s *task) error {
 	o := filter.Options{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
 	prog, err := filter.Program(runtime.GOARCH, o)
 	if err != nil {
@@ -121,8 +124,8 @@ func (r *restricted) filter(s *Spec) error {
 }
 
 // fail describes a step that went wrong before the command could run.
-func fail(stage string, err error) *failure {
-	f := &failure{Code: 125, Stage: stage, Text: err.Error()}
+func fail(stage string, err error) *spec.Failure {
+	f := &spec.Failure{Code: 125, Stage: stage, Text: err.Error()}
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		f.Errno = int(errno)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
 
@@ -43,11 +44,11 @@ func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(pat
 // rulesFor lists what Landlock opens for p. denied are the canonical exact
 // deny-read paths. Write roots come first: an entry that the caller drops or
 // changes is then found by its path.
-func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
-	var rules []Rule
+func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
+	var rules []spec.Rule
 	for _, root := range writeRoots(p) {
 		if !sandbox.CoveredBy(denied, root.Path) {
-			rules = append(rules, Rule{Path: root.Path, Access: AccessWrite, Optional: root.Optional})
+			rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessWrite, Optional: root.Optional})
 		}
 	}
 	reads := p.Read
@@ -66,7 +67,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 	}
 	for _, dev := range devices {
 		if !sandbox.CoveredBy(denied, dev.path) {
-			rules = append(rules, Rule{Path: dev.path, Access: AccessDevice, Optional: true})
+			rules = append(rules, spec.Rule{Path: dev.path, Access: spec.AccessDevice, Optional: true})
 		}
 	}
 	if len(rules) > maxRules {
@@ -81,7 +82,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]Rule, error) {
 // are opened instead of the root: no right on the way down is ever granted, so
 // none reaches the denied subtree. The price is that the folders on that way
 // cannot be listed.
-func readRules(root sandbox.Root, denied []string, d dir) ([]Rule, error) {
+func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	carve := slices.DeleteFunc(slices.Clone(denied), func(deny string) bool { return !sandbox.Covers(root.Path, deny) })
 	listable := len(carve) == 0
 	hasDevices := sandbox.Covers(root.Path, "/dev")
@@ -89,7 +90,7 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]Rule, error) {
 		carve = append(carve, "/dev")
 	}
 	if len(carve) == 0 {
-		return []Rule{{Path: root.Path, Access: AccessRead, Optional: root.Optional}}, nil
+		return []spec.Rule{{Path: root.Path, Access: spec.AccessRead, Optional: root.Optional}}, nil
 	}
 	rules, err := siblings(root.Path, carve, d)
 	if errors.Is(err, fs.ErrNotExist) && root.Optional {
@@ -99,18 +100,18 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]Rule, error) {
 		return nil, fmt.Errorf("read root %s: %w", root.Path, err)
 	}
 	if hasDevices && listable {
-		rules = append(rules, Rule{Path: root.Path, Access: AccessList, Optional: root.Optional})
+		rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessList, Optional: root.Optional})
 	}
 	// Shared memory segments are plain files.
 	if hasDevices && !sandbox.CoveredBy(denied, "/dev/shm") {
-		rules = append(rules, Rule{Path: "/dev/shm", Access: AccessRead, Optional: true})
+		rules = append(rules, spec.Rule{Path: "/dev/shm", Access: spec.AccessRead, Optional: true})
 	}
 	return rules, nil
 }
 
 // siblings opens everything in the directory at but what carve names. Symbolic
 // links need no rule: what they lead to has its own.
-func siblings(at string, carve []string, d dir) ([]Rule, error) {
+func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 	if slices.Contains(carve, at) {
 		return nil, nil
 	}
@@ -121,7 +122,7 @@ func siblings(at string, carve []string, d dir) ([]Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rules []Rule
+	var rules []spec.Rule
 	for _, e := range entries {
 		path := filepath.Join(at, e.Name())
 		switch {
@@ -133,7 +134,7 @@ func siblings(at string, carve []string, d dir) ([]Rule, error) {
 			}
 			rules = append(rules, below...)
 		default:
-			rules = append(rules, Rule{Path: path, Access: AccessRead, Optional: true})
+			rules = append(rules, spec.Rule{Path: path, Access: spec.AccessRead, Optional: true})
 		}
 		if len(rules) > maxRules {
 			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, list(carve))

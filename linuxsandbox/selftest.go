@@ -24,7 +24,7 @@ type observed struct {
 	parent int
 }
 
-func observe(s *Spec) (observed, error) {
+func observe(s *task) (observed, error) {
 	fd, err := openProbe(s)
 	if err != nil {
 		return observed{}, fmt.Errorf("open %s before confinement: %w", probeFile, err)
@@ -40,7 +40,7 @@ func observe(s *Spec) (observed, error) {
 
 // openProbe opens probeFile for writing. Where the command's /proc is read-only
 // it is that of another mount, so that a refusal is Landlock's.
-func openProbe(s *Spec) (int, error) {
+func openProbe(s *task) (int, error) {
 	if s.Mounts == nil {
 		return unix.Open(probeFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	}
@@ -48,7 +48,7 @@ func openProbe(s *Spec) (int, error) {
 }
 
 // testLandlock shows that Landlock stands.
-func testLandlock(s *Spec) error {
+func testLandlock(s *task) error {
 	if fd, err := openProbe(s); err == nil {
 		unix.Close(fd)
 		return fmt.Errorf("%s could be opened from the sandbox", probeFile)
@@ -57,7 +57,7 @@ func testLandlock(s *Spec) error {
 }
 
 // selfTest reports whether it was shown that no signal leaves the domain.
-func selfTest(s *Spec, before observed, abi int, keep uint64) (signalProof bool, err error) {
+func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool, err error) {
 	for _, path := range s.Unreadable {
 		if err := refused(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); err != nil {
 			return false, err

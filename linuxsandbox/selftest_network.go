@@ -19,7 +19,7 @@ var nowhere = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, 1}), netip.AddrFro
 
 // testNetwork is a part of the self-test: the thread is not in codeagent's network
 // namespace, and its own namespace has no route to the outside.
-func testNetwork(s *Spec) error {
+func testNetwork(s *task) error {
 	if s.HostNet == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 
 	"codeagent/linuxsandbox/broker/notify"
 
@@ -124,10 +125,10 @@ func howToTake(tid int) (how socketTaking, err error) {
 
 func tryTaking(tid int) (socketTaking, error) {
 	how := takesCopies
-	sock, err := takeFD(tid, controlFD)
+	sock, err := takeFD(tid, spec.ControlFD)
 	if err == unix.EPERM || err == unix.ENOSYS {
 		how = takesStandIns
-		if _, err := socketInode(tid, controlFD); err != nil {
+		if _, err := socketInode(tid, spec.ControlFD); err != nil {
 			return takesNone, fmt.Errorf("look at its sockets: %w", err)
 		}
 	} else if err != nil {

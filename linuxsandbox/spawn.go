@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +24,6 @@ import (
 // the child must restrict itself once more between fork and exec. A process may
 // signal what shares its Landlock domain, so without a domain of its own the
 // command could kill the keeper's thread, and with it the keeper.
-
-// fileWorkerArg makes the helper serve package internal/fileworker.
-const fileWorkerArg = "--file-worker"
 
 // childPlan is all the child needs, laid out before the fork: after it no memory
 // may be allocated and no lock taken.
@@ -71,7 +69,7 @@ var stepNames = [...]string{
 // spawn starts the command of s on the calling thread, which must be restricted
 // and stay alive as long as the command: its end is the command's death signal.
 // Only descriptors 0 to 2 cross the exec. It returns once the exec is done.
-func spawn(s *Spec, r *restricted) (pid, pidfd int, bad *failure) {
+func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	c, names, err := newChildPlan(s, r)
 	if err != nil {
 		return 0, -1, fail("command", err)
@@ -104,7 +102,7 @@ func spawn(s *Spec, r *restricted) (pid, pidfd int, bad *failure) {
 
 // stepFailure says in words which step failed. The exec itself gets the codes
 // of env(1): 127 for a program that is not there, else 126.
-func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failure {
+func stepFailure(s *task, names []string, step uint32, errno unix.Errno) *spec.Failure {
 	if step != stepExec {
 		name := "child"
 		if int(step) < len(stepNames) {
@@ -131,12 +129,12 @@ func stepFailure(s *Spec, names []string, step uint32, errno unix.Errno) *failur
 	return f
 }
 
-func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
-	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, terminal: s.Command.Terminal, keeper: os.Getpid(), group: s.Group, lastFD: s.lastFD}
+func newChildPlan(s *task, r *restricted) (*childPlan, []string, error) {
+	c := &childPlan{signals: r.signals, flags: restrictFlags(r.facts.LandlockABI), setsid: !s.Command.Foreground, terminal: s.Command.Terminal, keeper: os.Getpid(), group: s.Group, lastFD: r.lastFD}
 	args := s.Command.Args
 	names := candidates(string(s.Command.Path), s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
-		names, args = []string{"/proc/self/exe"}, []text{HelperName, fileWorkerArg}
+		names, args = []string{"/proc/self/exe"}, []string{HelperName, spec.FileWorkerArg}
 	}
 	var err error
 	if c.paths, err = kernel.Pointers(names); err != nil {
@@ -157,7 +155,7 @@ func newChildPlan(s *Spec, r *restricted) (*childPlan, []string, error) {
 
 // candidates are the paths that name may stand for. Relative and empty entries
 // of PATH are skipped: what runs must not depend on the working directory.
-func candidates(name string, env []text) []string {
+func candidates(name string, env []string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
 	}

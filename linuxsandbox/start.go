@@ -14,7 +14,9 @@ import (
 	"strings"
 	"syscall"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -45,11 +47,10 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err != nil {
 		return nil, startError("policy", err)
 	}
-	spec := ready.spec
-	spec.Command = command
+	ready.spec.Command = command
 	proc.policy, proc.protection, proc.holder = p, ready.protection, h
-	if spec.Mounts != nil {
-		spec.Mounts.forCommand(cmd)
+	if ready.mounts != nil {
+		ready.mounts.forCommand(cmd)
 	}
 	if ready.group {
 		proc.group, err = b.groups.add(p.Limits)
@@ -57,7 +58,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	if err != nil {
 		err = startError("cgroup", err)
 	} else {
-		err = b.launch(ctx, proc, spec, cmd)
+		err = b.launch(ctx, proc, ready.spec, cmd)
 	}
 	if err != nil {
 		proc.group.end()
@@ -71,8 +72,8 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 }
 
 // newCommand checks and converts what the caller wants to run.
-func newCommand(cmd sandbox.Command) (specCommand, error) {
-	c := specCommand{Path: text(cmd.Path), Dir: text(cmd.Dir), Foreground: cmd.Foreground, Terminal: cmd.Terminal}
+func newCommand(cmd sandbox.Command) (spec.Command, error) {
+	c := spec.Command{Path: cmd.Path, Dir: cmd.Dir, Foreground: cmd.Foreground, Terminal: cmd.Terminal}
 	if cmd.Path == "" || len(cmd.Args) == 0 {
 		return c, errors.New("no program is named")
 	}
@@ -86,10 +87,10 @@ func newCommand(cmd sandbox.Command) (specCommand, error) {
 		return c, fmt.Errorf("working directory %q: want an absolute path", cmd.Dir)
 	}
 	for _, a := range cmd.Args {
-		c.Args = append(c.Args, text(a))
+		c.Args = append(c.Args, a)
 	}
 	for _, kv := range cmd.Env {
-		c.Env = append(c.Env, text(kv))
+		c.Env = append(c.Env, kv)
 	}
 	return c, nil
 }
@@ -115,7 +116,7 @@ func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
 	}
 	proc := &process{backend: b, guards: guards, done: make(chan struct{})}
 	for _, rule := range ready.spec.Rules {
-		if h := b.holders[rule.Path]; h != nil && rule.Access == AccessWrite {
+		if h := b.holders[rule.Path]; h != nil && rule.Access == spec.AccessWrite {
 			h.users++
 			proc.holders = append(proc.holders, h)
 		}
@@ -126,7 +127,7 @@ func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
 
 // launch starts the keeper and takes it through the handshake. On an error
 // nothing is left running.
-func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sandbox.Command) error {
+func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command) error {
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {
 		return startError("files", err)
@@ -137,14 +138,14 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		own := g.file
 		if own.Source >= 0 {
 			extra = append(extra, own.Source)
-			own.Source = controlFD + len(extra)
+			own.Source = spec.ControlFD + len(extra)
 		}
-		spec.Own = append(spec.Own, own)
+		order.Own = append(order.Own, spec.OwnFile(own))
 	}
 	loose := slices.ContainsFunc(files[:], looseSocket)
-	spec.PathSockets = spec.PathSockets && !loose
-	if spec.HostNet != 0 && !loose {
-		spec.Network = true
+	order.PathSockets = order.PathSockets && !loose
+	if order.HostNet != 0 && !loose {
+		order.Network = true
 	}
 	if hosts := proc.policy.Network.Hosts; loose && proc.policy.Network.Mode == sandbox.NetworkAllow && len(hosts) > 0 {
 		return startError("files", fmt.Errorf("standard input or output is a socket that could be connected: %s cannot be opened to such a command", hosts[0]))
@@ -156,15 +157,15 @@ func (b *Backend) launch(ctx context.Context, proc *process, spec Spec, cmd sand
 		}
 		defer unix.Close(door)
 		extra = append(extra, door)
-		spec.Group = controlFD + len(extra)
+		order.Group = spec.ControlFD + len(extra)
 	}
-	k, err := b.startKeeper(files, cmd.Foreground, extra, b.joinedBy(&spec))
+	k, err := b.startKeeper(files, cmd.Foreground, extra, b.joinedBy(&order))
 	if err != nil {
 		return startError("helper", err)
 	}
 	proc.keeper = k
 	stop := context.AfterFunc(ctx, proc.Kill)
-	err = proc.handshake(ctx, spec, cmd)
+	err = proc.handshake(ctx, order, cmd)
 	if err != nil {
 		stop()
 		k.close()
@@ -272,7 +273,7 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 	}
 	// In the child /proc/self is the child: this works whoever may look at
 	// codeagent's own /proc entry.
-	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, keeperArg}, attr)
+	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, spec.KeeperArg}, attr)
 	if err != nil {
 		unix.Close(pair[0])
 		return nil, &fs.PathError{Op: "start", Path: HelperName, Err: err}
@@ -291,21 +292,21 @@ func aboveFiles(fd int, files []uintptr) (int, error) {
 // is sent ahead, right behind the Spec: the keeper reads it only after its
 // self-test, and codeagent need not be ready by then: what the filter asks waits
 // for the broker.
-func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command) error {
+func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Command) error {
 	k := p.keeper
-	err := k.sendSpec(ctx, spec)
+	err := k.sendSpec(ctx, order)
 	if err != nil {
 		return err
 	}
-	if spec.Ask {
-		reach := planReach(spec.Rules, p.protection.roots, spec.Mounts)
+	if order.Ask {
+		reach := planReach(order.Rules, p.protection.roots, order.Mounts)
 		if cmd.Terminal {
 			reach.files = append(reach.files, kernel.PathOf(int(cmd.Stdin.Fd())))
 		}
 		o := brokerOptions{
-			policy: p.policy, keep: spec.keptCaps(), mounts: spec.Mounts, protection: p.protection, rules: rulesOf(&spec),
+			policy: p.policy, keep: order.KeptCaps(), mounts: order.Mounts, protection: p.protection, rules: rulesOf(&order),
 			evidence: cmd.Evidence, reach: reach, keeper: k.pid,
-			session: &p.backend.brokers, inet: spec.Network, hostNet: spec.HostNet, takes: p.backend.probed.Sockets,
+			session: &p.backend.brokers, inet: order.Network, hostNet: order.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx, undo: cmd.Observer, learn: cmd.Learn, ownSession: ownSession(cmd),
 		}
 		if cmd.Terminal {
@@ -316,7 +317,7 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 		}
 	}
 	// A keeper that is gone by now has said why, which is read next.
-	_ = k.send(frameGo, nil)
+	_ = k.send(control.FrameGo, nil)
 	_, listener, err := k.confined(ctx)
 	if err != nil {
 		return err
@@ -326,26 +327,26 @@ func (p *process) handshake(ctx context.Context, spec Spec, cmd sandbox.Command)
 			return startError("notify", err)
 		}
 	}
-	kind, body, err := recvFrame(k.sock)
+	kind, body, err := control.Socket(k.sock).Receive()
 	if err != nil {
 		return k.lost(ctx, "start", err)
 	}
-	if kind == frameFailed {
+	if kind == control.FrameFailed {
 		return startFailure(body)
 	}
-	k.command, err = strconv.Atoi(string(body))
-	if kind != frameStarted || err != nil {
+	err = spec.Decode(body, &k.command)
+	if kind != control.FrameStarted || err != nil {
 		return startError("start", fmt.Errorf("bug: unexpected frame %q", kind))
 	}
 	return nil
 }
 
-func (k *keeperProcess) sendSpec(ctx context.Context, spec Spec) error {
-	body, err := encodeSpec(spec)
+func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec) error {
+	body, err := order.Encode()
 	if err != nil {
 		return startError("spec", err)
 	}
-	if err := k.send(frameSpec, body); err != nil {
+	if err := k.send(control.FrameSpec, body); err != nil {
 		return k.lost(ctx, "spec", err)
 	}
 	return nil
@@ -353,20 +354,21 @@ func (k *keeperProcess) sendSpec(ctx context.Context, spec Spec) error {
 
 // confined waits until the keeper is confined and has tested it. What it returns
 // beside its findings is the listener of its filter, or -1.
-func (k *keeperProcess) confined(ctx context.Context) (facts, int, error) {
-	kind, body, listener, err := recvFrameFD(k.sock)
+func (k *keeperProcess) confined(ctx context.Context) (spec.Facts, int, error) {
+	var f spec.Facts
+	kind, body, listener, err := control.Socket(k.sock).ReceiveFD()
 	if err != nil {
-		return facts{}, -1, k.lost(ctx, "helper", err)
+		return f, -1, k.lost(ctx, "helper", err)
 	}
-	if kind == frameFailed {
-		return facts{}, -1, startFailure(body)
+	if kind == control.FrameFailed {
+		return f, -1, startFailure(body)
 	}
-	f, err := decodeFacts(body)
-	if kind != frameReady || err != nil || f.Broker != (listener >= 0) {
+	err = spec.Decode(body, &f)
+	if kind != control.FrameReady || err != nil || f.Broker != (listener >= 0) {
 		if listener >= 0 {
 			unix.Close(listener)
 		}
-		return facts{}, -1, startError("helper", fmt.Errorf("bug: unexpected frame %q", kind))
+		return f, -1, startError("helper", fmt.Errorf("bug: unexpected frame %q", kind))
 	}
 	return f, listener, nil
 }
@@ -380,8 +382,8 @@ func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error
 }
 
 func startFailure(body []byte) error {
-	f, err := decodeFailure(body)
-	if err != nil {
+	var f spec.Failure
+	if err := spec.Decode(body, &f); err != nil {
 		return startError("helper", fmt.Errorf("bug: %w", err))
 	}
 	return &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: &stageError{f.Text, syscall.Errno(f.Errno)}}

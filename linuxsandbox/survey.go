@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -18,8 +19,8 @@ func Survey() []sandbox.Layer {
 	switch abi := landlockABI(); {
 	case abi <= 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
-	case abi < minLandlockABI:
-		landlock.State, landlock.Reason = sandbox.LayerAbsent, fmt.Sprintf("ABI %d, and codeagent needs %d (Linux 6.2)", abi, minLandlockABI)
+	case abi < spec.MinLandlockABI:
+		landlock.State, landlock.Reason = sandbox.LayerAbsent, fmt.Sprintf("ABI %d, and codeagent needs %d (Linux 6.2)", abi, spec.MinLandlockABI)
 	default:
 		landlock.Reason = fmt.Sprintf("ABI %d; not tried", abi)
 	}

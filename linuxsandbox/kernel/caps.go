@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileCaps are what root may keep to work in another user's workspace.
-const FileCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
-
 // DropCaps takes every capability from this thread, and so from what it starts:
 // effective, permitted, inheritable, ambient and, where the thread may, the
 // bounding set. keep names what stays, as a bit mask. A thread without

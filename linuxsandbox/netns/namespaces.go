@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ type Namespaces struct {
 	HostNet uint64
 
 	conf resolvConf
-	door []spec.DoorSocket
+	door []control.DoorSocket
 }
 
 // Helper is the program that makes the namespaces.
@@ -124,8 +125,8 @@ func (n *Namespaces) Close() {
 }
 
 // receiveDoor takes over the sockets that the helper made in the namespace.
-func receiveDoor(from int) ([]spec.DoorSocket, error) {
-	door, err := spec.ReceiveDoor(from)
+func receiveDoor(from int) ([]control.DoorSocket, error) {
+	door, err := control.ReceiveDoor(from)
 	for i := range door {
 		var failed error
 		if door[i].FD, failed = longLived(door[i].FD); failed != nil {

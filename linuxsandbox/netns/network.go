@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"codeagent/linuxsandbox/spec"
+	"codeagent/linuxsandbox/control"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -48,17 +48,17 @@ func (n *Namespaces) Serve(o Outside) *Network {
 	}
 	for _, d := range n.door {
 		switch d.Kind {
-		case spec.DoorDiag:
+		case control.DoorDiag:
 			s.inside.fd = d.FD
-		case spec.DoorRelay, spec.DoorLost:
-			s.relay.serve(d.FD, d.Kind == spec.DoorLost)
-		case spec.DoorDatagrams, spec.DoorStreams:
+		case control.DoorRelay, control.DoorLost:
+			s.relay.serve(d.FD, d.Kind == control.DoorLost)
+		case control.DoorDatagrams, control.DoorStreams:
 			if at, ok := LocalAddress(d.FD); ok {
 				s.servers[at.Addr()] = true
 			}
 			f := os.NewFile(uintptr(d.FD), "name server")
 			s.files = append(s.files, f)
-			if d.Kind == spec.DoorDatagrams {
+			if d.Kind == control.DoorDatagrams {
 				go s.names.serveDatagrams(f)
 			} else {
 				go s.names.serveStreams(f)
@@ -84,7 +84,7 @@ func (n *Network) Close() {
 
 // NameServer reports whether a question to that address is answered by codeagent.
 func (n *Network) NameServer(to netip.AddrPort) bool {
-	return to.Port() == spec.NameServerPort && n.servers[to.Addr()]
+	return to.Port() == control.NameServerPort && n.servers[to.Addr()]
 }
 
 // Serves reports whether a command of the session takes streams to a loopback

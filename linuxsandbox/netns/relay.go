@@ -213,11 +213,11 @@ func move(to, from *os.File) {
 		}
 		switch {
 		case err == io.EOF:
-			control(to, func(fd int) { _ = unix.Shutdown(fd, unix.SHUT_WR) })
+			onDescriptor(to, func(fd int) { _ = unix.Shutdown(fd, unix.SHUT_WR) })
 			return
 		case err != nil:
 			for _, f := range []*os.File{to, from} {
-				control(f, hasty)
+				onDescriptor(f, hasty)
 				f.Close()
 			}
 			return
@@ -225,8 +225,8 @@ func move(to, from *os.File) {
 	}
 }
 
-// control does something to the descriptor of a file, unless that is closed.
-func control(f *os.File, do func(fd int)) {
+// onDescriptor does something to the descriptor of a file, unless that is closed.
+func onDescriptor(f *os.File, do func(fd int)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { do(int(fd)) })
 	}

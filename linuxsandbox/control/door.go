@@ -1,6 +1,6 @@
 //go:build linux
 
-package spec
+package control
 
 import (
 	"encoding/binary"
@@ -14,11 +14,6 @@ import (
 // codeagent cannot enter another one. So the helper that sets up the session's
 // namespace makes a few sockets there and hands them over. What arrives at them
 // comes from commands and is not trusted.
-
-// SessionArg makes the helper set up the network namespace of a session. The
-// addresses of name servers follow. Descriptor 3 is a socket: the answer goes
-// there, and the helper ends at end of file.
-const SessionArg = "--session"
 
 // DoorKind says what a socket is for.
 type DoorKind byte
