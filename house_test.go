@@ -87,6 +87,7 @@ var rooms = []room{
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
 	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict"}},
+	{path: "gitrun", floor: 1, imports: []string{"exec", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
 	{path: "model/wire", floor: 1, imports: []string{"internal/short", "model"}},
@@ -98,7 +99,6 @@ var rooms = []room{
 
 	// Floor 2: deeds.
 	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
-	{path: "gitrun", floor: 2, imports: []string{"exec", "sandbox"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
