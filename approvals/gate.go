@@ -69,10 +69,9 @@ type Options struct {
 
 // Gate decides. It is safe for concurrent use.
 type Gate struct {
-	opts Options
-	// home and workspace are canonical.
-	home, workspace string
-	ledger          Ledger
+	opts   Options
+	at     places
+	ledger Ledger
 
 	mu   sync.Mutex
 	open map[string]Request // questions not yet settled, by ID; mu guards it
@@ -88,13 +87,7 @@ func NewGate(o Options) *Gate {
 		var count atomic.Int64
 		o.NewID = func() string { return fmt.Sprintf("question-%d", count.Add(1)) }
 	}
-	g := &Gate{opts: o, home: o.Home, workspace: o.Workspace, open: map[string]Request{}}
-	for _, p := range []*string{&g.home, &g.workspace} {
-		if c, err := sandbox.Canonical(o.Files, "/", *p); err == nil {
-			*p = c
-		}
-	}
-	return g
+	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), open: map[string]Request{}}
 }
 
 // Mode is the approval policy.
@@ -112,7 +105,7 @@ func (g *Gate) Open() sandbox.Policy { return g.granted(g.opts.Base.Clone()) }
 
 func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 	for _, e := range g.ledger.List() {
-		p = p.With(g.standing(e.Grant))
+		p = p.With(g.at.standing(e.Grant))
 	}
 	return p
 }
@@ -216,7 +209,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 		}
 		var paths []string
 		for _, raw := range a.Paths {
-			p, r := g.canonical(a.Folder, raw)
+			p, r := g.at.canonical(a.Folder, raw)
 			if r != nil {
 				return want{}, nil, r
 			}

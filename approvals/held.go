@@ -1,7 +1,6 @@
 package approvals
 
 import (
-	"path"
 	"slices"
 
 	"codeagent/event"
@@ -61,7 +60,7 @@ func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandb
 	}
 	now := g.Base()
 	for _, gr := range given {
-		now = now.With(g.standing(gr))
+		now = now.With(g.at.standing(gr))
 	}
 	left, refusal := g.heldWant(now, a, d)
 	return w.grant, refusal == nil && left.empty()
@@ -95,7 +94,7 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 	var wish Wish
 	switch d.Kind {
 	case sandbox.KindWrite, sandbox.KindMetadata:
-		wish.Write = []string{g.heldPlace(d.Target)}
+		wish.Write = []string{g.at.heldPlace(d.Target)}
 	case sandbox.KindProtected:
 		wish.Write = []string{d.Target}
 	case sandbox.KindRead:
@@ -108,19 +107,6 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 		return want{}, refuse("%s %s: no grant would allow it", d.Kind, d.Operation)
 	}
 	return g.want(base, "/", wish)
-}
-
-// heldPlace is what is asked for when a write of target waits: target alone, or
-// the cache that it lies in, since a tool goes on to write there and one question
-// for each of its files would be answered without being read. The cache must
-// stand there: a name that is absent could become anything. One with programs in it
-// is run by somebody.
-func (g *Gate) heldPlace(target string) string {
-	cache, ok := sandbox.CacheOf(target)
-	if ok && g.entry(cache) == isFolder && g.unmoved(cache) && g.entry(path.Join(cache, "bin")) == isAbsent {
-		return cache
-	}
-	return target
 }
 
 // heldOptions are the answers to a question about a command that runs already:

@@ -34,16 +34,16 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 	var out outside
 	var named []string
 	for _, word := range words {
-		for _, p := range g.meanings(a.Folder, word) {
-			if p == "" || g.changeable(base, p) || holdsRoot(base, p) {
+		for _, p := range g.at.meanings(a.Folder, word) {
+			if p == "" || changeable(base, p) || holdsRoot(base, p) {
 				named = append(named, p)
 			}
 		}
 	}
-	folder, refusal := g.canonical("/", a.Folder)
+	folder, refusal := g.at.canonical("/", a.Folder)
 	way := slices.IndexFunc(g.opts.Path, func(dir string) bool {
-		p, refusal := g.canonical(a.Folder, dir)
-		return refusal != nil || g.changeable(base, p)
+		p, refusal := g.at.canonical(a.Folder, dir)
+		return refusal != nil || changeable(base, p)
 	})
 	switch {
 	case way >= 0:
@@ -51,17 +51,17 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 	case knownReadOnly(a.Command):
 	case !plain:
 		out.changes = "its text does not show which files it runs"
-	case refusal != nil || g.changeable(base, folder):
+	case refusal != nil || changeable(base, folder):
 		out.changes = "it can run files of its folder, which commands can change"
 	case len(named) > 0:
 		out.changes = "it names files that commands can change"
 	}
-	out.warnings = append(g.namedFiles(named), g.madeGit(folder, named, plain)...)
+	out.warnings = append(g.at.namedFiles(named), g.madeGit(folder, named, plain)...)
 	return out
 }
 
 // changeable reports whether commands under p may change what is called path.
-func (g *Gate) changeable(p sandbox.Policy, path string) bool {
+func changeable(p sandbox.Policy, path string) bool {
 	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(root, path) }) && p.JudgeWrite(path).Allowed
 }
 
@@ -81,37 +81,8 @@ func writeRoots(p sandbox.Policy) []string {
 	return out
 }
 
-// meanings are the paths that a word of a command can mean: itself, and what
-// stands in it behind the signs that options and lists use. "" is one that cannot
-// be resolved.
-func (g *Gate) meanings(folder, word string) []string {
-	names := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
-	if i := strings.IndexAny(word, "/."); strings.HasPrefix(word, "-") && i > 0 {
-		names = append(names, word[i:]) // -I/folder
-	}
-	var out []string
-	for _, name := range names {
-		p, refusal := g.canonical(folder, name)
-		if refusal != nil || g.unclear(name, p) != nil {
-			p = ""
-		}
-		if !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
 // mostNamed bounds the files, and the git directories, that a question warns of.
 const mostNamed = 3
-
-// namedFiles warns of files that stand where commands may write.
-func (g *Gate) namedFiles(paths []string) []string {
-	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || g.entry(p) != isFile })
-	return fewWarnings(paths, func(p string) string {
-		return fmt.Sprintf("commands in the sandbox can change %s; outside it is run or read as it is then", show(p))
-	})
-}
 
 // madeGit warns of git directories that commands of the session made: git takes
 // programs to run from them, and nobody but the session has seen them. Git looks

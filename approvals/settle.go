@@ -3,12 +3,8 @@ package approvals
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"codeagent/event"
 	"codeagent/internal/short"
@@ -185,7 +181,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
 	for _, p := range slices.Concat(grant.Write, grant.Read, grant.Sockets) {
-		if !g.unmoved(p) {
+		if !g.at.unmoved(p) {
 			return sandbox.Grant{}, refuse("%s became something else while the question was open", show(p))
 		}
 	}
@@ -205,7 +201,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 		e.Grant = grant
 		for _, raw := range a.Paths {
 			// What cannot be resolved any more is asked again.
-			if p, r := g.canonical(a.Folder, raw); r == nil {
+			if p, r := g.at.canonical(a.Folder, raw); r == nil {
 				e.Paths = append(e.Paths, p)
 			}
 		}
@@ -232,7 +228,7 @@ func (g *Gate) hint(kind event.Kind, gr sandbox.Grant) string {
 	}
 	var flags []string
 	for _, p := range gr.Write {
-		name := g.flag(p)
+		name := g.at.flag(p)
 		if name == "" {
 			return ask
 		}
@@ -242,23 +238,6 @@ func (g *Gate) hint(kind event.Kind, gr sandbox.Grant) string {
 		flags = append(flags, host+" "+ShellWord(h.String()))
 	}
 	return "codeagent exec " + strings.Join(flags, " ") + " …"
-}
-
-// flag is the flag that opens exactly p, "" if there is none: no flag opens a
-// device or a socket, a file whose folder is missing too, or a name that is not
-// shown as it is.
-func (g *Gate) flag(p string) string {
-	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
-		return ""
-	}
-	m, err := g.opts.Files.Lstat(p)
-	switch {
-	case err == nil && m.IsDir():
-		return "--add-dir"
-	case err == nil && m.IsRegular(), errors.Is(err, fs.ErrNotExist) && g.entry(path.Dir(p)) == isFolder:
-		return "--add-file"
-	}
-	return ""
 }
 
 // ShellWord writes p as one word of a POSIX shell.

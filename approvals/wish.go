@@ -1,14 +1,9 @@
 package approvals
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"codeagent/sandbox"
 )
@@ -48,34 +43,34 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 	}
 	out := want{unsandboxed: w.Unsandboxed}
 	for _, raw := range w.Write {
-		p, r := g.canonical(folder, raw)
+		p, r := g.at.canonical(folder, raw)
 		if r != nil {
 			return want{}, r
 		}
 		if base.JudgeWrite(p).Allowed || slices.Contains(out.grant.Write, p) {
 			continue
 		}
-		if r := g.unclear(raw, p); r != nil {
+		if r := g.at.unclear(raw, p); r != nil {
 			return want{}, r
 		}
-		if r := g.refusePath(base, raw, p); r != nil {
+		if r := g.at.refusePath(base, raw, p); r != nil {
 			return want{}, r
 		}
 		out.grant.Write = append(out.grant.Write, p)
-		out.warnings = append(out.warnings, g.writeWarnings(base, p)...)
+		out.warnings = append(out.warnings, g.at.writeWarnings(base, p)...)
 	}
 	for _, raw := range w.Read {
-		p, r := g.canonical(folder, raw)
+		p, r := g.at.canonical(folder, raw)
 		if r != nil {
 			return want{}, r
 		}
 		if base.JudgeRead(p).Allowed || slices.Contains(out.grant.Read, p) {
 			continue
 		}
-		if r := g.unclear(raw, p); r != nil {
+		if r := g.at.unclear(raw, p); r != nil {
 			return want{}, r
 		}
-		if r := g.refusePath(base, raw, p); r != nil {
+		if r := g.at.refusePath(base, raw, p); r != nil {
 			return want{}, r
 		}
 		out.grant.Read = append(out.grant.Read, p)
@@ -120,145 +115,23 @@ func (g *Gate) addSockets(w *want, base sandbox.Policy, folder string, sockets [
 		if strings.HasPrefix(raw, "@") {
 			return refuse("socket %q: abstract sockets cannot be granted, only sockets with a path", raw)
 		}
-		p, r := g.canonical(folder, raw)
+		p, r := g.at.canonical(folder, raw)
 		if r != nil {
 			return r
 		}
 		if slices.Contains(base.Sockets, p) || slices.Contains(w.grant.Sockets, p) {
 			continue
 		}
-		if r := g.unclear(raw, p); r != nil {
+		if r := g.at.unclear(raw, p); r != nil {
 			return r
 		}
-		if r := g.refusePath(base, raw, p); r != nil {
+		if r := g.at.refusePath(base, raw, p); r != nil {
 			return r
 		}
 		w.grant.Sockets = append(w.grant.Sockets, p)
 		w.warnings = append(w.warnings, fmt.Sprintf("the program that listens on %s acts outside the sandbox", show(p)))
 	}
 	return nil
-}
-
-// canonical returns the path that raw really means. Every character but NUL may
-// stand in it: what may be done already needs no question, whatever it is called.
-func (g *Gate) canonical(folder, raw string) (string, *Refusal) {
-	if raw == "" || len(raw) > maxEntry || strings.ContainsRune(raw, 0) {
-		return "", plainText(raw)
-	}
-	name := raw
-	if strings.HasPrefix(name, "~") {
-		if name != "~" && !strings.HasPrefix(name, "~/") {
-			return "", refuse("path %q: only ~ and ~/… are understood; write the absolute path", raw)
-		}
-		if g.opts.Home == "" {
-			return "", refuse("path %q: the home folder is not known here; write the absolute path", raw)
-		}
-		name = g.opts.Home + name[1:]
-	}
-	p, err := sandbox.Canonical(g.opts.Files, folder, name)
-	if err != nil {
-		return "", refuse("%v", err)
-	}
-	if len(p) > maxEntry {
-		return "", refuse("path %q… is longer than %d bytes", p[:64], maxEntry)
-	}
-	return p, nil
-}
-
-// unclear refuses to ask for p, which raw means, where a person could not see what
-// would be granted.
-func (g *Gate) unclear(raw, p string) *Refusal {
-	for _, s := range []string{raw, p} {
-		if r := plainText(s); r != nil {
-			return r
-		}
-	}
-	if strings.ContainsAny(raw, "*?") && g.entry(p) == isAbsent {
-		return refuse("path %q: patterns are not understood; name the folder itself", raw)
-	}
-	return nil
-}
-
-// plainText refuses what could not be shown as it is.
-func plainText(s string) *Refusal {
-	switch {
-	case s == "":
-		return refuse("an empty path or host was asked for")
-	case len(s) > maxEntry:
-		return refuse("a path or host of %d bytes was asked for; at most %d are possible", len(s), maxEntry)
-	case !utf8.ValidString(s):
-		return refuse("%q is not valid UTF-8, and cannot be shown and granted exactly", s)
-	}
-	for _, r := range s {
-		// Format characters (Cf) reorder or hide what a person reads.
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return refuse("%q contains the control character %U, and cannot be shown and granted exactly", s, r)
-		}
-	}
-	return nil
-}
-
-// refusePath says no to what must never be opened, whoever asks.
-func (g *Gate) refusePath(base sandbox.Policy, raw, p string) *Refusal {
-	if p == "/" {
-		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
-	}
-	if g.home != "" && foldCovers(p, g.home) {
-		return refuse("path %q is the home folder or holds it: nearly everything would be open; ask for the folder or file you need", raw)
-	}
-	for _, own := range base.Protected.Own {
-		if foldCovers(own, p) {
-			return refuse("path %q belongs to codeagent itself and is never opened", raw)
-		}
-		if foldCovers(p, own) {
-			return refuse("path %q holds %q, which belongs to codeagent itself and is never opened; ask for something below it", raw, own)
-		}
-	}
-	return nil
-}
-
-// foldCovers is sandbox.Covers without regard to case: some file systems have
-// none, and here the careful error is to refuse.
-func foldCovers(root, p string) bool {
-	return sandbox.Covers(strings.ToLower(root), strings.ToLower(p))
-}
-
-// entry is what stands at a path.
-type entry int
-
-const (
-	isAbsent entry = iota
-	isFile
-	isFolder
-)
-
-func (g *Gate) entry(p string) entry {
-	m, err := g.opts.Files.Lstat(p)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return isAbsent
-	case err == nil && m.IsDir():
-		return isFolder
-	}
-	return isFile
-}
-
-func (g *Gate) writeWarnings(base sandbox.Policy, p string) []string {
-	var out []string
-	switch j := base.JudgeWrite(p); j.Kind {
-	case sandbox.KindProtected:
-		out = append(out, fmt.Sprintf("%s is protected (%s): programs outside the sandbox run or trust what it says", show(p), j.Rule))
-	case sandbox.KindRead:
-		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", show(p), j.Rule))
-	}
-	if g.entry(p) == isFolder {
-		where := ""
-		if g.workspace != "" && !sandbox.Covers(g.workspace, p) {
-			where = " outside the workspace"
-		}
-		out = append(out, fmt.Sprintf("%s is a folder%s: everything below it opens", show(p), where))
-	}
-	return out
 }
 
 func readWarnings(base sandbox.Policy, p string) []string {
@@ -296,30 +169,6 @@ func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
 	return ""
 }
 
-// standing returns the part of a grant whose paths still mean what was shown:
-// a path that has become a link, or leads through one, is left out.
-func (g *Gate) standing(grant sandbox.Grant) sandbox.Grant {
-	same := func(paths []string) []string {
-		var out []string
-		for _, p := range paths {
-			if g.unmoved(p) {
-				out = append(out, p)
-			}
-		}
-		return out
-	}
-	grant.Write, grant.Read, grant.Sockets = same(grant.Write), same(grant.Read), same(grant.Sockets)
-	return grant
-}
-
-func (g *Gate) unmoved(p string) bool {
-	if !path.IsAbs(p) || path.Clean(p) != p {
-		return false
-	}
-	now, err := sandbox.Canonical(g.opts.Files, "/", p)
-	return err == nil && now == p
-}
-
 // narrower reports whether n opens nothing that shown does not. Paths below a
 // shown folder count only where the shown grant would open them: a protected
 // file in it was not shown.
@@ -333,13 +182,13 @@ func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 	}
 	for _, p := range n.Write {
 		exact := slices.Contains(shown.Write, p)
-		if !g.unmoved(p) || !exact && (!inside(p, shown.Write) || !wide.JudgeWrite(p).Allowed) {
+		if !g.at.unmoved(p) || !exact && (!inside(p, shown.Write) || !wide.JudgeWrite(p).Allowed) {
 			return false
 		}
 	}
 	for _, p := range n.Read {
 		exact := slices.Contains(shown.Read, p)
-		if !g.unmoved(p) || !exact && (!inside(p, shown.Read) || !wide.JudgeRead(p).Allowed) {
+		if !g.at.unmoved(p) || !exact && (!inside(p, shown.Read) || !wide.JudgeRead(p).Allowed) {
 			return false
 		}
 	}

@@ -163,7 +163,7 @@ func checkWish(t *testing.T, raw string) {
 			continue
 		}
 		for _, p := range append(r.Grant.Write, r.Grant.Sockets...) {
-			if !g.unmoved(p) || !utf8.ValidString(p) || plainText(p) != nil || sandbox.Covers(p, "/home/u") || sandbox.Covers(p, "/opt/codeagent/bin") || sandbox.Covers("/opt/codeagent/bin", p) {
+			if !g.at.unmoved(p) || !utf8.ValidString(p) || plainText(p) != nil || sandbox.Covers(p, "/home/u") || sandbox.Covers(p, "/opt/codeagent/bin") || sandbox.Covers("/opt/codeagent/bin", p) {
 				t.Errorf("%q was shown as %q", raw, p)
 			}
 		}

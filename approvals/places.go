@@ -1,0 +1,237 @@
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/sandbox"
+)
+
+// places judges paths by what stands at them now.
+type places struct {
+	files sandbox.FileSystem
+	// home and workspace are canonical; written is the home folder as the settings
+	// name it.
+	home, workspace, written string
+}
+
+func newPlaces(files sandbox.FileSystem, home, workspace string) places {
+	at := places{files: files, home: home, workspace: workspace, written: home}
+	for _, p := range []*string{&at.home, &at.workspace} {
+		if c, err := sandbox.Canonical(files, "/", *p); err == nil {
+			*p = c
+		}
+	}
+	return at
+}
+
+// canonical returns the path that raw really means. Every character but NUL may
+// stand in it: what may be done already needs no question, whatever it is called.
+func (at *places) canonical(folder, raw string) (string, *Refusal) {
+	if raw == "" || len(raw) > maxEntry || strings.ContainsRune(raw, 0) {
+		return "", plainText(raw)
+	}
+	name := raw
+	if strings.HasPrefix(name, "~") {
+		if name != "~" && !strings.HasPrefix(name, "~/") {
+			return "", refuse("path %q: only ~ and ~/… are understood; write the absolute path", raw)
+		}
+		if at.written == "" {
+			return "", refuse("path %q: the home folder is not known here; write the absolute path", raw)
+		}
+		name = at.written + name[1:]
+	}
+	p, err := sandbox.Canonical(at.files, folder, name)
+	if err != nil {
+		return "", refuse("%v", err)
+	}
+	if len(p) > maxEntry {
+		return "", refuse("path %q… is longer than %d bytes", p[:64], maxEntry)
+	}
+	return p, nil
+}
+
+// unclear refuses to ask for p, which raw means, where a person could not see what
+// would be granted.
+func (at *places) unclear(raw, p string) *Refusal {
+	for _, s := range []string{raw, p} {
+		if r := plainText(s); r != nil {
+			return r
+		}
+	}
+	if strings.ContainsAny(raw, "*?") && at.entry(p) == isAbsent {
+		return refuse("path %q: patterns are not understood; name the folder itself", raw)
+	}
+	return nil
+}
+
+// plainText refuses what could not be shown as it is.
+func plainText(s string) *Refusal {
+	switch {
+	case s == "":
+		return refuse("an empty path or host was asked for")
+	case len(s) > maxEntry:
+		return refuse("a path or host of %d bytes was asked for; at most %d are possible", len(s), maxEntry)
+	case !utf8.ValidString(s):
+		return refuse("%q is not valid UTF-8, and cannot be shown and granted exactly", s)
+	}
+	for _, r := range s {
+		// Format characters (Cf) reorder or hide what a person reads.
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
+			return refuse("%q contains the control character %U, and cannot be shown and granted exactly", s, r)
+		}
+	}
+	return nil
+}
+
+// refusePath says no to what must never be opened, whoever asks.
+func (at *places) refusePath(base sandbox.Policy, raw, p string) *Refusal {
+	if p == "/" {
+		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
+	}
+	if at.home != "" && foldCovers(p, at.home) {
+		return refuse("path %q is the home folder or holds it: nearly everything would be open; ask for the folder or file you need", raw)
+	}
+	for _, own := range base.Protected.Own {
+		if foldCovers(own, p) {
+			return refuse("path %q belongs to codeagent itself and is never opened", raw)
+		}
+		if foldCovers(p, own) {
+			return refuse("path %q holds %q, which belongs to codeagent itself and is never opened; ask for something below it", raw, own)
+		}
+	}
+	return nil
+}
+
+// foldCovers is sandbox.Covers without regard to case: some file systems have
+// none, and here the careful error is to refuse.
+func foldCovers(root, p string) bool {
+	return sandbox.Covers(strings.ToLower(root), strings.ToLower(p))
+}
+
+// entry is what stands at a path.
+type entry int
+
+const (
+	isAbsent entry = iota
+	isFile
+	isFolder
+)
+
+func (at *places) entry(p string) entry {
+	m, err := at.files.Lstat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return isAbsent
+	case err == nil && m.IsDir():
+		return isFolder
+	}
+	return isFile
+}
+
+func (at *places) unmoved(p string) bool {
+	if !path.IsAbs(p) || path.Clean(p) != p {
+		return false
+	}
+	now, err := sandbox.Canonical(at.files, "/", p)
+	return err == nil && now == p
+}
+
+// standing returns the part of a grant whose paths still mean what was shown:
+// a path that has become a link, or leads through one, is left out.
+func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
+	same := func(paths []string) []string {
+		var out []string
+		for _, p := range paths {
+			if at.unmoved(p) {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	grant.Write, grant.Read, grant.Sockets = same(grant.Write), same(grant.Read), same(grant.Sockets)
+	return grant
+}
+
+// heldPlace is what is asked for when a write of target waits: target alone, or
+// the cache that it lies in, since a tool goes on to write there and one question
+// for each of its files would be answered without being read. The cache must
+// stand there: a name that is absent could become anything. One with programs in it
+// is run by somebody.
+func (at *places) heldPlace(target string) string {
+	cache, ok := sandbox.CacheOf(target)
+	if ok && at.entry(cache) == isFolder && at.unmoved(cache) && at.entry(path.Join(cache, "bin")) == isAbsent {
+		return cache
+	}
+	return target
+}
+
+// meanings are the paths that a word of a command can mean: itself, and what
+// stands in it behind the signs that options and lists use. "" is one that cannot
+// be resolved.
+func (at *places) meanings(folder, word string) []string {
+	names := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
+	if i := strings.IndexAny(word, "/."); strings.HasPrefix(word, "-") && i > 0 {
+		names = append(names, word[i:]) // -I/folder
+	}
+	var out []string
+	for _, name := range names {
+		p, refusal := at.canonical(folder, name)
+		if refusal != nil || at.unclear(name, p) != nil {
+			p = ""
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// flag is the flag that opens exactly p, "" if there is none: no flag opens a
+// device or a socket, a file whose folder is missing too, or a name that is not
+// shown as it is.
+func (at *places) flag(p string) string {
+	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
+		return ""
+	}
+	m, err := at.files.Lstat(p)
+	switch {
+	case err == nil && m.IsDir():
+		return "--add-dir"
+	case err == nil && m.IsRegular(), errors.Is(err, fs.ErrNotExist) && at.entry(path.Dir(p)) == isFolder:
+		return "--add-file"
+	}
+	return ""
+}
+
+func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
+	var out []string
+	switch j := base.JudgeWrite(p); j.Kind {
+	case sandbox.KindProtected:
+		out = append(out, fmt.Sprintf("%s is protected (%s): programs outside the sandbox run or trust what it says", show(p), j.Rule))
+	case sandbox.KindRead:
+		out = append(out, fmt.Sprintf("%s is closed to reading by deny_read (%s)", show(p), j.Rule))
+	}
+	if at.entry(p) == isFolder {
+		where := ""
+		if at.workspace != "" && !sandbox.Covers(at.workspace, p) {
+			where = " outside the workspace"
+		}
+		out = append(out, fmt.Sprintf("%s is a folder%s: everything below it opens", show(p), where))
+	}
+	return out
+}
+
+// namedFiles warns of files that stand where commands may write.
+func (at *places) namedFiles(paths []string) []string {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || at.entry(p) != isFile })
+	return fewWarnings(paths, func(p string) string {
+		return fmt.Sprintf("commands in the sandbox can change %s; outside it is run or read as it is then", show(p))
+	})
+}
