@@ -102,7 +102,18 @@ var rooms = []room{
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
-	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
+	{path: "tui", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/composer", "tui/keys", "tui/message", "tui/paint", "tui/picker", "tui/question", "tui/transcript"}},
+	// The parts of the screen: none performs IO, none knows the one tea.Model.
+	{path: "tui/keys", floor: 3, pure: true, libraries: []string{"charm.land/bubbletea/v2"}},
+	{path: "tui/message", floor: 3, pure: true},
+	// Everything drawn goes through it: it makes hostile text harmless.
+	{path: "tui/paint", floor: 3, imports: []string{"internal/visible"}, pure: true, libraries: []string{"charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi"}},
+	{path: "tui/denial", floor: 3, imports: []string{"internal/short", "sandbox", "tui/paint"}, pure: true},
+	{path: "tui/markdown", floor: 3, imports: []string{"tui/paint"}, pure: true, libraries: []string{"github.com/yuin/goldmark/ast", "github.com/yuin/goldmark/extension", "github.com/yuin/goldmark/extension/ast", "github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/text", "github.com/yuin/goldmark/util"}},
+	{path: "tui/composer", floor: 3, imports: []string{"tui/keys", "tui/message", "tui/paint"}, pure: true},
+	{path: "tui/picker", floor: 3, imports: []string{"tui/composer", "tui/keys", "tui/paint"}, pure: true, libraries: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	{path: "tui/question", floor: 3, imports: []string{"approvals", "event", "sandbox", "tui/composer", "tui/denial", "tui/paint"}, pure: true},
+	{path: "tui/transcript", floor: 3, imports: []string{"approvals", "event", "internal/short", "sandbox", "tui/denial", "tui/markdown", "tui/message", "tui/paint"}, pure: true},
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
@@ -120,6 +131,8 @@ var rooms = []room{
 	// Other projects' tests, bare and in the sandbox; it builds both programs to run them.
 	{path: "internal/compat", support: true, imports: []string{"internal/attack"}},
 	{path: "internal/golden", support: true},
+	// Hostile texts for the parts of the screen.
+	{path: "tui/tuitest", support: true},
 	// What `make test` prints: reads `go test -json`, ships with nothing.
 	{path: "internal/testsummary", support: true},
 }
@@ -139,9 +152,9 @@ var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
 	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
-	{"charm.land/bubbletea", []string{"tui"}, "one room draws"},
+	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker"}, "one room draws; keys and picker know its key presses and commands"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
-	{"charm.land/lipgloss", []string{"tui"}, "one room draws"},
+	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},

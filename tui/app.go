@@ -9,6 +9,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
+	"codeagent/tui/composer"
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+	"codeagent/tui/question"
+	"codeagent/tui/transcript"
 )
 
 // app is the one tea.Model. It is a switch: each part of the screen owns its
@@ -23,15 +29,15 @@ type app struct {
 	alone then
 
 	keyboard
-	theme      *theme
+	theme      *paint.Theme
 	facts      facts
-	transcript transcript
-	composer   composer
-	questions  questions
+	transcript transcript.Transcript
+	composer   composer.Composer
+	questions  question.Queue
 	panel      overlay // nil: none
 	menu       menu
 	work       work
-	images     imageCount
+	images     message.Count
 	// unread cancels the read of the clipboard that is under way; nil: none.
 	unread context.CancelFunc
 	// shownEnds are the background commands whose end was shown between turns.
@@ -44,7 +50,7 @@ type app struct {
 
 // host is what the screen does outside of app.
 type host struct {
-	turn      func(Message) tea.Cmd
+	turn      func(message.Message) tea.Cmd
 	run       func(func(context.Context) (then, error)) tea.Cmd
 	aside     func(func(context.Context) then) tea.Cmd
 	interrupt func()
@@ -88,9 +94,9 @@ type picture struct {
 func newApp(box *mailbox, now func() time.Time) *app {
 	return &app{
 		box: box, clock: clock{now: now, after: tea.Tick}, offers: Options{Grace: grace},
-		theme: newTheme(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: newComposer(),
-		transcript: newTranscript(now), questions: questions{keys: questionKeys()}, shownEnds: map[string]bool{},
-		host: host{turn: func(Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend }},
+		theme: paint.New(true), keyboard: keyboard{keys: newKeymap(bindings())}, composer: composer.New(),
+		transcript: transcript.New(now), questions: question.Queue{Keys: questionKeys()}, shownEnds: map[string]bool{},
+		host: host{turn: func(message.Message) tea.Cmd { return nil }, interrupt: func() {}, suspend: func() tea.Cmd { return tea.Suspend }},
 	}
 }
 
@@ -98,7 +104,7 @@ func newApp(box *mailbox, now func() time.Time) *app {
 func (m *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{tea.RequestBackgroundColor, m.box.wait(0)}
 	if text := m.offers.InitialPrompt; strings.TrimSpace(text) != "" {
-		cmds = append(cmds, func() tea.Msg { return submitMsg{Message{Text: text}} })
+		cmds = append(cmds, func() tea.Msg { return submitMsg{message.Message{Text: text}} })
 	}
 	if m.alone != nil {
 		cmds = append(cmds, func() tea.Msg { return m.alone })
@@ -117,12 +123,12 @@ func (m *app) View() tea.View {
 	return m.drawn
 }
 
-func (m *app) canvas() canvas {
+func (m *app) canvas() transcript.Canvas {
 	frame := m.frame
 	if m.offers.Still {
 		frame = -1
 	}
-	return canvas{theme: m.theme, width: m.width, home: m.facts.home, now: m.now(), frame: frame, seq: m.seq}
+	return transcript.Canvas{Theme: m.theme, Width: m.width, Home: m.facts.home, Now: m.now(), Frame: frame, Seq: m.seq}
 }
 
 // draw puts the parts where arrange says.
@@ -132,34 +138,34 @@ func (m *app) draw() tea.View {
 	if m.alone != nil {
 		return m.drawAlone(t, w)
 	}
-	q := m.questions.front()
-	need := wants{menu: len(m.choices()), composer: len(m.composer.rows(m.composerWidth()))}
-	var asked drawnQuestion
+	q := m.questions.Front()
+	need := wants{menu: len(m.choices()), composer: len(m.composer.Rows(m.composerWidth()))}
+	var asked question.Drawn
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
-		asked = q.view(t, w, questionRoom(m.height), m.facts.home, m.now(), len(m.questions.queue)-1)
-		need.question = len(asked.lines)
+		asked = q.View(t, w, questionRoom(m.height), m.facts.home, m.now(), len(m.questions.Waiting)-1)
+		need.question = len(asked.Lines)
 	}
 	waiting := m.waitingLines(t, w)
 	need.queued = len(waiting)
 	_, need.full = m.panel.(*questionPage)
 	a := arrange(m.height, need)
 	if q != nil && m.panel == nil {
-		if a.question.height < len(asked.lines) {
-			asked = q.view(t, w, a.question.height, m.facts.home, m.now(), len(m.questions.queue)-1)
+		if a.question.height < len(asked.Lines) {
+			asked = q.View(t, w, a.question.height, m.facts.home, m.now(), len(m.questions.Waiting)-1)
 		}
-		cx, cy = asked.x, asked.y
-		q.onScreen(asked)
+		cx, cy = asked.X, asked.Y
+		q.OnScreen(asked)
 	}
 	lines := make([]string, 0, m.height)
 	if m.panel != nil {
 		var over []string
-		over, cx, cy = m.panel.view(t, w, a.transcript.height)
+		over, cx, cy = m.panel.View(t, w, a.transcript.height)
 		lines = append(lines, over...)
 	} else {
-		lines = append(lines, m.transcript.view(m.canvas(), a.transcript.height)...)
+		lines = append(lines, m.transcript.View(m.canvas(), a.transcript.height)...)
 	}
-	lines = append(lines, asked.lines...)
+	lines = append(lines, asked.Lines...)
 	if a.status.height > 0 {
 		lines = append(lines, m.status(t, w))
 	}
@@ -168,13 +174,13 @@ func (m *app) draw() tea.View {
 		lines = append(lines, m.menu.view(t, w, m.choices())[:a.menu.height]...)
 	}
 	if a.rule.height > 0 {
-		lines = append(lines, t.paint(faint, strings.Repeat("─", w)))
+		lines = append(lines, t.Paint(paint.Faint, strings.Repeat("─", w)))
 	}
-	text, x, y := m.composer.view(t, m.composerWidth(), a.composer.height)
+	text, x, y := m.composer.View(t, m.composerWidth(), a.composer.height)
 	for i, l := range text {
 		prompt := "  "
-		if i == 0 && m.composer.top == 0 {
-			prompt = t.paint(accent, "›") + " "
+		if i == 0 && m.composer.Top == 0 {
+			prompt = t.Paint(paint.Accent, "›") + " "
 		}
 		lines = append(lines, prompt+l)
 	}
@@ -191,17 +197,17 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(cx, a.transcript.top+cy)
 	case cy >= 0:
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
-	case m.panel == nil && (q == nil || !q.armed):
-		v.Cursor = tea.NewCursor(x+gutter, a.composer.top+y)
+	case m.panel == nil && (q == nil || !q.Armed):
+		v.Cursor = tea.NewCursor(x+paint.Gutter, a.composer.top+y)
 	}
 	return v
 }
 
 // drawAlone draws the overlay and nothing else.
-func (m *app) drawAlone(t *theme, w int) tea.View {
+func (m *app) drawAlone(t *paint.Theme, w int) tea.View {
 	v := tea.View{AltScreen: true}
 	if m.panel != nil {
-		lines, x, y := m.panel.view(t, w, m.height)
+		lines, x, y := m.panel.View(t, w, m.height)
 		if v.Content = strings.Join(lines, "\n"); y >= 0 {
 			v.Cursor = tea.NewCursor(x, y)
 		}
@@ -210,52 +216,52 @@ func (m *app) drawAlone(t *theme, w int) tea.View {
 }
 
 // composerWidth leaves room for the gutter and for the cursor behind a full row.
-func (m *app) composerWidth() int { return max(m.width-gutter-1, 4) }
+func (m *app) composerWidth() int { return max(m.width-paint.Gutter-1, 4) }
 
 // status is the line above the message: what is happening, and which keys apply.
-func (m *app) status(t *theme, w int) string {
-	var left, right []span
-	if !m.transcript.follow && m.panel == nil {
-		right = []span{accent.span("↓ "), dim.span("Ctrl+End follows ")}
+func (m *app) status(t *paint.Theme, w int) string {
+	var left, right []paint.Span
+	if !m.transcript.Follow && m.panel == nil {
+		right = []paint.Span{paint.Accent.Span("↓ "), paint.Dim.Span("Ctrl+End follows ")}
 	}
 	switch {
 	case m.hint.text != "":
-		left = []span{warn.span("  " + m.hint.text)}
-	case m.questions.front() != nil && m.panel == nil:
+		left = []paint.Span{paint.Warn.Span("  " + m.hint.text)}
+	case m.questions.Front() != nil && m.panel == nil:
 		// The question above says it.
-	case m.questions.front() != nil:
-		left = []span{warn.span("?"), text.span(" question pending: " + keyName(keyFor(everywhere, actBack)) + " to answer it")}
+	case m.questions.Front() != nil:
+		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + keyName(keyFor(everywhere, keys.Back)) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
-			left = []span{accent.span("  " + keyName(keyFor(everywhere, actBack))), dim.span(" closes the full view")}
+			left = []paint.Span{paint.Accent.Span("  " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" closes the full view")}
 		}
 	case m.unread != nil:
-		left = []span{text.span("  Reading the clipboard"), accent.span("   " + keyName(keyFor(everywhere, actBack))), dim.span(" cancels")}
+		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" cancels")}
 	case m.work.running:
-		left = []span{accent.span(spinner(m.canvas().frame)), text.span(" " + cmp.Or(m.work.doing, "Working"))}
+		left = []paint.Span{paint.Accent.Span(paint.Spinner(m.canvas().Frame)), paint.Text.Span(" " + cmp.Or(m.work.doing, "Working"))}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
-			left = append(left, dim.span(" "+short.Duration(d.Truncate(time.Second))))
+			left = append(left, paint.Dim.Span(" "+short.Duration(d.Truncate(time.Second))))
 		}
-		hints := [][]span{{accent.span("   " + keyName(keyFor(everywhere, actBack))), dim.span(" interrupts")}}
-		if !m.composer.empty() {
-			hints = append(hints, []span{accent.span("  " + keyName(keyFor(inComposer, actSend))), dim.span(" steers")},
-				[]span{accent.span("  " + keyName(keyFor(inComposer, actQueue))), dim.span(" queues")})
+		hints := [][]paint.Span{{paint.Accent.Span("   " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" interrupts")}}
+		if !m.composer.Empty() {
+			hints = append(hints, []paint.Span{paint.Accent.Span("  " + keyName(keyFor(inComposer, keys.Send))), paint.Dim.Span(" steers")},
+				[]paint.Span{paint.Accent.Span("  " + keyName(keyFor(inComposer, actQueue))), paint.Dim.Span(" queues")})
 		}
 		for _, h := range hints { // whole, or not at all
-			if spansWidth(left)+spansWidth(h)+spansWidth(right) >= w {
+			if paint.WidthOf(left)+paint.WidthOf(h)+paint.WidthOf(right) >= w {
 				break
 			}
 			left = append(left, h...)
 		}
 	}
-	return t.justify(w, left, right)
+	return t.Justify(w, left, right)
 }
 
 // waitingLines are the messages that were not delivered yet.
-func (m *app) waitingLines(t *theme, w int) []string {
+func (m *app) waitingLines(t *paint.Theme, w int) []string {
 	const most = 3
 	var out []string
-	line := func(s Message, when string) {
-		out = append(out, t.row(w-1, faint.span("  ↳ "), dim.span(when+"  "), text.span(strings.TrimSpace(s.Text))))
+	line := func(s message.Message, when string) {
+		out = append(out, t.Row(w-1, paint.Faint.Span("  ↳ "), paint.Dim.Span(when+"  "), paint.Text.Span(strings.TrimSpace(s.Text))))
 	}
 	for _, s := range m.box.waiting() {
 		line(s, "next")
@@ -265,7 +271,7 @@ func (m *app) waitingLines(t *theme, w int) []string {
 	}
 	if len(out) > most {
 		rest := len(out) - most + 1
-		out = append(out[:most-1], t.row(w-1, dim.span("  ↳ … and "+count(rest)+" more")))
+		out = append(out[:most-1], t.Row(w-1, paint.Dim.Span("  ↳ … and "+paint.Count(rest)+" more")))
 	}
 	return out
 }

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/event"
 	"codeagent/internal/golden"
+	"codeagent/tui/message"
+	"codeagent/tui/question"
 )
 
 // rig drives an app without a terminal: messages in, the screen out. Commands
@@ -20,9 +22,9 @@ type rig struct {
 	t     *testing.T
 	app   *app
 	clock time.Time
-	turns []string  // messages that started a turn
-	sent  []Message // the same, with their images
-	stops int       // interrupts
+	turns []string          // messages that started a turn
+	sent  []message.Message // the same, with their images
+	stops int               // interrupts
 }
 
 func newRig(t *testing.T, w, h int) *rig {
@@ -31,7 +33,11 @@ func newRig(t *testing.T, w, h int) *rig {
 	r.app.offers.Still = true
 	r.app.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd { return func() tea.Msg { return nil } }
 	r.app.facts.home = "/home/ada"
-	r.app.turn = func(s Message) tea.Cmd { r.turns = append(r.turns, s.Text); r.sent = append(r.sent, s); return nil }
+	r.app.turn = func(s message.Message) tea.Cmd {
+		r.turns = append(r.turns, s.Text)
+		r.sent = append(r.sent, s)
+		return nil
+	}
 	r.app.run = func(work func(context.Context) (then, error)) tea.Cmd {
 		return func() tea.Msg { next, err := work(t.Context()); return turnDoneMsg{err, next} }
 	}
@@ -137,7 +143,7 @@ func TestScreens(t *testing.T) {
 				if p, ok := e.(event.PermissionRequested); ok {
 					r.emit(e)
 					r.app.work.running = true
-					r.app.box.post(&ask{request: npmRequest(p.ID)})
+					r.app.box.post(&question.Ask{Request: npmRequest(p.ID)})
 					r.send(inboxMsg{})
 					golden.Check(t, fmt.Sprintf("question-%d.txt", w), r.screen())
 					r.press("ctrl+y")
@@ -146,7 +152,7 @@ func TestScreens(t *testing.T) {
 						golden.Check(t, "question-80.ansi", r.app.View().Content+"\n")
 						golden.Check(t, "question-80.svg", golden.SVG(trimmed(r.app.View().Content), w))
 					}
-					r.app.questions.queue = nil
+					r.app.questions.Waiting = nil
 					r.app.work.running = false
 					continue
 				}
@@ -279,7 +285,7 @@ func TestInterruptedTurnGivesWaitingTextBack(t *testing.T) {
 	}
 	r.emit(event.TurnFinished{Outcome: "interrupted"})
 	r.send(turnDoneMsg{})
-	if got := r.app.composer.value(); got != "first\n\nsecond\n\ndraft" {
+	if got := r.app.composer.Value(); got != "first\n\nsecond\n\ndraft" {
 		t.Errorf("the editor holds %q", got)
 	}
 	if len(r.turns) != 1 {
@@ -293,11 +299,11 @@ func TestCtrlC(t *testing.T) {
 	r.press("enter")
 	r.typeText("half a thought")
 	r.press("ctrl+c")
-	if !r.app.composer.empty() || r.stops != 0 {
+	if !r.app.composer.Empty() || r.stops != 0 {
 		t.Fatal("the first Ctrl+C must clear the text and nothing else")
 	}
 	r.press("up")
-	if r.app.composer.value() != "half a thought" {
+	if r.app.composer.Value() != "half a thought" {
 		t.Error("the cleared text cannot be recalled")
 	}
 	r.press("ctrl+c", "ctrl+c")
@@ -356,13 +362,13 @@ func TestSlashCommands(t *testing.T) {
 	r.has("Status", "scripted-1", "landlock", "Landlock does not cover metadata", "Run under an ordinary user")
 	r.press("esc")
 	r.lacks("Landlock does not cover")
-	if !r.app.composer.empty() {
+	if !r.app.composer.Empty() {
 		t.Error("the command stays in the editor")
 	}
 	r.typeText("/he")
 	r.press("tab")
-	if r.app.composer.value() != "/help" {
-		t.Errorf("Tab completed to %q", r.app.composer.value())
+	if r.app.composer.Value() != "/help" {
+		t.Errorf("Tab completed to %q", r.app.composer.Value())
 	}
 	r.press("enter")
 	r.has("Commands", "Ctrl+C")

@@ -8,11 +8,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
 )
 
 // talked is a screen with two messages and their answers, and what taking back
 // returns.
-func talked(t *testing.T, last func() (Message, bool)) *rig {
+func talked(t *testing.T, last func() (message.Message, bool)) *rig {
 	r := newRig(t, 80, 24)
 	r.app.offers.Back = last
 	r.emit(event.SessionStarted{ID: "1"}, event.TurnStarted{Text: "first question"}, event.MessageFinished{Text: "first answer"}, event.TurnFinished{Outcome: "done"},
@@ -23,26 +24,26 @@ func talked(t *testing.T, last func() (Message, bool)) *rig {
 // Twice Esc with nothing else to do takes the last message into the editor.
 func TestEscTwiceGoesBack(t *testing.T) {
 	taken := 0
-	r := talked(t, func() (Message, bool) { taken++; return Message{Text: "second question"}, true })
+	r := talked(t, func() (message.Message, bool) { taken++; return message.Message{Text: "second question"}, true })
 	if cmd := r.press("esc"); cmd == nil || !strings.Contains(r.screen(), "Esc again edits your last message") {
 		t.Errorf("nothing says what a second Esc would do:\n%s", r.screen())
 	}
 	r.clock = r.clock.Add(escWindow)
 	r.do(r.press("esc"))
 	screen := r.screen()
-	if taken != 1 || r.app.composer.value() != "second question" || strings.Contains(screen, "second answer") || !strings.Contains(screen, "first answer") {
-		t.Errorf("%d taken, the editor holds %q:\n%s", taken, r.app.composer.value(), screen)
+	if taken != 1 || r.app.composer.Value() != "second question" || strings.Contains(screen, "second answer") || !strings.Contains(screen, "first answer") {
+		t.Errorf("%d taken, the editor holds %q:\n%s", taken, r.app.composer.Value(), screen)
 	}
 	// The text is there now: Esc leaves it alone.
 	r.press("esc", "esc")
-	if taken != 1 || r.app.composer.value() != "second question" {
-		t.Errorf("%d taken, %q", taken, r.app.composer.value())
+	if taken != 1 || r.app.composer.Value() != "second question" {
+		t.Errorf("%d taken, %q", taken, r.app.composer.Value())
 	}
 }
 
 func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 	taken := 0
-	take := func() (Message, bool) { taken++; return Message{}, false }
+	take := func() (message.Message, bool) { taken++; return message.Message{}, false }
 	for what, do := range map[string]func(r *rig){
 		"once":                  func(r *rig) { r.press("esc") },
 		"slowly":                func(r *rig) { r.press("esc"); r.clock = r.clock.Add(escWindow + time.Millisecond); r.press("esc") },
@@ -70,7 +71,7 @@ func TestEscGoesBackOnlyWhereItHasNothingElseToDo(t *testing.T) {
 // second one, and what is sent waits.
 func TestEscWhileGoingBack(t *testing.T) {
 	taken := 0
-	r := talked(t, func() (Message, bool) { taken++; return Message{Text: "second question"}, true })
+	r := talked(t, func() (message.Message, bool) { taken++; return message.Message{Text: "second question"}, true })
 	r.press("esc")
 	first := r.press("esc")
 	var more []tea.Cmd
@@ -87,8 +88,8 @@ func TestEscWhileGoingBack(t *testing.T) {
 	for _, cmd := range more {
 		r.do(cmd)
 	}
-	if taken != 1 || len(r.turns) != 1 || r.turns[0] != "third question" || r.app.composer.value() != "second question" {
-		t.Errorf("%d taken, sent %q, the editor holds %q", taken, r.turns, r.app.composer.value())
+	if taken != 1 || len(r.turns) != 1 || r.turns[0] != "third question" || r.app.composer.Value() != "second question" {
+		t.Errorf("%d taken, sent %q, the editor holds %q", taken, r.turns, r.app.composer.Value())
 	}
 	r.lacks("second answer")
 }
@@ -96,16 +97,16 @@ func TestEscWhileGoingBack(t *testing.T) {
 // What is told about going back stands behind what is left.
 func TestWhatGoingBackTells(t *testing.T) {
 	var r *rig
-	r = talked(t, func() (Message, bool) {
+	r = talked(t, func() (message.Message, bool) {
 		r.app.box.post(event.Notice{Level: event.LevelError, Text: "it cannot be saved"})
-		return Message{Text: "second question"}, true
+		return message.Message{Text: "second question"}, true
 	})
 	r.press("esc")
 	r.do(r.press("esc"))
 	r.has("first answer", "✗ it cannot be saved")
 	r.lacks("second answer")
-	if r.app.composer.value() != "second question" {
-		t.Errorf("the editor holds %q", r.app.composer.value())
+	if r.app.composer.Value() != "second question" {
+		t.Errorf("the editor holds %q", r.app.composer.Value())
 	}
 }
 
@@ -113,9 +114,9 @@ func TestWhatGoingBackTells(t *testing.T) {
 // that takes all of it along, and leaves what is told about it.
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.app.offers.Back = func() (Message, bool) {
+	r.app.offers.Back = func() (message.Message, bool) {
 		r.app.box.post(event.Notice{Level: event.LevelInfo, Text: "that was before the summary"})
-		return Message{Text: "the first question"}, true
+		return message.Message{Text: "the first question"}, true
 	}
 	r.emit(event.SessionStarted{ID: "1"}, event.Compacted{Summary: "what was said"}, event.MessageFinished{Text: "its last answer"})
 	r.press("esc")
@@ -123,7 +124,7 @@ func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r.has("that was before the summary")
 	r.lacks("its last answer")
 	r.lacks("Compacted")
-	if r.app.composer.value() != "the first question" {
-		t.Errorf("the editor holds %q", r.app.composer.value())
+	if r.app.composer.Value() != "the first question" {
+		t.Errorf("the editor holds %q", r.app.composer.Value())
 	}
 }

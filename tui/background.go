@@ -11,6 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
+	"codeagent/tui/transcript"
 )
 
 const (
@@ -23,26 +26,26 @@ const (
 
 // showCommands is /ps: the commands that run in the background.
 func showCommands(m *app, _ string) tea.Cmd {
-	p := newPicker("Background commands")
-	p.none, p.enter = "no command was started in the background", "shows its output"
-	p.live = func() tea.Cmd { return listCommands(m, p) }
-	p.choose = func(r row) tea.Cmd { return showOutput(m, p, r) }
-	p.deeds = []deed{{do: actRemove, key: pickerKey(actRemove), help: "ends it", asks: "End %s and all it started?", fits: func(r row) bool { return !r.over }, run: func(r row, _ string) tea.Cmd {
+	p := picker.New("Background commands")
+	p.None, p.Enter = "no command was started in the background", "shows its output"
+	p.Live = func() tea.Cmd { return listCommands(m, p) }
+	p.Choose = func(r picker.Row) tea.Cmd { return showOutput(m, p, r) }
+	p.Deeds = []picker.Deed{{Do: actRemove, Key: pickerKey(actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
 		return kill(m, p, r)
 	}}}
 	m.panel = list{p}
-	return tea.Batch(p.live(), m.startTicking())
+	return tea.Batch(p.Live(), m.startTicking())
 }
 
-func listCommands(m *app, p *picker) tea.Cmd {
+func listCommands(m *app, p *picker.Picker) tea.Cmd {
 	commands, now := m.offers.Background, m.now()
 	return m.aside(func(context.Context) then {
-		var rows []row
+		var rows []picker.Row
 		for _, c := range commands.List() {
-			rows = append(rows, row{id: c.ID, text: c.Command, about: commandState(c, now), more: c.Last, over: !c.Running})
+			rows = append(rows, picker.Row{Id: c.ID, Text: c.Command, About: commandState(c, now), More: c.Last, Over: !c.Running})
 		}
 		return func(*app) tea.Cmd {
-			p.fill(rows, p.problem)
+			p.Fill(rows, p.Problem)
 			return nil
 		}
 	})
@@ -59,43 +62,43 @@ func commandState(c BackgroundCommand, now time.Time) string {
 	return c.End + " · " + ago(now.Sub(c.Ended))
 }
 
-func kill(m *app, p *picker, r row) tea.Cmd {
+func kill(m *app, p *picker.Picker, r picker.Row) tea.Cmd {
 	commands := m.offers.Background
 	return m.aside(func(ctx context.Context) then {
-		err := commands.Kill(ctx, r.id)
+		err := commands.Kill(ctx, r.Id)
 		return func(m *app) tea.Cmd {
-			p.problem = problem(err)
-			return p.live()
+			p.Problem = problem(err)
+			return p.Live()
 		}
 	})
 }
 
 // showOutput shows the end of a job's output, and follows it.
-func showOutput(m *app, from *picker, r row) tea.Cmd {
+func showOutput(m *app, from *picker.Picker, r picker.Row) tea.Cmd {
 	var output []byte
 	// drawn is output in drawnTheme and drawnWidth, nil before the first drawing: a
 	// page is drawn far more often than output arrives.
 	var drawn []string
-	var drawnTheme *theme
+	var drawnTheme *paint.Theme
 	var drawnWidth int
-	page := &panel{title: r.text, tails: true, follow: true, under: list{from}}
-	page.page = func(t *theme, w int) []string {
+	page := &panel{title: r.Text, tails: true, follow: true, under: list{from}}
+	page.page = func(t *paint.Theme, w int) []string {
 		if drawn != nil && t == drawnTheme && w == drawnWidth {
 			return drawn
 		}
 		drawn, drawnTheme, drawnWidth = nil, t, w
-		for _, l := range outputLines(string(output)) {
-			drawn = append(drawn, wrapper{theme: t, width: w, hard: true}.lines(text.span(l))...)
+		for _, l := range paint.OutputLines(string(output)) {
+			drawn = append(drawn, paint.Wrapper{Theme: t, Width: w, Hard: true}.Lines(paint.Text.Span(l))...)
 		}
 		if len(drawn) == 0 {
-			drawn = []string{t.paint(dim, "no output yet")}
+			drawn = []string{t.Paint(paint.Dim, "no output yet")}
 		}
 		return drawn
 	}
 	commands := m.offers.Background
 	page.refresh = func() tea.Cmd {
 		return m.aside(func(context.Context) then {
-			data, err := commands.Output(r.id, tailBytes)
+			data, err := commands.Output(r.Id, tailBytes)
 			return func(m *app) tea.Cmd {
 				if err != nil {
 					data = []byte(err.Error())
@@ -133,17 +136,17 @@ func (m *app) tellEnds(list []BackgroundCommand) {
 			continue
 		}
 		m.shownEnds[c.ID] = true
-		m.transcript.add(&over{c}, false)
+		m.transcript.Add(&over{c}, false)
 	}
 }
 
 // over is the line that reports the end of a job.
 type over struct{ command BackgroundCommand }
 
-func (o *over) draw(c canvas) []string {
+func (o *over) Draw(c transcript.Canvas) []string {
 	b := o.command
-	return []string{c.theme.row(c.width-1, dim.span(fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started)))),
-		dim.span("$ "+strings.Join(strings.Fields(b.Command), " ")))}
+	return []string{c.Theme.Row(c.Width-1, paint.Dim.Span(fmt.Sprintf("· job %s ended: %s · %s  ", b.ID, b.End, short.Duration(b.Ended.Sub(b.Started)))),
+		paint.Dim.Span("$ "+strings.Join(strings.Fields(b.Command), " ")))}
 }
 
 // refresh asks for the overlay's content anew; nil where it does not change.

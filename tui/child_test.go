@@ -15,6 +15,7 @@ import (
 	"codeagent/event"
 	"codeagent/model"
 	"codeagent/sandbox"
+	"codeagent/tui/message"
 )
 
 // childVariable makes the test binary the program under test: a real Screen on
@@ -44,7 +45,7 @@ func child() int {
 		Still:   !strings.Contains(mode, "moving"),
 		Mouse:   strings.Contains(mode, "mouse"),
 		Grace:   grace,
-		Turn: func(ctx context.Context, said Message) error {
+		Turn: func(ctx context.Context, said message.Message) error {
 			return play(ctx, s, said.Text)
 		},
 	})

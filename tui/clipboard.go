@@ -7,6 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/composer"
+	"codeagent/tui/message"
 )
 
 // stillRead is why something is not sent yet: the pasted content belongs to it.
@@ -14,13 +16,13 @@ const stillRead = "still reading the clipboard; Esc cancels"
 
 // readClipboard reads the clipboard for c, the message or a note. The screen works
 // meanwhile; Esc and Ctrl+C cancel the read.
-func (m *app) readClipboard(c *composer) tea.Cmd {
+func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
 	clipboard := m.offers.Clipboard
 	if clipboard == nil || m.unread != nil {
 		return nil
 	}
 	if c == &m.composer {
-		m.questions.disarm()
+		m.questions.Disarm()
 	}
 	wanted, leave := context.WithCancel(context.Background())
 	m.unread = leave
@@ -49,21 +51,21 @@ func (m *app) leaveClipboard() {
 }
 
 // clipped pastes the content of the clipboard into c.
-func (m *app) clipped(c *composer, clip Clip, err error) tea.Cmd {
-	q := m.questions.front()
+func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
+	q := m.questions.Front()
 	note := c != &m.composer
 	switch {
 	case err != nil:
-		m.transcript.note(event.LevelWarning, err.Error())
-		m.transcript.end()
-	case note && (q == nil || q.field != c):
+		m.transcript.Note(event.LevelWarning, err.Error())
+		m.transcript.End()
+	case note && (q == nil || q.Field != c):
 		return m.say("the note is closed")
 	case note && clip.Image != nil:
 		return m.say("a note takes text only")
 	case clip.Image != nil:
-		m.questions.disarm()
-		m.composer.save(false)
-		m.composer.attach(m.images.numbered(Message{Images: []Image{*clip.Image}}).Images[0])
+		m.questions.Disarm()
+		m.composer.Save(false)
+		m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{*clip.Image}}).Images[0])
 	default:
 		return m.pasteInto(c, clip.Text)
 	}
@@ -71,15 +73,15 @@ func (m *app) clipped(c *composer, clip Clip, err error) tea.Cmd {
 }
 
 // pasteInto pastes into the message, or into a note, which is one line.
-func (m *app) pasteInto(c *composer, s string) tea.Cmd {
+func (m *app) pasteInto(c *composer.Composer, s string) tea.Cmd {
 	if c != &m.composer {
-		c.paste(strings.Join(strings.Fields(s), " "))
+		c.Paste(strings.Join(strings.Fields(s), " "))
 		return nil
 	}
-	m.questions.disarm()
+	m.questions.Disarm()
 	if cmd := m.pasteImage(s); cmd != nil {
 		return cmd
 	}
-	c.paste(s)
+	c.Paste(s)
 	return nil
 }

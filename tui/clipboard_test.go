@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/message"
 )
 
 // fakeClipboard holds clip, or err; or its owner never answers.
@@ -26,7 +28,7 @@ func (f *fakeClipboard) Read(ctx context.Context) (Clip, error) {
 
 func clipboardRig(t *testing.T) (*rig, *fakeClipboard) {
 	r, _ := offers(t, 80, 20)
-	f := &fakeClipboard{clip: Clip{Image: &Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
+	f := &fakeClipboard{clip: Clip{Image: &message.Image{Name: "clipboard", Width: 640, Height: 480, Type: "image/png"}}}
 	r.app.offers.Clipboard = f
 	return r, f
 }
@@ -55,7 +57,7 @@ func TestClipboardText(t *testing.T) {
 	r, f := clipboardRig(t)
 	f.clip = Clip{Text: "two\r\nlines\x1b[2J "}
 	r.do(r.press("ctrl+v"))
-	if got := r.app.composer.value(); got != "two\nlines\x1b[2J " {
+	if got := r.app.composer.Value(); got != "two\nlines\x1b[2J " {
 		t.Errorf("the message holds %q", got)
 	}
 	r.has("lines␛[2J")
@@ -75,15 +77,15 @@ func TestClipboardIsLeft(t *testing.T) {
 		cmd := r.press("ctrl+v")
 		r.typeText("go")
 		r.press("enter", "tab")
-		if len(r.sent) != 0 || r.app.composer.value() != "go" {
+		if len(r.sent) != 0 || r.app.composer.Value() != "go" {
 			t.Fatalf("sent %+v without what is being pasted", r.sent)
 		}
 		r.press(key)
 		r.lacks("Reading the clipboard")
 		r.press("ctrl+u")
 		r.do(cmd)
-		if !r.app.composer.empty() || r.stops != 0 {
-			t.Errorf("%s: the message holds %q; %d interrupts", key, r.app.composer.value(), r.stops)
+		if !r.app.composer.Empty() || r.stops != 0 {
+			t.Errorf("%s: the message holds %q; %d interrupts", key, r.app.composer.Value(), r.stops)
 		}
 	}
 	// One is read at a time, and one that was left leaves the next alone.
@@ -114,28 +116,28 @@ func TestClipboardAndQuestions(t *testing.T) {
 	r.has("a note takes text only")
 	f.clip = Clip{Text: "use\nthe cache"}
 	r.do(r.press("ctrl+v"))
-	field := r.app.questions.front().field
-	if field.value() != "use the cache" || !r.app.composer.empty() {
-		t.Errorf("the note holds %q, the message %q", field.value(), r.app.composer.value())
+	field := r.app.questions.Front().Field
+	if field.Value() != "use the cache" || !r.app.composer.Empty() {
+		t.Errorf("the note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
 	late := r.press("ctrl+v")
 	r.app.box.post(withdrawn{first})
 	r.send(inboxMsg{})
 	r.do(late)
-	if field.value() != "use the cache" || !r.app.composer.empty() {
-		t.Errorf("a closed note holds %q, the message %q", field.value(), r.app.composer.value())
+	if field.Value() != "use the cache" || !r.app.composer.Empty() {
+		t.Errorf("a closed note holds %q, the message %q", field.Value(), r.app.composer.Value())
 	}
 	r.put(npmRequest("2"))
-	q := r.app.questions.front()
-	q.armed, q.barred = true, false
+	q := r.app.questions.Front()
+	q.Armed, q.Barred = true, false
 	cmd := r.press("ctrl+v")
 	r.rest()
-	if q.armed {
+	if q.Armed {
 		t.Error("the question takes the keys of someone who pastes")
 	}
 	r.do(cmd)
-	if q.armed || r.app.composer.value() != "use\nthe cache" {
-		t.Errorf("armed %v, the message holds %q", q.armed, r.app.composer.value())
+	if q.Armed || r.app.composer.Value() != "use\nthe cache" {
+		t.Errorf("armed %v, the message holds %q", q.Armed, r.app.composer.Value())
 	}
 }
 
@@ -153,7 +155,7 @@ func TestClipboardAndAnswers(t *testing.T) {
 		r.has("still reading the clipboard; Esc cancels")
 		r.press(key)
 		r.do(left)
-		if field := r.app.questions.front().field; field == nil || field.value() != "use " {
+		if field := r.app.questions.Front().Field; field == nil || field.Value() != "use " {
 			t.Fatalf("after %s: %v", key, field)
 		}
 	}

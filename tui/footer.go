@@ -8,6 +8,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/sandbox"
+	"codeagent/tui/paint"
 )
 
 // facts is what the footer and /status show about the session.
@@ -44,57 +45,57 @@ const unnamed = "the provider's model"
 // footer is one line: on the left the model, the sandbox, the approvals and what is
 // not enforced, on the right the tokens. It is shown in the longest form that fits;
 // what is not enforced is dropped last.
-func (f *facts) footer(t *theme, w int) string {
+func (f *facts) footer(t *paint.Theme, w int) string {
 	if !f.started {
 		return ""
 	}
-	name := text.span(shortModel(cmp.Or(f.session.Model, unnamed)))
+	name := paint.Text.Span(shortModel(cmp.Or(f.session.Model, unnamed)))
 	if f.session.Tour {
-		name.text = "tour"
+		name.Text = "tour"
 	}
-	policy, asks := policyName(f.session.Policy), dim.span(approvalName(f.session.Approval))
-	var long, short []span
+	policy, asks := policyName(f.session.Policy), paint.Dim.Span(approvalName(f.session.Approval))
+	var long, short []paint.Span
 	if n := len(f.session.Enforcement.Weaknesses); n > 0 {
-		long, short = []span{warn.span(fmt.Sprintf("▲ %d not enforced", n))}, []span{warn.span(fmt.Sprintf("▲ %d", n))}
+		long, short = []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d not enforced", n))}, []paint.Span{paint.Warn.Span(fmt.Sprintf("▲ %d", n))}
 	}
-	var beside []span
+	var beside []paint.Span
 	if f.running > 0 {
-		beside = []span{accent.span(fmt.Sprintf("%d running", f.running))}
+		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.running))}
 	}
-	left := joined([]span{name}, []span{policy}, []span{asks}, long, beside)
-	for _, form := range [][]span{
+	left := joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside)
+	for _, form := range [][]paint.Span{
 		left,
-		joined([]span{name}, []span{policy}, []span{asks}, short, beside),
-		joined([]span{name}, []span{policy}, short, beside),
-		joined([]span{policy}, short, beside),
+		joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
+		joined([]paint.Span{name}, []paint.Span{policy}, short, beside),
+		joined([]paint.Span{policy}, short, beside),
 	} {
-		if left = form; spansWidth(left)+gutter+1 <= w {
+		if left = form; paint.WidthOf(left)+paint.Gutter+1 <= w {
 			break
 		}
 	}
 	for _, right := range f.tokens() {
-		if spansWidth(left)+spansWidth(right)+gutter+3 <= w {
-			return "  " + t.justify(w-gutter-1, left, right)
+		if paint.WidthOf(left)+paint.WidthOf(right)+paint.Gutter+3 <= w {
+			return "  " + t.Justify(w-paint.Gutter-1, left, right)
 		}
 	}
-	return "  " + t.row(w-gutter-1, left...)
+	return "  " + t.Row(w-paint.Gutter-1, left...)
 }
 
 // shortModel names a model for the footer: of a long name, the maker and the provider
 // are cut first.
 func shortModel(name string) string {
 	const most = 32
-	if width(name) > most {
+	if paint.Width(name) > most {
 		name = name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:]
 	}
-	return cut(name, most)
+	return paint.Cut(name, most)
 }
 
-func joined(items ...[]span) []span {
-	var out []span
+func joined(items ...[]paint.Span) []paint.Span {
+	var out []paint.Span
 	for _, it := range items {
 		if len(it) > 0 && len(out) > 0 {
-			out = append(out, faint.span(" · "))
+			out = append(out, paint.Faint.Span(" · "))
 		}
 		out = append(out, it...)
 	}
@@ -102,11 +103,11 @@ func joined(items ...[]span) []span {
 }
 
 // policyName names the preset; running without a sandbox is shown as a danger.
-func policyName(preset string) span {
+func policyName(preset string) paint.Span {
 	if strings.HasPrefix(preset, "danger") {
-		return bad.with(bold).span(preset)
+		return paint.Bad.With(paint.Bold).Span(preset)
 	}
-	return dim.span(cmp.Or(preset, "sandbox ?"))
+	return paint.Dim.Span(cmp.Or(preset, "sandbox ?"))
 }
 
 // approvalName says when questions are asked under an approval policy.
@@ -130,27 +131,27 @@ const crowded = 70
 
 // tokens says how full the context is and how much the session used, in two
 // lengths.
-func (f *facts) tokens() [][]span {
+func (f *facts) tokens() [][]paint.Span {
 	u := f.usage
 	if u == (event.UsageUpdated{}) {
 		return nil
 	}
 	used, window, assumed := f.context()
-	long, short := dim.span(count(used)+" in context"), dim.span(count(used))
+	long, short := paint.Dim.Span(paint.Count(used)+" in context"), paint.Dim.Span(paint.Count(used))
 	if window > 0 {
 		share := int64(used) * 100 / window
-		s := dim
+		s := paint.Dim
 		if share >= crowded {
-			s = warn
+			s = paint.Warn
 		}
 		of := "context"
 		if assumed {
-			of = "an assumed " + count(int(window))
+			of = "an assumed " + paint.Count(int(window))
 		}
-		long, short = s.span(fmt.Sprintf("%d%% of %s", share, of)), s.span(fmt.Sprintf("%d%%", share))
+		long, short = s.Span(fmt.Sprintf("%d%% of %s", share, of)), s.Span(fmt.Sprintf("%d%%", share))
 	}
-	total := dim.span(count(u.Total.Input+u.Total.Output) + " used")
-	return [][]span{{long, faint.span(" · "), total}, {short}}
+	total := paint.Dim.Span(paint.Count(u.Total.Input+u.Total.Output) + " used")
+	return [][]paint.Span{{long, paint.Faint.Span(" · "), total}, {short}}
 }
 
 // context is how many tokens a request uses and how many it can use, by the agent's
@@ -172,19 +173,19 @@ func (f *facts) window() string {
 	used, window, assumed := f.context()
 	switch {
 	case window == 0:
-		return count(used) + " tokens; the model's limit is unknown"
+		return paint.Count(used) + " tokens; the model's limit is unknown"
 	case assumed:
-		return fmt.Sprintf("%s of an assumed %s tokens; set models.NAME.context to the model's limit", count(used), count(int(window)))
+		return fmt.Sprintf("%s of an assumed %s tokens; set models.NAME.context to the model's limit", paint.Count(used), paint.Count(int(window)))
 	}
-	return fmt.Sprintf("%s of %s tokens", count(used), count(int(window)))
+	return fmt.Sprintf("%s of %s tokens", paint.Count(used), paint.Count(int(window)))
 }
 
 // page is /status.
-func (f *facts) page(t *theme, w int) []string {
+func (f *facts) page(t *paint.Theme, w int) []string {
 	s := f.session
 	pairs := [][2]string{
 		{"model", cmp.Or(s.Model, unnamed)},
-		{"folder", tilde(s.Folder, f.home)},
+		{"folder", paint.Tilde(s.Folder, f.home)},
 		{"sandbox", cmp.Or(s.Policy, "?")},
 		{"approvals", cmp.Or(s.Approval, "?")},
 		{"enforced by", cmp.Or(strings.Join(s.Enforcement.Active(), ", "), s.Enforcement.Backend, "nothing")},
@@ -195,19 +196,19 @@ func (f *facts) page(t *theme, w int) []string {
 	out := columns(t, w, pairs)
 	for _, l := range s.Enforcement.Layers {
 		if l.State != sandbox.LayerActive {
-			out = append(out, t.wrap(w, text.span(l.Name+": "+string(l.State)+" "), dim.span(l.Reason))...)
+			out = append(out, t.Wrap(w, paint.Text.Span(l.Name+": "+string(l.State)+" "), paint.Dim.Span(l.Reason))...)
 		}
 	}
 	if len(s.Enforcement.Weaknesses) == 0 {
 		return out
 	}
-	out = append(out, "", t.paint(warn.with(bold), "Not enforced on this machine"))
+	out = append(out, "", t.Paint(paint.Warn.With(paint.Bold), "Not enforced on this machine"))
 	for _, k := range s.Enforcement.Weaknesses {
 		out = append(out, "")
-		out = append(out, wrapper{theme: t, width: w, first: []span{warn.span("▲ ")}, rest: []span{text.span("  ")}}.lines(text.span(k.What))...)
+		out = append(out, paint.Wrapper{Theme: t, Width: w, First: []paint.Span{paint.Warn.Span("▲ ")}, Rest: []paint.Span{paint.Text.Span("  ")}}.Lines(paint.Text.Span(k.What))...)
 		for _, l := range []string{k.Why, k.Remedy} {
 			if l != "" {
-				out = append(out, indent(t.wrap(w-gutter, dim.span(l)))...)
+				out = append(out, paint.Indent(t.Wrap(w-paint.Gutter, paint.Dim.Span(l)))...)
 			}
 		}
 	}

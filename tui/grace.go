@@ -4,6 +4,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/question"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -20,8 +22,8 @@ type quietMsg struct{ at int }
 // stir counts a key or a new question. While a question waits it restarts the wait.
 func (m *app) stir() tea.Cmd {
 	m.stirs++
-	q := m.questions.front()
-	if q == nil || q.armed || q.barred || !m.composer.empty() {
+	q := m.questions.Front()
+	if q == nil || q.Armed || q.Barred || !m.composer.Empty() {
 		return nil
 	}
 	at := m.stirs
@@ -30,15 +32,15 @@ func (m *app) stir() tea.Cmd {
 
 // quiet arms the question if nothing happened since.
 func (m *app) quiet(msg quietMsg) {
-	q := m.questions.front()
-	if q == nil || msg.at != m.stirs || q.barred || !m.composer.empty() || m.covered(q) || m.unread != nil {
+	q := m.questions.Front()
+	if q == nil || msg.at != m.stirs || q.Barred || !m.composer.Empty() || m.covered(q) || m.unread != nil {
 		return
 	}
-	q.armed = true
+	q.Armed = true
 }
 
 // covered reports whether a panel other than its full view covers a question.
-func (m *app) covered(q *question) bool {
+func (m *app) covered(q *question.Question) bool {
 	p, ok := m.panel.(*questionPage)
-	return m.panel != nil && (!ok || p.q != q)
+	return m.panel != nil && (!ok || p.Q != q)
 }

@@ -8,6 +8,7 @@ import (
 	"codeagent/event"
 	"codeagent/internal/golden"
 	"codeagent/sandbox"
+	"codeagent/tui/question"
 )
 
 // heldRequest is a question about a call of curl that waits, from one process.
@@ -30,7 +31,7 @@ func heldRequest(id string, pid int) approvals.Request {
 }
 
 // hold tells of a running command and puts the question about its held call.
-func (r *rig) hold(q approvals.Request) *ask {
+func (r *rig) hold(q approvals.Request) *question.Ask {
 	r.emit(event.PermissionRequested{ID: q.ID, CallID: q.CallID, Title: q.Title, Denials: q.Denials, Wanted: q.Grant, Held: true})
 	return r.put(q)
 }

@@ -94,7 +94,7 @@ func TestHostileEvents(t *testing.T) {
 			r.app.panel = nil
 			r.app.paste(s)
 			checkScreen(t, r)
-			r.app.transcript.home(r.app.canvas())
+			r.app.transcript.Home(r.app.canvas())
 			checkScreen(t, r)
 		}
 	}

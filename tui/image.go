@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
 )
 
 // pictures are the endings of image files: the disk is read only for a path with one
@@ -69,14 +70,14 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 		loaded, err := images.Load(ctx, path)
 		return func(m *app) tea.Cmd {
 			if err == nil {
-				m.composer.save(false)
-				m.composer.attach(m.images.numbered(Message{Images: []Image{loaded}}).Images[0])
+				m.composer.Save(false)
+				m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{loaded}}).Images[0])
 				return nil
 			}
-			m.composer.paste(pasted)
+			m.composer.Paste(pasted)
 			if !errors.Is(err, ErrNoImage) {
-				m.transcript.note(event.LevelWarning, err.Error())
-				m.transcript.end()
+				m.transcript.Note(event.LevelWarning, err.Error())
+				m.transcript.End()
 			}
 			return nil
 		}

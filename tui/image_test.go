@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
 )
 
 func TestImagePath(t *testing.T) {
@@ -61,7 +62,7 @@ func TestImageChip(t *testing.T) {
 	r.press("up")
 	r.pasted("/tmp/shot.png")
 	r.press("enter")
-	if len(r.sent) != 2 || len(r.sent[1].Images) != 3 || r.sent[1].Images[2].number != 3 {
+	if len(r.sent) != 2 || len(r.sent[1].Images) != 3 || r.sent[1].Images[2].Number != 3 {
 		t.Errorf("sent %+v", r.sent)
 	}
 }
@@ -77,16 +78,16 @@ func TestImagesComeBack(t *testing.T) {
 	r.press("tab")
 	r.app.work.outcome = "interrupted"
 	r.send(turnDoneMsg{})
-	if got := r.app.composer.message(); len(got.Images) != 2 || got.Text != "[image 1: shot.png 1280×720]\n\n[image 2: a b.jpg 10×20]" {
+	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Text != "[image 1: shot.png 1280×720]\n\n[image 2: a b.jpg 10×20]" {
 		t.Errorf("the editor holds %+v", got)
 	}
 	r.press("ctrl+c")
 	r.do(func() tea.Msg {
 		return then(func(m *app) tea.Cmd {
-			return m.tookBack(Message{"see [image 7: x.png 1×2] and that", []Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true, m.transcript.size())
+			return m.tookBack(message.Message{Text: "see [image 7: x.png 1×2] and that", Images: []message.Image{{Name: "x.png", Width: 1, Height: 2}, {Name: "y.png"}}}, true, m.transcript.Size())
 		})
 	})
-	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 7 || got.Images[1].number != 8 {
+	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Images[0].Number != 7 || got.Images[1].Number != 8 {
 		t.Errorf("the editor holds %+v", got)
 	}
 }
@@ -94,7 +95,7 @@ func TestImagesComeBack(t *testing.T) {
 // A message comes back with one chip for each image, wherever the image stands
 // among the others, and no number is given twice.
 func TestLabelsAreMatchedByName(t *testing.T) {
-	red, shot := Image{Name: "red.png", Width: 20, Height: 20}, Image{Name: "/w/shot.png", Width: 10, Height: 10}
+	red, shot := message.Image{Name: "red.png", Width: 20, Height: 20}, message.Image{Name: "/w/shot.png", Width: 10, Height: 10}
 	for text, want := range map[string]string{
 		"compare [image 1: shot.png 10×10]":                           "compare [image 1: shot.png 10×10] [image 2: red.png 20×20]",
 		"[image 2: red.png 20×20] and [image 5: shot.png 10×10] here": "[image 2: red.png 20×20] and [image 5: shot.png 10×10] here",
@@ -102,15 +103,15 @@ func TestLabelsAreMatchedByName(t *testing.T) {
 		"":                                                            "[image 1: red.png 20×20][image 2: shot.png 10×10]",
 	} {
 		r, _ := offers(t, 120, 20)
-		r.app.tookBack(Message{text, []Image{red, shot}}, true, r.app.transcript.size())
-		if got := r.app.composer.message(); got.Text != want || len(got.Images) != 2 {
+		r.app.tookBack(message.Message{Text: text, Images: []message.Image{red, shot}}, true, r.app.transcript.Size())
+		if got := r.app.composer.Message(); got.Text != want || len(got.Images) != 2 {
 			t.Errorf("%q came back as %q with %d images, want %q", text, got.Text, len(got.Images), want)
 		}
 	}
 	r, _ := offers(t, 80, 20)
-	r.app.tookBack(Message{"[image 1: shot.png 10×10][image 2: shot.png 10×10]", []Image{shot, shot}}, true, r.app.transcript.size())
-	if got := r.app.composer.message(); len(got.Images) != 2 || got.Images[0].number != 1 || got.Images[1].number != 2 || len(r.app.composer.text) != 8 {
-		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.text)
+	r.app.tookBack(message.Message{Text: "[image 1: shot.png 10×10][image 2: shot.png 10×10]", Images: []message.Image{shot, shot}}, true, r.app.transcript.Size())
+	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Images[0].Number != 1 || got.Images[1].Number != 2 || len(r.app.composer.Text) != 8 {
+		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.Text)
 	}
 	// A session that is gone on with has numbers already.
 	r, _ = offers(t, 80, 20)
@@ -124,7 +125,7 @@ func TestLabelsAreMatchedByName(t *testing.T) {
 func TestFirstPromptBelowTheWelcome(t *testing.T) {
 	r := newRig(t, 80, 20)
 	r.app.box.post(session())
-	r.send(submitMsg{Message{Text: "first"}})
+	r.send(submitMsg{message.Message{Text: "first"}})
 	r.emit(event.TurnStarted{Text: "first", Images: []string{"red.png (PNG, 20×20)"}})
 	r.has("› first\n  ▣ red.png (PNG, 20×20)\n")
 	screen := r.screen()
@@ -136,8 +137,8 @@ func TestFirstPromptBelowTheWelcome(t *testing.T) {
 func TestImageRefused(t *testing.T) {
 	r, f := offers(t, 80, 20)
 	r.pasted("/tmp/other.png")
-	if r.app.composer.value() != "/tmp/other.png" {
-		t.Errorf("a path without an image: %q", r.app.composer.value())
+	if r.app.composer.Value() != "/tmp/other.png" {
+		t.Errorf("a path without an image: %q", r.app.composer.Value())
 	}
 	f.err = errors.New("scripted-1 sees no images")
 	r.pasted("/tmp/other.png")
@@ -145,7 +146,7 @@ func TestImageRefused(t *testing.T) {
 	r.app.offers.Images = nil
 	r.press("ctrl+c")
 	r.pasted("/tmp/shot.png")
-	if r.app.composer.value() != "/tmp/shot.png" {
-		t.Errorf("without a loader: %q", r.app.composer.value())
+	if r.app.composer.Value() != "/tmp/shot.png" {
+		t.Errorf("without a loader: %q", r.app.composer.Value())
 	}
 }

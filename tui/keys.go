@@ -4,24 +4,27 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/keys"
+	"codeagent/tui/question"
 )
 
 // What only app and its panels do.
 const (
-	actSuspend   action = "suspend"
-	actRedraw    action = "redraw"
-	actToggle    action = "toggle"
-	actArm       action = "arm"
-	actLineUp    action = "line up"
-	actLineDown  action = "line down"
-	actQueue     action = "queue"
-	actClipboard action = "clipboard"
-	actOption    action = "option"
-	actNote      action = "note"
-	actClose     action = "close"
-	actRename    action = "rename"
-	actRemove    action = "remove"
-	actAll       action = "all"
+	actSuspend   keys.Action = "suspend"
+	actRedraw    keys.Action = "redraw"
+	actToggle    keys.Action = "toggle"
+	actArm       keys.Action = "arm"
+	actLineUp    keys.Action = "line up"
+	actLineDown  keys.Action = "line down"
+	actQueue     keys.Action = "queue"
+	actClipboard keys.Action = "clipboard"
+	actOption    keys.Action = "option"
+	actNote      keys.Action = "note"
+	actClose     keys.Action = "close"
+	actRename    keys.Action = "rename"
+	actRemove    keys.Action = "remove"
+	actAll       keys.Action = "all"
 )
 
 // scope says where a key holds, in the words of /help.
@@ -42,7 +45,7 @@ const (
 type binding struct {
 	where scope
 	keys  []string
-	do    action
+	do    keys.Action
 	help  string
 }
 
@@ -50,54 +53,54 @@ type binding struct {
 // docs/keys.md are made. In a scope the first binding of a key counts.
 func bindings() []binding {
 	return []binding{
-		{everywhere, []string{"ctrl+c"}, actInterrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
-		{everywhere, []string{"esc"}, actBack, "close the panel, else return from the question to typing, else interrupt the turn; with nothing to close, twice: edit the last message again"},
+		{everywhere, []string{"ctrl+c"}, keys.Interrupt, "clear the text; without text interrupt the turn; twice within 2 s quit"},
+		{everywhere, []string{"esc"}, keys.Back, "close the panel, else return from the question to typing, else interrupt the turn; with nothing to close, twice: edit the last message again"},
 		{everywhere, []string{"ctrl+y"}, actArm, "answer the question now"},
 		{everywhere, []string{"ctrl+o"}, actToggle, "show all of the last output in view, or fold it; with a question, show all of it"},
-		{everywhere, []string{"pgup"}, actPageUp, "scroll up"},
-		{everywhere, []string{"pgdown"}, actPageDown, "scroll down"},
+		{everywhere, []string{"pgup"}, keys.PageUp, "scroll up"},
+		{everywhere, []string{"pgdown"}, keys.PageDown, "scroll down"},
 		{everywhere, []string{"shift+up", "ctrl+shift+up"}, actLineUp, "scroll one line up"},
 		{everywhere, []string{"shift+down", "ctrl+shift+down"}, actLineDown, "scroll one line down"},
-		{everywhere, []string{"ctrl+home"}, actTop, "scroll to the beginning (Home too, while the message is empty)"},
-		{everywhere, []string{"ctrl+end"}, actEnd, "scroll to the end and follow it (End too, while the message is empty)"},
+		{everywhere, []string{"ctrl+home"}, keys.Top, "scroll to the beginning (Home too, while the message is empty)"},
+		{everywhere, []string{"ctrl+end"}, keys.End, "scroll to the end and follow it (End too, while the message is empty)"},
 		{everywhere, []string{"ctrl+l"}, actRedraw, "redraw the screen"},
 		{everywhere, []string{"ctrl+z"}, actSuspend, "suspend codeagent; fg brings it back"},
 
-		{inComposer, []string{"enter"}, actSend, "send the message; while the model works it is delivered after the current tool call"},
+		{inComposer, []string{"enter"}, keys.Send, "send the message; while the model works it is delivered after the current tool call"},
 		{inComposer, []string{"tab"}, actQueue, "while the model works: send the message after the turn"},
-		{inComposer, []string{"shift+enter", "ctrl+j", "alt+enter"}, actNewline, "start a new line"},
-		{inComposer, []string{"up", "ctrl+p"}, actUp, "one row up; in the first row the earlier message"},
-		{inComposer, []string{"down", "ctrl+n"}, actDown, "one row down; in the last row the later message"},
-		{inComposer, []string{"left", "ctrl+b"}, actLeft, "one character left"},
-		{inComposer, []string{"right"}, actRight, "one character right"},
-		{inComposer, []string{"ctrl+left", "alt+left", "alt+b"}, actWordLeft, "one word left"},
-		{inComposer, []string{"ctrl+right", "alt+right", "alt+f"}, actWordRight, "one word right"},
-		{inComposer, []string{"home", "ctrl+a"}, actHome, "to the start of the line"},
-		{inComposer, []string{"end", "ctrl+e"}, actLineEnd, "to the end of the line"},
-		{inComposer, []string{"backspace", "ctrl+h", "shift+backspace"}, actBackspace, "delete the character before the cursor"},
-		{inComposer, []string{"delete", "ctrl+d"}, actDelete, "delete the character under the cursor; Ctrl+D without text quits"},
-		{inComposer, []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, actCutWord, "delete the word before the cursor"},
-		{inComposer, []string{"alt+d", "ctrl+delete"}, actCutNext, "delete the word after the cursor"},
-		{inComposer, []string{"ctrl+u"}, actCutLeft, "delete to the start of the line"},
-		{inComposer, []string{"ctrl+k"}, actCutRight, "delete to the end of the line"},
-		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, actUndo, "undo the last change of the text"},
+		{inComposer, []string{"shift+enter", "ctrl+j", "alt+enter"}, keys.Newline, "start a new line"},
+		{inComposer, []string{"up", "ctrl+p"}, keys.Up, "one row up; in the first row the earlier message"},
+		{inComposer, []string{"down", "ctrl+n"}, keys.Down, "one row down; in the last row the later message"},
+		{inComposer, []string{"left", "ctrl+b"}, keys.Left, "one character left"},
+		{inComposer, []string{"right"}, keys.Right, "one character right"},
+		{inComposer, []string{"ctrl+left", "alt+left", "alt+b"}, keys.WordLeft, "one word left"},
+		{inComposer, []string{"ctrl+right", "alt+right", "alt+f"}, keys.WordRight, "one word right"},
+		{inComposer, []string{"home", "ctrl+a"}, keys.LineStart, "to the start of the line"},
+		{inComposer, []string{"end", "ctrl+e"}, keys.LineEnd, "to the end of the line"},
+		{inComposer, []string{"backspace", "ctrl+h", "shift+backspace"}, keys.Backspace, "delete the character before the cursor"},
+		{inComposer, []string{"delete", "ctrl+d"}, keys.Delete, "delete the character under the cursor; Ctrl+D without text quits"},
+		{inComposer, []string{"ctrl+w", "alt+backspace", "ctrl+backspace"}, keys.CutWord, "delete the word before the cursor"},
+		{inComposer, []string{"alt+d", "ctrl+delete"}, keys.CutNext, "delete the word after the cursor"},
+		{inComposer, []string{"ctrl+u"}, keys.CutLeft, "delete to the start of the line"},
+		{inComposer, []string{"ctrl+k"}, keys.CutRight, "delete to the end of the line"},
+		{inComposer, []string{"ctrl+_", "ctrl+-", "ctrl+shift+-"}, keys.Undo, "undo the last change of the text"},
 		{inComposer, []string{"ctrl+v"}, actClipboard, "paste the clipboard: an image, which a terminal does not paste, else its text"},
 
 		{inQuestion, []string{"1", "2", "3", "4", "5", "n", "s"}, actOption, "choose the option beside the key; a yes works only after everything it allows was visible"},
 		{inQuestion, []string{"tab"}, actNote, "add a note for the model to the answer"},
 
-		{inNote, []string{"enter"}, actSend, "send the answer, or save the note and go back to the options"},
+		{inNote, []string{"enter"}, keys.Send, "send the answer, or save the note and go back to the options"},
 
-		{inSlashMenu, []string{"up", "ctrl+p"}, actUp, "select the command above"},
-		{inSlashMenu, []string{"down", "ctrl+n"}, actDown, "select the command below"},
+		{inSlashMenu, []string{"up", "ctrl+p"}, keys.Up, "select the command above"},
+		{inSlashMenu, []string{"down", "ctrl+n"}, keys.Down, "select the command below"},
 		{inSlashMenu, []string{"tab"}, actQueue, "complete the command"},
-		{inSlashMenu, []string{"enter"}, actSend, "run the command"},
+		{inSlashMenu, []string{"enter"}, keys.Send, "run the command"},
 
-		{inPicker, []string{"enter"}, actSend, "use the selected one; answer yes to a question"},
-		{inPicker, []string{"up", "ctrl+p"}, actUp, "select the one above"},
-		{inPicker, []string{"down", "ctrl+n"}, actDown, "select the one below"},
-		{inPicker, []string{"home"}, actTop, "select the first one"},
-		{inPicker, []string{"end"}, actEnd, "select the last one"},
+		{inPicker, []string{"enter"}, keys.Send, "use the selected one; answer yes to a question"},
+		{inPicker, []string{"up", "ctrl+p"}, keys.Up, "select the one above"},
+		{inPicker, []string{"down", "ctrl+n"}, keys.Down, "select the one below"},
+		{inPicker, []string{"home"}, keys.Top, "select the first one"},
+		{inPicker, []string{"end"}, keys.End, "select the last one"},
 		{inPicker, []string{"tab"}, actAll, "sessions: show those of this folder, or of all folders"},
 		{inPicker, []string{"ctrl+r"}, actRename, "sessions: rename the selected one"},
 		{inPicker, []string{"ctrl+x"}, actRemove, "sessions: delete the selected one; background commands: end it"},
@@ -105,20 +108,20 @@ func bindings() []binding {
 		{inOverlay, []string{"q", "enter"}, actClose, "close the panel; in a preview Enter does what the top line says"},
 		{inOverlay, []string{"up", "k"}, actLineUp, "one line up"},
 		{inOverlay, []string{"down", "j"}, actLineDown, "one line down"},
-		{inOverlay, []string{"home", "g"}, actTop, "to the beginning"},
-		{inOverlay, []string{"end", "shift+g"}, actEnd, "to the end"},
-		{inOverlay, []string{"space"}, actPageDown, "one page down"},
+		{inOverlay, []string{"home", "g"}, keys.Top, "to the beginning"},
+		{inOverlay, []string{"end", "shift+g"}, keys.End, "to the end"},
+		{inOverlay, []string{"space"}, keys.PageDown, "one page down"},
 	}
 }
 
 // keymap finds a key's action by scope.
-type keymap map[scope]map[string]action
+type keymap map[scope]map[string]keys.Action
 
 func newKeymap(bindings []binding) keymap {
 	m := keymap{}
 	for _, b := range bindings {
 		if m[b.where] == nil {
-			m[b.where] = map[string]action{}
+			m[b.where] = map[string]keys.Action{}
 		}
 		for _, k := range b.keys {
 			if _, taken := m[b.where][k]; !taken {
@@ -130,17 +133,17 @@ func newKeymap(bindings []binding) keymap {
 }
 
 // find looks k up in the scopes; the first one that has it wins.
-func (m keymap) find(k tea.Key, scopes ...scope) action {
+func (m keymap) find(k tea.Key, scopes ...scope) keys.Action {
 	for _, s := range scopes {
 		if do, ok := m[s][k.Keystroke()]; ok {
 			return do
 		}
 	}
-	return actNone
+	return keys.None
 }
 
 // keyFor is the first key of an action, which hints name.
-func keyFor(where scope, do action) string {
+func keyFor(where scope, do keys.Action) string {
 	for _, b := range bindings() {
 		if b.where == where && b.do == do {
 			return b.keys[0]
@@ -150,7 +153,7 @@ func keyFor(where scope, do action) string {
 }
 
 // pickerKey names the key of an action in a list.
-func pickerKey(do action) string { return keyName(keyFor(inPicker, do)) }
+func pickerKey(do keys.Action) string { return keyName(keyFor(inPicker, do)) }
 
 // keyName writes a key as people do: "Ctrl+Y".
 func keyName(k string) string {
@@ -176,11 +179,11 @@ func (b binding) keyNames() string {
 }
 
 // questionKeys names the keys that a question's hints mention.
-func questionKeys() hintKeys {
-	name := func(where scope, do action) string { return keyName(keyFor(where, do)) }
-	return hintKeys{
-		arm: name(everywhere, actArm), all: name(everywhere, actToggle), note: name(inQuestion, actNote),
-		page: name(everywhere, actPageUp) + "/" + name(everywhere, actPageDown),
+func questionKeys() question.Keys {
+	name := func(where scope, do keys.Action) string { return keyName(keyFor(where, do)) }
+	return question.Keys{
+		Arm: name(everywhere, actArm), All: name(everywhere, actToggle), Note: name(inQuestion, actNote),
+		Page: name(everywhere, keys.PageUp) + "/" + name(everywhere, keys.PageDown),
 	}
 }
 

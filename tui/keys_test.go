@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/tui/keys"
+	"codeagent/tui/paint"
 	"codeagent/tui/tuitest"
 )
 
@@ -25,7 +27,7 @@ func TestKeysAreDistinct(t *testing.T) {
 				t.Errorf("the key %q is called %q when it is pressed", k, got)
 			}
 		}
-		if b.help == "" || b.do == actNone {
+		if b.help == "" || b.do == keys.None {
 			t.Errorf("%v does nothing or says nothing", b.keys)
 		}
 	}
@@ -53,7 +55,7 @@ func TestNoDeadKeys(t *testing.T) {
 }
 
 func TestHelpListsEveryKeyAndCommand(t *testing.T) {
-	page := tuitest.Stripped(helpPage(newTheme(true), 100, offeredCommands(everythingOffered(t).offers)))
+	page := tuitest.Stripped(helpPage(paint.New(true), 100, offeredCommands(everythingOffered(t).offers)))
 	for _, b := range bindings() {
 		if !strings.Contains(page, b.keyNames()) {
 			t.Errorf("help lacks %s", b.keyNames())
@@ -64,5 +66,5 @@ func TestHelpListsEveryKeyAndCommand(t *testing.T) {
 			t.Errorf("help lacks /%s", c.name)
 		}
 	}
-	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(newTheme(true), 77, offeredCommands(everythingOffered(t).offers))))
+	golden.Check(t, "help-80.txt", tuitest.Stripped(helpPage(paint.New(true), 77, offeredCommands(everythingOffered(t).offers))))
 }

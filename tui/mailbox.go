@@ -7,6 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
+	"codeagent/tui/question"
 )
 
 // frame is the least time between two drawings of events: tokens that arrive faster
@@ -21,15 +23,15 @@ const keptUnread = 256 << 10
 // Posting never waits for the screen.
 type mailbox struct {
 	mu     sync.Mutex
-	items  []any         // event.Event, *ask or withdrawn; guarded by mu
-	steers []Message     // written by the screen, taken by the agent; guarded by mu
-	closed bool          // guarded by mu
-	wake   chan struct{} // one token when there are items
-	done   chan struct{} // closed with the mailbox
+	items  []any             // event.Event, *ask or withdrawn; guarded by mu
+	steers []message.Message // written by the screen, taken by the agent; guarded by mu
+	closed bool              // guarded by mu
+	wake   chan struct{}     // one token when there are items
+	done   chan struct{}     // closed with the mailbox
 }
 
 // withdrawn reports that nobody waits for the answer any more.
-type withdrawn struct{ ask *ask }
+type withdrawn struct{ ask *question.Ask }
 
 func newMailbox() *mailbox {
 	return &mailbox{wake: make(chan struct{}, 1), done: make(chan struct{})}
@@ -113,18 +115,18 @@ func (m *mailbox) wait(after time.Duration) tea.Cmd {
 }
 
 // steer stores a message for the agent to take while it works.
-func (m *mailbox) steer(s Message) {
+func (m *mailbox) steer(s message.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.steers = append(m.steers, s)
 }
 
 // steered takes the oldest message.
-func (m *mailbox) steered() (Message, bool) {
+func (m *mailbox) steered() (message.Message, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.steers) == 0 {
-		return Message{}, false
+		return message.Message{}, false
 	}
 	s := m.steers[0]
 	m.steers = m.steers[1:]
@@ -132,7 +134,7 @@ func (m *mailbox) steered() (Message, bool) {
 }
 
 // unsteer removes and returns all messages that were not delivered.
-func (m *mailbox) unsteer() []Message {
+func (m *mailbox) unsteer() []message.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.steers
@@ -141,10 +143,10 @@ func (m *mailbox) unsteer() []Message {
 }
 
 // waiting lists the messages that were not delivered yet.
-func (m *mailbox) waiting() []Message {
+func (m *mailbox) waiting() []message.Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]Message(nil), m.steers...)
+	return append([]message.Message(nil), m.steers...)
 }
 
 func (m *mailbox) close() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"codeagent/tui/message"
 )
 
 // What the screen offers beside the conversation is handed in. Each of these
@@ -19,12 +21,12 @@ type Images interface {
 	// Load reads the picture at an absolute path. The error wraps ErrNoImage, or
 	// says why the picture cannot be sent: it is too large, or the model takes no
 	// images.
-	Load(ctx context.Context, path string) (Image, error)
+	Load(ctx context.Context, path string) (message.Image, error)
 }
 
 // Clip is what a clipboard holds: a picture, else text.
 type Clip struct {
-	Image *Image
+	Image *message.Image
 	Text  string
 }
 

@@ -14,6 +14,8 @@ import (
 	"codeagent/event"
 	"codeagent/internal/golden"
 	"codeagent/model"
+	"codeagent/tui/message"
+	"codeagent/tui/picker"
 	"codeagent/tui/tuitest"
 )
 
@@ -26,7 +28,7 @@ type offered struct {
 	preview  UndoPreview
 	earlier  UndoPreview
 	report   UndoReport
-	images   map[string]Image
+	images   map[string]message.Image
 	err      error // of what changes something
 
 	used, opened, deleted, killed, focus string
@@ -83,10 +85,10 @@ func (f fakeBackground) Kill(_ context.Context, id string) error {
 	return f.err
 }
 
-func (f fakeImages) Load(_ context.Context, path string) (Image, error) {
+func (f fakeImages) Load(_ context.Context, path string) (message.Image, error) {
 	i, ok := f.images[path]
 	if !ok {
-		return Image{}, cmp.Or(f.err, ErrNoImage)
+		return message.Image{}, cmp.Or(f.err, ErrNoImage)
 	}
 	return i, nil
 }
@@ -114,7 +116,7 @@ func offers(t *testing.T, w, h int) (*rig, *offered) {
 			Conflicts: []UndoFile{{Path: "/home/ada/src/app/go.mod", Does: "restore", Why: "changed 1 min ago"}},
 			NotKept:   []UndoFile{{Path: "/home/ada/src/app/big.bin", Does: "restore", Why: "210 MiB"}},
 		},
-		images: map[string]Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
+		images: map[string]message.Image{"/tmp/shot.png": {Name: "/tmp/shot.png", Width: 1280, Height: 720, Type: "image/png"}, "/tmp/a b.jpg": {Name: "a b.jpg", Width: 10, Height: 20}},
 	}
 	f.report = UndoReport{Done: f.preview.Files, Conflicts: f.preview.Conflicts}
 	r.app.offers = Options{
@@ -513,7 +515,7 @@ func TestAnswerIsForTheRowThatWasAskedAbout(t *testing.T) {
 	r.slash("/sessions")
 	r.press("down", "ctrl+r")
 	f.kept = slices.DeleteFunc(f.kept, func(s SessionItem) bool { return s.ID == "s2" })
-	r.do(r.app.panel.(list).deeds[0].run(row{}, ""))
+	r.do(r.app.panel.(list).Deeds[0].Run(picker.Row{}, ""))
 	r.typeText(" x")
 	r.do(r.press("enter"))
 	if f.renamed[0] != "s2" {
@@ -566,8 +568,8 @@ func TestCompactRunsAsATurn(t *testing.T) {
 	r.has("Interrupted.")
 	r.typeText("/compact") // alone, with a space to come
 	r.press("tab")
-	if r.app.composer.value() != "/compact " {
-		t.Errorf("completed to %q", r.app.composer.value())
+	if r.app.composer.Value() != "/compact " {
+		t.Errorf("completed to %q", r.app.composer.Value())
 	}
 }
 
@@ -612,12 +614,12 @@ func TestFiveThousandSessions(t *testing.T) {
 	r.press("end")
 	r.has("›")
 	p := r.app.panel.(list)
-	if p.at != 4999 {
-		t.Errorf("End goes to %d", p.at)
+	if p.At != 4999 {
+		t.Errorf("End goes to %d", p.At)
 	}
 	r.press("home", "up")
-	if p.at != 0 {
-		t.Errorf("Home goes to %d", p.at)
+	if p.At != 0 {
+		t.Errorf("Home goes to %d", p.At)
 	}
 }
 

@@ -4,26 +4,30 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/keys"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
 )
 
 // overlay covers the transcript and takes the keys.
 type overlay interface {
-	// view draws exactly h lines. The cursor is in line y of them; -1: no cursor.
-	view(t *theme, w, h int) (lines []string, x, y int)
+	// View draws exactly h lines. The cursor is in line y of them; -1: no cursor.
+	View(t *paint.Theme, w, h int) (lines []string, x, y int)
 	key(m *app, k tea.Key) tea.Cmd
-	scroll(by int)
+	Scroll(by int)
 	// live returns what asks for its content anew; nil: it does not change.
 	live() func() tea.Cmd
 }
 
 // list is a picker over the transcript.
-type list struct{ *picker }
+type list struct{ *picker.Picker }
 
-func (l list) live() func() tea.Cmd { return l.picker.live }
+func (l list) live() func() tea.Cmd { return l.Picker.Live }
 
 func (l list) key(m *app, k tea.Key) tea.Cmd {
 	do := m.keys.find(k, inPicker, everywhere)
-	cmd, handled := l.press(k, do, m.keys.find(k, inComposer))
+	cmd, handled := l.Press(k, do, m.keys.find(k, inComposer))
 	if handled {
 		return cmd
 	}
@@ -33,7 +37,7 @@ func (l list) key(m *app, k tea.Key) tea.Cmd {
 // panel is a page to read: help, status, the whole of a question.
 type panel struct {
 	title string
-	page  func(t *theme, w int) []string
+	page  func(t *paint.Theme, w int) []string
 	top   int
 	// accept is what Enter does, and enter its description; nil: Enter closes the page.
 	accept func(m *app) tea.Cmd
@@ -46,8 +50,8 @@ type panel struct {
 	refresh func() tea.Cmd
 }
 
-// scroll moves the page by n lines; view bounds it.
-func (p *panel) scroll(n int) {
+// Scroll moves the page by n lines; view bounds it.
+func (p *panel) Scroll(n int) {
 	p.top = max(p.top+n, 0)
 	p.follow = false
 }
@@ -61,7 +65,7 @@ func (p *panel) key(m *app, k tea.Key) tea.Cmd {
 	switch do := m.keys.find(k, inOverlay, everywhere); {
 	case do == actClose && k.Code == tea.KeyEnter && p.accept != nil:
 		return p.accept(m)
-	case do == actClose, do == actBack:
+	case do == actClose, do == keys.Back:
 		p.close(m)
 		return nil
 	default:
@@ -69,18 +73,18 @@ func (p *panel) key(m *app, k tea.Key) tea.Cmd {
 	}
 }
 
-// view draws the page.
-func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
-	title, keys := []span{faint.span("── "), strong.span(p.title)}, []span{accent.span("Esc"), dim.span(" closes ")}
+// View draws the page.
+func (p *panel) View(t *paint.Theme, w, h int) (out []string, x, y int) {
+	title, keys := []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")}
 	if p.accept != nil {
-		enter := []span{accent.span("Enter"), dim.span(" " + p.enter + " ")}
-		keys = append(append(enter, dim.span(" ")), keys...)
-		if spansWidth(title)+1+spansWidth(keys) > w {
+		enter := []paint.Span{paint.Accent.Span("Enter"), paint.Dim.Span(" " + p.enter + " ")}
+		keys = append(append(enter, paint.Dim.Span(" ")), keys...)
+		if paint.WidthOf(title)+1+paint.WidthOf(keys) > w {
 			keys = enter
 		}
 	}
-	head := t.justify(w, title, keys)
-	lines := p.page(t, w-gutter-1)
+	head := t.Justify(w, title, keys)
+	lines := p.page(t, w-paint.Gutter-1)
 	room := max(h-2, 0)
 	if p.follow = p.tails && (p.follow || p.top >= len(lines)-room); p.follow {
 		p.top = len(lines)
@@ -88,9 +92,9 @@ func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
 	p.top = max(min(p.top, len(lines)-room), 0)
 	out = []string{head, ""}
 	shown := lines[p.top:min(p.top+room, len(lines))]
-	out = append(out, indent(shown)...)
+	out = append(out, paint.Indent(shown)...)
 	if below := len(lines) - p.top - room; below > 0 && len(out) > 2 {
-		out[len(out)-1] = t.paint(dim, "  ↓ more")
+		out[len(out)-1] = t.Paint(paint.Dim, "  ↓ more")
 	}
 	for len(out) < h {
 		out = append(out, "")
@@ -99,20 +103,20 @@ func (p *panel) view(t *theme, w, h int) (out []string, x, y int) {
 }
 
 // columns draws pairs in two columns; the left one takes the width it needs.
-func columns(t *theme, w int, pairs [][2]string) []string {
+func columns(t *paint.Theme, w int, pairs [][2]string) []string {
 	left := 0
 	for _, p := range pairs {
-		left = max(left, width(p[0]))
+		left = max(left, paint.Width(p[0]))
 	}
 	left = min(left, w/2)
 	var out []string
 	for _, p := range pairs {
-		name := cut(p[0], left)
-		out = append(out, wrapper{
-			theme: t, width: w,
-			first: []span{accent.span(name + strings.Repeat(" ", left-width(name)+2))},
-			rest:  []span{text.span(strings.Repeat(" ", left+2))},
-		}.lines(text.span(p[1]))...)
+		name := paint.Cut(p[0], left)
+		out = append(out, paint.Wrapper{
+			Theme: t, Width: w,
+			First: []paint.Span{paint.Accent.Span(name + strings.Repeat(" ", left-paint.Width(name)+2))},
+			Rest:  []paint.Span{paint.Text.Span(strings.Repeat(" ", left+2))},
+		}.Lines(paint.Text.Span(p[1]))...)
 	}
 	return out
 }

@@ -9,6 +9,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/tui/composer"
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+	"codeagent/tui/question"
 )
 
 // key takes a key press. The part in front gets it first: a panel, a note, an armed
@@ -20,13 +25,13 @@ func (m *app) key(k tea.Key) tea.Cmd {
 	if k.Code != tea.KeyEscape {
 		m.escAt = time.Time{}
 	}
-	q := m.questions.front()
+	q := m.questions.Front()
 	switch {
 	case m.panel != nil:
 		return m.panel.key(m, k)
-	case q != nil && q.field != nil:
+	case q != nil && q.Field != nil:
 		return m.noteKey(q, k)
-	case q != nil && q.armed:
+	case q != nil && q.Armed:
 		if handled, cmd := m.questionKey(q, k); handled {
 			return cmd
 		}
@@ -39,9 +44,9 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return run(m, "")
 		}
 	}
-	if s := typed(k); s != "" {
-		m.questions.disarm()
-		m.composer.typed(s)
+	if s := keys.Typed(k); s != "" {
+		m.questions.Disarm()
+		m.composer.Typed(s)
 		m.menu.at = 0
 		return nil
 	}
@@ -53,39 +58,39 @@ func (m *app) key(k tea.Key) tea.Cmd {
 }
 
 // common does the actions that apply everywhere, and those of a panel's keys.
-func (m *app) common(do action) tea.Cmd {
+func (m *app) common(do keys.Action) tea.Cmd {
 	switch do {
-	case actInterrupt:
+	case keys.Interrupt:
 		return m.ctrlC()
-	case actBack:
+	case keys.Back:
 		return m.back()
 	case actClose:
 		m.panel = nil
 	case actArm:
-		if q := m.questions.front(); q != nil && m.panel == nil {
-			q.arm()
+		if q := m.questions.Front(); q != nil && m.panel == nil {
+			q.Arm()
 		}
 	case actToggle:
 		m.toggle()
-	case actPageUp:
-		m.scroll(-max(m.transcript.height-2, 1))
-	case actPageDown:
-		m.scroll(max(m.transcript.height-2, 1))
+	case keys.PageUp:
+		m.scroll(-max(m.transcript.Height-2, 1))
+	case keys.PageDown:
+		m.scroll(max(m.transcript.Height-2, 1))
 	case actLineUp:
 		m.scroll(-1)
 	case actLineDown:
 		m.scroll(1)
-	case actTop:
+	case keys.Top:
 		if m.panel != nil {
-			m.panel.scroll(-everything)
+			m.panel.Scroll(-paint.Everything)
 		} else {
-			m.transcript.home(m.canvas())
+			m.transcript.Home(m.canvas())
 		}
-	case actEnd:
+	case keys.End:
 		if m.panel != nil {
-			m.panel.scroll(everything)
+			m.panel.Scroll(paint.Everything)
 		} else {
-			m.transcript.end()
+			m.transcript.End()
 		}
 	case actRedraw:
 		return tea.ClearScreen
@@ -101,22 +106,22 @@ const escWindow = 500 * time.Millisecond
 // back is Esc: it closes what is in front, or else interrupts the turn. With neither,
 // twice goes back to the last message.
 func (m *app) back() tea.Cmd {
-	q := m.questions.front()
+	q := m.questions.Front()
 	since := m.escAt
 	m.escAt = time.Time{}
 	switch {
 	case m.panel != nil:
 		m.panel = nil
-	case q != nil && q.armed:
-		q.armed, q.barred, q.problem = false, true, ""
+	case q != nil && q.Armed:
+		q.Armed, q.Barred, q.Problem = false, true, ""
 	case m.unread != nil:
 		m.leaveClipboard()
 	case m.work.running:
 		m.interrupt()
-	case q != nil || !m.composer.empty() || m.offers.Back == nil:
+	case q != nil || !m.composer.Empty() || m.offers.Back == nil:
 	case m.now().Sub(since) <= escWindow:
 		// It runs like a turn: a further Esc interrupts it, and no turn starts meanwhile.
-		take, shown := m.offers.Back, m.transcript.size()
+		take, shown := m.offers.Back, m.transcript.Size()
 		return m.begin("Going back", m.run(func(context.Context) (then, error) {
 			last, ok := take()
 			return func(m *app) tea.Cmd { return m.tookBack(last, ok, shown) }, nil
@@ -129,13 +134,13 @@ func (m *app) back() tea.Cmd {
 }
 
 // tookBack removes the last message from the screen and puts it into the editor.
-func (m *app) tookBack(last Message, ok bool, shown int) tea.Cmd {
+func (m *app) tookBack(last message.Message, ok bool, shown int) tea.Cmd {
 	if !ok {
 		return m.say("there is no message to go back to")
 	}
-	m.transcript.rewind(shown)
-	if m.composer.empty() { // else something was typed meanwhile
-		m.composer.restore(m.images.numbered(last))
+	m.transcript.Rewind(shown)
+	if m.composer.Empty() { // else something was typed meanwhile
+		m.composer.Restore(m.images.Numbered(last))
 	}
 	return nil
 }
@@ -147,8 +152,8 @@ func (m *app) ctrlC() tea.Cmd {
 		return tea.Quit
 	}
 	m.leaveClipboard()
-	if m.panel == nil && !m.composer.empty() {
-		m.composer.clear()
+	if m.panel == nil && !m.composer.Empty() {
+		m.composer.Clear()
 		return nil
 	}
 	if !m.quitAt.IsZero() && now.Sub(m.quitAt) < quitWindow {
@@ -170,29 +175,29 @@ func (m *app) ctrlC() tea.Cmd {
 
 // toggle shows the whole question, or opens and folds the last output in view.
 func (m *app) toggle() {
-	if q := m.questions.front(); q != nil && m.panel == nil {
-		m.panel = &questionPage{newPage(q, m.facts.home, m.now)}
+	if q := m.questions.Front(); q != nil && m.panel == nil {
+		m.panel = &questionPage{question.NewPage(q, m.facts.home, m.now)}
 		return
 	}
 	if m.panel == nil {
-		m.transcript.toggle()
+		m.transcript.Toggle()
 	}
 }
 
 // questionKey takes a key of an armed question; other keys go to the message.
-func (m *app) questionKey(q *question, k tea.Key) (handled bool, cmd tea.Cmd) {
+func (m *app) questionKey(q *question.Question, k tea.Key) (handled bool, cmd tea.Cmd) {
 	switch m.keys.find(k, inQuestion) {
 	case actOption:
 		key := k.Keystroke()
-		if !q.has(key) {
+		if !q.Has(key) {
 			return false, nil
 		}
-		if ans, ok := q.choose(key); ok {
+		if ans, ok := q.Choose(key); ok {
 			m.answered(ans)
 		}
 		return true, nil
 	case actNote:
-		q.open("")
+		q.Open("")
 		return true, nil
 	}
 	return false, nil
@@ -200,46 +205,46 @@ func (m *app) questionKey(q *question, k tea.Key) (handled bool, cmd tea.Cmd) {
 
 // answered closes the front question and records the answer.
 func (m *app) answered(ans approvals.Answer) {
-	for _, waiting := range m.questions.front().asks {
-		m.transcript.chose(waiting.request.ID, ans.Decision)
+	for _, waiting := range m.questions.Front().Asks {
+		m.transcript.Chose(waiting.Request.ID, ans.Decision)
 	}
-	m.questions.answer(ans)
+	m.questions.Answer(ans)
 }
 
 // noteKey takes a key while a note is written.
-func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
+func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 	do := m.keys.find(k, inNote, everywhere)
 	switch do {
-	case actSend:
+	case keys.Send:
 		if m.unread != nil {
 			return m.say(stillRead)
 		}
-		if ans, ok := q.send(); ok {
+		if ans, ok := q.Send(); ok {
 			m.answered(ans)
 		}
 		return nil
-	case actBack, actInterrupt:
+	case keys.Back, keys.Interrupt:
 		if m.unread != nil {
 			m.leaveClipboard()
 			return nil
 		}
-		q.field = nil
+		q.Field = nil
 		return nil
 	case actArm, actToggle:
 		return nil
 	}
-	if s := typed(k); s != "" {
-		q.field.typed(s)
+	if s := keys.Typed(k); s != "" {
+		q.Field.Typed(s)
 		return nil
 	}
-	if do == actNone {
+	if do == keys.None {
 		do = m.keys.find(k, inComposer)
 	}
 	switch do {
-	case actNewline, actQueue, actUp, actDown:
+	case keys.Newline, actQueue, keys.Up, keys.Down:
 		return nil
 	}
-	if handled, cmd := m.edit(q.field, do, 1<<20); handled {
+	if handled, cmd := m.edit(q.Field, do, 1<<20); handled {
 		return cmd
 	}
 	return m.common(do)
@@ -247,34 +252,34 @@ func (m *app) noteKey(q *question, k tea.Key) tea.Cmd {
 
 // edit does what a key does to a text, the message or a note; false when it does
 // something else.
-func (m *app) edit(c *composer, do action, w int) (handled bool, cmd tea.Cmd) {
+func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, cmd tea.Cmd) {
 	switch {
-	case do == actSend:
+	case do == keys.Send:
 		return true, m.send()
 	case do == actQueue:
 		m.queue()
-	case do == actHome && c.empty():
-		return true, m.common(actTop)
-	case do == actLineEnd && c.empty():
-		return true, m.common(actEnd)
-	case do == actDelete && c.empty():
+	case do == keys.LineStart && c.Empty():
+		return true, m.common(keys.Top)
+	case do == keys.LineEnd && c.Empty():
+		return true, m.common(keys.End)
+	case do == keys.Delete && c.Empty():
 		return true, tea.Quit
 	case do == actClipboard:
 		return true, m.readClipboard(c)
 	default:
-		return c.edit(do, w), nil
+		return c.Edit(do, w), nil
 	}
 	return true, nil
 }
 
 // send is Enter.
 func (m *app) send() tea.Cmd {
-	text := strings.TrimSpace(m.composer.value())
+	text := strings.TrimSpace(m.composer.Value())
 	if text == "" {
 		return nil
 	}
 	if c, argument, ok := called(text, offeredCommands(m.offers)); ok {
-		m.composer.take()
+		m.composer.Take()
 		return c.run(m, argument)
 	}
 	if name, ok := slashName(text); ok {
@@ -283,5 +288,5 @@ func (m *app) send() tea.Cmd {
 	if m.unread != nil {
 		return m.say(stillRead)
 	}
-	return m.submit(m.composer.take())
+	return m.submit(m.composer.Take())
 }

@@ -11,6 +11,8 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/sandbox"
+	"codeagent/tui/denial"
+	"codeagent/tui/question"
 )
 
 // crowdedRequest is a question that does all it can to keep its grants off the screen:
@@ -120,7 +122,7 @@ func readAll(t *testing.T, w, h int, q approvals.Request) {
 		t.Fatalf("no yes is taken after all was seen:\n%s", r.screen())
 	}
 	all := glued(strings.Join(seen, ""))
-	for _, want := range append(grantLines(q.Grant, "/home/ada"), q.Warnings...) {
+	for _, want := range append(denial.Grants(q.Grant, "/home/ada"), q.Warnings...) {
 		for _, part := range strings.SplitAfter(glued(want), "/") { // rows of a page overlap
 			if !strings.Contains(all, part) && len([]rune(part)) < w/3 {
 				t.Errorf("a yes was taken before %q of %q was seen:\n%s", part, want, strings.Join(seen, "\n"))
@@ -137,7 +139,7 @@ func TestNoAndStopAlwaysWork(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 15}, {24, 10}} {
 		for _, full := range []bool{false, true} {
 			r := newRig(t, size[0], size[1])
-			a, b := r.put(crowdedRequest("q1")), &ask{}
+			a, b := r.put(crowdedRequest("q1")), &question.Ask{}
 			if full {
 				r.press("ctrl+o")
 			}

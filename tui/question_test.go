@@ -9,11 +9,12 @@ import (
 	"codeagent/approvals"
 	"codeagent/event"
 	"codeagent/sandbox"
+	"codeagent/tui/question"
 )
 
 // put asks without a goroutine and returns where the answer goes.
-func (r *rig) put(request approvals.Request) *ask {
-	a := &ask{request: request, reply: make(chan approvals.Answer, 1)}
+func (r *rig) put(request approvals.Request) *question.Ask {
+	a := &question.Ask{Request: request, Reply: make(chan approvals.Answer, 1)}
 	r.app.box.post(a)
 	r.send(inboxMsg{})
 	return a
@@ -22,16 +23,16 @@ func (r *rig) put(request approvals.Request) *ask {
 // rest lets 700 ms pass without a key.
 func (r *rig) rest() { r.send(quietMsg{r.app.stirs}) }
 
-func (r *rig) answered(a *ask) (approvals.Answer, bool) {
+func (r *rig) answered(a *question.Ask) (approvals.Answer, bool) {
 	select {
-	case ans := <-a.reply:
+	case ans := <-a.Reply:
 		return ans, true
 	default:
 		return approvals.Answer{}, false
 	}
 }
 
-func (r *rig) wantAnswer(a *ask, decision approvals.Decision, reason string) {
+func (r *rig) wantAnswer(a *question.Ask, decision approvals.Decision, reason string) {
 	r.t.Helper()
 	ans, ok := r.answered(a)
 	if !ok || ans.Decision != decision || ans.Reason != reason {
@@ -39,7 +40,7 @@ func (r *rig) wantAnswer(a *ask, decision approvals.Decision, reason string) {
 	}
 }
 
-func (r *rig) wantNone(a *ask) {
+func (r *rig) wantNone(a *question.Ask) {
 	r.t.Helper()
 	if ans, ok := r.answered(a); ok {
 		r.t.Errorf("answered %+v without being asked to", ans)
@@ -51,7 +52,7 @@ func TestQuestionNeverStealsTyping(t *testing.T) {
 	a := r.put(npmRequest("q"))
 	r.typeText("1 and 2, no")
 	r.wantNone(a)
-	if got := r.app.composer.value(); got != "1 and 2, no" {
+	if got := r.app.composer.Value(); got != "1 and 2, no" {
 		t.Errorf("the message holds %q", got)
 	}
 	r.rest()
@@ -60,7 +61,7 @@ func TestQuestionNeverStealsTyping(t *testing.T) {
 	r.press("ctrl+y")
 	r.press("1")
 	r.wantAnswer(a, approvals.Once, "")
-	if got := r.app.composer.value(); got != "1 and 2, nos" {
+	if got := r.app.composer.Value(); got != "1 and 2, nos" {
 		t.Errorf("the answer changed the message to %q", got)
 	}
 }
@@ -94,7 +95,7 @@ func TestEachQuestionArmsAnew(t *testing.T) {
 	r.has("rightpad")
 	r.press("1")
 	r.wantNone(b)
-	if r.app.composer.value() != "1" {
+	if r.app.composer.Value() != "1" {
 		t.Error("the key that came too early was not given to the message")
 	}
 	r.press("backspace")
@@ -192,7 +193,7 @@ func TestPasteWhileArmedIsNoAnswer(t *testing.T) {
 	r.rest()
 	r.send(tea.PasteMsg{Content: "1"})
 	r.wantNone(a)
-	if r.app.composer.value() != "1" {
+	if r.app.composer.Value() != "1" {
 		t.Error("the paste is lost")
 	}
 	r.press("1")

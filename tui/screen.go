@@ -20,6 +20,8 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/tui/message"
+	"codeagent/tui/question"
 )
 
 // Options is what a Screen needs.
@@ -32,11 +34,11 @@ type Options struct {
 	InitialPrompt string
 	// Turn runs one turn for a message and returns when it is over. The screen
 	// calls it on one goroutine at a time and cancels ctx on Esc and on leaving.
-	Turn func(context.Context, Message) error
+	Turn func(context.Context, message.Message) error
 	// Back removes the person's last message with all that followed, and returns it;
 	// false if there is no message. It is called while no turn runs. Nil: not
 	// offered.
-	Back func() (Message, bool)
+	Back func() (message.Message, bool)
 	// Compact summarizes the conversation; focus says what to keep ("": no focus).
 	// It runs like a turn. Nil: not offered, as with the groups below.
 	Compact func(ctx context.Context, focus string) error
@@ -109,12 +111,12 @@ func (s *Screen) Emit(e event.Event) { s.box.post(e) }
 // Ask asks a question and waits for its answer. The error is ctx's cause, or
 // ErrClosed; the answer is then a denial.
 func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error) {
-	a := &ask{request: r, reply: make(chan approvals.Answer, 1)}
+	a := &question.Ask{Request: r, Reply: make(chan approvals.Answer, 1)}
 	if !s.box.post(a) {
 		return approvals.Answer{}, ErrClosed
 	}
 	select {
-	case ans := <-a.reply:
+	case ans := <-a.Reply:
 		return ans, nil
 	case <-ctx.Done():
 		s.box.post(withdrawn{a})
@@ -125,7 +127,7 @@ func (s *Screen) Ask(ctx context.Context, r approvals.Request) (approvals.Answer
 }
 
 // Steer removes and returns the oldest message that was typed while the model worked.
-func (s *Screen) Steer() (Message, bool) { return s.box.steered() }
+func (s *Screen) Steer() (message.Message, bool) { return s.box.steered() }
 
 // Run shows the screen until the person leaves or ctx ends. It returns after
 // the running turn has returned, with the terminal restored and the end of the
@@ -202,7 +204,7 @@ func (s *Screen) suspend(ctx context.Context) tea.Cmd {
 }
 
 // turn returns the command that runs one turn.
-func (s *Screen) turn(said Message) tea.Cmd {
+func (s *Screen) turn(said message.Message) tea.Cmd {
 	return s.run(func(ctx context.Context) (then, error) { return nil, s.opt.Turn(ctx, said) })
 }
 
@@ -275,12 +277,12 @@ const tailLines = 200
 
 // printTail leaves the end of the transcript on the normal screen.
 func (s *Screen) printTail(m *app, profile colorprofile.Profile) {
-	if m.width == 0 || m.transcript.size() == 0 {
+	if m.width == 0 || m.transcript.Size() == 0 {
 		return
 	}
 	m.offers.Still = true
-	m.transcript.follow = true
-	lines := m.transcript.view(m.canvas(), tailLines)
+	m.transcript.Follow = true
+	lines := m.transcript.View(m.canvas(), tailLines)
 	text := strings.Trim(strings.Join(lines, "\n"), "\n")
 	out := &colorprofile.Writer{Forward: s.opt.Out, Profile: profile}
 	if _, err := io.WriteString(out, text+"\n"); err != nil {

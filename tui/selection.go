@@ -7,6 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/paint"
 )
 
 // selection is what the mouse was dragged over, in screen cells of the drawn rows:
@@ -41,7 +43,7 @@ func (s *selection) bounds(y int) (from, to int) {
 	if y == by {
 		to = bx + 1
 	}
-	return max(from, gutter), to // marks in the gutter are not text
+	return max(from, paint.Gutter), to // marks in the gutter are not text
 }
 
 // mark draws the selected cells reversed.
@@ -54,7 +56,7 @@ func (s *selection) mark(rows []string) []string {
 		from, to := s.bounds(y)
 		w := ansi.StringWidth(row)
 		if to = min(to, w); from < to {
-			out[y] = ansi.Cut(row, 0, from) + reset + reversed + ansi.Strip(ansi.Cut(row, from, to)) + reset + ansi.Cut(row, to, w)
+			out[y] = ansi.Cut(row, 0, from) + paint.Reset + reversed + ansi.Strip(ansi.Cut(row, from, to)) + paint.Reset + ansi.Cut(row, to, w)
 		}
 	}
 	return out

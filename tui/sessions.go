@@ -9,24 +9,26 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/internal/short"
+	"codeagent/tui/paint"
+	"codeagent/tui/picker"
 )
 
 // showSessions is /sessions: the saved conversations of this folder, or of all.
 func showSessions(m *app, _ string) tea.Cmd {
-	p := newPicker("Sessions of this folder")
-	p.none, p.enter = "no sessions in this folder", "resumes it"
-	l := &sessionList{picker: p, m: m, kept: m.offers.Sessions}
-	p.choose = l.open
-	p.deeds = []deed{
-		{do: actAll, key: pickerKey(actAll), help: "all folders", all: true, run: func(row, string) tea.Cmd {
+	p := picker.New("Sessions of this folder")
+	p.None, p.Enter = "no sessions in this folder", "resumes it"
+	l := &sessionList{Picker: p, m: m, kept: m.offers.Sessions}
+	p.Choose = l.open
+	p.Deeds = []picker.Deed{
+		{Do: actAll, Key: pickerKey(actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
 			l.all = !l.all
 			return l.load()
 		}},
-		{do: actRename, key: pickerKey(actRename), help: "renames", writes: func(r row) string { return r.text }, run: func(r row, title string) tea.Cmd {
-			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.id, title) })
+		{Do: actRename, Key: pickerKey(actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
 		}},
-		{do: actRemove, key: pickerKey(actRemove), help: "deletes", asks: "Delete %s permanently?", fits: func(r row) bool { return !r.mark }, run: func(r row, _ string) tea.Cmd {
-			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.id) })
+		{Do: actRemove, Key: pickerKey(actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
+			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.Id) })
 		}},
 	}
 	m.panel = list{p}
@@ -35,7 +37,7 @@ func showSessions(m *app, _ string) tea.Cmd {
 
 // sessionList is the picker of /sessions.
 type sessionList struct {
-	*picker
+	*picker.Picker
 	m    *app
 	kept Sessions
 	all  bool
@@ -43,21 +45,21 @@ type sessionList struct {
 
 // load lists the sessions.
 func (l *sessionList) load() tea.Cmd {
-	l.title, l.deeds[0].help = "Sessions of this folder", "all folders"
+	l.Title, l.Deeds[0].Help = "Sessions of this folder", "all folders"
 	if l.all {
-		l.title, l.deeds[0].help = "Sessions of all folders", "this folder"
+		l.Title, l.Deeds[0].Help = "Sessions of all folders", "this folder"
 	}
 	all, now, home := l.all, l.m.now(), l.m.facts.home
 	return l.m.aside(func(ctx context.Context) then {
 		list, err := l.kept.List(ctx, all)
-		rows := make([]row, len(list))
+		rows := make([]picker.Row, len(list))
 		for i, s := range list {
-			rows[i] = row{id: s.ID, text: cmp.Or(s.Name, "(no message)"), about: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), mark: s.Current}
-			rows[i].more = s.Used.Format("2006-01-02 15:04") + "  " + tilde(s.Folder, home)
+			rows[i] = picker.Row{Id: s.ID, Text: cmp.Or(s.Name, "(no message)"), About: ago(now.Sub(s.Used)) + " · " + short.Size(s.Size), Mark: s.Current}
+			rows[i].More = s.Used.Format("2006-01-02 15:04") + "  " + paint.Tilde(s.Folder, home)
 		}
 		return func(*app) tea.Cmd {
 			if all == l.all {
-				l.fill(rows, problem(err))
+				l.Fill(rows, problem(err))
 			}
 			return nil
 		}
@@ -70,7 +72,7 @@ func (l *sessionList) change(deed func(context.Context) error) tea.Cmd {
 		err := deed(ctx)
 		return func(*app) tea.Cmd {
 			if err != nil {
-				l.problem = err.Error()
+				l.Problem = err.Error()
 				return nil
 			}
 			return l.load()
@@ -79,9 +81,9 @@ func (l *sessionList) change(deed func(context.Context) error) tea.Cmd {
 }
 
 // open ends the screen; the program then resumes the session.
-func (l *sessionList) open(r row) tea.Cmd {
+func (l *sessionList) open(r picker.Row) tea.Cmd {
 	m := l.m
-	if r.mark {
+	if r.Mark {
 		m.panel = nil
 		return nil
 	}
@@ -89,10 +91,10 @@ func (l *sessionList) open(r row) tea.Cmd {
 		return no
 	}
 	return m.aside(func(ctx context.Context) then {
-		err := l.kept.Open(ctx, r.id)
+		err := l.kept.Open(ctx, r.Id)
 		return func(*app) tea.Cmd {
 			if err != nil {
-				l.problem = err.Error()
+				l.Problem = err.Error()
 				return nil
 			}
 			return tea.Quit

@@ -6,6 +6,10 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/composer"
+	"codeagent/tui/keys"
+	"codeagent/tui/paint"
 )
 
 // command is a / command. An entry in the table is all that it needs.
@@ -20,21 +24,21 @@ type command struct {
 
 // commands is the table of / commands, in the order they are shown.
 func commands() []command {
-	page := func(title string, of func(m *app) func(*theme, int) []string) func(*app, string) tea.Cmd {
+	page := func(title string, of func(m *app) func(*paint.Theme, int) []string) func(*app, string) tea.Cmd {
 		return func(m *app, _ string) tea.Cmd {
 			m.panel = &panel{title: title, page: of(m)}
 			return nil
 		}
 	}
 	return []command{
-		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*theme, int) []string {
-			return func(t *theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) }
+		{name: "help", help: "the keys and commands", run: page("Help", func(m *app) func(*paint.Theme, int) []string {
+			return func(t *paint.Theme, w int) []string { return helpPage(t, w, offeredCommands(m.offers)) }
 		})},
 		{name: "status", help: "model, folder, sandbox, what is not enforced here, tokens",
-			run: page("Status", func(m *app) func(*theme, int) []string { return m.facts.page })},
+			run: page("Status", func(m *app) func(*paint.Theme, int) []string { return m.facts.page })},
 		{name: "permissions", help: "the permissions asked for in this session, and the answers",
-			run: page("Permissions", func(m *app) func(*theme, int) []string {
-				return func(t *theme, w int) []string { return m.transcript.permissions(t, w, m.facts.home) }
+			run: page("Permissions", func(m *app) func(*paint.Theme, int) []string {
+				return func(t *paint.Theme, w int) []string { return m.transcript.Permissions(t, w, m.facts.home) }
 			})},
 		{name: "model", takes: "[name]", help: "switch to another model", run: showModels,
 			offered: func(o Options) bool { return o.Models != nil }},
@@ -90,7 +94,7 @@ func slashName(text string) (string, bool) {
 
 // choices are the commands whose names begin with what is typed.
 func (m *app) choices() []command {
-	name, ok := slashName(m.composer.text)
+	name, ok := slashName(m.composer.Text)
 	if !ok {
 		return nil
 	}
@@ -101,18 +105,18 @@ func (m *app) choices() []command {
 type menu struct{ at int }
 
 // press takes a key while there are choices; run is the command to run, if any.
-func (n *menu) press(do action, choices []command, c *composer) (run func(*app, string) tea.Cmd, handled bool) {
+func (n *menu) press(do keys.Action, choices []command, c *composer.Composer) (run func(*app, string) tea.Cmd, handled bool) {
 	n.at = max(min(n.at, len(choices)-1), 0)
 	switch do {
-	case actUp:
+	case keys.Up:
 		n.at = (n.at + len(choices) - 1) % len(choices)
-	case actDown:
+	case keys.Down:
 		n.at = (n.at + 1) % len(choices)
 	case actQueue:
-		c.set(choices[n.at].typed())
-	case actSend:
+		c.Set(choices[n.at].typed())
+	case keys.Send:
 		run = choices[n.at].run
-		c.set("")
+		c.Set("")
 		n.at = 0
 	default:
 		return nil, false
@@ -120,21 +124,21 @@ func (n *menu) press(do action, choices []command, c *composer) (run func(*app, 
 	return run, true
 }
 
-func (n *menu) view(t *theme, w int, choices []command) []string {
+func (n *menu) view(t *paint.Theme, w int, choices []command) []string {
 	n.at = max(min(n.at, len(choices)-1), 0)
 	var out []string
 	for i, c := range choices {
-		mark, s := text.span("  "), text
+		mark, s := paint.Text.Span("  "), paint.Text
 		if i == n.at {
-			mark, s = accent.span("› "), accent.with(bold)
+			mark, s = paint.Accent.Span("› "), paint.Accent.With(paint.Bold)
 		}
-		out = append(out, t.row(w-1, mark, s.span(fmt.Sprintf("%-17s", c.usage())), dim.span(c.help)))
+		out = append(out, t.Row(w-1, mark, s.Span(fmt.Sprintf("%-17s", c.usage())), paint.Dim.Span(c.help)))
 	}
 	return out
 }
 
-func helpPage(t *theme, w int, commands []command) []string {
-	out := []string{t.paint(accent.with(bold), "Commands"), ""}
+func helpPage(t *paint.Theme, w int, commands []command) []string {
+	out := []string{t.Paint(paint.Accent.With(paint.Bold), "Commands"), ""}
 	var pairs [][2]string
 	for _, c := range commands {
 		pairs = append(pairs, [2]string{c.usage(), c.help})
@@ -144,7 +148,7 @@ func helpPage(t *theme, w int, commands []command) []string {
 	pairs = nil
 	flush := func() {
 		if len(pairs) > 0 {
-			out = append(out, "", t.paint(accent.with(bold), string(where)), "")
+			out = append(out, "", t.Paint(paint.Accent.With(paint.Bold), string(where)), "")
 			out = append(out, columns(t, w, pairs)...)
 		}
 		pairs = nil

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	tea "charm.land/bubbletea/v2"
+
+	"codeagent/tui/picker"
 )
 
 // showModels is /model: it switches to the named model, or lists the models.
@@ -11,19 +13,19 @@ func showModels(m *app, name string) tea.Cmd {
 	if name != "" {
 		return useModel(m, name)
 	}
-	p := newPicker("Models")
-	p.none, p.enter = "no models found; /model NAME selects one by name", "uses it"
-	p.choose = func(r row) tea.Cmd { return useModel(m, r.id) }
+	p := picker.New("Models")
+	p.None, p.Enter = "no models found; /model NAME selects one by name", "uses it"
+	p.Choose = func(r picker.Row) tea.Cmd { return useModel(m, r.Id) }
 	m.panel = list{p}
 	models := m.offers.Models
 	return m.aside(func(ctx context.Context) then {
 		list, err := models.List(ctx)
-		rows := make([]row, len(list))
+		rows := make([]picker.Row, len(list))
 		for i, l := range list {
-			rows[i] = row{id: l.Name, text: l.Name, about: l.About, mark: l.Current}
+			rows[i] = picker.Row{Id: l.Name, Text: l.Name, About: l.About, Mark: l.Current}
 		}
 		return func(*app) tea.Cmd {
-			p.fill(rows, problem(err))
+			p.Fill(rows, problem(err))
 			return nil
 		}
 	})
@@ -35,7 +37,7 @@ func useModel(m *app, name string) tea.Cmd {
 		return no
 	}
 	m.panel = nil
-	m.transcript.end()
+	m.transcript.End()
 	models := m.offers.Models
 	return m.begin("Switching to "+name, m.run(func(ctx context.Context) (then, error) { return nil, models.Use(ctx, name) }))
 }

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/event"
 	"codeagent/internal/short"
+	"codeagent/tui/paint"
+	"codeagent/tui/transcript"
 )
 
 // showUndo is /undo: it shows what would be undone; Enter undoes it.
@@ -35,8 +37,8 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 		return func(m *app) tea.Cmd {
 			switch {
 			case err != nil:
-				m.transcript.note(event.LevelError, err.Error())
-				m.transcript.end()
+				m.transcript.Note(event.LevelError, err.Error())
+				m.transcript.End()
 			case len(preview.Files)+len(preview.Conflicts)+len(preview.NotKept)+len(preview.Closed) == 0:
 				return m.say(none)
 			default:
@@ -50,28 +52,28 @@ func lookAtTurn(m *app, look func(context.Context) (UndoPreview, error), none st
 // undoPage is the preview.
 func undoPage(m *app, u UndoPreview) *panel {
 	named := within(m.facts.session.Folder, m.facts.home)
-	p := &panel{title: "Undo", page: func(t *theme, w int) []string {
+	p := &panel{title: "Undo", page: func(t *paint.Theme, w int) []string {
 		var out []string
 		if u.Message != "" {
-			out = t.wrap(w, dim.span("Changes of the turn "), text.span("“"+u.Message+"”"), dim.span(", "+ago(m.now().Sub(u.At))))
+			out = t.Wrap(w, paint.Dim.Span("Changes of the turn "), paint.Text.Span("“"+u.Message+"”"), paint.Dim.Span(", "+ago(m.now().Sub(u.At))))
 		}
-		part := func(head string, s style, files []UndoFile) {
+		part := func(head string, s paint.Style, files []UndoFile) {
 			if len(files) > 0 {
-				out = append(append(out, ""), t.wrap(w, s.with(bold).span(fmt.Sprintf("%s: %d", head, len(files))))...)
+				out = append(append(out, ""), t.Wrap(w, s.With(paint.Bold).Span(fmt.Sprintf("%s: %d", head, len(files))))...)
 				for _, f := range files {
 					out = append(out, undoLine(t, w, named, f)...)
 				}
 			}
 		}
-		part("Will be undone", good, u.Files)
-		part("Changed since the turn, left as they are", warn, u.Conflicts)
+		part("Will be undone", paint.Good, u.Files)
+		part("Changed since the turn, left as they are", paint.Warn, u.Conflicts)
 		if n := m.facts.running; n > 0 && len(u.Conflicts) > 0 {
-			out = append(out, t.wrap(w, dim.span(mayHaveWritten(n)))...)
+			out = append(out, t.Wrap(w, paint.Dim.Span(mayHaveWritten(n)))...)
 		}
-		part("Not saved, cannot be undone", warn, u.NotKept)
-		part("Saved, but not writable now", warn, u.Closed)
+		part("Not saved, cannot be undone", paint.Warn, u.NotKept)
+		part("Saved, but not writable now", paint.Warn, u.Closed)
 		if u.Opens != "" {
-			out = append(out, t.wrap(w, dim.span(u.Opens))...)
+			out = append(out, t.Wrap(w, paint.Dim.Span(u.Opens))...)
 		}
 		return out
 	}}
@@ -97,20 +99,20 @@ func within(folder, home string) func(path string) string {
 		if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/")+"/"); ok && folder != "" {
 			return rest
 		}
-		return tilde(path, home)
+		return paint.Tilde(path, home)
 	}
 }
 
-func undoLine(t *theme, w int, named func(string) string, f UndoFile) []string {
-	spans := []span{text.span(named(f.Path))}
+func undoLine(t *paint.Theme, w int, named func(string) string, f UndoFile) []string {
+	spans := []paint.Span{paint.Text.Span(named(f.Path))}
 	if f.Why != "" {
-		spans = append(spans, dim.span("  "+f.Why))
+		spans = append(spans, paint.Dim.Span("  "+f.Why))
 	}
 	does := "  "
 	if f.Does != "" {
 		does = fmt.Sprintf("  %-8s ", f.Does)
 	}
-	return wrapper{theme: t, width: w, first: []span{dim.span(does)}, rest: []span{text.span(strings.Repeat(" ", width(does)))}}.lines(flat(spans)...)
+	return paint.Wrapper{Theme: t, Width: w, First: []paint.Span{paint.Dim.Span(does)}, Rest: []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.Width(does)))}}.Lines(paint.Flat(spans)...)
 }
 
 // takeBack does what the preview shows.
@@ -119,13 +121,13 @@ func takeBack(m *app) tea.Cmd {
 		return no
 	}
 	m.panel = nil
-	m.transcript.end()
+	m.transcript.End()
 	keeper := m.offers.Undo
 	return m.begin("Undoing", m.run(func(ctx context.Context) (then, error) {
 		report, err := keeper.Apply(ctx)
 		return func(m *app) tea.Cmd {
 			if len(report.Done)+len(report.Conflicts)+len(report.Failed) > 0 {
-				m.transcript.add(&undone{report, within(m.facts.session.Folder, m.facts.home)}, false)
+				m.transcript.Add(&undone{report, within(m.facts.session.Folder, m.facts.home)}, false)
 			}
 			return nil
 		}, err
@@ -138,26 +140,26 @@ type undone struct {
 	named func(path string) string
 }
 
-func (u *undone) foldable() bool { return true }
+func (u *undone) Foldable() bool { return true }
 
-func (u *undone) draw(c canvas) []string {
-	head := []span{text.span("undone: " + short.Count(len(u.Done), "file"))}
+func (u *undone) Draw(c transcript.Canvas) []string {
+	head := []paint.Span{paint.Text.Span("undone: " + short.Count(len(u.Done), "file"))}
 	if len(u.Done) == 0 {
-		head = []span{text.span("nothing was undone")}
+		head = []paint.Span{paint.Text.Span("nothing was undone")}
 	}
-	mark := accent.span("↶")
+	mark := paint.Accent.Span("↶")
 	if n := len(u.Conflicts); n > 0 {
-		head = append(head, warn.span(fmt.Sprintf(" · %d changed since the turn, left as they are", n)))
+		head = append(head, paint.Warn.Span(fmt.Sprintf(" · %d changed since the turn, left as they are", n)))
 	}
 	if n := len(u.Failed); n > 0 {
-		head = append(head, bad.span(fmt.Sprintf(" · %d failed", n)))
+		head = append(head, paint.Bad.Span(fmt.Sprintf(" · %d failed", n)))
 	}
 	var lines []string
 	for _, part := range [][]UndoFile{u.Failed, u.Conflicts, u.Done} {
 		for _, f := range part {
-			lines = append(lines, undoLine(c.theme, c.inner(), u.named, f)...)
+			lines = append(lines, undoLine(c.Theme, c.Inner(), u.named, f)...)
 		}
 	}
-	lines = c.fold(lines, 6, 0)
-	return append(c.hang(mark, head...), indent(lines[:min(len(lines), openLines)])...)
+	lines = c.Fold(lines, 6, 0)
+	return append(c.Hang(mark, head...), paint.Indent(lines[:min(len(lines), transcript.OpenLines)])...)
 }

@@ -6,6 +6,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+	"codeagent/tui/question"
 )
 
 // There is no IO in this file: messages come in, state changes, and what must be
@@ -31,7 +34,7 @@ type (
 	// hintOverMsg removes hint number at.
 	hintOverMsg struct{ at int }
 	// submitMsg sends a message as if it had been typed.
-	submitMsg struct{ said Message }
+	submitMsg struct{ said message.Message }
 )
 
 // Update takes one message.
@@ -53,8 +56,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
-		if dark := msg.IsDark(); dark != m.theme.dark {
-			m.theme = newTheme(dark)
+		if dark := msg.IsDark(); dark != m.theme.Dark {
+			m.theme = paint.New(dark)
 		}
 	case tea.KeyPressMsg:
 		m.selection = selection{}
@@ -125,12 +128,12 @@ func (m *app) startTicking() tea.Cmd {
 func (m *app) apply(e event.Event) {
 	m.facts.apply(e)
 	m.work.apply(e)
-	m.transcript.apply(e)
+	m.transcript.Apply(e)
 	switch e := e.(type) {
 	case event.TurnStarted:
-		m.images.counted(e.Text)
+		m.images.Counted(e.Text)
 	case event.Steered:
-		m.images.counted(e.Text)
+		m.images.Counted(e.Text)
 	}
 }
 
@@ -145,17 +148,17 @@ func (m *app) drain() tea.Cmd {
 				cmd = tea.Batch(cmd, m.lookForEnds())
 				cmd = tea.Batch(cmd, m.refresh(), m.startTicking())
 			}
-		case *ask:
-			first := m.questions.front() == nil
-			m.questions.add(item, m.now())
+		case *question.Ask:
+			first := m.questions.Front() == nil
+			m.questions.Add(item, m.now())
 			if first {
 				cmd = tea.Batch(cmd, m.stir())
 			}
 		case withdrawn:
-			was := m.questions.front()
-			m.questions.withdraw(item.ask)
+			was := m.questions.Front()
+			m.questions.Withdraw(item.ask)
 			m.leaveStalePage()
-			if m.questions.front() != was {
+			if m.questions.Front() != was {
 				cmd = tea.Batch(cmd, m.stir())
 			}
 		}
@@ -165,14 +168,14 @@ func (m *app) drain() tea.Cmd {
 
 // paste inserts into the note that is being written, or else into the message.
 func (m *app) paste(s string) tea.Cmd {
-	q := m.questions.front()
+	q := m.questions.Front()
 	switch {
 	case m.panel != nil:
 		if p, ok := m.panel.(list); ok {
-			p.paste(s)
+			p.Paste(s)
 		}
-	case q != nil && q.field != nil:
-		return m.pasteInto(q.field, s)
+	case q != nil && q.Field != nil:
+		return m.pasteInto(q.Field, s)
 	default:
 		return m.pasteInto(&m.composer, s)
 	}
@@ -193,8 +196,8 @@ func (m *app) wheel(msg tea.MouseWheelMsg) {
 
 func (m *app) scroll(by int) {
 	if m.panel != nil {
-		m.panel.scroll(by)
+		m.panel.Scroll(by)
 		return
 	}
-	m.transcript.scroll(m.canvas(), by)
+	m.transcript.Scroll(m.canvas(), by)
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/event"
+	"codeagent/tui/message"
 )
 
 // work is the turn that runs, or what runs like one.
@@ -17,7 +18,7 @@ type work struct {
 	doing   string // what runs, where it is not a turn
 	since   time.Time
 	outcome event.TurnOutcome // how it ended; "" while it runs
-	queued  []Message         // for after the turn
+	queued  []message.Message // for after the turn
 }
 
 // apply takes the outcome that an event reports.
@@ -33,8 +34,8 @@ func (w *work) apply(e event.Event) {
 }
 
 // submit sends a message: it starts a turn or steers the one that runs.
-func (m *app) submit(s Message) tea.Cmd {
-	m.transcript.end()
+func (m *app) submit(s message.Message) tea.Cmd {
+	m.transcript.End()
 	if m.work.running {
 		m.box.steer(s)
 		return nil
@@ -42,8 +43,8 @@ func (m *app) submit(s Message) tea.Cmd {
 	return m.startTurn(s)
 }
 
-func (m *app) startTurn(s Message) tea.Cmd {
-	m.transcript.show(s.Text)
+func (m *app) startTurn(s message.Message) tea.Cmd {
+	m.transcript.Show(s.Text)
 	return m.begin("", m.turn(s))
 }
 
@@ -58,16 +59,16 @@ func (m *app) begin(doing string, work tea.Cmd) tea.Cmd {
 // person decides.
 func (m *app) turnDone(msg turnDoneMsg) tea.Cmd {
 	m.work.running = false
-	m.transcript.interrupt()
+	m.transcript.Interrupt()
 	if m.work.outcome == "" {
 		m.work.outcome = event.TurnDone
 		switch {
 		case errors.Is(msg.err, ErrInterrupted):
 			m.work.outcome = event.TurnInterrupted
-			m.transcript.note(event.LevelInfo, "Interrupted.")
+			m.transcript.Note(event.LevelInfo, "Interrupted.")
 		case msg.err != nil:
 			m.work.outcome = event.TurnFailed
-			m.transcript.note(event.LevelError, msg.err.Error())
+			m.transcript.Note(event.LevelError, msg.err.Error())
 		}
 	}
 	var cmd tea.Cmd
@@ -82,7 +83,7 @@ func (m *app) sendWaiting() tea.Cmd {
 	waiting := m.box.unsteer()
 	if m.work.outcome == event.TurnDone {
 		if len(waiting) > 0 {
-			return m.startTurn(together(waiting))
+			return m.startTurn(message.Join(waiting))
 		}
 		if len(m.work.queued) > 0 {
 			next := m.work.queued[0]
@@ -94,18 +95,18 @@ func (m *app) sendWaiting() tea.Cmd {
 	waiting = append(waiting, m.work.queued...)
 	m.work.queued = nil
 	if len(waiting) > 0 {
-		if !m.composer.empty() {
-			waiting = append(waiting, m.composer.message())
+		if !m.composer.Empty() {
+			waiting = append(waiting, m.composer.Message())
 		}
-		m.composer.restore(together(waiting))
+		m.composer.Restore(message.Join(waiting))
 	}
 	return nil
 }
 
 // queue is Tab: it sends the message after the turn.
 func (m *app) queue() {
-	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.value()) == "" {
+	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" {
 		return
 	}
-	m.work.queued = append(m.work.queued, m.composer.take())
+	m.work.queued = append(m.work.queued, m.composer.Take())
 }

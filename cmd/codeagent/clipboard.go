@@ -16,6 +16,7 @@ import (
 	"codeagent/internal/picture"
 	"codeagent/internal/visible"
 	"codeagent/tui"
+	"codeagent/tui/message"
 )
 
 const (
@@ -57,7 +58,7 @@ func (c clipboard) Read(ctx context.Context) (tui.Clip, error) {
 	case !ok:
 		return tui.Clip{}, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
 	case kind.image:
-		var img tui.Image
+		var img message.Image
 		if err = c.ses.sees(); err == nil {
 			img, err = p.image(ctx, run, kind)
 		}
@@ -135,7 +136,7 @@ func (p *clipProgram) best(list string) (clipKind, bool) {
 	return p.kinds[i], true
 }
 
-func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte, error), kind clipKind) (tui.Image, error) {
+func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte, error), kind clipKind) (message.Image, error) {
 	most := picture.MaxFile
 	if p.apple {
 		most = 2*picture.MaxFile + len("«data PNGf»\n")
@@ -145,11 +146,11 @@ func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte
 		data, err = appleData(data)
 	}
 	if err != nil {
-		return tui.Image{}, err
+		return message.Image{}, err
 	}
 	img, err := picture.Read(ctx, "clipboard", data)
 	if err != nil {
-		return tui.Image{}, err
+		return message.Image{}, err
 	}
 	return shown(img), nil
 }

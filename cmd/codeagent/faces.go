@@ -7,6 +7,7 @@ import (
 	"codeagent/headless"
 	"codeagent/model"
 	"codeagent/tui"
+	"codeagent/tui/message"
 )
 
 // drawn and printed make the two faces the agent's: the rooms do not know
@@ -49,7 +50,7 @@ func (p printed) Emit(e event.Event) {
 func (printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
 // input is what the person wrote as the agent takes it.
-func input(said tui.Message) agent.Input {
+func input(said message.Message) agent.Input {
 	in := agent.Input{Text: said.Text}
 	for _, i := range said.Images {
 		in.Images = append(in.Images, model.Image{Name: i.Name, MediaType: i.Type, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data})
@@ -57,15 +58,15 @@ func input(said tui.Message) agent.Input {
 	return in
 }
 
-// message is what the agent gives back as the screen takes it.
-func message(in agent.Input) tui.Message {
-	said := tui.Message{Text: in.Text}
+// screenMessage is what the agent gives back as the screen takes it.
+func screenMessage(in agent.Input) message.Message {
+	said := message.Message{Text: in.Text}
 	for _, i := range in.Images {
 		said.Images = append(said.Images, shown(i))
 	}
 	return said
 }
 
-func shown(i model.Image) tui.Image {
-	return tui.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
+func shown(i model.Image) message.Image {
+	return message.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
 }

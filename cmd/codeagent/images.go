@@ -14,6 +14,7 @@ import (
 	"codeagent/internal/picture"
 	"codeagent/model"
 	"codeagent/tui"
+	"codeagent/tui/message"
 
 	"github.com/spf13/pflag"
 )
@@ -97,19 +98,19 @@ func (ses *session) tellImages(screen face) {
 // imageLoader loads images whose paths the person pastes.
 type imageLoader struct{ ses *session }
 
-func (l imageLoader) Load(ctx context.Context, path string) (tui.Image, error) {
+func (l imageLoader) Load(ctx context.Context, path string) (message.Image, error) {
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
-		return tui.Image{}, tui.ErrNoImage
+		return message.Image{}, tui.ErrNoImage
 	}
 	img, err := loadImage(ctx, l.ses.Ground(), path)
 	if errors.Is(err, picture.ErrFormat) {
 		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
 	}
 	if err != nil {
-		return tui.Image{}, err
+		return message.Image{}, err
 	}
 	if err := l.ses.sees(); err != nil {
-		return tui.Image{}, err
+		return message.Image{}, err
 	}
 	return shown(img), nil
 }

@@ -12,6 +12,7 @@ import (
 	"codeagent/model/tour"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/message"
 )
 
 // interactiveOptions are what the ways to the screen differ in.
@@ -53,7 +54,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOpt
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.Config.TUI.Mouse,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
-		Turn: func(ctx context.Context, said tui.Message) error {
+		Turn: func(ctx context.Context, said message.Message) error {
 			err := ses.turn(ctx, input(said))
 			if err == nil && ses.tour != nil {
 				offerCleanup(ctx, screen, ses.tour)
@@ -62,9 +63,9 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOpt
 		},
 	}
 	if ses.tour == nil { // it plays its part once
-		options.Back = func() (tui.Message, bool) {
+		options.Back = func() (message.Message, bool) {
 			in, ok := ses.back(drawn{screen})
-			return message(in), ok
+			return screenMessage(in), ok
 		}
 	}
 	kept := ses.offer(&options, func(e event.Event) { screen.Emit(e) })

@@ -1,0 +1,345 @@
+// Package composer is the editor of a message: its text, cursor, pastes, images,
+// undo and history. It performs no IO and knows no keys, only actions. Start with
+// Composer; rows.go lays it out.
+package composer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"codeagent/tui/keys"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+)
+
+const (
+	// A paste above either bound becomes a chip: one cell that stands for the whole
+	// text, which is kept outside the editor.
+	chipChars = 2000
+	chipLines = 10
+	// firstChip is the first of the private-use runes that stand for chips
+	// (plane 15). Pasted and typed runes of that plane are replaced.
+	firstChip = rune(0xf0000)
+	lastChip  = rune(0xffffd)
+	// maxLabel is the greatest width of a chip.
+	maxLabel = 34
+	// maxUndo bounds the undo history; typing in a row is one step.
+	maxUndo = 100
+)
+
+// Composer is the message editor. Its text is one string with a cursor that
+// stands between grapheme clusters; a big paste is a single rune in it.
+type Composer struct {
+	Text   string
+	Cursor int // byte offset
+	chips  []chip
+	// goal is the column that up and down try to keep; -1 when unset.
+	goal int
+	// Top is the first visible row.
+	Top int
+
+	undo    []snapshot
+	typing  bool // the last change was typing; further typing is the same undo step
+	history history
+}
+
+type snapshot struct {
+	text   string
+	cursor int
+}
+
+// chip is what one rune of the text stands for: a big paste, or an image.
+type chip struct {
+	text  string
+	image *message.Image
+}
+
+func New() Composer { return Composer{goal: -1} }
+
+func (c *Composer) Empty() bool { return c.Text == "" }
+
+// Value is the whole text, every chip replaced by what was pasted.
+func (c *Composer) Value() string { return c.Message().Text }
+
+// Message is the whole text with its images.
+func (c *Composer) Message() message.Message {
+	if !strings.ContainsFunc(c.Text, isChip) {
+		return message.Message{Text: c.Text}
+	}
+	var b strings.Builder
+	var images []message.Image
+	for _, r := range c.Text {
+		switch i := int(r - firstChip); {
+		case !isChip(r) || i >= len(c.chips):
+			b.WriteRune(r)
+		case c.chips[i].image != nil:
+			b.WriteString(c.chips[i].image.Label())
+			images = append(images, *c.chips[i].image)
+		default:
+			b.WriteString(c.chips[i].text)
+		}
+	}
+	return message.Message{Text: b.String(), Images: images}
+}
+
+func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
+
+// Set replaces the text and puts the cursor at its end. Big text becomes a chip.
+func (c *Composer) Set(s string) {
+	c.Save(false)
+	c.Text, c.Cursor = "", 0
+	c.Put(s)
+}
+
+// Restore puts a message back: each image is a chip again in place of its label, or
+// at the end without a label.
+func (c *Composer) Restore(s message.Message) {
+	c.Save(false)
+	c.Text, c.Cursor = "", 0
+	rest, images := s.Text, slices.Clone(s.Images)
+	for {
+		first, at := -1, len(rest)
+		for i := range images {
+			if found := strings.Index(rest, images[i].Label()); found >= 0 && found < at {
+				first, at = i, found
+			}
+		}
+		if first < 0 {
+			break
+		}
+		c.Put(rest[:at])
+		c.Attach(images[first])
+		rest = rest[at+len(images[first].Label()):]
+		images = slices.Delete(images, first, first+1)
+	}
+	c.Put(rest)
+	for i := range images {
+		if i == 0 && s.Text != "" {
+			c.insert(" ")
+		}
+		c.Attach(images[i])
+	}
+}
+
+// Clear empties the editor; undo and the history bring the text back.
+func (c *Composer) Clear() {
+	if v := c.Message(); !v.Empty() {
+		c.history.add(v)
+	}
+	c.Set("")
+}
+
+// Take returns the message and empties the editor.
+func (c *Composer) Take() message.Message {
+	v := c.Message()
+	c.history.add(v)
+	*c = Composer{goal: -1, history: c.history}
+	return v
+}
+
+// Typed inserts what was typed.
+func (c *Composer) Typed(s string) {
+	c.Save(true)
+	c.insert(noChips(s))
+}
+
+// Paste inserts what was pasted, whole.
+func (c *Composer) Paste(s string) {
+	c.Save(false)
+	c.Put(s)
+}
+
+func (c *Composer) Put(s string) {
+	s = noChips(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
+	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && c.insertChip(chip{text: s}) {
+		return
+	}
+	c.insert(s)
+}
+
+// Attach inserts an image.
+func (c *Composer) Attach(i message.Image) { c.insertChip(chip{image: &i}) }
+
+// insertChip reports whether a private-use rune was left for the chip.
+func (c *Composer) insertChip(k chip) bool {
+	if len(c.chips) > int(lastChip-firstChip) {
+		return false
+	}
+	c.chips = append(c.chips, k)
+	c.insert(string(firstChip + rune(len(c.chips)-1)))
+	return true
+}
+
+func noChips(s string) string {
+	if !strings.ContainsFunc(s, isChip) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if isChip(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+func (c *Composer) insert(s string) {
+	c.Text = c.Text[:c.Cursor] + s + c.Text[c.Cursor:]
+	c.Cursor += len(s)
+	c.goal = -1
+}
+
+// Save stores the state before a change, for undo.
+func (c *Composer) Save(typing bool) {
+	if typing && c.typing {
+		return
+	}
+	c.typing = typing
+	c.undo = append(c.undo, snapshot{c.Text, c.Cursor})
+	if len(c.undo) > maxUndo {
+		c.undo = c.undo[1:]
+	}
+}
+
+func (c *Composer) undoLast() {
+	if n := len(c.undo); n > 0 {
+		c.Text, c.Cursor = c.undo[n-1].text, c.undo[n-1].cursor
+		c.undo, c.typing, c.goal = c.undo[:n-1], false, -1
+	}
+}
+
+// remove deletes text[from:to] and leaves the cursor there.
+func (c *Composer) remove(from, to int) {
+	if from < to {
+		c.Save(false)
+		c.Text, c.Cursor = c.Text[:from]+c.Text[to:], from
+	}
+	c.goal = -1
+}
+
+// next and previous are the places one cluster to the right and to the left.
+func (c *Composer) next() int {
+	if c.Cursor >= len(c.Text) {
+		return len(c.Text)
+	}
+	n, _, _ := c.cell(c.Text[c.Cursor:], 0)
+	return c.Cursor + n
+}
+
+func (c *Composer) previous() int {
+	at := c.lineStart()
+	if at == c.Cursor {
+		return max(c.Cursor-1, 0)
+	}
+	for {
+		n, _, _ := c.cell(c.Text[at:], 0)
+		if at+n >= c.Cursor {
+			return at
+		}
+		at += n
+	}
+}
+
+func (c *Composer) lineStart() int { return strings.LastIndexByte(c.Text[:c.Cursor], '\n') + 1 }
+
+func (c *Composer) lineEnd() int {
+	if i := strings.IndexByte(c.Text[c.Cursor:], '\n'); i >= 0 {
+		return c.Cursor + i
+	}
+	return len(c.Text)
+}
+
+// wordLeft and wordRight are the places a word away.
+func (c *Composer) wordLeft() int {
+	before := strings.TrimRightFunc(c.Text[:c.Cursor], notWord)
+	return len(strings.TrimRightFunc(before, isWord))
+}
+
+func (c *Composer) wordRight() int {
+	rest := strings.TrimLeftFunc(c.Text[c.Cursor:], notWord)
+	return len(c.Text) - len(strings.TrimLeftFunc(rest, isWord))
+}
+
+func isWord(r rune) bool  { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || isChip(r) }
+func notWord(r rune) bool { return !isWord(r) }
+
+func (c *Composer) move(to int) { c.Cursor, c.goal, c.typing = to, -1, false }
+
+// cell shows the first cluster of s: text, or a chip.
+func (c *Composer) cell(s string, col int) (size int, shown string, w int) {
+	if r, n := utf8.DecodeRuneInString(s); isChip(r) {
+		label := c.label(r)
+		return n, label, paint.Width(label)
+	}
+	return paint.Cell(s, col)
+}
+
+// label is the text of a chip.
+func (c *Composer) label(r rune) string {
+	if i := int(r - firstChip); i < len(c.chips) {
+		k := c.chips[i]
+		if k.image != nil {
+			return paint.Cut(k.image.Label(), maxLabel)
+		}
+		if lines := strings.Count(strings.TrimSuffix(k.text, "\n"), "\n") + 1; lines > 1 {
+			return fmt.Sprintf("[pasted %d lines]", lines)
+		}
+		return fmt.Sprintf("[pasted %d characters]", utf8.RuneCountInString(k.text))
+	}
+	return "[pasted]"
+}
+
+// Edit does what do says, in a text of w columns; false when it is not an edit.
+func (c *Composer) Edit(do keys.Action, w int) bool {
+	switch do {
+	case keys.Newline:
+		c.Typed("\n")
+	case keys.Up:
+		c.upDown(w, -1)
+	case keys.Down:
+		c.upDown(w, 1)
+	case keys.Left:
+		c.move(c.previous())
+	case keys.Right:
+		c.move(c.next())
+	case keys.WordLeft:
+		c.move(c.wordLeft())
+	case keys.WordRight:
+		c.move(c.wordRight())
+	case keys.LineStart:
+		c.move(c.lineStart())
+	case keys.LineEnd:
+		c.move(c.lineEnd())
+	case keys.Backspace:
+		c.remove(c.previous(), c.Cursor)
+	case keys.Delete:
+		c.remove(c.Cursor, c.next())
+	case keys.CutWord:
+		c.remove(c.wordLeft(), c.Cursor)
+	case keys.CutNext:
+		c.remove(c.Cursor, c.wordRight())
+	case keys.CutLeft:
+		c.remove(c.lineStart(), c.Cursor)
+	case keys.CutRight:
+		c.remove(c.Cursor, c.lineEnd())
+	case keys.Undo:
+		c.undoLast()
+	default:
+		return false
+	}
+	return true
+}
+
+// upDown moves by a row; at the edge it recalls messages.
+func (c *Composer) upDown(w, by int) {
+	if c.vertical(w, by) {
+		return
+	}
+	if s, ok := c.history.recall(-by, c.Message()); ok {
+		h := c.history
+		c.Restore(s)
+		c.history = h
+	}
+}

@@ -1,0 +1,45 @@
+package composer
+
+import (
+	"codeagent/tui/message"
+)
+
+// maxHistory bounds the messages kept for recall.
+const maxHistory = 500
+
+// history recalls earlier messages. While one is shown, draft holds the unsent
+// text.
+type history struct {
+	items []message.Message
+	// at is the item shown plus one, counted from the end; 0 shows the draft.
+	at    int
+	draft message.Message
+}
+
+func (h *history) add(s message.Message) {
+	h.at, h.draft = 0, message.Message{}
+	if s.Empty() || len(h.items) > 0 && h.items[len(h.items)-1].Text == s.Text {
+		return
+	}
+	h.items = append(h.items, s)
+	if len(h.items) > maxHistory {
+		h.items = h.items[1:]
+	}
+}
+
+// recall steps by +1 to older and by -1 to newer messages; now is the editor's
+// content. ok is false at either end.
+func (h *history) recall(by int, now message.Message) (s message.Message, ok bool) {
+	to := h.at + by
+	if to < 0 || to > len(h.items) {
+		return message.Message{}, false
+	}
+	if h.at == 0 {
+		h.draft = now
+	}
+	h.at = to
+	if to == 0 {
+		return h.draft, true
+	}
+	return h.items[len(h.items)-to], true
+}

@@ -1,0 +1,147 @@
+// Package denial puts into words what the sandbox denied and what a grant allows. It
+// performs no IO and decides nothing. Start with Line and Grants.
+package denial
+
+import (
+	"cmp"
+	"codeagent/internal/short"
+	"fmt"
+	"strings"
+
+	"codeagent/sandbox"
+	"codeagent/tui/paint"
+)
+
+// Most bounds the denials of an open call: no screen shows as many at once.
+const Most = 200
+
+// mostName bounds a name in a folded line: a program chooses it.
+const mostName = 161
+
+// Line writes a denial as "⊘ write ~/x (outside the workspace)".
+func Line(d sandbox.Denial, home string, whole bool) []paint.Span {
+	verb, why := Words(d)
+	name := paint.Tilde(d.Target, home)
+	if !whole {
+		name = short.Middle(name, mostName)
+	}
+	out := []paint.Span{paint.Warn.Span("⊘ "), paint.Text.Span(verb + " "), paint.Strong.Span(name)}
+	if d.Count > 1 {
+		out = append(out, paint.Dim.Span(fmt.Sprintf(" ×%d", d.Count)))
+	}
+	why = cmp.Or(d.Why, d.Note, why)
+	if d.Moot {
+		why = cmp.Or(d.MootReason, "would have failed anyway")
+	}
+	if why != "" {
+		out = append(out, paint.Dim.Span(" ("+why+")"))
+	}
+	return paint.Flat(out)
+}
+
+// Records are the details of a denial: the program and its parents, the error that
+// it got, and the path that it named.
+func Records(d sandbox.Denial, home string) []string {
+	var out []string
+	if who := process(d.Who(), d.PID); who != "" {
+		for _, a := range d.Chain {
+			who += " ← " + process(a.Who(), a.PID)
+		}
+		out = append(out, "by "+who)
+	}
+	how := d.Operation
+	if d.Errno != "" {
+		how += " failed with " + d.Errno
+	}
+	if seen := SeenBy(d.Evidence); seen != "" {
+		how += " · " + seen
+	}
+	if how != "" {
+		out = append(out, how)
+	}
+	if d.Requested != "" && d.Requested != d.Target {
+		out = append(out, "requested as "+paint.Tilde(d.Requested, home))
+	}
+	return out
+}
+
+func process(program string, pid int) string {
+	if program = short.Middle(program, mostName); pid == 0 {
+		return program
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s (%d)", program, pid))
+}
+
+// SeenBy is how a denial is known.
+func SeenBy(e sandbox.Evidence) string {
+	switch e {
+	case sandbox.EvidenceKernel:
+		return "recorded by the kernel"
+	case sandbox.EvidenceBackend:
+		return "denied by the sandbox"
+	case sandbox.EvidenceOutput:
+		return "guessed from the output"
+	}
+	return ""
+}
+
+// Words says what was tried and why it was denied.
+func Words(d sandbox.Denial) (verb, why string) {
+	switch d.Kind {
+	case sandbox.KindWrite:
+		return "write", "outside the workspace"
+	case sandbox.KindRead:
+		return "read", "protected from reading"
+	case sandbox.KindNetwork:
+		if !strings.Contains(d.Target, ":") {
+			return "look up", "no network"
+		}
+		return "connect", "no network"
+	case sandbox.KindSocket:
+		return "connect", "socket not granted"
+	case sandbox.KindProtected:
+		return "write", "protected"
+	case sandbox.KindMetadata:
+		return metadataVerb(d.Operation), "outside the workspace"
+	case sandbox.KindCapability:
+		return d.Operation, "needs a privilege"
+	case sandbox.KindSignal:
+		return "signal", "not a process of this command"
+	case sandbox.KindSyscall:
+		return "call", "system call not allowed"
+	}
+	return d.Operation, ""
+}
+
+// metadataVerb says in words what a system call changes about a file.
+func metadataVerb(operation string) string {
+	for _, v := range []struct{ call, verb string }{
+		{"chmod", "change the mode of"}, {"chown", "change the owner of"}, {"utime", "change the times of"}, {"xattr", "change attributes of"}, {"flock", "lock"},
+	} {
+		if strings.Contains(operation, v.call) {
+			return v.verb
+		}
+	}
+	return operation
+}
+
+// Grants lists what a grant allows, one item each: "write ~/.npm".
+func Grants(g sandbox.Grant, home string) []string {
+	var out []string
+	for _, p := range g.Write {
+		out = append(out, "write "+paint.Tilde(p, home))
+	}
+	for _, p := range g.Read {
+		out = append(out, "read "+paint.Tilde(p, home))
+	}
+	for _, h := range g.Hosts {
+		out = append(out, "network "+h.String())
+	}
+	for _, s := range g.Sockets {
+		out = append(out, "socket "+paint.Tilde(s, home))
+	}
+	if g.Unsandboxed {
+		out = append(out, "outside the sandbox")
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+// Package keys names what the keys of the screen do, where several of its parts know
+// an action. It holds words only, and Bubble Tea's type of a key press. Start with
+// Action; package tui has the table that says which key means which action.
+package keys
+
+import tea "charm.land/bubbletea/v2"
+
+// Action is what a key does.
+type Action string
+
+// The actions that several parts of the screen know.
+const (
+	None      Action = ""
+	Interrupt Action = "interrupt"
+	Back      Action = "back"
+	Send      Action = "send"
+	PageUp    Action = "page up"
+	PageDown  Action = "page down"
+	Top       Action = "top"
+	End       Action = "end"
+
+	Newline   Action = "newline"
+	Left      Action = "left"
+	Right     Action = "right"
+	Up        Action = "up"
+	Down      Action = "down"
+	WordLeft  Action = "word left"
+	WordRight Action = "word right"
+	LineStart Action = "line start"
+	LineEnd   Action = "line end"
+	Backspace Action = "backspace"
+	Delete    Action = "delete"
+	CutWord   Action = "cut word"
+	CutNext   Action = "cut next word"
+	CutLeft   Action = "cut to start"
+	CutRight  Action = "cut to end"
+	Undo      Action = "undo"
+)
+
+// Typed is the text that a key enters; "" for a command.
+func Typed(k tea.Key) string {
+	if k.Mod&(tea.ModCtrl|tea.ModAlt|tea.ModMeta|tea.ModSuper|tea.ModHyper) != 0 {
+		return ""
+	}
+	return k.Text
+}

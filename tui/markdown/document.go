@@ -1,0 +1,206 @@
+package markdown
+
+import (
+	"strings"
+
+	"codeagent/tui/paint"
+)
+
+// Document is markdown that arrives in pieces. It is cut into parts where later text
+// cannot change how earlier text is drawn: at a blank line before an unindented
+// line, and at a code fence. A complete part is drawn once; only the last part is
+// drawn again as it grows. Whole texts are cut in the same way, so a streamed answer
+// looks the same as a finished one.
+type Document struct {
+	text  strings.Builder
+	parts []*part
+	// start is where the unfinished last line of text begins.
+	start int
+	// Ended: no more text comes.
+	Ended bool
+
+	theme *paint.Theme
+	width int
+	// settled are the drawn lines of the complete parts, done is their number.
+	settled []string
+	done    int
+}
+
+// part is a stretch of prose, or the inside of a fence.
+type part struct {
+	src    strings.Builder
+	fence  string // the fence that closes it; "" for prose
+	blank  bool   // the last line was blank
+	closed bool
+	// drawn are the lines of the first taken bytes of a growing part.
+	drawn []string
+	taken int
+}
+
+// Bounds of what is drawn again while an answer arrives: without them a long part
+// takes time quadratic in its length.
+const (
+	// maxFresh is the greatest length of a part of prose that is drawn whole each
+	// time. A longer part is drawn whole when it has grown by an eighth; until then
+	// the new text is drawn as plain text below it.
+	maxFresh = 16 << 10
+	// maxTail bounds how much of the end of such text, or of an unfinished line of
+	// code, is drawn.
+	maxTail = 8 << 10
+)
+
+// Add appends what was streamed.
+func (d *Document) Add(s string) {
+	d.text.WriteString(s)
+	for {
+		i := strings.IndexByte(s, '\n')
+		if i < 0 {
+			return
+		}
+		s = s[i+1:]
+		end := d.text.Len() - len(s)
+		line := d.text.String()[d.start : end-1]
+		d.start = end
+		d.take(strings.TrimSuffix(line, "\r"))
+	}
+}
+
+// Set replaces the text if it differs from what was streamed.
+func (d *Document) Set(s string) {
+	if d.text.String() != s {
+		*d = Document{Ended: d.Ended}
+		d.Add(s)
+	}
+}
+
+func (d *Document) Empty() bool { return strings.TrimSpace(d.text.String()) == "" }
+
+// take places one whole line.
+func (d *Document) take(line string) {
+	p := d.open()
+	if p.fence != "" {
+		if closes(line, p.fence) {
+			p.closed = true
+			return
+		}
+		p.src.WriteString(line + "\n")
+		return
+	}
+	if fence := opens(line); fence != "" {
+		p.closed = true
+		d.parts = append(d.parts, &part{fence: fence})
+		return
+	}
+	if strings.TrimSpace(line) == "" {
+		p.blank = true
+	} else {
+		if p.blank && line[0] != ' ' && line[0] != '\t' {
+			p.closed = true
+			p = d.open()
+		}
+		p.blank = false
+	}
+	p.src.WriteString(line + "\n")
+}
+
+func (d *Document) open() *part {
+	if n := len(d.parts); n > 0 && !d.parts[n-1].closed {
+		return d.parts[n-1]
+	}
+	p := &part{}
+	d.parts = append(d.parts, p)
+	return p
+}
+
+// opens returns the fence that a line opens, or "".
+func opens(line string) string {
+	for _, c := range []string{"`", "~"} {
+		n := len(line) - len(strings.TrimLeft(line, c))
+		if n >= 3 && (c == "~" || !strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func closes(line, fence string) bool {
+	line = strings.TrimRight(line, " \t")
+	trimmed := strings.TrimLeft(line, " ")
+	return len(line)-len(trimmed) <= 3 && len(trimmed) >= len(fence) && strings.Trim(trimmed, fence[:1]) == ""
+}
+
+// Lines draws the document; the caller must not change the result.
+func (d *Document) Lines(t *paint.Theme, w int) []string {
+	if d.theme != t || d.width != w {
+		d.theme, d.width, d.settled, d.done = t, w, nil, 0
+		for _, p := range d.parts {
+			p.drawn, p.taken = nil, 0
+		}
+	}
+	for d.done < len(d.parts) && d.parts[d.done].closed {
+		d.settled = apart(d.settled, d.parts[d.done].lines(t, w, "", true))
+		d.parts[d.done].drawn = nil
+		d.done++
+	}
+	out := d.settled[:len(d.settled):len(d.settled)]
+	line := d.text.String()[d.start:]
+	if opens(line) != "" || strings.Trim(line, "`~") == "" {
+		line = "" // it may become a fence
+	}
+	if d.done == len(d.parts) && line == "" {
+		return out
+	}
+	return apart(out, d.open().lines(t, w, line, d.Ended))
+}
+
+// apart joins two stretches with a blank line.
+func apart(a, b []string) []string {
+	if len(a) > 0 && len(b) > 0 {
+		a = append(a, "")
+	}
+	return append(a, b...)
+}
+
+// lines draws the part and the unfinished line behind it. With whole no more text
+// comes, and all of it is drawn.
+func (p *part) lines(t *paint.Theme, w int, line string, whole bool) []string {
+	if p.fence == "" {
+		return p.prose(t, w, line, whole)
+	}
+	if fresh := p.src.String()[p.taken:]; fresh != "" {
+		p.drawn = append(p.drawn, codeLines(t, strings.TrimSuffix(fresh, "\n"), w)...)
+		p.taken = p.src.Len()
+	}
+	out := p.drawn[:len(p.drawn):len(p.drawn)]
+	if line != "" {
+		if !whole {
+			line = tail(line)
+		}
+		out = append(out, codeLines(t, line, w)...)
+	}
+	return out
+}
+
+// prose draws the whole part, or the new text below what was drawn before.
+func (p *part) prose(t *paint.Theme, w int, line string, whole bool) []string {
+	src := p.src.String()
+	n := len(src) + len(line)
+	if whole || n <= maxFresh || p.taken == 0 || n-p.taken > p.taken/8 {
+		p.drawn, p.taken = markdown(t, src+line, w), n
+		return p.drawn
+	}
+	out := p.drawn[:len(p.drawn):len(p.drawn)]
+	since := tail(src[min(p.taken, len(src)):]) + tail(line[max(min(p.taken-len(src), len(line)), 0):])
+	if since = strings.Trim(since, "\n"); since != "" {
+		out = append(out, t.Wrap(w, paint.Text.Span(since))...)
+	}
+	return out
+}
+
+// tail is the end of a long text, with a mark in place of the beginning.
+func tail(s string) string {
+	if len(s) <= maxTail {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-maxTail:], "")
+}

@@ -1,0 +1,93 @@
+// Package message is what the person sends: a text with images, each with a number
+// and a label. It performs no IO. Start with Message.
+package message
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Message is what the person sends. Text holds a label for each image, such as
+// "[image 1: shot.png 1280×720]", in the order of Images.
+type Message struct {
+	Text   string
+	Images []Image
+}
+
+// Image is a picture that goes with a message.
+type Image struct {
+	// Name is a name or a path; the screen shows its last element.
+	Name          string
+	Width, Height int
+	// Type is a media type such as "image/png", Data the file's bytes and Sum their
+	// checksum.
+	Type, Sum string
+	Data      []byte
+
+	Number int // set by the screen
+}
+
+// Label stands for an image in the text of its message, and is the text of its chip.
+// Images are numbered through the session: no two have the same label.
+func (i Image) Label() string {
+	return fmt.Sprintf("[image %d: %s %d×%d]", i.Number, path.Base(i.Name), i.Width, i.Height)
+}
+
+// Empty reports whether there is nothing to send.
+func (s Message) Empty() bool { return strings.TrimSpace(s.Text) == "" }
+
+// Join joins several messages.
+func Join(all []Message) Message {
+	var one Message
+	texts := make([]string, len(all))
+	for i, m := range all {
+		texts[i] = m.Text
+		one.Images = append(one.Images, m.Images...)
+	}
+	one.Text = strings.Join(texts, "\n\n")
+	return one
+}
+
+// Labels finds the labels in a message that came back.
+var Labels = regexp.MustCompile(`\[image (\d{1,6}): `)
+
+// Count numbers the images of a session: it is the highest number in use.
+type Count int
+
+// Counted keeps the numbers of a text's labels from being used again.
+func (c *Count) Counted(text string) {
+	for _, label := range Labels.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(label[1]) // six digits are a number
+		*c = max(*c, Count(n))
+	}
+}
+
+// Numbered gives the images of a message their numbers: the one of the label that
+// names the image, else a new one.
+func (c *Count) Numbered(s Message) Message {
+	for i := range s.Images {
+		s.Images[i].Number = 0
+	}
+	for _, at := range Labels.FindAllStringSubmatchIndex(s.Text, -1) {
+		n, _ := strconv.Atoi(s.Text[at[2]:at[3]])
+		for i := range s.Images {
+			named := s.Images[i]
+			named.Number = n
+			if s.Images[i].Number == 0 && strings.HasPrefix(s.Text[at[0]:], named.Label()) {
+				s.Images[i] = named
+				break
+			}
+		}
+	}
+	c.Counted(s.Text)
+	for i := range s.Images {
+		if s.Images[i].Number == 0 {
+			*c++
+			s.Images[i].Number = int(*c)
+		}
+	}
+	return s
+}

@@ -1,0 +1,210 @@
+package paint
+
+import "strings"
+
+// Span is text in one style.
+type Span struct {
+	Text  string
+	Style Style
+}
+
+// Span is text in this style.
+func (s Style) Span(text string) Span { return Span{Text: text, Style: s} }
+
+// piece is one cell of shown text, made by cell.
+type piece struct {
+	shown string
+	w     int
+	style Style
+	space bool
+}
+
+// Wrapper lays spans out in lines of a width. first is put before the first line,
+// rest before every other (a gutter, a bullet, a quote bar).
+type Wrapper struct {
+	Theme       *Theme
+	Width       int
+	First, Rest []Span
+	// Hard breaks lines exactly at the edge and keeps every space, for code.
+	Hard bool
+	// clip cuts a line at the edge instead of wrapping it.
+	clip bool
+}
+
+// Lines wraps spans; a newline in a span ends a line. There is always at least
+// one line.
+func (w Wrapper) Lines(spans ...Span) []string {
+	var out []string
+	var row []piece
+	used := 0
+	room := func() int {
+		prefix := w.Rest
+		if len(out) == 0 {
+			prefix = w.First
+		}
+		return max(w.Width-WidthOf(prefix), 1)
+	}
+	flush := func() {
+		out = append(out, w.paint(len(out) == 0, row))
+		row, used = row[:0], 0
+	}
+	limit := room()
+	skipping := false
+	for _, s := range spans {
+		for text := s.Text; len(text) > 0; {
+			if text[0] == '\n' {
+				flush()
+				limit, skipping, text = room(), false, text[1:]
+				continue
+			}
+			n, shown, cw := Cell(text, used)
+			p := piece{shown, cw, s.Style, text[0] == ' ' || text[0] == '\t'}
+			text = text[n:]
+			if skipping {
+				continue
+			}
+			if w.clip && used+cw > limit {
+				row, skipping = ellipsis(row, limit), true
+				continue
+			}
+			if p.space && used > 0 && used+cw > limit && !w.Hard {
+				// A space at the edge is the break itself.
+				flush()
+				limit = room()
+				continue
+			}
+			for used > 0 && used+cw > limit {
+				end, next := w.breakAt(row)
+				tail := append([]piece(nil), row[next:]...)
+				row = row[:end]
+				flush()
+				limit = room()
+				for _, t := range tail {
+					row, used = append(row, t), used+t.w
+				}
+			}
+			row = append(row, p)
+			used += cw
+		}
+	}
+	flush()
+	return out
+}
+
+// breakAt says where a full row ends and where the next one begins.
+func (w Wrapper) breakAt(row []piece) (end, next int) {
+	if w.Hard {
+		return len(row), len(row)
+	}
+	for i := len(row) - 1; i > 0; i-- {
+		if row[i].space {
+			end = i
+			for end > 0 && row[end-1].space {
+				end--
+			}
+			if end == 0 {
+				break
+			}
+			return end, i + 1
+		}
+	}
+	return len(row), len(row)
+}
+
+func ellipsis(row []piece, limit int) []piece {
+	used := 0
+	for i, p := range row {
+		if used+p.w > limit-1 {
+			return append(row[:i], piece{"…", 1, Dim, false})
+		}
+		used += p.w
+	}
+	return row
+}
+
+func (w Wrapper) paint(first bool, row []piece) string {
+	var b strings.Builder
+	prefix := w.Rest
+	if first {
+		prefix = w.First
+	}
+	for _, s := range prefix {
+		b.WriteString(w.Theme.Paint(s.Style, Show(s.Text)))
+	}
+	for i := 0; i < len(row); {
+		j := i
+		for j < len(row) && row[j].style == row[i].style {
+			j++
+		}
+		on := w.Theme.on(row[i].style)
+		b.WriteString(on)
+		for _, p := range row[i:j] {
+			b.WriteString(p.shown)
+		}
+		if on != "" {
+			b.WriteString(Reset)
+		}
+		i = j
+	}
+	return b.String()
+}
+
+func WidthOf(spans []Span) int {
+	n := 0
+	for _, s := range spans {
+		n += Width(s.Text)
+	}
+	return n
+}
+
+// Row paints spans in one line of at most w columns.
+func (t *Theme) Row(w int, spans ...Span) string {
+	return Wrapper{Theme: t, Width: w, clip: true}.Lines(Flat(spans)...)[0]
+}
+
+// Flat makes newlines visible, so that the spans stay on one line.
+func Flat(spans []Span) []Span {
+	out := make([]Span, len(spans))
+	for i, s := range spans {
+		out[i] = s.Style.Span(strings.ReplaceAll(s.Text, "\n", "␊"))
+	}
+	return out
+}
+
+// Justify paints left and right at the edges of a line of w columns; left is cut
+// first.
+func (t *Theme) Justify(w int, left, right []Span) string {
+	r := WidthOf(right)
+	if r >= w {
+		return t.Row(w, right...)
+	}
+	room := w - r
+	if r > 0 {
+		room--
+	}
+	l := min(WidthOf(left), room)
+	return t.Row(room, left...) + strings.Repeat(" ", w-l-r) + t.Row(r, right...)
+}
+
+// Wrap paints spans in lines of w columns.
+func (t *Theme) Wrap(w int, spans ...Span) []string {
+	return Wrapper{Theme: t, Width: w}.Lines(spans...)
+}
+
+// Gutter is the width of the margin for marks; text starts behind it. One column
+// stays free at the right edge.
+const Gutter = 2
+
+// Indent puts drawn lines behind the gutter.
+func Indent(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		if l != "" {
+			out[i] = strings.Repeat(" ", Gutter) + l
+		}
+	}
+	return out
+}
+
+// Everything is more lines than any page has.
+const Everything = 1 << 30

@@ -1,0 +1,141 @@
+// Package paint turns styled text into lines of a terminal: styles, wrapping, widths.
+// It performs no IO; every text that it draws is made harmless by Cell, because it may
+// come from a model or a command. Start with Cell, then Wrapper and Theme.
+package paint
+
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// ink is the role of a text; the theme gives it a colour.
+type ink uint8
+
+const (
+	inkText   ink = iota // the terminal's own foreground
+	inkDim               // second in importance: gutters, hints, old output
+	inkFaint             // rules and line numbers
+	inkAccent            // the person's own words, links, headings
+	inkGood              // done, allowed
+	inkBad               // failed, refused
+	inkWarn              // asks for a decision
+	inkCode              // code inside text
+	inkAdded             // lines a change added
+	inkGone              // lines a change removed
+	inks
+)
+
+// attribute is a set of text attributes, which are also used without colour.
+type attribute uint8
+
+const (
+	Bold attribute = 1 << iota
+	Italic
+	underline
+	Struck
+	reverse
+	attributes = 1 << iota
+)
+
+type Style struct {
+	ink  ink
+	Attr attribute
+}
+
+// The plain styles by name.
+var (
+	Text   = Style{}
+	Strong = Style{Attr: Bold}
+	Dim    = Style{ink: inkDim}
+	Faint  = Style{ink: inkFaint}
+	Accent = Style{ink: inkAccent}
+	Good   = Style{ink: inkGood}
+	Bad    = Style{ink: inkBad}
+	Warn   = Style{ink: inkWarn}
+	Code   = Style{ink: inkCode}
+	Added  = Style{ink: inkAdded}
+	Gone   = Style{ink: inkGone}
+)
+
+// With is the style with more attributes.
+func (s Style) With(a attribute) Style {
+	s.Attr |= a
+	return s
+}
+
+const Reset = ansi.ResetStyle
+
+// Theme holds the escape sequence that switches each style on; "" for plain text.
+type Theme struct {
+	Dark     bool
+	switches [inks][attributes]string
+}
+
+// palette lists each ink's colour on a light and on a dark background. The renderer
+// reduces them to what the terminal can show, and drops them under NO_COLOR. The
+// contrast against #fff and #111 is at least 4.5 for all but inkFaint.
+var palette = [inks][2]string{
+	inkDim:    {"#666a73", "#8b909a"},
+	inkFaint:  {"#b4b8bf", "#4d525b"},
+	inkAccent: {"#2457b3", "#8ab4f8"},
+	inkGood:   {"#1a7f4b", "#7fc99a"},
+	inkBad:    {"#b42d34", "#f0858a"},
+	inkWarn:   {"#8f5b00", "#e6b566"},
+	inkCode:   {"#7a3e9d", "#c9a8e8"},
+	inkAdded:  {"#1a7f4b", "#8fd0a5"},
+	inkGone:   {"#b42d34", "#e8969a"},
+}
+
+func New(dark bool) *Theme {
+	t := &Theme{Dark: dark}
+	pick := lipgloss.LightDark(dark)
+	for i := range inks {
+		var c color.Color
+		if i != inkText {
+			c = pick(lipgloss.Color(palette[i][0]), lipgloss.Color(palette[i][1]))
+		}
+		for a := range attribute(attributes) {
+			t.switches[i][a] = sequence(c, a)
+		}
+	}
+	return t
+}
+
+func sequence(c color.Color, a attribute) string {
+	var s ansi.Style
+	if a&Bold != 0 {
+		s = s.Bold()
+	}
+	if a&Italic != 0 {
+		s = s.Italic(true)
+	}
+	if a&underline != 0 {
+		s = s.Underline(true)
+	}
+	if a&Struck != 0 {
+		s = s.Strikethrough(true)
+	}
+	if a&reverse != 0 {
+		s = s.Reverse(true)
+	}
+	if c != nil {
+		s = s.ForegroundColor(c)
+	}
+	if len(s) == 0 {
+		return ""
+	}
+	return s.String()
+}
+
+func (t *Theme) on(s Style) string { return t.switches[s.ink][s.Attr] }
+
+// Paint styles text that show has made harmless.
+func (t *Theme) Paint(s Style, shown string) string {
+	on := t.on(s)
+	if on == "" || shown == "" {
+		return shown
+	}
+	return on + shown + Reset
+}

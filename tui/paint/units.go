@@ -1,0 +1,49 @@
+package paint
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Count abbreviates a number of tokens or bytes.
+func Count(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// Minutes writes a time as minutes and seconds, whose width rarely changes.
+func Minutes(d time.Duration) string {
+	seconds := int(d.Seconds())
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+}
+
+// Spinner is the mark of running work; frame -1 does not move.
+func Spinner(frame int) string {
+	if frame < 0 {
+		return "●"
+	}
+	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	return string(frames[frame%len(frames)])
+}
+
+// Tilde shortens a path below the home folder.
+func Tilde(path, home string) string {
+	if home == "" || home == "/" {
+		return path
+	}
+	if path == home {
+		return "~"
+	}
+	if rest, ok := strings.CutPrefix(path, home+"/"); ok {
+		return "~/" + rest
+	}
+	return path
+}

@@ -1,0 +1,126 @@
+package picker
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"codeagent/tui/paint"
+)
+
+// lowList is the least height of a list that shows its filter and its keys.
+const lowList = 7
+
+// View draws the list, the selected row's more, and the keys.
+func (p *Picker) View(t *paint.Theme, w, h int) (out []string, x, y int) {
+	out = []string{t.Justify(w, []paint.Span{paint.Faint.Span("── "), paint.Strong.Span(p.Title)}, []paint.Span{paint.Accent.Span("Esc"), paint.Dim.Span(" closes ")})}
+	x, y = -1, -1
+	foot := p.foot(t, w)
+	if p.writing != nil {
+		line, at, _ := p.field.View(t, max(w-paint.Gutter-8, 4), 1)
+		foot = []string{"  " + t.Paint(paint.Accent, "title ") + line[0], t.Row(w-1, paint.Accent.Span("  Enter"), paint.Dim.Span(" saves   "), paint.Accent.Span("Esc"), paint.Dim.Span(" cancels"))}
+		x, y = paint.Gutter+6+at, h-2
+	}
+	if h < lowList && p.asked == nil && p.writing == nil {
+		foot = nil
+	}
+	if h >= lowList {
+		line, at, _ := p.filter.View(t, max(w-paint.Gutter-14, 4), 1)
+		if line[0] = t.Paint(paint.Accent, ansi.Strip(line[0])); p.filter.Empty() {
+			line[0] = t.Paint(paint.Dim, "type to filter")
+		}
+		count := fmt.Sprintf("%d of %d", len(p.shown), len(p.rows))
+		if len(p.shown) == len(p.rows) {
+			count = fmt.Sprint(len(p.rows))
+		}
+		gap := strings.Repeat(" ", max(w-paint.Gutter-paint.Width(count)-1-ansi.StringWidth(line[0]), 1))
+		out = append(out, "  "+line[0]+gap+t.Paint(paint.Dim, count))
+		if p.writing == nil && p.asked == nil {
+			x, y = paint.Gutter+at, 1
+		}
+	}
+	room := max(h-len(out)-len(foot), 0)
+	out = append(out, p.list(t, w, room)...)
+	for len(out)+len(foot) < h {
+		out = append(out, "")
+	}
+	out = append(out, foot...)
+	return out[:h], x, min(y, h-1)
+}
+
+// list draws at most room rows, including the selected one.
+func (p *Picker) list(t *paint.Theme, w, room int) []string {
+	p.height = room
+	switch {
+	case p.loading:
+		return []string{t.Paint(paint.Dim, "  …")}[:min(1, room)]
+	case len(p.shown) == 0:
+		said := p.None
+		if len(p.rows) > 0 {
+			said = "no match"
+		}
+		lines := paint.Indent(t.Wrap(w-paint.Gutter-1, paint.Dim.Span(said)))
+		return lines[:min(len(lines), room)]
+	}
+	p.top = max(min(p.top, p.At, len(p.shown)-room), p.At-room+1, 0)
+	var out []string
+	for i := p.top; i < min(p.top+room, len(p.shown)); i++ {
+		r := p.rows[p.shown[i]]
+		mark, s := paint.Text.Span("  "), paint.Text
+		if i == p.At {
+			mark, s = paint.Accent.Span("› "), paint.Accent.With(paint.Bold)
+		}
+		name := []paint.Span{mark, s.Span(r.Text)}
+		if r.Mark {
+			name = append(name, paint.Good.Span(" ✓"))
+		}
+		about := paint.Cut(r.About, w/2)
+		out = append(out, t.Justify(w-1, name, []paint.Span{paint.Dim.Span(about)}))
+	}
+	return out
+}
+
+// foot is the part below the list: a problem, more about the selected row, and what
+// the keys do.
+func (p *Picker) foot(t *paint.Theme, w int) []string {
+	if p.asked != nil {
+		question := fmt.Sprintf(p.asked.Asks, "“"+paint.Cut(p.about.Text, 40)+"”")
+		return append(paint.Indent(t.Wrap(w-paint.Gutter-1, paint.Warn.Span(question))), keyLines(t, w-1, "Enter", "confirms", "Esc", "cancels")...)
+	}
+	r, ok := p.chosen()
+	var out []string
+	if p.Problem != "" {
+		out = append(out, t.Row(w-1, paint.Warn.Span("  ▲ "+p.Problem)))
+	}
+	if ok && r.More != "" {
+		out = append(out, t.Row(w-1, paint.Dim.Span("  "+r.More)))
+	}
+	var keys []string
+	if ok {
+		keys = append(keys, "Enter", p.Enter)
+	}
+	for _, d := range p.Deeds {
+		if d.offered(r, ok) {
+			keys = append(keys, d.Key, d.Help)
+		}
+	}
+	return append(out, keyLines(t, w-1, keys...)...)
+}
+
+// keyLines lists keys and what they do; a pair is never split.
+func keyLines(t *paint.Theme, w int, pairs ...string) []string {
+	var out []string
+	var line []paint.Span
+	for i := 0; i+1 < len(pairs); i += 2 {
+		pair := []paint.Span{paint.Text.Span("  "), paint.Accent.Span(pairs[i]), paint.Dim.Span(" " + pairs[i+1] + " ")}
+		if len(line) > 0 && paint.WidthOf(line)+paint.WidthOf(pair) > w {
+			out, line = append(out, t.Row(w, line...)), nil
+		}
+		line = append(line, pair...)
+	}
+	if len(line) > 0 {
+		out = append(out, t.Row(w, line...))
+	}
+	return out
+}

@@ -1,0 +1,321 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/approvals"
+	"codeagent/tui/paint"
+)
+
+// Drawn is a drawing of a question: its rows, the position of the note's
+// cursor (-1: no cursor), which rows are visible, and which answers it offers.
+type Drawn struct {
+	Lines        []string
+	X, Y         int
+	visible      []sight
+	yes, outside bool
+	below        int // rows that are left out at the end
+	body         int // rows of the body that are drawn
+}
+
+// OnScreen records that the person sees d now.
+func (q *Question) OnScreen(d Drawn) {
+	q.seen.note(d.visible)
+	q.seen.drawn, q.seen.yes, q.seen.outside = true, d.yes, d.outside
+}
+
+// roll is a question without its answers, in rows of one width.
+type roll struct {
+	title []string
+	whole bool // the title is complete
+	rows  []string
+	marks []sight // of each row; the zero value for a row that need not be seen
+	every []sight // all that must be seen, in rows or left out
+	width int
+	next  string // the key that shows what is left out
+}
+
+// rolled draws everything within limits.
+func (q *Question) rolled(t *paint.Theme, w int, home string, most limits, now time.Time, more int) roll {
+	title, whole := q.rule(t, w, now, more)
+	r := roll{title: []string{title}, whole: whole, width: w, next: q.keys.All}
+	if most == (limits{}) {
+		r.next = q.keys.Page
+	}
+	if whole {
+		r.every = append(r.every, titleSight(w))
+	}
+	for _, st := range q.stanzas(t, w, home, most, whole) {
+		for at := range st.of {
+			if st.need != forNothing {
+				r.every = append(r.every, sight{st.name, st.need, at, st.of, w})
+			}
+		}
+		for _, row := range st.rows {
+			mark := sight{}
+			if st.need != forNothing && row.at >= 0 {
+				mark = sight{st.name, st.need, row.at, st.of, w}
+			}
+			r.rows, r.marks = append(r.rows, row.text), append(r.marks, mark)
+		}
+	}
+	return r
+}
+
+func titleSight(w int) sight { return sight{"title", forYes, 0, 1, w} }
+
+// View draws the question in at most h rows, docked below the transcript. If it does
+// not fit, it is cut from its end: first the command's middle, then what a yes does
+// not allow.
+func (q *Question) View(t *paint.Theme, w, h int, home string, now time.Time, more int) Drawn {
+	var d Drawn
+	for _, most := range []limits{{6, 3, 5}, {3, 2, 2}} {
+		r := q.rolled(t, w, home, most, now, more)
+		d = q.fit(t, r, 0, h, now)
+		if d.below == 0 {
+			break
+		}
+	}
+	return d
+}
+
+// fit draws r from row top on in at most h rows, above the answers that are accepted
+// once this was seen.
+func (q *Question) fit(t *paint.Theme, r roll, top, h int, now time.Time) Drawn {
+	var d Drawn
+	for _, open := range [][2]bool{{true, true}, {true, false}, {false, false}} {
+		d = q.fitted(t, r, top, h, now, open[0], open[1])
+		yes, outside := q.seen.missing(r.every, d.visible)
+		if !q.leaves() {
+			outside = 0
+		}
+		if open[0] && yes > 0 || open[1] && outside > 0 {
+			continue
+		}
+		break
+	}
+	return d
+}
+
+// leaves reports whether an answer would let the command leave the sandbox.
+func (q *Question) leaves() bool {
+	return slices.ContainsFunc(q.request.Options, func(o approvals.Option) bool {
+		return o.Decision == approvals.Outside || o.Decision == approvals.OutsideSession
+	})
+}
+
+// fitted is fit with the given answers offered.
+func (q *Question) fitted(t *paint.Theme, r roll, top, h int, now time.Time, yes, outside bool) Drawn {
+	d := Drawn{X: -1, Y: -1, yes: yes, outside: outside}
+	head := r.title
+	if h < 3 || h < 8 && !r.whole { // the body has the whole title
+		head = nil
+	}
+	if head != nil && r.whole {
+		d.visible = append(d.visible, titleSight(r.width))
+	}
+	foot, x, y := q.foot(t, r, h-len(head), now, yes, outside)
+	room := max(h-len(head)-len(foot), 0)
+	shown, marks := r.rows[min(top, len(r.rows)):], r.marks[min(top, len(r.rows)):]
+	if len(shown) > room {
+		d.below = len(shown) - room
+		if room >= 3 {
+			d.below++ // for the line that counts them; without room the hint says it
+		}
+		shown = shown[:len(shown)-d.below]
+	}
+	d.body = len(shown)
+	for _, m := range marks[:len(shown)] {
+		if m.need != forNothing {
+			d.visible = append(d.visible, m)
+		}
+	}
+	d.Lines = append(append(d.Lines, head...), shown...)
+	switch {
+	case d.below > 0 && room >= 3:
+		d.Lines = append(d.Lines, t.Row(r.width-1, paint.Warn.Span(fmt.Sprintf("   ↓ %d more lines", d.below))))
+	case d.below == 0 && len(shown) > 0 && len(shown) < room:
+		d.Lines = append(d.Lines, "")
+	}
+	if y >= 0 {
+		d.X, d.Y = x, len(d.Lines)+y
+	}
+	d.Lines = append(d.Lines, foot...)
+	return d
+}
+
+// foot draws the answers, and below them the note or a hint, in at most h rows. The
+// hint is dropped before the answers.
+func (q *Question) foot(t *paint.Theme, r roll, h int, now time.Time, yes, outside bool) (rows []string, x, y int) {
+	w := r.width
+	rows, x, y = q.options(t, w, h-1, yes, outside), -1, -1
+	if q.Field != nil {
+		line, cx := q.noteLine(t, w)
+		rows = append(rows, line)
+		x, y = cx, len(rows)-1
+	} else {
+		until := q.deadline(w, now)
+		hint := q.hint(w-2-paint.WidthOf(until), r.next, yes, outside)
+		line := t.Row(w-1, hint...)
+		if until != nil {
+			line = t.Justify(w-1, hint, until)
+		}
+		if len(rows) < h || !yes {
+			rows = append(rows, line)
+		}
+	}
+	if drop := len(rows) - max(h, 0); drop > 0 {
+		rows, y = rows[drop:], y-drop
+	}
+	return rows, x, y
+}
+
+// noteLine draws the note being written, and returns the column of its cursor.
+func (q *Question) noteLine(t *paint.Theme, w int) (string, int) {
+	prompt := "   note for the model: "
+	for _, o := range q.request.Options {
+		if q.option == o.Key {
+			prompt = "   " + paint.Cut(strings.TrimRight(o.Label, " …"), w/2) + ": "
+		}
+	}
+	shown, x, _ := q.Field.View(t, max(w-paint.Width(prompt)-1, 8), 1)
+	line := shown[0]
+	if q.Field.Empty() {
+		line = t.Row(max(w-paint.Width(prompt)-1, 8), paint.Dim.Span("reason (optional), Enter to send"))
+	}
+	return t.Paint(paint.Accent, prompt) + line, paint.Width(prompt) + x
+}
+
+// options draws the answers in about most rows: with less room their labels are
+// shorter. They look ready only when the question is armed, and struck out while
+// they are not accepted.
+func (q *Question) options(t *paint.Theme, w, most int, yes, outside bool) []string {
+	long := w
+	rows := q.optionRows(t, w, long, yes, outside)
+	for _, long = range []int{14, 8, 3} {
+		if len(rows) <= max(most*2/3, 1) {
+			break
+		}
+		rows = q.optionRows(t, w, long, yes, outside)
+	}
+	return rows
+}
+
+// optionRows draws the answers with labels of at most long columns.
+func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []string {
+	key, label := paint.Dim, paint.Dim
+	if q.Armed {
+		key, label = paint.Warn.With(paint.Bold), paint.Text
+	}
+	edge, gap := 3, 3
+	if w < 30 {
+		edge, gap = 1, 1
+	}
+	var rows []string
+	row, used := strings.Repeat(" ", edge), edge
+	for _, o := range q.request.Options {
+		name := paint.Cut(o.Label, min(max(w-6-paint.Width(o.Key), 8), long))
+		k, l := key, label
+		if o.Disabled != "" || !taken(o.Decision, yes, outside) {
+			k, l = paint.Dim.With(paint.Struck), paint.Dim.With(paint.Struck)
+		}
+		item := t.Paint(k, paint.Show(o.Key)) + " " + t.Paint(l, name)
+		n := paint.Width(o.Key) + 1 + paint.Width(name)
+		if used > edge && used+n > w-1 {
+			rows = append(rows, strings.TrimRight(row, " "))
+			row, used = strings.Repeat(" ", edge), edge
+		}
+		row += item + strings.Repeat(" ", gap)
+		used += n + gap
+	}
+	return append(rows, strings.TrimRight(row, " "))
+}
+
+// taken reports whether an answer is accepted.
+func taken(d approvals.Decision, yes, outside bool) bool {
+	s := sights{drawn: true, yes: yes, outside: outside}
+	return !s.bars(d)
+}
+
+// rule is the line above the question with its title, and whether the title is
+// complete.
+func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string, bool) {
+	s := paint.Warn
+	if q.Armed {
+		s = s.With(paint.Bold)
+	}
+	right := ""
+	if len(q.Asks) > 1 {
+		right += fmt.Sprintf(" ×%d", len(q.Asks))
+	}
+	if more > 0 {
+		right += fmt.Sprintf(" · %d more", more)
+	}
+	if q.request.Held {
+		waits := " · waits "
+		if w >= roomy {
+			waits = " · the command waits "
+		}
+		right += waits + paint.Minutes(now.Sub(q.Asks[0].since))
+	}
+	right = paint.Cut(right, max(w-16, 0))
+	title := titleOf(q.request)
+	shown := paint.Cut(title, max(w-6-paint.Width(right), 10))
+	whole := paint.Width(title) <= max(w-6-paint.Width(right), 10)
+	line := max(w-4-paint.Width(shown)-paint.Width(right), 0)
+	return t.Paint(s, "─⊘ "+shown) + t.Paint(paint.Dim, paint.Show(right)) + " " + t.Paint(paint.Warn, strings.Repeat("─", line)), whole
+}
+
+func titleOf(r approvals.Request) string {
+	return cmp.Or(r.Title, r.Action.Title, "permission needed")
+}
+
+// roomy is the width from which the times of a held call are written out.
+const roomy = 60
+
+// deadline says when a question without an answer is denied.
+func (q *Question) deadline(w int, now time.Time) []paint.Span {
+	r := q.request
+	if !r.Held || r.Patience == 0 {
+		return nil
+	}
+	left := paint.Minutes(max(r.Patience-now.Sub(q.Asks[0].since), 0))
+	if w < roomy {
+		return []paint.Span{paint.Dim.Span("no in " + left)}
+	}
+	return []paint.Span{paint.Dim.Span("auto-deny in " + left)}
+}
+
+// hint is the line below the answers, in a form that fits in w columns.
+func (q *Question) hint(w int, all string, yes, outside bool) []paint.Span {
+	switch {
+	case !yes:
+		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the rest; yes needs all of it seen")},
+			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows all, then yes")}, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" first")})
+	case q.Problem != "":
+		return []paint.Span{paint.Warn.Span("   " + q.Problem)}
+	case !q.Armed:
+		return []paint.Span{paint.Accent.Span("   " + q.keys.Arm), paint.Dim.Span(" to answer")}
+	case q.note != "":
+		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
+	case !outside:
+		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the whole command; outside needs all of it seen")},
+			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" before outside")})
+	}
+	note := []paint.Span{paint.Accent.Span("   " + q.keys.Note), paint.Dim.Span(" adds a note")}
+	return fitting(w, append(note[:len(note):len(note)], paint.Accent.Span("   Esc"), paint.Dim.Span(": back to typing")), note)
+}
+
+// fitting is the first of choices that fits in w columns, else the last.
+func fitting(w int, choices ...[]paint.Span) []paint.Span {
+	for _, c := range choices {
+		if paint.WidthOf(c) <= w {
+			return c
+		}
+	}
+	return choices[len(choices)-1]
+}

@@ -1,0 +1,325 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/tui/paint"
+)
+
+// stream is what events refer to while a turn runs.
+type stream struct {
+	session event.SessionStarted
+	started bool
+	// echo is the message that was shown before its turn began; nil afterwards.
+	echo    *entry
+	tools   map[string]*entry // calls that have not ended, by their id
+	answer  *entry            // grows
+	thought *entry            // grows
+	// request is the index of the first entry of the current request.
+	request    int
+	retrying   *entry // waits for the next attempt
+	compacting *entry // the summary that is being written
+}
+
+// Apply changes the transcript by one event. Every kind of event has its case;
+// a test feeds all of them.
+func (t *Transcript) Apply(e event.Event) {
+	t.retried(e)
+	switch e := e.(type) {
+	case event.SessionStarted:
+		was, again := t.session, t.started && t.session.ID == e.ID
+		t.session, t.started = e, true
+		switch {
+		case !again:
+			t.Add(&welcome{e}, false)
+		case was.Model != "" && was.Model != e.Model:
+			t.Note(event.LevelInfo, "now using "+e.Model)
+		}
+	case event.TurnStarted:
+		if t.echo != nil && t.echo.body.(*said).text == e.Text {
+			t.echo.body = &said{e.Text, e.Images}
+			t.echo.changed()
+			t.echo = nil
+		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
+			t.Add(&said{e.Text, e.Images}, false)
+		}
+	case event.Steered:
+		t.settle()
+		t.Add(&said{e.Text, e.Images}, false)
+	case event.RequestStarted:
+		t.settle()
+		t.request = len(t.entries)
+	case event.TextDelta, event.MessageFinished, event.ReasoningDelta, event.ReasoningFinished:
+		t.applyWords(e)
+	case event.ToolStarted, event.ToolOutput, event.ToolFinished:
+		t.applyTool(e)
+	case event.PermissionRequested:
+		t.applyRequest(e)
+	case event.PermissionAnswered:
+		t.applyAnswer(e)
+	case event.PlanUpdated:
+		t.applyPlan(e)
+	case event.Retrying:
+		t.applyRetry(e)
+	case event.UsageUpdated, event.BackgroundChanged:
+		// The footer shows them.
+	case event.BackgroundEnded:
+		t.applyBackgroundEnded(e)
+	case event.Compacting:
+		t.settle()
+		t.compacting = t.Add(&compaction{reason: e.Reason}, false)
+		t.compacting.moving = true
+	case event.Compacted:
+		t.applyCompacted(e)
+	case event.Notice:
+		t.Note(e.Level, e.Text)
+	case event.TurnFinished:
+		t.applyFinish(e)
+	default:
+		// A renderer that meets an event it does not know must not be silent.
+		t.Note(event.LevelWarning, fmt.Sprintf("unknown event %T", e))
+	}
+}
+
+// applyBackgroundEnded shows the end of a background command like that of a call.
+func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
+	t.settle()
+	call := &tool{kind: event.KindCommand, command: e.Command, folder: e.Folder, workspace: t.session.Folder}
+	outcome := event.OK
+	if e.Exit != 0 || e.Signal != "" {
+		outcome = event.Failed
+	}
+	call.finish(event.ToolFinished{
+		Kind: call.kind, Outcome: outcome, Exit: e.Exit, Signal: e.Signal, Limit: e.Limit, Duration: e.Duration,
+		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
+		Changed: e.Changed,
+	})
+	t.Add(call, false)
+}
+
+// settle closes the answer and the thought that were growing.
+func (t *Transcript) settle() {
+	if t.answer != nil {
+		t.answer.body.(*answer).finished = true
+		t.answer.changed()
+		t.answer = nil
+	}
+	if t.thought != nil {
+		t.thought.body.(*thought).finished = true
+		t.thought.changed()
+		t.thought = nil
+	}
+}
+
+func (t *Transcript) applyWords(e event.Event) {
+	switch e := e.(type) {
+	case event.TextDelta:
+		t.growing().body.(*answer).doc.Add(e.Text)
+		t.answer.changed()
+	case event.MessageFinished:
+		if t.answer != nil || strings.TrimSpace(e.Text) != "" {
+			t.growing().body.(*answer).doc.Set(e.Text)
+			t.settle()
+		}
+	case event.ReasoningDelta:
+		t.thinking().body.(*thought).text.WriteString(e.Text)
+		t.thought.changed()
+	case event.ReasoningFinished:
+		if t.thought != nil || strings.TrimSpace(e.Text) != "" {
+			whole := t.thinking().body.(*thought)
+			whole.text.Reset()
+			whole.text.WriteString(e.Text)
+			t.settle()
+		}
+	}
+}
+
+// growing is the answer that is arriving.
+func (t *Transcript) growing() *entry {
+	if t.answer == nil {
+		t.settle()
+		t.answer = t.Add(&answer{}, false)
+	}
+	return t.answer
+}
+
+func (t *Transcript) thinking() *entry {
+	if t.thought == nil {
+		t.settle()
+		t.thought = t.Add(&thought{}, false)
+	}
+	return t.thought
+}
+
+func (t *Transcript) applyTool(e event.Event) {
+	switch e := e.(type) {
+	case event.ToolStarted:
+		t.settle()
+		if e.Kind == event.KindPlan {
+			return // the plan itself is shown when it changes
+		}
+		t.startTool(e)
+	case event.ToolOutput:
+		if en := t.tools[e.CallID]; en != nil {
+			en.body.(*tool).output(e)
+			en.changed()
+		}
+	case event.ToolFinished:
+		en := t.tools[e.CallID]
+		if en == nil {
+			if e.Kind == event.KindPlan && (e.Outcome == event.OK || e.Outcome == "") {
+				return
+			}
+			en = t.startTool(event.ToolStarted{CallID: e.CallID, Tool: e.Tool, Kind: e.Kind, Title: e.Title})
+		}
+		en.body.(*tool).finish(e)
+		en.moving = false
+		en.changed()
+		delete(t.tools, e.CallID)
+	}
+}
+
+func (t *Transcript) startTool(e event.ToolStarted) *entry {
+	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
+	en := t.Add(call, e.Kind == event.KindRead)
+	en.moving = true
+	t.tools[e.CallID] = en
+	return en
+}
+
+func (t *Transcript) applyRequest(e event.PermissionRequested) {
+	a := &asked{request: e}
+	t.asked = append(t.asked, a)
+	if en := t.tools[e.CallID]; en != nil {
+		en.body.(*tool).asks = append(en.body.(*tool).asks, a)
+		en.changed()
+		return
+	}
+	t.Add(a, false)
+}
+
+func (t *Transcript) applyAnswer(e event.PermissionAnswered) {
+	for i := len(t.asked) - 1; i >= 0; i-- {
+		if a := t.asked[i]; a.request.ID == e.ID && a.answer == nil {
+			a.answer = &e
+			break
+		}
+	}
+	for _, en := range t.entries[max(len(t.entries)-64, 0):] {
+		switch en.body.(type) {
+		case *tool, *asked:
+			en.changed()
+		}
+	}
+}
+
+func (t *Transcript) applyPlan(e event.PlanUpdated) {
+	p := &plan{explanation: e.Explanation, steps: e.Steps}
+	// A plan that changes twice in a row is one plan.
+	if n := len(t.entries); n > 0 {
+		if _, ok := t.entries[n-1].body.(*plan); ok {
+			t.entries[n-1].body = p
+			t.entries[n-1].changed()
+			return
+		}
+	}
+	t.Add(p, false)
+}
+
+// Note adds a line about the work.
+func (t *Transcript) Note(level event.Level, text string) {
+	if strings.TrimSpace(text) != "" {
+		t.settle()
+		t.Add(&notice{level, text}, false)
+	}
+}
+
+// Interrupt closes what an ended turn left open.
+func (t *Transcript) Interrupt() {
+	for id, e := range t.tools {
+		if call := e.body.(*tool); call.done == nil {
+			call.finish(event.ToolFinished{CallID: id, Outcome: event.Interrupted})
+			e.moving = false
+			e.changed()
+		}
+	}
+	clear(t.tools)
+	t.settle()
+}
+
+// Show adds a message of the person's before its turn begins.
+func (t *Transcript) Show(text string) {
+	t.echo = t.Add(&said{text: text}, false)
+	t.End()
+}
+
+// Rewind removes the last message and what followed it, of the first shown
+// entries; what came later stays. Without a message on the screen all of them go:
+// it was sent before a resumed session was shown.
+func (t *Transcript) Rewind(shown int) {
+	from := 0
+	for i, e := range slices.Backward(t.entries[:shown]) {
+		if _, ok := e.body.(*said); ok {
+			from = i
+			break
+		}
+	}
+	at := from
+	t.drop(from, func(*entry) bool { at++; return at <= shown })
+	t.End()
+}
+
+// Chose notes which option the person picked for a request.
+func (t *Transcript) Chose(id string, d approvals.Decision) {
+	for _, a := range t.asked {
+		if a.request.ID == id && a.answer == nil {
+			a.chosen = d
+		}
+	}
+}
+
+func (t *Transcript) applyFinish(e event.TurnFinished) {
+	t.settle()
+	switch e.Outcome {
+	case event.TurnInterrupted:
+		t.Note(event.LevelInfo, "Interrupted.")
+	case event.TurnStopped:
+		t.Note(event.LevelInfo, "Stopped.")
+	case event.TurnFailed:
+		text := "the turn failed"
+		if e.Err != nil {
+			text = e.Err.Error()
+		}
+		t.Note(event.LevelError, text)
+	}
+	for _, r := range e.Refused {
+		text := "refused: nobody could answer: " + r.Title
+		if r.Hint != "" {
+			text += "\n" + r.Hint
+		}
+		t.Note(event.LevelWarning, text)
+	}
+}
+
+// welcome opens the transcript.
+type welcome struct{ session event.SessionStarted }
+
+func (h *welcome) Draw(c Canvas) []string {
+	s := h.session
+	out := c.Hang(paint.Accent.Span("◆"), paint.Strong.Span("codeagent"), paint.Dim.Span("  "+paint.Tilde(s.Folder, c.Home)))
+	if s.Tour {
+		out = append(out, c.Hang(paint.Text.Span(" "), paint.Dim.Span("No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real."))...)
+	}
+	if n := len(s.Enforcement.Weaknesses); n > 0 {
+		things := "things are"
+		if n == 1 {
+			things = "thing is"
+		}
+		out = append(out, c.Hang(paint.Text.Span(" "), paint.Warn.Span(fmt.Sprintf("▲ %d %s not enforced on this machine: ", n, things)), paint.Accent.Span("/status"), paint.Dim.Span(" lists them"))...)
+	}
+	return append(out, c.Hang(paint.Text.Span(" "), paint.Accent.Span("/"), paint.Dim.Span(" commands   "), paint.Accent.Span("Ctrl+J"), paint.Dim.Span(" new line   "), paint.Accent.Span("Esc"), paint.Dim.Span(" interrupts"))...)
+}

@@ -1,0 +1,132 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"codeagent/approvals"
+	"codeagent/event"
+	"codeagent/sandbox"
+	"codeagent/tui/denial"
+	"codeagent/tui/paint"
+)
+
+// asked is a request for a permission, by a call or by itself.
+type asked struct {
+	request event.PermissionRequested
+	answer  *event.PermissionAnswered
+	// chosen is the person's choice; the event has the same value for a yes inside
+	// and outside the sandbox.
+	chosen approvals.Decision
+}
+
+// fewDenials is how many of the denials that mattered a folded call shows.
+const fewDenials = 3
+
+// denialLines lists what the sandbox denied: a line each, and in an open call also
+// who tried it and how that is known.
+func denialLines(c Canvas, v sandbox.Verdict) []string {
+	var shown []sandbox.Denial
+	for _, d := range v.Denials {
+		if !d.Moot || c.open {
+			shown = append(shown, d)
+		}
+	}
+	most := denial.Most
+	if !c.open {
+		most = fewDenials
+	}
+	var out []string
+	for i, d := range shown {
+		if i == most && len(shown) > most+1 {
+			out = append(out, c.Theme.Row(c.Inner(), paint.Dim.Span(fmt.Sprintf("… and %d more", len(shown)-most))))
+			break
+		}
+		out = append(out, c.Theme.Wrap(c.Inner(), denial.Line(d, c.Home, c.open)...)...)
+		if c.open {
+			for _, l := range denial.Records(d, c.Home) {
+				out = append(out, paint.Wrapper{Theme: c.Theme, Width: c.Inner(), First: []paint.Span{paint.Dim.Span("    ")}, Rest: []paint.Span{paint.Dim.Span("      ")}}.Lines(paint.Flat([]paint.Span{paint.Dim.Span(l)})...)...)
+			}
+		}
+	}
+	return paint.Indent(out)
+}
+
+// Draw shows a permission that belongs to no call.
+func (a *asked) Draw(c Canvas) []string {
+	head := c.Hang(paint.Warn.Span("?"), paint.Text.Span(cmp.Or(a.request.Title, "permission")))
+	return append(head, paint.Indent(a.lines(c))...)
+}
+
+// lines say what was asked for and how it was answered.
+func (a *asked) lines(c Canvas) []string {
+	if a.answer == nil {
+		return nil
+	}
+	what := strings.Join(denial.Grants(a.request.Wanted, c.Home), ", ")
+	s, word, reason := paint.Warn, "denied", a.answer.Reason
+	switch a.answer.Answer {
+	case event.AnswerOnce:
+		s, word = paint.Good, "allowed once"
+	case event.AnswerSession:
+		s, word = paint.Good, "allowed for this session"
+	case event.AnswerStopped:
+		word = "denied; turn stopped"
+	case event.AnswerRefused:
+		word = "refused: nobody could answer"
+	}
+	if a.request.Held {
+		word = map[event.Answer]string{
+			event.AnswerOnce: "allowed while it ran", event.AnswerSession: "allowed while it ran, and for this session",
+			event.AnswerStopped: "denied; turn stopped",
+		}[a.answer.Answer]
+		word = cmp.Or(word, "denied while it ran")
+		if rest, ok := strings.CutPrefix(reason, "no answer"); ok { // nobody denied it
+			word, reason = "no answer while it ran", strings.TrimPrefix(rest, ": ")
+		}
+	}
+	switch a.chosen {
+	case approvals.Outside, approvals.OutsideSession:
+		if s == paint.Good {
+			s, word, what = paint.Warn, word+", outside the sandbox", ""
+		}
+	}
+	spans := []paint.Span{s.Span(word)}
+	if what != "" {
+		spans = append(spans, paint.Text.Span(": "+what))
+	}
+	if reason != "" {
+		spans = append(spans, paint.Dim.Span("  “"+reason+"”"))
+	}
+	if a.answer.Hint != "" {
+		spans = append(spans, paint.Dim.Span("  "+a.answer.Hint))
+	}
+	return c.Theme.Wrap(c.Inner(), spans...)
+}
+
+// Permissions lists the session's questions and answers, the latest last.
+func (t *Transcript) Permissions(th *paint.Theme, w int, home string) []string {
+	if len(t.asked) == 0 {
+		return th.Wrap(w, paint.Dim.Span("No permission was asked for in this session."))
+	}
+	c := Canvas{Theme: th, Width: w, Home: home}
+	var out []string
+	for i, a := range t.asked {
+		if i > 0 {
+			out = append(out, "")
+		}
+		out = append(out, th.Wrap(w, paint.Strong.Span(cmp.Or(a.request.Title, a.request.Command, "permission")))...)
+		if a.request.Command != "" {
+			out = append(out, th.Row(w, paint.Text.Span("  $ "+a.request.Command)))
+		}
+		if a.answer == nil {
+			out = append(out, th.Row(w, paint.Warn.Span("  waiting for your answer")))
+			continue
+		}
+		for _, l := range a.lines(c) {
+			out = append(out, "  "+l)
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"codeagent/event"
+	"codeagent/tui/markdown"
+	"codeagent/tui/message"
+	"codeagent/tui/paint"
+)
+
+func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
+
+// Hang wraps spans behind a mark in the gutter.
+func (c Canvas) Hang(mark paint.Span, spans ...paint.Span) []string {
+	pad := strings.Repeat(" ", max(paint.Gutter-paint.Width(mark.Text), 0))
+	return paint.Wrapper{
+		Theme: c.Theme, Width: max(c.Width-1, paint.Gutter+8),
+		First: []paint.Span{mark, paint.Text.Span(pad)}, Rest: []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.Gutter))},
+	}.Lines(spans...)
+}
+
+// Fold keeps the first head and the last tail lines of a longer text, with a line
+// between them that counts the hidden ones.
+func (c Canvas) Fold(lines []string, head, tail int) []string {
+	hidden := len(lines) - head - tail
+	if c.open || hidden <= 1 {
+		return lines
+	}
+	out := append(append([]string(nil), lines[:head]...), c.hidden(hidden))
+	return append(out, lines[len(lines)-tail:]...)
+}
+
+// hidden is the line that stands for n others.
+func (c Canvas) hidden(n int) string {
+	return c.Theme.Paint(paint.Faint, "… ") + c.Theme.Paint(paint.Dim, fmt.Sprintf("%d more lines", n)) + c.Theme.Paint(paint.Faint, "  ctrl+o")
+}
+
+// said is a message of the person. Images without a label in the text are listed
+// below it; they follow those with a label.
+type said struct {
+	text   string
+	images []string
+}
+
+func (s *said) Foldable() bool { return true }
+func (s *said) Draw(c Canvas) []string {
+	var lines []string
+	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
+		lines = paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Strong.Span(text))
+	}
+	for _, i := range s.images[len(message.Labels.FindAllString(s.text, len(s.images))):] {
+		lines = append(lines, c.Theme.Row(c.Inner(), paint.Dim.Span("▣ "+i)))
+	}
+	out := paint.Indent(c.Fold(lines, 8, 2))
+	out[0] = c.Theme.Paint(paint.Accent, "›") + " " + strings.TrimPrefix(out[0], "  ")
+	return out
+}
+
+// answer is the text of the model.
+type answer struct {
+	doc      markdown.Document
+	finished bool
+}
+
+func (a *answer) Draw(c Canvas) []string {
+	if a.doc.Empty() {
+		return nil
+	}
+	a.doc.Ended = a.finished
+	return paint.Indent(a.doc.Lines(c.Theme, c.Inner()))
+}
+
+// thought is the model's reasoning, dimmed. Folded it shows the last lines while it
+// arrives and the first ones afterwards.
+type thought struct {
+	text     strings.Builder
+	finished bool
+}
+
+func (t *thought) Foldable() bool { return true }
+func (t *thought) Draw(c Canvas) []string {
+	s := strings.TrimSpace(t.text.String())
+	if s == "" {
+		return nil
+	}
+	// While it arrives folded, only the end is visible.
+	const enough = 8 << 10
+	if !c.open && !t.finished && len(s) > enough {
+		s = s[len(s)-enough:]
+		if i := strings.IndexByte(s, '\n'); i >= 0 {
+			s = s[i+1:]
+		}
+	}
+	lines := paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Dim.With(paint.Italic).Span(s))
+	if !t.finished && !c.open {
+		lines = lines[max(len(lines)-4, 0):]
+	} else {
+		lines = c.Fold(lines, 2, 0)
+	}
+	return paint.Indent(lines)
+}
+
+// notice is a message about the work, of one line or more.
+type notice struct {
+	level event.Level
+	text  string
+}
+
+// Foldable is false for a short notice: Ctrl+O then opens the entry before it.
+func (n *notice) Foldable() bool { return len(n.text) > 160 || strings.Count(n.text, "\n") > 3 }
+func (n *notice) Draw(c Canvas) []string {
+	mark, s := paint.Dim.Span("·"), paint.Dim
+	switch n.level {
+	case event.LevelWarning:
+		mark, s = paint.Warn.Span("▲"), paint.Text
+	case event.LevelError:
+		mark, s = paint.Bad.Span("✗"), paint.Text
+	}
+	return c.Fold(c.Hang(mark, s.Span(strings.TrimSpace(n.text))), 8, 0)
+}
+
+// plan is the model's checklist.
+type plan struct {
+	explanation string
+	steps       []event.PlanStep
+}
+
+func (p *plan) Draw(c Canvas) []string {
+	head := []paint.Span{paint.Strong.Span("Plan")}
+	if p.explanation != "" {
+		head = append(head, paint.Dim.Span("  "+p.explanation))
+	}
+	out := c.Hang(paint.Accent.Span("≡"), head...)
+	for _, s := range p.steps {
+		mark, st := paint.Dim.Span("☐ "), paint.Text
+		switch s.Status {
+		case event.StepCompleted:
+			mark, st = paint.Good.Span("☑ "), paint.Dim
+		case event.StepInProgress:
+			mark, st = paint.Accent.Span("▸ "), paint.Strong
+		}
+		w := paint.Wrapper{Theme: c.Theme, Width: c.Inner(), First: []paint.Span{mark}, Rest: []paint.Span{paint.Text.Span("  ")}}
+		out = append(out, paint.Indent(w.Lines(st.Span(s.Step)))...)
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"codeagent/event"
+	"codeagent/tui/paint"
+)
+
+// compaction is a summary while it is written, and then its text: a line when
+// folded, and all that the model continues from when open.
+type compaction struct {
+	reason event.CompactReason
+	done   *event.Compacted
+}
+
+func (b *compaction) Foldable() bool { return b.done != nil && b.done.Err == "" }
+func (b *compaction) Draw(c Canvas) []string {
+	why := map[event.CompactReason]string{event.CompactNear: "the context is nearly full", event.CompactFull: "the context is full"}[b.reason]
+	if why != "" {
+		why = "  " + why
+	}
+	switch {
+	case b.done == nil:
+		return c.Hang(paint.Accent.Span(paint.Spinner(c.Frame)), paint.Text.Span("Writing a summary of the conversation"), paint.Dim.Span(why))
+	case b.done.Err != "":
+		return c.Hang(paint.Warn.Span("▲"), paint.Text.Span("compaction failed: "+b.done.Err))
+	}
+	head := "Compacted"
+	if b.done.Before > 0 {
+		head = fmt.Sprintf("Compacted: %s → %s tokens", grouped(b.done.Before), grouped(b.done.After))
+	}
+	out := c.Hang(paint.Accent.Span("≡"), paint.Text.Span(head), paint.Dim.Span(why))
+	lines := paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
+	return append(out, paint.Indent(c.Fold(lines, 0, 0))...)
+}
+
+// grouped writes a number with thousands separators.
+func grouped(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// applyCompacted shows the finished summary, or one of an earlier run.
+func (t *Transcript) applyCompacted(e event.Compacted) {
+	t.settle()
+	en := t.compacting
+	if t.compacting = nil; en == nil {
+		en = t.Add(&compaction{reason: e.Reason}, false)
+	}
+	en.body.(*compaction).done = &e
+	en.moving = false
+	en.changed()
+}

@@ -1,0 +1,354 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"codeagent/event"
+	"codeagent/internal/short"
+	"codeagent/sandbox"
+	"codeagent/tui/paint"
+)
+
+const (
+	// liveLines is how many lines of a running command's output are shown.
+	liveLines = 5
+	// keptLive bounds the kept output of a running command, in bytes: what Ctrl+O can
+	// show before it ends.
+	keptLive = 64 << 10
+	// OpenLines bounds what Ctrl+O shows of one call; the rest is in its file.
+	OpenLines = 2000
+	// diffSummary is how many lines of a change are shown folded.
+	diffSummary = 20
+)
+
+// tool is a tool call: what it does, its output while it runs, and its result. It
+// knows kinds of calls, never names of tools.
+type tool struct {
+	kind                   event.Kind
+	title, command, folder string
+	started                time.Time
+	workspace              string
+
+	live []byte
+	done *event.ToolFinished
+	asks []*asked
+}
+
+func (t *tool) Foldable() bool { return true }
+
+// output keeps the end of the command's output.
+func (t *tool) output(o event.ToolOutput) {
+	if o.Skipped > 0 {
+		t.live = fmt.Appendf(t.live, "\n… %s bytes not shown\n", paint.Count(int(o.Skipped)))
+	}
+	t.live = append(t.live, o.Data...)
+	if n := len(t.live) - keptLive; n > keptLive {
+		t.live = append([]byte(nil), t.live[n:]...)
+	}
+}
+
+func (t *tool) finish(f event.ToolFinished) {
+	t.done = &f
+	t.live = nil
+	if t.title == "" {
+		t.title = f.Title
+	}
+	if t.kind == "" {
+		t.kind = f.Kind
+	}
+}
+
+func (t *tool) Draw(c Canvas) []string {
+	out := t.head(c)
+	out = append(out, t.answers(c)...)
+	switch {
+	case t.done == nil:
+		out = append(out, t.running(c)...)
+	default:
+		out = append(out, t.ended(c)...)
+	}
+	return out
+}
+
+// answers are the answered questions of the call: the last few, or all in an open
+// call.
+func (t *tool) answers(c Canvas) []string {
+	const few = 4
+	var out []string
+	var answered []*asked
+	for _, a := range t.asks {
+		if a.answer != nil {
+			answered = append(answered, a)
+		}
+	}
+	if extra := len(answered) - few; extra > 1 && !c.open {
+		out = append(out, c.Theme.Row(c.Inner(), paint.Dim.Span(fmt.Sprintf("… %d earlier answers", extra))))
+		answered = answered[extra:]
+	}
+	for _, a := range answered {
+		out = append(out, a.lines(c)...)
+	}
+	return paint.Indent(out)
+}
+
+// head is the line that says what the call does and how it ended.
+func (t *tool) head(c Canvas) []string {
+	title := t.title
+	if t.kind == event.KindCommand && t.command != "" {
+		title = "$ " + strings.TrimSpace(t.command)
+	}
+	if title == "" {
+		title = string(t.kind)
+	}
+	mark, s := t.mark(c), paint.Text
+	if t.kind == event.KindRead && t.done != nil && t.done.Outcome == event.OK {
+		s = paint.Dim
+	}
+	spans := []paint.Span{s.Span(strings.ReplaceAll(title, "\n", "\n  "))}
+	if status := t.status(c); len(status) > 0 {
+		spans = append(append(spans, paint.Dim.Span("  ")), status...)
+	}
+	if t.done == nil && t.waiting() && !c.open {
+		// The question below shows all of it.
+		left := []paint.Span{mark, paint.Text.Span(" "), s.Span(strings.ReplaceAll(title, "\n", " "))}
+		return []string{c.Theme.Justify(c.Width-1, left, append([]paint.Span{paint.Text.Span(" ")}, t.status(c)...))}
+	}
+	lines := c.Hang(mark, spans...)
+	if !c.open && len(lines) > 4 {
+		lines = append(lines[:3:3], paint.Indent([]string{c.Theme.Paint(paint.Dim, fmt.Sprintf("… %d more lines", len(lines)-3))})...)
+		lines = append(lines, paint.Indent([]string{c.Theme.Row(c.Inner(), t.status(c)...)})...)
+	}
+	if c.open && t.folder != "" && t.folder != t.workspace {
+		lines = append(lines, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("in "+paint.Tilde(t.folder, c.Home)))})...)
+	}
+	return lines
+}
+
+func (t *tool) mark(c Canvas) paint.Span {
+	if t.done == nil {
+		if t.waiting() {
+			return paint.Warn.Span("?")
+		}
+		return paint.Accent.Span(paint.Spinner(c.Frame))
+	}
+	switch t.done.Outcome {
+	case event.OK:
+		if t.kind == event.KindRead {
+			return paint.Dim.Span("·")
+		}
+		return paint.Good.Span("✓")
+	case event.Refused:
+		return paint.Warn.Span("⊘")
+	case event.Interrupted:
+		return paint.Dim.Span("■")
+	}
+	return paint.Bad.Span("✗")
+}
+
+// waiting reports whether a question about this call has no answer yet.
+func (t *tool) waiting() bool {
+	return slices.ContainsFunc(t.asks, func(a *asked) bool { return a.answer == nil })
+}
+
+// status says in a few words how the call ended, or how long it has run.
+func (t *tool) status(c Canvas) []paint.Span {
+	if t.done == nil {
+		if t.waiting() {
+			return []paint.Span{paint.Warn.Span("waiting for your answer")}
+		}
+		if d := c.Now.Sub(t.started); d >= time.Second {
+			return []paint.Span{paint.Dim.Span(short.Duration(d.Truncate(time.Second)))}
+		}
+		return nil
+	}
+	f := t.done
+	var words []string
+	s := paint.Dim
+	switch f.Outcome {
+	case event.OK:
+		switch {
+		case t.kind == event.KindRead && f.Message != "":
+			return []paint.Span{paint.Faint.Span(f.Message)}
+		case t.kind == event.KindCommand && f.Running:
+			return []paint.Span{paint.Dim.Span(fmt.Sprintf("running in the background (job %d)", f.Job))}
+		case t.kind != event.KindCommand && f.Job != 0 && !f.Running:
+			return []paint.Span{paint.Dim.Span(f.Message)} // how the job that got the input has ended
+		}
+	case event.Refused:
+		words, s = append(words, "not allowed"), paint.Warn
+	case event.TimedOut:
+		words, s = append(words, "timed out"), paint.Bad
+	case event.Interrupted:
+		words = append(words, "interrupted")
+	case event.NotStarted:
+		words, s = append(words, "not started"), paint.Bad
+	default:
+		s = paint.Bad
+		switch {
+		case f.Signal != "":
+			words = append(words, "killed by "+f.Signal)
+		case f.Exit != 0:
+			words = append(words, fmt.Sprintf("exit %d", f.Exit))
+		default:
+			words = append(words, "failed")
+		}
+		if f.Limit != "" {
+			words = append(words, "("+string(f.Limit)+" limit)")
+		}
+	}
+	out := []paint.Span{}
+	for _, ch := range f.Changes {
+		if len(f.Changes) == 1 {
+			out = append(out, changeCount(ch)...)
+		}
+	}
+	if t.kind == event.KindCommand && f.Job != 0 {
+		how := strings.Join(words, " ")
+		if how != "" {
+			how = ": " + how
+		}
+		words = []string{fmt.Sprintf("job %d ended%s", f.Job, how)}
+	}
+	if len(words) > 0 {
+		if len(out) > 0 {
+			out = append(out, paint.Faint.Span(" · "))
+		}
+		out = append(out, s.Span(strings.Join(words, " ")))
+	}
+	if f.Duration >= time.Millisecond && t.kind == event.KindCommand {
+		if len(out) > 0 {
+			out = append(out, paint.Faint.Span(" · "))
+		}
+		out = append(out, paint.Dim.Span(short.Duration(f.Duration)))
+	}
+	return out
+}
+
+func (t *tool) running(c Canvas) []string {
+	live := t.live
+	if n := len(live) - 8<<10; n > 0 && !c.open {
+		live = live[n:] // far more than liveLines show
+	}
+	lines := paint.OutputLines(string(live))
+	if n := len(lines) - liveLines; n > 0 && !c.open {
+		lines = lines[n:]
+	}
+	return t.quote(c, lines[max(len(lines)-OpenLines, 0):])
+}
+
+func (t *tool) ended(c Canvas) []string {
+	f := t.done
+	var out []string
+	if t.tells() {
+		out = append(out, paint.Indent(c.Theme.Wrap(c.Inner(), paint.Dim.Span(f.Message)))...)
+	}
+	if len(f.Changes) > 0 {
+		out = append(out, t.changes(c)...)
+	} else if t.kind == event.KindCommand || f.Job != 0 || f.Outcome == event.Failed && f.Message == "" || c.open {
+		out = append(out, t.printed(c)...)
+	}
+	out = append(out, t.changed(c)...)
+	if f.Outcome == event.Interrupted && !c.open {
+		return out // its denials are not why it ended
+	}
+	return append(out, denialLines(c, f.Verdict)...)
+}
+
+// tells reports whether the call's message gets a line: not where the head of the
+// call or an answered question says the same.
+func (t *tool) tells() bool {
+	f := t.done
+	switch {
+	case f.Message == "" || f.Outcome == event.OK && (t.kind == event.KindRead || t.kind == event.KindCommand || f.Job != 0 || len(f.Changes) > 0):
+		return false
+	case f.Outcome == event.Refused:
+		return len(t.asks) == 0
+	case t.kind == event.KindCommand:
+		return f.Outcome == event.NotStarted || f.Outcome == event.Failed && f.Exit == 0 && f.Signal == ""
+	}
+	return true
+}
+
+// printed draws the call's output: its last lines, which usually say how it ended,
+// or in an open call the first and the last ones.
+func (t *tool) printed(c Canvas) []string {
+	lines := paint.OutputLines(t.done.Output)
+	if !c.open {
+		if n := len(lines) - 3; n > 1 {
+			return append(paint.Indent([]string{c.hidden(n)}), t.quote(c, lines[n:])...)
+		}
+		return t.quote(c, lines)
+	}
+	var out []string
+	if n := len(lines) - OpenLines; n > 0 {
+		out = append(t.quote(c, lines[:OpenLines/2]), paint.Indent([]string{c.Theme.Paint(paint.Dim, fmt.Sprintf("… %d more lines not shown", n))})...)
+		lines = lines[OpenLines/2+n:]
+	}
+	out = append(out, t.quote(c, lines)...)
+	if t.done.Spill != "" {
+		out = append(out, paint.Indent(c.Theme.Wrap(c.Inner(), paint.Dim.Span("full output: "+paint.Tilde(t.done.Spill, c.Home))))...)
+	}
+	return out
+}
+
+// quote draws output: dim, one line each unless the call is open.
+func (t *tool) quote(c Canvas, lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		if c.open {
+			out = append(out, paint.Indent(paint.Wrapper{Theme: c.Theme, Width: c.Inner(), Hard: true}.Lines(paint.Dim.Span(l)))...)
+			continue
+		}
+		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span(l))})...)
+	}
+	return out
+}
+
+func (t *tool) changes(c Canvas) []string {
+	var out []string
+	for _, ch := range t.done.Changes {
+		if len(t.done.Changes) > 1 {
+			verb := map[sandbox.ChangeKind]string{sandbox.Added: "new", sandbox.Deleted: "deleted", sandbox.Moved: "moved"}[ch.Kind]
+			if verb == "" {
+				verb = "edited"
+			}
+			spans := append([]paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, c.Home)), paint.Dim.Span("  ")}, changeCount(ch)...)
+			out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), spans...)})...)
+		}
+		lines := c.Fold(diffLines(c.Theme, ch.Diff, c.Inner()), diffSummary, 0)
+		out = append(out, paint.Indent(lines[:min(len(lines), OpenLines)])...)
+	}
+	return out
+}
+
+// changed names what a command changed: as many names as fit in one line, or each on
+// its own line in an open call.
+func (t *tool) changed(c Canvas) []string {
+	all := t.done.Changed
+	if all.None() {
+		return nil
+	}
+	most := c.Inner() / 3 // a name, its comma and a space
+	words := all.Words(t.workspace, most)
+	for ; most > 1 && paint.Width("changed "+words) > c.Inner(); most-- {
+		words = all.Words(t.workspace, most-1)
+	}
+	if !c.open {
+		return paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+words))})
+	}
+	var out []string
+	for _, name := range all.Names(t.workspace, len(all.List)) {
+		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+name))})...)
+	}
+	if rest := (sandbox.Changes{More: all.More, Partial: all.Partial}); !rest.None() {
+		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+rest.Words("", 0)))})...)
+	}
+	return out
+}
+
+func changeCount(ch event.FileChange) []paint.Span {
+	return []paint.Span{paint.Good.Span(fmt.Sprintf("+%d", ch.Added)), paint.Bad.Span(fmt.Sprintf(" −%d", ch.Removed))}
+}

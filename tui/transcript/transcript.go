@@ -1,0 +1,209 @@
+// Package transcript is the conversation on the screen: it takes events, keeps one
+// entry for each message, call or notice, and draws the visible ones. It performs no
+// IO. Start with Transcript.Apply; bodies.go and tool.go draw the entries.
+package transcript
+
+import (
+	"time"
+
+	"codeagent/tui/paint"
+)
+
+// Canvas is what a body needs to draw itself.
+type Canvas struct {
+	Theme *paint.Theme
+	Width int
+	// Home is shortened to ~ in shown paths.
+	Home string
+	// open draws everything, not the summary.
+	open bool
+	Now  time.Time
+	// Frame counts the spinner's steps; -1: it does not move.
+	Frame int
+	// Seq numbers the drawings of the screen.
+	Seq int
+}
+
+// Body is the content of an entry: a message, a tool call, a notice. draw returns
+// its lines with the gutter, none wider than the canvas; it must not change returned
+// lines later.
+type Body interface{ Draw(c Canvas) []string }
+
+// entry is a body's place in the transcript, with its drawn lines.
+type entry struct {
+	body Body
+	// tight entries have no blank line between them.
+	tight bool
+	open  bool
+	// moving entries show a time or a spinner and are drawn again each frame.
+	moving bool
+
+	stale bool
+	theme *paint.Theme
+	width int
+	seq   int
+	drawn []string
+}
+
+// warmEntries is how many entries keep their drawn lines: several screens of
+// one-line entries. Others are drawn again when they are scrolled to.
+const warmEntries = 400
+
+// Transcript is the conversation as a list of entries. Only the visible ones are
+// drawn: a place is an entry and a line of it, and every movement walks from the
+// current place. A frame costs the same after ten entries and after ten thousand.
+type Transcript struct {
+	stream
+	now     func() time.Time
+	entries []*entry
+	asked   []*asked // the permissions of this session
+	// Follow keeps the end in view; else top is the first visible line.
+	Follow bool
+	top    place
+	// width and height are those of the last View.
+	width, Height int
+	// last is the last visible entry that can be opened.
+	last *entry
+	warm []*entry
+}
+
+func New(now func() time.Time) Transcript {
+	return Transcript{now: now, Follow: true, stream: stream{tools: map[string]*entry{}}}
+}
+
+// place is line off of entry at, counting the blank line before it.
+type place struct{ at, off int }
+
+func (t *Transcript) Add(b Body, tight bool) *entry {
+	e := &entry{body: b, tight: tight}
+	t.entries = append(t.entries, e)
+	return e
+}
+
+// Size is the number of entries.
+func (t *Transcript) Size() int { return len(t.entries) }
+
+// changed makes the next drawing draw e again.
+func (e *entry) changed() { e.stale = true }
+
+// drop removes the entries from index from on for which gone is true.
+func (t *Transcript) drop(from int, gone func(*entry) bool) {
+	kept := t.entries[:min(from, len(t.entries))]
+	for _, e := range t.entries[len(kept):] {
+		if !gone(e) {
+			kept = append(kept, e)
+		}
+	}
+	clear(t.entries[len(kept):])
+	t.entries = kept
+	if t.top.at >= len(kept) {
+		t.Follow = true
+	}
+}
+
+// lines returns the drawn lines of entry i, with the blank line before it.
+func (t *Transcript) lines(i int, c Canvas) []string {
+	e := t.entries[i]
+	if e.drawn == nil || e.stale || e.moving && e.seq != c.Seq || e.theme != c.Theme || e.width != c.Width {
+		c.open = e.open
+		gap := []string{""}
+		if i == 0 || e.tight && t.entries[i-1].tight {
+			gap = nil
+		}
+		if e.drawn == nil {
+			t.keepWarm(e)
+		}
+		body := e.body.Draw(c)
+		if len(body) == 0 {
+			gap = []string{}
+		}
+		e.drawn, e.theme, e.width, e.stale, e.seq = append(gap, body...), c.Theme, c.Width, false, c.Seq
+	}
+	return e.drawn
+}
+
+func (t *Transcript) keepWarm(e *entry) {
+	t.warm = append(t.warm, e)
+	if len(t.warm) > 2*warmEntries {
+		for _, cold := range t.warm[:warmEntries] {
+			cold.drawn = nil
+		}
+		t.warm = append([]*entry(nil), t.warm[warmEntries:]...)
+	}
+}
+
+// View returns exactly h lines.
+func (t *Transcript) View(c Canvas, h int) []string {
+	t.width, t.Height = c.Width, h
+	start := t.start(c)
+	out := make([]string, 0, h)
+	t.last = nil
+	for i := start.at; i < len(t.entries) && len(out) < h; i++ {
+		lines := t.lines(i, c)
+		if i == start.at {
+			lines = lines[min(start.off, len(lines)):]
+		}
+		if o, ok := t.entries[i].body.(opener); ok && o.Foldable() && len(lines) > 0 {
+			t.last = t.entries[i]
+		}
+		out = append(out, lines[:min(len(lines), h-len(out))]...)
+	}
+	for len(out) < h {
+		out = append(out, "")
+	}
+	return out
+}
+
+// opener is a body that can have more to show than its summary.
+type opener interface{ Foldable() bool }
+
+// start is the first visible place. If what follows would not fill the screen, the
+// transcript follows its end again.
+func (t *Transcript) start(c Canvas) place {
+	tail := t.tail(c, t.Height)
+	if t.Follow || t.top.at > tail.at || t.top.at == tail.at && t.top.off >= tail.off {
+		t.Follow, t.top = true, tail
+	}
+	return t.top
+}
+
+// tail is the place h lines before the end.
+func (t *Transcript) tail(c Canvas, h int) place {
+	for i := len(t.entries) - 1; i >= 0; i-- {
+		n := len(t.lines(i, c))
+		if n >= h {
+			return place{i, n - h}
+		}
+		h -= n
+	}
+	return place{}
+}
+
+// Scroll moves the view by n lines, up when negative.
+func (t *Transcript) Scroll(c Canvas, n int) {
+	p := t.start(c)
+	p.off += n
+	for p.off < 0 && p.at > 0 {
+		p.at--
+		p.off += len(t.lines(p.at, c))
+	}
+	for p.at < len(t.entries)-1 && p.off >= len(t.lines(p.at, c)) {
+		p.off -= len(t.lines(p.at, c))
+		p.at++
+	}
+	p.off = max(p.off, 0)
+	t.top, t.Follow = p, false
+	t.start(c)
+}
+
+// Home shows the beginning, end the end.
+func (t *Transcript) Home(c Canvas) { t.top, t.Follow = place{}, false; t.start(c) }
+func (t *Transcript) End()          { t.Follow = true }
+
+// Toggle opens or folds the last visible entry that has more to show.
+func (t *Transcript) Toggle() {
+	if t.last != nil {
+		t.last.open = !t.last.open
+		t.last.changed()
+	}
+}
