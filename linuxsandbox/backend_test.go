@@ -29,9 +29,8 @@ func TestMain(m *testing.M) {
 	playRole()
 	sandboxtest.HeedSignals()
 	code := m.Run()
-	if built.path != "" {
-		os.RemoveAll(filepath.Dir(built.path))
-	}
+	builtHelper.remove()
+	builtTests.remove()
 	os.Exit(code)
 }
 

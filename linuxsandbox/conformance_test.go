@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,10 +52,43 @@ func newBackend(t testing.TB) *Backend {
 // helperVariable names a helper that is built already.
 const helperVariable = "LINUXSANDBOX_TEST_HELPER"
 
-var built struct {
+// program is one that the tests build once.
+type program struct {
 	once sync.Once
 	path string
 	err  error
+}
+
+// builtHelper and builtTests are removed with the tests.
+var builtHelper, builtTests program
+
+// build makes the program with the go command; args say what of.
+func (p *program) build(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	p.once.Do(func() {
+		var dir string
+		if dir, p.err = os.MkdirTemp("", name); p.err != nil {
+			return
+		}
+		p.path = filepath.Join(dir, name)
+		start := time.Now()
+		build := exec.Command("go", slices.Insert(args, len(args)-1, "-o", p.path)...)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			p.err = fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+		t.Logf("of the time of this test building %s took %v", name, time.Since(start).Round(time.Millisecond))
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+	return p.path
+}
+
+func (p *program) remove() {
+	if p.path != "" {
+		os.RemoveAll(filepath.Dir(p.path))
+	}
 }
 
 // realHelper builds the helper once, as `make build` does. The test binary could
@@ -63,24 +98,19 @@ func realHelper(t testing.TB) string {
 	if path := os.Getenv(helperVariable); path != "" {
 		return path
 	}
-	built.once.Do(func() {
-		var dir string
-		if dir, built.err = os.MkdirTemp("", "helper"); built.err != nil {
-			return
-		}
-		built.path = filepath.Join(dir, HelperName)
-		start := time.Now()
-		build := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "-o", built.path, "codeagent/cmd/linux-sandbox-helper")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("build the helper: %w\n%s", err, out)
-		}
-		t.Logf("of the time of this test building the helper took %v", time.Since(start).Round(time.Millisecond))
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
+	return builtHelper.build(t, HelperName, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
+}
+
+// plainTests are these tests without the race detector: in a process that tries one
+// setting it shows nothing that it does not show in the others, and what takes one
+// second takes it three to ten.
+func plainTests(t testing.TB) string {
+	t.Helper()
+	info, _ := debug.ReadBuildInfo()
+	if info == nil || !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return "/proc/self/exe"
 	}
-	return built.path
+	return builtTests.build(t, "tests", "test", "-c", "-vet=off", "codeagent/linuxsandbox")
 }
 
 const plainUser = 1001

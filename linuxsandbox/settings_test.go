@@ -25,18 +25,20 @@ type setting struct {
 	uid                int
 	// short settings are tried in every run of the tests, the others under CI.
 	short bool
+	// race: the tests here are those with the race detector, where there is one.
+	race bool
 	// slowJobs: jobs that take long are done here.
 	slowJobs bool
 }
 
 var settings = []setting{
-	{"root", attack.SurroundPlain, 0, true, true},
-	{"user", attack.SurroundPlain, plainUser, true, false},
-	{"root, no namespaces", attack.SurroundNoNamespaces, 0, false, false},
-	{"user, no namespaces", attack.SurroundNoNamespaces, plainUser, false, true},
-	{"root in a container", attack.SurroundContainer, 0, false, false},
-	{"user in a container", attack.SurroundContainer, plainUser, true, false},
-	{"user, covered /proc", attack.SurroundMaskedProc, plainUser, false, false},
+	{name: "root", surroundings: attack.SurroundPlain, short: true, slowJobs: true},
+	{name: "user", surroundings: attack.SurroundPlain, uid: plainUser, short: true, race: true},
+	{name: "root, no namespaces", surroundings: attack.SurroundNoNamespaces},
+	{name: "user, no namespaces", surroundings: attack.SurroundNoNamespaces, uid: plainUser, slowJobs: true},
+	{name: "root in a container", surroundings: attack.SurroundContainer},
+	{name: "user in a container", surroundings: attack.SurroundContainer, uid: plainUser, short: true},
+	{name: "user, covered /proc", surroundings: attack.SurroundMaskedProc, uid: plainUser},
 }
 
 const (
@@ -104,7 +106,11 @@ func (s setting) command(t *testing.T, pattern string) *exec.Cmd {
 	t.Helper()
 	dir := stageDir(t, s.uid)
 	binary := filepath.Join(dir, "tests")
-	copyFile(t, "/proc/self/exe", binary)
+	from := "/proc/self/exe"
+	if !s.race {
+		from = plainTests(t)
+	}
+	copyFile(t, from, binary)
 	helper := filepath.Join(dir, HelperName)
 	copyFile(t, realHelper(t), helper)
 	id, err := lookIn(jobPath, "id")
@@ -318,5 +324,5 @@ func TestDeathsInSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it the tests of death run in this setting")
 	}
-	inEachSetting(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
+	inSettings(t, "^(TestEachOfOursKilled|TestKeeperKilled|TestNoCoreDumps|TestHeldDeath)$")
 }
