@@ -9,7 +9,7 @@ type outputCase struct {
 	name, script string
 	// want lists the targets that must be found; none: not denied.
 	want []string
-	// suggest is the grant as "w:path r:path h:host:port !" words; empty: want
+	// suggest is the grant as sandbox.Grant.Lines gives it; empty: want
 	// itself, as the kind says.
 	suggest string
 	// policy is "" for workspace-write, "ro" for read-only, "net" for
@@ -52,8 +52,8 @@ var outputCases = []outputCase{
 	{name: "dd", script: `dd if=/dev/zero of=$HOME/out/dd count=1`, want: []string{"/home/u/out/dd"}},
 	{name: "install", script: `install -m 755 a ~/out/bin`, want: []string{"/home/u/out/bin"}},
 	{name: "truncate", script: `truncate -s 0 ~/out/f`, want: []string{"/home/u/out/f"}},
-	{name: "sed -i", script: `sed -i s/a/b/ ~/out/f`, want: []string{"/home/u/out/sed*"}, suggest: "w:/home/u/out"},
-	{name: "mktemp", script: `mktemp -p ~/out`, want: []string{"/home/u/out/tmp.XXXXXXXXXX"}, suggest: "w:/home/u/out"},
+	{name: "sed -i", script: `sed -i s/a/b/ ~/out/f`, want: []string{"/home/u/out/sed*"}, suggest: "write /home/u/out"},
+	{name: "mktemp", script: `mktemp -p ~/out`, want: []string{"/home/u/out/tmp.XXXXXXXXXX"}, suggest: "write /home/u/out"},
 	{name: "patch", script: `printf -- '--- f\n+++ f\n@@ -1 +1 @@\n-f\n+g\n' | patch -d ~/out -p0`, want: []string{"/home/u/out/f"}, miss: "patch names its temporary file and not the folder it was told to work in"},
 	{name: "two files", script: `touch ~/out/one ~/out/two`, want: []string{"/home/u/out/one", "/home/u/out/two"}},
 	{name: "system file", script: `echo x >> /etc/hosts`, asRoot: true, assumed: true, want: []string{"/etc/hosts"}},
@@ -92,7 +92,7 @@ func main() { if err := os.WriteFile("../out/g", nil, 0600); err != nil { log.Fa
 	{name: "git init", script: `git init -q ../out/repo`, want: []string{"/home/u/out/repo"}},
 	{name: "git config --global", script: `git config --global user.name x`, want: []string{"/home/u/.gitconfig"}},
 	{name: "git clone", script: `git init -q src; git clone -q src ../out/clone`, want: []string{"/home/u/out/clone"}},
-	{name: "git commit elsewhere", script: `git -C ~/out/git add -A`, want: []string{"/home/u/out/git/.git/index.lock"}, suggest: "w:/home/u/out/git/.git"},
+	{name: "git commit elsewhere", script: `git -C ~/out/git add -A`, want: []string{"/home/u/out/git/.git/index.lock"}, suggest: "write /home/u/out/git/.git"},
 	{name: "git worktree", script: `git init -q .; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; git worktree add ../out/wt`, want: []string{"/home/u/out/wt/.git"}},
 	{name: "npm cache", script: `echo '{"name":"x","version":"1.0.0"}' > package.json; npm_config_cache=$HOME/out/npm npm_config_prefix=$HOME/out/prefix npm install -g --offline .`, want: []string{"/home/u/out/prefix"}},
 	{name: "pip target", script: `mkdir -p p; printf 'from setuptools import setup\nsetup(name="p")\n' > p/setup.py; /usr/bin/python3 -m venv ../out/venv`, want: []string{"/home/u/out/venv"}},
@@ -105,9 +105,9 @@ func main() { if err := os.WriteFile("../out/g", nil, 0600); err != nil { log.Fa
 	{name: "coloured", script: `touch ../out/x 2>&1 | sed "s/.*/$(printf '\033')[31m&$(printf '\033')[0m/"; exit ${PIPESTATUS[0]}`, want: []string{"/home/u/out/x"}},
 
 	// Reading what the policy hides.
-	{name: "cat secret", script: `cat ~/out/secret`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "r:/home/u/out/secret"},
-	{name: "python secret", script: `/usr/bin/python3 -c 'open("../out/secret").read()'`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "r:/home/u/out/secret"},
-	{name: "grep secret", script: `grep x ../out/secret`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "r:/home/u/out/secret"},
+	{name: "cat secret", script: `cat ~/out/secret`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "read /home/u/out/secret"},
+	{name: "python secret", script: `/usr/bin/python3 -c 'open("../out/secret").read()'`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "read /home/u/out/secret"},
+	{name: "grep secret", script: `grep x ../out/secret`, policy: "deny", want: []string{"/home/u/out/secret"}, suggest: "read /home/u/out/secret"},
 
 	// The network, where every socket of it is refused; see also ownNetCases.
 	{assumed: true, kept: true, name: "curl name", script: `curl -sS https://example.com/`, want: []string{"example.com:443"}},
@@ -139,8 +139,8 @@ func main() { _, err := net.Dial("tcp", "127.0.0.1:8099"); fmt.Fprintln(os.Stder
 	{assumed: true, kept: true, asRoot: true, name: "psql", script: `psql -h 127.0.0.1 -p 5499 -c 'select 1'`, want: []string{"127.0.0.1:5499"}},
 
 	// System calls.
-	{name: "unshare", script: `unshare -r true`, want: []string{"unshare"}, suggest: "!"},
-	{name: "strace", script: `strace true`, want: []string{"ptrace"}, suggest: "!"},
+	{name: "unshare", script: `unshare -r true`, want: []string{"unshare"}, suggest: "outside the sandbox"},
+	{name: "strace", script: `strace true`, want: []string{"ptrace"}, suggest: "outside the sandbox"},
 
 	// Not denied: it would have failed, or did fail, for other reasons.
 	{name: "echoed words", script: `echo "Permission denied"; false`},

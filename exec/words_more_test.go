@@ -23,7 +23,7 @@ func TestJudgeProtected(t *testing.T) {
 	p.Protected.Paths = []string{"/home/u/ws/.git/config"}
 	p.Protected.Own = []string{"/home/u/ws/bin/codeagent"}
 	v := judged(p, said("error: could not lock config file .git/config: Permission denied\n"))
-	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected || suggestion(v.Suggest) != "w:/home/u/ws/.git/config" {
+	if !v.Denied || v.Denials[0].Kind != sandbox.KindProtected || suggestion(v.Suggest) != "write /home/u/ws/.git/config" {
 		t.Errorf("verdict %+v", v)
 	}
 	v = judged(p, said("cp: cannot create regular file '.vscode/tasks.json': Permission denied\n"))
@@ -49,7 +49,7 @@ func TestJudgeRecords(t *testing.T) {
 	}
 	p.Protected, p.DenyRead = sandbox.Protected{}, []string{"/home/u/out/secret"}
 	v = judged(p, said("cat: /home/u/out/secret: Permission denied\n"))
-	if len(v.Denials) != 1 || v.Denials[0].Why != "" || suggestion(v.Suggest) != "r:/home/u/out/secret" {
+	if len(v.Denials) != 1 || v.Denials[0].Why != "" || suggestion(v.Suggest) != "read /home/u/out/secret" {
 		t.Errorf("verdict %+v", v)
 	}
 }
@@ -102,7 +102,7 @@ func TestJudgeBackendRecords(t *testing.T) {
 	}
 	o = said("it cannot be\n")
 	o.Trace.Denials = []sandbox.Denial{{Kind: sandbox.KindWrite, Operation: "openat", Target: "/home/u/out/x", Evidence: sandbox.EvidenceKernel, Count: 2}}
-	if v := judged(p, o); !v.Denied || v.Confidence != sandbox.Likely || suggestion(v.Suggest) != "w:/home/u/out/x" {
+	if v := judged(p, o); !v.Denied || v.Confidence != sandbox.Likely || suggestion(v.Suggest) != "write /home/u/out/x" {
 		t.Errorf("told by the kernel: %+v", v)
 	}
 	o.Trace.Denials[0].Moot = true

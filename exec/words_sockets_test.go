@@ -15,12 +15,12 @@ func TestJudgeSockets(t *testing.T) {
 		d    sandbox.Denial
 		want string
 	}{
-		{sandbox.Denial{Kind: sandbox.KindSocket, Operation: "connect", Target: "/run/user/1000/bus"}, "s:/run/user/1000/bus"},
+		{sandbox.Denial{Kind: sandbox.KindSocket, Operation: "connect", Target: "/run/user/1000/bus"}, "socket /run/user/1000/bus"},
 		{sandbox.Denial{Kind: sandbox.KindSocket, Operation: "connect", Target: "@/tmp/.X11-unix/X0"}, ""},
 		{sandbox.Denial{Kind: sandbox.KindSocket, Operation: "connect", Target: "connect"}, ""},
 		{sandbox.Denial{Kind: sandbox.KindSocket, Operation: "bind", Target: "@name"}, ""},
-		{sandbox.Denial{Kind: sandbox.KindWrite, Operation: "bind", Target: "/home/u/run/s"}, "w:/home/u/run"},
-		{sandbox.Denial{Kind: sandbox.KindProtected, Operation: "bind", Target: "/home/u/ws/.envrc"}, "w:/home/u/ws/.envrc"},
+		{sandbox.Denial{Kind: sandbox.KindWrite, Operation: "bind", Target: "/home/u/run/s"}, "write /home/u/run"},
+		{sandbox.Denial{Kind: sandbox.KindProtected, Operation: "bind", Target: "/home/u/ws/.envrc"}, "write /home/u/ws/.envrc"},
 	} {
 		row.d.Evidence, row.d.Errno, row.d.Count = sandbox.EvidenceKernel, "EPERM", 1
 		o := exec.Outcome{Status: sandbox.Status{Exit: 1}, Trace: sandbox.Trace{Denials: []sandbox.Denial{row.d}}}

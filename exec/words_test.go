@@ -181,22 +181,4 @@ func TestWordsTable(t *testing.T) {
 	}
 }
 
-func suggestion(g sandbox.Grant) string {
-	var words []string
-	for _, p := range g.Write {
-		words = append(words, "w:"+p)
-	}
-	for _, p := range g.Read {
-		words = append(words, "r:"+p)
-	}
-	for _, h := range g.Hosts {
-		words = append(words, "h:"+h.String())
-	}
-	for _, s := range g.Sockets {
-		words = append(words, "s:"+s)
-	}
-	if g.Unsandboxed {
-		words = append(words, "!")
-	}
-	return strings.Join(words, " ")
-}
+func suggestion(g sandbox.Grant) string { return strings.Join(g.Lines(nil), " ") }

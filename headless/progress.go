@@ -82,7 +82,7 @@ func (p *progress) print(e event.Event) {
 func (p *progress) requested(e event.PermissionRequested) {
 	p.of = e.CallID
 	p.line("33", "? %s", e.Title)
-	for _, g := range GrantLines(e.Wanted) {
+	for _, g := range e.Wanted.Lines(nil) {
 		p.line("", "  opens: %s", g)
 	}
 	for _, w := range e.Warnings {
@@ -314,7 +314,7 @@ func (p *progress) finished(e event.TurnFinished) {
 		p.line("31", "%s refused, because nobody was there to grant:", short.Count(len(e.Refused), "permission"))
 		for _, r := range e.Refused {
 			p.line("", "  %s", r.Title)
-			for _, g := range GrantLines(r.Grant) {
+			for _, g := range r.Grant.Lines(nil) {
 				p.line("", "    %s", g)
 			}
 			if r.Hint != "" {
@@ -322,27 +322,6 @@ func (p *progress) finished(e event.TurnFinished) {
 			}
 		}
 	}
-}
-
-// GrantLines names each thing a grant opens, one a line.
-func GrantLines(g sandbox.Grant) []string {
-	var out []string
-	for _, p := range g.Write {
-		out = append(out, "write "+p)
-	}
-	for _, p := range g.Read {
-		out = append(out, "read "+p)
-	}
-	for _, h := range g.Hosts {
-		out = append(out, "network "+h.String())
-	}
-	for _, s := range g.Sockets {
-		out = append(out, "socket "+s)
-	}
-	if g.Unsandboxed {
-		out = append(out, "run outside the sandbox")
-	}
-	return out
 }
 
 // line writes one line; what it shows may come from the model or a command, so

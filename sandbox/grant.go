@@ -38,6 +38,31 @@ func (g Grant) Empty() bool {
 	return len(g.Write) == 0 && len(g.Read) == 0 && len(g.Hosts) == 0 && len(g.Sockets) == 0 && !g.Unsandboxed
 }
 
+// Lines name what g opens, one thing a line: "write /srv/data". A path is written by
+// show, or as it is where show is nil.
+func (g Grant) Lines(show func(path string) string) []string {
+	if show == nil {
+		show = func(path string) string { return path }
+	}
+	var out []string
+	for _, p := range g.Write {
+		out = append(out, "write "+show(p))
+	}
+	for _, p := range g.Read {
+		out = append(out, "read "+show(p))
+	}
+	for _, h := range g.Hosts {
+		out = append(out, "network "+h.String())
+	}
+	for _, s := range g.Sockets {
+		out = append(out, "socket "+show(s))
+	}
+	if g.Unsandboxed {
+		out = append(out, "outside the sandbox")
+	}
+	return out
+}
+
 // With returns p widened by exactly g; p itself is unchanged. A write grant at
 // or below a protected path lifts that protection for the granted path alone
 // (JudgeWrite); a read grant lifts a deny-read entry only where it names that

@@ -127,21 +127,5 @@ func metadataVerb(operation string) string {
 
 // Grants lists what a grant allows, one item each: "write ~/.npm".
 func Grants(g sandbox.Grant, home string) []string {
-	var out []string
-	for _, p := range g.Write {
-		out = append(out, "write "+paint.Tilde(p, home))
-	}
-	for _, p := range g.Read {
-		out = append(out, "read "+paint.Tilde(p, home))
-	}
-	for _, h := range g.Hosts {
-		out = append(out, "network "+h.String())
-	}
-	for _, s := range g.Sockets {
-		out = append(out, "socket "+paint.Tilde(s, home))
-	}
-	if g.Unsandboxed {
-		out = append(out, "outside the sandbox")
-	}
-	return out
+	return g.Lines(func(path string) string { return paint.Tilde(path, home) })
 }
