@@ -38,8 +38,7 @@ type app struct {
 	menu       menu
 	work       work
 	images     message.Count
-	// unread cancels the read of the clipboard that is under way; nil: none.
-	unread context.CancelFunc
+	unread     reading
 	// shownEnds are the background commands whose end was shown between turns.
 	shownEnds map[string]bool
 	hint      notification
@@ -136,17 +135,17 @@ func (m *app) draw() tea.View {
 	m.seq++
 	w, t := m.width, m.theme
 	if m.alone != nil {
-		return m.drawAlone(t, w)
+		return drawAlone(m.panel, t, w, m.height)
 	}
 	q := m.questions.Front()
-	need := wants{menu: len(m.choices()), composer: len(m.composer.Rows(m.composerWidth()))}
+	need := wants{menu: len(m.menu.choices(m.composer.Text, m.offers)), composer: len(m.composer.Rows(m.composerWidth()))}
 	var asked question.Drawn
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
 		asked = q.View(t, w, questionRoom(m.height), m.facts.home, m.now(), len(m.questions.Waiting)-1)
 		need.question = len(asked.Lines)
 	}
-	waiting := m.waitingLines(t, w)
+	waiting := waitingLines(t, w, m.box.waiting(), m.work.queued)
 	need.queued = len(waiting)
 	_, need.full = m.panel.(*questionPage)
 	a := arrange(m.height, need)
@@ -171,7 +170,7 @@ func (m *app) draw() tea.View {
 	}
 	lines = append(lines, waiting[:a.queued.height]...)
 	if a.menu.height > 0 {
-		lines = append(lines, m.menu.view(t, w, m.choices())[:a.menu.height]...)
+		lines = append(lines, m.menu.view(t, w, m.menu.choices(m.composer.Text, m.offers))[:a.menu.height]...)
 	}
 	if a.rule.height > 0 {
 		lines = append(lines, t.Paint(paint.Faint, strings.Repeat("─", w)))
@@ -204,10 +203,10 @@ func (m *app) draw() tea.View {
 }
 
 // drawAlone draws the overlay and nothing else.
-func (m *app) drawAlone(t *paint.Theme, w int) tea.View {
+func drawAlone(panel overlay, t *paint.Theme, w, h int) tea.View {
 	v := tea.View{AltScreen: true}
-	if m.panel != nil {
-		lines, x, y := m.panel.View(t, w, m.height)
+	if panel != nil {
+		lines, x, y := panel.View(t, w, h)
 		if v.Content = strings.Join(lines, "\n"); y >= 0 {
 			v.Cursor = tea.NewCursor(x, y)
 		}
@@ -216,7 +215,7 @@ func (m *app) drawAlone(t *paint.Theme, w int) tea.View {
 }
 
 // composerWidth leaves room for the gutter and for the cursor behind a full row.
-func (m *app) composerWidth() int { return max(m.width-paint.Gutter-1, 4) }
+func (p *picture) composerWidth() int { return max(p.width-paint.Gutter-1, 4) }
 
 // status is the line above the message: what is happening, and which keys apply.
 func (m *app) status(t *paint.Theme, w int) string {
@@ -257,16 +256,16 @@ func (m *app) status(t *paint.Theme, w int) string {
 }
 
 // waitingLines are the messages that were not delivered yet.
-func (m *app) waitingLines(t *paint.Theme, w int) []string {
+func waitingLines(t *paint.Theme, w int, steers, queued []message.Message) []string {
 	const most = 3
 	var out []string
 	line := func(s message.Message, when string) {
 		out = append(out, t.Row(w-1, paint.Faint.Span("  ↳ "), paint.Dim.Span(when+"  "), paint.Text.Span(strings.TrimSpace(s.Text))))
 	}
-	for _, s := range m.box.waiting() {
+	for _, s := range steers {
 		line(s, "next")
 	}
-	for _, s := range m.work.queued {
+	for _, s := range queued {
 		line(s, "after the turn")
 	}
 	if len(out) > most {

@@ -124,20 +124,15 @@ func (m *app) lookForEnds() tea.Cmd {
 	return m.aside(func(context.Context) then {
 		list := commands.List()
 		return func(m *app) tea.Cmd {
-			m.tellEnds(list)
+			for _, c := range slices.Backward(list) {
+				if !m.work.running && c.News && !m.shownEnds[c.ID] {
+					m.shownEnds[c.ID] = true
+					m.transcript.Add(&over{c}, false)
+				}
+			}
 			return nil
 		}
 	})
-}
-
-func (m *app) tellEnds(list []BackgroundCommand) {
-	for _, c := range slices.Backward(list) {
-		if m.work.running || !c.News || m.shownEnds[c.ID] {
-			continue
-		}
-		m.shownEnds[c.ID] = true
-		m.transcript.Add(&over{c}, false)
-	}
 }
 
 // over is the line that reports the end of a job.
@@ -149,15 +144,10 @@ func (o *over) Draw(c transcript.Canvas) []string {
 		paint.Dim.Span("$ "+strings.Join(strings.Fields(b.Command), " ")))}
 }
 
-// refresh asks for the overlay's content anew; nil where it does not change.
-func (m *app) refresh() tea.Cmd {
-	if m.panel == nil || m.panel.live() == nil {
+// live asks for the overlay's content again; nil where it does not change by itself.
+func (m *app) live() func() tea.Cmd {
+	if m.panel == nil {
 		return nil
 	}
-	return m.panel.live()()
-}
-
-// watching reports whether the overlay changes by itself.
-func (m *app) watching() bool {
-	return m.facts.running > 0 && m.panel != nil && m.panel.live() != nil
+	return m.panel.live()
 }

@@ -25,7 +25,7 @@ func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
 		m.questions.Disarm()
 	}
 	wanted, leave := context.WithCancel(context.Background())
-	m.unread = leave
+	m.unread = reading(leave)
 	return m.aside(func(ctx context.Context) then {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -35,18 +35,20 @@ func (m *app) readClipboard(c *composer.Composer) tea.Cmd {
 			if wanted.Err() != nil {
 				return nil // cancelled
 			}
-			m.leaveClipboard()
+			m.unread.leave()
 			cmd := m.clipped(c, clip, err)
 			return tea.Batch(cmd, m.stir())
 		}
 	})
 }
 
-// leaveClipboard cancels a read that is under way.
-func (m *app) leaveClipboard() {
-	if m.unread != nil {
-		m.unread()
-		m.unread = nil
+// reading cancels the read of the clipboard that is under way; nil: there is no read.
+type reading context.CancelFunc
+
+func (r *reading) leave() {
+	if *r != nil {
+		(*r)()
+		*r = nil
 	}
 }
 

@@ -8,19 +8,19 @@ import (
 	"codeagent/tui/keys"
 )
 
-// between reports whether no turn runs; else a hint says what to do. The key comes
-// first, because a narrow screen cuts the end off.
-func (m *app) between(what string) (tea.Cmd, bool) {
-	if m.work.running {
-		return m.say(keyName(keyFor(everywhere, keys.Back)) + " interrupts the turn; " + what + " needs no turn running"), false
+// between is "" while no turn runs, else a hint what to do first. The key comes
+// first in it, because a narrow screen cuts the end off.
+func (w *work) between(what string) string {
+	if w.running {
+		return keyName(keyFor(everywhere, keys.Back)) + " interrupts the turn; " + what + " needs no turn running"
 	}
-	return nil, true
+	return ""
 }
 
 // compact is /compact: it runs as a turn does.
 func compact(m *app, focus string) tea.Cmd {
-	if no, ok := m.between("/compact"); !ok {
-		return no
+	if hint := m.work.between("/compact"); hint != "" {
+		return m.say(hint)
 	}
 	m.transcript.End()
 	shorten := m.offers.Compact

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"codeagent/tui/question"
 )
 
 // A question must not catch the keys of somebody who is typing when it appears. It
@@ -33,14 +31,9 @@ func (m *app) stir() tea.Cmd {
 // quiet arms the question if nothing happened since.
 func (m *app) quiet(msg quietMsg) {
 	q := m.questions.Front()
-	if q == nil || msg.at != m.stirs || q.Barred || !m.composer.Empty() || m.covered(q) || m.unread != nil {
-		return
+	full, _ := m.panel.(*questionPage)
+	covered := m.panel != nil && (full == nil || full.Q != q)
+	if q != nil && msg.at == m.stirs && !q.Barred && m.composer.Empty() && !covered && m.unread == nil {
+		q.Armed = true
 	}
-	q.Armed = true
-}
-
-// covered reports whether a panel other than its full view covers a question.
-func (m *app) covered(q *question.Question) bool {
-	p, ok := m.panel.(*questionPage)
-	return m.panel != nil && (!ok || p.Q != q)
 }

@@ -407,7 +407,7 @@ func TestBackgroundCommands(t *testing.T) {
 	r.has("npm run dev", "the end of b2␛[2J")
 	r.press("pgup")
 	r.lacks("the end of b2")
-	r.do(r.app.refresh()) // more output leaves the place alone
+	r.do(r.app.live()()) // more output leaves the place alone
 	r.lacks("the end of b2")
 	r.press("end")
 	r.has("the end of b2")
@@ -534,11 +534,11 @@ func TestNothingIsWatchedInVain(t *testing.T) {
 	r, _ := offers(t, 80, 20)
 	r.app.offers.Still = false
 	r.slash("/ps")
-	if r.app.watching() {
+	if r.app.ticking {
 		t.Error("a list in which nothing runs is watched")
 	}
 	r.emit(event.BackgroundChanged{Running: 1})
-	if !r.app.watching() || !r.app.ticking {
+	if !r.app.ticking {
 		t.Error("a list in which something runs is not watched")
 	}
 	r.press("esc")

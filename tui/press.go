@@ -36,7 +36,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 			return cmd
 		}
 	}
-	if choices := m.choices(); len(choices) > 0 {
+	if choices := m.menu.choices(m.composer.Text, m.offers); len(choices) > 0 {
 		if run, handled := m.menu.press(m.keys.find(k, inSlashMenu), choices, &m.composer); handled {
 			if run == nil {
 				return nil
@@ -115,7 +115,7 @@ func (m *app) back() tea.Cmd {
 	case q != nil && q.Armed:
 		q.Armed, q.Barred, q.Problem = false, true, ""
 	case m.unread != nil:
-		m.leaveClipboard()
+		m.unread.leave()
 	case m.work.running:
 		m.interrupt()
 	case q != nil || !m.composer.Empty() || m.offers.Back == nil:
@@ -151,7 +151,7 @@ func (m *app) ctrlC() tea.Cmd {
 	if m.alone != nil {
 		return tea.Quit
 	}
-	m.leaveClipboard()
+	m.unread.leave()
 	if m.panel == nil && !m.composer.Empty() {
 		m.composer.Clear()
 		return nil
@@ -225,7 +225,7 @@ func (m *app) noteKey(q *question.Question, k tea.Key) tea.Cmd {
 		return nil
 	case keys.Back, keys.Interrupt:
 		if m.unread != nil {
-			m.leaveClipboard()
+			m.unread.leave()
 			return nil
 		}
 		q.Field = nil
@@ -257,7 +257,9 @@ func (m *app) edit(c *composer.Composer, do keys.Action, w int) (handled bool, c
 	case do == keys.Send:
 		return true, m.send()
 	case do == actQueue:
-		m.queue()
+		if m.work.running && m.unread == nil && strings.TrimSpace(c.Value()) != "" { // after the turn
+			m.work.queued = append(m.work.queued, c.Take())
+		}
 	case do == keys.LineStart && c.Empty():
 		return true, m.common(keys.Top)
 	case do == keys.LineEnd && c.Empty():

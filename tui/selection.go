@@ -1,11 +1,8 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
-	"unicode/utf8"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"codeagent/tui/paint"
@@ -76,13 +73,9 @@ func (s *selection) text(rows []string) string {
 	return strings.Trim(strings.Join(out, "\n"), "\n")
 }
 
-// copySelection ends the drag and hands the text to the terminal's clipboard.
-// The terminal may ignore it, and does not report that.
-func (m *app) copySelection() tea.Cmd {
-	m.selection.held = false
-	text := m.selection.text(m.rows)
-	if text == "" {
-		return nil
-	}
-	return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
+// finish ends the drag and returns the selected text, which goes to the terminal's
+// clipboard. The terminal may ignore it, and does not report that.
+func (s *selection) finish(rows []string) string {
+	s.held = false
+	return s.text(rows)
 }

@@ -87,8 +87,8 @@ func (l *sessionList) open(r picker.Row) tea.Cmd {
 		m.panel = nil
 		return nil
 	}
-	if no, ok := m.between("/sessions"); !ok {
-		return no
+	if hint := m.work.between("/sessions"); hint != "" {
+		return m.say(hint)
 	}
 	return m.aside(func(ctx context.Context) then {
 		err := l.kept.Open(ctx, r.Id)

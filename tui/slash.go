@@ -92,13 +92,13 @@ func slashName(text string) (string, bool) {
 	return name, true
 }
 
-// choices are the commands whose names begin with what is typed.
-func (m *app) choices() []command {
-	name, ok := slashName(m.composer.Text)
+// choices are the commands whose names begin with the typed text.
+func (n *menu) choices(typed string, o Options) []command {
+	name, ok := slashName(typed)
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(offeredCommands(m.offers), func(c command) bool { return !strings.HasPrefix(c.name, name) })
+	return slices.DeleteFunc(offeredCommands(o), func(c command) bool { return !strings.HasPrefix(c.name, name) })
 }
 
 // menu is the list of choices above the message.

@@ -33,8 +33,8 @@ func showModels(m *app, name string) tea.Cmd {
 
 // useModel switches to another model.
 func useModel(m *app, name string) tea.Cmd {
-	if no, ok := m.between("/model"); !ok {
-		return no
+	if hint := m.work.between("/model"); hint != "" {
+		return m.say(hint)
 	}
 	m.panel = nil
 	m.transcript.End()

@@ -15,16 +15,16 @@ import (
 
 // showUndo is /undo: it shows what would be undone; Enter undoes it.
 func showUndo(m *app, _ string) tea.Cmd {
-	if no, ok := m.between("/undo"); !ok {
-		return no
+	if hint := m.work.between("/undo"); hint != "" {
+		return m.say(hint)
 	}
 	return lookAtTurn(m, m.offers.Undo.Preview, "nothing to undo")
 }
 
 // goEarlier shows the turn before one of which nothing can be undone.
 func goEarlier(m *app) tea.Cmd {
-	if no, ok := m.between("/undo"); !ok {
-		return no
+	if hint := m.work.between("/undo"); hint != "" {
+		return m.say(hint)
 	}
 	m.panel = nil
 	return lookAtTurn(m, m.offers.Undo.Earlier, "no earlier turn has changes to undo")
@@ -117,8 +117,8 @@ func undoLine(t *paint.Theme, w int, named func(string) string, f UndoFile) []st
 
 // takeBack does what the preview shows.
 func takeBack(m *app) tea.Cmd {
-	if no, ok := m.between("/undo"); !ok {
-		return no
+	if hint := m.work.between("/undo"); hint != "" {
+		return m.say(hint)
 	}
 	m.panel = nil
 	m.transcript.End()

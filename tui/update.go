@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"fmt"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -68,7 +70,12 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 		return tea.Batch(cmd, m.stir())
 	case tea.MouseWheelMsg:
 		m.selection = selection{}
-		m.wheel(msg)
+		switch msg.Button {
+		case tea.MouseWheelUp:
+			m.scroll(-3)
+		case tea.MouseWheelDown:
+			m.scroll(3)
+		}
 	case tea.MouseClickMsg:
 		m.selection = selection{}
 		if msg.Button == tea.MouseLeft {
@@ -77,7 +84,9 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tea.MouseMotionMsg:
 		m.selection.extend(msg.X, msg.Y)
 	case tea.MouseReleaseMsg:
-		return m.copySelection()
+		if text := m.selection.finish(m.rows); text != "" {
+			return tea.Batch(tea.SetClipboard(text), m.say(fmt.Sprintf("copied %d characters", utf8.RuneCountInString(text))))
+		}
 	case inboxMsg:
 		cmd := m.drain()
 		return tea.Batch(cmd, m.box.wait(frame))
@@ -86,8 +95,8 @@ func (m *app) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		m.frame++
-		if m.frame%lookEvery == 0 && m.watching() {
-			return tea.Batch(m.refresh(), m.startTicking())
+		if live := m.live(); live != nil && m.facts.running > 0 && m.frame%lookEvery == 0 {
+			return tea.Batch(live(), m.startTicking())
 		}
 		return m.startTicking()
 	case hintOverMsg:
@@ -117,7 +126,7 @@ func (m *app) say(hint string) tea.Cmd {
 
 // startTicking starts a tick while something runs, unless one is under way.
 func (m *app) startTicking() tea.Cmd {
-	if m.offers.Still || m.ticking || !m.work.running && !m.watching() {
+	if m.offers.Still || m.ticking || !m.work.running && (m.facts.running == 0 || m.live() == nil) {
 		return nil
 	}
 	m.ticking = true
@@ -146,7 +155,9 @@ func (m *app) drain() tea.Cmd {
 			m.apply(item)
 			if _, ok := item.(event.BackgroundChanged); ok {
 				cmd = tea.Batch(cmd, m.lookForEnds())
-				cmd = tea.Batch(cmd, m.refresh(), m.startTicking())
+				if live := m.live(); live != nil {
+					cmd = tea.Batch(cmd, live(), m.startTicking())
+				}
 			}
 		case *question.Ask:
 			first := m.questions.Front() == nil
@@ -180,18 +191,6 @@ func (m *app) paste(s string) tea.Cmd {
 		return m.pasteInto(&m.composer, s)
 	}
 	return nil
-}
-
-func (m *app) wheel(msg tea.MouseWheelMsg) {
-	by := 3
-	switch msg.Button {
-	case tea.MouseWheelUp:
-		by = -3
-	case tea.MouseWheelDown:
-	default:
-		return
-	}
-	m.scroll(by)
 }
 
 func (m *app) scroll(by int) {

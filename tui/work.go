@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"errors"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -101,12 +100,4 @@ func (m *app) sendWaiting() tea.Cmd {
 		m.composer.Restore(message.Join(waiting))
 	}
 	return nil
-}
-
-// queue is Tab: it sends the message after the turn.
-func (m *app) queue() {
-	if !m.work.running || m.unread != nil || strings.TrimSpace(m.composer.Value()) == "" {
-		return
-	}
-	m.work.queued = append(m.work.queued, m.composer.Take())
 }
