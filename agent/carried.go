@@ -197,55 +197,47 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 	}
 	c.Messages, c.Omitted, c.Unnamed, c.Partial = nil, 0, 0, false
 	for _, i := range items {
+		var by carried
+		if len(i.Carried) > 0 && json.Unmarshal(i.Carried, &by) == nil { // else it is only text
+			c.join(by, i.Kind == model.Summary)
+		}
+		if i.Kind != model.Call || failed[i.Call.ID] {
+			continue
+		}
+		action, err := plan(*i.Call)
 		switch {
-		case i.Kind == model.Summary:
-			var before carried
-			if json.Unmarshal(i.Carried, &before) == nil { // else it is only text
-				c.join(before)
-			}
-		case len(i.Carried) > 0:
-			var by carried
-			if json.Unmarshal(i.Carried, &by) == nil {
-				for _, p := range by.Paths {
-					c.changed(by.Changes[p], p, true)
+		case err != nil:
+		case action.Kind == event.KindEdit:
+			for _, p := range action.Paths {
+				if c.Changes[p] == "" || c.ByCommand[p] {
+					c.changed(sandbox.Updated, p, false)
 				}
-				c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
 			}
-		case i.Kind == model.Call && !failed[i.Call.ID]:
-			action, err := plan(*i.Call)
-			if err != nil {
-				continue
-			}
-			switch action.Kind {
-			case event.KindEdit:
-				for _, p := range action.Paths {
-					if c.Changes[p] == "" || c.ByCommand[p] {
-						c.changed(sandbox.Updated, p, false)
-					}
-				}
-			case event.KindPlan:
-				c.planned(i.Call.Arguments)
-			}
+		case action.Kind == event.KindPlan:
+			c.planned(i.Call.Arguments)
 		}
 	}
 }
 
-// join takes over what an earlier summary carried.
-func (c *carried) join(before carried) {
-	c.Messages, c.Omitted = before.Messages, before.Omitted
-	c.Unnamed, c.Partial = c.Unnamed+before.Unnamed, c.Partial || before.Partial
-	if c.Plan == nil {
-		c.Plan = before.Plan
-	}
-	for _, p := range before.Paths {
-		if c.Changes[p] == "" {
-			c.changed(before.Changes[p], p, before.ByCommand[p])
+// join takes over what an item of an earlier process carried: a summary, or the result
+// of a command. What is known already counts more than a summary.
+func (c *carried) join(by carried, summary bool) {
+	if summary {
+		c.Messages, c.Omitted = by.Messages, by.Omitted
+		if c.Plan == nil {
+			c.Plan = by.Plan
 		}
 	}
-	for _, f := range before.Refused {
+	for _, p := range by.Paths {
+		if !summary || c.Changes[p] == "" {
+			c.changed(by.Changes[p], p, by.ByCommand[p])
+		}
+	}
+	c.Unnamed, c.Partial = c.Unnamed+by.Unnamed, c.Partial || by.Partial
+	for _, f := range by.Refused {
 		c.Refused = listed(c.Refused, f)
 	}
-	for _, f := range before.Denied {
+	for _, f := range by.Denied {
 		c.Denied = listed(c.Denied, f)
 	}
 }

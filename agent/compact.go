@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -240,21 +241,11 @@ func shorter(items []model.Item, most int) []model.Item {
 		left.Text = middle(left.Text, most/2*bytesPerToken)
 	}
 	most = max(most-weigh(left), 0)
-	cut := min(tailOf(light, most, 0), lastBegin(light))
+	cut := tailOf(light, most, math.MaxInt)
 	if cut == 0 {
 		return lighter(light, most, 0)
 	}
 	return append([]model.Item{left}, lighter(light[cut:], most, 0)...)
-}
-
-// lastBegin is the last place at which items can be cut.
-func lastBegin(items []model.Item) int {
-	for i := len(items) - 1; i > 0; i-- {
-		if begins(items, i) {
-			return i
-		}
-	}
-	return 0
 }
 
 // lightText is how much of a result or of arguments is given for a summary at
@@ -264,26 +255,17 @@ const lightText = 2000
 // lighter is items without thinking and images, and without the middle of what is
 // long, so that they are within that weight; least is what each has in any case.
 func lighter(items []model.Item, most, least int) (light []model.Item) {
-	var long []int
-	rest := 0 // what cannot be made shorter
 	for _, i := range items {
 		if i.Kind == model.Reasoning {
 			continue
 		}
 		i.Images = nil
 		light = append(light, i)
-		rest += weigh(i)
-		if n := length(i); n > 0 {
-			rest -= weighText(n)
-			long = append(long, n)
-		}
+		most -= weigh(i) - weighText(length(i))
 	}
-	each := max(share(long, max(most-rest, 0)*bytesPerToken), least)
-	for n, i := range light {
-		if length(i) > each {
-			light[n] = trimmed(i, each)
-		}
-	}
+	fit(light, max(most, 0)*bytesPerToken, least, length, func(n, each int) {
+		light[n] = trimmed(light[n], each)
+	})
 	return light
 }
 

@@ -8,10 +8,10 @@ import (
 	"codeagent/model"
 )
 
-// What calls give is kept within what the model takes when it is made, before any
-// compaction: a result that it has not seen is nothing that a summary can stand for.
-// Where the results of an answer are too long together each is made shorter, to a
-// fair share; the log has them whole.
+// Results are cut to what the model takes before they are added, and before any
+// compaction: no summary can stand for a result that the model has not seen. Where the
+// results of an answer are too long together, each gets a fair share; the log has
+// them whole.
 
 // leastResult is what a result keeps however many there are, in bytes.
 const leastResult = 300
@@ -29,11 +29,29 @@ func share(sizes []int, all int) int {
 	return math.MaxInt
 }
 
-func sizes(items []model.Item) (all []int) {
+// fit cuts the items that are too long where all together have more than all bytes.
+// length is how much of an item can be cut, each is what cut may leave of it, and at
+// least least.
+func fit(items []model.Item, all, least int, length func(model.Item) int, cut func(n, each int)) {
+	var sizes []int
 	for _, i := range items {
-		all = append(all, len(i.Text))
+		if n := length(i); n > 0 {
+			sizes = append(sizes, n)
+		}
 	}
-	return all
+	each := max(share(sizes, all), least)
+	for n, i := range items {
+		if length(i) > each {
+			cut(n, each)
+		}
+	}
+}
+
+func resultLength(i model.Item) int {
+	if i.Kind != model.Result {
+		return 0
+	}
+	return len(i.Text)
 }
 
 // fit makes results of the batch's calls shorter where they are too long together.
@@ -42,18 +60,15 @@ func (b *batch) fit(results []model.Item) {
 	a.mu.Lock()
 	most := a.budget.weight(a.budget.round()) * bytesPerToken
 	a.mu.Unlock()
-	each := share(sizes(results), most)
-	for i, c := range b.calls {
-		if len(results[i].Text) > each {
-			results[i].Text = c.within(results[i].Text, each)
-		}
-	}
+	fit(results, most, 0, resultLength, func(n, each int) {
+		results[n].Text = b.calls[n].within(results[n].Text, each)
+	})
 }
 
 // within is the text of the call's result within most bytes.
 func (c *toolCall) within(text string, most int) string {
 	if c.less != nil {
-		// Behind the tool's own words there may be what was said about the call.
+		// After the tool's own words there may be what was said about the call.
 		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.less(math.MaxInt), "\n")); ok {
 			return c.less(most-len(said)) + said
 		}
@@ -61,8 +76,8 @@ func (c *toolCall) within(text string, most int) string {
 	return c.turn.agent.cfg.Stage.Within(text, most)
 }
 
-// unread is where the answer begins whose results the model has not seen yet; the
-// end where there is none.
+// unread is the index of the answer whose results the model has not seen yet; the end
+// without one.
 func unread(items []model.Item) int {
 	i := len(items)
 	for i > 0 && (items[i-1].Kind == model.User || items[i-1].Kind == model.Note) {
@@ -77,20 +92,11 @@ func unread(items []model.Item) int {
 	return i
 }
 
-// fitted is items, whose results have at most so much weight together.
+// fitted is items, whose results have at most that weight together.
 func (a *Agent) fitted(items []model.Item, most int) []model.Item {
-	var long []int
-	for _, i := range items {
-		if i.Kind == model.Result {
-			long = append(long, len(i.Text))
-		}
-	}
-	each := share(long, most*bytesPerToken)
 	items = slices.Clone(items)
-	for n, i := range items {
-		if i.Kind == model.Result {
-			items[n].Text = a.cfg.Stage.Within(i.Text, each)
-		}
-	}
+	fit(items, most*bytesPerToken, 0, resultLength, func(n, each int) {
+		items[n].Text = a.cfg.Stage.Within(items[n].Text, each)
+	})
 	return items
 }

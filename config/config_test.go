@@ -296,7 +296,7 @@ func TestCommandLineMistakes(t *testing.T) {
 		}
 	}
 	_, err := load(t, "", config.Sources{Flags: []config.Flag{{Name: "--sandbox", Key: "sandbox.mode", Values: []string{"all"}}}})
-	if err == nil || !strings.HasPrefix(err.Error(), `--sandbox:: invalid value "all"; use one of`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `--sandbox: invalid value "all"; use one of`) {
 		t.Errorf("%v", err)
 	}
 }
