@@ -1,5 +1,7 @@
-// Package agent runs one turn: it asks the model, does what the model asks for,
-// and reports. It has no queue, no screen and no settings of its own.
+// Package agent runs one turn: it asks the model, runs the tools that the model
+// calls, and reports events. It has no screen, no settings and no IO of its own; the
+// model, the tools, the gate and the face are handed to it in Config. Start reading
+// at Turn in agent.go, then toolcall.go: the whole path of a tool call.
 package agent
 
 import (

@@ -1,7 +1,8 @@
-// Package config turns files, environment and flags into one Config in which
-// every value knows where it came from, and a Config into the sandbox policy
-// that commands run under. The table in settings.go is the whole list of what
-// can be set; parsing, checks, -c and docs/config.md all follow it.
+// Package config merges files, environment and flags into one Config in which every
+// value knows its source, and derives the sandbox policy of commands from it. It reads
+// settings files and looks at folders through hostfile; it writes only codeagent's own
+// folders. Start reading at the table in settings.go: parsing, checks, -c and
+// docs/config.md follow it.
 package config
 
 import (

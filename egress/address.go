@@ -1,6 +1,7 @@
-// Package egress makes the requests that codeagent itself sends out for a
-// model. What may be reached is a sandbox.Policy's to say, for each connection
-// anew; what comes back is data of strangers, bounded in bytes and in time.
+// Package egress makes the HTTP requests that codeagent itself sends for a model. A
+// sandbox.Policy decides about each connection before it is dialled; answers are
+// untrusted data, bounded in bytes and in time. Start reading at fetch.go, then
+// address.go, which judges where a request goes.
 package egress
 
 import (

@@ -1,11 +1,12 @@
-// Package gitrun runs the git commands that codeagent itself wants answers from.
+// Package gitrun runs the git commands whose answers codeagent itself needs. It starts
+// git only inside the sandbox, with a read-only policy and every way to start another
+// program turned off. Start reading at gitrun.go; trusted.go collects the files that
+// git's settings name.
 //
-// A repository is no passive thing: its config, attributes, hooks and submodules
-// name programs for git to start, and the session's commands may have written
-// any of them. So every call runs inside the sandbox, where nothing can be
-// written and nothing reached, and git is told besides to start nothing:
+// Threat: a repository's config, attributes, hooks and submodules name programs for git
+// to start, and the session's commands may have written any of them. The defences:
 //
-//	sandbox   read-only policy, no network, seconds of time, memory alone for output
+//	sandbox   read-only policy, no network, seconds of time, output held in memory only
 //	options   hooks, monitors, drivers, pagers, prompts and transports off
 //	filters   named by the repository's own config, each emptied by name
 package gitrun

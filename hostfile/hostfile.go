@@ -1,9 +1,10 @@
-// Package hostfile is the one door through which codeagent itself opens, writes
-// and runs things on the host.
+// Package hostfile is the only room in which codeagent itself opens, writes and runs
+// files on the host. It may touch any path, within the rules below. Start reading at
+// walk.go, then ground.go, which knows the folders that commands may write.
 //
-// The threat: a sandboxed command shares folders with codeagent. It may plant a
-// link, a FIFO or a program under a name that codeagent uses later, outside the
-// sandbox and with the user's own rights.
+// Threat: a sandboxed command shares folders with codeagent. It may plant a link, a FIFO
+// or a program under a name that codeagent uses later, outside the sandbox and with the
+// user's own rights.
 //
 // The rules:
 //

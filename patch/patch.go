@@ -1,6 +1,7 @@
-// Package patch holds the patch format a model writes: it parses the text,
-// computes what the named files become, and commits the result all or nothing
-// to a file tree it is handed. It does no IO of its own.
+// Package patch implements the patch format that models write: it parses the text,
+// computes the new content of the named files, and commits the result, all or nothing,
+// to a file tree that the caller passes. It does no IO of its own. Start reading at
+// parse.go, then hunks.go and match.go, which find the place of a change.
 //
 //	*** Begin Patch
 //	*** Add File: PATH          every line of the new file, each after a "+"

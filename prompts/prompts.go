@@ -1,6 +1,7 @@
-// Package prompts holds the words the model is given: embedded text, assembled
-// purely from the live policy and facts about the environment. What is not
-// enforced here and what nobody can answer is said, and nothing else is promised.
+// Package prompts holds the texts for the model: embedded files, assembled from the
+// live policy and facts about the environment. It is pure and does no IO. Start
+// reading at System in prompts.go; denial.go words what the sandbox refused. A prompt
+// states what is not enforced and promises nothing else.
 package prompts
 
 import (

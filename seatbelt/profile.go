@@ -1,6 +1,7 @@
-// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a
-// profile for sandbox-exec(1) and runs commands under it. The profile is made
-// purely and is tested everywhere; running it needs a Mac.
+// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a profile
+// for sandbox-exec(1) and runs commands under it. The profile is pure text and is
+// tested on every system; only process.go starts programs, and only on a Mac. Start
+// reading at profile.go.
 package seatbelt
 
 import (

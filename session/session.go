@@ -1,10 +1,8 @@
-// Package session keeps conversations on disk, one file each, so that they can
-// be gone on with. A file is only ever appended to, by one process at a time; a
-// program or a machine that dies costs at most what was being written. The
-// format stands in record.go.
-//
-// Nothing here is read as a whole: the way back from the end finds what is
-// needed (view.go), whatever the size.
+// Package session keeps conversations on disk, one file each, so that a later process
+// can resume them. It reads and writes only its own folder, through hostfile: a file is
+// appended to by one process at a time, and a crash loses at most the record that was
+// being written. Start reading at record.go, the format, and view.go, which reads a
+// file from its end and never as a whole.
 package session
 
 import (

@@ -1,19 +1,19 @@
-// Package undo keeps what files were before a turn changed them, and puts it
-// back. Its store is codeagent's own folder, outside of every write root and of
-// the user's git; it imports nothing that could run a program.
+// Package undo keeps the state of files from before a turn changed them, and plans
+// how to restore it. It writes only to its own store, outside all write roots; files
+// of the user are changed by Files, the worker inside the sandbox. Start reading at
+// Call.BeforeChange (call.go), then judge.go, which decides about each path.
 //
-//	a change is about to happen  -> Call.BeforeChange   before: what stood there, its content kept
-//	the call is over             -> Call.Settle         after: what the agent left there
-//	/undo                        -> History.Plan        now, against both
+//	a change is about to happen  -> Call.BeforeChange   before: the old state, its content kept
+//	the call is over             -> Call.Settle         after: what the agent left
+//	/undo                        -> History.Plan        now, compared with both
 //	     now == before   nothing to do
-//	     now == after    the agent's work: put back
+//	     now == after    the agent's work: restore
 //	     else            somebody else's work: a conflict, shown and left alone
 //	                 -> History.Apply              through the file worker, under the policy
 //
-// Everything that is looked at may be changed by a command at the same moment:
-// entries are opened below an open folder, no link is followed, and nothing but
-// regular files and folders is opened. Nothing here changes a file of the user's:
-// Apply asks Files, which the worker inside the sandbox performs.
+// Threat: a command may change any entry while undo reads it. So entries are opened
+// below an open folder, no link is followed, and only regular files and folders are
+// opened.
 package undo
 
 import (

@@ -1,14 +1,13 @@
-// Package fileworker reads, writes, lists and searches files for codeagent's
-// own tools from inside the sandbox. A backend starts Serve in a confined
-// process; codeagent speaks to it through a Client. What keeps a tool inside
-// the policy is the kernel, which holds this process as it holds a command:
-// no symbolic link, no race and no ".." leads further than a command could
-// go. The checks made here are about something else: that a file tool never
-// blocks on a FIFO or a device, never writes through a link, never leaves half
-// a file behind, and never replaces what it has not seen.
+// Package fileworker reads, writes, lists and searches files for codeagent's tools from
+// inside the sandbox: a backend starts Serve in a confined process, and codeagent uses a
+// Client. It touches what the policy of its process allows, and imports a small part of
+// the standard library alone, because it is linked into the sandbox helper. Start
+// reading at serve.go, then write.go.
 //
-// It imports the standard library alone, and little of it: it is linked into
-// the sandbox helper.
+// The kernel keeps a tool inside the policy, as it keeps a command: no symbolic link, no
+// race and no ".." leads out. The checks here have another purpose: a file tool never
+// blocks on a FIFO or a device, never writes through a link, never leaves half a file
+// behind, and never replaces content that it has not seen.
 package fileworker
 
 import (

@@ -1,6 +1,6 @@
-// Package golden is test support: files of wanted output that a test compares
-// against and -update writes anew, and a real terminal for real programs whose
-// screen can be read.
+// Package golden is test support: files of wanted output, which -update writes, and a
+// real terminal for real programs, whose screen tests read. It writes only testdata.
+// Start reading at golden.go.
 package golden
 
 import (

@@ -1,5 +1,5 @@
-// Package partial reads a JSON object while it is still being written: which of
-// its fields are closed, and where it ends.
+// Package partial reads a JSON object while it is still being written: which fields
+// are closed, and where the object ends. It is pure. Start reading at Object.
 package partial
 
 import "encoding/json"

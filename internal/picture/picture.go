@@ -1,7 +1,7 @@
-// Package picture makes a model.Image of a file: one that a provider takes, that
-// is whole, and that is no larger than it helps. Files come from anywhere, the
-// model's own commands included, so every number of theirs is looked at before
-// memory or time is spent on it.
+// Package picture turns an image file into a model.Image that is whole, that a provider
+// takes, and that is no larger than useful. It is pure and decodes untrusted data: every
+// number in a header is checked before memory or time is spent on it. Start reading at
+// Read.
 package picture
 
 import (

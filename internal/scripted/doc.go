@@ -1,7 +1,7 @@
-// Package scripted is a model server that plays a script: it speaks Chat
-// Completions and Responses over real HTTP and server-sent events on a loopback listener.
-// The built-in tour stands on it, and so do the tests of everything that talks
-// to a model: what they prove is proved over the real wire.
+// Package scripted is a model server that plays a script. It serves Chat Completions and
+// Responses over HTTP and server-sent events, on a loopback listener and nothing else;
+// the built-in tour and the tests of everything that asks a model use it. Start reading
+// at Start and Reply.
 //
 //	srv, err := scripted.Start(ctx, scripted.Steps(
 //		scripted.Reply{Text: "I look first.", Calls: []scripted.Call{{Name: "shell", Arguments: `{"command":"ls"}`}}},

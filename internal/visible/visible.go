@@ -1,7 +1,7 @@
-// Package visible names the characters that a terminal obeys or a reader does
-// not see: controls, bidirectional marks, invisible and tag characters. Every
-// room that shows text from a model, a command or a file asks it, so that what
-// stands there is what is read.
+// Package visible names the characters that a terminal obeys or that a reader cannot
+// see: controls, bidirectional marks, invisible characters and tags. It is pure; every
+// room that shows text from a model, a command or a file uses it. Start reading at Name,
+// then Line and Text.
 package visible
 
 import (

@@ -1,7 +1,7 @@
-// Package webtext makes text of what web servers send: any charset becomes
-// UTF-8, HTML becomes lines with its headings, lists, tables and links, and no
-// character reaches a reader that is obeyed and not seen. The input is hostile:
-// time and memory are bounded by its size.
+// Package webtext turns what web servers send into text: any charset becomes UTF-8, and
+// HTML becomes lines with headings, lists, tables and links. It is pure, and its input
+// is hostile: time and memory are bounded by the size of the input, and no character
+// that a terminal obeys or a reader cannot see passes. Start reading at webtext.go.
 package webtext
 
 import (
