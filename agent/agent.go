@@ -19,7 +19,7 @@ import (
 	"codeagent/tools"
 )
 
-// Input is one message of the person's.
+// Input is one message of the user.
 type Input struct {
 	Text string
 	// Images are within the bounds of package model.
@@ -37,11 +37,11 @@ func (in Input) Shown() []string {
 
 // Frontend is the face of a turn.
 type Frontend interface {
-	// Emit tells. It is safe for concurrent use, and no event but ToolOutput
-	// may be dropped.
+	// Emit takes an event. It is safe for concurrent use. No event but ToolOutput may be
+	// dropped.
 	Emit(event.Event)
-	// Ask puts a question and waits for its answer or for ctx. It may be called
-	// from several goroutines. An error counts as a no.
+	// Ask shows a question and waits for its answer or for ctx. Several goroutines may
+	// call it. An error counts as a no.
 	Ask(ctx context.Context, r approvals.Request) (approvals.Answer, error)
 	// Steer returns the next message typed while the model worked, if any.
 	Steer() (Input, bool)
@@ -62,14 +62,13 @@ type Tools interface {
 	Reads(name string) bool
 }
 
-// Log keeps the conversation. Append is called for each item once it stands, a
-// call before it runs and a result when it is there, so that a program that dies
-// leaves none that was not told; several goroutines call it. Repair makes a
-// history of what a log holds.
+// Log keeps the conversation. Append is called for each complete item: a call before it
+// runs, a result as soon as it exists. So after a crash the log has all that was reported.
+// Several goroutines call it. Repair turns the content of a log into a valid history.
 type Log interface {
 	Append(model.Item) error
-	// Compacted says that the conversation goes on from items alone. What was said
-	// before them is kept, and not gone on with.
+	// Compacted records that items replace the conversation so far, which stays in the
+	// log.
 	Compacted(items []model.Item) error
 }
 
@@ -77,8 +76,8 @@ type Log interface {
 type Config struct {
 	Model             Model
 	ModelName, Effort string
-	// CacheKey is the conversation's own, MaxOutputTokens the model's limit, 0
-	// for the provider's; see model.Request.
+	// CacheKey identifies the conversation; MaxOutputTokens is the model's limit, 0 the
+	// provider's. See model.Request.
 	CacheKey        string
 	MaxOutputTokens int
 	// Blind: the model cannot see images.
@@ -86,9 +85,8 @@ type Config struct {
 	// ContextLimit is how many tokens the model takes; 0: not known, which is
 	// DefaultContext.
 	ContextLimit int
-	// CompactAt is how full the context may become before the conversation is
-	// compacted, in percent; 0 is DefaultCompactAt, negative: only when a provider
-	// refuses it.
+	// CompactAt is the share of the context, in percent, at which the conversation is
+	// compacted. 0 is DefaultCompactAt; negative: only when a provider refuses a request.
 	CompactAt int
 	Tools     Tools
 	Gate      *approvals.Gate
@@ -100,28 +98,26 @@ type Config struct {
 	Instructions func() string
 	// Attended: somebody can answer a question.
 	Attended bool
-	// Hold reports whether calls that the sandbox refuses the command that starts
-	// now may wait for an answer, where somebody can give one; nil: none does.
+	// Hold reports whether system calls that the sandbox refuses may wait for an answer,
+	// for a command that starts now; nil: they never wait.
 	Hold func() bool
 	// Parallel returns how many calls can run at once now, at most most and at least
 	// one; nil: most.
 	Parallel func(most int) int
-	// WholeAnswers: no call starts before its answer is there as a whole.
+	// WholeAnswers: no call starts before the answer that holds it is complete.
 	WholeAnswers bool
-	// News returns what has happened beside the conversation since it was last
-	// asked, a line each for the model and the person; may be nil.
+	// News returns the background commands that have ended since the last call; may be nil.
 	News func() []event.BackgroundEnded
 	// MaxRequests bounds the requests of one turn; 0 is DefaultRequests.
 	MaxRequests int
-	// History is the conversation so far, as a session kept it. Calls in it
-	// without a result get one.
+	// History is the conversation so far, from a session. Calls without a result get one.
 	History []model.Item
 }
 
 // DefaultRequests is how many requests a turn may make.
 const DefaultRequests = 200
 
-// How a turn can end besides well and by the model's error.
+// How a turn can end, besides success and an error of the model.
 var (
 	// ErrStopped: the person answered a question with stop.
 	ErrStopped = errors.New("stopped by the user")
@@ -150,11 +146,11 @@ type Agent struct {
 	carried carried         // what no summary may lose
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
-	unsaved bool            // the log failed, and that was said
-	doubted bool            // that the provider reads all of it, and that was said
+	unsaved bool            // the log failed, and that was reported
+	doubted bool            // the provider seems to read only a part, and that was reported
 }
 
-// New returns an agent that goes on from cfg.History.
+// New returns an agent that continues cfg.History.
 func New(cfg Config) *Agent {
 	if cfg.MaxRequests <= 0 {
 		cfg.MaxRequests = DefaultRequests
@@ -172,8 +168,8 @@ func (a *Agent) History() []model.Item {
 	return slices.Clone(a.items)
 }
 
-// Turn delivers in and works until the model has nothing more to do. It returns
-// nil when it was done, else ErrStopped, the context's cause, a *model.Error or
+// Turn sends in and works until the model makes no more calls. It returns nil on
+// success, else ErrStopped, the context's cause, a *model.Error or
 // another error of this package; TurnFinished was emitted in every case but
 // ErrBusy. The history is valid after each of them.
 func (a *Agent) Turn(ctx context.Context, in Input) error {
@@ -234,7 +230,7 @@ func (t *turn) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What was typed during the last answer is not left lying.
+		// A message that was typed during the last answer is delivered now.
 		if !more && !t.steer() {
 			return nil
 		}
@@ -323,8 +319,8 @@ func (a *Agent) ask(items []model.Item, weight int) model.Request {
 	return r
 }
 
-// measure has the budget know what goes along with each conversation before the
-// first request: what is said to be used is the same before and after that.
+// measure sets the weight of instructions and tools before the first request, so that
+// the reported use of the context does not jump with it.
 func (a *Agent) measure() {
 	a.mu.Lock()
 	known := a.budget.fixed > 0
@@ -338,7 +334,7 @@ func (a *Agent) measure() {
 	a.budget.fixed = fixed
 }
 
-// about is a request about items.
+// about is the request for items.
 func (a *Agent) about(items []model.Item) model.Request {
 	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
 	if a.cfg.Instructions != nil {
@@ -350,7 +346,7 @@ func (a *Agent) about(items []model.Item) model.Request {
 // maxSteers bounds the messages taken at one stop.
 const maxSteers = 16
 
-// steer delivers what was typed meanwhile and reports whether there was any.
+// steer delivers messages that were typed meanwhile and reports whether there was one.
 func (t *turn) steer() bool {
 	any := false
 	for range maxSteers {
@@ -364,18 +360,18 @@ func (t *turn) steer() bool {
 	return any
 }
 
-// emit tells. What is to be carried over a summary is learned from it.
+// emit sends an event to the face, and notes what a summary must keep of it.
 func (a *Agent) emit(e event.Event) {
 	switch e.(type) {
 	case event.PlanUpdated, event.ToolFinished, event.BackgroundEnded, event.PermissionRequested, event.PermissionAnswered:
 		a.mu.Lock()
-		a.carried.told(e)
+		a.carried.note(e)
 		a.mu.Unlock()
 	}
 	a.cfg.Frontend.Emit(e)
 }
 
-// spent adds the tokens of an answer and tells them, and how full the context is.
+// spent adds the tokens of an answer and reports them, and how full the context is.
 func (a *Agent) spent(u model.Usage) {
 	a.measure()
 	a.mu.Lock()
@@ -385,8 +381,7 @@ func (a *Agent) spent(u model.Usage) {
 	a.emit(e)
 }
 
-// refuse remembers what nobody could grant. A model that asks again is refused
-// again, and the list names it once.
+// refuse records a permission that nobody could grant, once for each.
 func (a *Agent) refuse(r event.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

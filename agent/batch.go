@@ -10,11 +10,11 @@ import (
 	"codeagent/model"
 )
 
-// maxParallel is how many calls of a message run at once at most; the rest waits.
+// maxParallel is how many calls of a message run at the same time; the rest waits.
 const maxParallel = 8
 
-// maxCalls is how many calls of one answer run; the rest is refused in words, and
-// the answer ended at mostCalls.
+// maxCalls is how many calls of one answer run; the rest is refused. At mostCalls the
+// answer is ended.
 const (
 	maxCalls  = 128
 	mostCalls = 1000
@@ -42,9 +42,8 @@ func newBatch(ctx context.Context, t *turn) *batch {
 	return &batch{ctx: ctx, turn: t, slots: make(chan struct{}, parallel)}
 }
 
-// start plans a call and sets it going; early is what ran ahead of it, nil
-// without. The goroutine ends with the call, at the latest when ctx does; wait
-// joins it.
+// start plans and starts a call. early is its run ahead; it may be nil. The goroutine
+// ends with the call, at the latest with ctx; wait joins it.
 func (b *batch) start(mc model.ToolCall, early *ahead) {
 	c := &toolCall{turn: b.turn, model: mc, done: make(chan struct{})}
 	earlier := b.calls
@@ -56,7 +55,7 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 	if early.reads(c.planned) {
 		c.ahead = early
 	} else {
-		early.void() // the whole call is another
+		early.void() // the complete call is another
 	}
 	b.group.Go(func() error {
 		defer close(c.done)

@@ -7,9 +7,8 @@ import (
 	"codeagent/model"
 )
 
-// DefaultContext is what a model is taken to take where nobody has said it, in
-// tokens: what most do. One that takes less says so when it is full, and that is
-// kept in mind.
+// DefaultContext is the assumed context of a model, in tokens, where it is not known. A
+// model that takes less refuses a request, and the budget learns from that.
 const DefaultContext = 128_000
 
 // DefaultCompactAt is how full the context may become, in percent.
@@ -104,14 +103,13 @@ func weighFixed(r model.Request) int {
 // asking notes a request that is about to be sent.
 func (b *budget) asking(fixed, items int) { b.fixed, b.asked = fixed, fixed+items }
 
-// doubtful is the weight from which on a report far below it is worth a word.
+// doubtful is the weight above which a report of much less gets a warning.
 const doubtful = 3000
 
-// answered takes in what the provider reports of the last request. No tokenizer
-// makes so few tokens of a text that the guess is twice too high: such a report is
-// of something else. Some count only what they had not read before; some cut off
-// the beginning of what is too much for them and say nothing. It reports whether
-// that may have been so.
+// answered takes the number of tokens that the provider reports for the last request.
+// The guess is never twice too high: a report of less than half counts something else.
+// Some providers count only what was not cached; some cut off the beginning of a long
+// conversation without saying so. It reports whether that may have happened.
 func (b *budget) answered(input int) (cutOff bool) {
 	if input <= 0 || b.asked == 0 {
 		return false
@@ -124,7 +122,7 @@ func (b *budget) answered(input int) (cutOff bool) {
 	return false
 }
 
-// refused learns from a provider that found the last request too long.
+// refused lowers the limit after a provider found the last request too long.
 func (b *budget) refused() {
 	if n := b.tokens(b.asked) * 19 / 20; n > 0 && n < b.limit {
 		b.reserve = b.reserve * n / b.limit
@@ -132,7 +130,7 @@ func (b *budget) refused() {
 	}
 }
 
-// replaced says that the conversation is another one, of weight items.
+// replaced resets the budget for another conversation, of weight items.
 func (b *budget) replaced(items int) { b.items, b.known, b.anchor = items, 0, 0 }
 
 // tokens is a weight as the provider would count it.
@@ -147,8 +145,8 @@ func (b *budget) used() int { return b.known + b.tokens(b.fixed+b.items-b.anchor
 // room is how many tokens the conversation can have at most.
 func (b *budget) room() int { return max(b.limit-b.reserve-b.tokens(b.fixed), b.limit/8) }
 
-// full reports whether the conversation is to be compacted before it is sent.
-// Where instructions and tools take most of the context that would not help.
+// full reports whether to compact the conversation before it is sent. Where instructions
+// and tools take most of the context, that would not help.
 func (b *budget) full() bool {
 	if b.at == 0 || b.tokens(b.items) < b.room()/2 {
 		return false
@@ -164,9 +162,9 @@ func (b *budget) level() int {
 	return min(b.limit/100*b.at, b.limit-b.reserve)
 }
 
-// round is how many tokens the results of one answer can have together: half of
-// what is free, so that the next ones have room too. Where that is little the
-// conversation before them is compacted, and they stay.
+// round is how many tokens the results of one answer may have together: half of what is
+// free, so that the next ones have room too. Where that is little, they get more and the
+// conversation before them is compacted.
 func (b *budget) round() int { return max((b.level()-b.used())/2, b.room()/4) }
 
 // over reports that there is no room for an answer.
@@ -175,10 +173,10 @@ func (b *budget) over() bool { return b.used() > b.limit-b.reserve }
 // pause holds compaction back until the conversation has grown noticeably.
 func (b *budget) pause() { b.wait = b.used() + b.limit/20 }
 
-// answered takes in what the provider reports of an answer.
+// answered takes the usage that the provider reports for an answer.
 func (a *Agent) answered(u model.Usage) {
 	read := u.Input
-	if u.Cached > read { // counted apart, where it should be a part of it
+	if u.Cached > read { // some providers do not count cached tokens as input
 		read += u.Cached
 	}
 	a.mu.Lock()
@@ -187,13 +185,13 @@ func (a *Agent) answered(u model.Usage) {
 	a.doubted = a.doubted || doubt
 	a.mu.Unlock()
 	if doubt {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the provider says that it read %d tokens of about %d: it may be leaving out the beginning of the conversation (models.NAME.context in the settings says how much the model takes)", read, guess)})
+		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("the provider reports %d tokens for a request of about %d: it may have cut off the beginning of the conversation (set models.NAME.context to the size of the model's context)", read, guess)})
 	}
 	a.spent(u)
 }
 
-// Learn says how many tokens the model takes, where that became known after it
-// had been chosen; 0: it is still not known.
+// Learn sets how many tokens the model takes, where that became known after the model was
+// chosen; 0: it is still not known.
 func (a *Agent) Learn(contextLimit int) {
 	if contextLimit <= 0 {
 		return

@@ -97,7 +97,7 @@ func TestReportOfLessThanWasSent(t *testing.T) {
 	}
 	n := 0
 	for _, e := range told[event.Notice](r.face) {
-		if strings.Contains(e.Text, "read 2050 tokens") {
+		if strings.Contains(e.Text, "reports 2050 tokens") {
 			n++
 		}
 	}

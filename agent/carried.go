@@ -14,27 +14,26 @@ import (
 	"codeagent/sandbox"
 )
 
-// carried is what the agent knows of the conversation for certain and no summary
-// may lose. It learns it from what it tells. Lists are bounded; the oldest go.
+// carried is what the agent knows of the conversation for certain and every summary must
+// keep. It is collected from events. Lists are bounded; the oldest entries go.
 type carried struct {
-	// Messages are the person's that the conversation itself holds no more.
+	// Messages are those of the user that are no longer in the conversation itself.
 	Messages []string         `json:"messages,omitempty"`
 	Omitted  int              `json:"omitted,omitempty"`
 	Plan     []event.PlanStep `json:"plan,omitempty"`
-	// Changes are the kinds of change by path, the order is Paths'.
+	// Changes are the kinds of change by path, in the order of Paths.
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
-	// ByCommand are those of Paths that nothing but commands changed.
+	// ByCommand marks those of Paths that only commands changed.
 	ByCommand map[string]bool `json:"by_command,omitempty"`
-	// Unnamed counts what commands changed and no list had room for, a file as often
-	// as it was changed.
+	// Unnamed counts changes by commands for which no list had room.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Partial: commands changed more than could be noted.
 	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
 
-	// granted ends with the process: what goes on with the session asks anew.
+	// granted is not kept: a later process of the session asks again.
 	granted []string
 	// open are the questions that wait for an answer.
 	open map[string]event.PermissionRequested
@@ -49,8 +48,8 @@ const (
 	mostOfCommand = 100
 )
 
-// told takes in an event.
-func (c *carried) told(e event.Event) {
+// note takes an event.
+func (c *carried) note(e event.Event) {
 	switch e := e.(type) {
 	case event.PlanUpdated:
 		c.Plan = e.Steps
@@ -82,7 +81,7 @@ func (c *carried) told(e event.Event) {
 	}
 }
 
-// answered takes in how a question ended.
+// answered notes how a question ended.
 func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswered) {
 	what := q.Title
 	if !q.Wanted.Empty() {
@@ -111,7 +110,7 @@ func listed(list []string, fact string) []string {
 	return list[max(0, len(list)-mostFacts):]
 }
 
-// changed keeps what became of a file in all.
+// changed notes a change of a file, joined with the earlier ones.
 func (c *carried) changed(kind sandbox.ChangeKind, path string, byCommand bool) {
 	if c.Changes == nil {
 		c.Changes = map[string]sandbox.ChangeKind{}
@@ -151,7 +150,7 @@ func (c *carried) drop(which func(path string) bool) {
 	})
 }
 
-// dropOldest makes room: what commands changed goes first, and is counted.
+// dropOldest makes room: changes by commands go first, and are counted.
 func (c *carried) dropOldest() {
 	oldest := c.Paths[0]
 	if i := slices.IndexFunc(c.Paths, func(p string) bool { return c.ByCommand[p] }); i >= 0 {
@@ -161,7 +160,7 @@ func (c *carried) dropOldest() {
 	c.drop(func(p string) bool { return p == oldest })
 }
 
-// command takes in what a command changed.
+// command notes what a command changed.
 func (c *carried) command(ch sandbox.Changes) {
 	named := min(len(ch.List), mostOfCommand)
 	for _, one := range ch.List[:named] {
@@ -171,8 +170,8 @@ func (c *carried) command(ch sandbox.Changes) {
 	c.Partial = c.Partial || ch.Partial
 }
 
-// changedBy is what an item carries of what a command changed: who goes on with the
-// session learns it from there. Nil where it changed nothing.
+// changedBy is what an item stores of the changes by a command, for a process that
+// resumes the session; nil without changes.
 func changedBy(ch sandbox.Changes) json.RawMessage {
 	if ch.None() {
 		return nil
@@ -186,8 +185,8 @@ func changedBy(ch sandbox.Changes) json.RawMessage {
 	return data
 }
 
-// resume learns from a conversation that an earlier process led: from its last
-// summary, and from what was called since.
+// resume collects from the conversation of an earlier process: from its last summary,
+// and from the calls since.
 func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approvals.Action, error)) {
 	failed := map[string]bool{}
 	for _, i := range items {
@@ -253,9 +252,8 @@ func (c *carried) planned(arguments string) {
 	c.Plan = a.Plan
 }
 
-// with is what is carried when items leave the conversation: their messages come
-// to it, at most so many bytes of all. The first, which is most often the task,
-// and the last are worth most.
+// with is c with the messages of items, which leave the conversation; at most so many
+// bytes of all messages. The first, most often the task, and the last stay longest.
 func (c carried) with(items []model.Item, most int) carried {
 	c.Messages = slices.Clone(c.Messages)
 	for _, i := range items {
@@ -283,11 +281,11 @@ func (c carried) with(items []model.Item, most int) carried {
 	return c
 }
 
-// words is c for the model; of the changed files so many bytes, the newest.
+// words is c for the model, with the newest changed files in most bytes.
 func (c carried) words(most int) prompts.Carried {
 	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
 	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != event.StepCompleted }) {
-		out.Plan = c.Plan // one that is done is history
+		out.Plan = c.Plan // a plan that is done is not needed
 	}
 	from := len(c.Paths)
 	for from > 0 && most >= len(c.Paths[from-1]) {

@@ -80,10 +80,10 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 // What was in a folder that a command took away is not said to be there.
 func TestAFolderIsTakenAway(t *testing.T) {
 	var c carried
-	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/d/mine.go", Kind: "add"}, {Path: "/w/d.go", Kind: "update"}}})
-	c.told(event.ToolFinished{Changed: changesOf("add /w/new/")})
-	c.told(event.ToolFinished{Changed: changesOf("add /w/new/x")})
-	c.told(event.ToolFinished{Changed: changesOf("delete /w/d/", "delete /w/new/")})
+	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/d/mine.go", Kind: "add"}, {Path: "/w/d.go", Kind: "update"}}})
+	c.note(event.ToolFinished{Changed: changesOf("add /w/new/")})
+	c.note(event.ToolFinished{Changed: changesOf("add /w/new/x")})
+	c.note(event.ToolFinished{Changed: changesOf("delete /w/d/", "delete /w/new/")})
 	if got := strings.Join(c.words(1<<20).Changes, ", "); got != "update /w/d.go, delete /w/d/" || len(c.Changes) != 2 {
 		t.Errorf("%q, %v", got, c.Changes)
 	}
@@ -97,8 +97,8 @@ func TestACommandThatChangesMuch(t *testing.T) {
 		much.Add(sandbox.Change{Path: fmt.Sprintf("/w/%05d", n), Kind: sandbox.Added})
 	}
 	var c carried
-	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/mine.go", Kind: "update"}}})
-	c.told(event.ToolFinished{Changed: much})
+	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/mine.go", Kind: "update"}}})
+	c.note(event.ToolFinished{Changed: much})
 	words := c.words(1 << 20).Changes
 	if len(words) != 102 || words[0] != "update /w/mine.go" || words[101] != "(and 19900 more changes, by commands)" {
 		t.Errorf("%d lines: %q", len(words), words)
@@ -108,16 +108,16 @@ func TestACommandThatChangesMuch(t *testing.T) {
 		for m := range 100 {
 			build.Add(sandbox.Change{Path: fmt.Sprintf("/w/%d-%d", n, m), Kind: sandbox.Added})
 		}
-		c.told(event.ToolFinished{Changed: build})
+		c.note(event.ToolFinished{Changed: build})
 	}
-	c.told(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/9-0", Kind: "update"}}})
+	c.note(event.ToolFinished{Changes: []event.FileChange{{Path: "/w/9-0", Kind: "update"}}})
 	kept, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var next carried
 	next.resume([]model.Item{{Kind: model.Summary, Carried: kept}}, nil)
-	next.told(event.ToolFinished{Changed: much})
+	next.note(event.ToolFinished{Changed: much})
 	for _, c := range []carried{c, next} {
 		if c.Changes["/w/mine.go"] != sandbox.Updated || c.Changes["/w/9-0"] != sandbox.Added || len(c.Paths) != mostPaths || len(c.Changes) != mostPaths || len(c.ByCommand) != mostPaths-2 {
 			t.Errorf("of %d paths, %d changes and %d of commands what was written on purpose is %q and %q", len(c.Paths), len(c.Changes), len(c.ByCommand), c.Changes["/w/mine.go"], c.Changes["/w/9-0"])

@@ -14,15 +14,14 @@ import (
 	"codeagent/prompts"
 )
 
-// Compaction puts a summary in the place of most of the conversation:
+// Compaction replaces most of the conversation by a summary:
 //
 //	[item … item | tail]  ->  [Summary, tail]
 //
-// The model writes it; what the agent knows for certain (carried.go) stands in
-// it whatever the model wrote. The tail stays word for word. It begins where a
-// message begins, so that no call loses its result and no thinking its call.
-// Results that the model has not seen are always part of the tail, each made
-// shorter where all of them are too much.
+// The model writes the summary; what the agent knows for certain (carried.go) is added
+// to it. The tail stays word for word. It begins at a message, so that no call is
+// separated from its result, and no thinking from its call. Results that the model has
+// not seen are always part of the tail; each is cut where all together are too long.
 
 // How compaction can fail.
 var (
@@ -31,10 +30,10 @@ var (
 	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
-	// ErrCrowded: compactions make no room any more.
+	// ErrCrowded: compactions no longer make room.
 	ErrCrowded = errors.New("the context of the model is too small for this task, and summaries make no more room: " +
 		"choose a model that takes more (or say in models.NAME.context of the settings how much this one takes), or give it a smaller part of the task")
-	// ErrLongMessage: what the person said last does not fit.
+	// ErrLongMessage: the last message of the user does not fit.
 	ErrLongMessage = errors.New("this message alone is too long for the model")
 	// ErrSmallModel: no conversation fits.
 	ErrSmallModel = errors.New("the model is too small for codeagent: its instructions and tools alone are too long for it; choose another model")
@@ -46,17 +45,17 @@ var (
 
 const longMessageHelp = "shorten it, or save it to a file and name that file instead"
 
-// mostTail is how much of the conversation stays word for word at most, mostSaid
-// how much of the person's messages before it does, in tokens.
+// mostTail is the most of the conversation that stays word for word, mostSaid the most
+// of the user's earlier messages, in tokens.
 const (
 	mostTail = 20_000
 	mostSaid = 8_000
 )
 
-// Compact has the model write a summary, which then stands for all but the end of
-// the conversation. focus is what it must keep above all; it may be empty. There
-// is no turn while it runs. The error is ErrBusy, ErrNothing, ErrTooLong, the
-// context's cause or a *model.Error; nothing was changed then.
+// Compact asks the model for a summary, which replaces all but the end of the
+// conversation. focus is what the summary must keep above all; it may be empty. No turn
+// runs meanwhile. The error is ErrBusy, ErrNothing, ErrTooLong, the context's cause or a
+// *model.Error; then nothing was changed.
 func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, error) {
 	if !a.turning.TryLock() {
 		return event.Compacted{}, ErrBusy
@@ -69,12 +68,12 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 	return done, err
 }
 
-// compaction is what one is made of.
+// compaction is how to compact.
 type compaction struct {
 	reason event.CompactReason
 	focus  string
-	// bare keeps no tail but for what the model has not seen, whole not even that
-	// where nothing else can be made shorter.
+	// bare keeps no tail but the results that the model has not seen; whole keeps not
+	// even these, where nothing else can be made shorter.
 	bare, whole bool
 }
 
@@ -89,7 +88,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 		cut = tailOf(items, most, b.weight(b.room()/2))
 	}
 	if cut = min(cut, unread(items)); cut <= 1 && c.reason == event.CompactFull {
-		cut = unread(items) // the tail is what is too long
+		cut = unread(items) // the tail itself is too long
 	}
 	if cut <= 1 && c.whole {
 		cut = len(items)
@@ -125,9 +124,9 @@ func (c compaction) tail(room int) int {
 	return room / 2
 }
 
-// replace puts a summary in the place of the items before cut, and returns what
-// the model is given of it and how many tokens a request has now. Where that would
-// not be less than there was nothing is changed.
+// replace replaces the items before cut by a summary. It returns the text of the summary
+// and the tokens that a request has now. A summary that is no shorter than what it
+// replaces is an error, and nothing is changed.
 func (a *Agent) replace(cut int, text string, c compaction) (summary string, after int, err error) {
 	a.mu.Lock()
 	room := a.budget.weight(a.budget.room()) * bytesPerToken
@@ -169,8 +168,8 @@ func begins(items []model.Item, i int) bool {
 	return items[i].Kind.Answers() && (i == 0 || !items[i-1].Kind.Answers())
 }
 
-// tailOf is where the longest tail of at most that weight begins; the last piece
-// alone may have as much as last. An earlier summary is no part of a tail.
+// tailOf is where the longest tail of at most that weight begins. The last piece alone
+// may weigh as much as last. An earlier summary is not part of a tail.
 func tailOf(items []model.Item, most, last int) int {
 	cut, weight := len(items), 0
 	for i := len(items) - 1; i >= 0; i-- {
@@ -192,9 +191,9 @@ func tailOf(items []model.Item, most, last int) int {
 // mostAsked bounds the requests for one summary.
 const mostAsked = 5
 
-// summarise asks the model for a summary of items. It is given the conversation
-// as it stands, most of which its provider has read before; where that is too
-// long, what fits of it, and where that is refused half of that, and so on.
+// summarise asks the model for a summary of items. The first request has them as they
+// are, because the provider has cached most of them. Where they are too long it has what
+// fits, and after each refusal half as much.
 func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
 	var usage model.Usage
 	last := errSilent
@@ -202,9 +201,9 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	a.mu.Lock()
 	most := a.budget.weight(a.budget.room()) - weigh(prompt)
 	a.mu.Unlock()
-	// As it stands it was refused, or would be.
+	// The items as they are were refused, or would be.
 	light := c.reason == event.CompactFull || weighAll(items) > most
-	most -= most / 4 // how much it is was only guessed
+	most -= most / 4 // weights are guesses
 	for range mostAsked {
 		shown := items
 		if light {
@@ -228,8 +227,8 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
 }
 
-// shorter is items within that weight: without thinking, with results and arguments
-// cut to what fits, and where that would leave too little of each the last of them.
+// shorter is items within that weight: without thinking, with results and arguments cut.
+// Where that would leave too little of each, the oldest items are left out.
 func shorter(items []model.Item, most int) []model.Item {
 	light := lighter(items, most, lightText)
 	if weighAll(light) <= most {
@@ -237,7 +236,7 @@ func shorter(items []model.Item, most int) []model.Item {
 	}
 	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
 	if light[0].Kind == model.Summary {
-		left = light[0] // it says what there was
+		left = light[0] // it says what came before
 		left.Text = middle(left.Text, most/2*bytesPerToken)
 	}
 	most = max(most-weigh(left), 0)
@@ -248,12 +247,12 @@ func shorter(items []model.Item, most int) []model.Item {
 	return append([]model.Item{left}, lighter(light[cut:], most, 0)...)
 }
 
-// lightText is how much of a result or of arguments is given for a summary at
-// least, in bytes: before it is less the oldest are left out.
+// lightText is the least of a result or of arguments in the request for a summary, in
+// bytes: rather than show less, the oldest items are left out.
 const lightText = 2000
 
-// lighter is items without thinking and images, and without the middle of what is
-// long, so that they are within that weight; least is what each has in any case.
+// lighter is items within that weight: without thinking and images, and without the
+// middle of long texts, of which at least least bytes stay.
 func lighter(items []model.Item, most, least int) (light []model.Item) {
 	for _, i := range items {
 		if i.Kind == model.Reasoning {
@@ -269,7 +268,7 @@ func lighter(items []model.Item, most, least int) (light []model.Item) {
 	return light
 }
 
-// length is how much of an item can be left out in part, in bytes.
+// length is how many bytes of an item can be cut.
 func length(i model.Item) int {
 	switch i.Kind {
 	case model.Call:
@@ -280,8 +279,7 @@ func length(i model.Item) int {
 	return len(i.Text)
 }
 
-// trimmed is an item without the middle of its text or arguments. What must be JSON
-// stays JSON.
+// trimmed is an item without the middle of its text or arguments; arguments stay JSON.
 func trimmed(i model.Item, most int) model.Item {
 	if i.Kind != model.Call {
 		i.Text = middle(i.Text, most)
@@ -294,7 +292,7 @@ func trimmed(i model.Item, most int) model.Item {
 	return i
 }
 
-// written is the text of the model's answer to items. Calls in it are not done.
+// written is the text of the model's answer to items. Calls in it are not run.
 func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
 	var text strings.Builder
 	var usage model.Usage
@@ -328,31 +326,30 @@ func contextFull(err error) bool {
 // as too long.
 const mostFull = 2
 
-// mostFutile is how many compactions in a row may make no progress, leastRounds how
-// many rounds of calls after a compaction show that it made room: a model that polls
-// may repeat itself, as long as summaries keep up with it.
+// mostFutile is how many compactions in a row may make no progress. A compaction after
+// which leastRounds rounds of calls fit has made progress: a model that polls may repeat
+// itself.
 const (
 	mostFutile  = 2
 	leastRounds = 4
 )
 
-// room makes room where the context is nearly full. Where that fails the turn goes
-// on: it may fit all the same. The error is ErrCrowded.
+// room compacts where the context is nearly full. A failure does not end the turn: the
+// request may fit after all. The error is ErrCrowded.
 func (t *turn) room(ctx context.Context) error {
 	a := t.agent
 	a.measure()
 	a.mu.Lock()
-	// What is said now is not for a summary: where it alone is too long the provider
-	// says so.
+	// A new message is not summarised: if it alone is too long the provider refuses it.
 	full := a.budget.full() && a.said() <= a.budget.room()
 	a.mu.Unlock()
 	if !full {
 		return nil
 	}
-	_, usage, err := a.compact(ctx, compaction{reason: event.CompactNear}) // Compacted told why not
+	_, usage, err := a.compact(ctx, compaction{reason: event.CompactNear}) // the event Compacted has the reason
 	t.usage = t.usage.Add(usage)
 	if err != nil && !errors.Is(err, errLonger) && !errors.Is(err, ErrTooLong) {
-		return nil // it says nothing about how long the conversation is
+		return nil // not an error about the length of the conversation
 	}
 	a.mu.Lock()
 	over := a.budget.over()
@@ -368,8 +365,8 @@ func (t *turn) room(ctx context.Context) error {
 	return nil
 }
 
-// tooLong makes the conversation shorter after the provider refused it. It
-// reports whether the request is to be made again.
+// tooLong makes the conversation shorter after the provider refused it as too long. It
+// reports whether to make the request again.
 func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err error) {
 	a := t.agent
 	if t.full++; t.full > mostFull {
@@ -380,7 +377,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	n := len(a.items)
 	half := n > 0 && a.items[n-1].Kind.Answers()
 	a.mu.Unlock()
-	if half { // the answer broke off with this error
+	if half { // this error ended an answer
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
 	large := tooLarge(refused)
@@ -413,9 +410,9 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	return false, fmt.Errorf("%w; %w", refused, err)
 }
 
-// tooMuch is the error for a refused request that no summary can make short enough,
-// nil where one may: what the person says now or what goes along with every
-// conversation is too long by itself; large: too many bytes.
+// tooMuch is the error for a refused request that no summary can make short enough: the
+// message of the user, or instructions and tools, are too long by themselves. It is nil
+// where a summary may help. large: the request had too many bytes.
 func (a *Agent) tooMuch(large bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -436,15 +433,15 @@ func (a *Agent) tooMuch(large bool) error {
 	return fmt.Errorf("%w (about %d tokens): %s", ErrLongMessage, said, longMessageHelp)
 }
 
-// tooLarge reports whether a server or proxy refused the bytes of a request, which
-// its tokens say little of: images have most of them.
+// tooLarge reports whether a server or proxy refused a request for its size in bytes,
+// most of which are images.
 func tooLarge(err error) bool {
 	var e *model.Error
 	return errors.As(err, &e) && e.Status == 413
 }
 
-// said is how many tokens the person's message has that the model has not answered
-// yet, with what codeagent says after it.
+// said is how many tokens the unanswered message of the user has, with codeagent's notes
+// after it.
 func (a *Agent) said() int {
 	w := 0
 	for _, i := range slices.Backward(a.items) {
@@ -458,9 +455,8 @@ func (a *Agent) said() int {
 	return a.budget.tokens(w)
 }
 
-// fitUnread makes the results that the model has not seen shorter after a request
-// with them was refused: where that is enough, or else where it must. It reports
-// whether it did.
+// fitUnread cuts the results that the model has not seen, after a request with them was
+// refused: where that is enough, or where must is set. It reports whether it did.
 func (a *Agent) fitUnread(c compaction, must bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

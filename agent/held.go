@@ -38,7 +38,7 @@ var (
 	errOpened     = errors.New("another answer opened it")
 )
 
-// holder answers for one run of a command. It is asked from several goroutines.
+// holder answers the held calls of one run of a command, from several goroutines.
 type holder struct {
 	call *toolCall
 	turn context.Context // its end answers every question
@@ -52,9 +52,9 @@ type holder struct {
 
 var _ sandbox.Holder = (*holder)(nil)
 
-// holder returns who answers for the refused calls of a run of c, or nil: they
-// fail at once. Before every command of the mode untrusted a person was asked
-// already, and never asks nobody.
+// holder returns what answers the held calls of a run of c; nil: refused calls fail at
+// once. In the mode untrusted the user was asked before the command started; in the mode
+// never nobody is asked.
 func (c *toolCall) holder(turn context.Context) *holder {
 	cfg := c.turn.agent.cfg
 	mode := cfg.Gate.Mode()
@@ -70,8 +70,8 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	c, gate := h.call, h.call.turn.agent.cfg.Gate
 	so, away := h.soFar()
 	if away {
-		// Who did not answer once is not there: a program that goes on trying would
-		// else wait as often.
+		// A user who did not answer once is away: a program that tries again would wait
+		// again each time.
 		return sandbox.Grant{}, false
 	}
 	grant, question, err := gate.DecideHeld(c.action, d, so)
@@ -98,8 +98,8 @@ func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 	return grant, true
 }
 
-// wait puts the question about d and waits for its answer. why says what ended
-// the wait otherwise.
+// wait asks the question about d and waits for its answer. why says what else ended the
+// wait.
 func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denial) (ans approvals.Answer, why error) {
 	gate, held := h.call.turn.agent.cfg.Gate, &h.call.turn.agent.held
 	q.Patience = heldPatience
@@ -123,7 +123,7 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	return ans, why
 }
 
-// soFar is what was answered in this run, and whether nobody did.
+// soFar is what was answered in this run, and whether a question had no answer.
 func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +134,7 @@ func (h *holder) allowed(g sandbox.Grant, until string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers.Given = append(h.answers.Given, g)
-	// What a later answer for the session covers is not told twice.
+	// What a later answer for the session covers is named once.
 	if what := things(g); !slices.Contains(h.opened, what) && !slices.Contains(h.opened, what+forSession) {
 		h.opened = append(h.opened, what+until)
 	}
@@ -165,7 +165,7 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
-// words tell the model what was opened and what was not while the command ran.
+// words is the text for the model about what the user opened while the command ran.
 func (h *holder) words() string {
 	if h == nil {
 		return ""

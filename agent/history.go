@@ -26,12 +26,12 @@ func (a *Agent) remember(items ...model.Item) {
 	}
 }
 
-// restart goes on from items, which may be what an earlier process left.
+// restart replaces the conversation by items, which an earlier process may have left.
 func (a *Agent) restart(items []model.Item) {
 	items = Repair(items)
 	a.carried.resume(items, func(c model.ToolCall) (approvals.Action, error) {
 		if a.cfg.Tools.Reads(c.Name) {
-			return approvals.Action{}, nil // it changed nothing: its paths need not be looked up
+			return approvals.Action{}, nil // it changed nothing
 		}
 		planned, err := a.cfg.Tools.Plan(c)
 		if err != nil {
@@ -43,8 +43,8 @@ func (a *Agent) restart(items []model.Item) {
 	a.budget.replaced(weighAll(items))
 }
 
-// Note tells the model something together with the person's next message. It does
-// nothing while a turn runs.
+// Note adds a note that the model gets with the user's next message. It does nothing
+// while a turn runs.
 func (a *Agent) Note(text string) {
 	if !a.turning.TryLock() {
 		return
@@ -53,10 +53,9 @@ func (a *Agent) Note(text string) {
 	a.append(model.Item{Kind: model.Note, Text: text})
 }
 
-// Back takes back the person's last message and all that came after it, and
-// returns it. There is nothing to take back while a turn runs, or in a
-// conversation without one: what a summary stands for is Restart's. The
-// log is not told.
+// Back removes the user's last message and all that came after it, and returns it. It
+// does nothing while a turn runs or without a message; messages before a summary are
+// restored by Restart. The log does not change.
 func (a *Agent) Back() (Input, bool) {
 	if !a.turning.TryLock() {
 		return Input{}, false
@@ -82,15 +81,15 @@ func (a *Agent) takeBack() (Input, bool) {
 	return Input{}, false
 }
 
-// Compacted reports that a summary stands for the beginning of the conversation.
+// Compacted reports whether a summary replaced the beginning of the conversation.
 func (a *Agent) Compacted() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.ContainsFunc(a.items, func(i model.Item) bool { return i.Kind == model.Summary })
 }
 
-// Restart goes on from what past returns, as a log holds it, in the place of the
-// conversation so far. The error is past's, which changes nothing, or ErrBusy.
+// Restart replaces the conversation by what past returns from a log. The error is past's,
+// or ErrBusy; then nothing changes.
 func (a *Agent) Restart(past func() ([]model.Item, error)) error {
 	if !a.turning.TryLock() {
 		return ErrBusy
@@ -107,8 +106,7 @@ func (a *Agent) Restart(past func() ([]model.Item, error)) error {
 	return nil
 }
 
-// log adds item to the log. A log that fails costs the record and not the turn:
-// it is said once a turn.
+// log adds item to the log. A failure does not end the turn; it is reported once a turn.
 func (a *Agent) log(item model.Item) {
 	if a.cfg.Log == nil {
 		return
@@ -116,7 +114,7 @@ func (a *Agent) log(item model.Item) {
 	a.saved(a.cfg.Log.Append(item))
 }
 
-// saved takes in how the log took something.
+// saved reports an error of the log.
 func (a *Agent) saved(err error) {
 	if err == nil {
 		return
@@ -130,11 +128,10 @@ func (a *Agent) saved(err error) {
 	}
 }
 
-// Repair returns items as a valid history: every call has exactly one result,
-// directly after the calls of its message and in their order; thinking may stand
-// between those calls. A result that is
-// missing, because the program ended first, is said to be lost; results without
-// a call, and second ones, are dropped.
+// Repair returns items as a valid history: every call has exactly one result, directly
+// after the calls of its message and in their order; thinking may stand between those
+// calls. A result that is missing, because the program ended first, is replaced by one
+// that says so. Results without a call, and second ones, are dropped.
 func Repair(items []model.Item) []model.Item {
 	results, places := map[string]model.Item{}, map[string]int{}
 	for i, item := range items {

@@ -8,15 +8,15 @@ import (
 	"codeagent/model"
 )
 
-// unseenWords tell the person that images did not reach the model.
+// unseenWords is the warning that images did not reach the model.
 func unseenWords(name string, u model.Unseen) string {
 	if name == "" {
 		name = "the model"
 	}
 	if u.Blind {
-		return fmt.Sprintf("%s cannot see images, and was told of them in words instead; choose a model with vision to have them looked at (the provider says: %v)", name, u.Err)
+		return fmt.Sprintf("%s cannot see images and got descriptions of them instead; choose a model with vision (the provider says: %v)", name, u.Err)
 	}
-	return fmt.Sprintf("the provider does not take the images, and %s was told of them in words instead (it says: %v)", name, u.Err)
+	return fmt.Sprintf("the provider does not take the images; %s got descriptions of them instead (it says: %v)", name, u.Err)
 }
 
 // Blind reports whether the model that answers now is known to see no images, and
@@ -27,8 +27,8 @@ func (a *Agent) Blind() (name string, blind bool) {
 	return a.cfg.ModelName, a.cfg.Blind
 }
 
-// say makes a message of the person's part of the conversation. told is its event;
-// what of its images does not reach the model is said too.
+// say adds a message of the user to the conversation. told makes its event; a warning
+// names images that do not reach the model.
 func (a *Agent) say(in Input, told func(Input) event.Event) {
 	over := len(in.Images) - model.MaxImages
 	if over > 0 {
@@ -40,14 +40,13 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", model.MaxImages, over)})
 	}
 	if len(in.Images) > 0 && a.cfg.Blind {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: a.cfg.ModelName + " cannot see images, and is told of them in words instead"})
+		a.emit(event.Notice{Level: event.LevelWarning, Text: a.cfg.ModelName + " cannot see images and gets descriptions of them instead"})
 	}
 }
 
-// withoutOldImages is items; when their images come to twice of what a request
-// holds, without the data of all but the newest. The wires do not send those any
-// longer, and a log has them. Half of what a request holds is left, as a wire
-// leaves it: what it sends does not change. items itself stays as it is.
+// withoutOldImages drops the data of old images when all images together are twice what
+// a request holds: the wires no longer send them, and the log has them. Half of what a
+// request holds stays, as in a wire, so that requests do not change. items itself stays.
 func withoutOldImages(items []model.Item) []model.Item {
 	n, size, first := 0, 0, 0
 	for i, item := range slices.Backward(items) {
@@ -73,9 +72,9 @@ func withoutOldImages(items []model.Item) []model.Item {
 	return items
 }
 
-// leaveOutImages takes the data of all images out of the conversation but of those
-// in the person's last message, after a request was refused for its bytes. It
-// reports whether there were any. The log has them still.
+// leaveOutImages drops the data of all images but those in the last message of the user,
+// after a request was refused for its size. It reports whether there were any. The log
+// keeps them.
 func (a *Agent) leaveOutImages() bool {
 	a.mu.Lock()
 	last := a.unanswered()
@@ -102,14 +101,12 @@ func (a *Agent) leaveOutImages() bool {
 	return true
 }
 
-// saidImages reports whether the person's message that the model has not answered
-// yet shows images.
+// saidImages reports whether the unanswered message of the user has images.
 func (a *Agent) saidImages() bool {
 	return slices.ContainsFunc(a.items[a.unanswered():], func(i model.Item) bool { return len(i.Images) > 0 })
 }
 
-// unanswered is where the person's message stands that the model has not answered
-// yet, with what codeagent says after it; the end where there is none.
+// unanswered is the index of the unanswered message of the user; the end without one.
 func (a *Agent) unanswered() int {
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {

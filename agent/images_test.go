@@ -68,7 +68,7 @@ func TestImagesUnseen(t *testing.T) {
 	if err := r.Turn(t.Context(), Input{Text: "look", Images: []model.Image{picture("a")}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.face.warnings(); got != "mole cannot see images, and is told of them in words instead" {
+	if got := r.face.warnings(); got != "mole cannot see images and gets descriptions of them instead" {
 		t.Errorf("warnings: %q", got)
 	}
 	if name, blind := r.Blind(); name != "mole" || !blind || !r.model.requests[0].Blind || r.History()[2].Text != "blind: true" {

@@ -7,8 +7,8 @@ import (
 	"codeagent/model"
 )
 
-// news tells, before a request, what has happened beside the conversation, so
-// that the model need not ask.
+// news reports, before a request, which background commands have ended, so that the model
+// need not ask.
 func (t *turn) news() {
 	a := t.agent
 	if a.cfg.News == nil {
@@ -20,9 +20,8 @@ func (t *turn) news() {
 	}
 }
 
-// endedWords is what the model is told of a background command that has ended by
-// itself. Each line that the command printed is marked as its own: a note stands
-// among what codeagent and the person say.
+// endedWords is the note for the model about a background command that has ended. Each
+// line that the command printed is marked, because notes are codeagent's own words.
 func (a *Agent) endedWords(e event.BackgroundEnded) string {
 	var b strings.Builder
 	b.WriteString("[" + e.Message + "]")

@@ -7,17 +7,17 @@ import (
 	"codeagent/model"
 )
 
-// A model that repeats itself may be waiting for something, which is its right, or
-// may be stuck. Nothing here ends a turn: the model reads that it repeats itself,
-// the person reads it too, and MaxRequests bounds what it can cost.
+// A model that repeats itself may be waiting for something, or may be stuck. Nothing here
+// ends a turn: the model and the user read that it repeats itself, and MaxRequests bounds
+// the cost.
 
 const (
-	// failuresNamed is from which failure in a row on the model reads of it.
+	// failuresNamed is the number of equal failures in a row from which the model is warned.
 	failuresNamed = 3
-	// roundsNamed: every so many equal rounds the model reads of them.
+	// roundsNamed: every so many equal rounds the model is warned.
 	roundsNamed = 5
-	// roundsShown is from how many equal rounds on the person reads of them, and
-	// again whenever they have doubled.
+	// roundsShown is the number of equal rounds at which the user is warned, and again
+	// whenever it has doubled.
 	roundsShown = 20
 )
 
@@ -27,7 +27,7 @@ type repeats struct {
 	count int
 }
 
-// failing counts one call and reports whether the model is to read of it.
+// failing counts one call and reports whether to warn the model.
 func (r *repeats) failing(c model.ToolCall, result model.Item) bool {
 	c.ID = ""
 	switch {
@@ -54,7 +54,7 @@ func (r *rounds) add(fingerprint string) {
 	r.count++
 }
 
-// shown reports whether the person reads of the repetition now.
+// shown reports whether to warn the user now.
 func (r *rounds) shown() bool {
 	n := r.count
 	for n > roundsShown && n%2 == 0 {
@@ -63,7 +63,7 @@ func (r *rounds) shown() bool {
 	return n == roundsShown
 }
 
-// nameFailures says in the results that the model repeats a call that failed.
+// nameFailures warns the model, in the results, of repeated calls that fail.
 func (b *batch) nameFailures(results []model.Item) {
 	r := &b.turn.failing
 	for i, c := range b.calls {
@@ -73,8 +73,7 @@ func (b *batch) nameFailures(results []model.Item) {
 	}
 }
 
-// nameRounds counts a round of that fingerprint, and tells the model and the person
-// of equal ones.
+// nameRounds counts a round with that fingerprint and warns of equal ones.
 func (t *turn) nameRounds(fingerprint string) {
 	if fingerprint == "" {
 		return
@@ -90,7 +89,7 @@ func (t *turn) nameRounds(fingerprint string) {
 	}
 }
 
-// outOfRequests is the error of a turn that made as many requests as it may.
+// outOfRequests is the error of a turn that has made all its requests.
 func (t *turn) outOfRequests() error {
 	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
 	if t.same.count >= roundsNamed {

@@ -13,7 +13,7 @@ import (
 	"codeagent/tools"
 )
 
-// What a tool call's path tells: events in plain types, words for the model.
+// What the path of a tool call reports: events, and words for the model.
 
 func started(a approvals.Action) event.ToolStarted {
 	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder}
@@ -43,7 +43,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	}
 }
 
-// retrying tells that a request is sent again.
+// retrying is the event for a request that is sent again.
 func retrying(d model.Retrying) event.Retrying {
 	e := event.Retrying{Delay: d.Delay, Attempt: d.Attempt, Most: d.Most, Left: d.Left}
 	if d.Err != nil {
@@ -52,7 +52,7 @@ func retrying(d model.Retrying) event.Retrying {
 	return e
 }
 
-// yesWords is what a person said with a yes, for the model.
+// yesWords is what the user said with a yes, for the model.
 func yesWords(ans approvals.Answer) string {
 	switch ans.Decision {
 	case approvals.Once, approvals.Session, approvals.Outside, approvals.OutsideSession:
@@ -61,7 +61,7 @@ func yesWords(ans approvals.Answer) string {
 	}
 	var b strings.Builder
 	if g := ans.Grant; g != nil && (ans.Decision == approvals.Once || ans.Decision == approvals.Session) {
-		// A face may hand back all that was asked; then this says no less than that.
+		// The grant of the answer may be all that was asked.
 		b.WriteString("\n[approval] The user opened " + things(*g) + ".")
 	}
 	if reason := strings.TrimSpace(ans.Reason); reason != "" {
@@ -96,11 +96,11 @@ func endedBy(ctx context.Context) string {
 	return "interrupted by the user"
 }
 
-// denialWords is what the model is told of what the sandbox refused a command.
-// The file tools say in their own results what was refused and how to ask.
+// denialWords is the text for the model about what the sandbox denied a command. The
+// results of file tools have their own.
 func (c *toolCall) denialWords(res tools.Result) string {
 	if res.Running || !c.aboutCommand() {
-		return c.toldWords(res)
+		return c.deniedWords(res)
 	}
 	words := c.turn.agent.denial(res.Verdict)
 	if words == "" {
@@ -109,8 +109,8 @@ func (c *toolCall) denialWords(res tools.Result) string {
 	return "\n" + words
 }
 
-// toldWords is denialWords without the way to ask.
-func (c *toolCall) toldWords(res tools.Result) string {
+// deniedWords is denialWords without the way to ask.
+func (c *toolCall) deniedWords(res tools.Result) string {
 	words := prompts.Denied(res.Verdict)
 	if res.Running {
 		words = prompts.RefusedSoFar(res.Verdict)
@@ -126,8 +126,8 @@ func (a *Agent) denial(v sandbox.Verdict) string {
 	return prompts.Denial(v, a.cfg.Attended, string(a.cfg.Gate.Mode()))
 }
 
-// aboutCommand: the verdict of the call is about a command, its own or one in the
-// background whose end it told.
+// aboutCommand: the verdict of the call is about a command: its own, or one in the
+// background whose end it reported.
 func (c *toolCall) aboutCommand() bool {
 	switch c.action.Kind {
 	case event.KindCommand, event.KindInput, event.KindWatch:
@@ -161,7 +161,7 @@ func notRunWords(ctx context.Context, err error) string {
 	return text
 }
 
-// endedEarly says why a run that was cut short was.
+// endedEarly says why a run ended early.
 func endedEarly(ctx context.Context, res tools.Result) string {
 	if !res.Failed {
 		return "" // it was done before the end came
@@ -169,8 +169,8 @@ func endedEarly(ctx context.Context, res tools.Result) string {
 	return "\n[Ended early: " + endedBy(ctx) + ".]"
 }
 
-// whyNot is why a call was not permitted: the end of the turn goes before the
-// no that it caused, but for the no that ended the turn.
+// whyNot is why a call was not permitted. The end of the turn counts before the no that
+// it caused, unless the answer itself ended the turn.
 func whyNot(ctx context.Context, err error) error {
 	if refusal, ok := approvals.AsRefusal(err); ok && refusal.Stop || ctx.Err() == nil {
 		return err

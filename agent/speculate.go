@@ -1,17 +1,15 @@
 package agent
 
-// Reading calls start before they are complete. A model writes its arguments
-// token by token, and what it wants to read is often known long before the
-// object is closed: each time a field is, the call that the closed fields make
-// is planned, and run ahead (toolcall.go) if it would be permitted without a
-// question. A later field that changes what is read cancels that run; the whole
-// call takes over the result of a run that read the same, else it runs as ever.
+// Reading calls start before they are complete. A model writes arguments token by token,
+// and what it wants to read is often known long before the object is closed. Each time a
+// field is closed, the call that the closed fields make is planned, and run ahead if it
+// needs no question. A later field that changes what is read cancels that run. The
+// complete call uses the result of a run that read the same; otherwise it runs as usual.
 //
-// Nobody can tell a run ahead from none but by the clock: it is not told, not
-// logged, asks nobody, changes nothing, and what it found goes nowhere until the
-// whole call has been judged anew. Commands are not run ahead. They start when
-// they are whole (model.CallDone), which the wires say as soon as the arguments
-// are closed.
+// A run ahead has no effect but on time: it is not reported or logged, asks nobody and
+// changes nothing, and its result is used only after the gate has decided about the
+// complete call (found). Commands are not run ahead: they start when their arguments are
+// complete (model.CallDone).
 
 import (
 	"context"
@@ -35,15 +33,15 @@ type guess struct {
 	id, name  string
 	arguments partial.Object
 	fields    int    // as of the last look
-	run       *ahead // of what it looked like then; nil: none
+	run       *ahead // for the fields so far; may be nil
 }
 
 func (g *guesses) begin(d model.CallStarted) {
 	g.open = append(g.open, &guess{id: d.ID, name: d.Name})
 }
 
-// more takes more arguments. A call does not run ahead of an incomplete one that
-// could turn out to be an edit: it must wait for that.
+// more takes more arguments. A call does not run ahead of an incomplete one before it
+// that may be an edit.
 func (g *guesses) more(d model.CallDelta) {
 	behind := false
 	for _, c := range g.open {
@@ -111,7 +109,7 @@ func (g *guesses) void() {
 // errNotAhead: this call is not one that runs before it is complete.
 var errNotAhead = errors.New("not run ahead")
 
-// ahead is one run of a call before it was complete. A nil one is none.
+// ahead is a run of a call before it was complete. It may be nil.
 type ahead struct {
 	planned tools.Reading
 	cancel  func()
@@ -133,9 +131,9 @@ func (a *ahead) reads(c tools.Call) bool {
 	return a != nil && ok && reading.Reads() == a.planned.Reads()
 }
 
-// runAhead runs a call that only reads before it is complete, after the edits
-// before it. Nothing is told or logged, nobody is asked, and the sandbox is that
-// of any call. It ends when it is void, at the latest with ctx; wait joins it.
+// runAhead runs a call that only reads before it is complete, after the edits before it.
+// Nothing is reported or logged, nobody is asked, and the sandbox is that of any call. It
+// ends when it is void, at the latest with ctx; wait joins it.
 func (b *batch) runAhead(planned tools.Reading) *ahead {
 	ctx, cancel := context.WithCancel(b.ctx)
 	a := &ahead{planned: planned, cancel: cancel, done: make(chan struct{})}
@@ -185,8 +183,8 @@ func (a *ahead) run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// found is the result of the run ahead, if there was one that did exactly what
-// permit permits now, under the policy that holds now, and was refused nothing.
+// found is the result of the run ahead, if it did exactly what permit permits now, under
+// the policy that holds now, and was denied nothing.
 func (c *toolCall) found(permit approvals.Permit) (tools.Result, bool) {
 	a := c.ahead
 	if a == nil || a.err != nil || a.result.Denied || !a.permit.Equal(permit) {

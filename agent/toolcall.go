@@ -52,13 +52,13 @@ type toolCall struct {
 	output  string                // see tools.Result
 }
 
-// alone: the call changes files, or types, so those before it end first and those
-// after it see what it did.
+// alone reports whether the call changes files or types: the calls before it end first,
+// and those after it see what it did.
 func (c *toolCall) alone() bool {
 	return c.action.Kind == event.KindEdit || c.action.Kind == event.KindInput
 }
 
-// plan finds out what the call would do, unless it is refused already.
+// plan computes what the call would do, unless it is refused already.
 func (c *toolCall) plan() {
 	if c.err == nil {
 		c.err = contain(func() (err error) {
@@ -76,8 +76,8 @@ func (c *toolCall) plan() {
 	c.turn.agent.emit(started(c.action))
 }
 
-// contained is perform for which a panic is a failed call like any other: a bug
-// in one tool must neither end the session nor leave the terminal raw.
+// contained is perform that turns a panic into a failed call: a bug in one tool must not
+// end the session or leave the terminal in raw mode.
 func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) {
 	var broken *bugError
 	perr := contain(func() error {
@@ -92,7 +92,7 @@ func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) 
 	return res, err
 }
 
-// perform is the path from the plan to the result. An error means: not run.
+// perform goes from the plan to the result. An error means that the call did not run.
 func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	if c.err != nil {
 		return tools.Result{}, c.err
@@ -124,8 +124,8 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	case ctx.Err() != nil:
 		res.Text += endedEarly(ctx, res) + held.words()
 	case held.saidNo():
-		// The person has decided: nothing asks for the same again.
-		res.Text += c.toldWords(res) + held.words()
+		// The user has decided: nothing asks for the same again.
+		res.Text += c.deniedWords(res) + held.words()
 	default:
 		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
 			res = c.again(ctx, question, res, out)
@@ -138,7 +138,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	return res, err
 }
 
-// stage is what a call runs on, as things stand now.
+// stage is what a call runs on, under the mode that holds now.
 func (cfg Config) stage() tools.Stage {
 	s := cfg.Stage
 	s.Mode, s.Blind = cfg.Gate.Mode(), cfg.Blind
@@ -159,8 +159,8 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 	return c.planned.Run(ctx, permit, stage)
 }
 
-// again asks whether a command that the sandbox refused may run with more, and
-// on yes runs it once more. Whatever comes of that, the first run did happen.
+// again asks whether a command that the sandbox denied something may run again with more
+// permissions, and runs it on a yes. The result always tells of the first run.
 func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
 	permit, said, err := c.askPermit(ctx, question)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	case ctx.Err() != nil:
 		second.Text += endedEarly(ctx, second)
 	case held.saidNo():
-		second.Text += c.toldWords(second)
+		second.Text += c.deniedWords(second)
 	default:
 		second.Text += c.denialWords(second)
 	}
@@ -188,8 +188,8 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	return second
 }
 
-// askPermit puts the question and settles the answer. What the person said with
-// a yes comes back in words for the model.
+// askPermit asks the question and settles the answer. said is what the user said with a
+// yes, for the model.
 func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
 	ans := c.put(ctx, question)
 	permit, err = c.turn.agent.cfg.Gate.Settle(question, ans)
@@ -197,7 +197,7 @@ func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (
 	return permit, yesWords(ans), err
 }
 
-// put tells of a question and asks it. Whoever cannot ask is told no.
+// put reports a question and asks it. A face that cannot ask counts as a no.
 func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answer {
 	c.turn.agent.emit(requested(q))
 	ans, err := c.turn.agent.cfg.Frontend.Ask(ctx, *q)
@@ -210,7 +210,7 @@ func (c *toolCall) put(ctx context.Context, q *approvals.Request) approvals.Answ
 	return ans
 }
 
-// answered tells how a question ended, and stops the turn if that was the answer.
+// answered reports how a question ended, and stops the turn if the answer says so.
 func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans approvals.Answer, err error) {
 	a := c.turn.agent
 	e := event.PermissionAnswered{ID: q.ID, CallID: q.CallID, Reason: ans.Reason}
@@ -235,8 +235,8 @@ func (c *toolCall) answered(ctx context.Context, q *approvals.Request, ans appro
 	}
 }
 
-// refusedAtOnce tells of a question that the policy answered by itself. A wish
-// that nobody could grant was no question.
+// refusedAtOnce reports a question that the approval policy answered by itself. A wish
+// that nobody could grant is not a question.
 func (c *toolCall) refusedAtOnce(err error) {
 	refusal, ok := approvals.AsRefusal(err)
 	if !ok || refusal.Request == nil {
@@ -248,8 +248,8 @@ func (c *toolCall) refusedAtOnce(err error) {
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
-// finish makes the result that the model gets, logs it, and tells it: what has
-// been told is not lost.
+// finish makes the result for the model, logs it, and then reports it: what was reported
+// is never lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	if err != nil {
 		res.Failed = true

@@ -163,7 +163,6 @@ func (c *Config) setFlag(f Flag) error {
 	return nil
 }
 
-
 func (c *Config) take(s setting, key, name string, v value, origin Origin) {
 	s.apply(c, name, v)
 	c.origins[key] = origin
