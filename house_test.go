@@ -67,7 +67,7 @@ var rooms = []room{
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
 	// linuxsandbox's helper serves the file worker, exec speaks to it.
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control"}},
 	// What codeagent and the helper send each other.
 	{path: "linuxsandbox/spec", imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// What codeagent tells the helper and what that reports, and the socket for it.
@@ -81,6 +81,8 @@ var rooms = []room{
 	{path: "linuxsandbox/kernel"},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
 	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"linuxsandbox/kernel"}},
+	// Tables of the calls that are answered, and the reading of their arguments.
+	{path: "linuxsandbox/broker/calls", floor: 1, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// From a name in a process to an open descriptor, for the broker.
 	{path: "linuxsandbox/broker/pathwalk", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
@@ -155,7 +157,7 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker"}, "one room draws; keys and picker know its key presses and commands"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},

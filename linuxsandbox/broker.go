@@ -21,6 +21,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -348,17 +350,17 @@ func (b *broker) handleAll(n *notify.Notification) notify.Reply {
 
 // handle answers one call.
 func (b *broker) handle(n *notify.Notification) notify.Reply {
-	if c := metadataCallOf(n.NR); c != nil {
+	if c := calls.MetadataOf(n.NR); c != nil {
 		return b.metadata.change(n, c)
 	}
-	if c := fileCallOf(n.NR); c != nil {
+	if c := calls.FileOf(n.NR); c != nil {
 		return b.files.change(n, c)
 	}
-	if c := toldCallOf(n.NR); c != nil {
+	if c := calls.RefusedOf(n.NR); c != nil {
 		h := refusedCalls{rights: &b.rights, log: &b.log}
 		return h.refuse(n, c)
 	}
-	if c := processCallOf(n.NR); c != nil {
+	if c := calls.ProcessOf(n.NR); c != nil {
 		h := processHandler{rules: b.rules, log: &b.log}
 		return h.process(n, c)
 	}

@@ -20,6 +20,8 @@ import (
 
 	"codeagent/sandbox"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -318,36 +320,36 @@ func (h *hostile) call(step []byte) {
 		args[i] = h.values[int(step[1+i])%len(h.values)]
 	}
 	pathAt := func(arg int, b byte) {
-		if arg != none && b%16 != 0 {
+		if arg != calls.None && b%16 != 0 {
 			args[arg] = h.paths[int(b)%len(h.paths)]
 		}
 	}
 	dirAt := func(arg int, b byte) {
-		if arg != none && b%16 != 1 {
+		if arg != calls.None && b%16 != 1 {
 			args[arg] = uintptr(h.fds[int(b)%len(h.fds)])
 		}
 	}
 	nr, opens := 0, false
-	meta, files := append(append([]metadataCall{}, metadataCalls...), oldMetadataCalls...), append(append([]fileCall{}, fileCalls...), oldFileCalls...)
+	meta, files := calls.MetadataChanges, calls.Files
 	sockets := []int{unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_GETSOCKNAME}
 	switch i := int(step[0]) % (len(meta) + len(files) + len(sockets)); {
 	case i < len(meta):
 		c := meta[i]
-		nr = c.nr
-		dirAt(c.dir, step[1])
-		pathAt(c.path, step[2])
+		nr = c.NR
+		dirAt(c.Dir, step[1])
+		pathAt(c.Path, step[2])
 	case i < len(meta)+len(files):
 		c := files[i-len(meta)]
-		nr, opens = c.nr, c.kind <= kindOpenat2
-		dirAt(c.dir, step[1])
-		pathAt(c.path, step[2])
-		dirAt(c.dir2, step[3])
-		pathAt(c.path2, step[4])
-		switch c.kind {
-		case kindOpen:
-			args[c.arg] |= unix.O_NONBLOCK
-		case kindMknod:
-			args[c.arg] &^= unix.S_IFMT // a pipe would hold up who opens it
+		nr, opens = c.NR, c.Kind <= calls.Openat2
+		dirAt(c.Dir, step[1])
+		pathAt(c.Path, step[2])
+		dirAt(c.Dir2, step[3])
+		pathAt(c.Path2, step[4])
+		switch c.Kind {
+		case calls.Open:
+			args[c.Arg] |= unix.O_NONBLOCK
+		case calls.Mknod:
+			args[c.Arg] &^= unix.S_IFMT // a pipe would hold up who opens it
 		}
 	default:
 		nr = sockets[i-len(meta)-len(files)]

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -123,11 +125,8 @@ func (o *observer) keepLink(n *notify.Notification, t *pathwalk.Target, to pathw
 
 // keepMetadata is keepEntries for a file whose mode, owner or attributes change. A
 // change of times is told to nobody (sandbox.ChangeObserver).
-func (o *observer) keepMetadata(n *notify.Notification, do *changing, fd int) (a notify.Reply, first bool) {
-	switch {
-	case o.to == nil:
-		return notify.Reply{}, false
-	case do.change == changeTimes, do.change == changeTimeval, do.change == changeUtime:
+func (o *observer) keepMetadata(n *notify.Notification, do *calls.Change, fd int) (a notify.Reply, first bool) {
+	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
 	}
 	o.session.mu.Lock()

@@ -9,6 +9,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/pathwalk"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -119,28 +121,28 @@ func (r *rights) lacksSource(t *pathwalk.Target) lack {
 }
 
 // lacksChange asks for what changing metadata takes of the user.
-func (r *rights) lacksChange(do *changing, fd int, path string, st *unix.Stat_t) lack {
-	switch do.change {
-	case changeMode:
+func (r *rights) lacksChange(do *calls.Change, fd int, path string, st *unix.Stat_t) lack {
+	switch {
+	case do.Field == calls.Mode:
 		return r.lacksOwner(st)
-	case changeOwner:
+	case do.Field == calls.Owner:
 		return r.lacksGiving(do, st)
-	case changeTimes, changeTimeval, changeUtime:
+	case do.OfTimes():
 		l := r.lacksOwner(st)
-		if l.errno != 0 && do.touches() {
+		if l.errno != 0 && do.Touches() {
 			l = r.lacksAccess(fd, path, unix.W_OK)
 		}
 		return l
 	}
-	if do.refused(st) {
+	if do.Refused(st) {
 		return lack{errno: unix.EPERM, caps: 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETFCAP}
 	}
 	return r.lacksAccess(fd, path, unix.W_OK)
 }
 
 // lacksGiving asks for what giving a file to another user or group takes.
-func (r *rights) lacksGiving(do *changing, st *unix.Stat_t) lack {
-	if do.uid >= 0 && do.uid != int(st.Uid) || do.gid >= 0 && do.gid != int(st.Gid) && !ownGroup(do.gid) {
+func (r *rights) lacksGiving(do *calls.Change, st *unix.Stat_t) lack {
+	if do.UID >= 0 && do.UID != int(st.Uid) || do.GID >= 0 && do.GID != int(st.Gid) && !ownGroup(do.GID) {
 		return r.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
 	}
 	return r.lacksOwner(st)

@@ -13,6 +13,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -91,7 +93,7 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 }
 
 // refuseMove answers for a rename of which at least one end is nobody's.
-func (f *refuser) refuseMove(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
+func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	if m.to.Gone() {
 		return notify.Failed(unix.ENOENT)
 	}
@@ -124,7 +126,7 @@ func (f *refuser) refuseMove(n *notify.Notification, c *fileCall, m *moving) not
 			return notify.Failed(errno)
 		}
 	}
-	r := refusal{call: c.name, pins: []pin{pinOf(m.to), pinOf(m.from)}}
+	r := refusal{call: c.Name, pins: []pin{pinOf(m.to), pinOf(m.from)}}
 	if m.toWhose == nobodys {
 		r.denial = f.judge.denial(m.to.Full())
 	}
@@ -140,16 +142,16 @@ func (f *refuser) refuseMove(n *notify.Notification, c *fileCall, m *moving) not
 
 // refuseShut answers for a rename in or to a folder in which nothing can be
 // looked up.
-func (f *refuser) refuseShut(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
+func (f *refuser) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
 		s = m.from
 	}
-	return f.refuseNew(n, c.name, s, lack{})
+	return f.refuseNew(n, c.Name, s, lack{})
 }
 
 // refuseLink answers for a second name of which at least one end is nobody's.
-func (f *refuser) refuseLink(n *notify.Notification, c *fileCall, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
+func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
 		return notify.Failed(unix.ENOENT)
@@ -165,7 +167,7 @@ func (f *refuser) refuseLink(n *notify.Notification, c *fileCall, t *pathwalk.Ta
 	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
 	// Out of what may only be read, a link is refused as one to another file
 	// system: programs make a copy then.
-	r, errno := refusal{call: c.name, pins: []pin{pinOf(to), pinOfTarget(t)}}, unix.EXDEV
+	r, errno := refusal{call: c.Name, pins: []pin{pinOf(to), pinOfTarget(t)}}, unix.EXDEV
 	if into == nobodys {
 		r.denial, errno = f.judge.denial(to.Full()), unix.EACCES
 	}
@@ -200,7 +202,7 @@ func onOther(dev uint64, s pathwalk.Spot) bool {
 func (f *refuser) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
 	path := m.Written(int(n.TID))
 	kind := sandbox.KindWrite
-	if metadataCallOf(n.NR) != nil {
+	if calls.MetadataOf(n.NR) != nil {
 		kind = sandbox.KindMetadata
 	}
 	if err != unix.EACCES || path == "" || !f.log.sees() {

@@ -11,6 +11,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,25 +32,25 @@ type entries struct {
 }
 
 // entry answers one of them.
-func (h *entries) entry(n *notify.Notification, c *fileCall) notify.Reply {
-	m, err := c.first(n)
+func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
+	m, err := c.First(n)
 	text := ""
-	if c.kind == kindSymlink && err == nil {
+	if c.Kind == calls.Symlink && err == nil {
 		text = m.Path
-		m, err = c.second(n)
+		m, err = c.Second(n)
 	}
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	s, err := h.walk.Spot(n, m)
 	if err != nil {
-		h.deny.noteHidden(n, c.name, sandbox.KindWrite, m, err)
-		return h.deny.unfound(n, c.name, m, err)
+		h.deny.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
+		return h.deny.unfound(n, c.Name, m, err)
 	}
 	defer s.Close()
-	folder := c.kind == kindMkdir || c.kind == kindRmdir || c.kind == kindUnlink && c.flags(n)&unix.AT_REMOVEDIR != 0
+	folder := c.Kind == calls.Mkdir || c.Kind == calls.Rmdir || c.Kind == calls.Unlink && c.Flags(n)&unix.AT_REMOVEDIR != 0
 	who := h.judge.whoseEntry(s)
-	removal := c.kind == kindRmdir || c.kind == kindUnlink
+	removal := c.Kind == calls.Rmdir || c.Kind == calls.Unlink
 	switch {
 	case s.Odd() || who == kernels || who == brokers && s.Slash && !folder:
 		return h.rules.Proceed(notify.ByLandlock)
@@ -61,27 +63,27 @@ func (h *entries) entry(n *notify.Notification, c *fileCall) notify.Reply {
 }
 
 // remove takes an entry away.
-func (h *entries) remove(n *notify.Notification, c *fileCall, s pathwalk.Spot, who whose) notify.Reply {
+func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
 	flags := 0
-	if c.kind == kindRmdir {
+	if c.Kind == calls.Rmdir {
 		flags = unix.AT_REMOVEDIR
-	} else if f := c.flags(n); f == unix.AT_REMOVEDIR {
+	} else if f := c.Flags(n); f == unix.AT_REMOVEDIR {
 		flags = unix.AT_REMOVEDIR
 	} else if f != 0 {
 		return notify.Failed(unix.EINVAL)
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
-		return h.deny.refuseNew(n, c.name, s, lack{}) // nothing can be looked up in it
+		return h.deny.refuseNew(n, c.Name, s, lack{}) // nothing can be looked up in it
 	}
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if who == nobodys {
-		return h.deny.refuseRemoval(n, c.name, s, &st, flags)
+		return h.deny.refuseRemoval(n, c.Name, s, &st, flags)
 	}
 	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
 	if a, first := h.observer.keepRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
 		return a
@@ -93,12 +95,12 @@ func (h *entries) remove(n *notify.Notification, c *fileCall, s pathwalk.Spot, w
 		h.session.own.removed(&st)
 		h.fresh.removed(&st)
 	}
-	return h.deny.performed(n, c.name, s.Full(), err)
+	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
 // add makes an entry. What is there already is told before what is protected, as
 // mkdir -p needs it.
-func (h *entries) add(n *notify.Notification, c *fileCall, s pathwalk.Spot, text string, who whose) notify.Reply {
+func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
 		return notify.Failed(unix.EEXIST)
@@ -107,14 +109,14 @@ func (h *entries) add(n *notify.Notification, c *fileCall, s pathwalk.Spot, text
 		if err != unix.ENOENT && err != unix.EACCES {
 			return notify.Failed(kernel.ErrnoOf(err))
 		}
-		return h.deny.refuseNew(n, c.name, s, h.lacksNode(n, c))
+		return h.deny.refuseNew(n, c.Name, s, h.lacksNode(n, c))
 	}
 	d := h.judge.refusesPath(n, s.Full())
-	if d == nil && c.kind == kindSymlink && h.judge.protection.leads(s.Full()) {
+	if d == nil && c.Kind == calls.Symlink && h.judge.protection.leads(s.Full()) {
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
 	}
 	if d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
 	if a, first := h.observer.keepEntries(s); first {
 		return a
@@ -122,24 +124,24 @@ func (h *entries) add(n *notify.Notification, c *fileCall, s pathwalk.Spot, text
 	if err = h.make(n, c, s, text); err == nil {
 		h.judge.made(s)
 	}
-	return h.deny.performed(n, c.name, s.Full(), err)
+	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
-func (h *entries) make(n *notify.Notification, c *fileCall, s pathwalk.Spot, text string) error {
-	if c.kind == kindSymlink {
+func (h *entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
+	if c.Kind == calls.Symlink {
 		if !n.Waits() {
 			return unix.ESRCH
 		}
 		return unix.Symlinkat(text, s.Dir, s.Last)
 	}
-	m, err := h.masks.modeFor(n, c.flags(n))
+	m, err := h.masks.modeFor(n, c.Flags(n))
 	if err != nil {
 		return err
 	}
-	if c.kind == kindMkdir {
+	if c.Kind == calls.Mkdir {
 		err = unix.Mkdirat(s.Dir, s.Last, m.mode)
 	} else {
-		err = makeNode(s, c.flags(n)&unix.S_IFMT, m.mode)
+		err = makeNode(s, c.Flags(n)&unix.S_IFMT, m.mode)
 	}
 	if err != nil {
 		return err
@@ -159,8 +161,8 @@ func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 }
 
 // lacksNode asks for what making a device takes.
-func (h *entries) lacksNode(n *notify.Notification, c *fileCall) lack {
-	if kind := c.flags(n) & unix.S_IFMT; c.kind == kindMknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
+func (h *entries) lacksNode(n *notify.Notification, c *calls.File) lack {
+	if kind := c.Flags(n) & unix.S_IFMT; c.Kind == calls.Mknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
 		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
 	}
 	return lack{}

@@ -151,5 +151,5 @@ func (m newMode) complete(s pathwalk.Spot) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	return chmodOpen(fd, m.mode|st.Mode&unix.S_ISGID)
+	return kernel.ChmodOpen(fd, m.mode|st.Mode&unix.S_ISGID)
 }

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -42,25 +44,25 @@ type moving struct {
 }
 
 // rename answers rename, renameat and renameat2.
-func (h *moves) rename(n *notify.Notification, c *fileCall) notify.Reply {
-	m := &moving{flags: c.flags(n)}
+func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
+	m := &moving{flags: c.Flags(n)}
 	if m.flags&^(unix.RENAME_NOREPLACE|unix.RENAME_EXCHANGE) != 0 {
 		return notify.Failed(unix.EINVAL) // as on a file system without RENAME_WHITEOUT
 	}
-	one, err := c.first(n)
+	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
-	two, err := c.second(n)
+	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if m.from, err = h.walk.Spot(n, one); err != nil {
-		return h.deny.unfound(n, c.name, one, err)
+		return h.deny.unfound(n, c.Name, one, err)
 	}
 	defer m.from.Close()
 	if m.to, err = h.walk.Spot(n, two); err != nil {
-		return h.deny.unfound(n, c.name, two, err)
+		return h.deny.unfound(n, c.Name, two, err)
 	}
 	defer m.to.Close()
 	m.fromWhose, m.toWhose = h.judge.whoseEntry(m.from), h.judge.whoseEntry(m.to)
@@ -116,7 +118,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	return 0, false
 }
 
-func (h *moves) renameJudged(n *notify.Notification, c *fileCall, m *moving) notify.Reply {
+func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	exchange := m.exchange()
 	if errno, is := m.settled(); is {
 		return notify.Failed(errno)
@@ -125,7 +127,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *fileCall, m *moving) not
 		return notify.Failed(unix.EXDEV) // mv copies then, one file after the other
 	}
 	if d := h.judge.refusesRename(n, m, exchange); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
 	}
 	if a, first := h.observer.keepMove(m); first {
 		return a
@@ -141,7 +143,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *fileCall, m *moving) not
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.name, m.to.Full(), err)
+		return h.deny.performed(n, c.Name, m.to.Full(), err)
 	}
 	h.judge.roots.renamed(m.from.Full(), m.to.Full())
 	h.session.own.renamed(m.from.Full(), m.to.Full(), exchange)
@@ -197,15 +199,15 @@ func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *san
 
 // link answers link and linkat. A second name is a second way to change a file,
 // so what has one made must itself be open to change.
-func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
-	flags := c.flags(n)
-	one, err := c.first(n)
+func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
+	flags := c.Flags(n)
+	one, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
-	two, err := c.second(n)
+	two, err := c.Second(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return notify.Failed(unix.EINVAL)
@@ -213,7 +215,7 @@ func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
 	one.Itself = one.Path == "" && flags&unix.AT_EMPTY_PATH != 0
 	t, err := h.source(n, one, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if err != nil {
-		return h.deny.unfound(n, c.name, one, err)
+		return h.deny.unfound(n, c.Name, one, err)
 	}
 	defer t.Close()
 	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
@@ -221,7 +223,7 @@ func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
 	}
 	to, err := h.walk.Spot(n, two)
 	if err != nil {
-		return h.deny.unfound(n, c.name, two, err)
+		return h.deny.unfound(n, c.Name, two, err)
 	}
 	defer to.Close()
 	from, into := h.judge.whoseFile(t), h.judge.whoseEntry(to)
@@ -246,7 +248,7 @@ func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
 		return notify.Failed(unix.EPERM)
 	}
 	if d := h.judge.refusesLink(n, t, to); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EPERM, pins: []pin{pinOfTarget(t), pinOf(to)}})
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOfTarget(t), pinOf(to)}})
 	}
 	if a, first := h.observer.keepLink(n, t, to); first {
 		return a
@@ -261,7 +263,7 @@ func (h *moves) link(n *notify.Notification, c *fileCall) notify.Reply {
 		})
 	}
 	if err != nil {
-		return h.deny.performed(n, c.name, to.Full(), err)
+		return h.deny.performed(n, c.Name, to.Full(), err)
 	}
 	h.judge.made(to)
 	return notify.Reply{}

@@ -16,6 +16,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -57,10 +59,10 @@ const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIREC
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
 // openFile answers open, openat, openat2 and creat.
-func (h *opens) openFile(n *notify.Notification, c *fileCall) notify.Reply {
+func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 	o, err := openingOf(n, c)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
 		return h.rules.Proceed(notify.ByLandlock) // it only reads, and what may be read Landlock knows
@@ -69,28 +71,28 @@ func (h *opens) openFile(n *notify.Notification, c *fileCall) notify.Reply {
 }
 
 // openingOf reads the arguments of an open.
-func openingOf(n *notify.Notification, c *fileCall) (*opening, error) {
-	o := &opening{call: c.name}
-	switch c.kind {
-	case kindCreat:
-		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.arg])
-	case kindOpenat2:
+func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
+	o := &opening{call: c.Name}
+	switch c.Kind {
+	case calls.Creat:
+		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.Arg])
+	case calls.Openat2:
 		// A later kernel's struct open_how is longer; what it adds is unknown here.
 		const size = 24
-		if n.Args[c.arg+1] < size {
+		if n.Args[c.Arg+1] < size {
 			return nil, unix.EINVAL
 		}
-		raw, err := notify.ReadMemory(int(n.TID), n.Args[c.arg], size)
+		raw, err := notify.ReadMemory(int(n.TID), n.Args[c.Arg], size)
 		if err != nil {
 			return nil, err
 		}
 		o.flags, o.mode = binary.NativeEndian.Uint64(raw), uint32(binary.NativeEndian.Uint64(raw[8:]))
 		o.resolve = binary.NativeEndian.Uint64(raw[16:])
 	default:
-		o.flags, o.mode = uint64(uint32(n.Args[c.arg])), uint32(n.Args[c.arg+1])
+		o.flags, o.mode = uint64(uint32(n.Args[c.Arg])), uint32(n.Args[c.Arg+1])
 	}
 	var err error
-	o.name, err = c.first(n)
+	o.name, err = c.First(n)
 	return o, err
 }
 
@@ -292,15 +294,15 @@ func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 }
 
 // truncate answers truncate.
-func (h *opens) truncate(n *notify.Notification, c *fileCall) notify.Reply {
-	m, err := c.first(n)
+func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
+	m, err := c.First(n)
 	if err != nil {
-		return notify.Failed(h.deny.unread(n, c.name, sandbox.KindWrite, err))
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
-	size := int64(n.Args[c.arg])
+	size := int64(n.Args[c.Arg])
 	t, err := h.walk.Target(n, m, true)
 	if err != nil {
-		return h.deny.unfound(n, c.name, m, err)
+		return h.deny.unfound(n, c.Name, m, err)
 	}
 	defer t.Close()
 	who := h.judge.whoseFile(t)
@@ -316,12 +318,12 @@ func (h *opens) truncate(n *notify.Notification, c *fileCall) notify.Reply {
 	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
 		return notify.Failed(unix.EINVAL)
 	case who == nobodys:
-		return h.deny.refuseFile(n, c.name, t, unix.W_OK)
+		return h.deny.refuseFile(n, c.Name, t, unix.W_OK)
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock)
 	}
 	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
-		return h.held.refuse(n, refusal{denial: d, call: c.name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
 	}
 	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
@@ -334,7 +336,7 @@ func (h *opens) truncate(n *notify.Notification, c *fileCall) notify.Reply {
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return h.deny.performed(n, c.name, t.Path, err)
+		return h.deny.performed(n, c.Name, t.Path, err)
 	}
 	defer unix.Close(fd)
 	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))

@@ -12,6 +12,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -27,33 +29,6 @@ import (
 // The keeper's are refused. Without a PID namespace children are refused too: one
 // that ends meanwhile leaves its number to any process of the user.
 
-// processCall is one of them; number is the argument that holds the number.
-type processCall struct {
-	nr     int
-	name   string
-	number int
-}
-
-var processCalls = []processCall{
-	{unix.SYS_SETPRIORITY, "setpriority", 1},
-	{unix.SYS_IOPRIO_SET, "ioprio_set", 1},
-	{unix.SYS_PRLIMIT64, "prlimit64", 0},
-	{unix.SYS_SCHED_SETPARAM, "sched_setparam", 0},
-	{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler", 0},
-	{unix.SYS_SCHED_SETATTR, "sched_setattr", 0},
-	{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity", 0},
-}
-
-// processCallOf is the call with that number, or nil.
-func processCallOf(nr int32) *processCall {
-	for i := range processCalls {
-		if processCalls[i].nr == int(nr) {
-			return &processCalls[i]
-		}
-	}
-	return nil
-}
-
 // processHandler answers them.
 type processHandler struct {
 	rules notify.Rules
@@ -61,8 +36,8 @@ type processHandler struct {
 }
 
 // process answers one of them.
-func (h *processHandler) process(n *notify.Notification, c *processCall) notify.Reply {
-	who := int(int32(n.Args[c.number]))
+func (h *processHandler) process(n *notify.Notification, c *calls.Process) notify.Reply {
+	who := int(int32(n.Args[c.Number]))
 	if who < 0 {
 		return notify.Failed(unix.ESRCH)
 	}
@@ -76,7 +51,7 @@ func (h *processHandler) process(n *notify.Notification, c *processCall) notify.
 	case h.rules.Has(notify.ByProcesses) && !h.isKeeper(who):
 		return h.rules.Proceed(notify.ByProcesses)
 	}
-	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.name, Target: c.name, Errno: "EPERM"})
+	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
 }
 

@@ -21,6 +21,8 @@ import (
 
 	"codeagent/linuxsandbox/broker/notify"
 
+	"codeagent/linuxsandbox/broker/calls"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -76,10 +78,8 @@ func answerAll(t *testing.T, b *broker, numbers map[string]int, tid int, blind b
 		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
 		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
 	}
-	for _, list := range [][]fileCall{fileCalls, oldFileCalls} {
-		for _, c := range list {
-			allowed[notify.ByLandlock] = append(allowed[notify.ByLandlock], c.name)
-		}
+	for _, c := range calls.Files {
+		allowed[notify.ByLandlock] = append(allowed[notify.ByLandlock], c.Name)
 	}
 	for name, nr := range numbers {
 		for range 60 {

@@ -85,3 +85,12 @@ func ErrnoOf(err error) unix.Errno {
 
 // IsFolder reports whether st is that of a folder.
 func IsFolder(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
+
+// ChmodOpen changes the mode of what a reference (O_PATH) is to, which is no link.
+func ChmodOpen(fd int, mode uint32) error {
+	err := unix.Fchmodat(fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == unix.EOPNOTSUPP || err == unix.EPERM { // before Linux 6.6, in a container that does not know the call
+		err = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), mode, 0)
+	}
+	return err
+}

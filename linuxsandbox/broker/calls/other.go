@@ -1,0 +1,107 @@
+//go:build linux
+
+package calls
+
+import (
+	"codeagent/linuxsandbox/broker/notify"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls about other things than files that no policy permits. The filter refuses
+// them by itself; with a broker it asks, so that they are known. Left out are
+// those that ordinary programs try in passing and do well without.
+
+// Refused is one of them.
+type Refused struct {
+	NR   int
+	Name string
+	// caps are the capabilities of which one is needed without a sandbox too, 0:
+	// none is.
+	caps uint64
+	// flags is the argument with the namespaces to be made, none when -1: without
+	// a user namespace among them they take CAP_SYS_ADMIN.
+	flags int
+}
+
+const (
+	capsAdmin  = 1 << unix.CAP_SYS_ADMIN
+	capsModule = 1 << unix.CAP_SYS_MODULE
+	capsBoot   = 1 << unix.CAP_SYS_BOOT
+	capsTime   = 1 << unix.CAP_SYS_TIME
+)
+
+var RefusedCalls = []Refused{
+	{unix.SYS_PTRACE, "ptrace", 0, None},
+	{unix.SYS_PROCESS_VM_READV, "process_vm_readv", 0, None},
+	{unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", 0, None},
+	{unix.SYS_PIDFD_GETFD, "pidfd_getfd", 0, None},
+	{unix.SYS_UNSHARE, "unshare", 0, 0},
+	{unix.SYS_CLONE, "clone", 0, 0},
+	{unix.SYS_SETNS, "setns", capsAdmin, None},
+	{unix.SYS_MOUNT, "mount", capsAdmin, None},
+	{unix.SYS_UMOUNT2, "umount2", capsAdmin, None},
+	{unix.SYS_PIVOT_ROOT, "pivot_root", capsAdmin, None},
+	{unix.SYS_CHROOT, "chroot", 1 << unix.CAP_SYS_CHROOT, None},
+	{unix.SYS_OPEN_TREE, "open_tree", capsAdmin, None},
+	{unix.SYS_MOVE_MOUNT, "move_mount", capsAdmin, None},
+	{unix.SYS_FSOPEN, "fsopen", capsAdmin, None},
+	{unix.SYS_FSMOUNT, "fsmount", capsAdmin, None},
+	{unix.SYS_MOUNT_SETATTR, "mount_setattr", capsAdmin, None},
+	{unix.SYS_OPEN_BY_HANDLE_AT, "open_by_handle_at", 1 << unix.CAP_DAC_READ_SEARCH, None},
+	{unix.SYS_BPF, "bpf", 1<<unix.CAP_BPF | capsAdmin, None},
+	{unix.SYS_PERF_EVENT_OPEN, "perf_event_open", 0, None},
+	{unix.SYS_USERFAULTFD, "userfaultfd", 0, None},
+	{unix.SYS_KEYCTL, "keyctl", 0, None},
+	{unix.SYS_ADD_KEY, "add_key", 0, None},
+	{unix.SYS_REQUEST_KEY, "request_key", 0, None},
+	{unix.SYS_SHMGET, "shmget", 0, None},
+	{unix.SYS_SEMGET, "semget", 0, None},
+	{unix.SYS_MSGGET, "msgget", 0, None},
+	{unix.SYS_MQ_OPEN, "mq_open", 0, None},
+	{unix.SYS_INIT_MODULE, "init_module", capsModule, None},
+	{unix.SYS_FINIT_MODULE, "finit_module", capsModule, None},
+	{unix.SYS_DELETE_MODULE, "delete_module", capsModule, None},
+	{unix.SYS_REBOOT, "reboot", capsBoot, None},
+	{unix.SYS_SWAPON, "swapon", capsAdmin, None},
+	{unix.SYS_SWAPOFF, "swapoff", capsAdmin, None},
+	{unix.SYS_SETHOSTNAME, "sethostname", capsAdmin, None},
+	{unix.SYS_SETTIMEOFDAY, "settimeofday", capsTime, None},
+	{unix.SYS_CLOCK_SETTIME, "clock_settime", capsTime, None},
+}
+
+// RefusedOf is the call with that number, or nil.
+func RefusedOf(nr int32) *Refused {
+	return find(RefusedCalls, func(c *Refused) bool { return c.NR == int(nr) })
+}
+
+// Needs are the capabilities of which one is needed for this call without a sandbox
+// too, 0: none is.
+func (c *Refused) Needs(n *notify.Notification) uint64 {
+	if c.flags != None && n.Args[c.flags]&unix.CLONE_NEWUSER == 0 {
+		return capsAdmin
+	}
+	return c.caps
+}
+
+// Process is one of them; number is the argument that holds the number.
+type Process struct {
+	nr     int
+	Name   string
+	Number int
+}
+
+var Processes = []Process{
+	{unix.SYS_SETPRIORITY, "setpriority", 1},
+	{unix.SYS_IOPRIO_SET, "ioprio_set", 1},
+	{unix.SYS_PRLIMIT64, "prlimit64", 0},
+	{unix.SYS_SCHED_SETPARAM, "sched_setparam", 0},
+	{unix.SYS_SCHED_SETSCHEDULER, "sched_setscheduler", 0},
+	{unix.SYS_SCHED_SETATTR, "sched_setattr", 0},
+	{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity", 0},
+}
+
+// ProcessOf is the call with that number, or nil.
+func ProcessOf(nr int32) *Process {
+	return find(Processes, func(c *Process) bool { return c.nr == int(nr) })
+}
