@@ -7,6 +7,7 @@ import (
 
 	"codeagent/cmd/codeagent/cli"
 
+	"codeagent/sandbox"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +29,12 @@ func run(args []string, s cli.Stdio) int {
 	}
 	var sig *cli.SignalError
 	if errors.As(context.Cause(ctx), &sig) && err != nil {
-		err = sig // whatever it led to, the signal is why
+		var left *sandbox.LeftError
+		if errors.As(err, &left) {
+			err = errors.Join(sig, left)
+		} else {
+			err = sig // whatever it led to, the signal is why
+		}
 	}
 	return cli.Report(s, err)
 }

@@ -98,6 +98,9 @@ func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, a
 	outcome, err := ws.Runner.Run(ctx, ws.Policy, command, nil)
 	shared.Restore()
 	outcome.Output = stderr.end()
+	if err != nil && outcome.TimedOut {
+		return errors.Join(cli.ErrTimeLimit, err)
+	}
 	if err != nil {
 		return err
 	}

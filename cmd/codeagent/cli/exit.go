@@ -69,6 +69,7 @@ func ExitOf(err error) (code int, message string, hints []string) {
 		hint   *HintError
 		sig    *SignalError
 		start  *sandbox.StartError
+		left   *sandbox.LeftError
 	)
 	switch {
 	case err == nil:
@@ -76,15 +77,18 @@ func ExitOf(err error) (code int, message string, hints []string) {
 	case errors.As(err, &status):
 		return int(status), "", nil
 	case errors.As(err, &sig):
+		if errors.As(err, &left) {
+			hints = []string{left.Error()}
+		}
 		switch sig.Signal {
 		case syscall.SIGTERM:
-			return ExitTerminate, "terminated", nil
+			return ExitTerminate, "terminated", hints
 		case syscall.SIGHUP:
-			return ExitHangup, "hung up", nil
+			return ExitHangup, "hung up", hints
 		case syscall.SIGQUIT:
-			return exitQuit, "quit", nil
+			return exitQuit, "quit", hints
 		}
-		return ExitInterrupt, "interrupted", nil
+		return ExitInterrupt, "interrupted", hints
 	case errors.As(err, &usage):
 		return ExitUsage, usage.Error(), usage.Hints
 	case errors.As(err, &hint):
