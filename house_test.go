@@ -121,6 +121,7 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
+	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},
 	{path: "cmd/linux-sandbox-helper", floor: 4, imports: []string{"linuxsandbox"}},
@@ -190,6 +191,7 @@ var granters = []permitted{
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
+	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},

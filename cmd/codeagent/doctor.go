@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/exec"
@@ -164,14 +165,14 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	provider, name, ok := b.Config.Choose(b.Stdio.Env)
 	if !ok {
 		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
-		for _, offer := range providersOf(b).lookForServers(ctx)() {
+		for _, offer := range providers.Of(b).Servers(ctx)() {
 			fmt.Fprintf(w, "         %s\n", offer)
 		}
 		return
 	}
-	client, provider, err := providersOf(b).client(provider, true)
+	client, provider, err := providers.Of(b).Client(provider, true)
 	if lacks := provider.Lacks(b.Stdio.Env); err == nil && lacks != "" {
-		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: providersOf(b).keyHints(provider)}
+		err = &cli.HintError{Err: fmt.Errorf("no key: %s is not set", lacks), Code: cli.ExitSignIn, Hints: providers.Of(b).KeyHints(provider)}
 	}
 	if err == nil {
 		var served []string

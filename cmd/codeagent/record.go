@@ -27,7 +27,7 @@ func (ses *session) openRecord() (*record, error) {
 		return nil, nil
 	}
 	store := sessions.New(ses.Paths.Sessions)
-	info := sessions.Info{Folder: ses.Folder, Program: ses.Stdio.Version, Model: ses.chosen.kept()}
+	info := sessions.Info{Folder: ses.Folder, Program: ses.Stdio.Version, Model: ses.chosen.Kept()}
 	if o.from == nil {
 		info.ID = sessions.NewID()
 		return &record{log: store.Create(info)}, nil

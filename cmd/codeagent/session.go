@@ -10,6 +10,7 @@ import (
 	"codeagent/agent"
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/egress"
@@ -50,7 +51,7 @@ type sessionOptions struct {
 type session struct {
 	*workspace.Workspace
 	options    sessionOptions
-	chosen     chosen
+	chosen     providers.Chosen
 	gate       *approvals.Gate
 	checkedOut func() string            // what git says; waits for it
 	trusted    func() workspace.Trusted // what git trusts in the write roots; waits for it
@@ -106,19 +107,19 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 // chooseModel settles who answers: a provider's model, or the tour where none is configured.
 func (ses *session) chooseModel(ctx context.Context) error {
 	o := ses.options
-	w := wish{attended: o.attended, needed: o.hasPrompt || o.from != nil || len(o.images) > 0}
+	w := providers.Wish{Attended: o.attended, Needed: o.hasPrompt || o.from != nil || len(o.images) > 0}
 	if o.from != nil {
-		w.session, w.switched = o.from.id, o.from.after
+		w.Session, w.Switched = o.from.id, o.from.after
 	}
 	var err error
-	if ses.chosen, err = providersOf(ses.Workspace).choose(ctx, w); err != nil {
+	if ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w); err != nil {
 		return err
 	}
-	if ses.chosen.model != nil {
-		return ses.chosen.seesThem(ses.images)
+	if ses.chosen.Model != nil {
+		return ses.chosen.Sees(ses.images)
 	}
 	if ses.tour, err = startTour(ctx, ses.Workspace, o.attended); err == nil {
-		ses.chosen.model, ses.chosen.name = chat.New(chat.Options{BaseURL: ses.tour.BaseURL}), tour.Model
+		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.tour.BaseURL}), tour.Model
 	}
 	return err
 }
@@ -149,8 +150,8 @@ func (ses *session) join(screen face) {
 	screen = ses.record.keep(screen)
 	guides := ses.newInstructions(screen.Emit)
 	cfg := agent.Config{
-		Model: ses.chosen.model, ModelName: ses.chosen.name, Effort: ses.Config.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.limits.Output), ContextLimit: int(ses.chosen.limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.blind(),
+		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Config.ReasoningEffort,
+		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.Blind(),
 		Stage:    tools.Stage{Exec: ses.Runner, Undo: ses.undo, Fetch: egress.New(egress.Options{Version: ses.Stdio.Version}), Asking: ses.options.attended, Mode: mode},
 		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
 		Parallel:     exec.AtOnce,
@@ -166,25 +167,25 @@ func (ses *session) join(screen face) {
 	id := ses.record.join(&cfg)
 	ses.agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
-		ID: id, Model: ses.chosen.title(ses.chosen.name), Folder: ses.Folder, Policy: ses.Config.Sandbox.Mode, Approval: string(mode),
+		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Folder, Policy: ses.Config.Sandbox.Mode, Approval: string(mode),
 		Enforcement: ses.Enforcement, Tour: ses.tour != nil,
 	}
-	ses.start.Window, ses.start.Assumed = ses.chosen.window()
+	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	screen.Emit(ses.start)
 	ses.record.tellPast(screen.Emit, set, ses.options.attended)
-	if first := ses.chosen.first; first != nil {
-		first.found = func(name string) {
+	if first := ses.chosen.First; first != nil {
+		first.Found = func(name string) {
 			c := ses.asked()
-			c.name, c.limits = name, first.limits(name)
-			ses.agent.Learn(int(c.limits.Context))
+			c.Name, c.Limits = name, first.Limits(name)
+			ses.agent.Learn(int(c.Limits.Context))
 			ses.asks(c, screen.Emit)
 		}
 	}
 	ses.tellImages(screen)
-	if ses.chosen.told.Text != "" {
-		screen.Emit(ses.chosen.told)
+	if ses.chosen.Notice.Text != "" {
+		screen.Emit(ses.chosen.Notice)
 	}
-	for _, offer := range ses.chosen.offers {
+	for _, offer := range ses.chosen.Offers {
 		screen.Emit(event.Notice{Level: event.LevelInfo, Text: offer})
 	}
 	ses.tellUndo(screen.Emit)

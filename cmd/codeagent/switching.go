@@ -8,6 +8,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/providers"
 	"codeagent/event"
 	"codeagent/tui"
 )
@@ -17,19 +18,19 @@ type models struct {
 	ses    *session
 	show   func(event.Event)
 	mu     sync.Mutex
-	listed []listed // the last list; guarded by mu
+	listed []providers.Listed // the last list; guarded by mu
 }
 
 // List implements tui.Models.
 func (m *models) List(ctx context.Context) ([]tui.Model, error) {
 	now := m.ses.asked()
-	list, err := providersOf(m.ses.Workspace).list(ctx, now, m.ses.options.attended)
+	list, err := providers.Of(m.ses.Workspace).List(ctx, now, m.ses.options.attended)
 	m.mu.Lock()
 	m.listed = list
 	m.mu.Unlock()
 	out := []tui.Model{}
 	for _, l := range list {
-		out = append(out, tui.Model{Name: l.title, About: l.about, Current: l.title == now.title(now.name)})
+		out = append(out, tui.Model{Name: l.Title, About: l.About, Current: l.Title == now.Title(now.Name)})
 	}
 	return out, err
 }
@@ -43,17 +44,17 @@ func (m *models) Use(ctx context.Context, name string) error {
 }
 
 // use switches to another model, if it answers.
-func (ses *session) use(ctx context.Context, list []listed, name string, show func(event.Event)) error {
+func (ses *session) use(ctx context.Context, list []providers.Listed, name string, show func(event.Event)) error {
 	now := ses.asked()
-	c, err := providersOf(ses.Workspace).switchTo(ctx, now, list, name)
+	c, err := providers.Of(ses.Workspace).Switch(ctx, now, list, name)
 	if err != nil {
-		return fmt.Errorf("cannot use %s: %w\nstill using %s", name, cli.InWords(err), cmp.Or(now.title(now.name), "the provider's model"))
+		return fmt.Errorf("cannot use %s: %w\nstill using %s", name, cli.InWords(err), cmp.Or(now.Title(now.Name), "the provider's model"))
 	}
 	if err := ses.agent.Use(ses.choice(c)); err != nil {
 		return err
 	}
 	if r := ses.record; r != nil {
-		if err := r.log.Asks(c.kept()); err != nil {
+		if err := r.log.Asks(c.Kept()); err != nil {
 			show(event.Notice{Level: event.LevelError, Text: "cannot save the model change: " + err.Error()})
 		}
 	}
@@ -62,15 +63,15 @@ func (ses *session) use(ctx context.Context, list []listed, name string, show fu
 }
 
 // choice is c as the agent takes it.
-func (ses *session) choice(c chosen) agent.Choice {
+func (ses *session) choice(c providers.Chosen) agent.Choice {
 	return agent.Choice{
-		Model: c.model, ModelName: c.name, Effort: ses.Config.ReasoningEffort,
-		MaxOutputTokens: int(c.limits.Output), ContextLimit: int(c.limits.Context), Blind: c.blind(),
+		Model: c.Model, ModelName: c.Name, Effort: ses.Config.ReasoningEffort,
+		MaxOutputTokens: int(c.Limits.Output), ContextLimit: int(c.Limits.Context), Blind: c.Blind(),
 	}
 }
 
 // asked is what is asked now.
-func (ses *session) asked() chosen {
+func (ses *session) asked() providers.Chosen {
 	ses.choosing.Lock()
 	defer ses.choosing.Unlock()
 	return ses.chosen
@@ -78,11 +79,11 @@ func (ses *session) asked() chosen {
 
 // asks has c be what is asked, and tells it. Only a turn calls it, or what runs
 // between turns.
-func (ses *session) asks(c chosen, tell func(event.Event)) {
+func (ses *session) asks(c providers.Chosen, tell func(event.Event)) {
 	ses.choosing.Lock()
 	ses.chosen = c
 	ses.choosing.Unlock()
-	ses.start.Model = c.title(c.name)
-	ses.start.Window, ses.start.Assumed = c.window()
+	ses.start.Model = c.Title(c.Name)
+	ses.start.Window, ses.start.Assumed = c.Window()
 	tell(ses.start)
 }

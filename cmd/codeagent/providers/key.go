@@ -1,4 +1,4 @@
-package main
+package providers
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 // environment, because it is named in the user's own settings alone. Where commands may
 // write, nothing of it may lie: neither the program, nor what its environment or its
 // arguments lead to.
-func (ps providers) keyCommand(argv []string) func(context.Context) (string, error) {
+func (ps Providers) keyCommand(argv []string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTime)
 		defer cancel()

@@ -1,4 +1,4 @@
-package main
+package providers
 
 import (
 	"context"
@@ -28,16 +28,16 @@ type named struct {
 	name     string
 }
 
-// listed is a model that a provider lists.
-type listed struct {
+// Listed is a model that a provider lists.
+type Listed struct {
 	named
-	title, about string
+	Title, About string
 }
 
-// list returns the models of the provider in use, of those with a key and of the servers
+// List returns the models of the provider in use, of those with a key and of the servers
 // on this machine, the one in use first. A provider that does not answer in time is left
 // out; for the one in use that is an error as well.
-func (ps providers) list(ctx context.Context, now chosen, attended bool) ([]listed, error) {
+func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]Listed, error) {
 	from := []config.Provider{now.from}
 	for _, p := range ps.cfg.Ready(ps.env) {
 		if p.Name != now.from.Name && p.BaseURL != now.from.BaseURL {
@@ -55,15 +55,15 @@ func (ps providers) list(ctx context.Context, now chosen, attended bool) ([]list
 		all.Go(func() { served[i], failed[i] = ps.serves(ctx, p, patience, attended) }) // ends with its patience
 	}
 	all.Wait()
-	if now.name != "" && !slices.Contains(served[0], now.name) {
-		served[0] = append([]string{now.name}, served[0]...)
+	if now.Name != "" && !slices.Contains(served[0], now.Name) {
+		served[0] = append([]string{now.Name}, served[0]...)
 	}
-	var out []listed
+	var out []Listed
 	for i, p := range from {
 		for _, name := range served[i] {
-			title := chosen{provider: p.Name}.title(name)
-			if !slices.ContainsFunc(out, func(l listed) bool { return l.title == title }) {
-				out = append(out, listed{named{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
+			title := Chosen{provider: p.Name}.Title(name)
+			if !slices.ContainsFunc(out, func(l Listed) bool { return l.Title == title }) {
+				out = append(out, Listed{named{p, name}, title, about(ps.cfg.LimitsOf(p, name))})
 			}
 		}
 	}
@@ -74,10 +74,10 @@ func (ps providers) list(ctx context.Context, now chosen, attended bool) ([]list
 }
 
 // serves asks p for its models.
-func (ps providers) serves(ctx context.Context, p config.Provider, patience time.Duration, attended bool) ([]string, error) {
+func (ps Providers) serves(ctx context.Context, p config.Provider, patience time.Duration, attended bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c, _, err := ps.client(p, attended)
+	c, _, err := ps.Client(p, attended)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func (ps providers) serves(ctx context.Context, p config.Provider, patience time
 	return c.Models(ctx)
 }
 
-// switchTo connects to the model that a name stands for, one of the list or what it
+// Switch connects to the model that a name stands for, one of the list or what it
 // would be on the command line, and fails if the model does not answer.
-func (ps providers) switchTo(ctx context.Context, now chosen, list []listed, name string) (chosen, error) {
+func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name string) (Chosen, error) {
 	var n named
-	if i := slices.IndexFunc(list, func(l listed) bool { return l.title == name }); i >= 0 {
+	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Title == name }); i >= 0 {
 		n = list[i].named
 	} else {
 		n.provider, n.name = ps.cfg.Switch(now.from, name)
@@ -113,37 +113,37 @@ func about(l config.ModelLimits) string {
 	return strings.Join(words, " · ")
 }
 
-// window is how many tokens the model is taken to take, and whether that is only
+// Window is how many tokens the model is taken to take, and whether that is only
 // assumed.
-func (c chosen) window() (tokens int64, assumed bool) {
-	if c.limits.Context > 0 {
-		return c.limits.Context, false
+func (c Chosen) Window() (tokens int64, assumed bool) {
+	if c.Limits.Context > 0 {
+		return c.Limits.Context, false
 	}
 	return agent.DefaultContext, true
 }
 
 // answers reports whether the provider has the model. Where its list does not
 // name it, which some do not do for all they have, the model itself is asked.
-func (c chosen) answers(ctx context.Context) error {
+func (c Chosen) answers(ctx context.Context) error {
 	list, over := context.WithTimeout(ctx, listTime)
 	defer over()
-	if from, ok := c.model.(client); ok {
+	if from, ok := c.Model.(client); ok {
 		served, err := from.Models(list)
 		switch {
 		case notSignedIn(err):
 			return err
-		case err == nil && slices.Contains(served, c.name):
+		case err == nil && slices.Contains(served, c.Name):
 			return nil
 		}
 	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	late := fmt.Errorf("%s did not answer within %s", c.name, probeTime)
+	late := fmt.Errorf("%s did not answer within %s", c.Name, probeTime)
 	probe, end := context.WithTimeoutCause(ctx, probeTime, late)
 	defer end()
-	for d, err := range c.model.Stream(probe, model.Request{
-		Model: c.name, Items: []model.Item{{Kind: model.User, Text: "Say ok."}}, MaxOutputTokens: 16,
+	for d, err := range c.Model.Stream(probe, model.Request{
+		Model: c.Name, Items: []model.Item{{Kind: model.User, Text: "Say ok."}}, MaxOutputTokens: 16,
 	}) {
 		if err != nil && probe.Err() != nil {
 			return context.Cause(probe)

@@ -1,4 +1,4 @@
-package main
+package providers
 
 import (
 	"context"
@@ -77,5 +77,5 @@ func notThere(err error) bool {
 	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !strings.Contains(strings.ToLower(refused.Message), "model")
 }
 
-// keyHints say what to set for the key of p.
-func (ps providers) keyHints(p config.Provider) []string { return p.KeyHints(ps.env, ps.paths.File) }
+// KeyHints say what to set for the key of p.
+func (ps Providers) KeyHints(p config.Provider) []string { return p.KeyHints(ps.env, ps.paths.File) }

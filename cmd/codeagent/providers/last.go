@@ -1,4 +1,4 @@
-package main
+package providers
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	sessions "codeagent/session"
 )
 
-// kept is what the record of a session says of the model.
-func (c chosen) kept() sessions.Model {
-	m := sessions.Model{Name: c.title(c.name)}
+// Kept is what the record of a session says of the model.
+func (c Chosen) Kept() sessions.Model {
+	m := sessions.Model{Name: c.Title(c.Name)}
 	if !c.unnamed {
 		m.Provider, m.Host = c.provider, c.host
 	}
@@ -21,11 +21,11 @@ func (c chosen) kept() sessions.Model {
 // now; none where nobody chose it, or another one is said on the command line. The
 // error says why it is not asked any more. A conversation goes on only where it
 // was: what has the same name now and lies elsewhere is not meant.
-func (ps providers) lastAsked(w wish) (named, error) {
-	if w.session == "" || ps.cfg.Asked() && !w.switched {
+func (ps Providers) lastAsked(w Wish) (named, error) {
+	if w.Session == "" || ps.cfg.Asked() && !w.Switched {
 		return named{}, nil
 	}
-	last, err := sessions.New(ps.paths.Sessions).LastModel(w.session)
+	last, err := sessions.New(ps.paths.Sessions).LastModel(w.Session)
 	if err != nil || last.Host == "" {
 		return named{}, nil // what is wrong with the session is said where it is opened
 	}

@@ -1,4 +1,4 @@
-package main
+package providers
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // once, and nobody waits long for who does not.
 const lookTime = 400 * time.Millisecond
 
-// lookForServers asks the usual loopback ports which models are served there; no
+// Servers asks the usual loopback ports which models are served there; no
 // key goes along. The answer, a line for each server in the order of the list of
 // providers, is waited for by the returned function.
-func (ps providers) lookForServers(ctx context.Context) func() []string {
+func (ps Providers) Servers(ctx context.Context) func() []string {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	servers := ps.cfg.LocalServers()
 	lines := make([]string, len(servers))

@@ -1,4 +1,8 @@
-package main
+// Package providers chooses the model that a session asks, from the settings and from what
+// the session asked last, and makes the client for it. It speaks to providers through the
+// wires alone, and may run the program that the user's settings name for a key. Read
+// Providers.Choose first, then connect.
+package providers
 
 import (
 	"cmp"
@@ -23,32 +27,32 @@ import (
 // defaultModel is what is asked at OpenAI when no model is named.
 const defaultModel = "gpt-5"
 
-// chosen is the model that a session asks.
-type chosen struct {
-	model    agent.Model // nil: no provider is configured
+// Chosen is the model that a session asks.
+type Chosen struct {
+	Model    agent.Model // nil: no provider is configured
 	provider string      // its name; empty for the top-level settings and the tour
 	from     config.Provider
 	host     string
-	name     string // empty while first does not know it
+	Name     string // empty while first does not know it
 	unnamed  bool   // nobody named it: it is the default, or what the provider lists first
-	limits   config.ModelLimits
-	first    *firstServed
-	// told says why it is this one, where that is not plain.
-	told event.Notice
-	// offers are servers on this machine that could be asked instead of the tour.
-	offers []string
+	Limits   config.ModelLimits
+	First    *firstListed
+	// Notice says why it is this one, where that is not plain.
+	Notice event.Notice
+	// Offers are servers on this machine that could be asked instead of the tour.
+	Offers []string
 }
 
-// title is how the model is shown: as --model takes it.
-func (c chosen) title(name string) string {
+// Title is how the model is shown: as --model takes it.
+func (c Chosen) Title(name string) string {
 	if c.provider == "" || name == "" {
 		return name
 	}
 	return c.provider + "/" + name
 }
 
-// providers are the providers of the settings, with what it takes to ask one.
-type providers struct {
+// Providers are the providers of the settings, with what it takes to ask one.
+type Providers struct {
 	cfg     config.Config
 	paths   config.Paths
 	env     func(string) string
@@ -57,23 +61,23 @@ type providers struct {
 	ground func() hostfile.Ground
 }
 
-// wish is what the caller of choose needs a model for.
-type wish struct {
-	// attended: a person can answer questions.
-	attended bool
-	// needed: there is something to answer that the tour cannot answer.
-	needed bool
-	// session is the ID of the session to resume, "" for a new one; switched: the person
+// Wish is what the caller of choose needs a model for.
+type Wish struct {
+	// Attended: a person can answer questions.
+	Attended bool
+	// Needed: there is something to answer that the tour cannot answer.
+	Needed bool
+	// Session is the ID of the session to resume, "" for a new one; switched: the person
 	// switched to it from another session of this run.
-	session  string
-	switched bool
+	Session  string
+	Switched bool
 }
 
-// choose takes the model that the resumed session asked last, else the configured
+// Choose takes the model that the resumed session asked last, else the configured
 // provider. Without a provider it fails if one is needed, and otherwise returns no model.
 // A server on this machine is offered and never taken: somebody who starts one for
 // another purpose has not chosen it for codeagent.
-func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
+func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	provider, name, ok := ps.cfg.Choose(ps.env)
 	last, gone := ps.lastAsked(w)
 	again := last.name != "" && (last.provider.Name != provider.Name || last.name != name)
@@ -81,21 +85,21 @@ func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
 		provider, name, ok = last.provider, last.name, true
 	}
 	if ok {
-		c, err := ps.connect(ctx, provider, name, w.attended)
+		c, err := ps.connect(ctx, provider, name, w.Attended)
 		passed := ps.cfg.Passed(provider, name)
-		switch now := cmp.Or(c.title(c.name), "the provider's model"); {
+		switch now := cmp.Or(c.Title(c.Name), "the provider's model"); {
 		case gone != nil:
-			c.told = event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
+			c.Notice = event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%v; using %s", gone, now)}
 		case again:
-			c.told = event.Notice{Level: event.LevelInfo, Text: "using " + now + ", as this session did last"}
+			c.Notice = event.Notice{Level: event.LevelInfo, Text: "using " + now + ", as this session did last"}
 		case passed != "":
-			c.told = event.Notice{Level: event.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
+			c.Notice = event.Notice{Level: event.LevelInfo, Text: fmt.Sprintf("using %s, the base URL, instead of the provider %s", c.host, passed)}
 		}
 		return c, err
 	}
-	found := ps.lookForServers(ctx)
-	if !w.needed {
-		return chosen{offers: found()}, nil
+	found := ps.Servers(ctx)
+	if !w.Needed {
+		return Chosen{Offers: found()}, nil
 	}
 	err := errors.New("no model is configured")
 	if prefix, _, cut := strings.Cut(name, "/"); cut {
@@ -109,7 +113,7 @@ func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
 	if gone != nil {
 		hints = append(hints, gone.Error())
 	}
-	return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
+	return Chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: err, Hints: append(hints,
 		"or start codeagent without a prompt to see the tour",
 	)}
 }
@@ -117,55 +121,55 @@ func (ps providers) choose(ctx context.Context, w wish) (chosen, error) {
 // connect makes the wire to p and settles the model's name. With a screen a name
 // that only the provider knows is asked for with the first message, not before
 // the first picture.
-func (ps providers) connect(ctx context.Context, p config.Provider, name string, attended bool) (chosen, error) {
+func (ps Providers) connect(ctx context.Context, p config.Provider, name string, attended bool) (Chosen, error) {
 	from := p
-	client, p, err := ps.client(p, attended)
+	client, p, err := ps.Client(p, attended)
 	if err != nil {
-		return chosen{}, err
+		return Chosen{}, err
 	}
 	if p.Lacks(ps.env) != "" {
-		return chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: ps.keyHints(p)}
+		return Chosen{}, &cli.HintError{Code: cli.ExitSignIn, Err: fmt.Errorf("no key for the provider %s", p.Name), Hints: ps.KeyHints(p)}
 	}
 	unnamed := name == ""
 	if unnamed && strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
 		name = defaultModel
 	}
-	c := chosen{model: client, provider: p.Name, from: from, host: p.Host(), name: name, unnamed: unnamed, limits: ps.cfg.LimitsOf(p, name)}
+	c := Chosen{Model: client, provider: p.Name, from: from, host: p.Host(), Name: name, unnamed: unnamed, Limits: ps.cfg.LimitsOf(p, name)}
 	if name != "" {
 		return c, nil
 	}
-	first := &firstServed{client: client, limits: func(name string) config.ModelLimits { return ps.cfg.LimitsOf(p, name) }}
+	first := &firstListed{client: client, Limits: func(name string) config.ModelLimits { return ps.cfg.LimitsOf(p, name) }}
 	if attended {
-		c.model, c.first = first, first
+		c.Model, c.First = first, first
 		return c, nil
 	}
-	c.name, err = first.ask(ctx)
+	c.Name, err = first.ask(ctx)
 	switch {
 	case notSignedIn(err):
-		return chosen{}, err
+		return Chosen{}, err
 	case err != nil:
-		return chosen{}, &cli.HintError{Code: cli.ExitFailed, Err: err, Hints: []string{nameOne}}
+		return Chosen{}, &cli.HintError{Code: cli.ExitFailed, Err: err, Hints: []string{nameOne}}
 	}
-	c.limits = ps.cfg.LimitsOf(p, c.name)
+	c.Limits = ps.cfg.LimitsOf(p, c.Name)
 	return c, nil
 }
 
 // nameOne is what helps where a provider does not list its models.
 const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 
-// firstServed is the first model that a provider lists. It is asked for once it
+// firstListed is the first model that a provider lists. It is asked for once it
 // is needed, and again where that failed.
-type firstServed struct {
+type firstListed struct {
 	client client
-	// found is told the name before the first answer; nil: nobody is.
-	found func(name string)
-	// limits is what is known of a model of this provider.
-	limits func(name string) config.ModelLimits
+	// Found is told the name before the first answer; nil: nobody is.
+	Found func(name string)
+	// Limits is what is known of a model of this provider.
+	Limits func(name string) config.ModelLimits
 	name   string // turns come one after the other: no lock
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.
-func (f *firstServed) ask(ctx context.Context) (string, error) {
+func (f *firstListed) ask(ctx context.Context) (string, error) {
 	served, err := f.client.Models(ctx)
 	if err == nil && len(served) == 0 {
 		err = errors.New("it lists none")
@@ -176,7 +180,7 @@ func (f *firstServed) ask(ctx context.Context) (string, error) {
 	return served[0], nil
 }
 
-func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
+func (f *firstListed) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if f.name == "" {
 			name, err := f.ask(ctx)
@@ -189,7 +193,7 @@ func (f *firstServed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 				return
 			}
 			f.name = name
-			f.found(name)
+			f.Found(name)
 		}
 		r.Model = f.name
 		f.client.Stream(ctx, r)(yield)
@@ -204,8 +208,8 @@ type client interface {
 	Close()
 }
 
-// client is the wire to a provider, and the provider with its variables filled in.
-func (ps providers) client(p config.Provider, attended bool) (client, config.Provider, error) {
+// Client is the wire to a provider, and the provider with its variables filled in.
+func (ps Providers) Client(p config.Provider, attended bool) (client, config.Provider, error) {
 	p, err := p.Resolve(ps.env)
 	if err != nil {
 		return nil, p, &cli.UsageError{Err: err}
@@ -220,7 +224,7 @@ func (ps providers) client(p config.Provider, attended bool) (client, config.Pro
 	if len(p.KeyCommand) > 0 {
 		o.Key, o.KeyFrom = "", ps.keyCommand(p.KeyCommand)
 	}
-	h := hinting{key: ps.keyHints(p), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
+	h := hinting{key: ps.KeyHints(p), address: p.AddressHints(ps.paths.File), wire: p.WireHint(ps.paths.File)}
 	if p.Wire == config.Responses {
 		h.client = responses.New(o)
 	} else {
@@ -229,15 +233,15 @@ func (ps providers) client(p config.Provider, attended bool) (client, config.Pro
 	return h, p, nil
 }
 
-// blind reports that the model is known to see no images.
-func (c chosen) blind() bool { return c.limits.Vision == "no" }
+// Blind reports that the model is known to see no images.
+func (c Chosen) Blind() bool { return c.Limits.Vision == "no" }
 
-// seesThem is the error for images that the model cannot see.
-func (c chosen) seesThem(images []model.Image) error {
-	if len(images) == 0 || !c.blind() {
+// Sees is the error for images that the model cannot see.
+func (c Chosen) Sees(images []model.Image) error {
+	if len(images) == 0 || !c.Blind() {
 		return nil
 	}
-	name := c.title(c.name)
+	name := c.Title(c.Name)
 	return &cli.UsageError{Err: fmt.Errorf("the model %s cannot see images", name), Hints: []string{
 		"leave -i away, or choose a model that can: --model NAME",
 		fmt.Sprintf("if it can: -c 'models.%q.vision=\"yes\"' (docs/config.md)", name),
@@ -245,6 +249,6 @@ func (c chosen) seesThem(images []model.Image) error {
 }
 
 // providers are the providers of the settings.
-func providersOf(b *workspace.Workspace) providers {
-	return providers{cfg: b.Config, paths: b.Paths, env: b.Stdio.Env, environ: b.Stdio.Environ, ground: b.Ground}
+func Of(b *workspace.Workspace) Providers {
+	return Providers{cfg: b.Config, paths: b.Paths, env: b.Stdio.Env, environ: b.Stdio.Environ, ground: b.Ground}
 }
