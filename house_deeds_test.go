@@ -75,7 +75,7 @@ var exceptions = []exception{
 	{"undo/look.go", []string{"unix.Openat", "unix.Fstatat", "unix.Readlinkat"}, "looks below folders that it holds open over many paths, one component after the other and through no link"},
 	{"exec/plain*.go", []string{"os.*"}, "the backend without a sandbox: starts what may run unconfined, and reads /proc to end what it left"},
 	{"exec/pipe.go", []string{"os.ReadDir"}, "the kernel's own list of descriptors, /dev/fd"},
-	{"cmd/codeagent/doctor_tries.go", []string{"os.Chmod", "os.WriteFile", "os.OpenFile", "os.StartProcess"}, "what doctor tries: the same call outside and inside the sandbox, on targets in a folder of its own"},
+	{"cmd/codeagent/doctor/tries.go", []string{"os.Chmod", "os.WriteFile", "os.OpenFile", "os.StartProcess"}, "what doctor tries: the same call outside and inside the sandbox, on targets in a folder of its own"},
 }
 
 // deedOf names the deed of a selector, "" if it is none.

@@ -121,6 +121,8 @@ var rooms = []room{
 	// Floor 4: wiring.
 	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
+	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
+	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "exec", "headless", "hostfile", "internal/visible", "sandbox", "tools"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},
@@ -154,14 +156,14 @@ type door struct {
 var doors = []door{
 	{"os/exec", []string{"seatbelt", "hostfile"}, "commands start in exec and linuxsandbox, by system calls of their own, or as sandbox-exec; hostfile starts codeagent's own programs"},
 	{"net/http", []string{"model/wire", "egress", "internal/scripted"}, "the wires, and egress for what codeagent fetches; the tool gets a Fetcher handed in"},
-	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
+	{"net", []string{"model/wire", "model/tour", "egress", "internal/scripted", "cmd/codeagent/doctor", "cmd/codeagent/workspace"}, "the same, doctor's probe, and the lookup of names for the session's network; addresses are parsed with net/netip"},
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker"}, "one room draws; keys and picker know its key presses and commands"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
-	{"os/signal", []string{"cmd/codeagent"}, "signals are the program's, not a library's"},
+	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/doctor"}, "signals are the program's, not a library's; doctor tries to send one"},
 	{"html/template", nil, "it escapes prompts"},
 	{"unsafe", []string{"linuxsandbox", "linuxsandbox/broker/notify", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
@@ -191,6 +193,7 @@ var granters = []permitted{
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
 	{"cmd/codeagent", "the signal watcher and the turn"},
+	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
 	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"codeagent/cmd/codeagent/sandboxcmd"
 )
 
 // These tests run the two programs as they are shipped, built by the go command
@@ -156,7 +158,7 @@ func (u user) codeagent(args ...string) *exec.Cmd {
 type result struct {
 	code           int
 	stdout, stderr string
-	report         sandboxReport
+	report         sandboxcmd.Report
 }
 
 func (r result) String() string {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/sandboxcmd"
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/sandbox"
@@ -112,14 +113,14 @@ func TestSandboxPage(t *testing.T) {
 	if len(blocks) != 1 {
 		t.Fatalf("%d reports", len(blocks))
 	}
-	var r sandboxReport
+	var r sandboxcmd.Report
 	dec := json.NewDecoder(strings.NewReader(blocks[0]))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&r); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := r.write(&out); err != nil {
+	if err := r.Write(&out); err != nil {
 		t.Fatal(err)
 	}
 	var have, want any

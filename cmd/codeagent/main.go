@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/doctor"
 	"codeagent/internal/fileworker"
 	"codeagent/linuxsandbox"
 	"codeagent/seatbelt"
@@ -31,8 +32,8 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == seatbelt.FileWorkerArg {
 		os.Exit(serveFiles())
 	}
-	if len(os.Args) == 4 && os.Args[1] == tryArgument {
-		os.Exit(serveTry(os.Args[2], os.Args[3]))
+	if len(os.Args) == 4 && os.Args[1] == doctor.TryArgument {
+		os.Exit(doctor.ServeTry(os.Args[2], os.Args[3]))
 	}
 	if err := keepClosed(); err != nil {
 		os.Stderr.WriteString("codeagent: keep stdout closed: " + err.Error() + "\n")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/doctor"
+	"codeagent/cmd/codeagent/sandboxcmd"
 
 	"codeagent/sandbox"
 	"github.com/spf13/cobra"
@@ -71,7 +73,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
 	imageFlag(root.Flags(), &o.images)
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newUndo(s, f), newSandbox(s, f), newDoctor(s, f), newVersion(s))
+	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newUndo(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
 	return root

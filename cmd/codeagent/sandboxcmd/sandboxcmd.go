@@ -1,4 +1,8 @@
-package main
+// Package sandboxcmd is `codeagent sandbox`: it runs one command of the user's in the
+// sandbox, as the agent would, and reports what the sandbox denied. With --learn the
+// command runs outside, and the settings that it needs are printed. Read run first, then
+// learn.go for what --learn still refuses.
+package sandboxcmd
 
 import (
 	"context"
@@ -16,15 +20,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type sandboxFlags struct {
+type flags struct {
 	report    string
 	timeLimit time.Duration
 	// learn refuses next to nothing and prints what was needed; yes spares the question.
 	learn, yes bool
 }
 
-func newSandbox(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	var x sandboxFlags
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
+	var x flags
 	cmd := &cobra.Command{
 		Use:   "sandbox [flags] -- CMD [ARG]...",
 		Short: "Run one command in the sandbox, as the agent would",
@@ -42,7 +46,7 @@ func newSandbox(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runSandbox(cmd.Context(), s, *f, x, args)
+			return run(cmd.Context(), s, *f, x, args)
 		},
 	}
 	fl := cmd.Flags()
@@ -56,7 +60,7 @@ func newSandbox(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, argv []string) error {
+func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) error {
 	if x.yes && !x.learn {
 		return &cli.UsageError{Err: errors.New("--yes answers the question of --learn, which is not there")}
 	}
@@ -114,7 +118,7 @@ func runSandbox(ctx context.Context, s cli.Stdio, f cli.Flags, x sandboxFlags, a
 	case lesson != nil:
 		err = learned(ws, s.Out, lesson, outcome)
 	case report != nil:
-		err = report.Write(r.write)
+		err = report.Write(r.Write)
 	}
 	if err != nil {
 		return err

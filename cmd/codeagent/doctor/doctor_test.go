@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // TestDoctorOnMachines shows doctor's words about each kind of machine. What is
 // found there is written down by the Linux sandbox's own tests.
 func TestDoctorOnMachines(t *testing.T) {
-	files, err := filepath.Glob("../../linuxsandbox/testdata/machines/*.json")
+	files, err := filepath.Glob("../../../linuxsandbox/testdata/machines/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no machines: %v", err)
 	}

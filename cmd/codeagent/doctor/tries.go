@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -35,9 +35,9 @@ type try struct {
 	do       func(target string) error
 }
 
-// tryArgument makes codeagent do one try and nothing else: no program of the
+// TryArgument makes codeagent do one try and nothing else: no program of the
 // machine's is needed.
-const tryArgument = "__try"
+const TryArgument = "__try"
 
 var tries = []try{
 	{name: "write-temp", what: "write in the temporary folder", allowed: true, do: writeFile},
@@ -92,7 +92,7 @@ func linger(path string) error {
 		return err
 	}
 	defer read.Close()
-	_, err = os.StartProcess(selfPath(), []string{"codeagent", tryArgument, lingering, path}, &os.ProcAttr{
+	_, err = os.StartProcess(selfPath(), []string{"codeagent", TryArgument, lingering, path}, &os.ProcAttr{
 		// It reads from a pipe whose other end it holds itself.
 		Files: []*os.File{read, nil, nil, f, write}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
@@ -119,8 +119,8 @@ const (
 	tryRefused = "refused: "
 )
 
-// serveTry is codeagent as a try, in the sandbox.
-func serveTry(name, target string) int {
+// ServeTry is codeagent as a try, in the sandbox.
+func ServeTry(name, target string) int {
 	if name == lingering {
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		return 0
@@ -350,7 +350,7 @@ func inside(ctx context.Context, b *workspace.Workspace, t try, target string) (
 		// This program must be readable to start.
 		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})
 	}
-	o, err := b.Runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), tryArgument, t.name, target}, Dir: b.Folder, Timeout: time.Minute}, nil)
+	o, err := b.Runner.Run(ctx, p, exec.Command{Argv: []string{selfPath(), TryArgument, t.name, target}, Dir: b.Folder, Timeout: time.Minute}, nil)
 	if err != nil {
 		return "", err
 	}

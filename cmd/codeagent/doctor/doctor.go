@@ -1,4 +1,8 @@
-package main
+// Package doctor is `codeagent doctor`: it reports the settings, what the sandbox enforces
+// on this machine, and whether the provider answers. It tries each guarantee itself, first
+// outside and then inside the sandbox, on targets in a folder of its own. Read run
+// first, then tries.go for the tries.
+package doctor
 
 import (
 	"bytes"
@@ -17,24 +21,25 @@ import (
 	"codeagent/config"
 	"codeagent/exec"
 	"codeagent/hostfile"
+	"codeagent/internal/short"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
 )
 
-func newDoctor(s cli.Stdio, f *cli.Flags) *cobra.Command {
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can enforce, by trying it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runDoctor(cmd.Context(), s, *f)
+			return run(cmd.Context(), s, *f)
 		},
 	}
 }
 
-func runDoctor(ctx context.Context, s cli.Stdio, f cli.Flags) error {
+func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	ws, err := workspace.OpenReport(ctx, s, f)
 	if err != nil {
 		return err
@@ -177,7 +182,8 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	if err == nil {
 		var served []string
 		if served, err = client.Models(ctx); err == nil {
-			fmt.Fprintf(w, "model    %s answers and serves %d models; it is spoken to over %s\n", provider.Address(), len(served), provider.Wire)
+			api := map[string]string{config.Chat: "chat completions", config.Responses: "responses"}[provider.Wire]
+			fmt.Fprintf(w, "model    %s: %s; API: %s\n", provider.Address(), short.Count(len(served), "model"), api)
 			describeLimits(w, name, b.Config.LimitsOf(provider, name))
 			return
 		}

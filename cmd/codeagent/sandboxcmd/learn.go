@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"bufio"
@@ -30,7 +30,7 @@ const learnWords = "codeagent: --learn counts as running outside the sandbox: no
 	"but what is protected or closed to reading\n"
 
 // beginLearning returns who learns from argv, after the person said yes.
-func beginLearning(ctx context.Context, b *workspace.Workspace, x sandboxFlags, argv []string) (*approvals.Lesson, error) {
+func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []string) (*approvals.Lesson, error) {
 	switch {
 	case b.Policy.Unconfined:
 		return nil, &cli.UsageError{Err: errors.New("--learn: commands run without a sandbox, so there is nothing to learn"), Hints: []string{"use --sandbox workspace-write"}}

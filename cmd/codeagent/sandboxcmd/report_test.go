@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func TestHintsArePasted(t *testing.T) {
 	}
 	for _, name := range []string{"x;touch PWN;y", "it's", "$x", "two words", "`id`", "a\\b", "*", "ä"} {
 		file := filepath.Join(dir, name)
-		r := sandboxReport{Denied: true, Suggest: sandbox.Grant{
+		r := Report{Denied: true, Suggest: sandbox.Grant{
 			Write: []string{file, folder}, Sockets: []string{file}, Hosts: []sandbox.HostPort{{Host: "::1", Port: 80}, {Host: "example.com"}},
 		}}
 		var told bytes.Buffer
@@ -51,7 +51,7 @@ func TestHintsArePasted(t *testing.T) {
 func TestNoHintForWhatIsNotShown(t *testing.T) {
 	for _, name := range []string{"/w/a\nb", "/w/a\xffb", "/w/a\tb", "/w/a\x1b[2Jb", "/w/a\u202eb"} {
 		var told bytes.Buffer
-		sandboxReport{Denied: true, Suggest: sandbox.Grant{Write: []string{name}, Sockets: []string{name}}}.summarize(&told)
+		Report{Denied: true, Suggest: sandbox.Grant{Write: []string{name}, Sockets: []string{name}}}.summarize(&told)
 		if s := told.String(); strings.Contains(s, "to allow it") || strings.Count(s, "\n") != 2 || strings.Count(s, "no flag can name it as it is shown: /w/a") != 2 {
 			t.Errorf("%q: %q", name, s)
 		}

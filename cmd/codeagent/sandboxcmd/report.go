@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"codeagent/tools"
 )
 
-// sandboxReport is the JSON of `codeagent sandbox --report`, version 1.
-type sandboxReport struct {
+// Report is the JSON of `codeagent sandbox --report`, version 1.
+type Report struct {
 	Version    int                   `json:"version"`
 	ExitCode   int                   `json:"exit_code"`
 	Signal     string                `json:"signal"` // "SIGKILL", or "" when the command exited
@@ -39,8 +39,8 @@ type enforced struct {
 	Weaknesses  []sandbox.Weakness `json:"weaknesses"`
 }
 
-func newReport(e sandbox.Enforcement, o exec.Outcome) sandboxReport {
-	r := sandboxReport{
+func newReport(e sandbox.Enforcement, o exec.Outcome) Report {
+	r := Report{
 		Version: 1, ExitCode: exitStatus(o), Signal: tools.SignalName(o.Status.Signal), TimedOut: o.TimedOut, Limit: o.Limit,
 		DurationMS: o.Duration.Milliseconds(),
 		Sandbox:    enforced{e.Backend, e.LandlockABI, e.Active(), e.Weaknesses},
@@ -56,7 +56,7 @@ func newReport(e sandbox.Enforcement, o exec.Outcome) sandboxReport {
 	return r
 }
 
-func (r sandboxReport) write(w io.Writer) error {
+func (r Report) Write(w io.Writer) error {
 	data, err := visible.JSON(r, "  ")
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -67,7 +67,7 @@ func (r sandboxReport) write(w io.Writer) error {
 
 // summarize says on stderr, for a person, what the sandbox refused and how to
 // let it pass. It says nothing about a command that was not refused anything.
-func (r sandboxReport) summarize(w io.Writer) {
+func (r Report) summarize(w io.Writer) {
 	for _, l := range headless.DenialLines(sandbox.Verdict{Denials: r.Denials}) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
 	}
