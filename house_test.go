@@ -80,7 +80,7 @@ var rooms = []room{
 	// Calls of Linux that several rooms of linuxsandbox make alike.
 	{path: "linuxsandbox/kernel"},
 	// A refused call that waits for an answer, and the rules by which one may proceed.
-	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"linuxsandbox/kernel"}},
+	{path: "linuxsandbox/broker/notify", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// Tables of the calls that are answered, and the reading of their arguments.
 	{path: "linuxsandbox/broker/calls", floor: 1, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// From a name in a process to an open descriptor, for the broker.

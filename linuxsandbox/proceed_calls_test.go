@@ -142,7 +142,7 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *broker {
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = filepath.Join(ws, "temp")
 	b, err := assemble(brokerOptions{
-		policy: p, protection: planProtection(p, []string{ws}, nil), rules: rulesOf(spec), session: &brokerSession{}, keep: spec.KeptCaps(),
+		policy: p, protection: planProtection(p, []string{ws}, nil), rules: notify.RulesOf(spec), session: &brokerSession{}, keep: spec.KeptCaps(),
 		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -304,7 +305,7 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 			reach.files = append(reach.files, kernel.PathOf(int(cmd.Stdin.Fd())))
 		}
 		o := brokerOptions{
-			policy: p.policy, keep: order.KeptCaps(), mounts: order.Mounts, protection: p.protection, rules: rulesOf(&order),
+			policy: p.policy, keep: order.KeptCaps(), mounts: order.Mounts, protection: p.protection, rules: notify.RulesOf(&order),
 			evidence: cmd.Evidence, reach: reach, keeper: k.pid,
 			session: &p.backend.brokers, inet: order.Network, hostNet: order.HostNet, takes: p.backend.probed.Sockets,
 			holder: p.holder, life: ctx, undo: cmd.Observer, learn: cmd.Learn, ownSession: ownSession(cmd),

@@ -3,6 +3,11 @@
 package notify
 
 import (
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+	"slices"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -63,32 +68,34 @@ func (r Reply) Rule() Rule { return r.rule }
 // RefusedBlind is the errno of a call that the broker could not look at.
 const RefusedBlind = unix.EPERM
 
-// Enforced is what a keeper enforces, as far as rules follow from it.
-type Enforced struct {
-	// Files: Landlock grants nothing for writing but single files and devices that the
-	// policy names.
-	Files bool
-	// NoWayOut: the command is in a network namespace that has no way out, and the
-	// filter lets it make no datagram socket of AF_UNIX, which could name a file.
-	NoWayOut bool
-	// OwnProcesses: the command is in a PID namespace, with a /proc of its own.
-	OwnProcesses bool
-}
-
 // RulesOf computes the rules of a command from what its keeper enforces.
-func RulesOf(e Enforced) Rules {
+func RulesOf(s *spec.Spec) Rules {
 	var r Rules
 	r.reasons[ByCaller] = "it concerns the calling process alone"
-	if e.Files {
+	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
 	}
-	if e.NoWayOut {
+	// The filter lets no datagram socket of AF_UNIX be made, which could name a file.
+	if s.HostNet != 0 && s.Network {
 		r.reasons[ByNetwork] = "the network namespace has no way out"
 	}
-	if e.OwnProcesses {
+	if s.Mounts != nil && !s.Mounts.HostProc {
 		r.reasons[ByProcesses] = "the PID namespace has no processes but the command's and the keeper"
 	}
 	return r
+}
+
+// landlockHolds reports whether Landlock grants nothing for writing but single files
+// and devices that the policy names. With Ask the keeper grants no folder (addRule),
+// so nothing that is mounted in one inherits a right, but for the one of terminals.
+func landlockHolds(s *spec.Spec) bool {
+	if s.Mounts == nil || !s.Mounts.Terminals {
+		return s.Ask
+	}
+	inTerminals := slices.ContainsFunc(slices.Concat(s.Mounts.Writable, s.Mounts.Readable), func(path string) bool {
+		return path != kernel.PtsDir && sandbox.Covers(kernel.PtsDir, path)
+	})
+	return s.Ask && !inTerminals
 }
 
 // Has reports whether the command has the rule.

@@ -3,6 +3,7 @@
 package notify
 
 import (
+	"codeagent/linuxsandbox/spec"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -15,9 +16,9 @@ import (
 
 // The files that may make what TestProceedIsJustified looks for.
 const (
-	proceedFile  = "broker/notify/proceed.go" // rules, and replies that proceed
-	notifyFile   = "broker/notify/notify.go"  // sends a reply to the kernel
-	enforcedFile = "enforced.go"              // says what a keeper enforces
+	proceedFile = "broker/notify/proceed.go" // rules, and replies that proceed
+	notifyFile  = "broker/notify/notify.go"  // sends a reply to the kernel
+	startFile   = "start.go"                 // knows what a keeper was told to enforce
 )
 
 // TestProceedIsJustified: in all rooms of the backend nothing but proceed.go lets a call
@@ -56,8 +57,7 @@ func TestProceedIsJustified(t *testing.T) {
 		`func f(a *Reply) *Rule { return &a.rule }`,
 		`const flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE`,
 		`const send = unix.SECCOMP_IOCTL_NOTIF_SEND`,
-		`func f() notify.Rules { return notify.RulesOf(notify.Enforced{Files: true}) }`,
-		`func f(e notify.Enforced) notify.Enforced { e.Files = true; return e }`,
+		`func f() notify.Rules { return notify.RulesOf(&spec.Spec{Ask: true}) }`,
 		`var make = notify.RulesOf`,
 		`func f(b *broker, r *notify.Rules) { b.rules = *r }`,
 		`func f(r, other *notify.Rules) { *r = *other }`,
@@ -129,9 +129,9 @@ func unjustified(t *testing.T, path, name string, src any) (found []string) {
 				if name != notifyFile {
 					say(n, "answers a notification")
 				}
-			case "RulesOf", "Enforced":
-				if name != enforcedFile {
-					say(n, "says what a keeper enforces")
+			case "RulesOf":
+				if name != startFile {
+					say(n, "has rules computed")
 				}
 			}
 		}
@@ -149,4 +149,33 @@ func called(e ast.Expr) string {
 		return e.Sel.Name
 	}
 	return ""
+}
+
+// TestRulesOf: which rules a command has follows from what its keeper enforces.
+func TestRulesOf(t *testing.T) {
+	for _, row := range []struct {
+		name                              string
+		spec                              spec.Spec
+		files, network, caller, processes bool
+	}{
+		{"no broker for files", spec.Spec{PathSockets: true}, false, false, true, false},
+		{"no mounts", spec.Spec{Ask: true}, true, false, true, false},
+		{"the host's network", spec.Spec{Ask: true, Network: true}, true, false, true, false},
+		{"a network of its own", spec.Spec{Ask: true, Network: true, HostNet: 1}, true, true, true, false},
+		{"a network of its own that is shut", spec.Spec{Ask: true, HostNet: 1}, true, false, true, false},
+		{"mounts", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Writable: []string{"/tmp/ws", "/dev/shm/ws"}}}, true, false, true, true},
+		{"the host's terminal among its own", spec.Spec{Ask: true, Mounts: &spec.Mounts{Terminals: true, Readable: []string{"/dev/pts/3"}}}, false, false, true, true},
+		{"the host's terminals", spec.Spec{Ask: true, Mounts: &spec.Mounts{Readable: []string{"/dev/pts/3"}}}, true, false, true, true},
+		{"the host's /proc", spec.Spec{Ask: true, Mounts: &spec.Mounts{HostProc: true}}, true, false, true, false},
+	} {
+		r := RulesOf(&row.spec)
+		for _, is := range []struct {
+			rule Rule
+			want bool
+		}{{ByLandlock, row.files}, {ByNetwork, row.network}, {ByCaller, row.caller}, {ByProcesses, row.processes}} {
+			if a := r.Proceed(is.rule); a.Proceeds() != is.want || is.want == (a.Errno != 0) {
+				t.Errorf("%s: %+v, want it to proceed: %v", row.name, a, is.want)
+			}
+		}
+	}
 }
