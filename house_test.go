@@ -88,7 +88,9 @@ var rooms = []room{
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
-	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict"}},
+	// The client of the file worker. Its users get no way to serve files outside the sandbox.
+	{path: "exec/worker", floor: 1, imports: []string{"sandbox", "internal/fileworker"}},
+	{path: "exec", floor: 1, imports: []string{"hostfile", "sandbox", "internal/fileworker", "internal/short", "exec/verdict", "exec/worker"}},
 	{path: "gitrun", floor: 1, imports: []string{"exec", "sandbox"}},
 	{path: "egress", floor: 1, imports: []string{"sandbox"}},
 	{path: "undo", floor: 1, imports: []string{"hostfile", "internal/short", "sandbox"}},
@@ -100,7 +102,7 @@ var rooms = []room{
 	{path: "model/tour", floor: 1, imports: []string{"hostfile", "internal/scripted"}},
 
 	// Floor 2: deeds.
-	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
+	{path: "tools", floor: 2, imports: []string{"approvals", "egress", "event", "exec", "exec/worker", "hostfile", "internal/picture", "internal/short", "internal/webtext", "model", "patch", "sandbox", "undo"}},
 
 	// Floor 3: the agent and its faces, which do not see each other.
 	{path: "agent", floor: 3, imports: []string{"approvals", "event", "internal/partial", "internal/short", "model", "prompts", "sandbox", "tools"}},
@@ -196,7 +198,8 @@ var starters = []permitted{
 	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
-	{"exec", "output copiers and the waiter, joined before Run returns; background sessions; a search that its caller may leave"},
+	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
+	{"exec/worker", "a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox", "one broker per running command, one per held question, the keeper's watcher, the spare helper"},

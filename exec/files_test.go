@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/sandbox"
 )
 
@@ -18,7 +19,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "sub/f")
-	info, err := f.WriteFile(path, []byte("hello\nneedle\n"), 0o640, exec.Expect{Absent: true, Parents: true})
+	info, err := f.WriteFile(path, []byte("hello\nneedle\n"), 0o640, worker.Expect{Absent: true, Parents: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,17 +30,17 @@ func TestFiles(t *testing.T) {
 	if _, err := f.Stat(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}
-	var ferr *exec.FileError
-	if _, err := f.WriteFile(path, nil, 0, exec.Expect{Content: []byte("other")}); !errors.As(err, &ferr) || ferr.Kind != exec.FileChanged {
+	var ferr *worker.Error
+	if _, err := f.WriteFile(path, nil, 0, worker.Expect{Content: []byte("other")}); !errors.As(err, &ferr) || ferr.Kind != worker.Changed {
 		t.Errorf("WriteFile: %v", err)
 	}
-	if g, err := f.Grep(context.Background(), []string{path}, "^n", exec.GrepLimits{}); err != nil || len(g.Matches) != 1 || g.Matches[0].Line != 2 {
+	if g, err := f.Grep(context.Background(), []string{path}, "^n", worker.GrepLimits{}); err != nil || len(g.Matches) != 1 || g.Matches[0].Line != 2 {
 		t.Errorf("Grep: %+v, %v", g, err)
 	}
 	if l, err := f.ReadDirs([]string{dir}, 0); err != nil || len(l) != 1 || len(l[0].Entries) == 0 {
 		t.Errorf("ReadDirs: %+v, %v", l, err)
 	}
-	if err := errors.Join(f.Mkdir(filepath.Join(dir, "d"), 0, false), f.Rename(path, filepath.Join(dir, "d/g"), false), f.Remove(filepath.Join(dir, "d/g"), exec.Expect{})); err != nil {
+	if err := errors.Join(f.Mkdir(filepath.Join(dir, "d"), 0, false), f.Rename(path, filepath.Join(dir, "d/g"), false), f.Remove(filepath.Join(dir, "d/g"), worker.Expect{})); err != nil {
 		t.Error(err)
 	}
 	if err := errors.Join(f.Close(), f.Close()); err != nil {

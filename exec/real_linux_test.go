@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/linuxsandbox"
 	"codeagent/sandbox"
 )
@@ -151,7 +152,7 @@ func TestConfinedFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteFile(filepath.Join(ws, "a/b"), []byte("x"), 0, exec.Expect{Parents: true}); err != nil {
+	if _, err := f.WriteFile(filepath.Join(ws, "a/b"), []byte("x"), 0, worker.Expect{Parents: true}); err != nil {
 		t.Error(err)
 	}
 	if data, _, err := f.ReadFile(filepath.Join(ws, "a/b"), 0, 0); err != nil || string(data) != "x" {
@@ -164,9 +165,9 @@ func TestConfinedFiles(t *testing.T) {
 	if err := os.Symlink(out, filepath.Join(ws, "link")); err != nil {
 		t.Fatal(err)
 	}
-	refused := func(err error, kinds ...exec.FileErrorKind) {
+	refused := func(err error, kinds ...worker.ErrorKind) {
 		t.Helper()
-		var e *exec.FileError
+		var e *worker.Error
 		if !errors.As(err, &e) {
 			t.Errorf("error %v", err)
 			return
@@ -178,16 +179,16 @@ func TestConfinedFiles(t *testing.T) {
 		}
 		t.Errorf("error %v of kind %q, want %q", e, e.Kind, kinds)
 	}
-	_, err = f.WriteFile(secret, []byte("evil"), 0, exec.Expect{})
-	refused(err, exec.FileRefused)
-	_, err = f.WriteFile(filepath.Join(out, "new"), nil, 0, exec.Expect{})
-	refused(err, exec.FileRefused)
-	_, err = f.WriteFile(filepath.Join(ws, "link/f"), []byte("evil"), 0, exec.Expect{})
-	refused(err, exec.FileIsSymlink)
-	refused(f.Remove(secret, exec.Expect{}), exec.FileRefused)
-	refused(f.Rename(secret, filepath.Join(ws, "stolen"), false), exec.FileRefused, exec.FileCrossDevice)
-	refused(f.Rename(filepath.Join(ws, "a/b"), filepath.Join(out, "b"), false), exec.FileRefused, exec.FileCrossDevice)
-	refused(f.Mkdir(filepath.Join(out, "d"), 0, true), exec.FileRefused)
+	_, err = f.WriteFile(secret, []byte("evil"), 0, worker.Expect{})
+	refused(err, worker.Refused)
+	_, err = f.WriteFile(filepath.Join(out, "new"), nil, 0, worker.Expect{})
+	refused(err, worker.Refused)
+	_, err = f.WriteFile(filepath.Join(ws, "link/f"), []byte("evil"), 0, worker.Expect{})
+	refused(err, worker.IsSymlink)
+	refused(f.Remove(secret, worker.Expect{}), worker.Refused)
+	refused(f.Rename(secret, filepath.Join(ws, "stolen"), false), worker.Refused, worker.CrossDevice)
+	refused(f.Rename(filepath.Join(ws, "a/b"), filepath.Join(out, "b"), false), worker.Refused, worker.CrossDevice)
+	refused(f.Mkdir(filepath.Join(out, "d"), 0, true), worker.Refused)
 	if data, err := os.ReadFile(secret); err != nil || string(data) != "safe" {
 		t.Errorf("the file outside holds %q, %v", data, err)
 	}
@@ -207,7 +208,7 @@ func TestConfinedFilesWithOneFileGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteFile(path, []byte("new"), 0, exec.Expect{Content: []byte("a long old content")}); err != nil {
+	if _, err := f.WriteFile(path, []byte("new"), 0, worker.Expect{Content: []byte("a long old content")}); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "new" {
@@ -242,7 +243,7 @@ func TestConfinedFilesWhileTheFolderIsSwapped(t *testing.T) {
 		}
 	})
 	for range 300 {
-		_, _ = f.WriteFile(filepath.Join(ws, "d/f"), []byte("x"), 0, exec.Expect{}) // what counts is where it went
+		_, _ = f.WriteFile(filepath.Join(ws, "d/f"), []byte("x"), 0, worker.Expect{}) // what counts is where it went
 	}
 	close(stop)
 	swapper.Wait()
@@ -292,7 +293,7 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 			t.Errorf("Stat: %v", err)
 		}
 		if write {
-			if _, err := f.WriteFile(path, []byte("content"), 0, exec.Expect{Absent: true}); err != nil {
+			if _, err := f.WriteFile(path, []byte("content"), 0, worker.Expect{Absent: true}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -352,10 +353,10 @@ func TestConfinedFilesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	_, err1 := f.WriteFile(at("written"), []byte("new"), 0, exec.Expect{})
-	_, err2 := f.WriteFile(at("a/b"), []byte("new"), 0, exec.Expect{Parents: true})
-	_, err3 := f.WriteFile(filepath.Join(out, "granted"), []byte("new"), 0, exec.Expect{})
-	if err := errors.Join(err1, err2, err3, f.Remove(at("removed"), exec.Expect{}), f.Rename(at("moved"), at("there"), false), f.Mkdir(at("folder"), 0o755, false)); err != nil {
+	_, err1 := f.WriteFile(at("written"), []byte("new"), 0, worker.Expect{})
+	_, err2 := f.WriteFile(at("a/b"), []byte("new"), 0, worker.Expect{Parents: true})
+	_, err3 := f.WriteFile(filepath.Join(out, "granted"), []byte("new"), 0, worker.Expect{})
+	if err := errors.Join(err1, err2, err3, f.Remove(at("removed"), worker.Expect{}), f.Rename(at("moved"), at("there"), false), f.Mkdir(at("folder"), 0o755, false)); err != nil {
 		t.Fatal(err)
 	}
 	c := sh(ws, "echo x >> appended")

@@ -14,7 +14,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/patch"
@@ -215,7 +215,7 @@ const maxPatched = 32 << 20
 const patchTime = 2 * time.Minute
 
 // workerTree lets the patch work through the file worker.
-type workerTree struct{ files *exec.Files }
+type workerTree struct{ files *worker.Client }
 
 func (t workerTree) Read(path string) (patch.Content, error) {
 	data, info, err := t.files.ReadFile(path, 0, maxPatched+1)
@@ -249,7 +249,7 @@ func (t workerTree) MakeFolders(file string) (made []string, err error) {
 }
 
 func (t workerTree) RemoveFolder(dir string) error {
-	err := t.files.Remove(dir, exec.Expect{})
+	err := t.files.Remove(dir, worker.Expect{})
 	if errors.Is(err, fs.ErrExist) { // ENOTEMPTY
 		return nil
 	}
@@ -266,10 +266,10 @@ func (t workerTree) Remove(path string, old patch.Content) error {
 }
 
 // expect is what a file must still be to be changed.
-func expect(old *patch.Content) exec.Expect {
+func expect(old *patch.Content) worker.Expect {
 	if old == nil {
-		return exec.Expect{Absent: true}
+		return worker.Expect{Absent: true}
 	}
 	// An empty content is expected too; only nil expects nothing.
-	return exec.Expect{Content: append([]byte{}, old.Data...)}
+	return worker.Expect{Content: append([]byte{}, old.Data...)}
 }

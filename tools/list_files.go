@@ -11,7 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -141,12 +141,12 @@ func (t *listFilesTool) listing(found []entry, w *walker) Result {
 }
 
 func (ps paths) explain(path string, err error) Result {
-	var werr *exec.FileError
+	var werr *worker.Error
 	if errors.As(err, &werr) {
 		switch werr.Kind {
-		case exec.FileAbsent:
+		case worker.Absent:
 			return failed("there is no folder %s", ps.show(path))
-		case exec.FileNotFolder:
+		case worker.NotFolder:
 			return failed("%s is not a folder; read_file reads a file", ps.show(path))
 		}
 	}

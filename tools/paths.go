@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/sandbox"
 )
 
@@ -74,7 +74,7 @@ func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 
 // open checks that path may be read and starts a worker for it. Without one the
 // Result or the error says why.
-func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string) (*exec.Files, Result, error) {
+func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string) (*worker.Client, Result, error) {
 	if err := ps.readable(p, path, s); err != nil {
 		r := failed("%v", err)
 		r.Outcome, r.Denied = event.Refused, true
@@ -92,14 +92,14 @@ func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string
 
 // unreadable puts the worker's error into words with a way on.
 func (ps paths) unreadable(path string, err error) Result {
-	var werr *exec.FileError
+	var werr *worker.Error
 	if errors.As(err, &werr) {
 		switch werr.Kind {
-		case exec.FileAbsent:
+		case worker.Absent:
 			return failed("there is no file %s; list_files or search finds its name", ps.show(path))
-		case exec.FileIsFolder:
+		case worker.IsFolder:
 			return failed("%s is a folder; list_files shows what is in it", ps.show(path))
-		case exec.FileSpecial:
+		case worker.Special:
 			return failed("%s is not a regular file, and is not read", ps.show(path))
 		}
 	}

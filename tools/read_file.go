@@ -11,7 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/internal/short"
 	"codeagent/model"
@@ -123,7 +123,7 @@ type view struct {
 
 // read goes through the file in chunks, so that a line deep inside a large file
 // costs no memory.
-func (v *view) read(files *exec.Files, path string) error {
+func (v *view) read(files *worker.Client, path string) error {
 	v.line = 1
 	var at int64
 	for at < readScan {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"codeagent/approvals"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/linuxsandbox"
 	"codeagent/patch"
 	"codeagent/sandbox"
@@ -125,12 +125,12 @@ func TestWorkerIsHeldByTheKernel(t *testing.T) {
 	}
 	defer files.Close()
 	for _, path := range []string{p.out + "/new", p.ws + "/d/new", p.ws + "/../out/new"} {
-		if _, err := files.WriteFile(path, []byte("x"), 0, exec.Expect{}); err == nil {
+		if _, err := files.WriteFile(path, []byte("x"), 0, worker.Expect{}); err == nil {
 			t.Errorf("%s was written", path)
 		}
 	}
 	for _, path := range []string{p.out + "/secret", p.ws + "/d/secret"} {
-		if err := files.Remove(path, exec.Expect{}); err == nil {
+		if err := files.Remove(path, worker.Expect{}); err == nil {
 			t.Errorf("%s was removed", path)
 		}
 	}

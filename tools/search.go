@@ -11,7 +11,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/internal/short"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -60,7 +60,7 @@ type query struct {
 
 // found is what a search brought.
 type found struct {
-	matches []exec.GrepMatch
+	matches []worker.Match
 	// more: there may be matches beyond these.
 	more bool
 	// remarks say what was left out.
@@ -155,7 +155,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 }
 
 // walkFiles lists what is to be searched, through the file worker.
-func (t *searchTool) walkFiles(ctx context.Context, files *exec.Files, p sandbox.Policy, q query, f *found) ([]string, error) {
+func (t *searchTool) walkFiles(ctx context.Context, files *worker.Client, p sandbox.Policy, q query, f *found) ([]string, error) {
 	var names []string
 	w := &walker{files: files, policy: p, depth: maxDepth, visit: func(e entry) bool {
 		if e.kind == fileType && q.glob.match(below(q.root, e.path)) {
@@ -177,8 +177,8 @@ func (t *searchTool) walkFiles(ctx context.Context, files *exec.Files, p sandbox
 }
 
 // grep finds the lines in the files.
-func grep(ctx context.Context, files *exec.Files, names []string, q query, f *found) error {
-	r, err := files.Grep(ctx, names, q.pattern, exec.GrepLimits{Matches: q.max, LineBytes: matchBytes, FileBytes: searchedFile})
+func grep(ctx context.Context, files *worker.Client, names []string, q query, f *found) error {
+	r, err := files.Grep(ctx, names, q.pattern, worker.GrepLimits{Matches: q.max, LineBytes: matchBytes, FileBytes: searchedFile})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/internal/picture"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -67,7 +67,7 @@ func (t *viewImageTool) run(ctx context.Context, p sandbox.Policy, s Stage, path
 // wholeImage reads a file that is an image, as far as its beginning tells; of any
 // other no more than the beginning, and of one that is too large for an image
 // less than all. size is the whole file's.
-func wholeImage(files *exec.Files, path string) (data []byte, size int64, err error) {
+func wholeImage(files *worker.Client, path string) (data []byte, size int64, err error) {
 	for len(data) <= picture.MaxFile {
 		piece, info, err := files.ReadFile(path, int64(len(data)), readChunk)
 		if err != nil {

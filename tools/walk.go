@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/sandbox"
 )
 
 // What an entry is, in the worker's words.
 const (
-	fileType    exec.FileType = "file"
-	folderType  exec.FileType = "folder"
-	symlinkType exec.FileType = "symlink"
+	fileType    worker.Type = "file"
+	folderType  worker.Type = "folder"
+	symlinkType worker.Type = "symlink"
 )
 
 // Bounds of one walk.
@@ -31,7 +31,7 @@ const (
 // worker a level, not one a folder. Ignored entries, .git and what the policy
 // hides are left out; symbolic links are named and not followed.
 type walker struct {
-	files  *exec.Files
+	files  *worker.Client
 	policy sandbox.Policy
 	// depth is how many levels are gone down; the first is 1.
 	depth int
@@ -51,7 +51,7 @@ type walker struct {
 // entry is one file, folder or link.
 type entry struct {
 	path string // absolute
-	kind exec.FileType
+	kind worker.Type
 	size int64
 	// unopened: a folder that lies at the last level, or could not be read.
 	unopened bool
@@ -115,7 +115,7 @@ func (w *walker) oneLevel(ctx context.Context, folders []level, depth int) ([]le
 
 // folder tells the entries of one folder, until ctx ends: the names and the rules
 // they are compared with are the repository's, and may be made to be slow.
-func (w *walker) folder(ctx context.Context, f level, entries []exec.FileEntry, depth int) ([]level, bool) {
+func (w *walker) folder(ctx context.Context, f level, entries []worker.Entry, depth int) ([]level, bool) {
 	rules := w.rules(f, entries)
 	w.rulesCut = w.rulesCut || rules != nil && rules.cut
 	var next []level
@@ -140,8 +140,8 @@ func (w *walker) folder(ctx context.Context, f level, entries []exec.FileEntry, 
 }
 
 // rules adds the folder's own .gitignore, if it has one.
-func (w *walker) rules(f level, entries []exec.FileEntry) *ignores {
-	i := slices.IndexFunc(entries, func(e exec.FileEntry) bool { return e.Name == ".gitignore" && e.Type == fileType })
+func (w *walker) rules(f level, entries []worker.Entry) *ignores {
+	i := slices.IndexFunc(entries, func(e worker.Entry) bool { return e.Name == ".gitignore" && e.Type == fileType })
 	if i < 0 {
 		return f.rules
 	}
@@ -149,7 +149,7 @@ func (w *walker) rules(f level, entries []exec.FileEntry) *ignores {
 }
 
 // withFile adds the rules of one file, if it can be read.
-func withFile(files *exec.Files, rules *ignores, base, name string) *ignores {
+func withFile(files *worker.Client, rules *ignores, base, name string) *ignores {
 	data, _, err := files.ReadFile(name, 0, maxIgnore)
 	if err != nil {
 		return rules
@@ -159,7 +159,7 @@ func withFile(files *exec.Files, rules *ignores, base, name string) *ignores {
 
 // rulesAbove collects what holds in folder from outside of it: from the top of
 // its repository, or of the workspace where there is none, down to its parent.
-func rulesAbove(files *exec.Files, workspace, folder string) *ignores {
+func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
 	var above []string // from folder upwards
 	top := ""
 	for dir := folder; len(above) < maxDepth; dir = path.Dir(dir) {

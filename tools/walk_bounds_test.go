@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/sandbox"
 )
 
@@ -26,9 +26,9 @@ func (e *endsAfter) Err() error {
 // A walk among many rules and long names ends in the middle of a folder.
 func TestWalkEndsInTheMiddleOfAFolder(t *testing.T) {
 	rules := (*ignores)(nil).withRules("/w", []byte(strings.Repeat("*b\n", maxRules)))
-	entries := make([]exec.FileEntry, 10_000)
+	entries := make([]worker.Entry, 10_000)
 	for i := range entries {
-		entries[i] = exec.FileEntry{Name: strings.Repeat("a", 200) + strconv.Itoa(i), Type: fileType}
+		entries[i] = worker.Entry{Name: strings.Repeat("a", 200) + strconv.Itoa(i), Type: fileType}
 	}
 	told := 0
 	w := &walker{policy: sandbox.FullAccess(), depth: 1, visit: func(entry) bool { told++; return true }}

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/hostfile"
 	"codeagent/prompts"
 	"codeagent/sandbox"
@@ -41,7 +41,7 @@ type instructions struct {
 	places []string
 	// open starts what reads those of the project: inside the sandbox, because a
 	// project's file may be a link to anything.
-	open func(context.Context) (*exec.Files, error)
+	open func(context.Context) (*worker.Client, error)
 	// allowed returns the file that a place leads to, if the policy lets it be read.
 	allowed func(place string) (string, error)
 	// own returns the file that the user's own place leads to.
@@ -56,7 +56,7 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 	places := append([]string{filepath.Join(ses.Paths.Config, instructionsName)}, projectInstructions(ses.Folder)...)
 	return &instructions{
 		places: places,
-		open: func(ctx context.Context) (*exec.Files, error) {
+		open: func(ctx context.Context) (*worker.Client, error) {
 			return ses.Runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
 		},
 		allowed: func(place string) (string, error) {
@@ -241,8 +241,8 @@ func (in *instructions) say(level event.Level, text string) {
 // lateWorker is a file worker that is started when something is to be read.
 type lateWorker struct {
 	ctx   context.Context
-	open  func(context.Context) (*exec.Files, error)
-	files *exec.Files
+	open  func(context.Context) (*worker.Client, error)
+	files *worker.Client
 }
 
 func (w *lateWorker) read(path string, most int64) ([]byte, error) {

@@ -11,7 +11,7 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
-	"codeagent/exec"
+	"codeagent/exec/worker"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -191,14 +191,14 @@ func shownLeft(list []undo.Left) []tui.UndoFile {
 }
 
 // undoFiles are the file worker's hands for the undo room.
-type undoFiles struct{ files *exec.Files }
+type undoFiles struct{ files *worker.Client }
 
 var _ undo.Files = undoFiles{}
 
-func (f undoFiles) expect(now undo.Expect) exec.Expect {
-	e := exec.Expect{Absent: now.Absent, Parents: now.Absent}
+func (f undoFiles) expect(now undo.Expect) worker.Expect {
+	e := worker.Expect{Absent: now.Absent, Parents: now.Absent}
 	if now.Ino != 0 {
-		e.Version = exec.FileVersion(now.Dev, now.Ino, now.Size, now.Mtime)
+		e.Version = worker.Version(now.Dev, now.Ino, now.Size, now.Mtime)
 	}
 	return e
 }
@@ -211,7 +211,7 @@ func (f undoFiles) Put(path string, content []byte, mode fs.FileMode, now undo.E
 
 // Link is undo.Files.
 func (f undoFiles) Link(path, target string) error {
-	return f.files.Symlink(path, target, exec.Expect{Parents: true})
+	return f.files.Symlink(path, target, worker.Expect{Parents: true})
 }
 
 // Mkdir is undo.Files.

@@ -1,0 +1,49 @@
+package exec
+
+import (
+	"context"
+
+	"codeagent/exec/worker"
+	"codeagent/sandbox"
+)
+
+// Files starts a file worker under p. Close it; the end of ctx kills it. k is as
+// in sandbox.Command.
+func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeObserver) (*worker.Client, error) {
+	backend, err := r.backend(p)
+	if err != nil {
+		return nil, err
+	}
+	theirIn, in, err := newPipe(1)
+	if err != nil {
+		return nil, cannot("file worker", err)
+	}
+	defer theirIn.Close()
+	out, theirOut, err := newPipe(0)
+	if err != nil {
+		in.Close()
+		return nil, cannot("file worker", err)
+	}
+	defer theirOut.Close()
+	cmd := sandbox.Command{
+		Path: sandbox.FileWorker, Args: []string{"file-worker"}, Dir: "/", Env: []string{},
+		Stdin: theirIn, Stdout: theirOut, Observer: k,
+	}
+	process, err := backend.Start(ctx, workerPolicy(p), cmd, nil)
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, err
+	}
+	return worker.New(ctx, process, in, out), nil
+}
+
+// workerPolicy is p for the worker: it needs no network, and limits meant for
+// commands would end it in the middle of a file.
+func workerPolicy(p sandbox.Policy) sandbox.Policy {
+	q := p.Clone()
+	q.Limits = sandbox.Limits{}
+	q.Network = sandbox.Network{}
+	q.Sockets = nil
+	return q
+}
