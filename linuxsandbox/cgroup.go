@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -325,7 +326,7 @@ func (c *commandGroup) end() sandbox.Limit {
 		if round == 0 {
 			_ = c.files.write(c.path+"/cgroup.kill", "1")
 		}
-		pause()
+		kernel.Pause()
 	}
 	return limit
 }

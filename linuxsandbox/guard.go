@@ -3,9 +3,16 @@
 package linuxsandbox
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"time"
 
+	"codeagent/linuxsandbox/keeper"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +20,7 @@ import (
 
 // guard watches one of codeagent's own files for as long as the Backend lives.
 type guard struct {
-	file ownFile
+	file spec.OwnFile
 	// owned is set when Source was opened for this guard.
 	owned bool
 	// fresh is set when the file was changed so shortly before it was looked at
@@ -47,12 +54,12 @@ func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
 }
 
 func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
-	g := &guard{file: ownFile{Path: path, Root: rootOf(p, path), Source: -1}}
+	g := &guard{file: spec.OwnFile{Path: path, Root: rootOf(p, path), Source: -1}}
 	var err error
 	if g.file.Dirs, err = dirModes(g.file.Root, path); err != nil {
 		return nil, err
 	}
-	if g.file.State, err = stateAt(path); err != nil || !g.file.State.Exists {
+	if g.file.State, err = keeper.StateAt(path); err != nil || !g.file.State.Exists {
 		return g, err
 	}
 	s := g.file.State
@@ -82,7 +89,7 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 
 // differs reports whether the file is not what it was when last looked at.
 func (g *guard) differs() bool {
-	if g.file.changed() {
+	if keeper.Changed(g.file) {
 		return true
 	}
 	if !g.fresh || !g.file.State.Exists {
@@ -106,7 +113,7 @@ func (g *guard) settle() (*sandbox.Denial, error) {
 		Kind: sandbox.KindProtected, Operation: "restored", Target: g.file.Path,
 		Evidence: sandbox.EvidenceBackend, Count: 1,
 	}
-	state, err := g.file.restore()
+	state, err := keeper.Restore(g.file)
 	if err != nil {
 		d.Operation = "not restored"
 		return d, fmt.Errorf("the command changed codeagent's own %s, and it could not be put back; run make build, or reinstall codeagent: %w",
@@ -143,4 +150,35 @@ func sameContent(path string, source int) bool {
 		}
 		off += int64(n)
 	}
+}
+
+// rootOf is the widest write root that holds path.
+func rootOf(p sandbox.Policy, path string) string {
+	best := ""
+	for _, root := range writeRoots(p) {
+		if sandbox.Covers(root.Path, path) && (best == "" || len(root.Path) < len(best)) {
+			best = root.Path
+		}
+	}
+	return best
+}
+
+// dirModes are the modes of root and of each folder below it on the way to path.
+func dirModes(root, path string) ([]uint32, error) {
+	var modes []uint32
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		st, err := kernel.StatPath(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		if err != nil {
+			st.Mode = 0o755 // a folder that is not there yet
+		}
+		modes = append(modes, st.Mode)
+		if dir == root || dir == "/" {
+			break
+		}
+	}
+	slices.Reverse(modes)
+	return modes, nil
 }

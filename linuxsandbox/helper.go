@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
@@ -87,7 +88,7 @@ func (f fdReader) ReadAt(p []byte, off int64) (int, error) {
 // sealed against writing, growing, shrinking and further sealing. The state is
 // that of the original.
 func sealedCopy(fd int, name string) (image, error) {
-	state, err := stateOfFD(fd)
+	state, err := keeper.StateOf(fd)
 	if err != nil {
 		return image{}, err
 	}
@@ -140,6 +141,6 @@ func openExecutable() (image, error) {
 	if err != nil {
 		return image{}, fmt.Errorf("open the running program: %w", err)
 	}
-	state, err := stateOfFD(fd)
+	state, err := keeper.StateOf(fd)
 	return image{fd, state}, err
 }

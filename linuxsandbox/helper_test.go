@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -108,6 +109,7 @@ func TestByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	helper := withCodeagent(t)
 	for _, row := range []struct {
 		args []string
 		code int
@@ -126,7 +128,7 @@ func TestByHand(t *testing.T) {
 		{nil, 125, "usage"},
 	} {
 		var stderr bytes.Buffer
-		cmd := exec.Command(realHelper(t), row.args...)
+		cmd := exec.Command(helper, row.args...)
 		cmd.Stderr = &stderr
 		_ = cmd.Run()
 		if code := cmd.ProcessState.ExitCode(); code != row.code {
@@ -139,6 +141,32 @@ func TestByHand(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(ws, "f")); err != nil || string(data) != "x\n" {
 		t.Errorf("written inside: %q, %v", data, err)
 	}
+}
+
+// TestByHandAlone: without codeagent beside it the helper says what it lacks.
+func TestByHandAlone(t *testing.T) {
+	helper := filepath.Join(t.TempDir(), HelperName)
+	copyFile(t, realHelper(t), helper)
+	out, err := exec.Command(helper, "/", `{"version":1}`, "--", "true").CombinedOutput()
+	if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != 125 || !strings.Contains(string(out), "codeagent: no such file") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// withCodeagent is a helper with a codeagent beside it, which this test binary plays.
+func withCodeagent(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	helper := filepath.Join(dir, HelperName)
+	copyFile(t, realHelper(t), helper)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, "codeagent")); err != nil {
+		t.Fatal(err)
+	}
+	return helper
 }
 
 // TestFileCaps: root works in another user's workspace, and is left with no
@@ -252,7 +280,7 @@ func playSweeper() {
 		case <-gone:
 			more = false
 		default:
-			pause()
+			kernel.Pause()
 		}
 	}
 	// The pipe that all of them held is at its end.

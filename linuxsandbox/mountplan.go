@@ -221,3 +221,38 @@ func present(path string) bool {
 	st, err := kernel.StatPath(path)
 	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
 }
+
+// planDevices asks for a /dev of its own, with what the rules open.
+func (m *mountPlan) planDevices(rules []spec.Rule) {
+	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
+		return
+	}
+	m.Devices = true
+	for _, rule := range rules {
+		opens := rule.Access == spec.AccessDevice || rule.Access == spec.AccessRead && !sandbox.Covers(kernel.ShmDir, rule.Path)
+		if opens && sandbox.Covers(kernel.DevDir, rule.Path) {
+			m.show(rule.Path)
+		}
+	}
+}
+
+// showTerminal keeps the first terminal among files in sight: a program asks for
+// the name of its own. /dev/pts holds the command's own terminals, so one that
+// lies there on the host is shown under another name. Landlock opens it under
+// neither: what the command has of it are its files and /dev/tty.
+func (m *mountPlan) showTerminal(files ...*os.File) {
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
+			continue
+		}
+		if path := kernel.PathOf(int(f.Fd())); sandbox.Covers(kernel.PtsDir, path) {
+			m.Console = []string{path}
+		} else {
+			m.show(path)
+		}
+		return
+	}
+}

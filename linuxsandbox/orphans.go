@@ -152,7 +152,7 @@ func sweepAfter() []kernel.Process {
 		} else if time.Since(since) > stuckPatience {
 			return found
 		}
-		pause()
+		kernel.Pause()
 	}
 }
 

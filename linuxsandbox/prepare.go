@@ -238,7 +238,7 @@ func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 		case rule.Optional && errors.Is(err, fs.ErrPermission):
 			// Out of the user's reach, so out of the command's too.
 		default:
-			return rootError(rule, err)
+			return rule.Failed(err)
 		}
 	}
 	p.spec.Rules = kept
@@ -260,15 +260,4 @@ func (p *prepared) writable(path string) bool {
 func parentExists(path string) bool {
 	st, err := kernel.StatPath(filepath.Dir(path))
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
-}
-
-func rootError(rule spec.Rule, err error) error {
-	what := "read root"
-	if rule.Access == spec.AccessWrite {
-		what = "write root"
-	}
-	if errors.Is(err, unix.ELOOP) {
-		return fmt.Errorf("%s %s: a symbolic link stands in the way, which it did not when the policy was made", what, rule.Path)
-	}
-	return fmt.Errorf("%s %s: %w", what, rule.Path, err)
 }

@@ -141,7 +141,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 			extra = append(extra, own.Source)
 			own.Source = spec.ControlFD + len(extra)
 		}
-		order.Own = append(order.Own, spec.OwnFile(own))
+		order.Own = append(order.Own, own)
 	}
 	loose := slices.ContainsFunc(files[:], looseSocket)
 	order.PathSockets = order.PathSockets && !loose

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"codeagent/linuxsandbox/keeper"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 
@@ -16,7 +17,7 @@ import (
 // by asking it alone: for a machine on which a keeper cannot start, and so proves nothing.
 func Survey() []sandbox.Layer {
 	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive}
-	switch abi := landlockABI(); {
+	switch abi := keeper.LandlockABI(); {
 	case abi <= 0:
 		landlock.State, landlock.Reason = sandbox.LayerAbsent, "the kernel has none, it was not switched on (lsm=landlock), or a container refuses its calls"
 	case abi < spec.MinLandlockABI:

@@ -72,6 +72,18 @@ type Rule struct {
 	Optional bool
 }
 
+// Failed is the error of a rule whose path could not be opened.
+func (r Rule) Failed(err error) error {
+	what := "read root"
+	if r.Access == AccessWrite {
+		what = "write root"
+	}
+	if errors.Is(err, unix.ELOOP) {
+		return fmt.Errorf("%s %s: a symbolic link stands in the way, which it did not when the policy was made", what, r.Path)
+	}
+	return fmt.Errorf("%s %s: %w", what, r.Path, err)
+}
+
 // Access is what a Rule permits.
 type Access string
 

@@ -1,19 +1,16 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
-	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
-	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +26,7 @@ import (
 // codeagent does it when it is alive, else the keeper. Nothing on the way to the
 // file is trusted: the command may have planted links and folders there.
 
-// ownFile is a spec.OwnFile that is compared and put back.
+// ownFile is a spec.OwnFile that is put back.
 type ownFile spec.OwnFile
 
 func stateOf(st *unix.Stat_t) spec.FileState {
@@ -39,7 +36,8 @@ func stateOf(st *unix.Stat_t) spec.FileState {
 	}
 }
 
-func stateOfFD(fd int) (spec.FileState, error) {
+// StateOf looks at an open file.
+func StateOf(fd int) (spec.FileState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return spec.FileState{}, err
@@ -47,9 +45,9 @@ func stateOfFD(fd int) (spec.FileState, error) {
 	return stateOf(&st), nil
 }
 
-// stateAt looks at path without following any link; a link in the way counts as
+// StateAt looks at path without following any link; a link in the way counts as
 // absent, since the file is not reached by its own name then.
-func stateAt(path string) (spec.FileState, error) {
+func StateAt(path string) (spec.FileState, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
@@ -60,18 +58,19 @@ func stateAt(path string) (spec.FileState, error) {
 		return spec.FileState{}, err
 	}
 	defer unix.Close(fd)
-	return stateOfFD(fd)
+	return StateOf(fd)
 }
 
-// changed reports whether the file is not what it was. What cannot be looked at
-// has changed.
-func (o ownFile) changed() bool {
-	now, err := stateAt(o.Path)
+// Changed reports whether the file is not what it was. A file that cannot be looked
+// at counts as changed.
+func Changed(o spec.OwnFile) bool {
+	now, err := StateAt(o.Path)
 	return err != nil || now != o.State
 }
 
-// restore makes the file what it was and returns its new state.
-func (o ownFile) restore() (spec.FileState, error) {
+// Restore makes the file what it was and returns its new state.
+func Restore(own spec.OwnFile) (spec.FileState, error) {
+	o := ownFile(own)
 	parent, err := o.openParent()
 	if err != nil {
 		return spec.FileState{}, err
@@ -89,7 +88,7 @@ func (o ownFile) restore() (spec.FileState, error) {
 		return spec.FileState{}, fmt.Errorf("put back %s: %w", o.Path, err)
 	}
 	// Another command may have moved a folder in the meantime.
-	now, err := stateAt(o.Path)
+	now, err := StateAt(o.Path)
 	if err != nil || now.Ino != want.Ino || now.Dev != want.Dev {
 		return spec.FileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
 	}
@@ -99,7 +98,7 @@ func (o ownFile) restore() (spec.FileState, error) {
 // replace writes the copy to a new file and renames it over base.
 func (o ownFile) replace(parent int, base string) (spec.FileState, error) {
 	if o.SourceState != nil {
-		if now, err := stateOfFD(o.Source); err != nil || now.Size != o.SourceState.Size || now.Mtime != o.SourceState.Mtime {
+		if now, err := StateOf(o.Source); err != nil || now.Size != o.SourceState.Size || now.Mtime != o.SourceState.Mtime {
 			return spec.FileState{}, errors.New("the file was changed in place, and there is no copy of it")
 		}
 	}
@@ -123,12 +122,12 @@ func (o ownFile) replace(parent int, base string) (spec.FileState, error) {
 		_ = unix.Unlinkat(parent, temp, 0)
 		return spec.FileState{}, err
 	}
-	return stateOfFD(fd)
+	return StateOf(fd)
 }
 
 // dress gives the new file the owner, mode and modification time of the old.
 func (o ownFile) dress(fd int) error {
-	now, err := stateOfFD(fd)
+	now, err := StateOf(fd)
 	if err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func (o ownFile) mend(at, fd int, name string, mode uint32, mayMake bool, err er
 	if err != nil {
 		return -1, err
 	}
-	now, err := stateOfFD(fd)
+	now, err := StateOf(fd)
 	if err == nil && now.Mode&0o7777 != mode&0o7777 {
 		// fchmod(2) does not take an O_PATH descriptor.
 		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode&0o7777)
@@ -275,39 +274,8 @@ func copyAll(dst, src int, size int64) error {
 // told, and what cannot be put back is refused by the next start.
 func restoreAll(own []spec.OwnFile) {
 	for _, o := range own {
-		if o := ownFile(o); o.changed() {
-			_, _ = o.restore()
+		if Changed(o) {
+			_, _ = Restore(o)
 		}
 	}
-}
-
-// rootOf is the widest write root that holds path.
-func rootOf(p sandbox.Policy, path string) string {
-	best := ""
-	for _, root := range writeRoots(p) {
-		if sandbox.Covers(root.Path, path) && (best == "" || len(root.Path) < len(best)) {
-			best = root.Path
-		}
-	}
-	return best
-}
-
-// dirModes are the modes of root and of each folder below it on the way to path.
-func dirModes(root, path string) ([]uint32, error) {
-	var modes []uint32
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		st, err := kernel.StatPath(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-		if err != nil {
-			st.Mode = 0o755 // a folder that is not there yet
-		}
-		modes = append(modes, st.Mode)
-		if dir == root || dir == "/" {
-			break
-		}
-	}
-	slices.Reverse(modes)
-	return modes, nil
 }

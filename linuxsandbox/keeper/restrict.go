@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ type restricted struct {
 // thread must be locked to its goroutine and must not be the process's first:
 // that one stays outside.
 func restrict(s *task) (*restricted, *spec.Failure) {
-	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: landlockABI(), Root: asRoot()}, lastFD: s.lastFD}
+	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}, lastFD: s.lastFD}
 	if err := r.facts.CheckLandlock(); err != nil {
 		return nil, fail("landlock", err)
 	}
@@ -132,3 +132,6 @@ func fail(stage string, err error) *spec.Failure {
 	}
 	return f
 }
+
+// asRoot reports whether the command runs as uid 0.
+func asRoot() bool { return os.Geteuid() == 0 }

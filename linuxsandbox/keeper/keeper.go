@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"errors"
@@ -27,14 +27,14 @@ import (
 //	                  codeagent's words, and kills all when told to, at end of
 //	                  file, or when the command has ended.
 
-// HelperMain is the whole of linux-sandbox-helper. args is os.Args; the result
-// is the exit status.
+// Main is the whole of linux-sandbox-helper. args is os.Args; the result is the exit
+// status.
 //
 //	--keeper                          started by codeagent, control socket at 3
-//	--session [RESOLVER]...           makes a session's namespaces, answers at 3
+//	--session [NAMESERVER]...         makes a session's namespaces, answers at 3
 //	--file-worker                     serves file requests on stdin and stdout
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
-func HelperMain(args []string) int {
+func Main(args []string) int {
 	debug.SetGCPercent(-1) // one short order: less memory than a collection is worth
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
@@ -47,13 +47,15 @@ func HelperMain(args []string) int {
 			return say(sandbox.ExitCannotConfine, "file worker: "+err.Error())
 		}
 		return 0
+	case IsByHand(args):
+		return askCodeagent(args)
 	}
-	return byHand(args)
+	return say(sandbox.ExitCannotConfine, "usage: "+spec.HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 }
 
 // say writes the helper's one line and returns the exit status that goes with it.
 func say(code int, what string) int {
-	_, _ = io.WriteString(os.Stderr, HelperName+": "+what+"\n")
+	_, _ = io.WriteString(os.Stderr, spec.HelperName+": "+what+"\n")
 	return code
 }
 
@@ -264,7 +266,7 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 			// command's, and nothing can fork its way out of a domain. In a PID
 			// namespace of the keeper's own there are no others.
 			_ = unix.Kill(-1, unix.SIGKILL)
-			pause()
+			kernel.Pause()
 		}
 	}
 	// Without proof kill(-1) would be for all of the user's processes, so the
@@ -273,7 +275,7 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 		debug.SetGCPercent(100)
 		for {
 			kernel.Sweep(kernel.Descendants(os.Getpid()))
-			pause()
+			kernel.Pause()
 		}
 	}()
 	select {}
@@ -289,9 +291,6 @@ func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
 	}
 	_ = unix.PidfdSendSignal(pidfd, s, nil, 0)
 }
-
-// pause waits between two rounds of killing, 20 ms.
-func pause() { _, _ = unix.Poll(nil, 20) }
 
 // reap waits for every child, the adopted ones too, until none is left. When
 // the command's own process ends it tells so and wakes the command thread.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"errors"
@@ -67,8 +67,8 @@ func handled(abi int, network bool) ll.RulesetAttr {
 	return a
 }
 
-// accessRights are what a rule with that access allows, before the kernel's ABI is asked.
-func accessRights(a spec.Access) uint64 {
+// rights are what a rule with that access allows, before the kernel's ABI is asked.
+func rights(a spec.Access) uint64 {
 	switch a {
 	case spec.AccessList:
 		return ll.AccessFSReadDir
@@ -94,8 +94,8 @@ func restrictFlags(abi int) uint32 {
 	return 0
 }
 
-// landlockABI is 0 where there is no Landlock or it is switched off.
-func landlockABI() int {
+// LandlockABI is the kernel's, 0 where there is no Landlock or it is switched off.
+func LandlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return 0
@@ -140,27 +140,27 @@ func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error
 		if rule.Optional && (gone || rule.Access != spec.AccessWrite && errors.Is(err, unix.ELOOP)) {
 			return nil // left shut
 		}
-		return rootError(rule, err)
+		return rule.Failed(err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return rootError(rule, err)
+		return rule.Failed(err)
 	}
-	rights := accessRights(rule.Access) & handledFS
+	allowed := rights(rule.Access) & handledFS
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		rights &= fsOfFile
+		allowed &= fsOfFile
 	case brokered && rule.Access == spec.AccessWrite:
-		rights &= fsRead
+		allowed &= fsRead
 	}
 	if rule.Access == spec.AccessDevice && st.Mode&unix.S_IFMT != unix.S_IFCHR && st.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return rootError(rule, errors.New("is not a device"))
+		return rule.Failed(errors.New("is not a device"))
 	}
-	if rights == 0 {
+	if allowed == 0 {
 		return nil
 	}
-	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+	if err := ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: allowed, ParentFd: fd}, 0); err != nil {
 		return fmt.Errorf("add rule for %s: %w", rule.Path, err)
 	}
 	return nil

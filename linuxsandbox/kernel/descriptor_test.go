@@ -1,11 +1,9 @@
 //go:build linux
 
-package linuxsandbox
+package kernel
 
 import (
 	"testing"
-
-	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,11 +14,11 @@ func TestDupAboveNamesTheLimit(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if fd, err := kernel.DupAbove(1, int(limit.Cur)); err != unix.EMFILE {
+	if fd, err := DupAbove(1, int(limit.Cur)); err != unix.EMFILE {
 		t.Errorf("%d, %v", fd, err)
 	}
-	fd, err := kernel.DupAbove(1, kernel.LowestFD)
-	if err != nil || fd < kernel.LowestFD {
+	fd, err := DupAbove(1, LowestFD)
+	if err != nil || fd < LowestFD {
 		t.Errorf("%d, %v", fd, err)
 	}
 	unix.Close(fd)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"encoding/binary"
@@ -134,7 +134,7 @@ func newChildPlan(s *task, r *restricted) (*childPlan, []string, error) {
 	args := s.Command.Args
 	names := candidates(string(s.Command.Path), s.Command.Env)
 	if s.Command.Path == sandbox.FileWorker {
-		names, args = []string{"/proc/self/exe"}, []string{HelperName, spec.FileWorkerArg}
+		names, args = []string{"/proc/self/exe"}, []string{spec.HelperName, spec.FileWorkerArg}
 	}
 	var err error
 	if c.paths, err = kernel.Pointers(names); err != nil {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"encoding/binary"
@@ -194,15 +194,10 @@ func loopbackUp() error {
 		return err
 	}
 	defer unix.Close(fd)
-	var request struct {
-		name  [unix.IFNAMSIZ]byte
-		flags uint16
-		_     [22]byte
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
 	}
-	copy(request.name[:], "lo")
-	request.flags = unix.IFF_UP | unix.IFF_RUNNING
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return errno
-	}
-	return nil
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }

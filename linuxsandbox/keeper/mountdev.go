@@ -1,13 +1,12 @@
 //go:build linux
 
-package linuxsandbox
+package keeper
 
 import (
 	"os"
 	"strings"
 
 	"codeagent/linuxsandbox/spec"
-	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
 
@@ -22,41 +21,6 @@ import (
 var devLinks = map[string]string{
 	"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
 	"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
-}
-
-// planDevices asks for a /dev of its own, with what the rules open.
-func (m *mountPlan) planDevices(rules []spec.Rule) {
-	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
-		return
-	}
-	m.Devices = true
-	for _, rule := range rules {
-		opens := rule.Access == spec.AccessDevice || rule.Access == spec.AccessRead && !sandbox.Covers(kernel.ShmDir, rule.Path)
-		if opens && sandbox.Covers(kernel.DevDir, rule.Path) {
-			m.show(rule.Path)
-		}
-	}
-}
-
-// showTerminal keeps the first terminal among files in sight: a program asks for
-// the name of its own. /dev/pts holds the command's own terminals, so one that
-// lies there on the host is shown under another name. Landlock opens it under
-// neither: what the command has of it are its files and /dev/tty.
-func (m *mountPlan) showTerminal(files ...*os.File) {
-	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
-			continue
-		}
-		if path := kernel.PathOf(int(f.Fd())); sandbox.Covers(kernel.PtsDir, path) {
-			m.Console = []string{path}
-		} else {
-			m.show(path)
-		}
-		return
-	}
 }
 
 // newDev puts the new /dev over the machine's, which is read-only by now. It is
