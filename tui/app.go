@@ -75,7 +75,7 @@ type keyboard struct {
 	escAt  time.Time // of an Esc that had nothing to do
 }
 
-// notification is a hint that stands above the message for a while.
+// notification is a hint that is shown above the message for a while.
 type notification struct {
 	text   string
 	number int

@@ -94,7 +94,7 @@ func TestEscWhileGoingBack(t *testing.T) {
 	r.lacks("second answer")
 }
 
-// What is told about going back stands behind what is left.
+// Notices about going back follow the entries that are left.
 func TestWhatGoingBackTells(t *testing.T) {
 	var r *rig
 	r = talked(t, func() (message.Message, bool) {
@@ -110,8 +110,8 @@ func TestWhatGoingBackTells(t *testing.T) {
 	}
 }
 
-// A session that was gone on with shows no more than its end. A message from before
-// that takes all of it along, and leaves what is told about it.
+// A resumed session shows only its end. Going back to a message before that removes
+// all of it, and leaves the notices about it.
 func TestGoingBackBeyondWhatIsShown(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.app.offers.Back = func() (message.Message, bool) {

@@ -80,7 +80,7 @@ func TestHeldClock(t *testing.T) {
 	r.has("the command waits 10:00", "auto-deny in 0:00")
 }
 
-// An interruption is told as one, and not as a no or as a refusal.
+// An interruption is shown as one, not as a denial or a refusal.
 func TestHeldQuestionInterrupted(t *testing.T) {
 	r := newRig(t, 80, 26)
 	curlRuns(r)

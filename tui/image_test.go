@@ -113,7 +113,7 @@ func TestLabelsAreMatchedByName(t *testing.T) {
 	if got := r.app.composer.Message(); len(got.Images) != 2 || got.Images[0].Number != 1 || got.Images[1].Number != 2 || len(r.app.composer.Text) != 8 {
 		t.Errorf("the same image twice: %+v in %q", got, r.app.composer.Text)
 	}
-	// A session that is gone on with has numbers already.
+	// A resumed session has numbers already.
 	r, _ = offers(t, 80, 20)
 	r.emit(event.TurnStarted{Text: "see [image 4: old.png 1×1]", Images: []string{"old.png (PNG, 1×1)"}})
 	r.pasted("/tmp/shot.png")

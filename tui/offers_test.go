@@ -623,7 +623,7 @@ func TestFiveThousandSessions(t *testing.T) {
 	}
 }
 
-// A summary that was not made is told once.
+// A failed compaction is reported once.
 func TestCompactionThatFailed(t *testing.T) {
 	r, f := offers(t, 80, 20)
 	f.err = errors.New("no answer came")
@@ -633,7 +633,7 @@ func TestCompactionThatFailed(t *testing.T) {
 	r.app.box.post(event.Compacted{Reason: event.CompactAsked, Err: "no answer came"})
 	r.do(cmd)
 	if n := strings.Count(r.screen(), "no answer came"); n != 1 {
-		t.Errorf("the error is told %d times:\n%s", n, r.screen())
+		t.Errorf("the error is shown %d times:\n%s", n, r.screen())
 	}
 }
 

@@ -16,7 +16,7 @@ type overlay interface {
 	View(t *paint.Theme, w, h int) (lines []string, x, y int)
 	key(m *app, k tea.Key) tea.Cmd
 	Scroll(by int)
-	// live returns what asks for its content anew; nil: it does not change.
+	// live returns what asks for its content again; nil: it does not change.
 	live() func() tea.Cmd
 }
 
@@ -46,7 +46,7 @@ type panel struct {
 	// that is shown again afterwards.
 	tails, follow bool
 	under         overlay
-	// refresh asks for what the page shows anew; nil: it does not change.
+	// refresh asks for what the page shows again; nil: it does not change.
 	refresh func() tea.Cmd
 }
 

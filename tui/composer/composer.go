@@ -31,7 +31,7 @@ const (
 )
 
 // Composer is the message editor. Its text is one string with a cursor that
-// stands between grapheme clusters; a big paste is a single rune in it.
+// is between grapheme clusters; a big paste is a single rune in it.
 type Composer struct {
 	Text   string
 	Cursor int // byte offset

@@ -156,6 +156,9 @@ func (s *sheet) opens(r approvals.Request) {
 // refused lists what the sandbox denied: the first few, or all in the full view.
 func (s *sheet) refused(denials []sandbox.Denial, held bool) {
 	label, most := "denied", denial.Most
+	if held { // it has not been denied yet
+		label = "tries"
+	}
 	if s.most.denials > 0 {
 		most = s.most.denials
 	}

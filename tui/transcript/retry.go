@@ -12,26 +12,26 @@ import (
 // retry is a failed request that is sent again. Its countdown runs only while it
 // waits.
 type retry struct {
-	told  event.Retrying
+	event event.Retrying
 	until time.Time
 	// over: it was sent again and something arrived; early: the wait was interrupted.
 	over, early bool
 }
 
 func (r *retry) Draw(c Canvas) []string {
-	words := cmp.Or(r.told.Message, "the request failed")
+	words := cmp.Or(r.event.Message, "the request failed")
 	left := r.until.Sub(c.Now)
 	switch {
 	case r.early:
 		words += " · not retried"
 	case r.over:
-		words += " · retried (" + r.told.Number() + ")"
+		words += " · retried (" + r.event.Number() + ")"
 	default:
-		words += " · retry " + r.told.Number()
+		words += " · retry " + r.event.Number()
 		if left > 0 {
 			words += " in " + countdown(left)
 		}
-		if more := max(left, 0) + r.told.Left; r.told.Left > 0 {
+		if more := max(left, 0) + r.event.Left; r.event.Left > 0 {
 			words += " · gives up in " + countdown(more) + " · Esc: stop now"
 		}
 	}
@@ -56,7 +56,7 @@ func (t *Transcript) applyRetry(e event.Retrying) {
 		}
 		return false
 	})
-	r := &retry{told: e, until: t.now().Add(e.Delay)}
+	r := &retry{event: e, until: t.now().Add(e.Delay)}
 	// Tries in a row are one line.
 	if t.retrying != nil && t.entries[len(t.entries)-1] == t.retrying {
 		t.retrying.body = r

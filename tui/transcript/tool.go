@@ -242,7 +242,7 @@ func (t *tool) running(c Canvas) []string {
 func (t *tool) ended(c Canvas) []string {
 	f := t.done
 	var out []string
-	if t.tells() {
+	if t.ownLine() {
 		out = append(out, paint.Indent(c.Theme.Wrap(c.Inner(), paint.Dim.Span(f.Message)))...)
 	}
 	if len(f.Changes) > 0 {
@@ -257,9 +257,9 @@ func (t *tool) ended(c Canvas) []string {
 	return append(out, denialLines(c, f.Verdict)...)
 }
 
-// tells reports whether the call's message gets a line: not where the head of the
+// ownLine reports whether the call's message gets a line: not where the head of the
 // call or an answered question says the same.
-func (t *tool) tells() bool {
+func (t *tool) ownLine() bool {
 	f := t.done
 	switch {
 	case f.Message == "" || f.Outcome == event.OK && (t.kind == event.KindRead || t.kind == event.KindCommand || f.Job != 0 || len(f.Changes) > 0):
