@@ -59,7 +59,7 @@ func canonical(u *url.URL) (Address, error) {
 		return Address{}, errors.New("the URL names no host")
 	}
 	if u.User != nil {
-		return Address{}, errors.New("a URL with a user or a password before the @ is not fetched: nothing is signed in to")
+		return Address{}, errors.New("a URL with a user or a password before the @ is not fetched: codeagent signs in nowhere")
 	}
 	host, err := ascii(u.Hostname())
 	if err != nil {
@@ -94,7 +94,7 @@ func ascii(host string) (string, error) {
 	}
 	name, err := idna.Lookup.ToASCII(host)
 	if err != nil {
-		return "", fmt.Errorf("host %.80q is not a name that can be looked up", host)
+		return "", fmt.Errorf("host %.80q is not a valid host name", host)
 	}
 	return name, nil
 }

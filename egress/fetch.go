@@ -192,7 +192,7 @@ func redirect(p sandbox.Policy, at Address, resp *http.Response) (next *Address,
 	to, err := canonical(base)
 	if err != nil {
 		// The reason would quote what the server wrote.
-		return nil, "", failure("it redirects to a place that is not fetched: only http:// and https:// URLs of a host are, without a user or a password")
+		return nil, "", failure("it redirects to a URL that is not fetched: only http:// and https:// URLs with a host and without a user or password are")
 	}
 	// What was fetched over TLS is not fetched without it because a server says so.
 	if at.Secure && !to.Secure || !p.JudgeHost(to.Host).Allowed {

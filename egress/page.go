@@ -59,7 +59,7 @@ func read(ctx context.Context, at Address, resp *http.Response) (Page, error) {
 		ContentType: resp.Header.Get("Content-Type"),
 	}
 	if packed := resp.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
-		return Page{}, failure("the answer is packed in a way that was not asked for")
+		return Page{}, failure("unsupported Content-Encoding")
 	}
 	p.Type = mediaType(p.ContentType)
 	limit := maxBody

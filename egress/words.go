@@ -48,7 +48,7 @@ func plain(err error) failure {
 	case errors.Is(err, io.EOF):
 		return "the connection ended without an answer"
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
-		return "what it packed with gzip cannot be unpacked"
+		return "its gzip data is invalid"
 	case isTLS(err):
 		return "no TLS connection with it could be made"
 	}
@@ -63,7 +63,7 @@ func untrusted(err error) failure {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &name):
-		return "its certificate is one of another name"
+		return "its certificate is for another name"
 	case errors.As(err, &authority):
 		return "its certificate is signed by an authority that is not trusted here"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -67,11 +67,11 @@ func TestErrorsHoldNoWordsOfAServer(t *testing.T) {
 		"a length":                {ok + "Content-Length: " + order + "\r\n\r\n", "did not answer in HTTP", true},
 		"two lengths":             {ok + "Content-Length: 1\r\nContent-Length: " + order + "\r\n\r\n", "did not answer in HTTP", true},
 		"an encoding of transfer": {ok + "Transfer-Encoding: " + order + "\r\n\r\n", "did not answer in HTTP", true},
-		"an encoding of content":  {ok + "Content-Encoding: " + order + "\r\n\r\nx", "not asked for", false},
+		"an encoding of content":  {ok + "Content-Encoding: " + order + "\r\n\r\nx", "unsupported Content-Encoding", false},
 		"a protocol to change to": {"HTTP/1.1 101 " + order + "\r\nUpgrade: " + order + "\r\n\r\n", "", false},
-		"a place":                 {"HTTP/1.1 302 Found\r\nLocation: " + order + "://x/\r\n\r\n", "a place that is not fetched", false},
+		"a place":                 {"HTTP/1.1 302 Found\r\nLocation: " + order + "://x/\r\n\r\n", "a URL that is not fetched", false},
 		"a host":                  {"HTTP/1.1 302 Found\r\nLocation: http://" + order + "%21/\r\n\r\n", "not a URL", false},
-		"a host of strange parts": {"HTTP/1.1 302 Found\r\nLocation: http://" + order + "!/\r\n\r\n", "a place that is not fetched", false},
+		"a host of strange parts": {"HTTP/1.1 302 Found\r\nLocation: http://" + order + "!/\r\n\r\n", "a URL that is not fetched", false},
 		"nothing":                 {"", "the connection ended without an answer", false},
 	} {
 		p := rawServer(t, open, tt.talk)
@@ -126,7 +126,7 @@ func TestTLSErrorsHoldNoWordsOfAServer(t *testing.T) {
 		talk    string
 		want    string
 	}{
-		"another name":  {[]string{order + ".example"}, now.Add(-time.Hour), true, "", "its certificate is one of another name"},
+		"another name":  {[]string{order + ".example"}, now.Add(-time.Hour), true, "", "its certificate is for another name"},
 		"nobody's":      {[]string{"good.example", order}, now.Add(-time.Hour), false, "", "an authority that is not trusted here"},
 		"not yet valid": {[]string{"good.example", order}, now.Add(time.Hour), true, "", "has expired or is not valid yet"},
 		"last words":    {[]string{"good.example"}, now.Add(-time.Hour), true, goAway, "it did not answer in HTTP"},

@@ -33,7 +33,7 @@ import (
 )
 
 // ErrLink reports a symbolic link where none is followed.
-var ErrLink = errors.New("a symbolic link, which is not followed here")
+var ErrLink = errors.New("symbolic links are not followed here")
 
 // KindError says that something is not a regular file.
 type KindError struct{ Mode fs.FileMode }

@@ -73,7 +73,7 @@ func TestCompactedGoesOnFromTheSummary(t *testing.T) {
 				t.Errorf("%s: %q is not in it", f, text)
 			}
 		}
-		if n := strings.Count(page.String(), "Summary that the model goes on from"); n != 2 {
+		if n := strings.Count(page.String(), "Summary that replaces what came before"); n != 2 {
 			t.Errorf("%s: %d summaries", f, n)
 		}
 		if n := strings.Count(page.String(), "Message 3"); n != 1 {

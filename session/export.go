@@ -126,7 +126,7 @@ func (c *counts) part(i model.Item) part {
 	case model.Note:
 		p.heading, p.folded = "Note to the model", true
 	case model.Summary:
-		p.heading, p.folded = "Summary that the model goes on from", true
+		p.heading, p.folded = "Summary that replaces what came before", true
 	}
 	return p
 }

@@ -169,5 +169,5 @@ func (s *Store) Named(name string) (Summary, error) {
 	case 1:
 		return s.summary(hits[0]), nil
 	}
-	return Summary{}, fmt.Errorf("%d sessions begin with %s: write more of it", len(hits), name)
+	return Summary{}, fmt.Errorf("%d sessions begin with %s: give more of the ID", len(hits), name)
 }

@@ -299,7 +299,7 @@ func (s *Session) write(lines []byte) error {
 	}
 	// A full disk takes a part of a line; the next one must not be glued to it.
 	if terr := s.f.Truncate(s.view.end); terr != nil {
-		s.broken = fmt.Errorf("%w (and what it left cannot be taken away: %w)", err, terr)
+		s.broken = fmt.Errorf("%w (and removing the partial record failed: %w)", err, terr)
 	}
 	return err
 }

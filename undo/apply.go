@@ -60,13 +60,12 @@ type Report struct {
 }
 
 // errStale: a plan is good until the next turn.
-var errStale = errors.New("files were changed since it was shown: look at it again")
+var errStale = errors.New("files changed after the preview; preview the undo again")
 
-// Apply undoes what p says, as far as it can be done, and notes what was. What
-// changes meanwhile is left alone. What was left alone or failed can be undone
-// later: the turn is undone once nothing of that is left. An interrupted one can be
-// begun again with a new Plan. The error is that nothing was done, or not all was
-// tried.
+// Apply takes the steps of p, as far as possible, and records what was done. What changes
+// meanwhile is left alone. What was left alone or failed can be undone later: the turn is
+// undone once nothing is left. An interrupted undo can begin again with a new Plan. An
+// error means that nothing was done, or that not everything was tried.
 func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
 	if err := s.settle(); err != nil {
 		return Report{}, err
@@ -100,13 +99,13 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 		return report, nil // another try may do better
 	}
 	if err := s.mark(p, report, log); err != nil {
-		return report, fmt.Errorf("undo: it was done, but that cannot be written down: %w", err)
+		return report, fmt.Errorf("undo: restored, but recording it failed: %w", err)
 	}
 	return report, nil
 }
 
-// mark notes what was undone, the turn or a part of it, once all that was put back
-// is on the disk.
+// mark records what was undone, the turn or a part of it, once everything restored is on
+// the disk.
 func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	if err := flushed(r.Done); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (p *Plan) back(r Report) []record {
 	return out
 }
 
-// flushed has what was put back on the disk.
+// flushed syncs what was restored to the disk.
 func flushed(steps []Step) error {
 	var last uint64
 	for _, step := range steps {

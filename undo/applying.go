@@ -28,8 +28,8 @@ type applying struct {
 	begun map[string]*state
 }
 
-// all does the steps in an order in which each finds what it needs: folders are
-// open while something in them changes, and get their permissions last.
+// all takes the steps in an order in which each finds what it needs: folders are writable
+// while something in them changes, and get their permissions last.
 func (a *applying) all() {
 	steps := a.plan.Steps
 	deepFirst := slices.Clone(steps)
@@ -51,16 +51,16 @@ func (a *applying) all() {
 	a.each(deepFirst, func(s Step) bool { return s.before.Kind == folder },
 		func(s Step) error { return a.files.Chmod(s.Path, fs.FileMode(s.before.Mode), Expect{}) })
 	a.closeFolders()
-	a.tellHalfDone()
+	a.recordHalfDone()
 }
 
-// goes reports whether what is there is taken away first. A file in the place of a
-// file is replaced.
+// goes reports whether the present entry is removed first. A file that becomes another file
+// is replaced instead.
 func (s Step) goes() bool {
 	return s.Do != Mode && s.from == "" && s.now.Kind != absent && !(s.before.Kind == file && s.now.Kind == file)
 }
 
-// comes reports whether something of kind k is made or replaced.
+// comes reports whether an entry of kind k is made or replaced.
 func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
 
 // move moves a file back that the turn had moved.
@@ -72,7 +72,7 @@ func (a *applying) move(s Step) error {
 	return err
 }
 
-// each does one thing for each step that it is for, until something of it failed.
+// each calls do for each step that is selects, unless an earlier part of it failed.
 func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	for _, s := range steps {
 		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
@@ -85,7 +85,7 @@ func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	}
 }
 
-// put gives a file back what it held.
+// put restores the content of a file.
 func (a *applying) put(s Step) error {
 	content, err := a.plan.kept.content(s.before)
 	if err != nil {
@@ -101,9 +101,9 @@ func (a *applying) put(s Step) error {
 	return a.files.Put(s.Path, content, fs.FileMode(mode), now)
 }
 
-// openAround opens the folders in which something comes or goes, where the turn has
-// changed their permissions: it had them open, too. Those that somebody else has shut
-// stay shut.
+// openAround makes the folders writable in which entries come or go, where the turn changed
+// their permissions: it could write them, too. Folders that somebody else closed stay
+// closed.
 func (a *applying) openAround(steps []Step) {
 	for _, s := range steps {
 		if s.Do == Mode || a.ctx.Err() != nil {
@@ -137,7 +137,7 @@ func (a *applying) openFolder(p string, mode uint32) error {
 	return nil
 }
 
-// closeFolders gives those that are not undone the permissions that they had.
+// closeFolders restores the permissions of opened folders that are not undone.
 func (a *applying) closeFolders() {
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(a.opened))) {
 		if a.done[p] && a.failed[p] == nil {
@@ -149,9 +149,8 @@ func (a *applying) closeFolders() {
 	}
 }
 
-// begin notes that undoing works on paths, which can be found half done if codeagent
-// ends in the middle: what stands there then is its work. That must not change when
-// the turn itself was last written down.
+// begin records that undoing works on p: if codeagent ends in the middle, what p is then is
+// undo's work. The record keeps the time of the turn's own last record.
 func (a *applying) begin(p string) error {
 	var records []record
 	if len(a.begun) == 0 {
@@ -165,9 +164,9 @@ func (a *applying) begin(p string) error {
 	return appendRecords(a.log, append(records, r)...)
 }
 
-// tellHalfDone notes of what was begun and is not done what the agent left there, as
-// it was known before.
-func (a *applying) tellHalfDone() {
+// recordHalfDone records, for paths that were begun and are not done, what the agent left,
+// as it was known before.
+func (a *applying) recordHalfDone() {
 	for _, p := range slices.Sorted(maps.Keys(a.begun)) {
 		if a.done[p] && a.failed[p] == nil || a.ctx.Err() != nil {
 			continue

@@ -14,8 +14,8 @@ import (
 // Call is one call of a tool, or one command, and what it changes.
 type Call struct {
 	history *History
-	// touched is what was told and is not settled, true for what was told under its
-	// name: nobody tells of what changes below that. It is guarded by the history's mu.
+	// touched are the entries that were reported and are not settled; true for an entry that
+	// was reported by its own name: changes below it are not reported. It is guarded by the history's mu.
 	touched map[*entry]bool
 	// found is what has changed; see changes.go.
 	found found
@@ -27,31 +27,32 @@ var _ sandbox.ChangeObserver = (*Call)(nil)
 type entry struct {
 	turn *turn
 	path string
-	// busy: somebody is keeping what stood there.
+	// busy: another goroutine is keeping its state.
 	busy bool
 	// before, and after below, are brief.
 	before state
-	// after is what the agent left there when a call was last over; nil: none was.
+	// after is what the agent left when a call was last over; nil: no call is over.
 	after *state
-	// open: a call works on it since, and the log does not say what was left.
+	// open: a further call works on it, and the log no longer says what was left.
 	open bool
 	// mixed: somebody else changed it between two calls.
 	mixed bool
-	// theirs is what somebody else made of what the agent left, before the call that
-	// works on it; nil: nothing. news: mixed is since then.
+	// theirs is a change by somebody else since the last call, found when the present call
+	// began; nil: none. news: mixed was set by that change.
 	theirs *state
 	news   bool
-	// calls have touched it and not settled it, named of them under its name.
+	// calls counts the calls that touched it and have not settled it; named counts those that
+	// were reported by its own name.
 	calls, named int
 }
 
 // Call begins a call. Settle it when the call is over.
 func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bool{}} }
 
-// BeforeChange keeps what stands there: see sandbox.ChangeObserver.
+// BeforeChange keeps the present state: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
 
-// keep notes what stands under name in dir, and what lies below it.
+// keep records the entry name in dir, and everything below it.
 func (c *Call) keep(dir int, name, p string, depth int) {
 	if e := c.note(dir, name, p, nil); e != nil && name != "." {
 		c.keepBelow(e, dir, name, depth)
@@ -59,13 +60,13 @@ func (c *Call) keep(dir int, name, p string, depth int) {
 	}
 }
 
-// note notes what stands under name in dir, and returns its entry, nil where there is
-// nothing to keep. had are contents that are kept already.
+// note records the entry name in dir and returns it; nil where there is nothing to keep.
+// had are contents that are kept already.
 func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	e, mine, fresh := c.touch(p)
 	switch {
 	case e == nil:
-		c.history.tellMore()
+		c.history.recordMore()
 	case mine:
 		c.first(e, dir, name, had)
 	case fresh:
@@ -74,8 +75,8 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	return e
 }
 
-// touch finds the entry for a path, nil where there is nothing to keep. mine: it
-// is new, and the caller's to fill. fresh: it is news from this call.
+// touch finds the entry for a path; nil where there is nothing to keep. mine: it is new,
+// and the caller fills it. fresh: this call had not touched it before.
 func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	s := c.history
 	s.mu.Lock()
@@ -99,7 +100,7 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	return e, mine, c.join(e)
 }
 
-// join makes e one of those that the call works on, and reports whether that is new.
+// join adds e to the entries that the call works on, and reports whether that is new.
 // Called with the history's mu held.
 func (c *Call) join(e *entry) bool {
 	if _, touched := c.touched[e]; touched {
@@ -110,7 +111,7 @@ func (c *Call) join(e *entry) bool {
 	return true
 }
 
-// isNamed notes that e was told under its name, and what lies below it is known.
+// isNamed records that e was reported by its own name, and that everything below it is known.
 func (c *Call) isNamed(e *entry) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
@@ -120,9 +121,9 @@ func (c *Call) isNamed(e *entry) {
 	}
 }
 
-// tellMore has it written down that not all of the turn is kept, if that is new: the
-// call may be over before anything else is written.
-func (s *History) tellMore() {
+// recordMore records that not all of the turn is kept, if that is new: the call may be over
+// before anything else is written.
+func (s *History) recordMore() {
 	s.mu.Lock()
 	t := s.turn()
 	more := t.more != ""
@@ -132,8 +133,8 @@ func (s *History) tellMore() {
 	}
 }
 
-// making reports whether p lies in a folder that a call has made, moved or replaced
-// which is not over: what is there and was not is looked at with that folder. Called
+// making reports whether p lies in a folder that a running call has made, moved or
+// replaced: what is new in it is found when that call is over. Called
 // with the history's mu held.
 func (t *turn) making(p string) bool {
 	for p != "/" {
@@ -145,7 +146,7 @@ func (t *turn) making(p string) bool {
 	return false
 }
 
-// first keeps what the turn changes for the first time.
+// first keeps an entry that the turn is about to change for the first time.
 func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	s, err := look(dir, name)
 	was, known := e.turn.otherName(s)
@@ -190,8 +191,8 @@ func (t *turn) otherName(s state) (was state, known bool) {
 	return was, known && s.Links > 1
 }
 
-// again takes in what stands there when another call is about to change it. What the
-// calls before it left counts no more: codeagent may end before this one is over.
+// again takes the state now, when a further call is about to change the entry. What the
+// calls before it left no longer counts: codeagent may end before this call is over.
 func (e *entry) again(now state, err error) {
 	mu := &e.turn.history.mu
 	mu.Lock()
@@ -205,7 +206,7 @@ func (e *entry) again(now state, err error) {
 		return
 	}
 	mu.Lock()
-	// While another call works on it nobody can say whose change it is.
+	// While another call works on it, a change can be by either.
 	theirs := e.calls == 1 && e.after != nil && !e.after.untouched(now.brief())
 	mixed := theirs && !e.mixed
 	e.mixed = e.mixed || mixed
@@ -219,7 +220,7 @@ func (e *entry) again(now state, err error) {
 	}
 }
 
-// isTheirs looks at what somebody else made of e: the call may leave it at that.
+// isTheirs reads a change by somebody else: the call may leave the entry like that.
 func (e *entry) isTheirs() {
 	var w walker
 	defer w.close()
@@ -233,11 +234,10 @@ func (e *entry) isTheirs() {
 	e.theirs = &now
 }
 
-// maxDepth is how many folders below each other are looked through: each is open
-// meanwhile.
+// maxDepth is how many folders deep a tree is kept: each folder on the way is open.
 const maxDepth = 128
 
-// keepBelow keeps all that lies in the folder of e, which is about to move.
+// keepBelow keeps the content of the folder of e, which is about to move.
 func (c *Call) keepBelow(e *entry, dir int, name string, depth int) {
 	f, err := openFolder(dir, name)
 	switch {

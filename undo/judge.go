@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// judge decides about one path: what it was, what the agent left, what it is.
+// judge decides about one path by three states: before the turn, as the agent left it, now.
 type judge struct {
 	*kept
 	*history
@@ -16,21 +16,20 @@ type judge struct {
 	conflict, notKept string
 }
 
-// grace is how long after the last line of its log a turn that was cut off may
-// have changed files: the command dies with codeagent, and nobody else is as quick.
+// grace is how long after the last line of its log a turn that was cut off may have
+// changed files. The command dies with codeagent; a person is not that quick.
 const grace = 2 * time.Second
 
 const (
 	changedSince = "it was changed after the turn"
-	changedToo   = "it was changed by somebody else, too, between the agent's changes"
+	changedToo   = "somebody else also changed it, between the agent's changes"
 	manyNames    = "it has several names (hard links); undo leaves such a file as it is"
-	notNoted     = "what the agent left there could not be noted, so nobody knows whether it was changed since"
-	changedLater = "codeagent ended before it could note what the agent left, and it was changed after that"
+	notNoted     = "what the agent left was not recorded, so a later change cannot be ruled out"
+	changedLater = "codeagent ended before it recorded what the agent left, and it was changed after that"
 )
 
-// step is what is to be done, nil: nothing. What was done to a file with several names
-// under one of them happened to all, and only the one that was used is known: where
-// it cannot be told whose work the file is, that is why.
+// step is what to do; nil: nothing. A change of a file with several names happens to all of
+// them, and only the name that was used is reported: a conflict about such a file says so.
 func (j *judge) step() *Step {
 	s := j.decide()
 	if j.conflict != "" && max(j.before.Links, j.now.Links) > 1 {
@@ -51,7 +50,7 @@ func (j *judge) decide() *Step {
 	}
 	left := j.after
 	if left == nil {
-		// What is gone is brought back: nothing is lost by that.
+		// A path that is gone is restored: nothing is lost by that.
 		last, undoing := j.last, j.undoing.After(j.last)
 		if undoing {
 			last = j.undoing
@@ -88,7 +87,7 @@ func (j *judge) decide() *Step {
 	return nil
 }
 
-// isBefore reports whether all is as it was before the turn.
+// isBefore reports whether the path is as it was before the turn.
 func (j *judge) isBefore() bool {
 	b, now := &j.before, &j.now
 	if b.Kind != now.Kind || b.Mode != now.Mode || !bytes.Equal(b.Target, now.Target) {
@@ -97,7 +96,7 @@ func (j *judge) isBefore() bool {
 	return b.Kind != file || !j.differs(now)
 }
 
-// differs reports whether a file's content is another one than before the turn.
+// differs reports whether a file's content differs from before the turn.
 func (j *judge) differs(now *state) bool {
 	b := &j.before
 	if b.Size != now.Size {
@@ -118,7 +117,7 @@ func (j *judge) differs(now *state) bool {
 	return b.inode() != now.inode() || b.Mtime != now.Mtime
 }
 
-// isLeft reports whether what stands there is still what the agent left.
+// isLeft reports whether the path is still as the agent left it.
 func isLeft(left, now *state) bool {
 	return left.Mode == now.Mode && bytes.Equal(left.Target, now.Target) && sameContent(left, now) &&
 		(now.Kind != special || left.inode() == now.inode())
@@ -135,12 +134,12 @@ func sameContent(left, now *state) bool {
 	return left.inode() == now.inode() && left.Size == now.Size && left.Mtime == now.Mtime && left.Ctime == now.Ctime
 }
 
-// fileStep is about a file that is still one. Content and mode are judged apart:
-// the agent may have changed the one and the user the other.
+// fileStep judges a file that is still a file. Content and mode are judged apart: the agent
+// may have changed one and the user the other.
 func (j *judge) fileStep(left *state) *Step {
 	s := j.modeStep(left)
 	if !j.differs(&j.now) || !j.differs(left) {
-		return s // it is not changed, or not by the agent
+		return s // unchanged, or not changed by the agent
 	}
 	switch {
 	case j.before.Kept == nil:
@@ -157,11 +156,11 @@ func (j *judge) fileStep(left *state) *Step {
 	return s
 }
 
-// modeStep is about the permissions of what stays.
+// modeStep judges the permissions of an entry that stays.
 func (j *judge) modeStep(left *state) *Step {
 	switch {
 	case j.now.Mode == j.before.Mode, left.Mode == j.before.Mode:
-		return nil // they are not changed, or not by the agent
+		return nil // unchanged, or not changed by the agent
 	case left.Mode != j.now.Mode:
 		j.conflict = "its permissions were changed after the turn"
 		return nil
@@ -169,7 +168,7 @@ func (j *judge) modeStep(left *state) *Step {
 	return &Step{Do: Mode, Type: string(j.now.Kind), before: j.before, now: j.now, mode: true}
 }
 
-// kindStep is about what the agent made, removed or replaced by something else.
+// kindStep judges an entry that the agent made, removed or replaced by another kind.
 func (j *judge) kindStep() *Step {
 	s := &Step{Do: Restore, Type: string(j.before.Kind), before: j.before, now: j.now}
 	switch {

@@ -143,7 +143,7 @@ func (t *turn) end() {
 		t.broken = t.makeLog() // there may be room again
 		t.history.mu.Unlock()
 	}
-	if t.log == nil || t.ended || !t.tellMore() {
+	if t.log == nil || t.ended || !t.recordMore() {
 		return
 	}
 	// Without this line the turn counts as cut off: nothing more is lost by that.

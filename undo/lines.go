@@ -58,7 +58,7 @@ func (l *lines) flush() {
 		t.unrecorded()
 		return
 	}
-	t.tellMore()
+	t.recordMore()
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()
 	t.history.sizes[t.number] = t.bytes + t.logged
@@ -66,7 +66,7 @@ func (l *lines) flush() {
 
 // tellMore writes down why not all of the turn is kept, and reports whether the log
 // says so where it must. Called with mu held.
-func (t *turn) tellMore() bool {
+func (t *turn) recordMore() bool {
 	why := t.stopped()
 	if why == "" || t.told {
 		return true

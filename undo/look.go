@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look says what stands under name in the open folder dir.
+// look is the state of the entry name in the open folder dir.
 func look(dir int, name string) (state, error) {
 	var st unix.Stat_t
 	err := retry(func() error {
@@ -61,9 +61,8 @@ func readlink(dir int, name string) ([]byte, error) {
 	return buf[:n:n], nil
 }
 
-// openFile opens the regular file that seen describes, for reading. What is
-// something else by now is not opened, or closed at once: O_NONBLOCK keeps the
-// kernel from waiting for a FIFO's other end.
+// openFile opens the regular file was for reading. If the name is something else by now,
+// it is closed at once; O_NONBLOCK keeps open from waiting at a FIFO.
 func openFile(dir int, name string, was state) (*os.File, error) {
 	fd, err := openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -110,16 +109,16 @@ func retry(call func() error) error {
 	}
 }
 
-// walker opens folders by their canonical paths, one component after the other,
-// and keeps the last: paths in order share their folders. The zero value is ready.
+// walker opens folders by their canonical paths, one component after the other, and keeps
+// the last one open: sorted paths share folders. The zero value is ready.
 type walker struct {
 	path string
 	fd   int
 	open bool
 }
 
-// folder returns the folder at p, good until the next call. A link on the way is
-// an error: in a canonical path there was none, so it was put there since.
+// folder returns the folder at p, open until the next call. A link on the way is an error:
+// a canonical path had none, so somebody put it there since.
 func (w *walker) folder(p string) (int, error) {
 	if w.open && w.path == p {
 		return w.fd, nil
@@ -165,8 +164,8 @@ type stepError struct {
 func (e *stepError) Error() string { return fmt.Sprintf("%s: %v", path.Join(e.folder, e.name), e.err) }
 func (e *stepError) Unwrap() error { return e.err }
 
-// look says what stands at the canonical path p. Where its folder is gone, or is
-// none any more, nothing does.
+// look is the state of the canonical path p. It is absent where its folder is gone or is
+// no longer a folder.
 func (w *walker) look(p string) (state, error) {
 	dir, err := w.folder(path.Dir(p))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {

@@ -16,8 +16,8 @@ import (
 // flags that let another run restore it.
 
 const (
-	outsideUndo = "it lies outside of what undoing may write"
-	folderShut  = "the folder it lies in is outside of what undoing may write"
+	outsideUndo = "undo may not write it"
+	folderShut  = "undo may not write its folder"
 )
 
 // nameSuffices: the permission to write a file includes the permission to remove it.

@@ -98,15 +98,15 @@ func (p *Plan) empty() bool {
 	return len(p.Steps)+len(p.Conflicts)+len(p.NotKept)+len(p.Closed) == 0 && p.More == ""
 }
 
-// Plan says what undoing the last turn that changed something would do; what was
-// undone does not count. It changes nothing. may says why a step cannot be
-// taken now, "" where it can. It fails with ErrNothing, or ErrBusy.
+// Plan says what undoing the last turn that changed something would do; turns that were
+// undone do not count. It changes nothing. may says why a step is not allowed now, "" where
+// it is. The error is ErrNothing or ErrBusy.
 func (s *History) Plan(may func(Step) string) (*Plan, error) {
 	return s.planBelow(math.MaxInt, map[string]bool{}, may)
 }
 
-// Earlier is Plan for the turns before that of p, which stays as it is and can be
-// undone later. What it changed is, for those before it, changed after them.
+// Earlier is Plan for the turns before that of p, which stays and can be undone later. For
+// earlier turns, its changes count as changes after them.
 func (s *History) Earlier(p *Plan, may func(Step) string) (*Plan, error) {
 	later := maps.Clone(p.later)
 	for name, h := range p.kept.paths {
@@ -251,7 +251,7 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 			continue
 		}
 		if h.lost != "" {
-			p.NotKept = append(p.NotKept, Left{name, "what lay in it: " + h.lost})
+			p.NotKept = append(p.NotKept, Left{name, "its content: " + h.lost})
 			incomplete = true
 		}
 		now, err := w.lookInto(name, s.store.bounds.file)
@@ -286,8 +286,7 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 	return p
 }
 
-// moveBack finds files whose content is not kept under the names that the turn moved
-// them to.
+// moveBack finds files that were moved and whose content is not kept: they are moved back.
 func (p *Plan) moveBack() {
 	made := map[inode]int{}
 	for i, s := range p.Steps {
@@ -312,20 +311,20 @@ func (p *Plan) moveBack() {
 	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Left) bool { return back[l.Path] })
 }
 
-// spareFiles leaves the files that the turn made where it also destroyed what is not
+// spareFiles leaves files that the turn made, where it also destroyed content that is not
 // kept: they may be all that is left of it, packed, renamed or rewritten.
 func (p *Plan) spareFiles() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		spared := s.Do == Remove && s.now.Kind == file && s.now.Size > 0
 		if spared {
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may hold what could not be kept"})
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "it may hold content that was not kept"})
 		}
 		return spared
 	})
 }
 
-// closeSteps takes out the steps that may not be taken. What lies in a folder then
-// keeps it.
+// closeSteps takes out the steps that are not allowed. A folder that holds such a path
+// stays.
 func (p *Plan) closeSteps(may func(Step) string) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		why := may(s)
@@ -341,8 +340,8 @@ func (p *Plan) closeSteps(may func(Step) string) {
 	})
 }
 
-// spareFolders leaves folders that the agent made, and somebody else put
-// something into.
+// spareFolders leaves folders that the agent made and to which somebody else added
+// something.
 func (p *Plan) spareFolders(w *walker) {
 	gone := map[string]bool{}
 	spared := map[string]bool{}
@@ -355,7 +354,7 @@ func (p *Plan) spareFolders(w *walker) {
 		}
 		if s.now.Kind == folder && !holdsOnly(w, s.Path, gone) {
 			spared[s.Path] = true
-			p.Conflicts = append(p.Conflicts, Left{s.Path, "what lies in it stays"})
+			p.Conflicts = append(p.Conflicts, Left{s.Path, "it holds files that stay"})
 			continue
 		}
 		gone[s.Path] = true

@@ -167,7 +167,7 @@ func readLog(r io.Reader, most int64) (*kept, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			err = skipLine(in)
 			line = nil
-			k.more = "a line of the log is longer than any that is written"
+			k.more = "the log has a line that is too long"
 		}
 		if err != nil && err != io.EOF {
 			return nil, err

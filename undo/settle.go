@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Settle notes what the call has left. It is called when the call is over; of a
-// command that stays in the background also later. What that goes on to change in
-// places that were settled counts as somebody else's: nobody could tell it from the
-// user's own.
+// Settle records what the call has left. It is called when the call is over, and later
+// for a command that stays in the background. What such a command changes afterwards in
+// settled places counts as somebody else's: it cannot be told from the user's own.
 func (c *Call) Settle() {
-	// One after the other: of what two calls have changed, the later look is the one
-	// that must stand last in the log.
+	// One at a time: of two calls that changed the same entry, the later look must be the
+	// last in the log.
 	c.history.settling.Lock()
 	defer c.history.settling.Unlock()
 	look := looker{max: c.history.store.bounds.file, left: readNew}
@@ -44,7 +43,7 @@ func (c *Call) Settle() {
 	c.release(entries)
 }
 
-// release lets go of what is settled.
+// release drops what is settled.
 func (c *Call) release(entries []*entry) {
 	s := c.history
 	s.mu.Lock()
@@ -63,18 +62,18 @@ func (c *Call) release(entries []*entry) {
 	}
 }
 
-// readNew is how much of what a call made is read when it is over. Of the rest
-// size, times and number alone tell later whether somebody else changed it.
+// readNew is how many bytes of new files are read when a call is over. For the rest only
+// size, times and inode show later whether somebody else changed them.
 const readNew = 64 << 20
 
-// looker looks at what calls have left.
+// looker reads what calls have left.
 type looker struct {
 	walker
 	max  int64 // the largest file that is read
 	left int64 // how much of what is new is read
 }
 
-// after looks at what a call left. What the kernel saw nobody change is not read.
+// after is what a call left. A file that is unchanged for the kernel is not read.
 func (l *looker) after(e *entry) (state, error) {
 	s, err := l.look(e.path)
 	switch {
@@ -95,7 +94,7 @@ func (l *looker) at(p string, isNew bool) (state, error) {
 	return l.read(p, s, isNew)
 }
 
-// read adds the content of what was just seen at p, within its bounds.
+// read adds the content of s, just seen at p, within the bounds.
 func (l *looker) read(p string, s state, isNew bool) (state, error) {
 	if s.Kind != file || isNew && s.Size > l.left {
 		return s, nil
@@ -122,7 +121,7 @@ func (c *Call) unsettled() []*entry {
 	return out
 }
 
-// left notes what the call left, and returns what the log is told of that.
+// left records what the call left, and returns the records for the log.
 func (c *Call) left(e *entry, s state) []record {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
@@ -147,7 +146,7 @@ func (c *Call) left(e *entry, s state) []record {
 	e.after = &brief
 	switch {
 	case e.open:
-		return nil // another call works on it: what that leaves counts
+		return nil // another call works on it: its end counts
 	case !open && was != nil && was.untouched(brief) && bytes.Equal(was.Sum, brief.Sum):
 		return nil
 	case e.before.untouched(brief):
@@ -156,15 +155,15 @@ func (c *Call) left(e *entry, s state) []record {
 	return []record{about(kindAfter, e.path, &s)}
 }
 
-// named reports whether e was told under its name by this call.
+// named reports whether this call reported e by its own name.
 func (c *Call) named(e *entry) bool {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
 	return c.touched[e]
 }
 
-// made lists what lies in the folder that a call made, or moved to e, and was not
-// there: nobody tells of that.
+// made records the new content of a folder that a call made, or moved to e: changes in it
+// were not reported.
 func (c *Call) made(e *entry, look *looker, out *lines) {
 	t := e.turn
 	for folders := []*entry{e}; len(folders) > 0 && t.stopped() == ""; {
@@ -184,8 +183,8 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 	}
 }
 
-// noteNew notes what stands at p and was not there before, and says what it is; nil
-// where there is nothing, or it is known, or has no room.
+// noteNew records the new entry p and says what it is; nil where it is absent or known, or
+// there is no room.
 func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
 	if t.knows(p) {
 		return nil, absent // what is known is not read again
@@ -207,7 +206,7 @@ func (t *turn) knows(p string) bool {
 	return t.entries[p] != nil
 }
 
-// add notes a path that was not there before; nil where it is known, or has no room.
+// add records a new path; nil where it is known, or there is no room.
 func (t *turn) add(p string, now state) *entry {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// kind is what stands under a name.
+// kind is the type of an entry.
 type kind string
 
 const (
@@ -20,7 +20,7 @@ const (
 // inode names a file whatever it is called.
 type inode struct{ dev, ino uint64 }
 
-// state is what stood under a name at one moment.
+// state is what a path was at one moment.
 type state struct {
 	Kind kind `json:"k"`
 	// Mode holds the permission bits alone: set-id bits are not given back, since
@@ -28,7 +28,7 @@ type state struct {
 	Mode uint32 `json:"m,omitempty"`
 	Dev  uint64 `json:"d,omitempty"`
 	Ino  uint64 `json:"i,omitempty"`
-	// Ctime, in nanoseconds, is what nobody can set back.
+	// Ctime is in nanoseconds; no program can set it.
 	Ctime int64 `json:"c,omitempty"`
 	// Size, in bytes, and Mtime are of all but folders, Links of files alone.
 	Size  int64  `json:"n,omitempty"`
@@ -38,12 +38,12 @@ type state struct {
 	Sum []byte `json:"h,omitempty"`
 	// Target is where a link leads.
 	Target []byte `json:"to,omitempty"`
-	// Kept is where the content lies; nil: it is not kept.
+	// Kept is where the content is stored; nil: it is not kept.
 	Kept *place `json:"kept,omitempty"`
 }
 
-// place is where a content lies in a turn's folder: a file of its own, or a part
-// of the one that holds the small ones.
+// place is where a content is stored in a turn's folder: a file of its own, or a part of
+// the file for small contents.
 type place struct {
 	// Turn is the number of an earlier turn that kept it already, 0 for its own.
 	Turn int `json:"turn,omitempty"`
@@ -62,8 +62,8 @@ func (s state) untouched(now state) bool {
 		s.Mtime == now.Mtime && s.Ctime == now.Ctime && string(s.Target) == string(now.Target)
 }
 
-// brief is what is held of s in memory: where a link leads is a digest, since a
-// command chooses how long it is.
+// brief is what is held of s in memory: of a link's target only a digest, because a command
+// chooses its length.
 func (s state) brief() state {
 	if s.Target != nil {
 		digest := sha256.Sum256(s.Target)

@@ -92,7 +92,7 @@ type History struct {
 	ready *sync.Cond
 	// lock is open and locked; nil before the first change of a new session.
 	lock *os.File
-	// current gets what is told; nil before the first turn.
+	// current receives the changes; nil before the first turn.
 	current *turn
 	// running: between Begin and End.
 	running bool
@@ -106,9 +106,8 @@ type History struct {
 	sizes map[int]int64
 }
 
-// Open goes on with what is kept of the session id, or begins it. It fails with
-// ErrInUse where another process has it open. Nothing is written before there is
-// something to keep.
+// Open continues the history of the session id, or begins it. It fails with ErrInUse where
+// another process has it open. Nothing is written before there is something to keep.
 func (s *Store) Open(id string) (*History, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("undo: no session is called %.64q", id)
@@ -214,7 +213,7 @@ func (s *History) turns() ([]int, error) {
 	return out, err
 }
 
-// Begin says that a turn begins; title is the first words of what was asked.
+// Begin starts a turn; title is the beginning of its message.
 func (s *History) Begin(title string) {
 	for _, c := range s.openCalls() {
 		c.Settle()
@@ -226,7 +225,7 @@ func (s *History) Begin(title string) {
 	was.close()
 }
 
-// End says that the turn is over. What calls that still run left so far is noted.
+// End ends the turn. What running calls left so far is recorded.
 func (s *History) End() {
 	for _, c := range s.openCalls() {
 		c.Settle()
@@ -238,8 +237,8 @@ func (s *History) End() {
 	t.end()
 }
 
-// turn is the one that gets what is told: what a command in the background
-// changes between two turns belongs to the first. Called with mu held.
+// turn is the turn that receives changes: what a command in the background changes between
+// two turns belongs to the first. Called with mu held.
 func (s *History) turn() *turn {
 	if s.current == nil {
 		s.current = newTurn(s, "")

@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// findUnseen adds to a turn that was cut off what lies in the folders that its last
-// calls made, moved there or put in the place of others, at most so many paths:
-// nobody tells of that, and codeagent did not live to look (Call.Settle). None of it
-// was there, since the folder was not. When it was changed is judged as for any path.
+// findUnseen adds, to a turn that was cut off, the content of folders that its last calls
+// made, moved or replaced; at most so many paths. Changes in such folders are not
+// reported, and codeagent ended before Call.Settle could look. All of it is new, because
+// the folder is new. When it was changed is judged as for any path.
 func (k *kept) findUnseen(w *walker, most int) {
 	if k.ended {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(k.paths)) {
-		// Of a folder that an earlier call was over with nobody knows what came to it
-		// in between, perhaps by somebody else.
+		// After an earlier call, somebody else may have added to the folder.
 		h := k.paths[name]
 		if h.after != nil || h.again || h.back {
 			continue

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where nobody tells before each change, all that a command is likely to change is
-// kept before it starts, and looked at again when it is over.
+// Where changes are not reported, all that a command is likely to change is kept before it
+// starts, and compared when it is over.
 
 // watchedFile is the largest file that is kept because it might be changed.
 const watchedFile = 8 << 20
 
-// Watch keeps what stands at each of the paths, which are canonical, in case that it
-// changes. What is kept already and has not changed since is not kept again.
+// Watch keeps each of the paths, which are canonical, in case a command changes them. What
+// is kept already and has not changed since is not kept again.
 func (c *Call) Watch(paths []string) {
 	c.history.mu.Lock()
 	c.found.unknown = true
@@ -43,7 +43,7 @@ func (c *Call) Watch(paths []string) {
 	}
 }
 
-// Lost notes that not all that lies below the folder p is kept.
+// Lost records that not everything below the folder p is kept.
 func (c *Call) Lost(p, why string) {
 	var w walker
 	defer w.close()
@@ -58,7 +58,7 @@ func (c *Call) Lost(p, why string) {
 	}
 }
 
-// Made notes those of the paths that nobody knew: they were made since Watch.
+// Made records those of the paths that are new since Watch.
 func (c *Call) Made(paths []string) {
 	look := looker{max: c.history.store.bounds.file, left: readNew}
 	defer look.close()
@@ -74,7 +74,7 @@ func (c *Call) Made(paths []string) {
 	}
 }
 
-// contents are those that a session has kept before, by path. Nil holds none.
+// contents are files that a session has kept before, by path. It may be nil.
 type contents struct {
 	// states, and held, the bytes of their paths, are guarded by the history's mu.
 	states map[string]state

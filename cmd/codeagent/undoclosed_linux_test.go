@@ -39,7 +39,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 		}
 		for range 2 { // the turn stays
 			r = run1(t, u.codeagent("undo"))
-			tells(t, r, 1, "kept, not put back: "+u.out+"/a: it lies outside of what undoing may write",
+			tells(t, r, 1, "kept, not put back: "+u.out+"/a: undo may not write it",
 				"this puts it back: codeagent undo --add-dir "+u.out+"\n", "nothing was put back")
 			if strings.Contains(r.stderr, "not kept") {
 				t.Errorf("it is kept: %s", r.stderr)
@@ -62,7 +62,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		}
 		u.opened(t, "echo new > "+made, "--add-file", made)
 		r := run1(t, u.codeagent("undo", "--add-file", made))
-		tells(t, r, 1, "kept, not put back: "+made+": the folder it lies in is outside of what undoing may write", "this puts it back: codeagent undo --add-dir "+u.out+"\n")
+		tells(t, r, 1, "kept, not put back: "+made+": undo may not write its folder", "this puts it back: codeagent undo --add-dir "+u.out+"\n")
 		if strings.Contains(r.stderr, "failed: ") {
 			t.Errorf("it was tried: %s", r.stderr)
 		}
@@ -71,7 +71,7 @@ func TestUndoOffersNoRemovalByName(t *testing.T) {
 		home := filepath.Join(u.home, "made")
 		u.opened(t, "echo new > "+home, "--add-file", home)
 		r = run1(t, u.codeagent("undo"))
-		tells(t, r, 1, home+": it lies outside of what undoing may write; rm removes it")
+		tells(t, r, 1, home+": undo may not write it; rm removes it")
 		if strings.Contains(r.stderr, "this puts it back") {
 			t.Errorf("no such command works: %s", r.stderr)
 		}
@@ -120,7 +120,7 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 		term.WaitGone(working) // else it is not taken
 		term.Write("/undo\r")
 		term.WaitFor("Saved, but not writable now: 1")
-		term.WaitFor("it lies outside of what undoing may write")
+		term.WaitFor("undo may not write it")
 		term.WaitFor("once this session has ended: codeagent undo ")
 		term.WaitFor("--add-dir " + u.out)
 		term.Write("\x1b")

@@ -42,7 +42,7 @@ func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []b
 		return "", nil, size, err
 	}
 	if b.Len() > model.MaxImageBytes {
-		return "", nil, size, errors.New("it stays too large, however small it is made")
+		return "", nil, size, errors.New("it is too large even when scaled down")
 	}
 	return "image/jpeg", b.Bytes(), size, nil
 }

@@ -150,7 +150,7 @@ func (f *format) pixels(ctx context.Context, data []byte) (image.Image, error) {
 	}
 	// What was promised is what was counted.
 	if s := m.Bounds().Size(); s.X <= 0 || s.Y <= 0 || int64(s.X)*int64(s.Y) > maxPixels {
-		return nil, damaged(f, errors.New("it is not of the size that it says"))
+		return nil, damaged(f, errors.New("its size does not match its header"))
 	}
 	return m, nil
 }
@@ -197,5 +197,5 @@ func guess(data []byte) string {
 	case bytes.IndexByte(head, 0) < 0:
 		return "text"
 	}
-	return "no image that is known"
+	return "an unknown format"
 }

@@ -161,7 +161,7 @@ func TestRefused(t *testing.T) {
 		{"a drawing", []byte("<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>"), "SVG"},
 		{"a HEIC", []byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"), "HEIC"},
 		{"a PDF", []byte("%PDF-1.7\n\x00"), "PDF"},
-		{"bytes", []byte("\x00\x01\x02\x03"), "no image that is known"},
+		{"bytes", []byte("\x00\x01\x02\x03"), "an unknown format"},
 		{"a signature alone", []byte("\x89PNG\r\n\x1a\n"), "damaged"},
 		{"a PNG cut short", whole[:len(whole)/2], "damaged"},
 		{"a JPEG cut short", jpg[:len(jpg)/2], "damaged"},
