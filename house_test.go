@@ -66,7 +66,7 @@ var rooms = []room{
 	// It exports pages to be read: the same characters are shown by name there.
 	{path: "session", floor: 1, imports: []string{"hostfile", "model", "internal/short", "internal/visible"}},
 	{path: "seatbelt", floor: 1, imports: []string{"sandbox"}},
-	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper"}},
+	{path: "linuxsandbox", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/spec", "linuxsandbox/control", "linuxsandbox/keeper"}},
 	// The helper's half. It serves the file worker, to which exec speaks. All that runs
 	// before a command's first instruction is here, and in the rooms that it imports.
 	{path: "linuxsandbox/keeper", floor: 1, imports: []string{"sandbox", "internal/fileworker", "linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec"}},
@@ -87,6 +87,8 @@ var rooms = []room{
 	{path: "linuxsandbox/broker/calls", floor: 1, imports: []string{"linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel"}},
 	// From a name in a process to an open descriptor, for the broker.
 	{path: "linuxsandbox/broker/pathwalk", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel"}},
+	// Sockets of a command. It lets no call proceed and judges no file: its broker does.
+	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/kernel", "linuxsandbox/netns"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},
@@ -164,12 +166,12 @@ var doors = []door{
 	{"charm.land/bubbletea", []string{"tui", "tui/keys", "tui/picker"}, "one room draws; keys and picker know its key presses and commands"},
 	{"charm.land/bubbles", nil, "the screen's parts are its own"},
 	{"charm.land/lipgloss", []string{"tui/paint"}, "colours come from one room"},
-	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
+	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
 	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/doctor"}, "signals are the program's, not a library's; doctor tries to send one"},
 	{"html/template", nil, "it escapes prompts"},
-	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
+	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
 }
 
@@ -203,6 +205,7 @@ var starters = []permitted{
 	{"exec", "output copiers and the waiter, joined before Run returns; jobs"},
 	{"exec/worker", "a search that its caller may leave"},
 	{"hostfile", "a read that its caller may leave"},
+	{"linuxsandbox/broker/sockets", "one for each connection that is not ready, joined before the broker ends; what is asked with other capabilities"},
 	{"linuxsandbox/netns", "what the name service and the relay serve, and each stream and lookup"},
 	{"linuxsandbox", "one broker per running command, one per held question, the spare helper"},
 	{"linuxsandbox/keeper", "the thread that is confined and starts the command, short calls on a thread without the filter, and the sweep where no domain holds the command"},

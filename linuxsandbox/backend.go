@@ -90,7 +90,7 @@ func (b *Backend) Close() error {
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.namespaces.Close()
 	b.brokers.net.Close()
-	b.brokers.sockets.close()
+	b.brokers.sockets.Close()
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
@@ -49,7 +50,7 @@ func newLayered(b *testing.B, namespaces, broker bool) *Backend {
 	}
 	if !broker {
 		backend.probed.Broker, backend.probed.NoBroker = false, "left out of this benchmark"
-		backend.probed.Sockets, backend.probed.NoSockets = takesNone, "left out of this benchmark"
+		backend.probed.Sockets, backend.probed.NoSockets = sockets.TakesNone, "left out of this benchmark"
 	}
 	return backend
 }

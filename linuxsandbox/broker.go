@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
@@ -52,14 +53,9 @@ type broker struct {
 	given chan int   // the listener, or closed when there is none
 	done  chan struct{}
 	posts *posts
-	// rules are what the kernel holds, takes is how the broker gets at sockets.
+	// rules are what the kernel holds.
 	rules   notify.Rules
-	takes   socketTaking
 	session *brokerSession
-	// inet: the filter lets the command have sockets of a network, which must not
-	// be the one whose cookie is hostNet.
-	inet    bool
-	hostNet uint64
 
 	// The rest is the broker thread's own until done is closed. First what the
 	// handlers share, each of them part of it:
@@ -77,8 +73,7 @@ type broker struct {
 	files    fileChanges
 	metadata metadataChanges
 	locks    locks
-	// sockets of the command.
-	socketWork
+	sockets  *sockets.Sockets
 }
 
 // brokerOptions say what a broker goes by.
@@ -102,7 +97,7 @@ type brokerOptions struct {
 	inet    bool
 	hostNet uint64
 	// takes is how the broker gets at the command's sockets.
-	takes socketTaking
+	takes sockets.Taking
 	// holder answers for refused calls while they wait, for as long as life does;
 	// nil: they fail at once.
 	holder sandbox.Holder
@@ -121,7 +116,7 @@ type brokerSession struct {
 	// mu makes a look at the file system and the change that follows one step,
 	// seen from every command: none can move what another one is judged by.
 	mu      sync.Mutex
-	sockets socketRecords
+	sockets sockets.Records
 	// net is the session's own network, nil where it has none.
 	net *netns.Network
 	// own are the git directories that the session's commands made; guarded by mu.
@@ -160,8 +155,7 @@ func assemble(o brokerOptions) (*broker, error) {
 	}
 	b := &broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
-		rules: o.rules, takes: o.takes, session: o.session, inet: o.inet, hostNet: o.hostNet,
-		held: held, socketWork: newSocketWork(o.session.net),
+		rules: o.rules, session: o.session, held: held,
 	}
 	b.judge = judge{policy: withOwnFolders(o.policy, o.mounts), protection: o.protection, reach: o.reach, session: o.session, walk: &b.walk, log: &b.log}
 	b.walk = pathwalk.Walker{Mounts: mountsOf(o.mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
@@ -172,6 +166,12 @@ func assemble(o brokerOptions) (*broker, error) {
 	b.observer = observer{to: o.undo, judge: &b.judge, walk: &b.walk, session: o.session}
 	b.terms = terminals{ownPTS: o.mounts != nil && o.mounts.Terminals, ownSession: o.ownSession, takes: o.takes, judge: &b.judge, walk: &b.walk, log: &b.log}
 	b.addHandlers()
+	b.sockets = sockets.New(sockets.Options{
+		Broker: &forSockets{
+			walk: &b.walk, judge: &b.judge, held: held, deny: &b.deny, log: &b.log, observer: &b.observer, posts: left, session: o.session,
+		},
+		Records: &o.session.sockets, Network: o.session.net, Inet: o.inet, HostNet: o.hostNet, Taking: o.takes, Caps: o.keep, Wake: wake,
+	})
 	return b, nil
 }
 
@@ -234,7 +234,7 @@ func (b *broker) stop() {
 	close(b.given)
 	b.end()
 	<-b.done
-	b.client.Leave()
+	b.sockets.Leave()
 	unix.Close(b.wake)
 }
 
@@ -255,12 +255,8 @@ func (b *broker) trace() sandbox.Trace {
 		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
 	}
 	<-b.done
-	return b.log.trace(b.blindToNetwork())
+	return b.log.trace(b.sockets.Blind())
 }
-
-// blindToNetwork reports whether the command has sockets of the session's network,
-// about which the broker cannot be asked because it gets at none of them.
-func (b *broker) blindToNetwork() bool { return b.inet && b.hostNet != 0 && b.takes != takesCopies }
 
 func (b *broker) run() {
 	defer close(b.done)
@@ -280,7 +276,7 @@ func (b *broker) run() {
 	}
 	defer unix.Close(listener)
 	defer b.walk.Close()
-	defer b.endSockets()
+	defer b.sockets.Stop()
 	defer b.waiting.close()
 	defer b.fresh.drop()
 	notify.WakeTogether(listener)
@@ -378,13 +374,19 @@ func (b *broker) handle(n *notify.Notification) notify.Reply {
 	case unix.SYS_FLOCK:
 		return b.locks.lock(n)
 	case unix.SYS_CONNECT, unix.SYS_BIND:
-		return b.socketCall(n)
+		return b.sockets.Answer(n)
 	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
-		return b.socketName(n)
+		if errno, answered := b.sockets.Name(n); answered {
+			return notify.Failed(errno)
+		}
+		return b.rules.Proceed(notify.ByCaller)
 	case unix.SYS_SOCKET:
-		return b.noSocket(n)
+		return notify.Failed(b.sockets.RefuseNew(n))
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
-		return b.sendCall(n)
+		if errno := b.sockets.Send(n); errno != 0 {
+			return notify.Failed(errno)
+		}
+		return b.rules.Proceed(notify.ByNetwork)
 	}
 	return notify.Failed(unix.ENOSYS)
 }
@@ -414,7 +416,7 @@ func (f *facts) tryBroker(listener, keeper int) {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
 		return
 	}
-	if f.Sockets, err = howToTake(tid); err != nil {
+	if f.Sockets, err = sockets.HowToTake(tid, spec.ControlFD); err != nil {
 		f.NoSockets = err.Error()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -159,13 +160,13 @@ func TestUnseenNetwork(t *testing.T) {
 	for _, row := range []struct {
 		inet    bool
 		hostNet uint64
-		takes   socketTaking
+		takes   sockets.Taking
 		want    sandbox.EvidenceLevel
 	}{
-		{true, 1, takesCopies, sandbox.EvidenceFull}, {true, 1, takesStandIns, sandbox.EvidencePartial}, {true, 1, takesNone, sandbox.EvidencePartial},
-		{true, 0, takesStandIns, sandbox.EvidenceFull}, {false, 0, takesStandIns, sandbox.EvidenceFull},
+		{true, 1, sockets.TakesCopies, sandbox.EvidenceFull}, {true, 1, sockets.TakesStandIns, sandbox.EvidencePartial}, {true, 1, sockets.TakesNone, sandbox.EvidencePartial},
+		{true, 0, sockets.TakesStandIns, sandbox.EvidenceFull}, {false, 0, sockets.TakesStandIns, sandbox.EvidenceFull},
 	} {
-		b := &broker{inet: row.inet, hostNet: row.hostNet, takes: row.takes, done: make(chan struct{})}
+		b := &broker{sockets: sockets.New(sockets.Options{Inet: row.inet, HostNet: row.hostNet, Taking: row.takes}), done: make(chan struct{})}
 		close(b.done)
 		if got := b.trace().Evidence; got != row.want {
 			t.Errorf("%+v: %s", row, got)

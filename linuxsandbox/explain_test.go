@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"codeagent/internal/golden"
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
@@ -16,12 +17,12 @@ var machines = []struct {
 	name  string
 	facts facts
 }{
-	{"root", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}},
-	{"user", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}},
-	{"user-no-namespaces", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
-	{"root-in-container", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: takesStandIns, NamespacesWhy: "clone: operation not permitted"}},
+	{"root", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}},
+	{"user-no-namespaces", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"root-in-container", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, Root: true, Broker: true}, Sockets: sockets.TakesStandIns, NamespacesWhy: "clone: operation not permitted"}},
 	{"inside-codeagent", facts{Facts: spec.Facts{LandlockABI: 7, SignalProof: true, NoBroker: "another sandbox around this one holds the listener, and the kernel allows one"}, NamespacesWhy: "clone: operation not permitted"}},
-	{"old-kernel", facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: takesCopies, NamespacesWhy: "clone: no space left on device"}},
+	{"old-kernel", facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
 // TestEnforcementOfMachines keeps what is found on each kind of machine. The

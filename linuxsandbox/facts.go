@@ -2,6 +2,8 @@
 
 package linuxsandbox
 
+import "codeagent/linuxsandbox/broker/sockets"
+
 import "codeagent/linuxsandbox/spec"
 
 // facts are what this machine can enforce: what the keeper found and what codeagent
@@ -21,7 +23,7 @@ type facts struct {
 	HostNet uint64
 
 	// Sockets is how the broker gets at sockets.
-	Sockets socketTaking
+	Sockets sockets.Taking
 	// NoSockets says why it does not.
 	NoSockets string
 	// Groups are set where the policy has a limit that a control group can hold.

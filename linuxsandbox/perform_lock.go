@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"strings"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 
 	"codeagent/linuxsandbox/kernel"
@@ -55,7 +56,7 @@ func (h *locks) lock(n *notify.Notification) notify.Reply {
 	if op != unix.LOCK_SH && op != unix.LOCK_EX && op != unix.LOCK_UN {
 		return notify.Failed(unix.EINVAL)
 	}
-	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
+	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
 	if err == unix.EBADF {
 		return notify.Failed(unix.EBADF)
 	}

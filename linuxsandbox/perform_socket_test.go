@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +54,7 @@ func eachTaking(t *testing.T, test func(t *testing.T, th *theatre)) {
 		b := newPlainBackend(t)
 		defer b.Close()
 		th := newTheatre(t, b)
-		b.probed.Sockets = takesStandIns
+		b.probed.Sockets = sockets.TakesStandIns
 		test(t, th)
 	})
 }
@@ -301,7 +302,7 @@ except OSError as e: print(e.strerror)`
 func TestConnectWaits(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		limit := `c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 1000))`
-		if th.b.probed.Sockets == takesStandIns {
+		if th.b.probed.Sockets == sockets.TakesStandIns {
 			limit = "c.setblocking(False)" // options are lost there
 		}
 		text, denials := th.python(t, `

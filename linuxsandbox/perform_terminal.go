@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"codeagent/linuxsandbox/kernel"
-
 	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/kernel"
 
 	"codeagent/linuxsandbox/broker/notify"
 
@@ -42,7 +42,7 @@ type terminals struct {
 	// ownPTS: the command has a /dev/pts of its own. ownSession: no terminal of the
 	// user can be the controlling one.
 	ownPTS, ownSession bool
-	takes              socketTaking
+	takes              sockets.Taking
 	judge              *judge
 	walk               *pathwalk.Walker
 	log                *evidence

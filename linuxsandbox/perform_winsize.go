@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/sandbox"
 
@@ -125,8 +126,8 @@ func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
 // copies it is the far end, opened by the broker's reference, of the one
 // that the caller has now.
 func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
-	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
-	if err != unix.EPERM && err != unix.ENOSYS || t.takes != takesStandIns {
+	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
+	if err != unix.EPERM && err != unix.ENOSYS || t.takes != sockets.TakesStandIns {
 		return fd, err
 	}
 	number := strconv.Itoa(int(int32(n.Args[0])))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
@@ -78,7 +79,7 @@ func checkSockets(p sandbox.Policy, f facts) error {
 // pathSockets reports whether commands under p can have sockets with a path.
 func pathSockets(p sandbox.Policy, f facts) bool {
 	network := p.Network.Mode == sandbox.NetworkFull || f.HostNet != 0
-	return f.Broker && f.Sockets != takesNone && (f.Sockets == takesCopies || !network)
+	return f.Broker && f.Sockets != sockets.TakesNone && (f.Sockets == sockets.TakesCopies || !network)
 }
 
 // writeRoots lists every root a command may write, each with its origin.
@@ -188,7 +189,7 @@ func notifyLayer(f facts) sandbox.Layer {
 	if !f.Broker {
 		l.State, l.Reason = sandbox.LayerAbsent, f.NoBroker
 	}
-	if f.Broker && f.NoSockets != "" && f.Sockets == takesNone {
+	if f.Broker && f.NoSockets != "" && f.Sockets == sockets.TakesNone {
 		l.Reason = "sockets with a path stay shut: " + f.NoSockets
 	}
 	if !f.Broker && l.Reason == "" {
@@ -376,7 +377,7 @@ func notHostNet(p sandbox.Policy, f facts) uint64 {
 func asRoot() bool { return os.Geteuid() == 0 }
 
 // locks reports whether commands lock no files but those that they may write.
-func (f facts) locks() bool { return f.Broker && f.Sockets == takesCopies }
+func (f facts) locks() bool { return f.Broker && f.Sockets == sockets.TakesCopies }
 
 // lockWeakness says why they can lock others.
 func lockWeakness(f facts) []sandbox.Weakness {

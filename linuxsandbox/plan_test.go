@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
@@ -117,7 +118,7 @@ func TestNetworkLayer(t *testing.T) {
 	hosts := nobody
 	hosts.Network.Hosts = []sandbox.HostPort{{Host: "example.com", Port: 443}}
 	with := facts{Facts: spec.Facts{LandlockABI: 7}, Namespaces: true, HostNet: 1}
-	could := facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, Sockets: takesCopies}
+	could := facts{Facts: spec.Facts{LandlockABI: 7, Broker: true}, Namespaces: true, HostNet: 1, Sockets: sockets.TakesCopies}
 	if _, _, err := plan(hosts, could); err != nil {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -143,7 +144,7 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *broker {
 	p.Temp = filepath.Join(ws, "temp")
 	b, err := assemble(brokerOptions{
 		policy: p, protection: planProtection(p, []string{ws}, nil), rules: notify.RulesOf(spec), session: &brokerSession{}, keep: spec.KeptCaps(),
-		inet: true, hostNet: 1, takes: takesCopies, life: t.Context(),
+		inet: true, hostNet: 1, takes: sockets.TakesCopies, life: t.Context(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/filter"
 
 	"golang.org/x/net/bpf"
@@ -34,7 +35,7 @@ func TestStandInsChild(t *testing.T) {
 	case "refused":
 		th := newTheatre(t, newPlainBackend(t))
 		defer th.b.Close()
-		if th.b.probed.Sockets != takesStandIns {
+		if th.b.probed.Sockets != sockets.TakesStandIns {
 			t.Fatalf("it takes sockets in way %d: %s", th.b.probed.Sockets, th.b.probed.NoSockets)
 		}
 		text, denials := th.python(t, `

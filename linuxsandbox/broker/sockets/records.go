@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package sockets
 
 import (
 	"slices"
@@ -13,9 +13,9 @@ import (
 // descriptor each.
 const maxBoundSockets = 1024
 
-// socketRecords are the path sockets that the commands of a session have bound:
-// the only ones they reach without being granted.
-type socketRecords struct {
+// Records are the path sockets that the commands of a session have bound. They reach
+// no others without a grant.
+type Records struct {
 	mu     sync.Mutex
 	list   []boundSocket
 	closed bool
@@ -34,9 +34,9 @@ type boundSocket struct {
 	called, inner string
 }
 
-// full forgets the files that have no name any more, which nobody can connect
-// to, and reports whether there is no place for another one.
-func (r *socketRecords) full() bool {
+// Full forgets the files that have no name any more, to which nobody can connect, and
+// reports whether there is no room for another one.
+func (r *Records) Full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = slices.DeleteFunc(r.list, func(s boundSocket) bool {
@@ -51,7 +51,7 @@ func (r *socketRecords) full() bool {
 }
 
 // remember takes file over, which is what sock was bound to.
-func (r *socketRecords) remember(file, sock int, called, inner string) {
+func (r *Records) remember(file, sock int, called, inner string) {
 	s := boundSocket{file: file, called: called, inner: inner}
 	var st unix.Stat_t
 	err := unix.Fstat(file, &st)
@@ -69,7 +69,7 @@ func (r *socketRecords) remember(file, sock int, called, inner string) {
 }
 
 // has reports whether the open file is one of them.
-func (r *socketRecords) has(st *unix.Stat_t) bool {
+func (r *Records) has(st *unix.Stat_t) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.list, func(s boundSocket) bool { return s.dev == st.Dev && s.ino == st.Ino })
@@ -78,7 +78,7 @@ func (r *socketRecords) has(st *unix.Stat_t) bool {
 // calledBy is the address that a command knows a socket by, when the kernel
 // knows it by another one. A connection has a cookie of its own and the address
 // of the socket that took it: that one is found where only one has it.
-func (r *socketRecords) calledBy(cookie uint64, inner string) (string, bool) {
+func (r *Records) calledBy(cookie uint64, inner string) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, count := "", 0
@@ -94,7 +94,8 @@ func (r *socketRecords) calledBy(cookie uint64, inner string) (string, bool) {
 	return found, count == 1 && found != inner
 }
 
-func (r *socketRecords) close() {
+// Close forgets all of them.
+func (r *Records) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.list {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package sockets
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Which file a bound socket has is asked of the kernel. Its name says nothing:
-// another thread may have put another file there since.
+// The kernel says which file a bound socket has. The name does not: another thread
+// may have put another file there since.
 
 // What x/sys does not name (linux/un.h, linux/unix_diag.h).
 const (
@@ -52,8 +52,8 @@ func boundFile(sock, parent int, name string) (int, error) {
 	return a.fd, a.err
 }
 
-// fileOfSocket asks the socket itself. That takes CAP_NET_ADMIN in the user
-// namespace of its network, which codeagent has of those it made.
+// fileOfSocket asks the socket itself. That takes CAP_NET_ADMIN in the user namespace
+// of its network, which codeagent has where it made the namespace.
 func fileOfSocket(sock int) (int, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(sock), siocUnixFile, 0)
 	if errno != 0 {
@@ -64,9 +64,9 @@ func fileOfSocket(sock int) (int, error) {
 
 var errOtherFile = errors.New("another file has its name")
 
-// namedFile opens what has the name now, and compares it with what the kernel
-// tells about sock. Both are in the parent's file system and both are alive, so
-// that the same number is the same file.
+// namedFile opens what has the name now, and compares it with what the kernel says
+// about sock. Both are in the parent's file system and both are alive, so that the
+// same number is the same file.
 func namedFile(sock, parent int, name string) (int, error) {
 	fd, err := kernel.Openat2(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_XDEV)
 	if err != nil {
@@ -107,7 +107,7 @@ type diagRequest struct {
 	cookie   [2]uint32
 }
 
-// diagAnswer is what the kernel tells of a socket.
+// diagAnswer is what the kernel says of a socket.
 type diagAnswer struct {
 	kind, state uint8
 	// bound: it has an address, name, and a file with that number where the
@@ -194,19 +194,6 @@ func boundInode(sock int) (uint32, error) {
 }
 
 var errNoFile = errors.New("it is bound to no file")
-
-// signalled reports whether a signal waits that the thread has a handler for.
-func signalled(tid int) bool {
-	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
-	if err != nil {
-		return false
-	}
-	set := func(name string) uint64 {
-		v, _ := strconv.ParseUint(kernel.StatusField(status, name), 16, 64)
-		return v
-	}
-	return (set("SigPnd:")|set("ShdPnd:"))&set("SigCgt:")&^set("SigBlk:") != 0
-}
 
 // cString is b up to its first NUL.
 func cString(b []byte) string {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package linuxsandbox
+package sockets
 
 import (
 	"errors"
@@ -9,17 +9,15 @@ import (
 	"strconv"
 	"strings"
 
-	"codeagent/linuxsandbox/kernel"
-	"codeagent/linuxsandbox/spec"
-
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
 )
 
-// takeFD is the broker's own copy of a descriptor of the thread: what it does
-// with it is done to that very file, whatever the thread puts under its number.
-func takeFD(tid int, fd int32) (int, error) {
+// TakeFD is the broker's own copy of a descriptor of the thread: what it does with
+// the copy is done to that very file, whatever the thread puts under its number.
+func TakeFD(tid int, fd int32) (int, error) {
 	const pidfdThread = unix.O_EXCL // Linux 6.9; threads mostly share their process's files
 	pidfd, err := unix.PidfdOpen(tid, pidfdThread)
 	if err == unix.EINVAL {
@@ -32,9 +30,9 @@ func takeFD(tid int, fd int32) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(fd), 0)
 }
 
-// Container runtimes refuse pidfd_getfd to whoever may not trace. There the broker
-// makes a socket of its own, binds or connects that, and puts it in the place of
-// the command's, which was new and had nothing to lose but its options.
+// Container runtimes refuse pidfd_getfd to processes that may not trace. There the
+// broker makes a socket of its own, binds or connects that, and puts it in the place
+// of the command's. The command's is new and loses nothing but its options.
 
 // standIn is where a socket of the broker's is to be put.
 type standIn struct {
@@ -68,12 +66,12 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 	return fd, &standIn{number, uint32(flags & unix.O_CLOEXEC)}, err
 }
 
-// take gets at the socket of a call: a copy, or one that is to stand in for it.
-func (b *broker) take(n *notify.Notification) (int, *standIn, error) {
-	if b.takes == takesStandIns {
-		return standInFor(int(n.TID), int32(n.Args[0]))
+// take gets at a socket of the thread: a copy, or one that is to stand in for it.
+func (s *Sockets) take(tid int, number int32) (int, *standIn, error) {
+	if s.Taking == TakesStandIns {
+		return standInFor(tid, number)
 	}
-	fd, err := takeFD(int(n.TID), int32(n.Args[0]))
+	fd, err := TakeFD(tid, number)
 	return fd, nil, err
 }
 
@@ -98,54 +96,54 @@ func (s *standIn) put(n *notify.Notification, sock int) unix.Errno {
 	return n.Place(sock, uint32(s.number), s.flags)
 }
 
-// socketTaking is how the broker gets at the sockets of commands.
-type socketTaking int
+// Taking is how a broker gets at the sockets of commands.
+type Taking int
 
 const (
-	takesNone socketTaking = iota
-	takesCopies
-	// takesStandIns: as far as they are of the AF_UNIX family. Those of a network
-	// must not be asked about.
-	takesStandIns
+	TakesNone Taking = iota
+	TakesCopies
+	// TakesStandIns: as far as they are of the AF_UNIX family. The filter must not ask
+	// about sockets of a network then.
+	TakesStandIns
 )
 
-// howToTake tries what path sockets need of a thread that is confined, on one
-// with the rights of a broker's.
-func howToTake(tid int) (how socketTaking, err error) {
+// HowToTake tries what path sockets need of a confined thread, on a thread with the
+// rights of a broker. number is a socket of the confined thread.
+func HowToTake(tid int, number int32) (how Taking, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err = becomeCommand(0); err == nil {
-			how, err = tryTaking(tid)
+			how, err = tryTaking(tid, number)
 		}
 	}()
 	<-done
 	return how, err
 }
 
-func tryTaking(tid int) (socketTaking, error) {
-	how := takesCopies
-	sock, err := takeFD(tid, spec.ControlFD)
+func tryTaking(tid int, number int32) (Taking, error) {
+	how := TakesCopies
+	sock, err := TakeFD(tid, number)
 	if err == unix.EPERM || err == unix.ENOSYS {
-		how = takesStandIns
-		if _, err := socketInode(tid, spec.ControlFD); err != nil {
-			return takesNone, fmt.Errorf("look at its sockets: %w", err)
+		how = TakesStandIns
+		if _, err := socketInode(tid, number); err != nil {
+			return TakesNone, fmt.Errorf("look at its sockets: %w", err)
 		}
 	} else if err != nil {
-		return takesNone, fmt.Errorf("take its sockets: %w", err)
+		return TakesNone, fmt.Errorf("take its sockets: %w", err)
 	} else {
 		unix.Close(sock)
 	}
 	own, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return takesNone, err
+		return TakesNone, err
 	}
 	defer unix.Close(own)
 	if _, err := boundInode(own); err != errNoFile {
-		return takesNone, fmt.Errorf("the kernel does not tell which file a socket has: %w", err)
+		return TakesNone, fmt.Errorf("the kernel does not say which file a socket has: %w", err)
 	}
 	if _, err = inodeNumber(own); err != nil {
-		return takesNone, err
+		return TakesNone, err
 	}
 	return how, nil
 }

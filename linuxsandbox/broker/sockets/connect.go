@@ -1,0 +1,184 @@
+//go:build linux
+
+package sockets
+
+import (
+	"runtime"
+	"strconv"
+	"time"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+
+	"golang.org/x/sys/unix"
+)
+
+// A connection may take minutes, and the broker has other calls to answer. So it is
+// begun without waiting, and one that is not ready then is finished by a goroutine
+// of its own.
+
+// connecting is a connection that is not ready.
+type connecting struct {
+	n      notify.Notification
+	sock   int
+	addr   []byte
+	domain int
+	stand  *standIn
+	// held are descriptors that addr names.
+	held []int
+	// pause is how long to wait for the next try, in milliseconds.
+	pause int
+	// until is when the socket's own time limit ends, or zero.
+	until time.Time
+}
+
+// answer answers the call, if its caller still waits.
+func (c *connecting) answer(errno unix.Errno) { _ = c.n.Answer(notify.Failed(errno)) }
+
+func (c *connecting) close() {
+	for _, fd := range append(c.held, c.sock) {
+		unix.Close(fd)
+	}
+}
+
+// connect connects the socket of the call, and takes held over.
+func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
+	c := &connecting{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand}
+	errno, wait := c.try()
+	if wait {
+		var err error
+		if c.sock, err = kernel.DupAbove(k.sock, kernel.LowestFD); err == nil {
+			s.waits.Go(func() { s.finish(c) })
+			return notify.Reply{Given: true}
+		}
+		errno = kernel.ErrnoOf(err)
+	}
+	for _, fd := range held {
+		unix.Close(fd)
+	}
+	return notify.Failed(errno)
+}
+
+// try connects without waiting. wait: the command's own call would wait.
+func (c *connecting) try() (errno unix.Errno, wait bool) {
+	errno, patient := netns.ConnectNow(c.sock, c.addr)
+	if c.domain == unix.AF_UNIX {
+		return errno, patient && errno == unix.EAGAIN // the listener's queue is full
+	}
+	return errno, patient && (errno == unix.EINPROGRESS || errno == unix.EALREADY)
+}
+
+// turnMoment is the time between two looks at whether a caller still waits.
+const turnMoment = 100 * time.Millisecond
+
+// turn waits for a turn, as long as the caller does.
+func (s *Sockets) turn(n *notify.Notification) bool {
+	for {
+		select {
+		case s.turns <- struct{}{}:
+			return true
+		case <-s.ending:
+			return false
+		case <-time.After(turnMoment):
+			if !n.Waits() {
+				return false
+			}
+		}
+	}
+}
+
+// becomeCommand gives the calling thread, which ends with its goroutine, the rights
+// of the command.
+func becomeCommand(caps uint64) error {
+	runtime.LockOSThread()
+	return kernel.KeepCaps(caps)
+}
+
+// finish waits until the connection is there, has failed, or the caller is gone,
+// and answers.
+func (s *Sockets) finish(c *connecting) {
+	defer c.close()
+	if !s.turn(&c.n) {
+		return
+	}
+	defer func() { <-s.turns }()
+	if err := becomeCommand(s.Caps); err != nil {
+		c.answer(unix.EPERM)
+		return
+	}
+	c.until = sendLimit(c.sock)
+	for {
+		ended, ready := s.waitFor(c)
+		if ended || !c.n.Waits() {
+			return
+		}
+		errno, wait := unix.EAGAIN, true
+		if ready {
+			errno, wait = c.try()
+		}
+		switch {
+		case !wait:
+		case !c.until.IsZero() && time.Now().After(c.until):
+			if c.domain != unix.AF_UNIX {
+				errno = unix.EINPROGRESS
+			}
+		case signalled(c.n.Thread()):
+			errno = unix.EINTR
+		default:
+			continue
+		}
+		if errno == 0 && c.stand != nil {
+			errno = c.stand.put(&c.n, c.sock)
+		}
+		c.answer(errno)
+		return
+	}
+}
+
+// sendLimit is when the socket's time limit for sending ends, which connect keeps
+// too; zero where it has none.
+func sendLimit(sock int) time.Time {
+	tv, err := unix.GetsockoptTimeval(sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
+	if err != nil || tv.Nano() <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(tv.Nano()))
+}
+
+// moment is how long one wait for a connection takes, in milliseconds.
+const moment = 50
+
+// waitFor blocks for a moment, less when the connection is ready before. Nothing
+// says when a full queue has room: the connect is tried again.
+func (s *Sockets) waitFor(c *connecting) (ended, ready bool) {
+	if c.domain == unix.AF_UNIX {
+		c.pause = min(2*c.pause+1, moment/2)
+		ended, _ = s.poll(-1, c.pause)
+		return ended, true
+	}
+	return s.poll(c.sock, moment)
+}
+
+// poll blocks for a moment, less when sock, unless it is -1, is connected before or
+// the command ends.
+func (s *Sockets) poll(sock, moment int) (ended, ready bool) {
+	fds := []unix.PollFd{{Fd: int32(s.Wake), Events: unix.POLLIN}, {Fd: int32(sock), Events: unix.POLLOUT}}
+	if _, err := unix.Poll(fds, moment); err != nil && err != unix.EINTR {
+		return true, false
+	}
+	return fds[0].Revents != 0, fds[1].Revents != 0
+}
+
+// signalled reports whether a signal waits that the thread has a handler for.
+func signalled(tid int) bool {
+	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return false
+	}
+	set := func(name string) uint64 {
+		v, _ := strconv.ParseUint(kernel.StatusField(status, name), 16, 64)
+		return v
+	}
+	return (set("SigPnd:")|set("ShdPnd:"))&set("SigCgt:")&^set("SigBlk:") != 0
+}

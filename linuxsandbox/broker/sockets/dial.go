@@ -1,0 +1,130 @@
+//go:build linux
+
+package sockets
+
+import (
+	"net/netip"
+	"time"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+
+	"golang.org/x/sys/unix"
+)
+
+// quickConnect is how long a connect with O_NONBLOCK is held, so that its answer is
+// the true one; it has room for a first packet that is lost. A host that takes
+// longer counts as one that does not answer.
+const quickConnect = 3 * time.Second
+
+// dialing is a connection to a host that is being made.
+type dialing struct {
+	n    notify.Notification
+	is   netns.Socket // a copy of the command's own
+	to   netip.AddrPort
+	host int
+	// blocks: the command's own call would, until then or for ever.
+	blocks bool
+	until  time.Time
+}
+
+// dial connects a socket of the command to a host that it may reach.
+func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify.Reply {
+	flags, err := unix.FcntlInt(uintptr(is.FD), unix.F_GETFL, 0)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	d := &dialing{n: *k.Notification, is: is, to: to, host: -1, blocks: flags&unix.O_NONBLOCK == 0}
+	if d.blocks {
+		d.until = sendLimit(is.FD)
+	} else {
+		d.until = time.Now().Add(quickConnect)
+	}
+	if d.is.FD, err = kernel.DupAbove(is.FD, kernel.LowestFD); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	s.waits.Go(func() { s.finishDialing(d) })
+	return notify.Reply{Given: true}
+}
+
+// finishDialing makes both connections and answers.
+func (s *Sockets) finishDialing(d *dialing) {
+	defer unix.Close(d.is.FD)
+	if !s.turn(&d.n) {
+		return
+	}
+	defer func() { <-s.turns }()
+	errno := kernel.ErrnoOf(becomeCommand(s.Caps))
+	if errno == 0 {
+		errno = d.begin()
+	}
+	for errno == unix.EINPROGRESS {
+		ended, ready := s.poll(d.host, moment)
+		switch {
+		case ended, !d.n.Waits():
+			unix.Close(d.host)
+			return
+		case ready:
+			errno = socketError(d.host)
+		case d.blocks && signalled(d.n.Thread()):
+			errno = unix.EINTR
+		case !d.until.IsZero() && time.Now().After(d.until):
+			unix.Close(d.host)
+			d.answer(s.client.Lose(d.is.FD, d.is.Domain, d.to.Addr()))
+			return
+		}
+	}
+	if errno == 0 {
+		s.enter(d)
+		return
+	}
+	if d.host >= 0 {
+		unix.Close(d.host)
+	}
+	d.answer(errno)
+}
+
+// answer answers the call, if its caller still waits.
+func (d *dialing) answer(errno unix.Errno) { _ = d.n.Answer(notify.Failed(errno)) }
+
+// begin makes the socket outside and begins to connect it.
+func (d *dialing) begin() unix.Errno {
+	domain := unix.AF_INET
+	if d.to.Addr().Is6() {
+		domain = unix.AF_INET6
+	}
+	var err error
+	if d.host, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+		d.host = -1
+		return kernel.ErrnoOf(err)
+	}
+	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(d.to, domain))
+}
+
+// enter connects the command's socket, once the host's is connected, and answers.
+func (s *Sockets) enter(d *dialing) {
+	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to)
+	if errno != 0 && errno != unix.EINPROGRESS {
+		unix.Close(d.host)
+	}
+	for errno == unix.EINPROGRESS && d.blocks {
+		ended, ready := s.poll(d.is.FD, moment)
+		switch {
+		case ended, !d.n.Waits():
+			return
+		case ready:
+			errno, _ = netns.ConnectNow(d.is.FD, door)
+		}
+	}
+	d.answer(errno)
+}
+
+// socketError is how a connect went.
+func socketError(sock int) unix.Errno {
+	code, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return kernel.ErrnoOf(err)
+	}
+	return unix.Errno(code)
+}

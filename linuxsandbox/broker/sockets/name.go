@@ -1,0 +1,123 @@
+//go:build linux
+
+package sockets
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+
+	"golang.org/x/sys/unix"
+)
+
+// A socket that the broker bound has another address in the kernel, which goes
+// through the broker's own descriptors. Programs ask for the address to pass it on,
+// and to remove the file at the end, so they get the one that they bound.
+
+// Name answers getsockname and getpeername. answered is false where the kernel's
+// own answer is right: both calls change nothing, and report only what the kernel
+// knows of the socket.
+func (s *Sockets) Name(n *notify.Notification) (errno unix.Errno, answered bool) {
+	find := s.nameOf
+	if s.Taking == TakesStandIns {
+		find = s.standInName
+	}
+	if addr := find(n.Thread(), int32(n.Args[0]), n.NR == unix.SYS_GETPEERNAME); addr != nil {
+		return writeAddress(n, addr), true
+	}
+	return 0, false
+}
+
+// nameOf is the address of a socket of the thread, or of its peer; nil: the kernel's
+// own.
+func (s *Sockets) nameOf(tid int, number int32, peer bool) []byte {
+	sock, err := TakeFD(tid, number)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(sock)
+	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
+	if err != nil {
+		return nil
+	}
+	address := unix.Getsockname
+	if peer {
+		if to, ok := s.Network.PeerOf(cookie); ok {
+			domain, _ := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
+			return netns.SocketAddress(to, domain)
+		}
+		// The other end's cookie is not known.
+		address, cookie = unix.Getpeername, 0
+	}
+	sa, err := address(sock)
+	un, ok := sa.(*unix.SockaddrUnix)
+	if err != nil || !ok || strings.HasPrefix(un.Name, "@") { // a name without a file is its own
+		return nil
+	}
+	return s.boundAs(cookie, un.Name)
+}
+
+// standInName is nameOf where no copy of the socket can be had.
+func (s *Sockets) standInName(tid int, number int32, peer bool) []byte {
+	inode, err := socketInode(tid, number)
+	if err != nil {
+		return nil
+	}
+	a, err := diagnose(inode, anySocket)
+	if err == nil && peer {
+		a, err = diagnose(uint64(a.peer), anySocket)
+	}
+	if err != nil {
+		return nil
+	}
+	return s.boundAs(0, a.name)
+}
+
+// boundAs is the address that a command bound a socket to, nil: the kernel has it.
+func (s *Sockets) boundAs(cookie uint64, inner string) []byte {
+	if called, ok := s.Records.calledBy(cookie, inner); ok {
+		return unixAddress(called)
+	}
+	return nil
+}
+
+// writeAddress does what the kernel does with an address for the caller. Its
+// memory is opened before the caller is known to be there still: a number could
+// belong to another process by the time of writing, an open file cannot.
+func writeAddress(n *notify.Notification, addr []byte) unix.Errno {
+	mem, err := unix.Open("/proc/"+strconv.Itoa(n.Thread())+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return kernel.ErrnoOf(err)
+	}
+	defer unix.Close(mem)
+	if !n.Waits() {
+		return unix.ESRCH
+	}
+	var size [4]byte
+	if errno := moveMemory(unix.Pread, mem, size[:], n.Args[2]); errno != 0 {
+		return errno
+	}
+	room := int32(binary.NativeEndian.Uint32(size[:]))
+	if room < 0 {
+		return unix.EINVAL
+	}
+	if errno := moveMemory(unix.Pwrite, mem, addr[:min(int(room), len(addr))], n.Args[1]); errno != 0 {
+		return errno
+	}
+	binary.NativeEndian.PutUint32(size[:], uint32(len(addr)))
+	return moveMemory(unix.Pwrite, mem, size[:], n.Args[2])
+}
+
+// moveMemory reads or writes all of buf, or fails as the kernel's own copying does.
+func moveMemory(move func(fd int, buf []byte, at int64) (int, error), mem int, buf []byte, at uint64) unix.Errno {
+	if len(buf) > 0 {
+		if n, err := move(mem, buf, int64(at)); err != nil || n < len(buf) {
+			return unix.EFAULT
+		}
+	}
+	return 0
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package sockets
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A path socket is reached only when a command of this session bound it, or the
+// policy names it. Behind the others are key agents, container engines, message
+// buses and displays, which act for every program that connects.
+
+// maxSocketPath leaves the NUL out.
+const maxSocketPath = unix.SizeofSockaddrUnix - 3
+
+// unixAddress is a struct sockaddr_un with that path.
+func unixAddress(path string) []byte {
+	addr := make([]byte, 2, 2+len(path)+1)
+	*(*uint16)(unsafe.Pointer(&addr[0])) = unix.AF_UNIX
+	return append(append(addr, path...), 0)
+}
+
+// unixCall answers for a socket of the AF_UNIX family.
+func (s *Sockets) unixCall(k *socketCall) notify.Reply {
+	kind, err := unix.GetsockoptInt(k.sock, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
+		// One that the command was started with: each of its messages could carry an
+		// address.
+		return s.refuseSocket(k, sandbox.KindSyscall, k.name)
+	}
+	const most = unix.SizeofSockaddrUnix
+	addr := k.addr
+	if len(addr) < 2 || len(addr) > most || *(*uint16)(unsafe.Pointer(&addr[0])) != unix.AF_UNIX {
+		return notify.Failed(unix.EINVAL)
+	}
+	if len(addr) == 2 && !k.bind {
+		return notify.Failed(unix.EINVAL)
+	}
+	if len(addr) == 2 || addr[2] == 0 {
+		return s.abstractCall(k)
+	}
+	path := cString(addr[2:])
+	if k.bind {
+		return s.Broker.MakeFile(k.Notification, path, func(dir int, name string, mask, own uint32) unix.Errno {
+			return s.bindAt(binding{sock: k.sock, dir: dir, name: name, path: path, mask: mask, own: own})
+		})
+	}
+	return s.connectPath(k, path)
+}
+
+// abstractCall answers for a name without a file. The name belongs to the socket's
+// network namespace: in the session's own, all names are those of the session's
+// commands. In the host's, displays and message buses have some, and the kernel's
+// own scope (Landlock) holds the command's calls, not the broker's.
+func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
+	if s.HostNet == 0 || inNetwork(k.sock, s.HostNet) {
+		return s.refuseSocket(k, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(k.addr[min(3, len(k.addr)):]), "?"))
+	}
+	return s.bindOrConnect(k)
+}
+
+// binding is a socket that is to be bound to a path.
+type binding struct {
+	sock int
+	// name is what the file is to be called in the folder dir, path what the command
+	// calls it.
+	dir        int
+	name, path string
+	// mask is the umask of the command, own that of codeagent.
+	mask, own uint32
+}
+
+// bindAt makes a socket's file. Its name is one component below an open folder, so
+// that nothing in it can be exchanged.
+//
+// The file's mode comes from the socket's own and from the umask of codeagent, which
+// no thread of it can change for itself everywhere (containers refuse unshare). So
+// the socket's mode is narrowed for the call, and the file's is set right after.
+func (s *Sockets) bindAt(b binding) unix.Errno {
+	inner := "/proc/self/fd/" + strconv.Itoa(b.dir) + "/" + b.name
+	if len(inner) > maxSocketPath {
+		return unix.ENAMETOOLONG
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(b.sock, &st); err != nil {
+		return kernel.ErrnoOf(err)
+	}
+	mode := st.Mode & 0o777 &^ b.mask
+	_ = unix.Fchmod(b.sock, mode)
+	errno := netns.AddressCall(unix.SYS_BIND, b.sock, unixAddress(inner))
+	_ = unix.Fchmod(b.sock, st.Mode&0o7777)
+	if errno != 0 {
+		return errno
+	}
+	file, err := boundFile(b.sock, b.dir, b.name)
+	if err != nil {
+		return 0 // a file that is not known for certain is not remembered, and so not reached
+	}
+	if mode&b.own != 0 {
+		_ = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(file), mode, 0)
+	}
+	s.Records.remember(file, b.sock, b.path, inner)
+	return 0
+}
+
+// connectPath connects to the socket that path leads to, if that may be reached.
+func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
+	file, target, err := s.Broker.OpenFile(k.Notification, path)
+	if err != nil {
+		return notify.Failed(s.Broker.Unread(k.Notification, k.name, sandbox.KindSocket, err))
+	}
+	defer unix.Close(file)
+	var st unix.Stat_t
+	if err := unix.Fstat(file, &st); err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if !k.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	link := "/proc/self/fd/" + strconv.Itoa(file)
+	if unix.Access(link, unix.W_OK) == unix.EACCES {
+		return notify.Failed(unix.EACCES) // so it would be without a sandbox
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return notify.Failed(unix.ECONNREFUSED)
+	}
+	p := s.Broker.Policy()
+	reachable := s.Records.has(&st) || slices.Contains(p.Sockets, target)
+	if judged := p.JudgeRead(target); !reachable || !judged.Allowed {
+		kind := sandbox.KindSocket
+		if reachable {
+			kind = judged.Kind
+		}
+		return s.Broker.Refuse(k.Notification, Refusal{Denial: sandbox.Denial{Kind: kind, Target: target}, Call: k.name, Errno: unix.EPERM, File: file, Path: target, Asked: path})
+	}
+	// The very file, whatever name it has by now.
+	held, err := kernel.DupAbove(file, kernel.LowestFD)
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	return s.connect(k, unixAddress("/proc/self/fd/"+strconv.Itoa(held)), held)
+}
