@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// chunk is how much is read at once, in bytes; the first pieces are smaller, since
-// most readers look at the last lines alone.
+// chunk is how many bytes are read at once; the first pieces are smaller, because most
+// readers need only the last lines.
 const (
 	chunk      = 256 << 10
 	firstChunk = 8 << 10
 )
 
-// backward reads the lines of a file from the end: the way to what happened last
-// costs the same in a session of two hundred megabytes as in one of two.
+// backward reads the lines of a file from its end: reading the last records costs the same
+// in a session of two hundred megabytes as in one of two.
 type backward struct {
 	r io.ReaderAt
 	// The lines that are left lie in [start, pos); pos is behind a newline.
@@ -62,7 +62,7 @@ func (b *backward) next() bool {
 	}
 }
 
-// passOver finds the beginning of a line that is longer than any record.
+// passOver skips a line that is longer than any record.
 func (b *backward) passOver(end int64) bool {
 	at := end
 	for at > b.start {

@@ -21,10 +21,9 @@ const (
 	HTML     Format = "html"
 )
 
-// Export writes the conversation that counts as a page to read. What was said
-// and done stands in it as it was, and can neither look like a part of the page
-// nor be obeyed by what shows it: a model and a web page that it read have a say
-// in it.
+// Export writes the conversation as a page. Its content is partly chosen by a model and by
+// web pages that it read: nothing of it can look like a part of the page, or be obeyed by
+// the program that shows the page.
 func (s *Store) Export(w io.Writer, id string, format Format) error {
 	f, v, err := s.read(id)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) Export(w io.Writer, id string, format Format) error {
 	return out.Flush()
 }
 
-// page writes one format. What it is handed is shown already, and not escaped.
+// page writes one format. Its input has visible characters only and is not escaped.
 type page interface {
 	begin(title string, facts []string)
 	part(part)
@@ -68,20 +67,19 @@ type page interface {
 type part struct {
 	// class is the item's kind.
 	class, heading, text string
-	// folded parts are not what a reader looks for first.
+	// folded parts are closed at first.
 	folded bool
 	images []drawn
 }
 
-// drawn is an image on a page: its words, and its type and data where they are
-// there.
+// drawn is an image on a page: its description, and its type and data where they exist.
 type drawn struct {
 	words, mediaType string
 	data             []byte
 }
 
-// drawn reads an image. What its record says its type is goes into the page only
-// if it is one of those that a page shows as nothing but a picture.
+// drawn reads an image. The type in its record goes into the page only if a browser shows
+// that type as a picture and nothing else.
 func (s *Store) drawn(id string, i model.Image) drawn {
 	d := drawn{words: visible.Text("[image: " + i.String() + "]")}
 	switch i.MediaType {
@@ -91,13 +89,13 @@ func (s *Store) drawn(id string, i model.Image) drawn {
 	return d
 }
 
-// counts number what is on a page, so that a result can say whose it is.
+// counts number the calls on a page, so that a result can name its call.
 type counts struct {
 	messages, made int
 	calls          map[string]int // their numbers, by id
 }
 
-// part says how the next item stands on the page.
+// part is the next item as the page shows it.
 func (c *counts) part(i model.Item) part {
 	p := part{class: string(i.Kind), text: visible.Text(i.Text)}
 	switch i.Kind {
@@ -131,8 +129,8 @@ func (c *counts) part(i model.Item) part {
 	return p
 }
 
-// arguments writes a call's JSON object a name and a value at a time, so that
-// texts of several lines can be read; anything else as it is.
+// arguments writes a call's JSON object one name and value at a time, so that texts of
+// several lines are readable. Anything else stays as it is.
 func arguments(raw string) string {
 	d := json.NewDecoder(strings.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -166,8 +164,8 @@ func arguments(raw string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// markdownPage puts every text into a fence: Markdown has no other way to quote
-// that a text cannot end.
+// markdownPage puts every text into a fence: no other quote of Markdown holds against text
+// that tries to end it.
 type markdownPage struct{ w *bufio.Writer }
 
 func (p markdownPage) begin(title string, facts []string) {
@@ -197,8 +195,7 @@ func fenced(text string) string {
 	return fence + "text\n" + text + "\n" + fence
 }
 
-// plain leaves of a heading what means nothing to Markdown: a call is named by
-// the model.
+// plain removes from a heading what Markdown would obey: the model chooses a call's name.
 func plain(heading string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && strings.ContainsRune("\\`*{}[]()<>#+!|~&\n\t", r) {

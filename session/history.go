@@ -9,22 +9,22 @@ import (
 
 const userKind = string(model.User)
 
-// HistoryLimit is how much of a session is read back to go on with, in bytes of
-// records: more than any model takes in, and little enough for memory.
+// HistoryLimit is how much of a session is read back to resume it, in bytes of records: more
+// than any model takes, and small enough for memory.
 const HistoryLimit = 8 << 20
 
-// History is a conversation as it was kept.
+// History is a conversation from a session.
 type History struct {
-	// Items are in order. A call without a result is the agent's to repair.
+	// Items are in order. The agent repairs a call without a result.
 	Items []model.Item
-	// Omitted: there is more before Items, which were over the limit.
+	// Omitted: the items before Items are left out, because of the limit.
 	Omitted bool
 	// Damaged counts the lines that could not be read.
 	Damaged int
 }
 
-// history reads the end of the conversation, at most limit bytes of it. What it
-// leaves out ends before a message of the person's, where there is one.
+// history reads the end of the conversation, at most limit bytes of it. It begins with a
+// message of the user, where there is one.
 func (v view) history(limit int64) (History, error) {
 	var h History
 	size := int64(0)
@@ -64,7 +64,7 @@ func (v view) history(limit int64) (History, error) {
 			h.Items = h.Items[i:]
 		}
 		h.Items = slices.Insert(h.Items, 0, model.Item{Kind: model.Note,
-			Text: "[The conversation began earlier; that part is too long to be given here.]"})
+			Text: "[The conversation began earlier; that part is too long and left out.]"})
 	}
 	return h, nil
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// htmlPage writes one file without a script or anything to load, with its images
-// in it; its policy forbids all else as well.
+// htmlPage writes one file that holds its images and has no script and nothing to load; its
+// content security policy forbids both.
 type htmlPage struct{ w *bufio.Writer }
 
 const htmlTop = `<!DOCTYPE html>
@@ -52,7 +52,7 @@ func (p htmlPage) part(t part) {
 	fmt.Fprint(p.w, end+"</section>\n")
 }
 
-// image puts an image into the page; one that is lost is only named.
+// image puts an image into the page, or its description where the data is lost.
 func (p htmlPage) image(i drawn) {
 	if len(i.data) == 0 {
 		fmt.Fprintf(p.w, "<pre>%s</pre>", escape(i.words))

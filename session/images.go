@@ -19,21 +19,20 @@ import (
 	"codeagent/model"
 )
 
-// Images lie beside the session, in a folder of its own, each in a file that is
-// called by its sum: a record stays small, and the way back through a session
-// costs the same with images as without. The record comes first: an image whose
-// program died in between is missing, which is said, and no file is left that no
-// session knows.
+// Images are stored beside the session, in a folder of its own, each in a file named by its
+// SHA-256: a record stays small, and reading back costs the same with images as without.
+// The record is written first: after a crash in between the image is missing, which is
+// reported, and no file is left over.
 
 // imagesSuffix follows the session's name in that of the folder.
 const imagesSuffix = ".images"
 
-// sums are all names that an image has: nothing else becomes a file name.
+// sums matches the names of images: nothing else becomes a file name.
 var sums = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (s *Store) imageDir(id string) string { return filepath.Join(s.dir, id+imagesSuffix) }
 
-// imageFile is where an image of a session lies; id is a valid one.
+// imageFile is the file of an image of a session; id is valid.
 func (s *Store) imageFile(id, sum string) (string, error) {
 	if !sums.MatchString(sum) {
 		return "", fmt.Errorf("an image without a name: %.64q", sum)
@@ -101,8 +100,8 @@ func (s *Store) image(id string, i model.Image) []byte {
 	return data
 }
 
-// showImages reads the images of items, the last ones, as many as a request
-// holds: the others are not sent and need no memory.
+// showImages reads the last images of items, as many as a request holds: the others are
+// not sent and need no memory.
 func (s *Store) showImages(id string, items []model.Item) {
 	n, size := 0, 0
 	for _, item := range slices.Backward(items) {
@@ -147,7 +146,7 @@ func (s *Store) forkImages(v view, to string) error {
 	}
 }
 
-// shareImage gives one image of a session to another one; one that is lost stays so.
+// shareImage gives an image of a session to another session; a lost image stays lost.
 func (s *Store) shareImage(from, to string, i model.Image) error {
 	theirs, err := s.imageFile(from, i.Sum)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Summary is one session in a list.
 type Summary struct {
 	ID string
-	// Title is what the user called it, First the beginning of its first message.
+	// Title is the name that the user gave it, First the beginning of its first message.
 	Title, First string
 	Folder       string
 	// Origin is the session that this one is a fork of, "" for none.
@@ -29,12 +29,12 @@ type Summary struct {
 	Damaged string
 }
 
-// DamagedError says that a session is there and cannot be used.
+// DamagedError: the session exists and cannot be used.
 type DamagedError struct{ ID, Why string }
 
 func (e *DamagedError) Error() string { return "session " + e.ID + ": " + e.Why }
 
-// Name is what to call the session in a list.
+// Name is the name of the session in a list.
 func (s Summary) Name() string {
 	if s.Damaged != "" {
 		return strings.TrimSpace("cannot be used: " + s.Damaged + "  " + s.First)
@@ -45,13 +45,13 @@ func (s Summary) Name() string {
 	return s.First
 }
 
-// near is how far from the end the title is looked for in a list: it stands in
-// the record that ends each turn.
+// near is how far from the end a list looks for the title: the record that ends each turn
+// has it.
 const near = 64 << 10
 
-// List yields the sessions, last used first. Of each no more is read than its
-// head and its tail, and nothing before it is its turn. A file that has a session's
-// name and cannot be used as one is yielded too: see Summary.Damaged.
+// List yields the sessions, last used first. Of each it reads only head and tail, and only
+// when it is its turn. A file with the name of a session that cannot be used is yielded
+// too: see Summary.Damaged.
 func (s *Store) List() iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		entries, err := s.entries()

@@ -6,7 +6,7 @@ import (
 	"codeagent/model"
 )
 
-// Message is one of the person's messages.
+// Message is a message of the user.
 type Message struct {
 	// N counts the messages that count, from 1.
 	N    int
@@ -14,8 +14,8 @@ type Message struct {
 	Text string
 }
 
-// Messages lists the person's messages that count, first to last, each by its
-// beginning: the places to which a session can go back.
+// Messages lists the user's messages that count, first to last, each by its beginning: the
+// places to which a session can be rewound.
 func (s *Store) Messages(id string) ([]Message, error) {
 	f, v, err := s.read(id)
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 // The format, version 1. A file is JSON, one record a line, and only ever grows:
 //
 //	{"codeagent_session":1,"id":…,"at":…,"folder":…,"first":…}   the head, once
-//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or asks another model
+//	{"kind":"open","at":…,"pid":…,"program":…,"model":…}         a process begins to write, or changes the model
 //	{"kind":"user","at":…,"item":{…}}                            one item of the conversation; the kind is the item's
 //	{"kind":"turn","at":…,"outcome":…,"usage":{…}}               a turn is over; everything before it is on the disk
 //	{"kind":"title","at":…,"title":…}                            the session was renamed
-//	{"kind":"compacted","at":…,"items":[…]}                      the conversation goes on from these items alone
-//	{"kind":"back","at":…,"bytes":…}                             the conversation goes on from that many bytes before this record
+//	{"kind":"compacted","at":…,"items":[…]}                      these items replace the conversation so far
+//	{"kind":"back","at":…,"bytes":…}                             a rewind: the conversation ends that many bytes before this record
 //
 // Images of an item are named by their sum; their files lie beside (images.go).
 //
-// A reader passes over kinds that it does not know: a newer codeagent may add
-// some without a new version. What would change the meaning of the kinds above is
-// a new version, and a file of a higher version is not opened. One that does not
-// know "compacted" goes on from all that was said, which is longer and as true.
+// A reader skips kinds that it does not know: a newer codeagent may add some without a new
+// version. A change in the meaning of the kinds above is a new version, and a file of a
+// higher version is not opened. A reader that does not know "compacted" continues the
+// whole conversation, which is longer and as correct.
 const version = 1
 
-// Kinds of records that are no items.
+// Kinds of records that are not items.
 const (
 	kindOpen      = "open"
 	kindTurn      = "turn"
@@ -39,8 +39,8 @@ const (
 	kindCompacted = "compacted"
 )
 
-// maxLine bounds a record, in bytes: far above what a tool returns, and little
-// enough to be read into memory.
+// maxLine bounds a record, in bytes: far above what a tool returns, and small enough for
+// memory.
 const maxLine = 16 << 20
 
 // head is the first line of a file.
@@ -49,8 +49,7 @@ type head struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Folder  string    `json:"folder"`
-	// First is the beginning of the first message: a session without a title is
-	// listed by it.
+	// First is the beginning of the first message: lists show it where there is no title.
 	First string `json:"first,omitempty"`
 	// Origin is the session that this one is a fork of.
 	Origin string `json:"origin,omitempty"`
@@ -61,8 +60,8 @@ type record struct {
 	Kind string      `json:"kind"`
 	At   time.Time   `json:"at"`
 	Item *model.Item `json:"item,omitempty"`
-	// Title stands in every open, turn and title record: the last of them says
-	// what the session is called, so that it is found near the end.
+	// Title is in every open, turn and title record. The last of them counts, so that the
+	// title is found near the end.
 	Title   string `json:"title,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
@@ -73,8 +72,8 @@ type record struct {
 	Outcome  string       `json:"outcome,omitempty"`
 	Usage    *model.Usage `json:"usage,omitempty"`
 	Bytes    int64        `json:"bytes,omitempty"`
-	// Items are what a conversation goes on from: a summary first, and then what
-	// stands in the records before, word for word.
+	// Items replace the conversation so far: a summary first, then items of earlier records,
+	// word for word.
 	Items []model.Item `json:"items,omitempty"`
 }
 
@@ -87,7 +86,7 @@ func isItem(kind string) bool {
 	return false
 }
 
-// hasTitle reports whether records of kind say what the session is called.
+// hasTitle reports whether records of kind have the title.
 func hasTitle(kind string) bool { return kind == kindOpen || kind == kindTurn || kind == kindTitle }
 
 // encode writes v as one line.
@@ -101,11 +100,11 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// errTooLong: an item has more than a record holds.
+// errTooLong: an item is longer than a record may be.
 var errTooLong = errors.New("it is too long to be kept")
 
-// encodeItem writes item as a record. A text that is too long is cut, with a
-// word about it: a record that could not be read back would cost all of it.
+// encodeItem writes item as a record. A text that is too long is cut, with a note: a record
+// that cannot be read back would be lost as a whole.
 func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	line, err := encode(record{Kind: string(item.Kind), At: at, Item: &item})
 	if err != nil || len(line) <= maxLine {
@@ -123,8 +122,7 @@ func encodeItem(item model.Item, at time.Time) ([]byte, error) {
 	return line, err
 }
 
-// decodeCompacted reads what a conversation goes on from; nil if the record holds
-// no such thing.
+// decodeCompacted reads the items of a compaction; nil if the record is not one.
 func decodeCompacted(line []byte) []model.Item {
 	var r record
 	if json.Unmarshal(line, &r) != nil || !slices.ContainsFunc(r.Items, isSummary) {
@@ -135,8 +133,8 @@ func decodeCompacted(line []byte) []model.Item {
 
 func isSummary(i model.Item) bool { return i.Kind == model.Summary }
 
-// kindOf reads the kind of a record without reading all of it: of two hundred
-// megabytes only what is wanted is decoded. It is "" for what is no record.
+// kindOf reads the kind of a record without decoding it: of two hundred megabytes only what
+// is needed is decoded. It is "" for a line that is not a record.
 func kindOf(line []byte) string {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`)); ok {
 		if i := bytes.IndexAny(rest[:min(len(rest), 32)], `"\`); i >= 0 && rest[i] == '"' {

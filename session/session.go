@@ -18,7 +18,7 @@ import (
 	"codeagent/model"
 )
 
-// Info is what a new session, or a process that goes on with one, says of itself.
+// Info describes a new session, or a process that resumes one.
 type Info struct {
 	// ID names a new session; see NewID.
 	ID string
@@ -29,13 +29,13 @@ type Info struct {
 	Model   Model
 }
 
-// Model is the one that answers.
+// Model is the model that answers.
 type Model struct {
-	// Name is how it is shown: NAME at the provider of the top-level settings,
-	// PROVIDER/NAME at another. It may be empty: it is not known yet.
+	// Name is NAME at the provider of the top-level settings, PROVIDER/NAME at another; empty
+	// while it is not known.
 	Name string
-	// Provider is the other one's name, and Host where it was found. No Host: the
-	// model was nobody's choice, and says nothing about what to go on with.
+	// Provider is the name of another provider, and Host its address. Without a Host nobody
+	// chose the model, and a later process need not use it.
 	Provider, Host string
 }
 
@@ -48,14 +48,14 @@ type Session struct {
 	// f is open and locked; nil before the first item of a new session.
 	f    *os.File
 	view view // end is where the next record goes, unless behind is set
-	// behind is the end of the file where messages are taken back and nothing has
-	// been said since; view ends where they begin. 0: none are.
+	// behind is the end of the file after a rewind that has no effect yet; view ends where
+	// the conversation is rewound to. 0: no rewind.
 	behind int64
 	// title is repeated in every turn record.
 	title string
-	// broken: what a failed write left could not be taken away.
+	// broken: the rest of a failed write could not be removed.
 	broken error
-	// unlisted: the folder's entry is not known to be on the disk.
+	// unlisted: the entry in the folder may not be on the disk yet.
 	unlisted bool
 }
 
@@ -152,12 +152,12 @@ func (s *Session) EndTurn(outcome string, usage model.Usage) error {
 	return s.sync()
 }
 
-// Last is the person's last message.
+// Last is the user's last message.
 const Last = -1
 
-// Back takes back message n, counted from 1 among those that count, or Last, and
-// all that came after it. It stays in the file, which is told with the next
-// record: who says nothing more has taken nothing back.
+// Back takes back message n, counted from 1 among the messages that count, or Last, and
+// all that came after it. A rewind takes effect only with the next record; until then the
+// file does not change.
 func (s *Session) Back(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

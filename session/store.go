@@ -60,7 +60,7 @@ const suffix = ".jsonl"
 // Create begins a session. It gets its file with the first item.
 func (s *Store) Create(i Info) *Session { return &Session{store: s, info: i} }
 
-// Open goes on with the session that i names. A last line that was not wholly
+// Open resumes the session that i names. A last line that was not wholly
 // written is cut off. The error may be an *InUseError or wrap ErrNotFound.
 func (s *Store) Open(i Info) (*Session, error) {
 	f, v, err := s.openLocked(i.ID)
