@@ -129,6 +129,8 @@ var rooms = []room{
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
 	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "exec", "headless", "hostfile", "internal/visible", "sandbox", "tools"}},
+	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},
+	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "exec/worker", "internal/visible", "model", "sandbox", "session", "undo"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},

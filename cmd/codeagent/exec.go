@@ -13,6 +13,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/headless"
 	"codeagent/hostfile"
@@ -31,7 +32,7 @@ type execFlags struct {
 	ephemeral              bool
 	images                 []string
 	// from is the session to go on with.
-	from *resumed
+	from *sessionscmd.Resumed
 }
 
 func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/hostfile"
 	"codeagent/model/tour"
@@ -20,7 +21,7 @@ type interactiveOptions struct {
 	ephemeral bool
 	images    []string
 	// from is the session to go on with.
-	from *resumed
+	from *sessionscmd.Resumed
 }
 
 // runInteractive is codeagent on a terminal: one session, and what the person
@@ -41,7 +42,7 @@ func runInteractive(ctx context.Context, s cli.Stdio, f cli.Flags, o interactive
 }
 
 // playSession plays one session and returns the one to go on with, nil for none.
-func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, prompt string) (*resumed, error) {
+func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, prompt string) (*sessionscmd.Resumed, error) {
 	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, images: o.images, from: o.from})
 	if err != nil {
 		return nil, err

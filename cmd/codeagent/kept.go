@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"codeagent/cmd/codeagent/cli"
-	"codeagent/hostfile"
+	"codeagent/cmd/codeagent/sessionscmd"
 	sessions "codeagent/session"
 	"codeagent/tui"
 )
@@ -22,7 +21,7 @@ type keptSessions struct {
 	// named to work in.
 	fork, elsewhere bool
 	// next is what is gone on with when the screen has ended; nil: nothing.
-	next *resumed
+	next *sessionscmd.Resumed
 }
 
 func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
@@ -34,7 +33,7 @@ func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, e
 		if err != nil {
 			return out, err
 		}
-		if all || isHere(sum, k.here) {
+		if all || sessionscmd.IsHere(sum, k.here) {
 			out = append(out, tui.SessionItem{
 				ID: sum.ID, Name: sum.Name(), Folder: sum.Folder, Used: sum.Used, Size: sum.Size, Current: k.isCurrent(sum.ID),
 			})
@@ -59,7 +58,7 @@ func (k *keptSessions) Delete(_ context.Context, id string) error {
 	if err := k.store.Delete(id); err != nil {
 		return err
 	}
-	return forgetUndo(k.s, id)
+	return sessionscmd.ForgetUndo(k.s, id)
 }
 
 // Open settles what is gone on with. A copy can be made of a session that is in
@@ -73,19 +72,25 @@ func (k *keptSessions) Open(_ context.Context, id string) error {
 		return err
 	}
 	if !k.elsewhere {
-		err = folderThere(sum)
+		err = sessionscmd.FolderThere(sum)
 	}
 	if err != nil {
 		return err
 	}
-	k.next = &resumed{id: sum.ID, folder: sum.Folder, fork: k.fork, after: true}
+	k.next = &sessionscmd.Resumed{ID: sum.ID, Folder: sum.Folder, Fork: k.fork, After: true}
 	return nil
 }
 
-// folderThere says that the folder of a session is gone.
-func folderThere(sum sessions.Summary) error {
-	if info, err := hostfile.Seen(sum.Folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
+// pickSession lets the person choose a session before the session's screen opens.
+func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, *sessions.Store) (sessions.Summary, error) {
+	return func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error) {
+		k := &keptSessions{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
+		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
+			return sessions.Summary{}, err
+		}
+		if k.next == nil {
+			return sessions.Summary{}, cli.StatusError(cli.ExitOK)
+		}
+		return store.Find(k.next.ID)
 	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/model"
 	sessions "codeagent/session"
@@ -33,17 +34,17 @@ func (ses *session) openRecord() (*record, error) {
 		return &record{log: store.Create(info)}, nil
 	}
 	var err error
-	if info.ID = o.from.id; o.from.fork {
-		if info.ID, err = store.Fork(o.from.id, o.from.before); err != nil {
-			return nil, sessionError(err)
+	if info.ID = o.from.ID; o.from.Fork {
+		if info.ID, err = store.Fork(o.from.ID, o.from.Before); err != nil {
+			return nil, sessionscmd.Error(err)
 		}
 	}
 	r := &record{}
 	if r.log, err = store.Open(info); err != nil {
-		return nil, sessionError(err)
+		return nil, sessionscmd.Error(err)
 	}
-	if o.from.before > 0 && !o.from.fork {
-		err = r.log.Back(o.from.before)
+	if o.from.Before > 0 && !o.from.Fork {
+		err = r.log.Back(o.from.Before)
 	}
 	if err == nil {
 		r.before, err = r.log.History(sessions.HistoryLimit)

@@ -8,8 +8,10 @@ import (
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/sandboxcmd"
-
+	"codeagent/cmd/codeagent/sessionscmd"
+	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/sandbox"
+
 	"github.com/spf13/cobra"
 )
 
@@ -73,7 +75,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
 	imageFlag(root.Flags(), &o.images)
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), newSessions(s, f), newUndo(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
+	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
 	return root

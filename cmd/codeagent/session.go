@@ -11,6 +11,7 @@ import (
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/providers"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
 	"codeagent/egress"
@@ -42,7 +43,7 @@ type sessionOptions struct {
 	// images are the files that -i names.
 	images []string
 	// from is the session to go on with; nil begins one.
-	from *resumed
+	from *sessionscmd.Resumed
 	// maxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
 	maxRequests int
 }
@@ -70,7 +71,7 @@ type session struct {
 // touched is settled before anything that could touch it exists.
 func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions) (*session, error) {
 	if o.from != nil && f.Folder == "" {
-		f.Folder = o.from.folder
+		f.Folder = o.from.Folder
 	}
 	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {
@@ -109,7 +110,7 @@ func (ses *session) chooseModel(ctx context.Context) error {
 	o := ses.options
 	w := providers.Wish{Attended: o.attended, Needed: o.hasPrompt || o.from != nil || len(o.images) > 0}
 	if o.from != nil {
-		w.Session, w.Switched = o.from.id, o.from.after
+		w.Session, w.Switched = o.from.ID, o.from.After
 	}
 	var err error
 	if ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w); err != nil {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"codeagent/agent"
-	"codeagent/cmd/codeagent/cli"
-	"codeagent/cmd/codeagent/workspace"
+	"codeagent/cmd/codeagent/undocmd"
 	"codeagent/event"
-	"codeagent/exec/worker"
 	"codeagent/sandbox"
 	sessions "codeagent/session"
 	"codeagent/tui"
@@ -30,15 +27,6 @@ func (ses *session) openUndo() {
 		ses.undo = nil
 	}
 	go store.Sweep() // nothing waits for it
-}
-
-// undoStore finds the folder of what is kept without anything else of a run.
-func undoStore(s cli.Stdio) (*undo.Store, error) {
-	paths, _, err := workspace.Places(context.Background(), s)
-	if err != nil {
-		return nil, err
-	}
-	return undo.New(paths.Undo), nil
 }
 
 // closeUndo forgets what nobody can come back to.
@@ -122,7 +110,7 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	case p.More != "":
 		out.NotKept = append(out.NotKept, tui.UndoFile{Path: "further files", Why: p.More})
 	}
-	opening := opening(u.ses.Workspace, p)
+	opening := undocmd.Opening(u.ses.Workspace, p)
 	for _, c := range p.Closed {
 		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}
@@ -138,21 +126,11 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	if u.plan = nil; p == nil {
 		return tui.UndoReport{}, undo.ErrNothing
 	}
-	r, err := applyUndo(ctx, u.ses.Workspace, u.ses.undo, p, u.ses.gate.Base())
+	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.undo, p, u.ses.gate.Base())
 	if note := p.Note(r); note != "" {
 		u.ses.agent.Note(note)
 	}
 	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
-}
-
-// applyUndo undoes what p says through a file worker that is confined by policy.
-func applyUndo(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
-	files, err := b.Runner.Files(ctx, policy, nil)
-	if err != nil {
-		return undo.Report{}, err
-	}
-	defer files.Close()
-	return s.Apply(ctx, p, undoFiles{files})
 }
 
 // does are the deeds in the screen's words.
@@ -188,46 +166,4 @@ func shownLeft(list []undo.Left) []tui.UndoFile {
 		out = append(out, tui.UndoFile{Path: l.Path, Why: l.Why})
 	}
 	return out
-}
-
-// undoFiles are the file worker's hands for the undo room.
-type undoFiles struct{ files *worker.Client }
-
-var _ undo.Files = undoFiles{}
-
-func (f undoFiles) expect(now undo.Expect) worker.Expect {
-	e := worker.Expect{Absent: now.Absent, Parents: now.Absent}
-	if now.Ino != 0 {
-		e.Version = worker.Version(now.Dev, now.Ino, now.Size, now.Mtime)
-	}
-	return e
-}
-
-// Put is undo.Files.
-func (f undoFiles) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
-	_, err := f.files.Put(path, content, mode, f.expect(now))
-	return err
-}
-
-// Link is undo.Files.
-func (f undoFiles) Link(path, target string) error {
-	return f.files.Symlink(path, target, worker.Expect{Parents: true})
-}
-
-// Mkdir is undo.Files.
-func (f undoFiles) Mkdir(path string, mode fs.FileMode) error {
-	return f.files.Mkdir(path, mode, true)
-}
-
-// Chmod is undo.Files.
-func (f undoFiles) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
-	return f.files.Chmod(path, mode, f.expect(now))
-}
-
-// Move is undo.Files.
-func (f undoFiles) Move(from, to string) error { return f.files.Rename(from, to, false) }
-
-// Remove is undo.Files.
-func (f undoFiles) Remove(path string, now undo.Expect) error {
-	return f.files.Remove(path, f.expect(now))
 }

@@ -1,4 +1,7 @@
-package main
+// Package sessionscmd is `codeagent sessions`, and it finds the session that resume, fork
+// and undo mean. It changes sessions only through package session and writes a page only
+// to the file that a flag names. Read Which.Find first.
+package sessionscmd
 
 import (
 	"context"
@@ -24,7 +27,7 @@ type sessionFlags struct {
 	most      int
 }
 
-func newSessions(s cli.Stdio, f *cli.Flags) *cobra.Command {
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var l sessionFlags
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "List, rename, export or delete kept sessions",
@@ -54,7 +57,7 @@ type sessionJSON struct {
 }
 
 func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
-	store, err := sessionStore(s)
+	store, err := Store(s)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 		if err != nil {
 			return cli.StorageError(err)
 		}
-		if !l.all && !isHere(sum, here) {
+		if !l.all && !IsHere(sum, here) {
 			continue
 		}
 		if n++; l.most > 0 && n > l.most {
@@ -98,9 +101,9 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 		fmt.Fprintln(s.Err, "there are more: -n 0 lists all")
 	case n > 0 || l.json:
 	case l.all:
-		fmt.Fprintln(s.Err, "no session has been kept")
+		fmt.Fprintln(s.Err, "there is no saved session")
 	default:
-		fmt.Fprintln(s.Err, "no session has been kept in this folder; --all lists those of others")
+		fmt.Fprintln(s.Err, "this folder has no saved session; --all lists those of other folders")
 	}
 	return nil
 }
@@ -159,7 +162,7 @@ func newSessionsDelete(s cli.Stdio) *cobra.Command {
 					if err := store.Delete(sum.ID); err != nil {
 						return err
 					}
-					if err := forgetUndo(s, sum.ID); err != nil {
+					if err := ForgetUndo(s, sum.ID); err != nil {
 						return err
 					}
 					fmt.Fprintf(s.Err, "deleted %s\n", sessionLine(sum))
@@ -224,7 +227,7 @@ func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) e
 // withSession finds the session that name means and does something with it.
 func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	return withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
-		sum, err := usable(sum, nil)
+		sum, err := Usable(sum, nil)
 		if err != nil {
 			return err
 		}
@@ -234,7 +237,7 @@ func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Sum
 
 // withNamed is withSession for what can be done with a damaged one too.
 func withNamed(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
-	store, err := sessionStore(s)
+	store, err := Store(s)
 	if err != nil {
 		return err
 	}
@@ -242,5 +245,5 @@ func withNamed(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summa
 	if err == nil {
 		err = do(store, sum)
 	}
-	return sessionError(err)
+	return Error(err)
 }

@@ -1,4 +1,4 @@
-package main
+package sessionscmd
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func TestStorageError(t *testing.T) {
 	for reason, want := range map[error]string{
 		syscall.ENOSPC: "make room", syscall.EDQUOT: "quota", syscall.EROFS: "read-only", syscall.EACCES: "chmod", syscall.ENOTDIR: "move it away",
 	} {
-		err := sessionError(fmt.Errorf("session x: %w", &fs.PathError{Op: "open", Path: "/state/sessions", Err: reason}))
+		err := Error(fmt.Errorf("session x: %w", &fs.PathError{Op: "open", Path: "/state/sessions", Err: reason}))
 		code, message, hints := cli.ExitOf(err)
 		if code != cli.ExitFailed || !strings.Contains(message, "/state/sessions") || len(hints) != 1 || !strings.Contains(hints[0], want) {
 			t.Errorf("%v: status %d, %q, %q", reason, code, message, hints)

@@ -1,16 +1,23 @@
-package main
+// Package undocmd is `codeagent undo`, and what it shares with /undo on the screen: the
+// flags that would open more, and the restoring itself. Files change only through a file
+// worker that the policy confines; what may be offered is decided in package undo. Read
+// run first.
+package undocmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/config"
+	"codeagent/exec/worker"
 	"codeagent/internal/visible"
 	"codeagent/model"
 	"codeagent/sandbox"
@@ -20,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newUndo(s cli.Stdio, f *cli.Flags) *cobra.Command {
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var how undoHow
 	cmd := &cobra.Command{
 		Use: "undo [ID]", Short: "Undo what the last turn changed in files",
@@ -34,7 +41,7 @@ func newUndo(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			if len(args) == 1 {
 				how.id = args[0]
 			}
-			return runUndo(cmd.Context(), s, *f, how)
+			return run(cmd.Context(), s, *f, how)
 		},
 	}
 	cmd.Flags().BoolVar(&how.dry, "dry-run", false, "say what would be done, and do nothing")
@@ -64,7 +71,7 @@ func (h undoHow) command() string {
 	return command + strings.Repeat(" --skip", h.skip)
 }
 
-func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
+func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	sum, err := undoneSession(s, f, how.id)
 	if err != nil {
 		return err
@@ -82,7 +89,7 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	// Whoever works in the session holds it: its turns are not to be pulled away.
 	log, err := sessions.New(b.Paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
 	if err != nil {
-		return sessionError(err)
+		return sessionscmd.Error(err)
 	}
 	defer log.Close()
 	kept, err := undo.New(b.Paths.Undo).Open(sum.ID)
@@ -105,7 +112,7 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		p.LeaveRepositories()
 	}
 	p.LeaveProtected()
-	opening := opening(b, p)
+	opening := Opening(b, p)
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
 	tellUndone(s, p)
 	tellClosed(s, p, how, opening)
@@ -113,7 +120,7 @@ func runUndo(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		printSteps(s, p.Steps)
 		return nil
 	}
-	r, err := applyUndo(ctx, b, kept, p, b.Policy)
+	r, err := Apply(ctx, b, kept, p, b.Policy)
 	printSteps(s, r.Done)
 	for _, l := range r.Failed {
 		fmt.Fprintf(s.Err, "codeagent: failed: %s: %s\n", visible.Line(l.Path), visible.Line(l.Why))
@@ -155,19 +162,19 @@ func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.
 // undoneSession finds the session: the named one, or the last here of which
 // something is kept.
 func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error) {
-	store, err := sessionStore(s)
+	store, err := sessionscmd.Store(s)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
 	if id != "" {
 		sum, err := store.Find(id)
-		return sum, sessionError(err)
+		return sum, sessionscmd.Error(err)
 	}
 	here, err := workspace.Enter(s, f)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
-	kept, err := undoStore(s)
+	kept, err := sessionscmd.UndoStore(s)
 	if err != nil {
 		return sessions.Summary{}, err
 	}
@@ -175,9 +182,9 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 		if err != nil {
 			return sum, cli.StorageError(err)
 		}
-		if isHere(sum, here) && kept.Has(sum.ID) {
-			if _, err := usable(sum, nil); err != nil {
-				return sum, sessionError(err)
+		if sessionscmd.IsHere(sum, here) && kept.Has(sum.ID) {
+			if _, err := sessionscmd.Usable(sum, nil); err != nil {
+				return sum, sessionscmd.Error(err)
 			}
 			return sum, nothingLost(store, kept, sum)
 		}
@@ -202,15 +209,6 @@ func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) 
 		}
 	}
 	return nil
-}
-
-// forgetUndo removes what is kept for a session that is deleted.
-func forgetUndo(s cli.Stdio, id string) error {
-	store, err := undoStore(s)
-	if err != nil {
-		return err
-	}
-	return store.Remove(id)
 }
 
 func printSteps(s cli.Stdio, steps []undo.Step) {
@@ -245,9 +243,9 @@ func tellClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	}
 }
 
-// opening are the flags with which undo can restore everything that is closed in p, ""
+// Opening are the flags with which undo can restore everything that is closed in p, ""
 // where there are none.
-func opening(b *workspace.Workspace, p *undo.Plan) string {
+func Opening(b *workspace.Workspace, p *undo.Plan) string {
 	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
 		cfg := b.Config
 		cfg.Sandbox.AddDirs = slices.Concat(cfg.Sandbox.AddDirs, dirs)
@@ -262,4 +260,56 @@ func opening(b *workspace.Workspace, p *undo.Plan) string {
 		out.WriteString(" --add-file " + approvals.ShellWord(f))
 	}
 	return out.String()
+}
+
+// Apply undoes what p says through a file worker that is confined by policy.
+func Apply(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
+	files, err := b.Runner.Files(ctx, policy, nil)
+	if err != nil {
+		return undo.Report{}, err
+	}
+	defer files.Close()
+	return s.Apply(ctx, p, hands{files})
+}
+
+var _ undo.Files = hands{}
+
+// hands restore files through a file worker.
+type hands struct{ files *worker.Client }
+
+func (f hands) expect(now undo.Expect) worker.Expect {
+	e := worker.Expect{Absent: now.Absent, Parents: now.Absent}
+	if now.Ino != 0 {
+		e.Version = worker.Version(now.Dev, now.Ino, now.Size, now.Mtime)
+	}
+	return e
+}
+
+// Put is undo.Files.
+func (f hands) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
+	_, err := f.files.Put(path, content, mode, f.expect(now))
+	return err
+}
+
+// Link is undo.Files.
+func (f hands) Link(path, target string) error {
+	return f.files.Symlink(path, target, worker.Expect{Parents: true})
+}
+
+// Mkdir is undo.Files.
+func (f hands) Mkdir(path string, mode fs.FileMode) error {
+	return f.files.Mkdir(path, mode, true)
+}
+
+// Chmod is undo.Files.
+func (f hands) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
+	return f.files.Chmod(path, mode, f.expect(now))
+}
+
+// Move is undo.Files.
+func (f hands) Move(from, to string) error { return f.files.Rename(from, to, false) }
+
+// Remove is undo.Files.
+func (f hands) Remove(path string, now undo.Expect) error {
+	return f.files.Remove(path, f.expect(now))
 }

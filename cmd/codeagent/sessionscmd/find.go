@@ -1,0 +1,217 @@
+package sessionscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/workspace"
+	"codeagent/hostfile"
+	sessions "codeagent/session"
+	"codeagent/undo"
+
+	"github.com/spf13/cobra"
+)
+
+// FolderThere says that the folder of a session is gone.
+func FolderThere(sum sessions.Summary) error {
+	if info, err := hostfile.Seen(sum.Folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
+	}
+	return nil
+}
+
+// Which say which session is gone on with, and how.
+type Which struct {
+	last, all bool
+	Fork      bool
+	before    int
+	// Pick asks the person to choose where no session is named; nil: nobody is there.
+	Pick func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error)
+}
+
+// Resumed is the session that a run goes on with.
+type Resumed struct {
+	ID, Folder string
+	// Fork leaves the session as it is and goes on with a copy.
+	Fork bool
+	// Before is the message from which on nothing counts any more; 0 for none.
+	Before int
+	// After another session of this run, which --model was said for.
+	After bool
+}
+
+func (r *Which) Add(cmd *cobra.Command, verb string) {
+	fl := cmd.Flags()
+	fl.BoolVar(&r.last, "last", false, verb+" the session that was last used in this folder")
+	fl.BoolVar(&r.all, "all", false, "with --last: in any folder")
+	fl.IntVar(&r.before, "before", 0, "go back: leave out message N and all that came after it (codeagent sessions show ID counts them)")
+}
+
+// Store finds the folder of the sessions without anything else of a run.
+func Store(s cli.Stdio) (*sessions.Store, error) {
+	paths, _, err := workspace.Places(context.Background(), s)
+	if err != nil {
+		return nil, err
+	}
+	return sessions.New(paths.Sessions), nil
+}
+
+// Find settles which session is meant and returns the arguments that are left.
+// It changes nothing: the run may not come about.
+func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*Resumed, []string, error) {
+	store, err := Store(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	var sum sessions.Summary
+	switch {
+	case r.last:
+		sum, err = lastUsed(s, f, store, r.all)
+	case len(args) == 0 && r.Pick != nil:
+		sum, err = r.choose(ctx, s, f, store)
+	case len(args) == 0:
+		err = errWhich(s, f, store)
+	default:
+		sum, err = store.Find(args[0])
+		args = args[1:]
+	}
+	if err != nil {
+		return nil, nil, Error(err)
+	}
+	if r.before < 0 {
+		return nil, nil, &cli.UsageError{Err: errors.New("--before counts messages from 1")}
+	}
+	if f.Folder == "" {
+		if err := FolderThere(sum); err != nil {
+			return nil, nil, &cli.UsageError{Err: err, Hints: []string{"name the folder to work in with --cd"}}
+		}
+	}
+	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
+}
+
+// lastUsed is the session last used in this folder, or anywhere.
+func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessions.Summary, error) {
+	if all {
+		for sum, err := range store.List() {
+			return Usable(sum, err)
+		}
+		return sessions.Summary{}, &cli.UsageError{Err: errors.New("there is no saved session")}
+	}
+	list, err := sessionsHere(s, f, store, 1)
+	if err == nil && len(list) == 0 {
+		err = &cli.UsageError{Err: errors.New("this folder has no saved session"), Hints: []string{"--all takes the last one of any folder"}}
+	}
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	return Usable(list[0], nil)
+}
+
+// Usable fails for a session that cannot be used: an older one in its place would go on
+// with another conversation than was meant.
+func Usable(sum sessions.Summary, err error) (sessions.Summary, error) {
+	if err == nil && sum.Damaged != "" {
+		err = &sessions.DamagedError{ID: sum.ID, Why: sum.Damaged}
+	}
+	return sum, err
+}
+
+// IsHere reports whether a session belongs to a folder. A damaged one that does not say
+// its folder belongs to each.
+func IsHere(sum sessions.Summary, folder string) bool {
+	return sum.Folder == folder || sum.Folder == "" && sum.Damaged != ""
+}
+
+// namedSessions is how many sessions an error names.
+const namedSessions = 5
+
+// sessionsHere yields at most n sessions of this folder, last used first.
+func sessionsHere(s cli.Stdio, f cli.Flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
+	here, err := workspace.Enter(s, f)
+	if err != nil {
+		return nil, err
+	}
+	var out []sessions.Summary
+	for sum, err := range store.List() {
+		if err != nil {
+			return nil, err
+		}
+		if !IsHere(sum, here) {
+			continue
+		}
+		if out = append(out, sum); len(out) == n {
+			break
+		}
+	}
+	return out, nil
+}
+
+// choose lets the person choose one of the sessions of this folder.
+func (r Which) choose(ctx context.Context, s cli.Stdio, f cli.Flags, store *sessions.Store) (sessions.Summary, error) {
+	here, err := workspace.Enter(s, f)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	list, err := sessionsHere(s, f, store, 1)
+	if err != nil {
+		return sessions.Summary{}, err
+	}
+	if len(list) == 0 {
+		return sessions.Summary{}, &cli.UsageError{Err: errors.New("this folder has no saved session"), Hints: []string{"codeagent sessions --all lists those of other folders"}}
+	}
+	return r.Pick(ctx, here, store)
+}
+
+// errWhich is the error of a command that names none: it names some.
+func errWhich(s cli.Stdio, f cli.Flags, store *sessions.Store) error {
+	list, err := sessionsHere(s, f, store, namedSessions)
+	if err != nil {
+		return err
+	}
+	e := &cli.UsageError{Err: errors.New("which session? Name one by its ID, or take the last with --last")}
+	for _, sum := range list {
+		e.Hints = append(e.Hints, sessionLine(sum))
+	}
+	e.Hints = append(e.Hints, "codeagent sessions lists them")
+	return e
+}
+
+// Error says what to do about a session that cannot be used.
+func Error(err error) error {
+	var inUse *sessions.InUseError
+	var damaged *sessions.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
+			"another session is named by its ID: codeagent sessions lists them",
+			"this one can be removed: codeagent sessions delete " + damaged.ID,
+		}}
+	case errors.As(err, &inUse):
+		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
+			"end that one first, or go on with a copy: codeagent fork " + inUse.ID,
+		}}
+	case errors.Is(err, sessions.ErrNotFound):
+		return &cli.UsageError{Err: err, Hints: []string{"codeagent sessions --all lists them"}}
+	}
+	return cli.StorageError(err)
+}
+
+// UndoStore finds the folder of what is kept without anything else of a run.
+func UndoStore(s cli.Stdio) (*undo.Store, error) {
+	paths, _, err := workspace.Places(context.Background(), s)
+	if err != nil {
+		return nil, err
+	}
+	return undo.New(paths.Undo), nil
+}
+
+// ForgetUndo removes what is kept for a session that is deleted.
+func ForgetUndo(s cli.Stdio, id string) error {
+	store, err := UndoStore(s)
+	if err != nil {
+		return err
+	}
+	return store.Remove(id)
+}
