@@ -207,3 +207,7 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
 	k.reap()
 	return f, err
 }
+
+// MadeGit lists the git directories that commands of this session made: theirs to
+// write, hooks and configuration too.
+func (b *Backend) MadeGit() []string { return b.brokers.madeGit() }

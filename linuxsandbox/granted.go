@@ -4,10 +4,6 @@ package linuxsandbox
 
 import (
 	"slices"
-
-	"codeagent/linuxsandbox/kernel"
-	"codeagent/linuxsandbox/spec"
-	"codeagent/sandbox"
 )
 
 // What a grant names may be a single file, a name that nothing has yet, or a
@@ -16,16 +12,6 @@ import (
 // would fail, and a rule for the folder around it would open all of that. So the
 // broker makes these changes, on the host's own files (hold_grant.go), as it does
 // for what is granted to a command that runs.
-
-// brokeredGrant says which write rules are left to the broker: those of grants,
-// which are optional, unless the command has a folder of its own in the place of
-// the one that the grant is in, or may read only what Landlock has a rule for.
-func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
-	return func(r spec.Rule) bool {
-		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)
-		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
-	}
-}
 
 // planGrants takes up what was granted. A folder keeps its own rule.
 func (p *protection) planGrants(granted, folders []string) {

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // tellTo is a change observer that is a function.
@@ -226,24 +224,4 @@ func TestKeptGrants(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestKeepingIsBounded: what is remembered has an end, and is then told anew.
-func TestKeepingIsBounded(t *testing.T) {
-	dir, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(dir)
-	told := 0
-	k := observer{to: tellTo(func(int, string, string) { told++ })}
-	for i := range maxTold + 10 {
-		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
-			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))
-		}
-	}
-	last := "/w/" + strconv.Itoa(maxTold+9)
-	if told != maxTold+10 || k.tell() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
-		t.Errorf("told %d; remembers %d", told, len(k.told.paths))
-	}
 }

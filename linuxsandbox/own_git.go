@@ -86,20 +86,6 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 	}
 }
 
-// MadeGit lists the git directories that commands of this session made: theirs to
-// write, hooks and configuration too.
-func (b *Backend) MadeGit() []string {
-	s := &b.brokers
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := slices.Clone(s.own.called)
-	for _, e := range s.own.held {
-		out = append(out, e.path)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // close lets go of what the session's commands made: from now on it is foreign.
 func (s *brokerSession) close() {
 	s.mu.Lock()
@@ -109,4 +95,16 @@ func (s *brokerSession) close() {
 		unix.Close(e.fd)
 		delete(o.held, id)
 	}
+}
+
+// madeGit lists the git directories that commands of this session made.
+func (s *brokerSession) madeGit() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.own.called)
+	for _, e := range s.own.held {
+		out = append(out, e.path)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

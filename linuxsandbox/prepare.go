@@ -261,3 +261,13 @@ func parentExists(path string) bool {
 	st, err := kernel.StatPath(filepath.Dir(path))
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
+
+// brokeredGrant says which write rules are left to the broker: those of grants,
+// which are optional, unless the command has a folder of its own in the place of
+// the one that the grant is in, or may read only what Landlock has a rule for.
+func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
+	return func(r spec.Rule) bool {
+		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)
+		return f.Broker && r.Optional && !replaced && len(p.Read) == 0
+	}
+}
