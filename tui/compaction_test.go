@@ -15,7 +15,7 @@ func TestCompactionIsALineThatOpens(t *testing.T) {
 	r.has("the context is nearly full")
 	r.has("90% of context")
 	r.emit(event.Compacted{Reason: event.CompactNear, Before: 182900, After: 300, Summary: "# Summary\nwe fixed it\u202e\x1b[2J"})
-	r.has("≡ Compacted: 182,900 → 300 tokens")
+	r.has("≡ Compacted: 182k → 300 tokens")
 	r.has("30% of context")
 	r.lacks("Writing a summary")
 	r.lacks("we fixed it")

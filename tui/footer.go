@@ -62,12 +62,12 @@ func (f *facts) footer(t *paint.Theme, w int) string {
 	if f.running > 0 {
 		beside = []paint.Span{paint.Accent.Span(fmt.Sprintf("%d running", f.running))}
 	}
-	left := joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside)
+	left := paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, long, beside)
 	for _, form := range [][]paint.Span{
 		left,
-		joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
-		joined([]paint.Span{name}, []paint.Span{policy}, short, beside),
-		joined([]paint.Span{policy}, short, beside),
+		paint.Joined([]paint.Span{name}, []paint.Span{policy}, []paint.Span{asks}, short, beside),
+		paint.Joined([]paint.Span{name}, []paint.Span{policy}, short, beside),
+		paint.Joined([]paint.Span{policy}, short, beside),
 	} {
 		if left = form; paint.WidthOf(left)+paint.Gutter+1 <= w {
 			break
@@ -89,17 +89,6 @@ func shortModel(name string) string {
 		name = name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:]
 	}
 	return paint.Cut(name, most)
-}
-
-func joined(items ...[]paint.Span) []paint.Span {
-	var out []paint.Span
-	for _, it := range items {
-		if len(it) > 0 && len(out) > 0 {
-			out = append(out, paint.Faint.Span(" · "))
-		}
-		out = append(out, it...)
-	}
-	return out
 }
 
 // policyName names the preset; running without a sandbox is shown as a danger.
@@ -205,7 +194,7 @@ func (f *facts) page(t *paint.Theme, w int) []string {
 	out = append(out, "", t.Paint(paint.Warn.With(paint.Bold), "Not enforced on this machine"))
 	for _, k := range s.Enforcement.Weaknesses {
 		out = append(out, "")
-		out = append(out, paint.Wrapper{Theme: t, Width: w, First: []paint.Span{paint.Warn.Span("▲ ")}, Rest: []paint.Span{paint.Text.Span("  ")}}.Lines(paint.Text.Span(k.What))...)
+		out = append(out, t.Hang(w, paint.Warn.Span("▲ "), paint.Text.Span(k.What))...)
 		for _, l := range []string{k.Why, k.Remedy} {
 			if l != "" {
 				out = append(out, paint.Indent(t.Wrap(w-paint.Gutter, paint.Dim.Span(l)))...)

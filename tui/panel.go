@@ -112,11 +112,8 @@ func columns(t *paint.Theme, w int, pairs [][2]string) []string {
 	var out []string
 	for _, p := range pairs {
 		name := paint.Cut(p[0], left)
-		out = append(out, paint.Wrapper{
-			Theme: t, Width: w,
-			First: []paint.Span{paint.Accent.Span(name + strings.Repeat(" ", left-paint.Width(name)+2))},
-			Rest:  []paint.Span{paint.Text.Span(strings.Repeat(" ", left+2))},
-		}.Lines(paint.Text.Span(p[1]))...)
+		name += strings.Repeat(" ", left-paint.Width(name)+2)
+		out = append(out, t.Hang(w, paint.Accent.Span(name), paint.Text.Span(p[1]))...)
 	}
 	return out
 }

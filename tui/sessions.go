@@ -104,20 +104,14 @@ func (l *sessionList) open(r picker.Row) tea.Cmd {
 
 // ago says roughly how long ago something was.
 func ago(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length, below time.Duration
+		name          string
+	}{{time.Minute, time.Hour, "min"}, {time.Hour, 2 * day, "h"}, {day, 60 * day, "days"}, {30 * day, 2 * 365 * day, "months"}, {365 * day, 1<<63 - 1, "years"}} {
+		if d >= time.Minute && d < unit.below {
+			return fmt.Sprintf("%d %s ago", d/unit.length, unit.name)
+		}
 	}
-	switch days := int(d.Hours()) / 24; {
-	case days < 60:
-		return fmt.Sprintf("%d days ago", days)
-	case days < 2*365:
-		return fmt.Sprintf("%d months ago", days/30)
-	default:
-		return fmt.Sprintf("%d years ago", days/365)
-	}
+	return "just now"
 }

@@ -112,7 +112,7 @@ func undoLine(t *paint.Theme, w int, named func(string) string, f UndoFile) []st
 	if f.Does != "" {
 		does = fmt.Sprintf("  %-8s ", f.Does)
 	}
-	return paint.Wrapper{Theme: t, Width: w, First: []paint.Span{paint.Dim.Span(does)}, Rest: []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.Width(does)))}}.Lines(paint.Flat(spans)...)
+	return t.Hang(w, paint.Dim.Span(does), paint.Flat(spans)...)
 }
 
 // takeBack does what the preview shows.

@@ -74,15 +74,11 @@ func process(program string, pid int) string {
 
 // SeenBy is how a denial is known.
 func SeenBy(e sandbox.Evidence) string {
-	switch e {
-	case sandbox.EvidenceKernel:
-		return "recorded by the kernel"
-	case sandbox.EvidenceBackend:
-		return "denied by the sandbox"
-	case sandbox.EvidenceOutput:
-		return "guessed from the output"
-	}
-	return ""
+	return map[sandbox.Evidence]string{
+		sandbox.EvidenceKernel:  "recorded by the kernel",
+		sandbox.EvidenceBackend: "denied by the sandbox",
+		sandbox.EvidenceOutput:  "guessed from the output",
+	}[e]
 }
 
 // Words says what was tried and why it was denied.

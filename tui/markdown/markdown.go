@@ -125,7 +125,7 @@ func (d drawer) nest(n ast.Node, w int, tight bool, depth int, first, rest paint
 }
 
 func (d drawer) wrap(w int, spans []paint.Span) []string {
-	return paint.Wrapper{Theme: d.theme, Width: w}.Lines(spans...)
+	return d.theme.Wrap(w, spans...)
 }
 
 // raw is the text of a block's own lines.

@@ -191,6 +191,24 @@ func (t *Theme) Wrap(w int, spans ...Span) []string {
 	return Wrapper{Theme: t, Width: w}.Lines(spans...)
 }
 
+// Hang wraps spans behind a mark; further lines are indented by its width.
+func (t *Theme) Hang(w int, mark Span, spans ...Span) []string {
+	rest := Text.Span(strings.Repeat(" ", Width(mark.Text)))
+	return Wrapper{Theme: t, Width: w, First: []Span{mark}, Rest: []Span{rest}}.Lines(spans...)
+}
+
+// Joined puts a dot between the items that are not empty.
+func Joined(items ...[]Span) []Span {
+	var out []Span
+	for _, it := range items {
+		if len(it) > 0 && len(out) > 0 {
+			out = append(out, Faint.Span(" · "))
+		}
+		out = append(out, it...)
+	}
+	return out
+}
+
 // Gutter is the width of the margin for marks; text starts behind it. One column
 // stays free at the right edge.
 const Gutter = 2

@@ -14,11 +14,8 @@ func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
 
 // Hang wraps spans behind a mark in the gutter.
 func (c Canvas) Hang(mark paint.Span, spans ...paint.Span) []string {
-	pad := strings.Repeat(" ", max(paint.Gutter-paint.Width(mark.Text), 0))
-	return paint.Wrapper{
-		Theme: c.Theme, Width: max(c.Width-1, paint.Gutter+8),
-		First: []paint.Span{mark, paint.Text.Span(pad)}, Rest: []paint.Span{paint.Text.Span(strings.Repeat(" ", paint.Gutter))},
-	}.Lines(spans...)
+	mark.Text += strings.Repeat(" ", max(paint.Gutter-paint.Width(mark.Text), 0))
+	return c.Theme.Hang(max(c.Width-1, paint.Gutter+8), mark, spans...)
 }
 
 // Fold keeps the first head and the last tail lines of a longer text, with a line
@@ -48,7 +45,7 @@ func (s *said) Foldable() bool { return true }
 func (s *said) Draw(c Canvas) []string {
 	var lines []string
 	if text := strings.TrimSpace(s.text); text != "" || len(s.images) == 0 {
-		lines = paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Strong.Span(text))
+		lines = c.Theme.Wrap(c.Inner(), paint.Strong.Span(text))
 	}
 	for _, i := range s.images[len(message.Labels.FindAllString(s.text, len(s.images))):] {
 		lines = append(lines, c.Theme.Row(c.Inner(), paint.Dim.Span("▣ "+i)))
@@ -93,7 +90,7 @@ func (t *thought) Draw(c Canvas) []string {
 			s = s[i+1:]
 		}
 	}
-	lines := paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Dim.With(paint.Italic).Span(s))
+	lines := c.Theme.Wrap(c.Inner(), paint.Dim.With(paint.Italic).Span(s))
 	if !t.finished && !c.open {
 		lines = lines[max(len(lines)-4, 0):]
 	} else {
@@ -141,8 +138,7 @@ func (p *plan) Draw(c Canvas) []string {
 		case event.StepInProgress:
 			mark, st = paint.Accent.Span("▸ "), paint.Strong
 		}
-		w := paint.Wrapper{Theme: c.Theme, Width: c.Inner(), First: []paint.Span{mark}, Rest: []paint.Span{paint.Text.Span("  ")}}
-		out = append(out, paint.Indent(w.Lines(st.Span(s.Step)))...)
+		out = append(out, paint.Indent(c.Theme.Hang(c.Inner(), mark, st.Span(s.Step)))...)
 	}
 	return out
 }

@@ -29,20 +29,11 @@ func (b *compaction) Draw(c Canvas) []string {
 	}
 	head := "Compacted"
 	if b.done.Before > 0 {
-		head = fmt.Sprintf("Compacted: %s → %s tokens", grouped(b.done.Before), grouped(b.done.After))
+		head = fmt.Sprintf("Compacted: %s → %s tokens", paint.Count(b.done.Before), paint.Count(b.done.After))
 	}
 	out := c.Hang(paint.Accent.Span("≡"), paint.Text.Span(head), paint.Dim.Span(why))
-	lines := paint.Wrapper{Theme: c.Theme, Width: c.Inner()}.Lines(paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
+	lines := c.Theme.Wrap(c.Inner(), paint.Dim.Span(strings.TrimSpace(b.done.Summary)))
 	return append(out, paint.Indent(c.Fold(lines, 0, 0))...)
-}
-
-// grouped writes a number with thousands separators.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // applyCompacted shows the finished summary, or one of an earlier run.

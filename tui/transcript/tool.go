@@ -64,13 +64,10 @@ func (t *tool) finish(f event.ToolFinished) {
 func (t *tool) Draw(c Canvas) []string {
 	out := t.head(c)
 	out = append(out, t.answers(c)...)
-	switch {
-	case t.done == nil:
-		out = append(out, t.running(c)...)
-	default:
-		out = append(out, t.ended(c)...)
+	if t.done == nil {
+		return append(out, t.running(c)...)
 	}
-	return out
+	return append(out, t.ended(c)...)
 }
 
 // answers are the answered questions of the call: the last few, or all in an open
@@ -199,32 +196,24 @@ func (t *tool) status(c Canvas) []paint.Span {
 			words = append(words, "("+string(f.Limit)+" limit)")
 		}
 	}
-	out := []paint.Span{}
-	for _, ch := range f.Changes {
-		if len(f.Changes) == 1 {
-			out = append(out, changeCount(ch)...)
-		}
+	var count, how, took []paint.Span
+	if len(f.Changes) == 1 {
+		count = changeCount(f.Changes[0])
 	}
 	if t.kind == event.KindCommand && f.Job != 0 {
-		how := strings.Join(words, " ")
-		if how != "" {
-			how = ": " + how
+		ended := fmt.Sprintf("job %d ended", f.Job)
+		if len(words) > 0 {
+			ended += ": "
 		}
-		words = []string{fmt.Sprintf("job %d ended%s", f.Job, how)}
+		words = []string{ended + strings.Join(words, " ")}
 	}
 	if len(words) > 0 {
-		if len(out) > 0 {
-			out = append(out, paint.Faint.Span(" · "))
-		}
-		out = append(out, s.Span(strings.Join(words, " ")))
+		how = []paint.Span{s.Span(strings.Join(words, " "))}
 	}
 	if f.Duration >= time.Millisecond && t.kind == event.KindCommand {
-		if len(out) > 0 {
-			out = append(out, paint.Faint.Span(" · "))
-		}
-		out = append(out, paint.Dim.Span(short.Duration(f.Duration)))
+		took = []paint.Span{paint.Dim.Span(short.Duration(f.Duration))}
 	}
-	return out
+	return paint.Joined(count, how, took)
 }
 
 func (t *tool) running(c Canvas) []string {
