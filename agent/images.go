@@ -8,6 +8,9 @@ import (
 	"codeagent/model"
 )
 
+// MaxImages is how many images one message holds.
+const MaxImages = 10
+
 // unseenWords is the warning that images did not reach the model.
 func unseenWords(name string, u model.Unseen) string {
 	if name == "" {
@@ -30,14 +33,14 @@ func (a *Agent) Blind() (name string, blind bool) {
 // say adds a message of the user to the conversation. told makes its event; a warning
 // names images that do not reach the model.
 func (a *Agent) say(in Input, told func(Input) event.Event) {
-	over := len(in.Images) - model.MaxImages
+	over := len(in.Images) - MaxImages
 	if over > 0 {
-		in.Images = in.Images[:model.MaxImages]
+		in.Images = in.Images[:MaxImages]
 	}
 	a.emit(told(in))
 	a.append(model.Item{Kind: model.User, Text: in.Text, Images: in.Images})
 	if over > 0 {
-		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", model.MaxImages, over)})
+		a.emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("a message has at most %d images; the last %d were left out", MaxImages, over)})
 	}
 	if len(in.Images) > 0 && a.cfg.Blind {
 		a.emit(event.Notice{Level: event.LevelWarning, Text: a.cfg.ModelName + " cannot see images and gets descriptions of them instead"})
@@ -55,11 +58,11 @@ func withoutOldImages(items []model.Item) []model.Item {
 				n, size = n+1, size+len(img.Data)
 			}
 		}
-		if n <= model.MaxShown/2 && size <= model.MaxShownBytes/2 {
+		if n <= model.MaxShown.Images/2 && size <= model.MaxShown.Bytes/2 {
 			first = i
 		}
 	}
-	if n <= 2*model.MaxShown && size <= 2*model.MaxShownBytes {
+	if n <= 2*model.MaxShown.Images && size <= 2*model.MaxShown.Bytes {
 		return items
 	}
 	items = slices.Clone(items)

@@ -106,16 +106,16 @@ func TestImagesRefused(t *testing.T) {
 func TestImagesTooMany(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, play("fine"))
 	var many []model.Image
-	for i := range model.MaxImages + 3 {
+	for i := range MaxImages + 3 {
 		many = append(many, picture(fmt.Sprint(i)))
 	}
 	if err := r.Turn(t.Context(), Input{Text: "look", Images: many}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.History()[0].Images); n != model.MaxImages || !strings.Contains(r.face.warnings(), "the last 3 were left out") {
+	if n := len(r.History()[0].Images); n != MaxImages || !strings.Contains(r.face.warnings(), "the last 3 were left out") {
 		t.Errorf("%d images, %q", n, r.face.warnings())
 	}
-	if n := len(told[event.TurnStarted](r.face)[0].Images); n != model.MaxImages {
+	if n := len(told[event.TurnStarted](r.face)[0].Images); n != MaxImages {
 		t.Errorf("%d images were told", n)
 	}
 }
@@ -125,9 +125,9 @@ func TestImagesTooMany(t *testing.T) {
 func TestOldImagesAreLetGo(t *testing.T) {
 	a := New(Config{})
 	most, held := 0, a.items
-	for i := range 20 * model.MaxShown {
+	for i := range 20 * model.MaxShown.Images {
 		a.remember(model.Item{Kind: model.User, Text: "look", Images: []model.Image{picture(fmt.Sprint(i))}}, model.Item{Kind: model.Assistant, Text: "seen"})
-		if i == model.MaxShown {
+		if i == model.MaxShown.Images {
 			held = a.items[:len(a.items):len(a.items)]
 		}
 		n := 0
@@ -139,11 +139,11 @@ func TestOldImagesAreLetGo(t *testing.T) {
 			}
 		}
 		most = max(most, n)
-		if last := a.items[len(a.items)-2]; len(last.Images[0].Data) == 0 || n < min(i, model.MaxShown/2) {
+		if last := a.items[len(a.items)-2]; len(last.Images[0].Data) == 0 || n < min(i, model.MaxShown.Images/2) {
 			t.Fatalf("after %d images %d are there", i+1, n)
 		}
 	}
-	if most != 2*model.MaxShown {
+	if most != 2*model.MaxShown.Images {
 		t.Errorf("%d images were held at once", most)
 	}
 	for i, item := range held {
@@ -162,7 +162,7 @@ func TestOldImagesAreLetGo(t *testing.T) {
 			size += len(img.Data)
 		}
 	}
-	if size > 2*model.MaxShownBytes {
+	if size > 2*model.MaxShown.Bytes {
 		t.Errorf("%d bytes of images are held", size)
 	}
 }

@@ -73,11 +73,7 @@ type item struct {
 	// command_execution and tool_call: the background command it is about
 	Job     int   `json:"session,omitempty"`
 	Running *bool `json:"running,omitempty"`
-	// file_change, command_execution and tool_call; More counts what has no room there,
-	// and Partial says that not all of it is known
-	Changes []change `json:"changes,omitempty"`
-	More    int      `json:"more_changes,omitempty"`
-	Partial bool     `json:"partial_changes,omitempty"`
+	changeList
 	// todo_list
 	Items []todo `json:"items,omitempty"`
 	// tool_call and permission_request
@@ -89,11 +85,23 @@ type item struct {
 	Decision      event.Answer   `json:"decision,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Hint          string         `json:"hint,omitempty"`
-	// compaction: the tokens of a request before and after
-	Before int `json:"tokens_before,omitempty"`
-	After  int `json:"tokens_after,omitempty"`
+	tokens
 	// error
 	Message string `json:"message,omitempty"`
+}
+
+// changeList is what a file_change, command_execution or tool_call changed. More counts
+// the changes that the list has no room for; Partial: not all are known.
+type changeList struct {
+	Changes []change `json:"changes,omitempty"`
+	More    int      `json:"more_changes,omitempty"`
+	Partial bool     `json:"partial_changes,omitempty"`
+}
+
+// tokens are those of a request before and after a compaction.
+type tokens struct {
+	Before int `json:"tokens_before,omitempty"`
+	After  int `json:"tokens_after,omitempty"`
 }
 
 type change struct {
@@ -149,7 +157,7 @@ func (l *lines) marshal(ln line) []byte {
 			}
 			it.Sandbox, it.DurationMS, it.Signal, it.Job, it.Running = nil, 0, "", 0, nil
 			if it.Type == "command_execution" {
-				it.Changes, it.More, it.Partial = nil, 0, false
+				it.changeList = changeList{}
 			}
 			ln.Item = &it
 			if it.Type == "permission_request" || it.Type == "tool_call" || it.Type == "compaction" {
@@ -294,7 +302,7 @@ func hasEnd(e event.ToolFinished) bool { return e.Exit != 0 || e.Signal != "" }
 // changed takes in what a command changed.
 func (it *item) changed(c sandbox.Changes) {
 	for _, one := range c.List {
-		it.Changes = append(it.Changes, change{Path: one.Path, Kind: one.Kind})
+		it.Changes = append(it.Changes, change(one))
 	}
 	it.More, it.Partial = c.More, c.Partial
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Image is a picture that the person or a tool shows to the model: a PNG, JPEG,
-// GIF or WebP file within the bounds below. internal/picture makes one of a file.
+// GIF or WebP file of at most MaxImageBytes. internal/picture makes one of a file.
 type Image struct {
 	// Name is what the person or the tool calls it: a path, "pasted image".
 	Name string `json:"name,omitempty"`
@@ -21,22 +21,13 @@ type Image struct {
 	Data []byte `json:"-"`
 }
 
-// Bounds of images. Providers refuse more or make it smaller themselves, after
-// it was sent with each request.
-const (
-	// MaxImageSide is the longest side, in pixels: what providers take also where
-	// there are many.
-	MaxImageSide = 2000
-	// MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
-	// providers take.
-	MaxImageBytes = 3_750_000
-	// MaxImages is how many one message holds.
-	MaxImages = 10
-	// MaxShown is how many images one request holds, MaxShownBytes how much they
-	// come to; of more the oldest are not shown any longer.
-	MaxShown      = 50
-	MaxShownBytes = 15_000_000
-)
+// MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
+// providers take. They refuse more, or make it smaller after it was sent each time.
+const MaxImageBytes = 3_750_000
+
+// MaxShown is how many images one request holds, and how many bytes they come to. Of
+// more, the oldest are no longer shown.
+var MaxShown = struct{ Images, Bytes int }{50, 15_000_000}
 
 // String says in a few words which image it is.
 func (i Image) String() string {

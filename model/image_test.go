@@ -7,7 +7,7 @@ import (
 )
 
 func TestImageTokens(t *testing.T) {
-	for _, c := range []struct{ w, h, want int }{{1, 1, 85}, {750, 400, 400}, {1000, 1000, 1333}, {MaxImageSide, MaxImageSide, 1600}} {
+	for _, c := range []struct{ w, h, want int }{{1, 1, 85}, {750, 400, 400}, {1000, 1000, 1333}, {2000, 2000, 1600}} {
 		if got := (Image{Width: c.w, Height: c.h}).Tokens(); got != c.want {
 			t.Errorf("%d×%d pixels are %d tokens, want %d", c.w, c.h, got, c.want)
 		}

@@ -106,7 +106,7 @@ func (s *Store) showImages(id string, items []model.Item) {
 	n, size := 0, 0
 	for _, item := range slices.Backward(items) {
 		for j := range slices.Backward(item.Images) {
-			if n >= model.MaxShown || size >= model.MaxShownBytes {
+			if n >= model.MaxShown.Images || size >= model.MaxShown.Bytes {
 				return
 			}
 			item.Images[j].Data = s.image(id, item.Images[j])

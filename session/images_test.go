@@ -161,10 +161,10 @@ func TestImagesLost(t *testing.T) {
 // TestImagesShown: no more is read into memory than a request holds.
 func TestImagesShown(t *testing.T) {
 	_, ses := begun(t, showing("first", drawing("first", "first")))
-	for range model.MaxShown {
+	for range model.MaxShown.Images {
 		put(t, ses, showing("look", drawing("x", "x")))
 	}
-	if got := seen(history(t, ses)); got != "-"+strings.Repeat(" x", model.MaxShown) {
+	if got := seen(history(t, ses)); got != "-"+strings.Repeat(" x", model.MaxShown.Images) {
 		t.Errorf("the images are %q", got)
 	}
 }

@@ -58,8 +58,8 @@ func readImage(ctx context.Context, g hostfile.Ground, path string) (model.Image
 
 // loadImages reads what -i names, all of it before anything begins.
 func loadImages(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Image, error) {
-	if len(paths) > model.MaxImages {
-		return nil, &cli.UsageError{Err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), model.MaxImages)}
+	if len(paths) > agent.MaxImages {
+		return nil, &cli.UsageError{Err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), agent.MaxImages)}
 	}
 	var images []model.Image
 	for _, path := range paths {

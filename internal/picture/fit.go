@@ -13,6 +13,10 @@ import (
 	"codeagent/model"
 )
 
+// maxSide is the longest side of an image, in pixels: what providers take also where
+// there are many.
+const maxSide = 2000
+
 // quality is that of a JPEG that is made: screenshots stay readable.
 const quality = 85
 
@@ -20,11 +24,11 @@ const quality = 85
 // its pixels. A GIF is always made anew: providers take none that moves.
 func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []byte, size image.Point, err error) {
 	size = pixels.Bounds().Size()
-	within := max(size.X, size.Y) <= model.MaxImageSide && len(data) <= model.MaxImageBytes
+	within := max(size.X, size.Y) <= maxSide && len(data) <= model.MaxImageBytes
 	if within && f.mediaType != "image/gif" {
 		return f.mediaType, data, size, nil
 	}
-	if max(size.X, size.Y) > model.MaxImageSide {
+	if max(size.X, size.Y) > maxSide {
 		pixels = smaller(pixels)
 		size = pixels.Bounds().Size()
 	}
@@ -52,7 +56,7 @@ func smaller(pixels image.Image) image.Image {
 	from := pixels.Bounds()
 	w, h := from.Dx(), from.Dy()
 	longest := max(w, h)
-	to := image.Rect(0, 0, max(1, w*model.MaxImageSide/longest), max(1, h*model.MaxImageSide/longest))
+	to := image.Rect(0, 0, max(1, w*maxSide/longest), max(1, h*maxSide/longest))
 	out := image.NewNRGBA(to)
 	draw.BiLinear.Scale(out, to, pixels, from, draw.Src, nil)
 	return out

@@ -194,7 +194,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(img.Data) > model.MaxImageBytes || max(img.Width, img.Height) > model.MaxImageSide || min(img.Width, img.Height) < 1 {
+		if len(img.Data) > model.MaxImageBytes || max(img.Width, img.Height) > maxSide || min(img.Width, img.Height) < 1 {
 			t.Errorf("%v with %d bytes", img, len(img.Data))
 		}
 	})

@@ -1,7 +1,7 @@
 // Package chat speaks Chat Completions, streamed, with any provider that
 // offers it.
 //
-//	model.Request -> request.go -> go-openai -> wire.Transport -> provider
+//	model.Request -> request.go -> go-openai -> model/wire -> provider
 //	model.Delta   <- decode.go  <- RecvRaw   <- (repaired stream)
 //
 // go-openai builds and sends the request. The answer is decoded here, from its

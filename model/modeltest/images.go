@@ -117,16 +117,16 @@ func imagesMany(t *testing.T, w Wire, build Build) {
 	r := question()
 	r.Items = nil
 	changes, last := 0, ""
-	for i := range 3 * model.MaxShown {
+	for i := range 3 * model.MaxShown.Images {
 		r.Items = append(r.Items, model.Item{Kind: model.User, Text: "look", Images: []model.Image{shown("x", strings.Repeat("y", i))}})
-		if i < model.MaxShown-2 {
+		if i < model.MaxShown.Images-2 {
 			continue
 		}
 		bodies, _, err := ask(t, w, m, srv, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := holds(bodies[0]); n < model.MaxShown/2 || n > model.MaxShown {
+		if n := holds(bodies[0]); n < model.MaxShown.Images/2 || n > model.MaxShown.Images {
 			t.Fatalf("with %d images %d were sent", i+1, n)
 		}
 		first := bodies[0][:strings.Index(bodies[0], ";base64,")+40]

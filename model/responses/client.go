@@ -2,7 +2,7 @@
 // offers it. Nothing is stored at the provider: the whole conversation goes
 // along with each request, and with it the encrypted thinking that came before.
 //
-//	model.Request -> request.go -> go-openai -> wire.Transport -> provider
+//	model.Request -> request.go -> go-openai -> model/wire -> provider
 //	model.Delta   <- decode.go  <- RecvRaw   <- (repaired stream)
 //
 // go-openai builds and sends the request. The answer is decoded here, from its

@@ -2,7 +2,7 @@
 // event streams and turns every failure into a typed *model.Error, what a
 // provider has refused, and the retry policy around a streamed answer.
 //
-//	http.Client -> Transport -> provider
+//	http.Client -> transport -> provider
 //	                  |  gzip is undone
 //	                  |  status >= 300, a web page, an error event, an event too
 //	                  |  large, silence: *model.Error

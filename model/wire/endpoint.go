@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Endpoint is a provider that an adapter speaks to, through go-openai and a
-// Transport. It is safe for concurrent use.
+// transport. It is safe for concurrent use.
 type Endpoint struct {
 	// API makes the requests.
 	API *openai.Client
@@ -77,7 +77,7 @@ func NewEndpoint(o Options, path string) *Endpoint {
 	if o.KeyFrom != nil {
 		d.keys = &keyring{from: o.KeyFrom}
 	}
-	d.http.Transport = &Transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), keys: d.keys, Batch: true}
+	d.http.Transport = &transport{Base: e.base, Idle: o.IdleTimeout, Secrets: secrets(o, base), keys: d.keys, Batch: true}
 	base.RawQuery, base.Fragment = "", ""
 	config := openai.DefaultConfig(o.Key)
 	config.BaseURL = strings.TrimSuffix(strings.TrimRight(base.String(), "/"), path)
@@ -95,12 +95,12 @@ func (e *Endpoint) Close() {
 }
 
 // Stream is Retry.Stream with the endpoint's policy.
-func (e *Endpoint) Stream(ctx context.Context, attempt Attempt) func(func(model.Delta, error) bool) {
+func (e *Endpoint) Stream(ctx context.Context, try attempt) func(func(model.Delta, error) bool) {
 	return e.retry.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
 		if e.invalid != nil {
 			return e.invalid
 		}
-		return attempt(ctx, yield)
+		return try(ctx, yield)
 	})
 }
 

@@ -77,7 +77,7 @@ const gone = "it is no longer at hand; view_image shows a file again"
 // over reports whether images of that size are more than 1/share of what one
 // request holds. One alone is never too much.
 func over(images []*model.Image, size, share int) bool {
-	return len(images) > 1 && (len(images) > model.MaxShown/share || size > model.MaxShownBytes/share)
+	return len(images) > 1 && (len(images) > model.MaxShown.Images/share || size > model.MaxShown.Bytes/share)
 }
 
 // Parts are the text of an item, unless it is blank, and its images, each with

@@ -65,21 +65,21 @@ func (l *Learned[Q]) learn(q Q) {
 	l.quirks = q
 }
 
-// Refusal is what a provider says of a request that it does not take, in lower
+// refusal is what a provider says of a request that it does not take, in lower
 // case; empty where an error is no such refusal.
-type Refusal string
+type refusal string
 
 // RefusalIn reads err, which is a refusal where it came with one of these HTTP
 // statuses.
-func RefusalIn(err error, statuses ...int) Refusal {
+func RefusalIn(err error, statuses ...int) refusal {
 	e := new(model.Error)
 	if !errors.As(err, &e) || e.Kind != model.BadRequest || !slices.Contains(statuses, e.Status) {
 		return ""
 	}
-	return Refusal(strings.ToLower(e.Message))
+	return refusal(strings.ToLower(e.Message))
 }
 
 // Names reports whether one of the words, lower case, stands in the refusal.
-func (r Refusal) Names(words ...string) bool {
+func (r refusal) Names(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(r), w) })
 }

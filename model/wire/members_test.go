@@ -24,7 +24,7 @@ func TestEventsOfManyMembers(t *testing.T) {
 		"as many as may be": {`{"choices":[` + strings.Repeat("{},", maxEventMembers) + `{}]}`, false},
 	} {
 		for shape, sent := range map[string]string{"event": "data: " + c.json + "\n\ndata: [DONE]\n\n", "body": c.json} {
-			_, err := body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(sent))})
+			_, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(sent))})
 			e := new(model.Error)
 			if over := errors.As(err, &e) && strings.Contains(e.Message, "more than 100000 members"); over != c.over || !over && err != nil {
 				t.Errorf("%s as %s: %v", name, shape, err)

@@ -62,7 +62,7 @@ func TestPackedAnswers(t *testing.T) {
 		"a refusal in zstd":    {401, "zstd", "\x28\xb5\x2f\xfd", "", model.SignIn, `"zstd"`, false},
 		"overloaded in brotli": {503, "br", "\x28\xb5\x2f\xfd", "", model.ServerFault, `"br"`, true},
 	} {
-		got, err := body(t, &Transport{Base: answers(c.status, coding(c.coding), strings.NewReader(c.in))})
+		got, err := body(t, &transport{Base: answers(c.status, coding(c.coding), strings.NewReader(c.in))})
 		e := new(model.Error)
 		switch {
 		case c.kind == "":
@@ -94,7 +94,7 @@ func TestPackedEventsComeAtOnce(t *testing.T) {
 		_ = z.Close()
 		_ = to.Close()
 	}()
-	resp, err := (&Transport{Base: answers(200, coding("gzip"), from)}).RoundTrip(request(t.Context(), t))
+	resp, err := (&transport{Base: answers(200, coding("gzip"), from)}).RoundTrip(request(t.Context(), t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPackedListIsBounded(t *testing.T) {
 	req := request(t.Context(), t)
 	req.Header.Set("Accept", "application/json")
 	for limit, fits := range map[int]bool{1 << 20: true, 1<<20 - 1: false} {
-		resp, err := (&Transport{Base: answers(200, coding("gzip"), strings.NewReader(bomb)), MaxEvent: limit}).RoundTrip(req)
+		resp, err := (&transport{Base: answers(200, coding("gzip"), strings.NewReader(bomb)), MaxEvent: limit}).RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestPackedListIsBounded(t *testing.T) {
 		}
 	}
 	// An event that is packed is as bounded as one that is not.
-	_, err := body(t, &Transport{Base: answers(200, coding("gzip"), strings.NewReader(bomb)), MaxEvent: 64 << 10})
+	_, err := body(t, &transport{Base: answers(200, coding("gzip"), strings.NewReader(bomb)), MaxEvent: 64 << 10})
 	if !errors.Is(err, errEventSize) {
 		t.Errorf("an event of a megabyte: %v", err)
 	}
@@ -141,7 +141,7 @@ func TestPackedAndCutOff(t *testing.T) {
 	t.Parallel()
 	all := zipped(t, plainStream)
 	for n := range len(all) {
-		got, err := body(t, &Transport{Base: answers(200, coding("gzip"), strings.NewReader(all[:n]))})
+		got, err := body(t, &transport{Base: answers(200, coding("gzip"), strings.NewReader(all[:n]))})
 		if !strings.HasPrefix(plainStream, got) || err == nil && got != plainStream || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d of %d bytes: %q, %v", n, len(all), got, err)
 		}

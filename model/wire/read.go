@@ -18,14 +18,14 @@ const (
 // ErrStopped ends an attempt whose consumer has enough.
 var ErrStopped = errors.New("the consumer stopped")
 
-// Source is a stream of go-openai's.
-type Source interface {
+// source is a stream of go-openai's.
+type source interface {
 	RecvRaw() ([]byte, error)
 	Close() error
 }
 
-// Decoder turns the events of one answer into deltas.
-type Decoder interface {
+// decoder turns the events of one answer into deltas.
+type decoder interface {
 	// Event decodes one event.
 	Event(data []byte) error
 	// State reports whether the answer is complete, and whether its usage is
@@ -38,7 +38,7 @@ type Decoder interface {
 
 // Read decodes the stream to its end and closes it. cancel gives up on a server
 // that keeps the stream open after the answer is complete.
-func Read(stream Source, d Decoder, cancel func()) error {
+func Read(stream source, d decoder, cancel func()) error {
 	defer stream.Close()
 	var patience *time.Timer
 	for {
@@ -48,7 +48,7 @@ func Read(stream Source, d Decoder, cancel func()) error {
 		}
 		for more := true; more; {
 			var event []byte
-			if event, data, more = bytes.Cut(data, []byte{Separator}); len(event) == 0 {
+			if event, data, more = bytes.Cut(data, []byte{separator}); len(event) == 0 {
 				continue
 			}
 			if err := d.Event(event); err != nil {

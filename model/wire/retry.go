@@ -55,15 +55,15 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// Attempt asks once. It hands what comes to yield, returns when yield returns
+// attempt asks once. It hands what comes to yield, returns when yield returns
 // false, and returns nil only after it has yielded model.Finished.
-type Attempt func(ctx context.Context, yield func(model.Delta) bool) error
+type attempt func(ctx context.Context, yield func(model.Delta) bool) error
 
 // Stream makes attempts until one succeeds, the error is not worth another, or
 // the policy's bounds are met. Before each new attempt it yields
 // model.Retrying: what came before is void. It yields at most one error, last,
 // and ends when ctx is done or the consumer has enough.
-func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delta, error] {
+func (r Retry) Stream(ctx context.Context, try attempt) iter.Seq2[model.Delta, error] {
 	r = r.withDefaults()
 	return func(yield func(model.Delta, error) bool) {
 		var f failures
@@ -72,7 +72,7 @@ func (r Retry) Stream(ctx context.Context, attempt Attempt) iter.Seq2[model.Delt
 			var size int
 			err := ctx.Err()
 			if err == nil {
-				err = attempt(ctx, func(d model.Delta) bool {
+				err = try(ctx, func(d model.Delta) bool {
 					if stopped || ctx.Err() != nil {
 						return false
 					}

@@ -14,7 +14,7 @@ import (
 
 // hidden is hostile text in one line and without the secrets. It comes before
 // any cut: a cut through a secret would leave a part that no search finds.
-func (t *Transport) hidden(text string) string {
+func (t *transport) hidden(text string) string {
 	// Once as it came and once without the characters that are not seen: those
 	// must not hold a secret apart until it is shown without them.
 	return t.replaced(oneLine(t.replaced(text)))
@@ -22,7 +22,7 @@ func (t *Transport) hidden(text string) string {
 
 // replaced is text with a mark for each secret, the longest first: one may be
 // the beginning of another.
-func (t *Transport) replaced(text string) string {
+func (t *transport) replaced(text string) string {
 	for _, s := range t.secrets() {
 		text = strings.ReplaceAll(text, s, "[secret]")
 	}
@@ -30,21 +30,21 @@ func (t *Transport) replaced(text string) string {
 }
 
 // secrets are all there are, the longest first.
-func (t *Transport) secrets() []string {
+func (t *transport) secrets() []string {
 	all := slices.DeleteFunc(slices.Concat(t.keys.secrets(), t.Secrets), func(s string) bool { return s == "" })
 	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return all
 }
 
 // head reads the beginning of a failed answer.
-func (t *Transport) head(src io.Reader) []byte {
+func (t *transport) head(src io.Reader) []byte {
 	body, _ := io.ReadAll(io.LimitReader(src, maxErrorBody+1))
 	return t.bounded(body)
 }
 
 // bounded is the beginning of body. Where it is cut, it ends before a secret that
 // begins there.
-func (t *Transport) bounded(body []byte) []byte {
+func (t *transport) bounded(body []byte) []byte {
 	if len(body) <= maxErrorBody {
 		return body
 	}
@@ -62,14 +62,14 @@ func (t *Transport) bounded(body []byte) []byte {
 }
 
 // failure is the typed error of f.
-func (t *Transport) failure(status int, h http.Header, f fault) *model.Error {
+func (t *transport) failure(status int, h http.Header, f fault) *model.Error {
 	f.message = t.hidden(f.message)
 	return t.scrubbed(classify(status, h, f, time.Now()))
 }
 
 // scrubbed drops an inner error that shows a secret; what e says itself comes
 // from hidden.
-func (t *Transport) scrubbed(e *model.Error) *model.Error {
+func (t *transport) scrubbed(e *model.Error) *model.Error {
 	e.Message = t.replaced(e.Message)
 	if e.Err != nil && t.replaced(e.Err.Error()) != e.Err.Error() {
 		e.Err = nil

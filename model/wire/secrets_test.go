@@ -60,7 +60,7 @@ func TestNoErrorShowsAPartOfASecret(t *testing.T) {
 	for name, way := range ways {
 		try := func(what, text, secret string) {
 			t.Helper()
-			_, err := body(t, &Transport{Base: way(text), Secrets: []string{"", key[:10], key, long}})
+			_, err := body(t, &transport{Base: way(text), Secrets: []string{"", key[:10], key, long}})
 			if err == nil || err == io.ErrUnexpectedEOF {
 				t.Fatalf("%s, %s: %v", name, what, err)
 			}

@@ -34,7 +34,7 @@ const (
 // errPacked: to send the request again would bring the same.
 var errPacked = errors.New("the answer is packed")
 
-// Transport is an http.RoundTripper for model providers. What it returns is
+// transport is an http.RoundTripper for model providers. What it returns is
 // either an answer whose body is a clean event stream or a *model.Error:
 //   - a status of 300 and above is returned as an error and not as a response,
 //     because the typed error is what every caller wants and the headers that
@@ -45,7 +45,7 @@ var errPacked = errors.New("the answer is packed")
 //     one event. Reading fails with a *model.Error for an error event, a web
 //     page, an event above 32 MiB, a broken connection and silence, and with
 //     io.ErrUnexpectedEOF when the stream ends without [DONE].
-type Transport struct {
+type transport struct {
 	// Base does the requests, see NewBase.
 	Base http.RoundTripper
 	// Idle is how long the provider may be silent, before its answer and within
@@ -57,15 +57,15 @@ type Transport struct {
 	// MaxEvent bounds one event in bytes; 0: 32 MiB.
 	MaxEvent int
 	// Batch puts events that are there already on one data line, with
-	// Separator between them. Reading a line costs a client library more than
+	// separator between them. Reading a line costs a client library more than
 	// an event of a few bytes.
 	Batch bool
 
 	keys *keyring // nil: no key that comes later; its keys are Secrets too
 }
 
-// Separator stands between the events of one line. No JSON holds it.
-const Separator = 0x1E
+// separator stands between the events of one line. No JSON holds it.
+const separator = 0x1E
 
 // NewBase is the http.Transport for model providers: proxies from the
 // environment, short dial and TLS limits, no compression (it delays events),
@@ -85,8 +85,8 @@ func NewBase() *http.Transport {
 	}
 }
 
-// RoundTrip sends one request. See Transport.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip sends one request. See transport.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := &watched{ctx: ctx, cancel: cancel, idle: t.Idle}
 	if w.idle == 0 {
@@ -127,7 +127,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // refusal is the typed error of an answer that is not a success; what it is packed
 // with, if anything, cannot be undone.
-func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
+func (t *transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
 	body := t.head(w)
 	if req.Context().Err() != nil {
 		return req.Context().Err()
@@ -143,16 +143,16 @@ func (t *Transport) refusal(req *http.Request, resp *http.Response, w *watched, 
 }
 
 // typed is err as a *model.Error, or the context's error when ctx is done.
-func (t *Transport) typed(ctx context.Context, err error, during string) error {
+func (t *transport) typed(ctx context.Context, err error, during string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return t.scrubbed(unreachable(err, during, t.hidden))
 }
 
-// repaired is the body of a Transport's answer.
+// repaired is the body of a transport's answer.
 type repaired struct {
-	t      *Transport
+	t      *transport
 	ctx    context.Context
 	src    *watched
 	status int
@@ -296,7 +296,7 @@ func looksFlat(f fault) bool {
 // already there.
 func (r *repaired) emit(data []byte) {
 	if n := len(r.rest); n > 0 && !r.done {
-		r.rest = append(r.rest[:n-len("\n\n")], Separator)
+		r.rest = append(r.rest[:n-len("\n\n")], separator)
 	} else {
 		r.rest = append(r.rest, "data: "...)
 		if bytes.HasPrefix(data, []byte(`{"error":`)) {

@@ -34,7 +34,7 @@ func answers(status int, header http.Header, body io.Reader) http.RoundTripper {
 	})
 }
 
-func body(t *testing.T, tr *Transport) (string, error) {
+func body(t *testing.T, tr *transport) (string, error) {
 	t.Helper()
 	resp, err := tr.RoundTrip(request(t.Context(), t))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRepairedBody(t *testing.T) {
 		"not UTF-8":          {"data: {\"choices\":[\"a\xFFb\"]}\n\ndata: [DONE]\n\n", "data: {\"choices\":[\"a\uFFFDb\"]}\n\ndata: [DONE]\n\n", nil},
 		"one, not UTF-8":     {"{\"choices\":[\"\xE4\xB8\"]}", "data: {\"choices\":[\"\uFFFD\"]}\n\ndata: [DONE]\n\n", nil},
 	} {
-		got, err := body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(c.in))})
+		got, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(c.in))})
 		if got != c.want || err != c.err {
 			t.Errorf("%s: %q, %v; want %q, %v", name, got, err, c.want, c.err)
 		}
@@ -72,13 +72,13 @@ func TestRepairedBody(t *testing.T) {
 func TestBatchedBody(t *testing.T) {
 	t.Parallel()
 	in := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: [DONE]\n\n"
-	got, err := body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
-	if want := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: [DONE]\n\n"; err != nil || strings.ReplaceAll(got, string(rune(Separator)), "\n\ndata: ") != want || !strings.Contains(got, string(rune(Separator))) {
+	got, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
+	if want := "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: [DONE]\n\n"; err != nil || strings.ReplaceAll(got, string(rune(separator)), "\n\ndata: ") != want || !strings.Contains(got, string(rune(separator))) {
 		t.Errorf("%q, %v", got, err)
 	}
 	// An error after good events comes after them.
 	in = "data: {\"choices\":[1]}\n\ndata: {\"choices\":[2]}\n\ndata: {\"error\":\"x\"}\n\n"
-	got, err = body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
+	got, err = body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in)), Batch: true})
 	if e := new(model.Error); !strings.Contains(got, "[2]") || !errors.As(err, &e) || e.Message != "x" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -90,7 +90,7 @@ func TestEventsAboveTheLimit(t *testing.T) {
 		"event":  "data: {\"choices\":\"" + strings.Repeat("x", 70_000) + "\"}\n\n",
 		"answer": "{\"choices\":\"" + strings.Repeat("x", 70_000) + "\"}",
 	} {
-		_, err := body(t, &Transport{Base: answers(200, http.Header{}, strings.NewReader(in)), MaxEvent: 64 << 10})
+		_, err := body(t, &transport{Base: answers(200, http.Header{}, strings.NewReader(in)), MaxEvent: 64 << 10})
 		e := new(model.Error)
 		if !errors.As(err, &e) || e.Kind != model.ServerFault || !errors.Is(err, errEventSize) {
 			t.Errorf("%s: %v", name, err)
@@ -120,7 +120,7 @@ func TestSilenceEndsARequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				_, err := body(t, &Transport{Base: base, Idle: time.Minute})
+				_, err := body(t, &transport{Base: base, Idle: time.Minute})
 				took, want := time.Since(start), time.Minute
 				if name == "within it" {
 					want += 2 * time.Minute
@@ -156,7 +156,7 @@ func TestCommentsAlone(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: pr, Request: r}, nil
 		})
 		start := time.Now()
-		_, err := body(t, &Transport{Base: base, Idle: time.Minute})
+		_, err := body(t, &transport{Base: base, Idle: time.Minute})
 		e := new(model.Error)
 		if took := time.Since(start); !errors.As(err, &e) || e.Kind != model.Transport || !strings.Contains(e.Message, "said nothing for 3m0s") || took != 280*time.Second {
 			t.Errorf("after %s: %v", took, err)
@@ -169,7 +169,7 @@ func TestCommentsAlone(t *testing.T) {
 func TestSlowConsumerIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tr := &Transport{Base: answers(200, http.Header{}, strings.NewReader("data: {\"choices\":[]}\n\ndata: [DONE]\n\n")), Idle: time.Second}
+		tr := &transport{Base: answers(200, http.Header{}, strings.NewReader("data: {\"choices\":[]}\n\ndata: [DONE]\n\n")), Idle: time.Second}
 		resp, err := tr.RoundTrip(request(t.Context(), t))
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestNoErrorShowsASecret(t *testing.T) {
 		}),
 	}
 	for name, b := range base {
-		client := &http.Client{Transport: &Transport{Base: b, Secrets: []string{key, "query-secret"}}}
+		client := &http.Client{Transport: &transport{Base: b, Secrets: []string{key, "query-secret"}}}
 		resp, err := client.Do(request(t.Context(), t))
 		if err == nil {
 			_, err = io.ReadAll(resp.Body)
@@ -216,7 +216,7 @@ func TestNoErrorShowsASecret(t *testing.T) {
 
 func TestXShouldRetry(t *testing.T) {
 	t.Parallel()
-	_, err := body(t, &Transport{Base: answers(500, http.Header{"X-Should-Retry": {"false"}}, strings.NewReader("no"))})
+	_, err := body(t, &transport{Base: answers(500, http.Header{"X-Should-Retry": {"false"}}, strings.NewReader("no"))})
 	if e := new(model.Error); !errors.As(err, &e) || !errors.As(e.Err, &final{}) {
 		t.Errorf("%#v", err)
 	}
