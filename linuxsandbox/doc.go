@@ -1,7 +1,7 @@
 // Package linuxsandbox confines commands on Linux with Landlock, seccomp and a
-// keeper process. It has two halves with Spec between them:
+// keeper process. This half decides; the keeper carries out a spec.Spec:
 //
-//	codeagent: Backend.Start            linux-sandbox-helper: HelperMain
+//	codeagent: Backend.Start            linux-sandbox-helper: keeper.Main
 //	   plan(policy, kernel)                main thread: unrestricted, reaps
 //	   rules, roots, guards                command thread, locked:
 //	   socketpair ── Spec ──────────────▶    ruleset, capabilities, no_new_privs,
@@ -12,9 +12,9 @@
 //	              ─── signal, end ─────▶     passes signals on, kills everything
 //	              ◀── exited, gone ──────  main thread: the last child is reaped
 //
-// The parent half decides, the helper half only carries out. Whatever cannot be
-// set up is a *sandbox.StartError with exit code 125 and the command does not
-// run; whatever is not enforced here is a sandbox.Weakness.
+// What cannot be set up is a *sandbox.StartError with exit code 125, and the command
+// does not run. What is not enforced on this machine is a sandbox.Weakness. Start with
+// Backend.Start (start.go), then prepare (prepare.go).
 package linuxsandbox
 
 import (

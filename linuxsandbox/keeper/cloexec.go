@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeOnExec has no descriptor from first on outlive execve(2). Containers with an
-// old filter refuse close_range(2), which Linux has since 5.9, with EPERM or ENOSYS:
-// each descriptor is marked by itself then, and last is where the same ends once
-// more in the child; 0 where the kernel did it.
+// closeOnExec marks every descriptor from first on: none is open after execve(2), where
+// it could be a way out. Containers with an old filter refuse close_range(2), which
+// Linux has since 5.9, with EPERM or ENOSYS. Then each descriptor is marked by itself,
+// and the child marks those up to last again; last is 0 where the kernel did it.
 func closeOnExec(first int) (last int, err error) {
 	err = unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -25,7 +25,7 @@ func closeOnExec(first int) (last int, err error) {
 			return 0, err
 		}
 	}
-	// What is opened from now on is opened with O_CLOEXEC; some of it is marked again.
+	// What is opened from now on has O_CLOEXEC; the child marks some of it again.
 	return last + 64, nil
 }
 

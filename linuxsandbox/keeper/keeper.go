@@ -1,5 +1,12 @@
 //go:build linux
 
+// Package keeper is the helper's half of the sandbox: it carries out one Spec. It makes
+// the mounts, confines a thread (limits, capabilities, no_new_privs, Landlock, the
+// seccomp filter), tests the confinement, starts the command on that thread and kills
+// everything that the command leaves behind. It acts on its own process, on mounts in a
+// namespace of its own and on the paths that the Spec names; it decides nothing and
+// reaches no network. Start with keeperMain, then restrict (restrict.go) and spawn
+// (spawn.go).
 package keeper
 
 import (
@@ -20,12 +27,16 @@ import (
 
 // The keeper has two threads of its own:
 //
-//	first thread      outside every domain. Reads the Spec, then reaps until no
-//	                  child is left, reports, restores codeagent's files if
-//	                  codeagent is gone, and exits.
-//	command thread    restricted like the command. Starts it, then waits for
-//	                  codeagent's words, and kills all when told to, at end of
-//	                  file, or when the command has ended.
+//	first thread      in no Landlock domain. It reads the Spec and makes the mounts,
+//	                  then reaps until no child is left, reports that, restores
+//	                  codeagent's files if codeagent has ended, and exits.
+//	command thread    restricted like the command. It starts the command and waits for
+//	                  orders. It kills everything when it is ordered to, at end of
+//	                  file, and when the command has ended.
+//
+// The threat is a command that outlives its sandbox. So the end of the command thread
+// is the death signal of the command, the keeper is a child subreaper, and end of file
+// on the control socket is an order to kill: a codeagent that crashes ends its commands.
 
 // Main is the whole of linux-sandbox-helper. args is os.Args; the result is the exit
 // status.
@@ -59,18 +70,18 @@ func say(code int, what string) int {
 	return code
 }
 
-// outlet is where the keeper reports to: codeagent, or a person's shell.
+// outlet is what the keeper reports to: codeagent, or a person's shell.
 type outlet interface {
-	// ready hands the filter's listener over, if there is one (else -1).
+	// ready hands over the filter's listener, or none when it is -1.
 	ready(f spec.Facts, listener int) error
 	// proceed waits until the command may start.
 	proceed() error
 	started(pid int) error
 	failed(*spec.Failure) error
 	exited(spec.Ended) error
-	// gone tells that no process is left. The error is that nobody listens.
+	// gone reports that no process is left. The error is that codeagent has ended.
 	gone() error
-	// wait blocks for the next order. wake becoming readable is one, to end.
+	// wait blocks until the next order. When wake becomes readable, the order is to end.
 	wait(wake int) order
 }
 
@@ -88,7 +99,7 @@ func keeperMain() int {
 	out := socketOutlet{fd: spec.ControlFD}
 	kind, body, err := control.Socket(spec.ControlFD).Receive()
 	if err != nil || kind != control.FrameSpec {
-		return sandbox.ExitCannotConfine // nobody is there to be told
+		return sandbox.ExitCannotConfine // codeagent has ended: there is no one to report to
 	}
 	order, err := spec.DecodeSpec(body)
 	if err != nil {
@@ -122,13 +133,13 @@ type task struct {
 type keeper struct {
 	task *task
 	out  outlet
-	// wake is an eventfd that the first thread writes when the command ended.
+	// wake is an eventfd that the first thread writes when the command has ended.
 	wake int
-	// status is how the command ended; for the plain form's exit status.
+	// status is how the command ended; ByHand exits with it.
 	status spec.Ended
 }
 
-// spawned is what the command thread hands over.
+// spawned is what the command thread hands to the first thread.
 type spawned struct {
 	pid int
 	// code is the keeper's exit status when pid is 0.
@@ -153,7 +164,8 @@ func (k *keeper) run() int {
 	return 0
 }
 
-// prepareSelf makes the keeper hard to stop and its memory unreadable.
+// prepareSelf makes the keeper ignore what a terminal sends to a process group, and
+// the parent of every orphan of the command (PR_SET_CHILD_SUBREAPER): none escapes reap.
 func (k *keeper) prepareSelf() error {
 	ignoreSignals()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -164,8 +176,8 @@ func (k *keeper) prepareSelf() error {
 	return err
 }
 
-// onSecondThread runs f locked to a thread that is not the process's first: the
-// first stays outside every domain, and is what a signal to the pid reaches.
+// onSecondThread runs f locked to a thread that is not the process's first. The first
+// stays in no Landlock domain, and a signal to the pid is delivered to it.
 func onSecondThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
@@ -174,11 +186,11 @@ func onSecondThread(f func()) {
 	}
 	done := make(chan struct{})
 	go func() { onSecondThread(f); close(done) }()
-	<-done // holding the first thread, so that the next one is another
+	<-done // keeps the first thread busy, so that f gets another one
 }
 
-// commandThread never returns to the scheduler while the command lives: the end
-// of its thread is the command's death signal.
+// commandThread never returns to the scheduler while the command lives: the end of
+// its thread is the command's death signal (PR_SET_PDEATHSIG acts on the thread).
 func (k *keeper) commandThread(started chan<- spawned) {
 	r, bad := restrict(k.task)
 	if bad != nil {
@@ -186,19 +198,20 @@ func (k *keeper) commandThread(started chan<- spawned) {
 		started <- spawned{code: bad.Code}
 		return
 	}
-	// From here on the command could look at the keeper. Only in a probe, where
-	// there is none, codeagent tries whether it may read what it confines.
+	// The command could read the memory of the keeper, which is the same user's. In a
+	// probe there is no command, and codeagent tries whether it can read the thread.
 	if err := k.hideMemory(); err != nil {
 		_ = k.out.failed(fail("keeper", err))
 		started <- spawned{code: sandbox.ExitCannotConfine}
 		return
 	}
-	err := k.tellReady(r)
+	err := k.reportReady(r)
 	if r.listener >= 0 {
-		// When codeagent is gone nobody may hold it: the kernel then answers.
+		// With no holder left the kernel answers ENOSYS: a call does not wait for ever
+		// when codeagent has ended.
 		unix.Close(r.listener)
 	}
-	// A probe's thread stays to be looked at until codeagent hangs up.
+	// A probe's thread waits here, while codeagent looks at it, until end of file.
 	if err != nil || k.out.proceed() != nil || k.task.Probe {
 		started <- spawned{}
 		return
@@ -215,15 +228,17 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	k.watch(r, pid, pidfd)
 }
 
-// tellReady hands the listener over, on a thread without the filter: it may ask
-// about the very call, and nobody answers yet.
-func (k *keeper) tellReady(r *restricted) error {
+// reportReady sends the listener from a thread without the filter: the filter may ask
+// the broker about that very call, and codeagent has no listener to answer with yet.
+func (k *keeper) reportReady(r *restricted) error {
 	done := make(chan error)
 	go func() { done <- k.out.ready(r.facts, r.listener) }()
 	return <-done
 }
 
-// hideMemory runs on a thread without the filter, which would swallow the call.
+// hideMemory makes the keeper not dumpable: no process of the user can read its memory
+// or its /proc entries. The filter answers this call without doing it, so it is made on
+// a thread without the filter.
 func (k *keeper) hideMemory() error {
 	if k.task.Probe {
 		return nil
@@ -233,9 +248,10 @@ func (k *keeper) hideMemory() error {
 	return <-done
 }
 
-// dropStandardFiles lets go of the command's files, so that whoever reads its
-// output sees the end when the last process of the command closes it. An open for
-// writing would be asked about, and refused: the broker may not look at the keeper.
+// dropStandardFiles closes the command's files in the keeper: the reader of a pipe sees
+// end of file when the last process of the command has closed it. They are replaced by
+// /dev/null, opened for reading: the filter asks the broker about an open for writing,
+// and the broker refuses it because it cannot look at the keeper.
 func dropStandardFiles() {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -247,8 +263,8 @@ func dropStandardFiles() {
 	}
 }
 
-// watch carries out orders until the end has come. Then it kills again and
-// again: the first thread exits the process when nothing is left.
+// watch carries out orders until one is to end. Then it kills again and again, until
+// the first thread finds no child left and exits the process.
 func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	for {
 		o := k.out.wait(k.wake)
@@ -261,16 +277,17 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	}
 	if r.facts.SignalProof || unix.Getpid() == 1 {
 		for {
-			// This reaches every process that this thread may signal. It was
-			// shown that these are those of its Landlock domain, which are the
-			// command's, and nothing can fork its way out of a domain. In a PID
-			// namespace of the keeper's own there are no others.
+			// kill(-1) is for every process that this thread may signal. The
+			// self-test has shown that no signal leaves its Landlock domain, and a
+			// process cannot fork its way out of a domain. In a PID namespace of the
+			// keeper's own there are no other processes at all.
 			_ = unix.Kill(-1, unix.SIGKILL)
 			kernel.Pause()
 		}
 	}
-	// Without proof kill(-1) would be for all of the user's processes, so the
-	// tree is walked, by another thread: this one may not be able to read /proc.
+	// Without that, kill(-1) would be for all of the user's processes. So the tree is
+	// walked instead, by a thread that is not confined: this one may be unable to read
+	// /proc.
 	go func() {
 		debug.SetGCPercent(100)
 		for {
@@ -281,9 +298,9 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	select {}
 }
 
-// signal passes s to the command. What a terminal would send to everything in
-// the foreground goes to the command's process group, whose number cannot be
-// another's while the command is there.
+// signal passes s to the command. SIGINT, which a terminal sends to its foreground
+// group, goes to the command's process group. The number of the group cannot be
+// another's while the command exists, which the descriptor shows.
 func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
 	if s == unix.SIGINT && !k.task.Command.Foreground && unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil {
 		_ = unix.Kill(-pid, s)
@@ -292,8 +309,8 @@ func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
 	_ = unix.PidfdSendSignal(pidfd, s, nil, 0)
 }
 
-// reap waits for every child, the adopted ones too, until none is left. When
-// the command's own process ends it tells so and wakes the command thread.
+// reap waits for every child, also the adopted ones, until none is left. When the
+// command's main process ends it reports that and wakes the command thread.
 func (k *keeper) reap(command int) {
 	for {
 		var ws unix.WaitStatus

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock is used through the raw calls of go-landlock, one thread at a time.
-// Its friendlier level restricts all threads of the process below ABI 8, and its
-// best effort drops in silence what the kernel lacks.
+// Landlock is used through the raw calls of go-landlock. They restrict one thread: the
+// keeper's first thread has to stay outside. Its friendlier interface restricts all
+// threads below ABI 8, and its best effort silently drops what the kernel lacks.
 
 // accessTerminals is spec.AccessDevice for a whole folder: of the terminals that the
 // keeper itself mounted there.
@@ -36,8 +36,8 @@ const (
 	netUDP = ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP
 )
 
-// handled says what Landlock takes away on an ABI: everything it knows there
-// (kernel documentation, "Previous limitations").
+// handled is what Landlock denies unless a rule allows it: everything that the ABI
+// knows (kernel documentation, "Previous limitations").
 func handled(abi int, network bool) ll.RulesetAttr {
 	var a ll.RulesetAttr
 	a.HandledAccessFS = 1<<13 - 1
@@ -84,9 +84,8 @@ func rights(a spec.Access) uint64 {
 	return 0
 }
 
-// restrictFlags keeps the keeper's own refused attempts (the self-test) out of
-// the audit log from ABI 7 on. It says nothing about the command's, which are
-// another executable's and not logged unless asked for.
+// restrictFlags keeps the attempts of the self-test out of the kernel's audit log (ABI
+// 7). Those of the command are another executable's, and are not logged by default.
 func restrictFlags(abi int) uint32 {
 	if abi >= 7 {
 		return ll.FlagRestrictSelfLogSameExecOff
@@ -129,10 +128,10 @@ func buildRuleset(abi int, s *task) (int, error) {
 	return ruleset, nil
 }
 
-// addRule adds one rule. brokered: no folder is granted for writing, whatever stands
-// at the path by now, since every change in one is the broker's to judge. What is
-// mounted below a folder, as a workspace below the command's own /tmp, would have
-// its rights too.
+// addRule adds one rule. With brokered no folder is granted for writing, whatever is at
+// the path by now: the broker judges every change in a folder. Landlock looks at each
+// folder on the way up, through mounts too, so a write right on the command's own /tmp
+// would hold in a workspace that is mounted below it.
 func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error {
 	fd, err := kernel.OpenPath(rule.Path)
 	if err != nil {
@@ -166,12 +165,13 @@ func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error
 	return nil
 }
 
-// signalRuleset is the layer that the command alone gets on top. A process may
-// signal what shares its domain, and the keeper's thread is in the command's
-// unless the command's is nested in it. Returns -1 below ABI 6.
+// signalRuleset is the layer that only the command gets. The threat is a command that
+// kills its keeper: a process may signal every process of its Landlock domain, and the
+// keeper's thread shares the domain of all other layers. With this layer the command is
+// in a domain nested in that one, out of which no signal goes (ABI 6, below it -1).
 //
-// Every layer denies Refer by default, handled or not: without the rule for /
-// no file could be moved from one folder to another, in any root.
+// Every layer denies Refer by default, handled or not. Without the rule for / no file
+// could be moved from one folder to another in any root.
 func signalRuleset(abi int) (int, error) {
 	if abi < 6 {
 		return -1, nil

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitOf says which limit of l the signal that ended a process stands for.
-// setrlimit(2): past the soft CPU limit comes SIGXCPU, past the hard one, a
-// second later, SIGKILL, for whoever ignored it. The kernel keeps the limit by a
-// clock that counts ticks, and on a busy machine that one is well ahead of the
-// usage it reports: more than the soft limit is what can be asked for.
+// limitOf is the limit of l for which the kernel sent the signal that ended a process,
+// or "". At the soft CPU limit it sends SIGXCPU and at the hard one, a second later,
+// SIGKILL (setrlimit(2)). It enforces the limit by a clock that counts ticks, which on a
+// busy machine is ahead of the usage that it reports. So a SIGKILL counts as the limit's
+// when that usage has reached the soft limit.
 func limitOf(l sandbox.Limits, signal unix.Signal, used *unix.Rusage) sandbox.Limit {
 	switch {
 	case signal == unix.SIGXCPU && l.CPUSeconds > 0:

@@ -13,18 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command with mounts gets a /dev with nothing in it but what its policy opens:
-// disks, other people's terminals and the sockets of system services are not even
-// there to be tried.
+// A command with mounts gets a /dev with nothing in it but what its policy opens. Disks,
+// other users' terminals and the sockets of system services have no name there.
 
-// devLinks stand in every /dev.
+// devLinks are in every /dev.
 var devLinks = map[string]string{
 	"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
 	"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 }
 
-// newDev puts the new /dev over the machine's, which is read-only by now. It is
-// writable until what belongs into it is there.
+// newDev mounts the new /dev over the machine's, which is read-only by now. The new one
+// stays writable until closeDev.
 func (m *mounter) newDev() error {
 	if !m.plan.Devices {
 		return nil
@@ -64,8 +63,7 @@ func (m *mounter) newDev() error {
 	return err
 }
 
-// closeDev makes the new /dev itself read-only; what is mounted in it stays as
-// it is.
+// closeDev makes the new /dev itself read-only, and nothing that is mounted in it.
 func (m *mounter) closeDev() error {
 	if !m.plan.Devices {
 		return nil

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What was taken off is put back where it was. Where its folder shows something
-// else by now, a place has to be made for it first:
+// A copied tree is attached where it was. Where its folder is replaced by now, there is
+// no place for it, and one is made first:
 //
 //	/tmp/ws      Temp/ws is made; the workspace comes over it
 //	/tmp/a/b/ws  Temp/a is made; over it comes a small read-only tmpfs with
 //	             nothing in it but b/ws, and over that the workspace
 //
-// So everything on the way is a mount and cannot be renamed: no command changes
-// the path by which a file is judged. On the host an empty entry stays behind in
-// Temp, which is the session's own and goes with it.
+// So everything on the way is a mount, which cannot be renamed: no command changes the
+// path by which a file is judged. On the host an empty entry stays in Temp, which is
+// removed with the session.
 
 // putAllBack attaches the trees, outer ones first.
 func (m *mounter) putAllBack(all []tree) error {
 	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
-	var there []string // what can be found below the folders that show something else
+	var there []string // paths below replaced folders for which there is a place
 	for _, t := range all {
 		base := m.plan.Replaced(t.path)
 		if base != "" && !sandbox.CoveredBy(there, t.path) {
@@ -44,8 +44,8 @@ func (m *mounter) putAllBack(all []tree) error {
 	return nil
 }
 
-// makeWay makes a place for t in base, and for all others of the trees that
-// share its way. It returns the path below which everything is there then.
+// makeWay makes a place in base for t, and for all other trees below the same first
+// folder. It returns the path of that folder.
 func makeWay(base string, t tree, all []tree) (string, error) {
 	first, _, deep := strings.Cut(t.path[len(base)+1:], "/")
 	way := base + "/" + first
@@ -77,7 +77,7 @@ func makeWay(base string, t tree, all []tree) (string, error) {
 	return way, tree{fd: hall, path: way, dir: true}.putAt(way)
 }
 
-// makePath makes a place below the folder at, which is nobody else's yet.
+// makePath makes a place below the folder at, which no other process sees yet.
 func makePath(at int, names []string, dir bool) error {
 	for i := range names {
 		name := strings.Join(names[:i+1], "/")
@@ -88,8 +88,8 @@ func makePath(at int, names []string, dir bool) error {
 	return nil
 }
 
-// makeEntry makes an empty folder or file unless something is there: what that
-// is shows when it is mounted over.
+// makeEntry makes an empty folder or file unless there is one. A wrong kind is an error
+// of the mount over it.
 func makeEntry(at int, name string, dir bool) error {
 	if dir {
 		if err := unix.Mkdirat(at, name, 0o755); err != unix.EEXIST {

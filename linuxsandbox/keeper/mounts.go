@@ -15,19 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The keeper's mounts, in a mount namespace of its own. Nothing is copied and
+// The keeper's mounts, in a mount namespace of its own. No content is copied and
 // nothing of the host changes:
 //
-//	copies of what stays writable are taken off (open_tree)
+//	mounts of what stays writable are copied (open_tree)
 //	everything becomes read-only (mount_setattr, recursive)
-//	the session's private folder is put over /tmp and /var/tmp,
+//	the session's private folder is mounted over /tmp and /var/tmp,
 //	    a new /dev with a new tmpfs as /dev/shm and new terminals, a new /proc
-//	the copies are put back, each where it was
+//	the copies are attached again, each where it was
 //	protected paths and the folders on the way to them are bound to themselves
-//	denied paths get an empty thing put over them
+//	something empty is mounted over each denied path
 //
-// Read-only mounts hold what Landlock does not know: mode, owner, times and
-// attributes. All calls used are in every kernel with Landlock ABI 3.
+// Read-only mounts hold what Landlock does not handle: mode, owner, times and
+// attributes. A folder that is bound to itself cannot be renamed, so a command cannot
+// move a protected name away and make another one. All calls used here are in every
+// kernel with Landlock ABI 3.
 
 // mounter carries out spec.Mounts.
 type mounter struct {
@@ -35,20 +37,20 @@ type mounter struct {
 	// proc is a writable /proc that is mounted nowhere: the self-test tries
 	// Landlock on it.
 	proc int
-	// empty is the first empty folder that was put over a denied one; the others
-	// are copies of it. 0: there is none yet.
+	// empty is the first empty folder that was mounted over a denied one, 0 before
+	// that; the others are copies of it.
 	empty int
 }
 
-// tree is a copy of a mount with all below it, attached nowhere yet.
+// tree is a copy of a mount with all mounts below it, not attached yet.
 type tree struct {
 	fd   int
 	path string
 	dir  bool
 }
 
-// mountAll makes the namespace what plan says and returns the descriptor of a
-// /proc to try Landlock on, and the rules that the new mounts need.
+// mountAll makes the mounts of plan. It returns the descriptor of a /proc for the
+// self-test and the Landlock rules that the new mounts need.
 func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	m := &mounter{plan: plan, proc: -1}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -98,7 +100,8 @@ func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	return m.proc, rules, nil
 }
 
-// take copies the mount tree at path. Links in the way are refused: they are new.
+// take copies the mount tree at path. A symbolic link on the way is refused: the paths
+// are canonical, so the link is new.
 func take(path string) (tree, error) {
 	at, err := kernel.OpenPath(path)
 	if err != nil {
@@ -121,7 +124,7 @@ func takeAll(paths []string) ([]tree, error) {
 	for _, path := range paths {
 		t, err := take(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a root that is optional, and gone by now
+			continue // an optional root that was removed meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -131,7 +134,7 @@ func takeAll(paths []string) ([]tree, error) {
 	return out, nil
 }
 
-// put attaches a tree over what stands at the tree's path now.
+// put attaches a tree over what is open at at.
 func (t tree) put(at int) error {
 	defer unix.Close(t.fd)
 	if err := unix.MoveMount(t.fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
@@ -159,9 +162,9 @@ func setReadOnly(at int, path string, flags uint) error {
 	return nil
 }
 
-// newProc mounts the /proc of the new PID namespace, read-only where the command
-// sees it. It comes before all else: the kernel allows it only while the old one
-// can be seen whole.
+// newProc mounts the /proc of the new PID namespace. It becomes read-only for the
+// command with everything else. It comes first: in a user namespace the kernel allows a
+// new /proc only while an old one is visible as a whole (mount_too_revealing).
 func (m *mounter) newProc() error {
 	if m.plan.HostProc {
 		old, err := take(kernel.ProcDir)
@@ -180,7 +183,8 @@ func (m *mounter) newProc() error {
 	return tree{fd: fd, path: kernel.ProcDir}.putAt(kernel.ProcDir)
 }
 
-// newFilesystem mounts a new instance of kind nowhere. options are name=value.
+// newFilesystem makes a new instance of a file system and mounts it nowhere. options
+// are name=value, or a name alone.
 func newFilesystem(kind string, attrs int, options ...string) (int, error) {
 	at, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -208,7 +212,7 @@ func newFilesystem(kind string, attrs int, options ...string) (int, error) {
 	return fd, nil
 }
 
-// private puts the session's own folders over the shared ones.
+// private mounts the session's own folders over the shared ones.
 func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
 	var rules []spec.Rule
 	const plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
@@ -230,7 +234,7 @@ func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
 		if err := (tree{fd: fd, path: kernel.PtsDir}).putAt(kernel.PtsDir); err != nil {
 			return nil, err
 		}
-		if !m.plan.Devices { // else it is a link
+		if !m.plan.Devices { // in a new /dev it is a link
 			master, err := take(kernel.PtsDir + "/ptmx")
 			if err == nil {
 				err = master.putAt(kernel.Ptmx)
@@ -262,7 +266,7 @@ func (m *mounter) protect() error {
 	for _, path := range m.plan.Protected {
 		binds = append(binds, bind{path, true})
 	}
-	// Outer ones first: what is bound later is seen in them.
+	// Outer ones first: a copy of an outer folder would cover what was bound inside it.
 	slices.SortFunc(binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
 	var granted []tree
 	var err error
@@ -272,7 +276,7 @@ func (m *mounter) protect() error {
 	for _, b := range binds {
 		t, err := take(b.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed since codeagent looked
+			continue // it was removed after codeagent looked
 		}
 		if err == nil && b.readOnly {
 			err = setReadOnly(t.fd, "", unix.AT_EMPTY_PATH)
@@ -292,8 +296,9 @@ func (m *mounter) protect() error {
 	return nil
 }
 
-// hide puts over each denied path what nobody can open: an empty folder without
-// permissions, or a device on a mount where devices are not opened (nodev).
+// hide mounts over each denied path what cannot be opened: an empty folder without
+// permissions, or a device on a mount that opens no devices (nodev). Landlock cannot
+// take away a right below a folder that a rule opens; a mount can.
 func (m *mounter) hide() error {
 	defer func() {
 		if m.empty != 0 {
@@ -317,7 +322,7 @@ func (m *mounter) hide() error {
 	return nil
 }
 
-// mask covers what is open at at, which stands at path.
+// mask covers what is open at at, whose path is path.
 func (m *mounter) mask(at int, path string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil {
@@ -338,8 +343,8 @@ func (m *mounter) mask(at int, path string) error {
 	return t.put(at)
 }
 
-// maskFolder makes one empty folder for all: a file system costs more to make,
-// and to take down with the command, than a copy of its mount.
+// maskFolder makes one empty folder for all denied folders: a file system takes longer
+// to make, and to remove with the command, than a copy of its mount.
 func (m *mounter) maskFolder(at int, path string) error {
 	if m.empty == 0 {
 		fd, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV, "mode=0")

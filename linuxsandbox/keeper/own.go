@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// codeagent may be started in its own checkout, with its binaries in bin/ where
-// every command may write. Landlock cannot take bin/ out of the workspace, so
-// what a command changed there is put back once the last of its processes is
-// gone, before anything could start it:
+// codeagent may run in its own checkout, with its binaries in bin/ where every command
+// may write. The threat is a command that replaces codeagent and so runs unconfined the
+// next time. Landlock cannot take bin/ out of the workspace, so a change there is undone
+// when the last process of the command has ended, before anything could start the file:
 //
-//	Start   remember identity, size, times, mode and a copy (sealed) of each file
-//	end     compare; a difference is undone from the copy, and told as a Denial
+//	Start   keep identity, size, times, mode and a sealed copy of each file
+//	end     compare; restore a file that differs, and record a Denial
 //
-// codeagent does it when it is alive, else the keeper. Nothing on the way to the
-// file is trusted: the command may have planted links and folders there.
+// codeagent does this, or the keeper if codeagent has ended. Nothing on the way to the
+// file is trusted: the command may have made links and folders there.
 
 // ownFile is a spec.OwnFile that is put back.
 type ownFile spec.OwnFile
@@ -45,8 +45,8 @@ func StateOf(fd int) (spec.FileState, error) {
 	return stateOf(&st), nil
 }
 
-// StateAt looks at path without following any link; a link in the way counts as
-// absent, since the file is not reached by its own name then.
+// StateAt looks at path and follows no link. A link on the way counts as absent: the
+// file does not have that path then.
 func StateAt(path string) (spec.FileState, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
@@ -125,7 +125,7 @@ func (o ownFile) replace(parent int, base string) (spec.FileState, error) {
 	return StateOf(fd)
 }
 
-// dress gives the new file the owner, mode and modification time of the old.
+// dress gives the new file the owner, mode and modification time of the old one.
 func (o ownFile) dress(fd int) error {
 	now, err := StateOf(fd)
 	if err != nil {
@@ -142,9 +142,9 @@ func (o ownFile) dress(fd int) error {
 	return unix.UtimesNanoAt(fd, "", []unix.Timespec{o.State.Mtime, o.State.Mtime}, unix.AT_EMPTY_PATH)
 }
 
-// openParent walks from / to the file's folder, one name at a time and through
-// no link. Below the write root it puts the way itself in order: what stands
-// where a folder was is moved aside, a missing folder is made, a mode set back.
+// openParent walks from / to the file's folder, one name at a time and through no link.
+// Below the write root it restores the folders too: it moves aside what replaced one,
+// makes a missing one and sets its mode.
 func (o ownFile) openParent() (int, error) {
 	at, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -172,8 +172,8 @@ func (o ownFile) openParent() (int, error) {
 	return at, nil
 }
 
-// mend makes name in the folder at the directory it was. fd and err are what
-// opening it gave. mayMake allows to move a thing aside and to make the folder.
+// mend makes name in at the folder that it was. fd and err are the result of opening
+// it. With mayMake it moves aside what is there and makes the folder.
 func (o ownFile) mend(at, fd int, name string, mode uint32, mayMake bool, err error) (int, error) {
 	if err != nil && mayMake {
 		if err != unix.ENOENT {
@@ -229,12 +229,12 @@ func clearDir(at int, name string) error {
 	return aside(at, name)
 }
 
-// aside renames what stands at name; nothing of the user's is deleted unseen.
+// aside renames name: nothing of the user's is deleted.
 func aside(at int, name string) error {
 	return unix.Renameat2(at, name, at, spareName(name), unix.RENAME_NOREPLACE)
 }
 
-// spareName is a free name beside name, hard to hit by chance.
+// spareName is a name beside name that is unlikely to exist.
 func spareName(name string) string {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
@@ -270,8 +270,8 @@ func copyAll(dst, src int, size int64) error {
 	return nil
 }
 
-// restoreAll is the keeper's part, when codeagent is gone: nobody is there to be
-// told, and what cannot be put back is refused by the next start.
+// restoreAll is the keeper's part, when codeagent has ended. There is no one to report
+// an error to; the next start refuses to run with a file that was not restored.
 func restoreAll(own []spec.OwnFile) {
 	for _, o := range own {
 		if Changed(o) {

@@ -26,10 +26,11 @@ type restricted struct {
 	lastFD int
 }
 
-// restrict confines the calling thread for good, in this order: capabilities,
-// no_new_privs, Landlock, seccomp; then it tests that all of it holds. The
-// thread must be locked to its goroutine and must not be the process's first:
-// that one stays outside.
+// restrict confines the calling thread for good and tests that the confinement holds.
+// The order: Landlock and seccomp want no_new_privs of a thread without capabilities,
+// and the filter comes last because it answers some of the other calls itself. The
+// thread must be locked to its goroutine and must not be the process's first, which
+// stays unconfined.
 func restrict(s *task) (*restricted, *spec.Failure) {
 	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}, lastFD: s.lastFD}
 	if err := r.facts.CheckLandlock(); err != nil {
@@ -61,7 +62,7 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	if err := ll.LandlockRestrictSelf(ruleset, restrictFlags(abi)); err != nil {
 		return nil, fail("landlock", err)
 	}
-	// Behind the filter these calls would be questions to a broker that is not there yet.
+	// With the filter these calls would wait for a broker that does not answer yet.
 	if err := errors.Join(testNetwork(s), testLandlock(s)); err != nil {
 		return nil, fail("self-test", err)
 	}
@@ -77,12 +78,11 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	return r, nil
 }
 
-// forbidCores sees to it that nobody gets a memory image of the command. Where
-// the host pipes them to a handler of its own, which runs outside of every
-// sandbox on whatever it is handed, the limit 0 does not keep it from running,
-// but 1 does (core(5); fs/coredump.c). The filter leaves the command no way to
-// change it. One that is 0 for good stays 0: then handled tells whether there is
-// such a handler.
+// forbidCores keeps the memory of the command from leaving the sandbox. The host may
+// pipe the image of a crashed process to a handler of its own, which runs in no sandbox.
+// The limit 0 does not keep such a handler from running, the limit 1 does (core(5),
+// fs/coredump.c). The filter keeps the command from changing the limit. A hard limit of
+// 0 cannot be raised and stays; handled then reports whether the host has a handler.
 func forbidCores() (handled bool, err error) {
 	err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
 	if err != unix.EPERM {
@@ -95,9 +95,9 @@ func forbidCores() (handled bool, err error) {
 	return len(pattern) > 0 && (pattern[0] == '|' || pattern[0] == '@'), err
 }
 
-// filter puts the deny filter on the calling thread. In a probe it may do
-// without the listener: the kernel has one in a chain of filters, and codeagent
-// may itself be running under codeagent.
+// filter puts the seccomp filter on the calling thread. A probe may do without the
+// listener: the kernel allows one in a chain of filters, and codeagent itself may run
+// under codeagent.
 func (r *restricted) filter(s *task) error {
 	o := filter.Options{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
 	prog, err := filter.Program(runtime.GOARCH, o)
@@ -123,7 +123,7 @@ func (r *restricted) filter(s *task) error {
 	return err
 }
 
-// fail describes a step that went wrong before the command could run.
+// fail describes a step that failed before the command could run.
 func fail(stage string, err error) *spec.Failure {
 	f := &spec.Failure{Code: 125, Stage: stage, Text: err.Error()}
 	var errno unix.Errno

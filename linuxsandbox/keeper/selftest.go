@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The self-test tries what must now fail. Each attempt is first made unconfined
-// (observe): a refusal that would have come anyway proves nothing.
+// The self-test tries what must fail now. Each attempt was made before, unconfined
+// (observe): a call that failed then too proves nothing.
 
-// probeFile is a file of the thread itself that it may always write, and that no
-// policy opens.
+// probeFile is the thread's own name. The thread may always write it, and no policy has
+// a rule for it.
 const probeFile = "/proc/self/comm"
 
 // observed is what the thread could do before.
@@ -38,8 +38,8 @@ func observe(s *task) (observed, error) {
 	return o, nil
 }
 
-// openProbe opens probeFile for writing. Where the command's /proc is read-only
-// it is that of another mount, so that a refusal is Landlock's.
+// openProbe opens probeFile for writing. Where the command's /proc is mounted read-only
+// the file is opened in another mount of /proc, so that only Landlock can refuse it.
 func openProbe(s *task) (int, error) {
 	if s.Mounts == nil {
 		return unix.Open(probeFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -65,8 +65,8 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 	}
 	inet, kind := unix.AF_INET, unix.SOCK_STREAM
 	if s.Ask && !s.Network {
-		// About the sockets of a network the broker is asked, which is not there yet.
-		// Everybody may have one of these, too.
+		// The filter asks the broker about INET sockets, and the broker does not answer
+		// yet. A netlink socket is refused by the filter itself.
 		inet, kind = unix.AF_NETLINK, unix.SOCK_RAW
 	}
 	for _, socket := range []struct {
@@ -96,8 +96,8 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 	return true, nil
 }
 
-// refused tries to open path, which must fail. A path that is not there is as
-// good as refused.
+// refused tries to open path, which must fail. A path that does not exist counts as
+// refused.
 func refused(path string, flags int) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -105,12 +105,12 @@ func refused(path string, flags int) error {
 	}
 	defer unix.Close(fd)
 	if isMask(fd) {
-		return nil // root with rights over files (KeepFileCaps) opens it, and finds nothing
+		return nil // root with KeepFileCaps opens the mask, and finds nothing in it
 	}
 	return fmt.Errorf("%s could be opened from the sandbox", path)
 }
 
-// isMask knows the empty folder that the keeper put over a denied one.
+// isMask recognizes the empty folder that the keeper mounts over a denied one.
 func isMask(fd int) bool {
 	var st unix.Stat_t
 	var at unix.Statfs_t
@@ -118,9 +118,9 @@ func isMask(fd int) bool {
 		unix.Fstatfs(fd, &at) == nil && at.Type == unix.TMPFS_MAGIC && at.Flags&unix.ST_RDONLY != 0
 }
 
-// checkStatus reads back what the kernel says of this thread. It asks by system
-// calls: every name looked up below /proc/PID/task/TID is one more thing the
-// kernel has to clear away, under contention, when the thread ends.
+// checkStatus reads back from the kernel what the thread has. It uses system calls: the
+// kernel removes each name that was looked up below /proc/PID/task/TID when the thread
+// ends, under contention.
 func checkStatus(keep uint64) error {
 	nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	if err != nil || nnp != 1 {

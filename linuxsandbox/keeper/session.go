@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The helper sets up the network namespace of a session: it is cloned into it,
-// brings the loopback up, makes the sockets that codeagent is to have there, hands
+// The helper sets up the network namespace of a session. It is cloned into the
+// namespace, brings the loopback up, makes the sockets that codeagent needs there, hands
 // them over (control.SendDoor) and ends.
 
 // sessionMain is the helper's work for a session. resolvers are the addresses of

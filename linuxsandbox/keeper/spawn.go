@@ -20,13 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The command is forked by hand and not through package syscall for one reason:
-// the child must restrict itself once more between fork and exec. A process may
-// signal what shares its Landlock domain, so without a domain of its own the
-// command could kill the keeper's thread, and with it the keeper.
+// The command is forked here and not through package syscall for one reason: the child
+// must restrict itself once more between fork and exec (signalRuleset). A process may
+// signal what shares its Landlock domain, so without a domain of its own the command
+// could kill the keeper's thread, and with it the keeper.
 
-// childPlan is all the child needs, laid out before the fork: after it no memory
-// may be allocated and no lock taken.
+// childPlan is all that the child needs, prepared before the fork: the child may
+// allocate no memory and take no lock.
 type childPlan struct {
 	paths      []*byte // tried in turn, as execvp does
 	argv, envv []*byte // ending in nil
@@ -37,8 +37,8 @@ type childPlan struct {
 	flags      uint32
 	setsid     bool
 	terminal   bool // descriptor 0 becomes its controlling terminal
-	keeper     int  // the keeper's pid, to notice that it died during the fork
-	report     int  // where the failing step goes; closed by exec
+	keeper     int  // the keeper's pid: another parent means that it died during the fork
+	report     int  // the pipe for the step that failed; closed by exec
 	lastFD     int  // of closeOnExec
 }
 
@@ -66,9 +66,10 @@ var stepNames = [...]string{
 	stepFiles: "files", stepGroup: "cgroup", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
 }
 
-// spawn starts the command of s on the calling thread, which must be restricted
-// and stay alive as long as the command: its end is the command's death signal.
-// Only descriptors 0 to 2 cross the exec. It returns once the exec is done.
+// spawn starts the command of s on the calling thread and returns when the exec is done.
+// The thread must be restricted and must live as long as the command: its end is the
+// command's death signal. Only descriptors 0 to 2 are open in the command: any other
+// one could be a way out.
 func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	c, names, err := newChildPlan(s, r)
 	if err != nil {
@@ -79,7 +80,7 @@ func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 		return 0, -1, fail("exec", err)
 	}
 	c.report = report[1]
-	// No handler of ours may run in the child: it has one thread and no runtime.
+	// No signal handler of Go may run in the child: it has one thread and no runtime.
 	all, old := ^uint64(0), uint64(0)
 	kernel.Sigprocmask(&all, &old)
 	pid, pidfd, errno := forkExec(c)
@@ -100,8 +101,8 @@ func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	return 0, -1, stepFailure(s, names, step, unix.Errno(binary.NativeEndian.Uint32(answer[4:])))
 }
 
-// stepFailure says in words which step failed. The exec itself gets the codes
-// of env(1): 127 for a program that is not there, else 126.
+// stepFailure is the failure of a step. A failed exec has the exit codes of env(1): 127
+// for a program that does not exist, else 126.
 func stepFailure(s *task, names []string, step uint32, errno unix.Errno) *spec.Failure {
 	if step != stepExec {
 		name := "child"
@@ -153,8 +154,8 @@ func newChildPlan(s *task, r *restricted) (*childPlan, []string, error) {
 	return c, names, err
 }
 
-// candidates are the paths that name may stand for. Relative and empty entries
-// of PATH are skipped: what runs must not depend on the working directory.
+// candidates are the paths that name may mean. Relative and empty entries of PATH are
+// skipped: a command that can write its working directory must not choose what runs.
 func candidates(name string, env []string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -174,14 +175,13 @@ func candidates(name string, env []string) []string {
 	return out
 }
 
-// childLimits are the resource limits of the command: never above what the
-// keeper has itself.
+// childLimits are the resource limits of the command, none above the keeper's own.
 func childLimits(l sandbox.Limits) ([]childLimit, error) {
 	var out []childLimit
 	for _, want := range []struct {
 		resource int
 		value    int64
-		grace    uint64 // how far the hard limit lies above
+		grace    uint64 // of the hard limit above the soft one
 	}{
 		{unix.RLIMIT_CPU, l.CPUSeconds, 1}, // SIGXCPU first, SIGKILL a second later
 		{unix.RLIMIT_AS, l.Memory, 0},
@@ -202,11 +202,11 @@ func childLimits(l sandbox.Limits) ([]childLimit, error) {
 	return out, nil
 }
 
-// forkExec forks and, in the child, carries out c. It is written by the rules of
-// package syscall's own: the child runs nothing but raw system calls (there is
-// no scheduler, no allocation, no stack growth, and the race detector must not
-// instrument it); it never returns from this frame, and the parent returns from
-// it at once, reading nothing that the child may have written.
+// forkExec forks and, in the child, carries out c. It follows the rules of package
+// syscall's forkAndExecInChild. The child makes raw system calls only: it has no
+// scheduler, cannot allocate or grow its stack, and the race detector must not
+// instrument it. It never returns from this frame, whose memory it shares with the
+// parent. The parent returns at once and reads nothing that the child may have written.
 //
 //go:noinline
 //go:norace
@@ -226,7 +226,8 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 	}
 	step = stepTerminal
 	if c.terminal {
-		// Without force: it is taken from nobody, and only a leader without one gets it.
+		// Without force: the terminal is not taken from another session, and only a
+		// session leader without a terminal gets it.
 		if _, _, e = syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); e != 0 {
 			goto failed
 		}
@@ -285,15 +286,15 @@ failed:
 	answer := [2]uint32{step, uint32(e)}
 	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.report), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
 	for {
-		// Not exit_group, which the filter asks about: where codeagent has died
-		// meanwhile it fails, and the keeper's thread would wait for ever. The
-		// child has no other thread.
+		// Not exit_group: the filter asks the broker about that, it fails when
+		// codeagent has died, and the keeper's thread would wait for ever. The child
+		// has no other thread.
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT, sandbox.ExitCannotConfine, 0, 0)
 	}
 }
 
-// execFirst runs the first candidate that can be executed. As execvp does, it
-// goes on past what is missing, and remembers that something was refused.
+// execFirst runs the first candidate that can be executed. Like execvp(3) it skips
+// what is missing and returns EACCES if one was refused.
 //
 //go:nosplit
 //go:norace

@@ -9,9 +9,9 @@ import (
 )
 
 // DropCaps takes every capability from this thread, and so from what it starts:
-// effective, permitted, inheritable, ambient and, where the thread may, the
-// bounding set. keep names what stays, as a bit mask. A thread without
-// CAP_SETPCAP cannot empty its bounding set; no_new_privs makes that moot.
+// effective, permitted, inheritable, ambient and, where the thread may, the bounding
+// set. keep is a bit mask of those that stay. A thread without CAP_SETPCAP cannot change
+// its bounding set; with no_new_privs no program can gain a capability from it.
 func DropCaps(keep uint64) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clear ambient set: %w", err)
@@ -22,7 +22,7 @@ func DropCaps(keep uint64) error {
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if err == unix.EINVAL || err == unix.EPERM {
-			break // past the last capability, or not allowed to
+			break // past the last capability, or without CAP_SETPCAP
 		}
 		if err != nil {
 			return fmt.Errorf("drop capability %d from the bounding set: %w", c, err)
@@ -31,7 +31,7 @@ func DropCaps(keep uint64) error {
 	return KeepCaps(keep)
 }
 
-// HeldCaps are the capabilities of this thread, none where it cannot tell.
+// HeldCaps are the effective capabilities of this thread, none on an error.
 func HeldCaps() uint64 {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
@@ -41,8 +41,8 @@ func HeldCaps() uint64 {
 	return uint64(have[0].Effective) | uint64(have[1].Effective)<<32
 }
 
-// KeepCaps is DropCaps for a thread that will never execute a program, which is
-// all that the bounding set is about. It saves forty calls.
+// KeepCaps is DropCaps for a thread that never executes a program: the bounding set
+// matters to execve(2) alone. It saves forty calls.
 func KeepCaps(keep uint64) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
