@@ -81,7 +81,7 @@ var exceptions = []exception{
 	{"cmd/codeagent/doctor/tries.go", []string{"os.Chmod", "os.WriteFile", "os.OpenFile", "os.StartProcess"}, "what doctor tries: the same call outside and inside the sandbox, on targets in a folder of its own"},
 }
 
-// deedOf names the deed of a selector, "" if it is none.
+// deedOf names the deed of a selector; "" for any other.
 func deedOf(info *types.Info, sel *ast.SelectorExpr) string {
 	id, ok := sel.X.(*ast.Ident)
 	if !ok {

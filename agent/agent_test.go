@@ -113,7 +113,7 @@ func TestRetryingAfterACallStartedGoesOnFromItsResult(t *testing.T) {
 		t.Errorf("ran %d times, history:\n%s", ran, got)
 	}
 	if len(told[event.Retrying](r.face)) != 0 || len(told[event.Notice](r.face)) != 1 {
-		t.Error("the face was told that all of it is void")
+		t.Error("the face saw that all of it is void")
 	}
 }
 

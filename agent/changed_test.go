@@ -28,7 +28,7 @@ func changesOf(list ...string) (c sandbox.Changes) {
 	return c
 }
 
-// What commands change is told, and known for certain to every summary and to the
+// What commands change is reported, and known for certain to every summary and to the
 // next process, whether that goes on from a summary or from what came after it. The
 // model is not told of it before.
 func TestWhatCommandsChangeIsKept(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhatCommandsChangeIsKept(t *testing.T) {
 	}
 	for _, i := range r.model.requests[1].Items {
 		if strings.Contains(i.Text, "new.go") {
-			t.Errorf("the model is told: %q", i.Text)
+			t.Errorf("the model reads: %q", i.Text)
 		}
 	}
 	beside := []event.BackgroundEnded{{Job: 1, Message: "ended", Changed: changesOf("add /w/beside")}}

@@ -233,7 +233,7 @@ func TestNeverCompactsForEver(t *testing.T) {
 	}
 }
 
-// A conversation far beyond the limit, as one that goes on with another model can
+// A conversation far beyond the limit, as a conversation with a new model can
 // be, costs no more requests than are needed.
 func TestFarBeyondTheLimit(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{})

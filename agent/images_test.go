@@ -30,7 +30,7 @@ func (f *face) warnings() string {
 }
 
 // TestImagesGoAlong: images of a message and of a result are in the conversation,
-// in the log and in what is told, and come back with a message that is taken back.
+// in the log and in the events, and come back with a message that is taken back.
 func TestImagesGoAlong(t *testing.T) {
 	looking := npm(approvals.Wish{})
 	looking.run = func(_ context.Context, _ sandbox.Policy, s tools.Stage) (tools.Result, error) {
@@ -102,7 +102,7 @@ func TestImagesRefused(t *testing.T) {
 	}
 }
 
-// TestImagesTooMany: a message has so many and no more, and the rest is told.
+// TestImagesTooMany: a message has so many and no more, and the rest is reported.
 func TestImagesTooMany(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{}, play("fine"))
 	var many []model.Image

@@ -10,7 +10,7 @@ import (
 )
 
 // TestNewsIsToldOnce: what happened beside the conversation is a note before the
-// next request, with what was refused and not read, and is told to the person.
+// next request, with what was refused and not read, and is reported to the user.
 func TestNewsIsToldOnce(t *testing.T) {
 	r := newRig(approvals.OnRequest, toolbox{"shell": npm(approvals.Wish{})}, play("I look.", call("1", "shell")), play("done"))
 	ended := event.BackgroundEnded{Job: 1, Message: "background job 1 (x) ended: exit status 1", Exit: 1, Output: "q: refused\n[gone]\n",

@@ -133,7 +133,7 @@ func TestNothingRunsThatTheConversationDoesNotHold(t *testing.T) {
 }
 
 // With the real tools, and arguments that come byte by byte, a read that ran
-// ahead finds what it would have found, and a call that cannot be is told so.
+// ahead finds what it would have found, and a call that cannot run says so.
 func TestReadsAheadFindTheSame(t *testing.T) {
 	var calls []scripted.Call
 	for i, c := range [][2]string{

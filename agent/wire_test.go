@@ -28,7 +28,7 @@ import (
 	"codeagent/tools"
 )
 
-// Everything here is real but the sandbox (there is none) and the person: the
+// Everything here is real but the person, and there is no sandbox: the
 // scripted server over loopback, the chat wire, the tools, bash.
 
 type person struct {

@@ -37,7 +37,7 @@ type Config struct {
 	// Models holds the [models.NAME] tables.
 	Models map[string]ModelLimits
 	// ProjectFile is the path of a .codeagent/config.toml in the workspace. It
-	// is not read; a notice says so. Empty: there is none.
+	// is not read; a notice says so. Empty: no such file.
 	ProjectFile string
 
 	origins map[string]Origin

@@ -89,7 +89,7 @@ func (p Paths) Own() []string {
 
 // Hidden lists what of Own no command may ever read: what files were before they
 // were changed, keys among them, and all that was said. Output is not in it: the
-// model is told of the files there, and reads them.
+// model gets the paths of the files there, and reads them.
 func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
 
 // HiddenInside lists what of Own no command may read either whose write root holds it: who

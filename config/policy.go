@@ -17,7 +17,7 @@ import (
 type Place struct {
 	// Workspace is the folder the session works in.
 	Workspace string
-	// Home is the user's home folder; empty if there is none.
+	// Home is the user's home folder; may be empty.
 	Home  string
 	Paths Paths
 	// Own are codeagent's own binaries, absolute.

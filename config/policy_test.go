@@ -263,7 +263,7 @@ func TestPolicyRefusesRoots(t *testing.T) {
 }
 
 // TestPolicyHides: codeagent's records are closed to reading in every mode, and in
-// either layout of its folders; the files that the model is told of are not.
+// either layout of its folders; the files whose paths the model gets are not.
 func TestPolicyHides(t *testing.T) {
 	h := newHome(t)
 	h.write(t, "home/sessions/s1.jsonl", "")

@@ -67,7 +67,7 @@ func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok
 }
 
 // Provider returns the provider of that name, the top-level settings' for "";
-// false when there is none.
+// false without one.
 func (c Config) Provider(name string, getenv func(string) string) (Provider, bool) {
 	if name != "" {
 		return c.named(name)

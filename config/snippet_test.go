@@ -11,7 +11,7 @@ import (
 )
 
 // TestSnippetIsWhatWasNeeded: read back it is the settings there were and what
-// was added; what no setting can open is told with its reason.
+// was added; what no setting can open is listed with its reason.
 func TestSnippetIsWhatWasNeeded(t *testing.T) {
 	h := newHome(t)
 	odd, worse := "it's \"odd\"", "a\nb"

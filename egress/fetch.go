@@ -38,7 +38,7 @@ var errSlow = fmt.Errorf("it took longer than %d seconds", fetchTime/time.Second
 
 // Options are what a Fetcher needs to know.
 type Options struct {
-	// Version is told to servers, and nothing else about the sender.
+	// Version is all that servers learn about the sender.
 	Version string
 }
 

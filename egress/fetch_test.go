@@ -310,7 +310,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// A server that drips, or says nothing, is not waited for; what came is kept.
+// Nobody waits for a server that drips or sends nothing; what came is kept.
 func TestSlowServers(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/drip" {

@@ -54,7 +54,7 @@ func open(l net.Listener) net.Listener { return l }
 
 const order = "OBEY-ME"
 
-// net/http quotes in its errors what a server sent. Nothing of that is told.
+// net/http quotes in its errors what a server sent. None of it may be repeated.
 func TestErrorsHoldNoWordsOfAServer(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, tt := range map[string]struct {
@@ -97,7 +97,7 @@ func mustRequest(t *testing.T, url string) *http.Request {
 	return req
 }
 
-// What breaks off in the middle is told in the same words.
+// An answer that breaks off gets the same words.
 func TestBrokenInTheMiddle(t *testing.T) {
 	for _, talk := range []string{
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + order + "\r\n",

@@ -365,7 +365,7 @@ func TestTraps(t *testing.T) {
 			}
 			out, err := spring(t, dir, trap.bare...)
 			if _, missing := os.Stat(marker); missing != nil {
-				t.Errorf("the trap is none: git %v does not spring it: %v\n%s", trap.bare, err, out)
+				t.Errorf("the trap does not work: git %v does not spring it: %v\n%s", trap.bare, err, out)
 			}
 		})
 	}

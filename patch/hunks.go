@@ -189,7 +189,7 @@ func (p *placer) choose(h Hunk, all, anchors []int, n int) (int, error) {
 }
 
 // belowAnchors picks, of the places of n lines, the first one below each anchor.
-// An anchor reaches down to the next line like it. Where there is none below,
+// An anchor reaches down to the next line like it. Without one below,
 // the anchor may be one of the n lines themselves. Some place ends below the
 // first anchor.
 func belowAnchors(all, anchors []int, n int) []int {

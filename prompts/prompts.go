@@ -141,7 +141,7 @@ var toolHints = []struct{ tool, text string }{
 	{"fetch_url", "- Read web pages with `fetch_url`, not with curl."},
 	{"update_plan", "- For work of several steps keep a plan with `update_plan`: short steps, one in progress. Skip it for simple tasks."},
 	{"shell", "- Calls of one message run at the same time unless they change files: put independent ones together. `shell` has no terminal and no stdin; a command ends after two minutes unless `timeout_ms` says more."},
-	{"write_stdin", "- Start servers, watchers and long builds with `shell` and `background`: true, and go on with other work; you are told when one ends. Wait for a text with `wait_for`, not by asking again and again, and end what is no longer needed."},
+	{"write_stdin", "- Start servers, watchers and long builds with `shell` and `background`: true, and do other work meanwhile; a note says when one ends. Wait for a text with `wait_for`, not by asking again and again, and end what is no longer needed."},
 }
 
 // approval says who can be asked what.

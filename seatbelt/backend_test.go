@@ -18,7 +18,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// standIn takes the place of sandbox-exec where there is none: it passes over
+// standIn takes the place of sandbox-exec on other systems: it passes over
 // the profile and becomes the command. It confines nothing; the tests below are
 // about how commands are started and ended, not about what they may do.
 const standIn = `#!/bin/sh

@@ -60,7 +60,7 @@ func (p htmlPage) image(i drawn) {
 	}
 	fmt.Fprintf(p.w, "<img alt=\"%s\" src=\"data:%s;base64,", escape(i.words), escape(i.mediaType))
 	e := base64.NewEncoder(base64.StdEncoding, p.w)
-	_, _ = e.Write(i.data) // what fails is told by the page's Flush
+	_, _ = e.Write(i.data) // the page's Flush reports the error
 	_ = e.Close()
 	fmt.Fprint(p.w, "\">")
 }

@@ -61,7 +61,7 @@ func files(t *testing.T, s *Store) []string {
 	return out
 }
 
-// TestImages: what was shown is there when the session is gone on with, and the
+// TestImages: what was shown is there when the session is resumed, and the
 // records stay small.
 func TestImages(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)

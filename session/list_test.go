@@ -222,7 +222,7 @@ func TestOpeningReadsTheEndAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkOpen goes on with a session of 200 MB: the lock, the mending, the
+// BenchmarkOpen resumes a session of 200 MB: the lock, the mending, the
 // history. The bar is a second.
 func BenchmarkOpen(b *testing.B) {
 	s := New(b.TempDir())

@@ -35,7 +35,7 @@ type Files interface {
 
 // Expect says what must be true of an entry for it to be changed.
 type Expect struct {
-	// Absent: there is none.
+	// Absent: nothing is there.
 	Absent bool
 	// Dev, Ino, Size and Mtime (in nanoseconds) are those of what is there, Ino 0 where
 	// nothing is expected.

@@ -56,7 +56,7 @@ func (j *judge) decide() *Step {
 			last = j.undoing
 		}
 		if j.now.Kind != absent && j.more != "" && !undoing {
-			j.conflict = notNoted // when the log was last written says nothing about it
+			j.conflict = notNoted // the time of the last record does not help
 			return nil
 		}
 		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(last.Add(grace))) {

@@ -43,7 +43,7 @@ func (l *lines) add(records ...record) {
 
 // flush writes what was added, and once why not all of the turn is kept. The turn
 // gets its folder with the first record. A log that cannot be written stops the
-// keeping, and that is told.
+// keeping, which is reported.
 func (l *lines) flush() {
 	t := l.turn
 	t.mu.Lock()

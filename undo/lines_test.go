@@ -117,7 +117,7 @@ func TestPathsAreBounded(t *testing.T) {
 }
 
 // TestMoreIsWrittenAtOnce: that not all is kept is known even if codeagent dies right
-// after it was told.
+// after it was reported.
 func TestMoreIsWrittenAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.store.bounds.entries = 1

@@ -12,7 +12,7 @@ import (
 
 // Bounds of the whole store.
 const (
-	// maxAge is how long a session that nobody goes on with keeps its turns.
+	// maxAge is how long a session that nobody resumes keeps its turns.
 	maxAge = 30 * 24 * time.Hour
 	// maxStore is how much all sessions keep, in bytes, without those in use.
 	maxStore = 8 << 30

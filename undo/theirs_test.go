@@ -17,7 +17,7 @@ func TestTouchedIsNotChanged(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		user, then func(b *bench)
-		changed    string // what the second call is told to have changed
+		changed    string // what the second call is reported to have changed
 		undone     bool   // when the file is as the first call left it
 	}{
 		"edited, touched":  {user: func(b *bench) { b.user("a", "user's") }, then: touch, undone: true},

@@ -124,7 +124,7 @@ func (s *Store) Open(id string) (*History, error) {
 	}
 	if len(turns) > 0 {
 		ses.last = slices.Max(turns)
-		_, err := hostfile.Lstat(ses.dir) // there is none where no turn could be recorded
+		_, err := hostfile.Lstat(ses.dir) // it does not exist where no turn could be recorded
 		if err == nil {
 			err = ses.claim()
 		}

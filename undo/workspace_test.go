@@ -113,7 +113,7 @@ func (b *bench) chmod(name string, mode fs.FileMode) {
 	b.must(os.Chmod(b.at(name), mode))
 }
 
-// user is what the user does: nobody is told.
+// user is what the user does: it is not reported.
 func (b *bench) user(name, content string) {
 	b.t.Helper()
 	b.must(os.MkdirAll(filepath.Dir(b.at(name)), 0o755))

@@ -101,7 +101,7 @@ func without(class []rune, r rune) []rune {
 }
 
 // find returns where the first match in content[from:to] begins, counted from
-// there; -1 if there is none, or ctx ended. from and to are the ends of lines.
+// there; -1 without one, or when ctx ended. from and to are the ends of lines.
 func (p *linePattern) find(ctx context.Context, content []byte, from, to int) int {
 	re := p.res[[2]bool{from == 0, to == len(content)}]
 	var loc []int

@@ -99,7 +99,7 @@ func (term *Terminal) Write(s string) {
 // Paste sends text as a bracketed paste.
 func (term *Terminal) Paste(s string) { term.Write("\x1b[200~" + s + "\x1b[201~") }
 
-// Resize changes the terminal's size; the program is told.
+// Resize changes the terminal's size; the program gets SIGWINCH.
 func (term *Terminal) Resize(w, h int) {
 	term.t.Helper()
 	term.mu.Lock()

@@ -40,7 +40,7 @@ const (
 // Formats names what can be read, for words about what cannot.
 const Formats = "PNG, JPEG, GIF or WebP"
 
-// ErrFormat: a file is none of Formats.
+// ErrFormat: the file has none of the Formats.
 var ErrFormat = errors.New("an image must be a " + Formats + " file")
 
 // format is one kind of file.

@@ -29,7 +29,7 @@ func Decode(data []byte, contentType string) string {
 	return strings.TrimPrefix(strings.ToValidUTF8(string(decoded), "\uFFFD"), "\uFEFF")
 }
 
-// Plain reports text that a server sends under a type that says nothing, such
+// Plain reports text that a server sends under a type that means nothing, such
 // as that of a shell script: UTF-8 without a NUL.
 func Plain(data []byte) bool {
 	head := data[:min(len(data), 8<<10)]
