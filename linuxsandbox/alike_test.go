@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -32,10 +31,7 @@ const (
 )
 
 func TestFilesAlikeInSetting(t *testing.T) {
-	s, ok := currentSetting(t)
-	if !ok {
-		return
-	}
+	s := currentSetting(t, "TestFilesAlike")
 	b := newBackend(t)
 	defer b.Close()
 	base, err := os.MkdirTemp(os.Getenv(envStage), "alike")
@@ -45,10 +41,8 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	defer removeAll(base)
 	// Both work under the same path, so that names and links are the same.
 	dir := filepath.Join(base, "work")
-	env := []string{envAlike + "=" + dir, envEvery + "=29", sandboxtest.NoPause}
-	if underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces") {
-		env[1] = envEvery + "=1"
-	}
+	all := underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
+	env := []string{envAlike + "=" + dir, envEvery + "=" + sample(t, all, 29), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestFilesAlikeVictim$"}
 	steps := func() {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -94,15 +88,11 @@ func compareLines(t *testing.T, plain, boxed string) {
 func TestFilesAlikeVictim(t *testing.T) {
 	dir := os.Getenv(envAlike)
 	if dir == "" {
-		return
-	}
-	every, err := strconv.Atoi(os.Getenv(envEvery))
-	if err != nil {
-		t.Fatal(err)
+		bodyOf(t, "TestFilesAlike")
 	}
 	unix.Umask(0o027)
 	for i, c := range alikeCases(dir) {
-		if i%every != 0 {
+		if !inSample(t, i) {
 			continue
 		}
 		in := filepath.Join(dir, fmt.Sprintf("w%d", i))

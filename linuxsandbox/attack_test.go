@@ -57,7 +57,7 @@ const victimArg = "-test.run=^TestAttackVictim$"
 // TestAttackVictim is the body of every victim: this test binary, started anew.
 func TestAttackVictim(t *testing.T) {
 	if os.Getenv(attack.EnvAttack) == "" {
-		return
+		bodyOf(t, "TestAttacks")
 	}
 	attack.RunVictim(func() error {
 		if os.Getenv(filterChild) == "" {
@@ -380,9 +380,7 @@ func TestAttacks(t *testing.T) {
 
 // TestAttacksInSetting is the body of TestAttacks, in a process of the setting.
 func TestAttacksInSetting(t *testing.T) {
-	if s, ok := currentSetting(t); ok {
-		attackAll(t, s)
-	}
+	attackAll(t, currentSetting(t, "TestAttacks"))
 }
 
 func attackAll(t *testing.T, in setting) {

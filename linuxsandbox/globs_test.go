@@ -94,10 +94,7 @@ func TestGlobs(t *testing.T) { inSettings(t, "^TestGlobsInSetting$") }
 // TestGlobsInSetting: with mounts what a glob matches cannot be read, and all
 // the rest works.
 func TestGlobsInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestGlobs")
 	if !f.Namespaces {
 		return // a weakness that is told
 	}

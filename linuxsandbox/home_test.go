@@ -118,10 +118,7 @@ func ownTree(t *testing.T, home string) string {
 
 // TestHomeInSetting is the body of TestHome.
 func TestHomeInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestHome")
 	env := []string{"PATH=/bin:/usr/bin"}
 	if !f.holdsFolders() {
 		home := newHome(t)

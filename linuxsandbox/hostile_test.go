@@ -45,10 +45,7 @@ const hostileStep = 8
 func TestHostileCallers(t *testing.T) { inSettings(t, "^TestHostileCallerInSetting$") }
 
 func TestHostileCallerInSetting(t *testing.T) {
-	b, _ := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, _ := backendInSetting(t, "TestHostileCallers")
 	seed := uint64(1)
 	if !underCI() {
 		seed = uint64(time.Now().UnixNano())

@@ -50,9 +50,7 @@ func TestJobs(t *testing.T) {
 
 // TestJobsInSetting is the body of TestJobs, in a process of the setting.
 func TestJobsInSetting(t *testing.T) {
-	if s, ok := currentSetting(t); ok {
-		runJobs(t, s)
-	}
+	runJobs(t, currentSetting(t, "TestJobs"))
 }
 
 // TestJobsAreMany: the number is promised, and no job is counted twice.

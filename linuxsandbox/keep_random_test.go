@@ -73,9 +73,9 @@ for i in range(int(sys.argv[1])):
 // TestKeptAtRandom: whatever programs do one after the other, and at once, is put
 // back.
 func TestKeptAtRandom(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	runs := 6
 	if underCI() {

@@ -28,9 +28,9 @@ func TestKeptElsewhere(t *testing.T) {
 
 // TestNotTold: what changes nothing in a write root is told to nobody.
 func TestNotTold(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 	furnishKept(t, ws, false)
@@ -62,9 +62,9 @@ func TestNotTold(t *testing.T) {
 
 // TestToldOnce: a command tells a path once, and nothing below what it told.
 func TestToldOnce(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	for script, want := range map[string][]string{
 		`echo x > a; echo y > a; chmod 600 a; rm a; mkdir a; echo x > a/x`: {"a"},
@@ -93,9 +93,9 @@ func TestToldOnce(t *testing.T) {
 // TestObserverAtWork: while a change observer works nothing is changed yet, and no other
 // command waits for it.
 func TestObserverAtWork(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 	furnishKept(t, ws, false)
@@ -127,9 +127,9 @@ func TestObserverAtWork(t *testing.T) {
 // TestNamesTurned: a name that leads elsewhere each time it was kept is kept anew,
 // and not for ever.
 func TestNamesTurned(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	for turns, want := range map[int]bool{3: true, 2 * maxKeeps: false} {
 		ws, p := keptPlace(t, sandbox.WorkspaceWrite())
@@ -157,9 +157,9 @@ func TestNamesTurned(t *testing.T) {
 // TestKeptFiles: single files that were granted, also where Landlock opens them
 // and nothing is asked about, and names that nothing had.
 func TestKeptFiles(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || !f.Broker {
-		return
+	b, f := backendInSetting(t, "TestKeptElsewhere")
+	if !f.Broker {
+		t.Skip("no broker here: " + f.NoBroker)
 	}
 	// In /tmp, where the command has a folder of its own, a grant is Landlock's.
 	for _, parent := range []string{"/tmp", os.Getenv(envStage)} {

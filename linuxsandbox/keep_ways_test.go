@@ -143,10 +143,7 @@ func TestKept(t *testing.T) { inSettings(t, "^TestKeptInSetting$") }
 
 // TestKeptInSetting is the body of TestKept, in a process of the setting.
 func TestKeptInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestKept")
 	for _, program := range []string{"python3", "git", "perl", "patch"} {
 		if _, err := lookIn(jobPath, program); err != nil {
 			missing(t, program)

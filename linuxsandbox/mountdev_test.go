@@ -20,10 +20,7 @@ func TestDevices(t *testing.T) { inSettings(t, "^TestDevicesInSetting$") }
 // TestDevicesInSetting: with mounts /dev holds what a command needs, what its
 // policy names, and nothing else.
 func TestDevicesInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestDevices")
 	if !f.Namespaces {
 		return // Landlock alone keeps the devices shut there
 	}

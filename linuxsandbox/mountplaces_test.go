@@ -42,10 +42,7 @@ func newLodging(t *testing.T) lodging {
 
 // TestPlacesInSetting: a workspace below /tmp does not make /tmp the shared one.
 func TestPlacesInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestPlaces")
 	if !f.Namespaces {
 		return // there is no private /tmp, which is a weakness told
 	}
@@ -92,10 +89,7 @@ func TestPlacesInSetting(t *testing.T) {
 // TestHiddenInSetting: what a command would have changed is told as refused where
 // it is not in sight.
 func TestHiddenInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestPlaces")
 	if !f.Namespaces {
 		return // it is in sight
 	}

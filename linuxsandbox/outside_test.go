@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -35,10 +34,7 @@ const (
 )
 
 func TestOutsideAlikeInSetting(t *testing.T) {
-	s, ok := currentSetting(t)
-	if !ok {
-		return
-	}
+	s := currentSetting(t, "TestOutsideAlike")
 	b := newBackend(t)
 	defer b.Close()
 	base, err := os.MkdirTemp(os.Getenv(envStage), "outside")
@@ -47,11 +43,7 @@ func TestOutsideAlikeInSetting(t *testing.T) {
 	}
 	defer removeAll(base)
 	ws, out := filepath.Join(base, "ws"), filepath.Join(base, "out")
-	every := "31"
-	if underCI() && s.name == "user" {
-		every = "1"
-	}
-	env := []string{envOutside + "=" + out, envEvery + "=" + every, sandboxtest.NoPause}
+	env := []string{envOutside + "=" + out, envEvery + "=" + sample(t, underCI() && s.name == "user", 31), sandboxtest.NoPause}
 	args := []string{os.Args[0], "-test.run=^TestOutsideVictim$"}
 	bare := exec.Command(os.Args[0], args[1:]...)
 	bare.Env, bare.Dir = append(env, envFresh+"=1"), base
@@ -124,14 +116,10 @@ func compareOutside(t *testing.T, plain, full, none string) {
 func TestOutsideVictim(t *testing.T) {
 	dir := os.Getenv(envOutside)
 	if dir == "" {
-		return
-	}
-	every, err := strconv.Atoi(os.Getenv(envEvery))
-	if err != nil {
-		t.Fatal(err)
+		bodyOf(t, "TestOutsideAlike")
 	}
 	for i, c := range alikeTable(dir) {
-		if i%every != 0 {
+		if !inSample(t, i) {
 			continue
 		}
 		if os.Getenv(envFresh) != "" {
@@ -195,7 +183,7 @@ func replicaTargets(ws, temp, out string) map[string]string {
 
 func TestReplicaVictim(t *testing.T) {
 	if os.Getenv(envOutside) != "replica" {
-		return
+		bodyOf(t, "TestReplica")
 	}
 	ws, temp, out := os.Getenv("WS"), os.Getenv("TMPDIR"), os.Getenv("TARGET")
 	memory, err := unix.MemfdCreate("m", 0)

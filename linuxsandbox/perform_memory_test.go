@@ -17,10 +17,7 @@ import (
 func TestSharedMemory(t *testing.T) { inSettings(t, "^TestSharedMemoryInSetting$") }
 
 func TestSharedMemoryInSetting(t *testing.T) {
-	b, _ := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, _ := backendInSetting(t, "TestSharedMemory")
 	name := "codeagent-test-" + strconv.Itoa(os.Getpid())
 	victim := filepath.Join(kernel.ShmDir, name)
 	if err := os.WriteFile(victim, []byte("theirs"), 0o600); err != nil {

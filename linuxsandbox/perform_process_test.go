@@ -14,10 +14,7 @@ import (
 func TestOwnProcesses(t *testing.T) { inSettings(t, "^TestOwnProcessesInSetting$") }
 
 func TestOwnProcessesInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestOwnProcesses")
 	const script = `
 import os, resource as r, subprocess, threading
 def said(what, f):
@@ -63,9 +60,9 @@ print(os.getpriority(os.PRIO_PROCESS, 0))
 func TestDatagramProtocols(t *testing.T) { inSettings(t, "^TestDatagramProtocolsInSetting$") }
 
 func TestDatagramProtocolsInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil || f.HostNet == 0 {
-		return // no network at all
+	b, f := backendInSetting(t, "TestDatagramProtocols")
+	if f.HostNet == 0 {
+		t.Skip("no network namespaces here")
 	}
 	const script = `
 import socket as s

@@ -13,10 +13,7 @@ import (
 func TestOwnTerminals(t *testing.T) { inSettings(t, "^TestOwnTerminalsInSetting$") }
 
 func TestOwnTerminalsInSetting(t *testing.T) {
-	b, _ := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, _ := backendInSetting(t, "TestOwnTerminals")
 	const script = `
 import fcntl, os, pty, sys, termios, tty
 pid, near = pty.fork()

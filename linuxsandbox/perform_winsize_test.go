@@ -54,10 +54,7 @@ const (
 )
 
 func TestWindowSizesInSetting(t *testing.T) {
-	b, _ := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, _ := backendInSetting(t, "TestWindowSizes")
 	sized := func(t *testing.T) (near, far *os.File) {
 		near, far = openTerminal(t)
 		t.Cleanup(func() { near.Close(); far.Close() })

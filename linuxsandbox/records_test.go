@@ -87,10 +87,7 @@ func TestRecords(t *testing.T) { inSettings(t, "^TestRecordsInSetting$") }
 // secret. With them hidden none does where there are mounts; elsewhere a weakness
 // says so.
 func TestRecordsInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestRecords")
 	for _, route := range recordRoutes {
 		t.Run(route.name, func(t *testing.T) {
 			open := newRecords(t)

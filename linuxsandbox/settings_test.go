@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
@@ -80,13 +82,49 @@ func runSettings(t *testing.T, pattern string, together bool) {
 			}
 			cmd := s.command(t, pattern)
 			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+			if err != nil || !ranHere(string(out)) {
 				t.Errorf("%s: %v\n%s", s.name, err, withoutPassed(string(out)))
 			} else {
 				t.Logf("%s:\n%s", s.name, out)
 			}
+			for _, line := range skipped(string(out)) {
+				t.Logf("not tried in %s: %s", s.name, line)
+			}
+			for _, line := range sampled.FindAllString(string(out), -1) {
+				t.Logf("in %s %s", s.name, line)
+			}
 		})
 	}
+}
+
+// ranHere reports whether tests ran to their end in a process of a setting, or said
+// why they do not apply there.
+func ranHere(out string) bool {
+	return (strings.Contains(out, "--- PASS: ") || strings.Contains(out, "--- SKIP: ")) && !strings.Contains(out, "body of ")
+}
+
+// sampled are the lines of sample that do not say "all".
+var sampled = regexp.MustCompile(`a sample: every \d\d+\. .*`)
+
+// skipped are the tests that a verbose run skipped, by their reason. The summary of
+// all tests names them (internal/testsummary).
+func skipped(out string) []string {
+	names, reasons, last := map[string][]string{}, []string{}, ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "--- SKIP: "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			if names[last] == nil {
+				reasons = append(reasons, last)
+			}
+			names[last] = append(names[last], name)
+		}
+		_, last, _ = strings.Cut(line, ": ")
+	}
+	for i, why := range reasons {
+		reasons[i] = why + ": " + strings.Join(names[why], ", ")
+	}
+	return reasons
 }
 
 // withoutPassed is what a verbose test run printed, without the lines that say only
@@ -187,10 +225,7 @@ func TestEscapesAreMany(t *testing.T) {
 
 // TestEscapesInSetting is the body of TestEscapes, in a process of the setting.
 func TestEscapesInSetting(t *testing.T) {
-	s, ok := currentSetting(t)
-	if !ok {
-		return
-	}
+	s := currentSetting(t, "TestEscapes")
 	h := newHost(t)
 	table := escapes()
 	var first scene
@@ -224,26 +259,57 @@ func (a attempt) impossible(s setting) string {
 	return ""
 }
 
-// currentSetting is the setting of this process, checked.
-func currentSetting(t *testing.T) (setting, bool) {
+// bodyOf skips a test whose work is done in a process of its own, started by the test
+// that is named; internal/testsummary sees to it that the work was done.
+func bodyOf(t *testing.T, test string) {
+	t.Helper()
+	t.Skip("body of " + test)
+}
+
+// sample chooses all rows of a table, or every n-th: under CI always the same ones,
+// elsewhere each day others, so that in time all are tried.
+func sample(t *testing.T, all bool, n int) string {
+	t.Helper()
+	if all {
+		n = 1
+	}
+	offset := 0
+	if !underCI() {
+		offset = time.Now().YearDay() % n
+	}
+	t.Logf("a sample: every %d. row from %d on", n, offset)
+	return fmt.Sprint(n, " ", offset)
+}
+
+// inSample reports whether the i-th row is in the sample that the environment names.
+func inSample(t *testing.T, i int) bool {
+	t.Helper()
+	var n, offset int
+	if _, err := fmt.Sscan(os.Getenv(envEvery), &n, &offset); err != nil {
+		t.Fatal(err)
+	}
+	return i%n == offset
+}
+
+// currentSetting is the setting of this process, checked. In a process that was not
+// started for a setting the test is skipped: test starts one for each.
+func currentSetting(t *testing.T, test string) setting {
 	t.Helper()
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == os.Getenv(envSetting) })
 	if i < 0 {
-		return setting{}, false
+		bodyOf(t, test)
 	}
 	if err := attack.Surrounded(settings[i].surroundings); err != nil || os.Getuid() != settings[i].uid {
 		t.Fatalf("not in the setting: uid %d, %v", os.Getuid(), err)
 	}
-	return settings[i], true
+	return settings[i]
 }
 
 // backendInSetting is a backend that is closed with the test, and what it found
-// here; nil where this process was not started for a setting.
-func backendInSetting(t *testing.T) (*Backend, facts) {
+// here.
+func backendInSetting(t *testing.T, test string) (*Backend, facts) {
 	t.Helper()
-	if _, ok := currentSetting(t); !ok {
-		return nil, facts{}
-	}
+	currentSetting(t, test)
 	b := newBackend(t)
 	t.Cleanup(func() { b.Close() })
 	f, err := b.probe()

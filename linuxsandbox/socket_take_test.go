@@ -32,6 +32,8 @@ func TestStandInsChild(t *testing.T) {
 	switch os.Getenv(filterChild) {
 	case "refuse":
 		refuseGetfd(t)
+	default:
+		bodyOf(t, "TestStandIns")
 	case "refused":
 		th := newTheatre(t, newPlainBackend(t))
 		defer th.b.Close()

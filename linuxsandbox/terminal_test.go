@@ -23,9 +23,7 @@ func TestTerminal(t *testing.T) { inSettings(t, "^TestTerminalInSetting$") }
 
 // TestTerminalInSetting is the body of TestTerminal, in a process of the setting.
 func TestTerminalInSetting(t *testing.T) {
-	if _, ok := currentSetting(t); !ok {
-		return
-	}
+	currentSetting(t, "TestTerminal")
 	b := newBackend(t)
 	defer b.Close()
 	t.Run("it is the command's own", func(t *testing.T) { ownTerminal(t, b) })

@@ -129,10 +129,7 @@ func moots(t *testing.T, th *theatre) {
 func TestPermissions(t *testing.T) { inSettings(t, "^TestPermissionsInSetting$") }
 
 func TestPermissionsInSetting(t *testing.T) {
-	s, ok := currentSetting(t)
-	if !ok {
-		return
-	}
+	s := currentSetting(t, "TestPermissions")
 	b := newBackend(t)
 	defer b.Close()
 	th := newTheatre(t, b)

@@ -19,10 +19,7 @@ func TestBrokerViews(t *testing.T) { inSettings(t, "^TestBrokerViewInSetting$") 
 // TestBrokerViewInSetting: the broker finds files where the command sees them,
 // however they are named, and judges them as what they are.
 func TestBrokerViewInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestBrokerViews")
 	for _, row := range viewRows {
 		if row.mounts && !f.Namespaces {
 			continue // its files are the host's there

@@ -107,10 +107,7 @@ var tempAttacks = []struct{ name, script, watch string }{
 }
 
 func TestWorkspaceInTempInSetting(t *testing.T) {
-	b, f := backendInSetting(t)
-	if b == nil {
-		return
-	}
+	b, f := backendInSetting(t, "TestWorkspacesInTemp")
 	for _, place := range tempPlaces {
 		t.Run(place.name, func(t *testing.T) {
 			for _, a := range tempAttacks {

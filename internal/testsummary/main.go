@@ -1,7 +1,9 @@
 // Command testsummary reads `go test -json` and prints what a person needs: a
 // line a package, the whole output of what failed, what took long, and every
 // skipped test with its reason. It exits 1 when something failed, when nothing ran, and, with
-// CI=true, when anything was skipped: there a skip is a hole.
+// CI=true, when anything was skipped: there a skip is a hole. A test that is the body of
+// another one, which runs it in a process of its own, is no hole where that one passed.
+// What was not tried in such a process, and which part of a table was, is named.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -26,10 +29,21 @@ type summary struct {
 	output                  map[string][]string // by package and test
 	passed, failed, skipped int
 	broken                  bool // a package failed to build or outside of any test
+	passes                  map[string]bool
+	bodies                  map[string]string // the test that runs a body, by the body
 }
 
+func newSummary(out io.Writer) *summary {
+	return &summary{out: out, output: map[string][]string{}, passes: map[string]bool{}, bodies: map[string]string{}}
+}
+
+var (
+	bodyOf   = regexp.MustCompile(`: body of (Test\w+)$`)
+	notTried = regexp.MustCompile(`: (not tried in .*|(?:in .* )?a sample: .*)`)
+)
+
 func main() {
-	s := &summary{out: os.Stdout, output: map[string][]string{}}
+	s := newSummary(os.Stdout)
 	if err := s.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testsummary:", err)
 		os.Exit(1)
@@ -73,12 +87,23 @@ func (s *summary) test(e testEvent, key string) {
 	switch e.Action {
 	case "pass":
 		s.passed++
+		s.passes[key] = true
+		for _, line := range s.output[key] {
+			if found := notTried.FindStringSubmatch(line); found != nil {
+				fmt.Fprintf(s.out, "%s %s: %s\n", e.Package, e.Test, found[1])
+			}
+		}
 		if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
 			fmt.Fprintf(s.out, "slow %s %s %.0fs\n", e.Package, e.Test, e.Elapsed)
 		}
 	case "skip":
+		why := reason(s.output[key])
+		if found := bodyOf.FindStringSubmatch(why); found != nil {
+			s.bodies[key] = e.Package + " " + found[1]
+			break
+		}
 		s.skipped++
-		fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, reason(s.output[key]))
+		fmt.Fprintf(s.out, "SKIP %s %s: %s\n", e.Package, e.Test, why)
 	case "fail":
 		s.failed++
 		fmt.Fprintf(s.out, "FAIL %s %s\n%s", e.Package, e.Test, strings.Join(s.output[key], ""))
@@ -114,6 +139,12 @@ func (s *summary) finish(ci bool) int {
 	for key, lines := range s.output {
 		if s.broken && !strings.HasSuffix(key, " ") && len(lines) > 1 {
 			fmt.Fprintf(s.out, "CUT OFF %s\n%s", key, strings.Join(lines, ""))
+		}
+	}
+	for body, by := range s.bodies {
+		if !s.passes[by] {
+			s.skipped++
+			fmt.Fprintf(s.out, "SKIP %s: its work is done by %s, which did not pass\n", body, by)
 		}
 	}
 	fmt.Fprintf(s.out, "%d passed, %d failed, %d skipped\n", s.passed, s.failed, s.skipped)

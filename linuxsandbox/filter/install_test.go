@@ -37,7 +37,7 @@ func confineSelf(o Options) error {
 // TestInstallFilterChild is the body of TestInstallFilter's child.
 func TestInstallFilterChild(t *testing.T) {
 	if os.Getenv(filterChild) != "install" {
-		return
+		t.Skip("body of TestInstallFilter")
 	}
 	before, err := readSeccomp()
 	if err != nil {
