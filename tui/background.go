@@ -127,7 +127,7 @@ func (m *app) lookForEnds() tea.Cmd {
 			for _, c := range slices.Backward(list) {
 				if !m.work.running && c.News && !m.shownEnds[c.ID] {
 					m.shownEnds[c.ID] = true
-					m.transcript.Add(&over{c}, false)
+					m.transcript.Add(&over{c})
 				}
 			}
 			return nil

@@ -127,7 +127,7 @@ func takeBack(m *app) tea.Cmd {
 		report, err := keeper.Apply(ctx)
 		return func(m *app) tea.Cmd {
 			if len(report.Done)+len(report.Conflicts)+len(report.Failed) > 0 {
-				m.transcript.Add(&undone{report, within(m.facts.session.Folder, m.facts.home)}, false)
+				m.transcript.Add(&undone{report, within(m.facts.session.Folder, m.facts.home)})
 			}
 			return nil
 		}, err

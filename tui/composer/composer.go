@@ -57,8 +57,10 @@ type chip struct {
 	image *message.Image
 }
 
+// New is an empty editor.
 func New() Composer { return Composer{goal: -1} }
 
+// Empty reports whether there is no text.
 func (c *Composer) Empty() bool { return c.Text == "" }
 
 // Value is the whole text, every chip replaced by what was pasted.
@@ -152,6 +154,7 @@ func (c *Composer) Paste(s string) {
 	c.Put(s)
 }
 
+// Put inserts text at the cursor, as a chip where it is big; undo does not see it.
 func (c *Composer) Put(s string) {
 	s = noChips(strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 	if (utf8.RuneCountInString(s) > chipChars || strings.Count(s, "\n") >= chipLines) && c.insertChip(chip{text: s}) {

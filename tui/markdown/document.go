@@ -73,6 +73,7 @@ func (d *Document) Set(s string) {
 	}
 }
 
+// Empty reports whether there is nothing to draw.
 func (d *Document) Empty() bool { return strings.TrimSpace(d.text.String()) == "" }
 
 // take places one whole line.

@@ -149,6 +149,7 @@ func (w Wrapper) paint(first bool, row []piece) string {
 	return b.String()
 }
 
+// WidthOf is the number of columns that spans take.
 func WidthOf(spans []Span) int {
 	n := 0
 	for _, s := range spans {

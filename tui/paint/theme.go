@@ -39,6 +39,7 @@ const (
 	attributes = 1 << iota
 )
 
+// Style is how a text looks: its role, and attributes such as bold.
 type Style struct {
 	ink  ink
 	Attr attribute
@@ -65,6 +66,7 @@ func (s Style) With(a attribute) Style {
 	return s
 }
 
+// Reset ends every style.
 const Reset = ansi.ResetStyle
 
 // Theme holds the escape sequence that switches each style on; "" for plain text.
@@ -88,6 +90,7 @@ var palette = [inks][2]string{
 	inkGone:   {"#b42d34", "#e8969a"},
 }
 
+// New is the theme for a dark or a light background.
 func New(dark bool) *Theme {
 	t := &Theme{Dark: dark}
 	pick := lipgloss.LightDark(dark)

@@ -71,6 +71,7 @@ func (d *Deed) offered(r Row, chosen bool) bool {
 	return d.All || chosen && (d.Fits == nil || d.Fits(r))
 }
 
+// New is a list whose rows are still being loaded.
 func New(title string) *Picker {
 	return &Picker{Title: title, filter: composer.New(), loading: true}
 }

@@ -16,6 +16,7 @@ type Page struct {
 	Room int // rows of the page that was drawn last
 }
 
+// NewPage shows q from its beginning.
 func NewPage(q *Question, home string, now func() time.Time) *Page {
 	return &Page{Q: q, home: home, now: now}
 }
@@ -28,6 +29,7 @@ func (p *Page) Scroll(by int) {
 	p.top = max(p.top+by, 0)
 }
 
+// View draws exactly h lines and records what they show as seen.
 func (p *Page) View(t *paint.Theme, w, h int) (lines []string, x, y int) {
 	r := p.Q.rolled(t, w, p.home, limits{}, p.now(), 0)
 	// The last page is full.

@@ -35,7 +35,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.session, t.started = e, true
 		switch {
 		case !again:
-			t.Add(&welcome{e}, false)
+			t.add(&welcome{e}, false)
 		case was.Model != "" && was.Model != e.Model:
 			t.Note(event.LevelInfo, "now using "+e.Model)
 		}
@@ -45,11 +45,11 @@ func (t *Transcript) Apply(e event.Event) {
 			t.echo.changed()
 			t.echo = nil
 		} else if strings.TrimSpace(e.Text) != "" || len(e.Images) > 0 {
-			t.Add(&said{e.Text, e.Images}, false)
+			t.add(&said{e.Text, e.Images}, false)
 		}
 	case event.Steered:
 		t.settle()
-		t.Add(&said{e.Text, e.Images}, false)
+		t.add(&said{e.Text, e.Images}, false)
 	case event.RequestStarted:
 		t.settle()
 		t.request = len(t.entries)
@@ -71,7 +71,7 @@ func (t *Transcript) Apply(e event.Event) {
 		t.applyBackgroundEnded(e)
 	case event.Compacting:
 		t.settle()
-		t.compacting = t.Add(&compaction{reason: e.Reason}, false)
+		t.compacting = t.add(&compaction{reason: e.Reason}, false)
 		t.compacting.moving = true
 	case event.Compacted:
 		t.applyCompacted(e)
@@ -98,7 +98,7 @@ func (t *Transcript) applyBackgroundEnded(e event.BackgroundEnded) {
 		Output: e.Output, Verdict: e.Verdict, Message: e.Message, Job: e.Job,
 		Changed: e.Changed,
 	})
-	t.Add(call, false)
+	t.add(call, false)
 }
 
 // settle closes the answer and the thought that were growing.
@@ -142,7 +142,7 @@ func (t *Transcript) applyWords(e event.Event) {
 func (t *Transcript) growing() *entry {
 	if t.answer == nil {
 		t.settle()
-		t.answer = t.Add(&answer{}, false)
+		t.answer = t.add(&answer{}, false)
 	}
 	return t.answer
 }
@@ -150,7 +150,7 @@ func (t *Transcript) growing() *entry {
 func (t *Transcript) thinking() *entry {
 	if t.thought == nil {
 		t.settle()
-		t.thought = t.Add(&thought{}, false)
+		t.thought = t.add(&thought{}, false)
 	}
 	return t.thought
 }
@@ -185,7 +185,7 @@ func (t *Transcript) applyTool(e event.Event) {
 
 func (t *Transcript) startTool(e event.ToolStarted) *entry {
 	call := &tool{kind: e.Kind, title: e.Title, command: e.Command, folder: e.Folder, started: t.now(), workspace: t.session.Folder}
-	en := t.Add(call, e.Kind == event.KindRead)
+	en := t.add(call, e.Kind == event.KindRead)
 	en.moving = true
 	t.tools[e.CallID] = en
 	return en
@@ -199,7 +199,7 @@ func (t *Transcript) applyRequest(e event.PermissionRequested) {
 		en.changed()
 		return
 	}
-	t.Add(a, false)
+	t.add(a, false)
 }
 
 func (t *Transcript) applyAnswer(e event.PermissionAnswered) {
@@ -227,14 +227,14 @@ func (t *Transcript) applyPlan(e event.PlanUpdated) {
 			return
 		}
 	}
-	t.Add(p, false)
+	t.add(p, false)
 }
 
 // Note adds a line about the work.
 func (t *Transcript) Note(level event.Level, text string) {
 	if strings.TrimSpace(text) != "" {
 		t.settle()
-		t.Add(&notice{level, text}, false)
+		t.add(&notice{level, text}, false)
 	}
 }
 
@@ -253,7 +253,7 @@ func (t *Transcript) Interrupt() {
 
 // Show adds a message of the person's before its turn begins.
 func (t *Transcript) Show(text string) {
-	t.echo = t.Add(&said{text: text}, false)
+	t.echo = t.add(&said{text: text}, false)
 	t.End()
 }
 

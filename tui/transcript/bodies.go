@@ -10,6 +10,7 @@ import (
 	"codeagent/tui/paint"
 )
 
+// Inner is the width of text behind the gutter.
 func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
 
 // Hang wraps spans behind a mark in the gutter.

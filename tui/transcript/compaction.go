@@ -41,7 +41,7 @@ func (t *Transcript) applyCompacted(e event.Compacted) {
 	t.settle()
 	en := t.compacting
 	if t.compacting = nil; en == nil {
-		en = t.Add(&compaction{reason: e.Reason}, false)
+		en = t.add(&compaction{reason: e.Reason}, false)
 	}
 	en.body.(*compaction).done = &e
 	en.moving = false

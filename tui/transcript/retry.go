@@ -62,7 +62,7 @@ func (t *Transcript) applyRetry(e event.Retrying) {
 		t.retrying.body = r
 	} else {
 		t.retried(event.RequestStarted{})
-		t.retrying = t.Add(r, false)
+		t.retrying = t.add(r, false)
 	}
 	t.retrying.moving = true
 	t.retrying.changed()

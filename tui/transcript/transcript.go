@@ -67,6 +67,7 @@ type Transcript struct {
 	warm []*entry
 }
 
+// New is an empty transcript; now is the clock.
 func New(now func() time.Time) Transcript {
 	return Transcript{now: now, Follow: true, stream: stream{tools: map[string]*entry{}}}
 }
@@ -74,7 +75,10 @@ func New(now func() time.Time) Transcript {
 // place is line off of entry at, counting the blank line before it.
 type place struct{ at, off int }
 
-func (t *Transcript) Add(b Body, tight bool) *entry {
+// Add puts an entry at the end.
+func (t *Transcript) Add(b Body) { t.add(b, false) }
+
+func (t *Transcript) add(b Body, tight bool) *entry {
 	e := &entry{body: b, tight: tight}
 	t.entries = append(t.entries, e)
 	return e
