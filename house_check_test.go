@@ -176,6 +176,7 @@ func (h *house) check() []string {
 		}
 		h.checkSyntax(f)
 	}
+	h.checkSizes()
 	h.checkTypes()
 	slices.Sort(h.violations)
 	return h.violations

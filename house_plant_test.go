@@ -158,6 +158,15 @@ var plants = []struct{ name, file, text, want string }{
 	{"log.Fatal", "config/plant.go", "package p\nimport \"log\"\nfunc f() { log.Fatalf(\"x\") }\n", "ends the process"},
 	{"exit beside main", "cmd/codeagent/plant.go", "package p\nimport \"os\"\nfunc f() { os.Exit(1) }\n", "ends the process"},
 	{"init", "config/plant.go", "package p\nfunc init() {}\n", "package-level init"},
+	// How large anything may be.
+	{"a type with many methods", "gitrun/plant.go", "package p\ntype t int\n" + many(41, "func (*t) m#() {}\n"), "41 methods"},
+	{"a generic type with many methods", "gitrun/plant.go", "package p\ntype t[K any] []K\n" + many(41, "func (t[K]) m#() {}\n"), "41 methods"},
+	{"a type with the most methods", "gitrun/plant.go", "package p\ntype t int\n" + many(40, "func (t) m#() {}\n"), ""},
+	{"a large interface", "gitrun/plant.go", "package p\ntype t interface {\n" + many(41, "m#()\n") + "}\n", "41 methods"},
+	{"a struct with many fields", "gitrun/plant.go", "package p\ntype t struct {\n" + many(13, "x#, y# int\n") + "}\n", "26 fields"},
+	{"a struct with the most fields", "gitrun/plant.go", "package p\ntype t struct {\n" + many(25, "x# int\n") + "}\n", ""},
+	{"many exported names", "gitrun/plant.go", "package p\n" + many(11, "const C# = 0\nvar V# int\ntype T# int\nfunc F#() {}\n"), "exported names"},
+	{"exported names where they are the vocabulary", "sandbox/plant.go", "package p\n" + many(41, "const C# = 0\n"), ""},
 	{"method named init", "config/plant.go", "package p\ntype t struct{}\nfunc (t) init() {}\n", ""},
 }
 
