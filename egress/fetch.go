@@ -54,10 +54,10 @@ type Fetcher struct {
 	time   time.Duration
 }
 
-// New returns a Fetcher for this machine's network. It takes the proxies of the
-// environment, as everything else that codeagent sends does: where there is one
-// no other way may exist. The proxy then looks names up, and what it finds
-// cannot be judged; what the name means here still is, where it means anything.
+// New returns a Fetcher for this machine's network. It uses the proxies of the
+// environment, because there may be no other way out. A proxy looks names up itself,
+// and codeagent cannot judge the result; codeagent still judges what the name means
+// here, where it can be looked up.
 func New(o Options) *Fetcher {
 	return &Fetcher{
 		agent: "codeagent/" + o.Version, proxy: http.ProxyFromEnvironment, lookup: net.DefaultResolver.LookupNetIP,
@@ -65,10 +65,10 @@ func New(o Options) *Fetcher {
 	}
 }
 
-// Fetch gets the page at a under p: every connection goes to a host and port
-// that p allows. The error is a *RefusedError when p does not allow it, the
-// cause of ctx when that is done, or says what went wrong in codeagent's own
-// words: of a server's there are host names and nothing else.
+// Fetch gets the page at a under p: every connection goes to a host and port that p
+// allows. The error is a *RefusedError when p does not allow it, the cause of ctx when
+// that is done, or a text in codeagent's own words: of a server's words it has host
+// names and nothing else.
 func (f *Fetcher) Fetch(ctx context.Context, p sandbox.Policy, a Address) (Page, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, f.time, errSlow)
 	defer cancel()
@@ -167,8 +167,8 @@ func (f *Fetcher) connect(ctx context.Context, t *http.Transport, r *route, req 
 	return nil // a name that only the proxy knows is the proxy's to judge
 }
 
-// redirect reads where resp leads: next when that is followed, elsewhere when it
-// is not, neither when resp is the page.
+// redirect reads where resp leads: next if codeagent follows it, elsewhere if not; both
+// are empty when resp is the page.
 func redirect(p sandbox.Policy, at Address, resp *http.Response) (next *Address, elsewhere string, err error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

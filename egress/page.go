@@ -25,7 +25,7 @@ type Page struct {
 	Body []byte
 	// Size is what the server says the size is, -1 where it does not.
 	Size int64
-	// Cut: the page goes on after Body.
+	// Cut: the page is longer than Body.
 	Cut bool
 	// Broken says in codeagent's own words why it ended early; empty when it did not.
 	Broken string

@@ -25,9 +25,9 @@ const (
 	dialTime     = 7 * time.Second
 )
 
-// route is the way to one host for one request: it looks the name up, judges
-// each address, and dials those it has judged and nothing else. A name that
-// means something else a moment later changes nothing.
+// route is the way to one host for one request: it looks the name up, judges each
+// address, and dials only addresses that it has judged. A later change of the name has
+// no effect.
 type route struct {
 	policy sandbox.Policy
 	// asked is the address that the model wrote and the gate judged, at the one
@@ -37,8 +37,8 @@ type route struct {
 	own       func() ([]net.Addr, error)
 }
 
-// dial connects to r.at whatever else is asked for: the transport that calls it
-// serves one request to one host.
+// dial connects to r.at and ignores its arguments: its transport serves one request to
+// one host.
 func (r *route) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	addrs, err := r.addresses(ctx)
 	if err != nil {

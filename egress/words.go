@@ -22,10 +22,10 @@ type failure string
 
 func (f failure) Error() string { return string(f) }
 
-// plain says in fixed words why an exchange failed. The texts of net/http and
-// crypto/tls quote what a server sent (a line that is no header, the names in a
-// certificate, the last words of HTTP/2), and a model reads an error as
-// codeagent's word. So no text of an error that is not known here gets through.
+// plain says in fixed words why an exchange failed. Threat: errors of net/http and
+// crypto/tls quote what a server sent (a malformed line, the names in a certificate,
+// the last words of HTTP/2), and a model takes an error for the words of codeagent. So
+// the text of an unknown error is never shown.
 func plain(err error) failure {
 	var own failure
 	var errno syscall.Errno

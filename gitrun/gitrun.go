@@ -32,10 +32,10 @@ type Runner interface {
 // Options is what a Git needs.
 type Options struct {
 	Runner Runner
-	// Program is git's absolute path, outside every folder that commands may
-	// write. Empty: there is no git, and every call says so.
+	// Program is the absolute path of git, outside every folder that commands may
+	// write. Empty: every call fails with ErrNoGit.
 	Program string
-	// Policy is the session's; of it only what narrows reading is taken over.
+	// Policy is that of the session; only its limits on reading are used.
 	Policy sandbox.Policy
 	// Timeout is how long one call may take; 0 is five seconds.
 	Timeout time.Duration
@@ -49,7 +49,7 @@ type Git struct {
 	timeout time.Duration
 }
 
-// ErrNoGit says that there is no git to ask.
+// ErrNoGit: no git program can be used.
 var ErrNoGit = errors.New("no git program outside the write roots")
 
 // errTooLong says that git was ended before it had answered.
@@ -71,8 +71,8 @@ var environment = map[string]string{
 	"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb",
 	"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "XDG_CONFIG_HOME": "/dev/null", "HOME": "/dev/null",
 	"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
-	// No transport, whatever protocol.*.allow says: a partial clone fetches what
-	// it lacks by a program that its config names.
+	// No transport, whatever protocol.*.allow is: a partial clone fetches missing
+	// objects with a program that its config names.
 	"GIT_ALLOW_PROTOCOL": "none",
 	"GIT_PAGER":          "cat", "GIT_EDITOR": "false", "GIT_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
 }

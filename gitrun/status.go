@@ -18,7 +18,8 @@ type Status struct {
 	More bool
 }
 
-// Status asks about the repository that dir lies in. Outside of one it is an error.
+// Status reads the state of the repository that holds dir; without a repository it
+// fails.
 func (g *Git) Status(ctx context.Context, dir string) (Status, error) {
 	overrides, err := g.emptied(ctx, dir)
 	if err != nil {

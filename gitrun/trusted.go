@@ -20,8 +20,8 @@ import (
 
 // Tree is a repository to ask about.
 type Tree struct {
-	// Top is the top of the work tree, where git runs what its settings name. Empty
-	// for a submodule's git directory, whose settings say where it is.
+	// Top is the top of the work tree, where git runs the programs of its settings. It
+	// is empty for a submodule's git directory, whose settings name the work tree.
 	Top string
 	// Dir is the git directory, "" where git finds it from Top.
 	Dir string
@@ -30,14 +30,14 @@ type Tree struct {
 // Home is where the user's own settings are.
 type Home struct{ Dir, XDG string }
 
-// trustTime bounds one answer: an included file may be a FIFO that nobody writes.
+// trustTime bounds one answer: an included file may be a FIFO without a writer.
 const trustTime = 2 * time.Second
 
 // setting is one value of the configuration that git reads.
 type setting struct {
-	// file is where it stands, "" if that is no file.
+	// file holds the setting; "" if the setting is not from a file.
 	file string
-	// key is in lower case but for its middle; name is its last part.
+	// key is in lower case, except its middle part; name is its last part.
 	key, name, value string
 }
 

@@ -62,8 +62,8 @@ func (j *trustJudge) judge(s setting) {
 	}
 }
 
-// included is the file that a setting includes, whatever its condition; "" where
-// there is none that can be read without waiting.
+// included is the file that a setting includes, whatever the condition; "" where no
+// such file can be read without waiting.
 func (j *trustJudge) included(s setting) string {
 	if section, _, _ := strings.Cut(strings.ToLower(s.key), "."); section != "include" && section != "includeif" {
 		return ""
@@ -76,13 +76,13 @@ func (j *trustJudge) included(s setting) string {
 	return ""
 }
 
-// takesPath reports a key whose value is a path and nothing else.
+// takesPath reports a key whose value is always a path.
 func takesPath(name string) bool {
 	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")
 }
 
-// manager is the folder of a hook manager that generates the hooks inside of it:
-// husky's .husky/_ runs what stands in .husky.
+// manager is the folder of a hook manager that generates hooks in it: husky's .husky/_
+// runs the scripts in .husky.
 func (j *trustJudge) manager(top string, hooks []string) []string {
 	var out []string
 	for _, p := range hooks {

@@ -133,8 +133,8 @@ func Sync(path string) error {
 	return f.Sync()
 }
 
-// Seen looks at what path leads to, through any link. It opens nothing and waits for
-// nothing. What it finds is a hint: whatever is done next walks the path again.
+// Seen is the Lstat or Stat of path through any link. It opens nothing and never waits.
+// The result is a hint: the next step walks the path again.
 func Seen(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
 // OS is the sandbox.FileSystem that looks at the real file system. It opens nothing: what

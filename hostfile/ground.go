@@ -13,8 +13,8 @@ import (
 // roots of policies. The zero value holds nothing.
 type Ground struct{ roots []string }
 
-// With returns g and the canonical paths as well. "/" is left out: who opens all of it to
-// commands, which the settings ask a yes for, leaves nothing that could be told apart.
+// With returns g with further canonical paths. "/" is left out: a user who opens the
+// whole system to commands, after a question, has nothing left to keep apart.
 func (g Ground) With(roots ...string) Ground {
 	all := append([]string{}, g.roots...)
 	for _, r := range roots {
@@ -43,7 +43,7 @@ func RootsOf(p sandbox.Policy) []string {
 	return roots
 }
 
-// Covers reports whether a command may change what stands at the canonical path.
+// Covers reports whether a command may change the canonical path.
 func (g Ground) Covers(path string) bool {
 	for _, r := range g.roots {
 		if sandbox.Covers(r, path) {
@@ -62,8 +62,8 @@ func (g Ground) Resolve(dir, name string) (string, error) {
 	return sandbox.Canonical(looker{ground: g}, dir, name)
 }
 
-// Private returns the canonical path that name means, and fails if any component on the
-// way to it lies on ground: then no command can make the name lead anywhere else.
+// Private returns the canonical path of name, and fails if a component of it lies on
+// ground: so no command can make the name lead anywhere else.
 func (g Ground) Private(name string) (string, error) {
 	return sandbox.Canonical(looker{ground: g, private: true}, "/", name)
 }

@@ -12,13 +12,12 @@ import (
 	"strings"
 )
 
-// Program finds name in the folders of search, a PATH, and returns the first under
-// which no command can have put anything: neither the program, nor a link or a folder
-// on the way to it, nor an interpreter that it names in its first line, lies on ground.
-// An absolute name is judged alone. What it returns is the name as it was found, not
-// where that leads: programs like busybox ask by which name they were called. No
-// component of it can be changed by a command, so running it by that name runs what was
-// judged, which no descriptor could make safer.
+// Program finds name in the folders of search, a PATH. It returns the first one that no
+// command can have placed: the program, every link and folder on the way to it, and the
+// interpreter in its first line lie outside ground. An absolute name is judged alone.
+// The result is the name as found, not its target, because programs like busybox act by
+// the name they are called. No command can change a component of it, so running it by
+// name runs what was judged.
 func (g Ground) Program(search, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, g.runnable(name, 0)
@@ -82,7 +81,7 @@ func (g Ground) runnable(file string, depth int) error {
 	return g.interpreters(strings.Fields(string(line)), file, depth)
 }
 
-// interpreters judges the first line of a script: the program, and what it is handed.
+// interpreters judges the first line of a script: the interpreter and its arguments.
 func (g Ground) interpreters(words []string, file string, depth int) error {
 	if len(words) == 0 || !filepath.IsAbs(words[0]) || depth >= scripts {
 		return failed("run", file, errors.New("its first line names no interpreter by an absolute path"))

@@ -48,9 +48,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d bytes", e.Most)
 }
 
-// Within returns what do returns, or the cause of ctx's end, if that is first: nothing
-// else ends a read that waits for a terminal, a pipe or a file system. What do opened
-// is then closed when its call returns, at the latest by the end of the process.
+// Within returns the result of do, or the cause of ctx's end if that comes first:
+// nothing else ends a read that waits for a terminal, a pipe or a file system. What do
+// opened is closed when do returns, at the latest at the end of the process.
 func Within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return do()

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// recordMost bounds the record, in bytes. When half of it is used, the newest half of
-// that is kept.
+// recordMost bounds the record, in bytes. At half of it only the newest half is kept.
 const recordMost = 1 << 20
 
 // ReadRoots returns Ground of the roots in the record path. A session's ground stays

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes path and all below it, through no link. Nothing there is no error.
-// A command may have left anything: folders that it shut, for which the mode is set
-// back, and more of them inside each other than there are descriptors.
+// RemoveAll removes path and everything below it, through no link. A missing path is
+// not an error. A command may have left folders without permissions, which are
+// restored, and more nested folders than there are descriptors.
 func RemoveAll(path string) error {
 	dir, name, err := parent(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,7 @@ func RemoveAll(path string) error {
 	return failed("remove", path, err)
 }
 
-// remover removes a tree. What lies deeper than maxDepth is moved up to its top first.
+// remover removes a tree. Folders deeper than maxDepth are moved up to its top first.
 type remover struct{ top int }
 
 const maxDepth = 64

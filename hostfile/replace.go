@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Replacement is a file that will be written as a whole. Its folder is held open from
-// the start: what a command does meanwhile to the path, or to the name, leads it
-// nowhere else, and whoever reads the file sees the old or the new.
+// Replacement is a file that will be written as a whole. Its folder is open from the
+// start: a command that changes the path or the name meanwhile has no effect on it, and
+// readers see the old or the new content.
 type Replacement struct {
 	dir  int
 	name string
@@ -25,8 +25,8 @@ type Replacement struct {
 	inPlace bool
 }
 
-// Replace prepares to write the file path, which is canonical. What stands there must
-// be a regular file, or nothing; then perm is the new one's mode, less the umask.
+// Replace prepares to write the file path, which is canonical. The path must be a
+// regular file, or absent; then perm, less the umask, is the mode of the new file.
 func Replace(path string, perm fs.FileMode) (*Replacement, error) {
 	dir, name, err := parent(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Replacement) try(exists bool) error {
 	return errors.Join(probe.Close(), unix.Unlinkat(r.dir, filepath.Base(probe.Name()), 0))
 }
 
-// open opens the file that stands there, to be written.
+// open opens the present file for writing.
 func (r *Replacement) open() (*os.File, error) {
 	fd, err := openat(r.dir, r.name, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Replacement) open() (*os.File, error) {
 	return regular(fd, r.path)
 }
 
-// there is what stands at the name now, nil for nothing.
+// there is the present entry of the name; nil if it is absent.
 func (r *Replacement) there() (*unix.Stat_t, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(r.dir, r.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
@@ -144,7 +144,7 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 	return err
 }
 
-// overwrite writes the file that stands there, where no other can take its place.
+// overwrite writes the present file in place, where the folder takes no new file.
 func (r *Replacement) overwrite(write func(io.Writer) error) error {
 	f, err := r.open()
 	if err != nil {

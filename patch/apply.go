@@ -27,8 +27,8 @@ func Apply(p Patch, t Tree) ([]Change, error) {
 // state is one path while the sections are gone through.
 type state struct {
 	path string
-	// old is what the tree holds, now what the sections so far make of it; nil
-	// where there is nothing.
+	// old is the content in the tree, now the content after the sections so far; nil
+	// where the file is absent.
 	old, now *Content
 	// by is the section that named the path last.
 	by    File

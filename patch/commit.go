@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// RollbackError says that a commit failed and that what it had already done
-// could not all be undone.
+// RollbackError: a commit failed, and a part of it could not be undone.
 type RollbackError struct {
 	// Err is why the commit failed.
 	Err error
@@ -27,10 +26,10 @@ type deed struct {
 	do, undo func() error
 }
 
-// Commit makes the changes in t, all or none: on a failure what was done is
-// undone, last first. Files are written before any is removed, so that a stop
-// in between loses nothing. A file that is no longer what Apply read is not
-// touched. The error is t's, or a *RollbackError.
+// Commit makes the changes in t, all or none: after a failure the changes made are
+// undone, last first. Files are written before any is removed, so that a stop in
+// between loses nothing. A file that has changed since Apply read it is not touched.
+// The error is t's, or a *RollbackError.
 func Commit(t Tree, changes []Change) error {
 	deeds := plan(t, changes)
 	for i, d := range deeds {

@@ -100,8 +100,8 @@ func (p *placer) edit(h Hunk, s spot) error {
 	return nil
 }
 
-// locate finds where h goes: exactly, else shifted, else tolerating white
-// space; below the hunk before, else anywhere.
+// locate finds the place of h: first an exact match, then a shifted one, then one that
+// ignores white space; first below the hunk before, then anywhere.
 func (p *placer) locate(h Hunk) (spot, error) {
 	if !hasOld(h.Lines) {
 		return p.insertion(h)
@@ -163,8 +163,8 @@ func (p *placer) free(all []int, lines []Line) []int {
 	})
 }
 
-// choose picks one of the places where a hunk of n old lines fits, or says that
-// it cannot. anchors are the lines where its "@@" text stands.
+// choose picks one of the places where a hunk of n old lines fits, or returns an error.
+// anchors are the lines with its "@@" text.
 func (p *placer) choose(h Hunk, all, anchors []int, n int) (int, error) {
 	if h.EOF {
 		if last := len(p.text.lines) - n; all[len(all)-1] == last {
@@ -211,8 +211,8 @@ func belowAnchors(all, anchors []int, n int) []int {
 	return picked
 }
 
-// insertion places a hunk that only adds lines: below its anchor, at its line
-// number, else at the end of the file.
+// insertion places a hunk that only adds lines: below its anchor, or at its line
+// number, or at the end of the file.
 func (p *placer) insertion(h Hunk) (spot, error) {
 	lines, end := bareAdded(h.Lines), len(p.text.lines)
 	switch {

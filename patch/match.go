@@ -83,8 +83,8 @@ func plain(r rune) rune {
 	return r
 }
 
-// find lists the lines, ascending, where the run old stands at level lv. It
-// starts from the line of old that is rarest in the file.
+// find lists, in order, the lines where the run old matches at level lv. It starts from
+// the line of old that is rarest in the file.
 func (m *matcher) find(old []string, lv level) ([]int, error) {
 	f := m.form(lv)
 	want := make([]string, len(old))
@@ -111,8 +111,7 @@ func (m *matcher) find(old []string, lv level) ([]int, error) {
 	return out, nil
 }
 
-// anchors lists the lines, ascending, where the last of the "@@" texts stands
-// below all the others.
+// anchors lists, in order, the lines of the last "@@" text below all the others.
 func (m *matcher) anchors(texts []string) ([]int, error) {
 	var at []int
 	for i, text := range texts {
@@ -136,8 +135,8 @@ func (m *matcher) anchors(texts []string) ([]int, error) {
 	return at, nil
 }
 
-// anchor lists the lines that are text, else those that begin with it, else
-// those that hold it.
+// anchor lists the lines equal to text; without any, the lines that begin with it;
+// without any, the lines that contain it.
 func (m *matcher) anchor(text string) []int {
 	for lv := exact; lv < levels; lv++ {
 		if at := m.form(lv).index[normal(lv, text)]; len(at) > 0 {

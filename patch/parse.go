@@ -54,8 +54,8 @@ func Parse(text string) (Patch, error) {
 	return out, nil
 }
 
-// splitPatch cuts the text into lines. A text whose every line ends in CR LF
-// came through something that writes lines so; the CRs are not content.
+// splitPatch cuts the text into lines. Where every line ends in CR LF, the CRs are not
+// content: a program on the way added them.
 func splitPatch(text string) []string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i, l := range lines {
@@ -202,9 +202,9 @@ func (p *parser) newFile(f *File) error {
 	return nil
 }
 
-// emptyUntilMark finds the end of the empty lines that begin here, and says whether
-// they only separate two sections. The caller goes on from there: they are looked
-// at once, however many they are.
+// emptyUntilMark finds the end of the empty lines that begin here, and reports whether
+// they only separate two sections. The caller continues from there, so that they are
+// read once.
 func (p *parser) emptyUntilMark() (end int, ok bool) {
 	for i := p.at; i < p.end; i++ {
 		if p.lines[i] != "" {

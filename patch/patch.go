@@ -51,7 +51,7 @@ type Patch struct{ Files []File }
 // File is one section.
 type File struct {
 	Op Op
-	// Path is what the patch says, or what Map made of it.
+	// Path is the path in the patch, or its result of Map.
 	Path string
 	// MoveTo is the new path of an Update; empty when it stays.
 	MoveTo string
@@ -131,8 +131,8 @@ type Tree interface {
 	// MakeFolders makes the folders above path that are missing. It returns those
 	// that it made itself, outermost first, with an error too.
 	MakeFolders(path string) ([]string, error)
-	// RemoveFolder removes a folder of MakeFolders. One that holds something by now
-	// stays, and that is no error: somebody else works in it.
+	// RemoveFolder removes a folder of MakeFolders. A folder that is no longer empty
+	// stays, without an error: another program uses it.
 	RemoveFolder(path string) error
 	// Write makes path hold c. It fails unless path still holds old; nil means that
 	// nothing may be there.
@@ -171,8 +171,8 @@ func (p Patch) Paths() []string {
 	return out
 }
 
-// Map returns p with every path replaced by what name makes of it: the way to
-// make them canonical, so that two spellings of one file are one file.
+// Map returns p with every path replaced by name(path), which makes paths canonical:
+// two spellings of one file become one file.
 func (p Patch) Map(name func(path string) (string, error)) (Patch, error) {
 	out := Patch{Files: make([]File, len(p.Files))}
 	for i, f := range p.Files {

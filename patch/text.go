@@ -14,7 +14,7 @@ type text struct {
 	lines []string
 	// eols[i] is "\n", "\r\n", or "" for a last line without one.
 	eols []string
-	// eol is what a new line gets where no neighbour tells.
+	// eol is the line ending of a new line without a neighbour.
 	eol string
 }
 
@@ -106,8 +106,8 @@ func (t text) apply(e edits) []byte {
 	return b.Bytes()
 }
 
-// neighbour is the ending a line new in front of line i takes over: that of the
-// line above, which may be one it replaces, else of the one below.
+// neighbour is the line ending for a new line before line i: that of the line above,
+// which may be replaced, else of the line below.
 func (t text) neighbour(i int) string {
 	if i > 0 && t.eols[i-1] != "" {
 		return t.eols[i-1]

@@ -25,11 +25,11 @@ func Compact(focus string) string {
 	return compact + "\nThe user wants this kept above all: " + focus + "\n"
 }
 
-// Carried is what codeagent knows of the conversation for certain: it goes into
-// a summary as it is, whatever the model wrote.
+// Carried is what codeagent knows of the conversation for certain: it is added to a
+// summary, whatever the model wrote.
 type Carried struct {
-	// Messages are the person's, word for word, oldest first; Omitted counts
-	// those that are left out behind the first.
+	// Messages are those of the user, word for word, oldest first; Omitted counts the
+	// messages left out after the first.
 	Messages []string
 	Omitted  int
 	// Plan is the plan as it was last updated.
@@ -41,8 +41,8 @@ type Carried struct {
 	Granted, Refused, Denied []string
 }
 
-// Compacted is the item that stands for a conversation: the model's summary and
-// what is known for certain.
+// Compacted is the text that replaces a conversation: the summary by the model and what
+// is known for certain.
 func Compacted(summary string, c Carried) string {
 	var b strings.Builder
 	b.WriteString(fill(compacted, "summary", quoted(summary)))
@@ -79,14 +79,14 @@ func Compacted(summary string, c Carried) string {
 // lineEnds are all that a reader may take for the end of a line.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// quoted marks each line of a text as somebody else's: whatever heading, rule or tag
-// it holds, nothing of it can look like what codeagent itself says.
+// quoted marks each line of a text as a quote: no heading, rule or tag in it can look
+// like codeagent's own words.
 func quoted(text string) string {
 	return "> " + strings.ReplaceAll(lineEnds.Replace(strings.TrimSpace(text)), "\n", "\n> ")
 }
 
-// named writes what stands behind the first word of each as the name that it is:
-// whoever chose it has no other say here.
+// named writes each thing as its kind and its name. The name is quoted: whoever chose
+// it can add nothing else.
 func named(things []string) []string {
 	var out []string
 	for _, t := range things {

@@ -23,10 +23,9 @@ const (
 	maxSuggest = 32
 )
 
-// Denial is what a tool result says after the sandbox refused something: what,
-// to which program, how sure that is, and the exact arguments that would ask
-// for just that, or that nobody can be asked. It is empty when nothing worth
-// saying was refused.
+// Denial is the text in a tool result after the sandbox denied something: what was
+// denied, to which program, how sure the verdict is, and the exact arguments that ask
+// for it, or that nobody can be asked. It is empty when nothing relevant was denied.
 func Denial(v sandbox.Verdict, attended bool, mode string) string {
 	told := Denied(v)
 	if told == "" || !v.Denied {
@@ -235,8 +234,8 @@ func encode(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// word writes a path or a name that somebody else chose: bounded, and quoted
-// when it could be mistaken for more than a name.
+// word writes a path or a name that somebody else chose: bounded, and quoted where it
+// could look like more than a name.
 func word(s string) string {
 	if len(s) > maxWord {
 		s = short.Head(s, maxWord) + "…"

@@ -243,7 +243,8 @@ func weaknesses(e sandbox.Enforcement) string {
 	return b.String()
 }
 
-// evidence says what the model will not be told. Full evidence goes without saying.
+// evidence names the refusals that the model will not learn of. Full evidence needs no
+// words.
 func evidence(level sandbox.EvidenceLevel) string {
 	switch level {
 	case sandbox.EvidenceNothing, sandbox.EvidenceOutputOnly:

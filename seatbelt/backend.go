@@ -104,8 +104,8 @@ func withTargets(p sandbox.Policy) sandbox.Policy {
 	return q
 }
 
-// checkRoots refuses roots that are missing or lead elsewhere, and write roots
-// that no policy may have: the whole system, and what is codeagent's own.
+// checkRoots refuses roots that are missing or lead elsewhere, and write roots that no
+// policy may have: the whole system, and codeagent's own files.
 func checkRoots(p sandbox.Policy) error {
 	for _, r := range slices.Concat(p.Read, p.Write) {
 		leads, err := filepath.EvalSymlinks(r.Path)
@@ -162,8 +162,8 @@ func (b *Backend) try(key []string, check func() error) error {
 	return err
 }
 
-// nothing runs a program that does nothing. sandbox-exec tells of a profile it
-// cannot use only by its exit status, which a command could have too; so each
+// nothing runs a program without effect under the profile. sandbox-exec reports an
+// invalid profile only by its exit status, which a command could also have; so each
 // profile is tried before its first command.
 func (b *Backend) nothing(argv []string) error {
 	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "/usr/bin/true")...)

@@ -197,7 +197,7 @@ func wrap(l sandbox.Limits, program string, args, env []string) []string {
 	if script == "" && (args[0] == program || args[0] == filepath.Base(program)) {
 		return append([]string{program}, args[1:]...)
 	}
-	// The shell sets these where nobody did. (It also leaves SHLVL=0.)
+	// The shell sets these where they are unset. (It also leaves SHLVL=0.)
 	for _, name := range []string{"PWD", "OLDPWD"} {
 		if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
 			script += "unset " + name + "\n"

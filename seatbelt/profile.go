@@ -94,8 +94,8 @@ func (b *builder) param(letter, name string) (string, error) {
 
 func ref(name string) string { return `(param "` + name + `")` }
 
-// exact returns the path the kernel will report for name, or an error when it
-// cannot be told: /tmp, /var and /etc are links into /private.
+// exact returns the path that the kernel reports for name, or an error if it is not
+// known: /tmp, /var and /etc are links into /private.
 func exact(name string) (string, error) {
 	switch {
 	case len(name) >= maxPath:

@@ -72,8 +72,8 @@ func (c *Client) Stat(path string) (Info, error) {
 	return a.info, nil
 }
 
-// ReadFile returns at most limit bytes of a regular file from offset on; a limit
-// of 0, or beyond it, is MaxData. Info.Size tells whether there is more.
+// ReadFile returns at most limit bytes of a regular file from offset on; a limit of 0,
+// or beyond it, is MaxData. Info.Size shows whether there is more.
 func (c *Client) ReadFile(path string, offset, limit int64) ([]byte, Info, error) {
 	a, err := c.ask(&request{op: opRead, path: path, offset: offset, limit: limit})
 	if err != nil {
@@ -117,16 +117,16 @@ func (c *Client) Rename(from, to string, replace bool) error {
 	return err
 }
 
-// Mkdir makes a folder (mode 0: 0777 less the umask); with parents also the
-// missing ones above it, and one that is already there is no error.
+// Mkdir makes a folder (mode 0: 0777 less the umask). With parents it also makes the
+// missing folders above, and an existing folder is not an error.
 func (c *Client) Mkdir(path string, mode fs.FileMode, parents bool) error {
 	_, err := c.ask(&request{op: opMkdir, path: path, mode: mode, flag: parents})
 	return err
 }
 
-// Put makes path a file with exactly that content and mode, if it is absent or a
-// file that e expects (Content does not count). What is there is replaced whatever
-// its permissions. It is not put on the disk.
+// Put makes path a file with exactly that content and mode, if it is absent or a file
+// that e expects (Content does not count). An existing file is replaced whatever its
+// permissions. It is not synced to the disk.
 func (c *Client) Put(path string, data []byte, mode fs.FileMode, e Expect) (Info, error) {
 	a, err := c.ask(&request{op: opPut, path: path, data: data, mode: mode, expect: e})
 	if err != nil {

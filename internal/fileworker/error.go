@@ -19,10 +19,10 @@ const (
 	Exists  Kind = "exists"
 	// Changed: the file is not what Expect says.
 	Changed Kind = "changed"
-	// IsFolder and NotFolder: a folder stands where a file is wanted, or not.
+	// IsFolder: a folder is where a file is wanted; NotFolder: the reverse.
 	IsFolder  Kind = "is-folder"
 	NotFolder Kind = "not-folder"
-	// IsSymlink: a symbolic link stands in a path that was canonical.
+	// IsSymlink: a path that was canonical has a symbolic link.
 	IsSymlink Kind = "is-symlink"
 	// Special: a FIFO, a socket or a device.
 	Special Kind = "special"
@@ -36,7 +36,7 @@ const (
 	Failed Kind = "failed"
 )
 
-// Error is what an operation ended with. It crosses the pipe as it stands.
+// Error is the failure of an operation. It crosses the pipe unchanged.
 type Error struct {
 	// Op is "stat", "read", "list", "write", "remove", "rename", "mkdir", "grep",
 	// "put", "chmod" or "symlink".
@@ -84,7 +84,7 @@ func fail(op, path string, kind Kind, text string) *Error {
 	return &Error{Op: op, Path: path, Kind: kind, Text: text}
 }
 
-// errnoTable names the errors a caller tells apart, and the usual others.
+// errnoTable names the errors that callers distinguish, and other common ones.
 var errnoTable = []struct {
 	errno syscall.Errno
 	name  string

@@ -120,10 +120,9 @@ type GrepResult struct {
 	Searched, Binary, Large, Unreadable int
 }
 
-// PlaceholderTime is the modification time, in seconds since 1970, by which a
-// backend marks an empty file that stands for an absent one: it made the file so
-// that a permission for its path has something to be bound to. Such a file
-// counts as absent here, and a new file is written into it.
+// PlaceholderTime is the modification time, in seconds since 1970, by which a backend
+// marks an empty file that stands for an absent one: Landlock binds a permission to an
+// existing file. Such a file counts as absent here, and a new file is written into it.
 const PlaceholderTime = 1
 
 func isPlaceholder(fi fs.FileInfo) bool {

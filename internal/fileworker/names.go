@@ -110,8 +110,8 @@ func common(from, to string) (dir, a, b string, err error) {
 	return dir, strings.TrimPrefix(from, cut), strings.TrimPrefix(to, cut), nil
 }
 
-// mkdir makes a folder; with parents also those missing above it, and then a
-// folder that is already there is no error.
+// mkdir makes a folder. With parents it also makes the missing folders above, and an
+// existing folder is not an error.
 func mkdir(path string, mode fs.FileMode, parents bool) error {
 	if err := checkPath("mkdir", path); err != nil {
 		return err

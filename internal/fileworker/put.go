@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// What undo needs beside the rest: a state of a file is put back whatever the file
-// is now, and with exactly the permissions that it had. A file that may not be
-// written is replaced all the same: it had those permissions when it was kept, too.
+// What undo needs in addition: a file gets an exact state back, whatever it is now,
+// with exactly the permissions that it had. A file without write permission is replaced
+// all the same: it had those permissions when it was kept.
 
 // putFile makes path a file with the content data and the permissions mode. Where
 // there is a file it is replaced, or written in place where its folder takes no new
@@ -40,7 +40,7 @@ func putFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, error)
 	return info, err
 }
 
-// putInPlace is putFile for the file that stands there.
+// putInPlace is putFile for the present file.
 func (t *target) putInPlace(data []byte, mode fs.FileMode, was fs.FileInfo) (Info, error) {
 	f, err := t.open(os.O_WRONLY, was)
 	if errors.Is(err, fs.ErrPermission) && was.Mode().Perm()&0o200 == 0 {

@@ -27,9 +27,9 @@ type file struct {
 	info     Info
 }
 
-// openRegular opens a file for reading and never blocks: what is no regular
-// file is refused before it is opened (opening a device may have effects), and
-// again after, in case it was swapped.
+// openRegular opens a file for reading and never blocks. Anything but a regular file is
+// refused before it is opened, because opening a device may have effects, and again
+// afterwards, in case it was swapped.
 func openRegular(op, path string) (*file, error) {
 	if err := checkPath(op, path); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func readFile(path string, offset, limit int64) ([]byte, Info, error) {
 	if limit == 0 || limit > MaxData {
 		limit = MaxData
 	}
-	// Files of /proc say size 0 and have content, so the size is only where to
-	// start: one byte more than promised tells the end.
+	// Files of /proc have size 0 and content, so the size is only a start: a byte
+	// beyond it shows that there is more.
 	buf := make([]byte, min(limit, max(0, f.info.Size-offset)+4096))
 	n := 0
 	for {
@@ -154,8 +154,8 @@ func readDir(path string, limit int) Listing {
 		l.Err = wrap("list", path, err)
 		return l
 	}
-	// The "/." makes the kernel refuse anything that is no folder instead of
-	// opening it: a FIFO would block.
+	// With "/." the kernel refuses anything but a folder instead of opening it: a FIFO
+	// would block.
 	dir, err := os.Open(path + "/.")
 	if err != nil {
 		l.Err = wrap("list", path, err)

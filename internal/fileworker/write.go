@@ -12,19 +12,19 @@ import (
 	"syscall"
 )
 
-// target is one name below a parent folder that is held open: whatever is done
-// to the path afterwards, the operations stay in that very folder.
+// target is a name below a parent folder that is held open: a change of the path has no
+// effect on later operations.
 type target struct {
 	op, path, base string
 	root           *os.Root
 	// unsynced: whoever asked puts it on the disk together with the rest.
 	unsynced bool
-	// placeholder is the empty file that stands for an absent one, if look met it.
+	// placeholder is the empty file that stands for an absent one, if look found it.
 	placeholder fs.FileInfo
 }
 
-// pin opens the parent of path. A canonical path holds no symbolic link, so one
-// that stands there now was put there since, and the path is refused.
+// pin opens the parent of path. A canonical path holds no symbolic link, so a link in
+// it was put there since, and the path is refused.
 func pin(op, path string, parents bool) (*target, error) {
 	if err := checkPath(op, path); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (t *target) look() (fs.FileInfo, error) {
 	return fi, wantRegular(t.op, t.path, fi)
 }
 
-// open opens the existing file that seen describes, and nothing else.
+// open opens the file that seen describes, and no other.
 func (t *target) open(flags int, seen fs.FileInfo) (*os.File, error) {
 	f, err := t.root.OpenFile(t.base, flags|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -211,7 +211,7 @@ func writeFile(path string, data []byte, mode fs.FileMode, e Expect) (Info, erro
 	return info, err
 }
 
-// errInPlace says that the file must be written where it stands.
+// errInPlace: the file must be written in place.
 var errInPlace = errors.New("write in place")
 
 // create makes a new file under its own name: O_EXCL never replaces, and a
@@ -234,9 +234,8 @@ func (t *target) create(data []byte, mode fs.FileMode) (Info, error) {
 	return info, err
 }
 
-// fillPlaceholder writes a new file into the one that stands for it, which has
-// the mode that the umask leaves: whoever may read it may also start it, if the
-// new file is a program.
+// fillPlaceholder writes a new file into its placeholder, which has the mode that the
+// umask leaves: if the new file is a program, those who may read it may also start it.
 func (t *target) fillPlaceholder(data []byte, mode fs.FileMode) (Info, error) {
 	f, err := t.open(os.O_WRONLY, t.placeholder)
 	if err != nil {
@@ -295,7 +294,7 @@ func (t *target) replace(data []byte, old fs.FileInfo, mode fs.FileMode) (Info, 
 		t.root.Remove(name)
 		return Info{}, errInPlace
 	}
-	// Set-id bits are not kept: the content is new, and nobody vouched for it.
+	// Set-id bits are not kept: the content is new.
 	err = f.Chmod(mode.Perm())
 	if err != nil {
 		f.Close()
@@ -343,9 +342,9 @@ func keepOwner(f *os.File, old fs.FileInfo) bool {
 	return f.Chown(oldUID, oldGID) == nil
 }
 
-// overwrite writes the open file where it stands: not atomic, but all that a
-// permission for one existing file allows. What makes it longer is written first: a
-// full disk then leaves it as it was.
+// overwrite writes the open file in place. It is not atomic, but all that a permission
+// for one existing file allows. The part that makes the file longer is written first:
+// on a full disk the file then stays as it was.
 func (t *target) overwrite(f *os.File, data []byte) (Info, error) {
 	was, err := f.Stat()
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 	broken       // whatever follows, this is no object
 )
 
-// Write takes the next piece and returns how many bytes of it belong to the
-// object: all but those that follow its end.
+// Write takes the next piece and returns how many bytes of it belong to the object: all
+// but those after its end.
 func (o *Object) Write(piece string) int {
 	have := len(o.text)
 	if o.state == closed {

@@ -20,8 +20,8 @@ const maxSide = 2000
 // quality is that of a JPEG that is made: screenshots stay readable.
 const quality = 85
 
-// fit returns the file as it is when it is within the bounds, else one made of
-// its pixels. A GIF is always made anew: providers take none that moves.
+// fit returns the file itself when it is within the bounds, else one made from its
+// pixels. A GIF is always made anew: providers take no animations.
 func fit(f *format, data []byte, pixels image.Image) (mediaType string, file []byte, size image.Point, err error) {
 	size = pixels.Bounds().Size()
 	within := max(size.X, size.Y) <= maxSide && len(data) <= model.MaxImageBytes

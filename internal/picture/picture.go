@@ -178,7 +178,7 @@ func (h *hurried) Read(p []byte) (int, error) {
 	return h.r.Read(p[:min(len(p), 512)])
 }
 
-// guess says what a file seems to be that is no image, for the words about it.
+// guess names the likely type of a file that is not an image.
 func guess(data []byte) string {
 	head := data[:min(len(data), 512)]
 	for _, g := range []struct{ what, begin string }{

@@ -338,7 +338,7 @@ func (a *answer) usage() string {
 		a.req.N, quote(a.req.Model), u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
 }
 
-// counted is the reply's usage, else one counted from lengths.
+// counted is the usage of the reply, or one counted from lengths.
 func (a *answer) counted() Usage {
 	if a.reply.Usage != (Usage{}) {
 		return a.reply.Usage

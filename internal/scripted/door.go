@@ -43,7 +43,7 @@ func OpenDoor(ctx context.Context, addr, greeting string) (*Door, error) {
 // Knocks is how many connections came so far.
 func (d *Door) Knocks() int { return int(d.knocks.Load()) }
 
-// Close stops listening and waits until nobody is being greeted.
+// Close stops listening and waits until no connection is being accepted.
 func (d *Door) Close() {
 	d.unhook()
 	_ = d.listener.Close()

@@ -48,13 +48,12 @@ type Reply struct {
 	Wait time.Duration
 	// Delay passes before each piece.
 	Delay time.Duration
-	// TokensPerSecond, when set, takes the place of Delay, for text alone: one
-	// piece is one token, and nobody reads arguments as they come. PaceArguments
-	// makes it hold for arguments too.
+	// TokensPerSecond, when set, replaces Delay, for text alone: one piece is one
+	// token. PaceArguments applies it to arguments too.
 	TokensPerSecond int
 	PaceArguments   bool
-	// Before, when set, is called before each event with its JSON: the server
-	// does not go on until it returns.
+	// Before, when set, is called before each event with its JSON: the server waits for
+	// its return.
 	Before func(event string)
 
 	// KeepAlives is the number of comment lines sent before each event.
@@ -136,11 +135,10 @@ const (
 	Noisy
 )
 
-// Steps answers the requests of each conversation in order. Conversations are
-// told apart by their first user message. A retried request gets the next
-// step, so Steps(Reply{Status: 429}, Reply{Text: "ok"}) is a retry that
-// succeeds. After the last step requests are refused with status 400, which no
-// client retries.
+// Steps answers the requests of each conversation in order. The first user message
+// identifies a conversation. A retried request gets the next step, so
+// Steps(Reply{Status: 429}, Reply{Text: "ok"}) is a retry that succeeds. After the last
+// step requests get status 400, which no client retries.
 func Steps(replies ...Reply) Handler {
 	var mu sync.Mutex
 	next := map[string]int{}
@@ -157,8 +155,8 @@ func Steps(replies ...Reply) Handler {
 	}
 }
 
-// InOrder answers all requests in order, whatever they ask and whoever asks: for
-// conversations whose beginning changes. After the last step it does as Steps.
+// InOrder answers all requests in order, of whatever conversation: for conversations
+// whose beginning changes. After the last step it does the same as Steps.
 func InOrder(replies ...Reply) Handler {
 	steps := Steps(replies...)
 	return func(r Request) Reply {

@@ -26,8 +26,8 @@ func Name(r rune) string {
 // Codepoint writes a rune as <U+202E>.
 func Codepoint(r rune) string { return fmt.Sprintf("<U+%04X>", r) }
 
-// Joins reports a rune that is not seen and forms emoji and ligatures with the
-// runes around it: harmless behind a visible rune that is not ASCII.
+// Joins reports an invisible rune that forms emoji and ligatures with the runes around
+// it: it is harmless after a visible rune that is not ASCII.
 func Joins(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
 }

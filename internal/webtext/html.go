@@ -51,7 +51,7 @@ type walker struct {
 	items int // the list items that the walk is in
 }
 
-// hidden are elements whose content is not for reading.
+// hidden are elements whose content a reader does not see.
 var hidden = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Template: true, atom.Svg: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
 	atom.Canvas: true, atom.Audio: true, atom.Video: true, atom.Select: true, atom.Datalist: true, atom.Noframes: true, atom.Noembed: true,

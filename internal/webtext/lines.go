@@ -2,8 +2,8 @@ package webtext
 
 import "strings"
 
-// lines writes words into lines. Breaks, spaces and marks are owed until a word
-// follows, so that what holds no word leaves nothing behind.
+// lines writes words into lines. Breaks, spaces and marks are written only before the
+// next word, so that an element without words leaves nothing.
 type lines struct {
 	out    strings.Builder
 	breaks int  // newlines owed, at most 2

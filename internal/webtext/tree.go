@@ -14,7 +14,7 @@ import (
 // needs no more than tags that close each other.
 
 const (
-	// maxDepth is how deep elements are nested; what is deeper stands side by side.
+	// maxDepth is how deep elements are nested; deeper ones become siblings.
 	maxDepth = 256
 	// maxNodes bounds the elements and texts of a page.
 	maxNodes = 300_000
@@ -96,8 +96,8 @@ func (t *tree) end(tag html.Token) {
 	t.close(tag.Data)
 }
 
-// close ends the innermost open element of that name with all that is open in it,
-// unless it stands outside of what holds the tag.
+// close ends the innermost open element of that name, with all elements open in it,
+// unless it is outside the element that holds the tag.
 func (t *tree) close(name string) {
 	if t.open[name] == 0 {
 		return
