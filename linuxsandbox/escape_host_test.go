@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -256,7 +255,7 @@ func (h *host) listen(s *scene) {
 	s.TCP6 = h.serve("tcp", "[::1]:0")
 	s.UDP = h.serve("udp", "127.0.0.1:0")
 	s.UDP6 = h.serve("udp", "[::1]:0")
-	s.Abstract = "@codeagent-escape-" + strconv.Itoa(os.Getpid())
+	s.Abstract = "@codeagent-escape-" + filepath.Base(h.base) // a process of another setting may have our number
 	h.serve("unix", s.Abstract)
 	h.serve("unixgram", s.Abstract+"-d")
 }

@@ -57,7 +57,7 @@ func underCI() bool { return os.Getenv("CI") != "" }
 func (s setting) races() bool { return s.name == "user" || underCI() }
 
 // TestEscapes runs the table of escapes in every setting.
-func TestEscapes(t *testing.T) { inEachSetting(t, "^TestEscapesInSetting$") }
+func TestEscapes(t *testing.T) { inSettings(t, "^TestEscapesInSetting$") }
 
 // inSettings runs tests of this binary in every setting. Who is not root has one
 // setting only, the own.
