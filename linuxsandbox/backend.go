@@ -90,7 +90,6 @@ func (b *Backend) Close() error {
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.namespaces.Close()
 	b.brokers.net.Close()
-	b.brokers.sockets.Close()
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
 	}
@@ -211,3 +210,19 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
 // MadeGit lists the git directories that commands of this session made: theirs to
 // write, hooks and configuration too.
 func (b *Backend) MadeGit() []string { return b.brokers.madeGit() }
+
+// tryBroker closes the probe's listener and tries whether a broker could work.
+func (f *facts) tryBroker(listener, keeper int) {
+	if listener < 0 {
+		return
+	}
+	unix.Close(listener)
+	taking, noSockets, err := probeCommand(keeper, f.Thread)
+	if err != nil {
+		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
+		return
+	}
+	if f.Sockets = taking; noSockets != nil {
+		f.NoSockets = noSockets.Error()
+	}
+}

@@ -79,36 +79,21 @@ type broker struct {
 // brokerOptions say what a broker goes by.
 type brokerOptions struct {
 	policy sandbox.Policy
-	keep   uint64 // capabilities of the command
-	// mounts are what the command sees otherwise than the host, nil: nothing.
-	mounts *spec.Mounts
-	// protection is what of the policy the broker holds, rules what the kernel does.
+	// protection is what of the policy the broker holds, order what the keeper
+	// enforces besides.
 	protection protection
-	rules      notify.Rules
-	// evidence is how much is looked at, reach what the kernel lets the command
-	// write by itself, keeper the process that its first one is a child of.
-	evidence sandbox.EvidenceLevel
-	reach    reach
-	keeper   int
+	order      *spec.Spec
+	command    sandbox.Command
+	// keeper is the process that the command's first one is a child of.
+	keeper int
 	// session is what the brokers of all commands know together.
 	session *brokerSession
-	// inet: the filter lets the command have sockets of a network, which must not
-	// be the one whose cookie is hostNet.
-	inet    bool
-	hostNet uint64
-	// takes is how the broker gets at the command's sockets.
-	takes sockets.Taking
+	// taking is how the broker gets at the command's sockets.
+	taking sockets.Taking
 	// holder answers for refused calls while they wait, for as long as life does;
 	// nil: they fail at once.
 	holder sandbox.Holder
-	learn  func(sandbox.Denial) (sandbox.Grant, bool) // as in sandbox.Command
 	life   context.Context
-	// undo is told before what stands in a write root changes; nil: nobody is.
-	undo sandbox.ChangeObserver
-	// terminal is the far end of the one that codeagent made for the command, nil: none.
-	terminal *os.File
-	// ownSession: no terminal of the user can be the controlling one.
-	ownSession bool
 }
 
 // brokerSession is what the brokers of one Backend share.
@@ -131,7 +116,9 @@ func newBroker(o brokerOptions) (*broker, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	b.judge.openGrants()
-	b.terms.addTerminal(o.terminal)
+	if o.command.Terminal {
+		b.terms.addTerminal(o.command.Stdin)
+	}
 	go b.run()
 	return b, nil
 }
@@ -147,7 +134,7 @@ func assemble(o brokerOptions) (*broker, error) {
 		unix.Close(wake)
 		return nil, err
 	}
-	held, err := newHolding(o.life, o.holder, o.learn)
+	held, err := newHolding(o.life, o.holder, o.command.Learn)
 	if err != nil {
 		left.close()
 		unix.Close(wake)
@@ -155,24 +142,36 @@ func assemble(o brokerOptions) (*broker, error) {
 	}
 	b := &broker{
 		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
-		rules: o.rules, session: o.session, held: held,
+		rules: notify.RulesOf(o.order), session: o.session, held: held,
 	}
-	b.judge = judge{policy: withOwnFolders(o.policy, o.mounts), protection: o.protection, reach: o.reach, session: o.session, walk: &b.walk, log: &b.log}
-	b.walk = pathwalk.Walker{Mounts: mountsOf(o.mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
-	b.log = evidence{level: o.evidence, keeper: o.keeper, walk: &b.walk}
-	b.rights = rights{keep: o.keep, mounted: o.mounts != nil, log: &b.log}
+	mounts, caps := o.order.Mounts, o.order.KeptCaps()
+	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
+	b.log = evidence{level: o.command.Evidence, keeper: o.keeper, walk: &b.walk}
+	b.judge = judge{policy: withOwnFolders(o.policy, mounts), protection: o.protection, reach: o.reach(), session: o.session, walk: &b.walk, log: &b.log}
+	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
 	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
 	b.deny = refuser{judge: &b.judge, rights: &b.rights, held: held, log: &b.log, walk: &b.walk}
-	b.observer = observer{to: o.undo, judge: &b.judge, walk: &b.walk, session: o.session}
-	b.terms = terminals{ownPTS: o.mounts != nil && o.mounts.Terminals, ownSession: o.ownSession, takes: o.takes, judge: &b.judge, walk: &b.walk, log: &b.log}
+	b.observer = observer{to: o.command.Observer, judge: &b.judge, walk: &b.walk, session: o.session}
+	b.terms = terminals{
+		ownPTS: mounts != nil && mounts.Terminals, ownSession: ownSession(o.command), takes: o.taking, judge: &b.judge, walk: &b.walk, log: &b.log,
+	}
 	b.addHandlers()
 	b.sockets = sockets.New(sockets.Options{
 		Broker: &forSockets{
 			walk: &b.walk, judge: &b.judge, held: held, deny: &b.deny, log: &b.log, observer: &b.observer, posts: left, session: o.session,
 		},
-		Records: &o.session.sockets, Network: o.session.net, Inet: o.inet, HostNet: o.hostNet, Taking: o.takes, Caps: o.keep, Wake: wake,
+		Records: &o.session.sockets, Network: o.session.net, Inet: o.order.Network, HostNet: o.order.HostNet, Taking: o.taking, Caps: caps, Wake: wake,
 	})
 	return b, nil
+}
+
+// reach is what the kernel lets the command write by itself.
+func (o *brokerOptions) reach() reach {
+	r := planReach(o.order.Rules, o.protection.roots, o.order.Mounts)
+	if o.command.Terminal {
+		r.files = append(r.files, kernel.PathOf(int(o.command.Stdin.Fd())))
+	}
+	return r
 }
 
 // addHandlers gives each handler what it needs.
@@ -398,14 +397,11 @@ func becomeCommand(keep uint64) error {
 	return kernel.KeepCaps(keep)
 }
 
-// tryBroker closes the probe's listener and tries whether a broker could work:
-// some kernels let nobody look at another process.
-func (f *facts) tryBroker(listener, keeper int) {
-	if listener < 0 {
-		return
-	}
-	unix.Close(listener)
-	tid, err := threadOf(keeper, f.Thread)
+// probeCommand tries whether a broker could work for a command whose keeper and first
+// thread these are, and how it would get at its sockets: some kernels let nobody look at
+// another process. noSockets says why it would not get at them.
+func probeCommand(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
+	tid, err := threadOf(keeper, thread)
 	if err == nil {
 		err = canBroker(tid)
 	}
@@ -413,12 +409,10 @@ func (f *facts) tryBroker(listener, keeper int) {
 		err = errors.New("codeagent runs with another user's rights")
 	}
 	if err != nil {
-		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
-		return
+		return taking, nil, err
 	}
-	if f.Sockets, err = sockets.HowToTake(tid, spec.ControlFD); err != nil {
-		f.NoSockets = err.Error()
-	}
+	taking, noSockets = sockets.HowToTake(tid, spec.ControlFD)
+	return taking, noSockets, nil
 }
 
 // canBroker tries what a broker needs of a thread that is confined.

@@ -2,9 +2,10 @@
 
 package linuxsandbox
 
-import "codeagent/linuxsandbox/broker/sockets"
-
-import "codeagent/linuxsandbox/spec"
+import (
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/spec"
+)
 
 // facts are what this machine can enforce: what the keeper found and what codeagent
 // tried.

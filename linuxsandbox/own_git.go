@@ -88,6 +88,7 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 
 // close lets go of what the session's commands made: from now on it is foreign.
 func (s *brokerSession) close() {
+	s.sockets.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.own

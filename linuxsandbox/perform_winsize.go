@@ -4,6 +4,7 @@ package linuxsandbox
 
 import (
 	"encoding/binary"
+	"os"
 	"slices"
 	"strconv"
 
@@ -152,4 +153,26 @@ func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
 		return -1, unix.EPERM
 	}
 	return own.open(unix.O_RDWR | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC)
+}
+
+// ownSession reports whether no terminal of the user can become the controlling one
+// of a command: it has a session of its own, and of terminals none but its own.
+func ownSession(cmd sandbox.Command) bool {
+	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
+}
+
+// isTerminal reports whether f, which may be nil, is a terminal or may be one.
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	conn, err := f.SyscallConn()
+	is := true
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+			is = err != unix.ENOTTY
+		})
+	}
+	return err != nil || is
 }

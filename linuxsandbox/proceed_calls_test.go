@@ -143,8 +143,8 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *broker {
 	p := sandbox.WorkspaceWrite(ws)
 	p.Temp = filepath.Join(ws, "temp")
 	b, err := assemble(brokerOptions{
-		policy: p, protection: planProtection(p, []string{ws}, nil), rules: notify.RulesOf(spec), session: &brokerSession{}, keep: spec.KeptCaps(),
-		inet: true, hostNet: 1, takes: sockets.TakesCopies, life: t.Context(),
+		policy: p, protection: planProtection(p, []string{ws}, nil), order: spec, session: &brokerSession{},
+		taking: sockets.TakesCopies, life: t.Context(),
 	})
 	if err != nil {
 		t.Fatal(err)

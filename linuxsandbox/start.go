@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 
-	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -300,18 +299,9 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 		return err
 	}
 	if order.Ask {
-		reach := planReach(order.Rules, p.protection.roots, order.Mounts)
-		if cmd.Terminal {
-			reach.files = append(reach.files, kernel.PathOf(int(cmd.Stdin.Fd())))
-		}
 		o := brokerOptions{
-			policy: p.policy, keep: order.KeptCaps(), mounts: order.Mounts, protection: p.protection, rules: notify.RulesOf(&order),
-			evidence: cmd.Evidence, reach: reach, keeper: k.pid,
-			session: &p.backend.brokers, inet: order.Network, hostNet: order.HostNet, takes: p.backend.probed.Sockets,
-			holder: p.holder, life: ctx, undo: cmd.Observer, learn: cmd.Learn, ownSession: ownSession(cmd),
-		}
-		if cmd.Terminal {
-			o.terminal = cmd.Stdin
+			policy: p.policy, protection: p.protection, order: &order, command: cmd, keeper: k.pid,
+			session: &p.backend.brokers, taking: p.backend.probed.Sockets, holder: p.holder, life: ctx,
 		}
 		if p.broker, err = newBroker(o); err != nil {
 			return startError("notify", err)
@@ -404,26 +394,4 @@ func (e *stageError) Unwrap() error {
 		return nil
 	}
 	return e.errno
-}
-
-// ownSession reports whether no terminal of the user can become the controlling one
-// of a command: it has a session of its own, and of terminals none but its own.
-func ownSession(cmd sandbox.Command) bool {
-	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
-}
-
-// isTerminal reports whether f, which may be nil, is a terminal or may be one.
-func isTerminal(f *os.File) bool {
-	if f == nil {
-		return false
-	}
-	conn, err := f.SyscallConn()
-	is := true
-	if err == nil {
-		err = conn.Control(func(fd uintptr) {
-			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
-			is = err != unix.ENOTTY
-		})
-	}
-	return err != nil || is
 }
