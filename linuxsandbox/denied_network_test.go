@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
 )
@@ -151,25 +150,5 @@ def say(*a):
 print(say(socket.AF_INET), say(socket.AF_INET6, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK), say(socket.AF_UNIX), say(socket.AF_NETLINK, socket.SOCK_RAW))`)
 	if got := targetsOf(denials); text != "1 1 None 1\n" || !slices.Equal(got, []string{"socket tcp EPERM", "socket udp EPERM"}) {
 		t.Errorf("%q, %q", text, got)
-	}
-}
-
-// TestUnseenNetwork: where nobody sees whom sockets are connected to, the trace
-// says that it is not all.
-func TestUnseenNetwork(t *testing.T) {
-	for _, row := range []struct {
-		inet    bool
-		hostNet uint64
-		takes   sockets.Taking
-		want    sandbox.EvidenceLevel
-	}{
-		{true, 1, sockets.TakesCopies, sandbox.EvidenceFull}, {true, 1, sockets.TakesStandIns, sandbox.EvidencePartial}, {true, 1, sockets.TakesNone, sandbox.EvidencePartial},
-		{true, 0, sockets.TakesStandIns, sandbox.EvidenceFull}, {false, 0, sockets.TakesStandIns, sandbox.EvidenceFull},
-	} {
-		b := &broker{sockets: sockets.New(sockets.Options{Inet: row.inet, HostNet: row.hostNet, Taking: row.takes}), done: make(chan struct{})}
-		close(b.done)
-		if got := b.trace().Evidence; got != row.want {
-			t.Errorf("%+v: %s", row, got)
-		}
 	}
 }

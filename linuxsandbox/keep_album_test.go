@@ -36,8 +36,11 @@ type photo struct {
 	mode uint32
 	// data is the content of a file, or where a link leads.
 	data string
-	id   fileID
+	id   inode
 }
+
+// inode says which file it is.
+type inode struct{ dev, ino uint64 }
 
 func newAlbum() *album { return &album{first: map[string]photo{}, whole: map[string]bool{}} }
 
@@ -88,7 +91,7 @@ func photoAt(dir int, name string) (photo, error) {
 	if err == unix.ENOENT {
 		return photo{}, nil
 	}
-	p := photo{mode: st.Mode, id: fileID{st.Dev, st.Ino}}
+	p := photo{mode: st.Mode, id: inode{st.Dev, st.Ino}}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		var fd int

@@ -24,6 +24,7 @@ import (
 
 	"codeagent/linuxsandbox/broker/calls"
 
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
@@ -110,7 +111,7 @@ func readsNothing(n *notify.Notification) bool {
 
 // askedNumbers are the calls that the filter asks about.
 func askedNumbers(t *testing.T) map[string]int {
-	lib, out := libraryArch(t, runtime.GOARCH), map[string]int{}
+	lib, out := library(t), map[string]int{}
 	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true}
 	for _, name := range append(filter.Asked(all), filter.Asked(filter.Options{Ask: true})...) {
 		if nr, ok := lib.SyscallNames[name]; ok {
@@ -161,13 +162,13 @@ func unreadableProcess(t *testing.T) int {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	program := filepath.Join(dir, "blind")
-	copyFile(t, "/bin/sleep", program)
+	copyOf(t, "/bin/sleep", program)
 	if err := os.Chmod(program, 0o111); err != nil {
 		t.Fatal(err)
 	}
 	cmd := &exec.Cmd{Path: program, Args: []string{"sleep", "1000"}}
 	if os.Getuid() == 0 { // root reads it
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerUID, Gid: strangerUID}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -177,4 +178,32 @@ func unreadableProcess(t *testing.T) int {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
+}
+
+// stranger is a user that owns nothing.
+const stranger = 4712
+
+// library is the table of system calls that ours is checked against.
+func library(t *testing.T) *arch.Info {
+	t.Helper()
+	info, err := arch.GetInfo(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// copyOf copies a program. No process may be forked while the copy is open for
+// writing: its child could hold it open, and it could not be executed (ETXTBSY).
+func copyOf(t *testing.T, from, to string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

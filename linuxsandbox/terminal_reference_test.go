@@ -16,7 +16,7 @@ import (
 // end of a terminal whose near end was closed opens no other terminal that gets the
 // number.
 func TestReferenceOutlivesNoTerminal(t *testing.T) {
-	near, far := openTerminal(t)
+	near, far := newTerminal(t)
 	name := far.Name()
 	ref, _, errno := unix.Syscall(unix.SYS_IOCTL, near.Fd(), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
 	if errno != 0 {
@@ -38,7 +38,7 @@ func TestReferenceOutlivesNoTerminal(t *testing.T) {
 	near.Close()
 	// Until another terminal has the number.
 	for range 4096 {
-		_, other := openTerminal(t)
+		_, other := newTerminal(t)
 		if other.Name() == name {
 			if err := again(); err != unix.EIO || !made.gone() {
 				t.Errorf("%v, want EIO; gone %v", err, made.gone())
@@ -51,4 +51,27 @@ func TestReferenceOutlivesNoTerminal(t *testing.T) {
 		defer other.Close()
 	}
 	t.Error("nobody got the number again: this shows nothing")
+}
+
+// newTerminal is a new terminal.
+func newTerminal(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master, slave
 }

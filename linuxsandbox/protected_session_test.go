@@ -1,0 +1,119 @@
+//go:build linux
+
+package linuxsandbox
+
+import (
+	"codeagent/sandbox"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestProtectedInSession (E10 to E15, E25, E26): repositories that nobody told
+// the policy of are protected wherever they are, and those that the session
+// makes are its own.
+func TestProtectedInSession(t *testing.T) { inSettings(t, "^TestProtectedInSessionInSetting$") }
+
+// sessionRow is a script that must fail, or with ok go well, in a workspace that
+// furnishSession made.
+type sessionRow struct {
+	name, script string
+	ok           bool
+	// grant is a file that is a write root of its own.
+	grant string
+}
+
+var sessionRows = []sessionRow{
+	{"a hook of an old repository", `echo x > deep/old/.git/hooks/pre-commit`, false, ""},
+	{"config of an old repository", `git -C deep/old config core.fsmonitor evil`, false, ""},
+	{"its folder of hooks removed", `rm -r deep/old/.git/hooks`, false, ""},
+	{"its folder moved away", `mv deep/old/.git deep/old/gone`, false, ""},
+	{"an ancestor moved away", `mv deep elsewhere`, false, ""},
+	{"an ancestor exchanged", `python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep", -100, b"empty", 2); sys.exit(r != 0)'`, false, ""},
+	{"a link in place of .git", `ln -s ../../empty deep/l && python3 -c 'import ctypes,sys; r = ctypes.CDLL(None).renameat2(-100, b"deep/l", -100, b"deep/old/.git", 2); sys.exit(r != 0)'`, false, ""},
+	{"what marks it taken away", `rm bare.git/HEAD`, false, ""},
+	{"what marks it moved away", `mv bare.git/objects bare.git/o`, false, ""},
+	{"a hook of a bare repository", `echo x > bare.git/hooks/post-update`, false, ""},
+	{"a bare repository moved away", `mv bare.git b.git`, false, ""},
+	{"a .git that is a file", `echo "gitdir: $PWD/empty" > linked/.git`, false, ""},
+	{"a .git that is a file, removed", `rm linked/.git`, false, ""},
+	{"a .git that is a file, moved with its folder", `mv linked linked2`, false, ""},
+	{"config through a second name", `ln deep/old/.git/config c && echo evil >> c`, false, ""},
+	{"a temporary file as a hook", `python3 -c '
+import ctypes, os, sys
+fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o777)
+sys.exit(ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % fd, -100, b"deep/old/.git/hooks/pre-push", 0x400) != 0)'`, false, ""},
+	{"a folder with a protected name, from the temporary files", `mkdir -p "$TMPDIR/d/.claude" && python3 -c 'import os; os.rename(os.environ["TMPDIR"] + "/d", "d")'`, false, ""},
+	{"the same by mv", `mkdir -p "$TMPDIR/e/.claude" && echo x > "$TMPDIR/e/.claude/settings.json" && mv "$TMPDIR/e" e`, false, ""},
+	{"a link to where tasks are", `mkdir v && echo x > v/tasks.json && ln -s v .vscode`, false, ""},
+	{"a folder renamed to where tasks are", `mkdir w && echo x > w/tasks.json && mv w .vscode`, false, ""},
+	{"a file from the temporary files as a protected one", `echo x > "$TMPDIR/x" && mv "$TMPDIR/x" .envrc`, false, ""},
+	{"other files of an old repository", `cd deep/old && echo 1 > a && git add a && git commit -qm a && git stash list && git gc -q && test "$(git log --oneline | wc -l)" = 2`, true, ""},
+	{"a branch and a worktree of it", `cd deep/old && git branch b && git worktree add -q ../tree b && cd ../tree && echo 2 > b && git add b && git commit -qm b`, true, ""},
+	{"a new repository", `git init -q new && cd new && git config user.name x && echo '#!/bin/sh' > .git/hooks/pre-commit && git commit -q --allow-empty -m n`, true, ""},
+	{"a new repository moved", `git init -q n1 && mv n1 n2 && git -C n2 config a.b c && mv n2/.git n2/git && mv n2/git n2/.git && git -C n2 config a.b d`, true, ""},
+	{"a new bare repository", `git init -q --bare nb.git && git -C nb.git config a.b c && echo > nb.git/hooks/update && rm -r nb.git`, true, ""},
+	{"a clone", `git clone -q deep/old copy && git -C copy config a.b c && git -C copy remote add o2 /nowhere && rm -rf copy`, true, ""},
+	{"a submodule of a new repository", `git init -q sup && cd sup && git -c protocol.file.allow=always submodule add -q "$PWD/../deep/old" sub && git commit -qm s && git -C sub config a.b c`, true, ""},
+	{"config that was granted", `git -C deep/old config a.b c && git -C deep/old config a.d e && ! git -C deep/old config --file .git/config.worktree a.b c`, true, "deep/old/.git/config"},
+	{"folders called config and hooks", `mkdir -p src/config src/hooks && echo x > src/config/a && echo y > src/hooks/b && mv src src2 && rm -r src2`, true, ""},
+	{"ordinary folders moved", `mkdir -p o/p/q && echo x > o/p/q/f && mv o o2 && mv o2/p o3 && rm -r o2 o3`, true, ""},
+	{"a folder to the temporary files and back", `mkdir -p t/u && echo x > t/u/f && mv t "$TMPDIR/t" && mv "$TMPDIR/t" t3 && cat t3/u/f`, true, ""},
+}
+
+func TestProtectedInSessionInSetting(t *testing.T) {
+	if s := currentSetting(t, "TestProtectedInSession"); s.uid == 0 && !underCI() {
+		t.Skip("only with CI=true as root")
+	}
+	b := newBackend(t)
+	defer b.Close()
+	base, err := os.MkdirTemp(os.Getenv(envStage), "session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(base) })
+	for i, row := range sessionRows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := filepath.Join(base, string(rune('a'+i%26))+strings.Repeat("x", i/26))
+			ws, temp := filepath.Join(dir, "ws"), filepath.Join(dir, "temp")
+			furnishSession(t, ws, temp)
+			p := sandbox.WorkspaceWrite(ws)
+			p.Temp = temp
+			if row.grant != "" {
+				p.Write = append(p.Write, sandbox.Root{Path: filepath.Join(ws, row.grant)})
+			}
+			command := []string{"bash", "-eu", "-o", "pipefail", "-c", row.script}
+			if !row.ok {
+				bare := exec.Command("/bin/bash", command[1:]...)
+				bare.Env, bare.Dir = jobEnv(ws, temp), ws
+				if out, err := bare.CombinedOutput(); err != nil {
+					t.Fatalf("does not work without a sandbox: %v\n%s", err, out)
+				}
+				removeAll(dir)
+				furnishSession(t, ws, temp)
+			}
+			st, out := run(t, b, p, sandbox.Command{Path: "/bin/bash", Args: command, Dir: ws, Env: jobEnv(ws, temp)})
+			if (st.Exit == 0) != row.ok {
+				t.Errorf("%+v\n%s", st, out)
+			}
+		})
+	}
+}
+
+// furnishSession makes a workspace with repositories in it.
+func furnishSession(t *testing.T, ws, temp string) {
+	t.Helper()
+	for _, dir := range []string{ws, temp} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/bin/bash", "-euc", `mkdir empty deep; git init -q deep/old; git -C deep/old commit -q --allow-empty -m old
+git init -q --bare bare.git; git -C deep/old worktree add -q "$PWD/linked"; test -f linked/.git`)
+	cmd.Dir, cmd.Env = ws, jobEnv(ws, temp)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
