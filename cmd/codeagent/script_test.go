@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -43,11 +44,42 @@ type sweeping struct{ *testing.M }
 
 func (s sweeping) Run() int {
 	sandboxtest.HeedSignals()
+	if err := awayFromProjects(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	status := s.M.Run()
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}
 	return status
+}
+
+// awayFromProjects has the tests work in a folder for temporary files that lies in no
+// repository and below no AGENTS.md: codeagent would take both for its workspace's.
+func awayFromProjects() error {
+	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
+		found := ""
+		for dir := filepath.Clean(temp); ; dir = filepath.Dir(dir) {
+			for _, name := range []string{".git", instructionsName} {
+				if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+					found = filepath.Join(dir, name)
+				}
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+		switch {
+		case found != "":
+		case temp == os.TempDir():
+			return nil
+		default:
+			return os.Setenv("TMPDIR", temp)
+		}
+		fmt.Fprintf(os.Stderr, "not working in %s: there is %s\n", temp, found)
+	}
+	return errors.New("no folder for temporary files is free of a repository and of " + instructionsName)
 }
 
 func TestScripts(t *testing.T) {
