@@ -138,7 +138,8 @@ func (m *app) draw() tea.View {
 		return drawAlone(m.panel, t, w, m.height)
 	}
 	q := m.questions.Front()
-	need := wants{menu: len(m.menu.choices(m.composer.Text, m.offers)), composer: len(m.composer.Rows(m.composerWidth()))}
+	choices := m.menu.choices(m.composer.Text, m.offers)
+	need := wants{menu: len(choices), composer: len(m.composer.Rows(m.composerWidth()))}
 	var asked question.Drawn
 	cx, cy := -1, -1
 	if q != nil && m.panel == nil {
@@ -170,7 +171,7 @@ func (m *app) draw() tea.View {
 	}
 	lines = append(lines, waiting[:a.queued.height]...)
 	if a.menu.height > 0 {
-		lines = append(lines, m.menu.view(t, w, m.menu.choices(m.composer.Text, m.offers))[:a.menu.height]...)
+		lines = append(lines, m.menu.view(t, w, choices)[:a.menu.height]...)
 	}
 	if a.rule.height > 0 {
 		lines = append(lines, t.Paint(paint.Faint, strings.Repeat("─", w)))
@@ -229,21 +230,21 @@ func (m *app) status(t *paint.Theme, w int) string {
 	case m.questions.Front() != nil && m.panel == nil:
 		// The question above says it.
 	case m.questions.Front() != nil:
-		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + keyName(keyFor(everywhere, keys.Back)) + " to answer it")}
+		left = []paint.Span{paint.Warn.Span("?"), paint.Text.Span(" question pending: " + keyFor(everywhere, keys.Back) + " to answer it")}
 		if _, ok := m.panel.(*questionPage); ok {
-			left = []paint.Span{paint.Accent.Span("  " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" closes the full view")}
+			left = []paint.Span{paint.Accent.Span("  " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" closes the full view")}
 		}
 	case m.unread != nil:
-		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" cancels")}
+		left = []paint.Span{paint.Text.Span("  Reading the clipboard"), paint.Accent.Span("   " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" cancels")}
 	case m.work.running:
 		left = []paint.Span{paint.Accent.Span(paint.Spinner(m.canvas().Frame)), paint.Text.Span(" " + cmp.Or(m.work.doing, "Working"))}
 		if d := m.now().Sub(m.work.since); d >= time.Second {
 			left = append(left, paint.Dim.Span(" "+short.Duration(d.Truncate(time.Second))))
 		}
-		hints := [][]paint.Span{{paint.Accent.Span("   " + keyName(keyFor(everywhere, keys.Back))), paint.Dim.Span(" interrupts")}}
+		hints := [][]paint.Span{{paint.Accent.Span("   " + keyFor(everywhere, keys.Back)), paint.Dim.Span(" interrupts")}}
 		if !m.composer.Empty() {
-			hints = append(hints, []paint.Span{paint.Accent.Span("  " + keyName(keyFor(inComposer, keys.Send))), paint.Dim.Span(" steers")},
-				[]paint.Span{paint.Accent.Span("  " + keyName(keyFor(inComposer, actQueue))), paint.Dim.Span(" queues")})
+			hints = append(hints, []paint.Span{paint.Accent.Span("  " + keyFor(inComposer, keys.Send)), paint.Dim.Span(" steers")},
+				[]paint.Span{paint.Accent.Span("  " + keyFor(inComposer, actQueue)), paint.Dim.Span(" queues")})
 		}
 		for _, h := range hints { // whole, or not at all
 			if paint.WidthOf(left)+paint.WidthOf(h)+paint.WidthOf(right) >= w {

@@ -30,7 +30,7 @@ func showCommands(m *app, _ string) tea.Cmd {
 	p.None, p.Enter = "no command was started in the background", "shows its output"
 	p.Live = func() tea.Cmd { return listCommands(m, p) }
 	p.Choose = func(r picker.Row) tea.Cmd { return showOutput(m, p, r) }
-	p.Deeds = []picker.Deed{{Do: actRemove, Key: pickerKey(actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
+	p.Deeds = []picker.Deed{{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "ends it", Asks: "End %s and all it started?", Fits: func(r picker.Row) bool { return !r.Over }, Run: func(r picker.Row, _ string) tea.Cmd {
 		return kill(m, p, r)
 	}}}
 	m.panel = list{p}

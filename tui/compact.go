@@ -12,7 +12,7 @@ import (
 // first in it, because a narrow screen cuts the end off.
 func (w *work) between(what string) string {
 	if w.running {
-		return keyName(keyFor(everywhere, keys.Back)) + " interrupts the turn; " + what + " needs no turn running"
+		return keyFor(everywhere, keys.Back) + " interrupts the turn; " + what + " needs no turn running"
 	}
 	return ""
 }

@@ -142,18 +142,15 @@ func (m keymap) find(k tea.Key, scopes ...scope) keys.Action {
 	return keys.None
 }
 
-// keyFor is the first key of an action, which hints name.
+// keyFor names the first key of an action, for hints.
 func keyFor(where scope, do keys.Action) string {
 	for _, b := range bindings() {
 		if b.where == where && b.do == do {
-			return b.keys[0]
+			return keyName(b.keys[0])
 		}
 	}
 	return ""
 }
-
-// pickerKey names the key of an action in a list.
-func pickerKey(do keys.Action) string { return keyName(keyFor(inPicker, do)) }
 
 // keyName writes a key as people do: "Ctrl+Y".
 func keyName(k string) string {
@@ -180,10 +177,9 @@ func (b binding) keyNames() string {
 
 // questionKeys names the keys that a question's hints mention.
 func questionKeys() question.Keys {
-	name := func(where scope, do keys.Action) string { return keyName(keyFor(where, do)) }
 	return question.Keys{
-		Arm: name(everywhere, actArm), All: name(everywhere, actToggle), Note: name(inQuestion, actNote),
-		Page: name(everywhere, keys.PageUp) + "/" + name(everywhere, keys.PageDown),
+		Arm: keyFor(everywhere, actArm), All: keyFor(everywhere, actToggle), Note: keyFor(inQuestion, actNote),
+		Page: keyFor(everywhere, keys.PageUp) + "/" + keyFor(everywhere, keys.PageDown),
 	}
 }
 

@@ -20,14 +20,14 @@ func showSessions(m *app, _ string) tea.Cmd {
 	l := &sessionList{Picker: p, m: m, kept: m.offers.Sessions}
 	p.Choose = l.open
 	p.Deeds = []picker.Deed{
-		{Do: actAll, Key: pickerKey(actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
+		{Do: actAll, Key: keyFor(inPicker, actAll), Help: "all folders", All: true, Run: func(picker.Row, string) tea.Cmd {
 			l.all = !l.all
 			return l.load()
 		}},
-		{Do: actRename, Key: pickerKey(actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
+		{Do: actRename, Key: keyFor(inPicker, actRename), Help: "renames", Writes: func(r picker.Row) string { return r.Text }, Run: func(r picker.Row, title string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Rename(ctx, r.Id, title) })
 		}},
-		{Do: actRemove, Key: pickerKey(actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
+		{Do: actRemove, Key: keyFor(inPicker, actRemove), Help: "deletes", Asks: "Delete %s permanently?", Fits: func(r picker.Row) bool { return !r.Mark }, Run: func(r picker.Row, _ string) tea.Cmd {
 			return l.change(func(ctx context.Context) error { return l.kept.Delete(ctx, r.Id) })
 		}},
 	}

@@ -13,6 +13,16 @@ import (
 // Inner is the width of text behind the gutter.
 func (c Canvas) Inner() int { return max(c.Width-paint.Gutter-1, 8) }
 
+// row is one line behind the gutter.
+func (c Canvas) row(spans ...paint.Span) []string {
+	return paint.Indent([]string{c.Theme.Row(c.Inner(), spans...)})
+}
+
+// wrap wraps spans behind the gutter.
+func (c Canvas) wrap(spans ...paint.Span) []string {
+	return paint.Indent(c.Theme.Wrap(c.Inner(), spans...))
+}
+
 // Hang wraps spans behind a mark in the gutter.
 func (c Canvas) Hang(mark paint.Span, spans ...paint.Span) []string {
 	mark.Text += strings.Repeat(" ", max(paint.Gutter-paint.Width(mark.Text), 0))

@@ -116,10 +116,10 @@ func (t *tool) head(c Canvas) []string {
 	lines := c.Hang(mark, spans...)
 	if !c.open && len(lines) > 4 {
 		lines = append(lines[:3:3], paint.Indent([]string{c.Theme.Paint(paint.Dim, fmt.Sprintf("… %d more lines", len(lines)-3))})...)
-		lines = append(lines, paint.Indent([]string{c.Theme.Row(c.Inner(), t.status(c)...)})...)
+		lines = append(lines, c.row(t.status(c)...)...)
 	}
 	if c.open && t.folder != "" && t.folder != t.workspace {
-		lines = append(lines, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("in "+paint.Tilde(t.folder, c.Home)))})...)
+		lines = append(lines, c.row(paint.Dim.Span("in "+paint.Tilde(t.folder, c.Home)))...)
 	}
 	return lines
 }
@@ -232,7 +232,7 @@ func (t *tool) ended(c Canvas) []string {
 	f := t.done
 	var out []string
 	if t.ownLine() {
-		out = append(out, paint.Indent(c.Theme.Wrap(c.Inner(), paint.Dim.Span(f.Message)))...)
+		out = append(out, c.wrap(paint.Dim.Span(f.Message))...)
 	}
 	if len(f.Changes) > 0 {
 		out = append(out, t.changes(c)...)
@@ -278,20 +278,22 @@ func (t *tool) printed(c Canvas) []string {
 	}
 	out = append(out, t.quote(c, lines)...)
 	if t.done.Spill != "" {
-		out = append(out, paint.Indent(c.Theme.Wrap(c.Inner(), paint.Dim.Span("full output: "+paint.Tilde(t.done.Spill, c.Home))))...)
+		out = append(out, c.wrap(paint.Dim.Span("full output: "+paint.Tilde(t.done.Spill, c.Home)))...)
 	}
 	return out
 }
 
 // quote draws output: dim, one line each unless the call is open.
 func (t *tool) quote(c Canvas, lines []string) []string {
+	draw := c.row
+	if c.open {
+		draw = func(spans ...paint.Span) []string {
+			return paint.Indent(paint.Wrapper{Theme: c.Theme, Width: c.Inner(), Hard: true}.Lines(spans...))
+		}
+	}
 	var out []string
 	for _, l := range lines {
-		if c.open {
-			out = append(out, paint.Indent(paint.Wrapper{Theme: c.Theme, Width: c.Inner(), Hard: true}.Lines(paint.Dim.Span(l)))...)
-			continue
-		}
-		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span(l))})...)
+		out = append(out, draw(paint.Dim.Span(l))...)
 	}
 	return out
 }
@@ -305,7 +307,7 @@ func (t *tool) changes(c Canvas) []string {
 				verb = "edited"
 			}
 			spans := append([]paint.Span{paint.Dim.Span(verb + " "), paint.Text.Span(paint.Tilde(ch.Path, c.Home)), paint.Dim.Span("  ")}, changeCount(ch)...)
-			out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), spans...)})...)
+			out = append(out, c.row(spans...)...)
 		}
 		lines := c.Fold(diffLines(c.Theme, ch.Diff, c.Inner()), diffSummary, 0)
 		out = append(out, paint.Indent(lines[:min(len(lines), OpenLines)])...)
@@ -325,15 +327,16 @@ func (t *tool) changed(c Canvas) []string {
 	for ; most > 1 && paint.Width("changed "+words) > c.Inner(); most-- {
 		words = all.Words(t.workspace, most-1)
 	}
-	if !c.open {
-		return paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+words))})
+	names := []string{words}
+	if c.open {
+		names = all.Names(t.workspace, len(all.List))
+		if rest := (sandbox.Changes{More: all.More, Partial: all.Partial}); !rest.None() {
+			names = append(names, rest.Words("", 0))
+		}
 	}
 	var out []string
-	for _, name := range all.Names(t.workspace, len(all.List)) {
-		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+name))})...)
-	}
-	if rest := (sandbox.Changes{More: all.More, Partial: all.Partial}); !rest.None() {
-		out = append(out, paint.Indent([]string{c.Theme.Row(c.Inner(), paint.Dim.Span("changed "+rest.Words("", 0)))})...)
+	for _, name := range names {
+		out = append(out, c.row(paint.Dim.Span("changed "+name))...)
 	}
 	return out
 }
