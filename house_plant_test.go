@@ -66,6 +66,8 @@ var plants = []struct{ name, file, text, want string }{
 	{"a room without a line", "util/plant.go", "package p\n", "without a line"},
 	{"an import of no room", "exec/plant.go", "package p\nimport _ \"codeagent/util\"\n", "no room of the table"},
 	{"a room below a room", "tui/inner/plant.go", "package p\nimport _ \"codeagent/agent\"\n", "may not import agent"},
+	{"a part of the screen knows the screen", "tui/question/plant.go", "package p\nimport _ \"codeagent/tui\"\n", "may not import tui"},
+	{"a part of the screen is a tea.Model", "tui/transcript/plant.go", "package p\nimport _ \"charm.land/bubbletea/v2\"\n", "imports charm.land/bubbletea"},
 	{"another system's file", "exec/plant_darwin.go", "package p\nimport _ \"codeagent/approvals\"\n", "may not import approvals"},
 	{"a file no system builds", "exec/plant.go", "//go:build never\n\npackage p\n", "built for no system"},
 	{"a test joins two faces", "tui/plant_test.go", "package p\nimport _ \"codeagent/headless\"\n", "do not see each other"},
