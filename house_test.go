@@ -131,6 +131,8 @@ var rooms = []room{
 	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "exec", "headless", "hostfile", "internal/visible", "sandbox", "tools"}},
 	{path: "cmd/codeagent/sessionscmd", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/short", "internal/visible", "session", "undo"}},
 	{path: "cmd/codeagent/undocmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "exec/worker", "internal/visible", "model", "sandbox", "session", "undo"}},
+	{path: "cmd/codeagent/attach", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "hostfile", "internal/picture", "internal/visible", "model"}},
+	{path: "cmd/codeagent/instructions", floor: 4, imports: []string{"cmd/codeagent/workspace", "event", "exec/worker", "hostfile", "prompts", "sandbox"}},
 	{path: "cmd/codeagent/providers", floor: 4, imports: []string{"agent", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "event", "hostfile", "internal/visible", "model", "model/chat", "model/responses", "model/wire", "session"}},
 	{path: "cmd/codeagent/workspace", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "config", "exec", "exec/verdict", "gitrun", "hostfile", "internal/short", "linuxsandbox", "sandbox", "seatbelt"}},
 	{path: "cmd/codeagent/cli", floor: 4, imports: []string{"hostfile", "internal/visible", "sandbox"}},

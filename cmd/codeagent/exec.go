@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
@@ -63,7 +64,7 @@ func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.StringVarP(&x.output, "output-last-message", "o", "", "also write the answer to this file")
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
-	imageFlag(fl, &x.images)
+	attach.Flag(fl, &x.images)
 	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Go on with an earlier session", false),
 		newExecFrom(s, f, &x, "fork", "Go on with a copy of an earlier session", true))
 	return cmd

@@ -3,11 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/attach"
 	"codeagent/event"
+	"codeagent/hostfile"
+	"codeagent/internal/picture"
 	sessions "codeagent/session"
 	"codeagent/tui"
+	"codeagent/tui/message"
 )
 
 // offer hands the screen what it can do in this session beside talking. The tour
@@ -23,7 +28,7 @@ func (ses *session) offer(o *tui.Options, tell func(event.Event)) *keptSessions 
 		kept.current = ses.record.log
 	}
 	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, show: tell}, imageLoader{ses}
-	o.Clipboard = newClipboard(ses)
+	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.sees)}
 	o.Background = backgroundCommands{ses}
 	o.Compact = func(ctx context.Context, focus string) error {
 		_, err := ses.agent.Compact(ctx, focus)
@@ -33,4 +38,37 @@ func (ses *session) offer(o *tui.Options, tell func(event.Event)) *keptSessions 
 		return nil // else Compacted told it
 	}
 	return kept
+}
+
+// pasting is the clipboard of the screen.
+type pasting struct{ from attach.Clipboard }
+
+// Read implements tui.Clipboard.
+func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
+	c, err := p.from.Read(ctx)
+	if err != nil || c.Image == nil {
+		return tui.Clip{Text: c.Text}, err
+	}
+	img := shown(*c.Image)
+	return tui.Clip{Image: &img}, nil
+}
+
+// imageLoader loads images whose paths the person pastes.
+type imageLoader struct{ ses *session }
+
+func (l imageLoader) Load(ctx context.Context, path string) (message.Image, error) {
+	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
+		return message.Image{}, tui.ErrNoImage
+	}
+	img, err := attach.Image(ctx, l.ses.Ground(), path)
+	if errors.Is(err, picture.ErrFormat) {
+		err = fmt.Errorf("%w: %w", tui.ErrNoImage, err)
+	}
+	if err != nil {
+		return message.Image{}, err
+	}
+	if err := l.ses.sees(); err != nil {
+		return message.Image{}, err
+	}
+	return shown(img), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/sessionscmd"
 
@@ -41,7 +42,7 @@ func interactiveFrom(s cli.Stdio, f *cli.Flags, use, short string, fork bool, lo
 			return runInteractive(cmd.Context(), s, *f, o, rest)
 		},
 	}
-	imageFlag(cmd.Flags(), &o.images)
+	attach.Flag(cmd.Flags(), &o.images)
 	r.Add(cmd, strings.Fields(use)[0])
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/doctor"
 	"codeagent/cmd/codeagent/sandboxcmd"
@@ -73,7 +74,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVar(&f.Hosts, "allow-host", nil, "a host that commands and fetch_url may reach, as name:port")
 	p.StringArrayVar(&f.FetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
-	imageFlag(root.Flags(), &o.images)
+	attach.Flag(root.Flags(), &o.images)
 	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
 	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false

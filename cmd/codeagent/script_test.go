@@ -61,7 +61,7 @@ func awayFromProjects() error {
 	for _, temp := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
 		found := ""
 		for dir := filepath.Clean(temp); ; dir = filepath.Dir(dir) {
-			for _, name := range []string{".git", instructionsName} {
+			for _, name := range []string{".git", "AGENTS.md"} {
 				if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 					found = filepath.Join(dir, name)
 				}
@@ -79,7 +79,7 @@ func awayFromProjects() error {
 		}
 		fmt.Fprintf(os.Stderr, "not working in %s: there is %s\n", temp, found)
 	}
-	return errors.New("no folder for temporary files is free of a repository and of " + instructionsName)
+	return errors.New("no folder for temporary files is free of a repository and of " + "AGENTS.md")
 }
 
 func TestScripts(t *testing.T) {

@@ -9,7 +9,9 @@ import (
 
 	"codeagent/agent"
 	"codeagent/approvals"
+	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/instructions"
 	"codeagent/cmd/codeagent/providers"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/workspace"
@@ -77,7 +79,7 @@ func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions
 	if err != nil {
 		return nil, err
 	}
-	images, err := loadImages(ctx, ws.Ground(), o.images)
+	images, err := attach.Images(ctx, ws.Ground(), o.images)
 	if err != nil {
 		ws.Close()
 		return nil, err
@@ -149,7 +151,7 @@ func (ses *session) join(screen face) {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
 	screen = ses.record.keep(screen)
-	guides := ses.newInstructions(screen.Emit)
+	guides := instructions.New(ses.Workspace, ses.gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Config.ReasoningEffort,
 		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.Blind(),
@@ -161,7 +163,7 @@ func (ses *session) join(screen face) {
 			facts.Policy = ses.gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
 			unknown()
-			facts.Instructions = guides.current()
+			facts.Instructions = guides.Current()
 			return prompts.System(facts)
 		},
 	}

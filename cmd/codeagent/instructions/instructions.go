@@ -1,4 +1,7 @@
-package main
+// Package instructions reads the AGENTS.md files that the model follows and decides which of
+// them are trusted. The user's own file is read through hostfile, those of the project by
+// a file worker in the sandbox. Read Files.Current first, then Files.trusted.
+package instructions
 
 import (
 	"bytes"
@@ -13,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/event"
 	"codeagent/exec/worker"
 	"codeagent/hostfile"
@@ -21,21 +25,21 @@ import (
 )
 
 const (
-	// instructionsName is the file in which the user and a project say how they
+	// fileName is the file in which the user and a project say how they
 	// want to be worked with.
-	instructionsName = "AGENTS.md"
-	// instructionsMost is what all of them together may say, in bytes: about 8,000
+	fileName = "AGENTS.md"
+	// most is what all of them together may say, in bytes: about 8,000
 	// tokens of every request.
-	instructionsMost = 32 << 10
-	// instructionsTime bounds the reading: a file system that hangs must not
+	most = 32 << 10
+	// timeLimit bounds the reading: a file system that hangs must not
 	// take the turn along.
-	instructionsTime = 10 * time.Second
+	timeLimit = 10 * time.Second
 )
 
-// instructions are the AGENTS.md files of a session: the one beside the user's
+// Files are the AGENTS.md files of a session: the one beside the user's
 // settings, and those from the root of the repository down to the workspace. They
 // are read with the first request, and again when one of them has changed.
-type instructions struct {
+type Files struct {
 	// places are where such a file may stand, the most general first; the first is
 	// the user's own.
 	places []string
@@ -52,15 +56,17 @@ type instructions struct {
 	texts []prompts.Instruction
 }
 
-func (ses *session) newInstructions(tell func(event.Event)) *instructions {
-	places := append([]string{filepath.Join(ses.Paths.Config, instructionsName)}, projectInstructions(ses.Folder)...)
-	return &instructions{
+// New are the instructions of a session in ws. policy is the session's live
+// policy; tell gets a notice of what is followed and what is not.
+func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.Event)) *Files {
+	places := append([]string{filepath.Join(ws.Paths.Config, fileName)}, projectPlaces(ws.Folder)...)
+	return &Files{
 		places: places,
 		open: func(ctx context.Context) (*worker.Client, error) {
-			return ses.Runner.Files(ctx, ses.gate.Base().OnlyRead(), nil)
+			return ws.Runner.Files(ctx, policy().OnlyRead(), nil)
 		},
 		allowed: func(place string) (string, error) {
-			file, err := sandbox.Canonical(ses.Files, "/", place)
+			file, err := sandbox.Canonical(ws.Files, "/", place)
 			if err != nil {
 				return "", err
 			}
@@ -68,22 +74,22 @@ func (ses *session) newInstructions(tell func(event.Event)) *instructions {
 			if root := filepath.Dir(places[1]); !sandbox.Covers(root, file) {
 				return "", fmt.Errorf("it leads out of the project, to %s", file)
 			}
-			if j := ses.gate.Base().JudgeRead(file); !j.Allowed {
+			if j := policy().JudgeRead(file); !j.Allowed {
 				return "", fmt.Errorf("the sandbox does not allow to read %s (%s)", file, j.Rule)
 			}
 			return file, nil
 		},
-		own:  func(place string) (string, error) { return ses.Ground().Resolve("/", place) },
+		own:  func(place string) (string, error) { return ws.Ground().Resolve("/", place) },
 		tell: tell,
 	}
 }
 
-// projectInstructions lists where a project may say how it wants to be worked with:
+// projectPlaces lists where a project may say how it wants to be worked with:
 // from the folder with its .git, where there is one, down to the workspace.
-func projectInstructions(workspace string) []string {
+func projectPlaces(workspace string) []string {
 	var places []string
 	for dir := workspace; ; dir = filepath.Dir(dir) {
-		places = append(places, filepath.Join(dir, instructionsName))
+		places = append(places, filepath.Join(dir, fileName))
 		if _, err := hostfile.Lstat(filepath.Join(dir, ".git")); err == nil {
 			break
 		}
@@ -96,8 +102,8 @@ func projectInstructions(workspace string) []string {
 	return places
 }
 
-// current returns what is to be followed now.
-func (in *instructions) current() []prompts.Instruction {
+// Current returns what is to be followed now.
+func (in *Files) Current() []prompts.Instruction {
 	found := make([]os.FileInfo, len(in.places))
 	for i, place := range in.places {
 		if info, err := hostfile.Seen(place); err == nil {
@@ -115,9 +121,9 @@ func (in *instructions) current() []prompts.Instruction {
 		in.say(event.LevelInfo, "following "+names)
 	case names != "":
 		// It may have been a command: what it wrote speaks with the user's voice now.
-		in.say(event.LevelWarning, instructionsName+" was changed; following now: "+names)
+		in.say(event.LevelWarning, fileName+" was changed; following now: "+names)
 	case !first:
-		in.say(event.LevelWarning, "no "+instructionsName+" is left to follow")
+		in.say(event.LevelWarning, "no "+fileName+" is left to follow")
 	}
 	return in.texts
 }
@@ -132,12 +138,12 @@ func sameFile(a, b os.FileInfo) bool {
 
 // read takes the files up again. The user's own comes first, then the nearest: what
 // there is no room for is cut from the more general ones, and that is told.
-func (in *instructions) read(found []os.FileInfo) {
-	ctx, cancel := context.WithTimeout(context.Background(), instructionsTime)
+func (in *Files) read(found []os.FileInfo) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
 	worker := &lateWorker{ctx: ctx, open: in.open}
 	defer worker.close()
-	left := int64(instructionsMost)
+	left := int64(most)
 	texts := make([]prompts.Instruction, len(found))
 	for i := range found {
 		// 0, then the last to the second.
@@ -154,9 +160,9 @@ func (in *instructions) read(found []os.FileInfo) {
 		texts[at] = prompts.Instruction{Path: in.places[at], Text: text, Size: max(found[at].Size(), int64(len(text)))}
 		switch size := found[at].Size(); {
 		case size > 0 && text == "":
-			in.say(event.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], instructionsMost))
+			in.say(event.LevelWarning, fmt.Sprintf("%s is left out: all of these files together may have %d bytes", in.places[at], most))
 		case size > int64(len(text)):
-			in.say(event.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], instructionsMost))
+			in.say(event.LevelWarning, fmt.Sprintf("the model is given the first %d of the %d bytes of %s: all of these files together may have %d", len(text), size, in.places[at], most))
 		}
 	}
 	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
@@ -164,7 +170,7 @@ func (in *instructions) read(found []os.FileInfo) {
 
 // one reads the file at the place at, most bytes of it, up to the end of a line
 // where it is cut.
-func (in *instructions) one(worker *lateWorker, at int, info os.FileInfo, most int64) (string, error) {
+func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
@@ -202,7 +208,7 @@ func (in *instructions) one(worker *lateWorker, at int, info os.FileInfo, most i
 // trusted refuses what a stranger wrote: a folder above the workspace may be
 // everybody's, as /tmp is, and what stands there would speak with the user's voice.
 // Whose the workspace is may speak in it.
-func (in *instructions) trusted(info os.FileInfo) error {
+func (in *Files) trusted(info os.FileInfo) error {
 	owner, known := ownerOf(info)
 	if !known || owner == 0 || owner == os.Getuid() {
 		return nil
@@ -224,7 +230,7 @@ func ownerOf(info os.FileInfo) (uid int, known bool) {
 }
 
 // names lists what is followed, in a line.
-func (in *instructions) names() string {
+func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {
 		if t.Text != "" || t.Size == 0 { // else it is left out
@@ -234,7 +240,7 @@ func (in *instructions) names() string {
 	return strings.Join(names, ", ")
 }
 
-func (in *instructions) say(level event.Level, text string) {
+func (in *Files) say(level event.Level, text string) {
 	in.tell(event.Notice{Level: level, Text: text})
 }
 

@@ -1,4 +1,4 @@
-package main
+package instructions
 
 import (
 	"os"
@@ -18,7 +18,7 @@ func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
 
 // What a stranger left in a folder above the workspace is not followed.
 func TestInstructionsOfStrangers(t *testing.T) {
-	in := &instructions{places: []string{"/u/AGENTS.md", filepath.Join(t.TempDir(), instructionsName)}}
+	in := &Files{places: []string{"/u/AGENTS.md", filepath.Join(t.TempDir(), fileName)}}
 	me := uint32(os.Getuid())
 	for _, c := range []struct {
 		owner uint32
@@ -40,13 +40,13 @@ func TestProjectInstructions(t *testing.T) {
 	}
 	at := func(dirs ...string) []string {
 		for i := range dirs {
-			dirs[i] = filepath.Join(root, dirs[i], instructionsName)
+			dirs[i] = filepath.Join(root, dirs[i], fileName)
 		}
 		return dirs
 	}
 	check := func(want []string) {
 		t.Helper()
-		got := projectInstructions(deep)
+		got := projectPlaces(deep)
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package attach
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
+	"codeagent/cmd/codeagent/workspace"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
 	"codeagent/internal/visible"
-	"codeagent/tui"
-	"codeagent/tui/message"
+	"codeagent/model"
 )
 
 const (
@@ -30,54 +30,63 @@ const (
 // instead ends the words about a clipboard that cannot be read.
 const instead = "paste the image's path, or start codeagent with -i FILE"
 
-// clipboard reads the desktop's clipboard with the desktop's own programs, as
+// Clipboard reads the desktop's clipboard with the desktop's own programs, as
 // codeagent itself and for the person's key alone. What they give comes from
 // whichever program copied last, a web page perhaps: it is decoded by package
 // picture, or is text.
-type clipboard struct {
-	ses  *session
+type Clipboard struct {
+	ws   *workspace.Workspace
+	sees func() error  // why the model that answers sees no images, nil if it does
 	os   string        // GOOS
 	most time.Duration // of each program
 }
 
-func newClipboard(ses *session) clipboard { return clipboard{ses, runtime.GOOS, clipTime} }
+func NewClipboard(ws *workspace.Workspace, sees func() error) Clipboard {
+	return Clipboard{ws, sees, runtime.GOOS, clipTime}
+}
 
-// Read implements tui.Clipboard.
-func (c clipboard) Read(ctx context.Context) (tui.Clip, error) {
+// Clip is what a clipboard holds: an image, else text.
+type Clip struct {
+	Text  string
+	Image *model.Image
+}
+
+// Read reads the clipboard.
+func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 	p, path, err := c.program()
 	if err != nil {
-		return tui.Clip{}, err
+		return Clip{}, err
 	}
 	run := func(most int, args []string) ([]byte, error) { return c.run(ctx, path, most, args) }
 	list, err := run(clipList, p.list)
 	if err != nil {
-		return tui.Clip{}, fmt.Errorf("the clipboard is empty, or cannot be read: %w", err)
+		return Clip{}, fmt.Errorf("the clipboard is empty, or cannot be read: %w", err)
 	}
 	kind, ok := p.best(string(list))
 	switch {
 	case !ok:
-		return tui.Clip{}, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
+		return Clip{}, fmt.Errorf("the clipboard holds neither text nor a %s image", picture.Formats)
 	case kind.image:
-		var img message.Image
-		if err = c.ses.sees(); err == nil {
+		var img model.Image
+		if err = c.sees(); err == nil {
 			img, err = p.image(ctx, run, kind)
 		}
 		if err != nil {
-			return tui.Clip{}, fmt.Errorf("the image in the clipboard: %w", err)
+			return Clip{}, fmt.Errorf("the image in the clipboard: %w", err)
 		}
-		return tui.Clip{Image: &img}, nil
+		return Clip{Image: &img}, nil
 	}
 	text, err := run(picture.MaxFile, kind.args)
 	if err != nil {
-		return tui.Clip{}, fmt.Errorf("the text in the clipboard: %w", err)
+		return Clip{}, fmt.Errorf("the text in the clipboard: %w", err)
 	}
-	return tui.Clip{Text: p.text(text)}, nil
+	return Clip{Text: p.text(text)}, nil
 }
 
 // program is the one for this desktop, and where it lies. Where there is none the
 // error says what to do.
-func (c clipboard) program() (*clipProgram, string, error) {
-	s := c.ses.Stdio
+func (c Clipboard) program() (*clipProgram, string, error) {
+	s := c.ws.Stdio
 	var able []*clipProgram
 	if c.os == "darwin" {
 		able = append(able, &osascript)
@@ -90,7 +99,7 @@ func (c clipboard) program() (*clipProgram, string, error) {
 		}
 	}
 	for _, p := range able {
-		if path := c.ses.Program(p.name); path != "" {
+		if path := c.ws.Program(p.name); path != "" {
 			return p, path, nil
 		}
 	}
@@ -105,10 +114,10 @@ func (c clipboard) program() (*clipProgram, string, error) {
 
 // run runs a program without a shell, with no input and bounded in time and
 // output, and returns what it prints, at most so many bytes.
-func (c clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
+func (c Clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
-	cmd, err := c.ses.Ground().Command(ctx, c.ses.Stdio.Environ, path, args...)
+	cmd, err := c.ws.Ground().Command(ctx, c.ws.Stdio.Environ, path, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +145,7 @@ func (p *clipProgram) best(list string) (clipKind, bool) {
 	return p.kinds[i], true
 }
 
-func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte, error), kind clipKind) (message.Image, error) {
+func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte, error), kind clipKind) (model.Image, error) {
 	most := picture.MaxFile
 	if p.apple {
 		most = 2*picture.MaxFile + len("«data PNGf»\n")
@@ -146,13 +155,13 @@ func (p *clipProgram) image(ctx context.Context, run func(int, []string) ([]byte
 		data, err = appleData(data)
 	}
 	if err != nil {
-		return message.Image{}, err
+		return model.Image{}, err
 	}
 	img, err := picture.Read(ctx, "clipboard", data)
 	if err != nil {
-		return message.Image{}, err
+		return model.Image{}, err
 	}
-	return shown(img), nil
+	return img, nil
 }
 
 func (p *clipProgram) text(printed []byte) string {

@@ -1,26 +1,25 @@
-package main
+package attach
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
+	"image"
+	"image/png"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/workspace"
 	sandboxexec "codeagent/exec"
-	"codeagent/internal/golden"
 	"codeagent/internal/picture"
-	"codeagent/internal/scripted"
-	"codeagent/tui"
 )
 
 // fakeDesktop is a folder with programs that stand for a desktop's.
@@ -56,23 +55,31 @@ func (d fakeDesktop) file(name, text string) {
 
 func newFakeDesktop(t *testing.T) fakeDesktop {
 	d := fakeDesktop{t, t.TempDir()}
-	if err := writePNG(filepath.Join(d.dir, "shot.png"), 40, 30); err != nil {
+	var shot bytes.Buffer
+	err := png.Encode(&shot, image.NewGray(image.Rect(0, 0, 40, 30)))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, "shot.png"), shot.Bytes(), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
 // read reads the clipboard as a session would whose environment this is.
-func (d fakeDesktop) read(os string, blind bool, env ...string) (tui.Clip, error) {
+func (d fakeDesktop) read(os string, blind bool, env ...string) (Clip, error) {
 	return d.clipboard(os, blind, env...).Read(d.t.Context())
 }
 
-func (d fakeDesktop) clipboard(os string, blind bool, env ...string) clipboard {
-	ses := &session{
-		Workspace: &workspace.Workspace{Files: sandboxexec.OS{}, Stdio: cli.Stdio{Environ: append(env, "PATH="+d.dir)}},
-		agent:     agent.New(agent.Config{ModelName: "mole", Blind: blind}),
+func (d fakeDesktop) clipboard(os string, blind bool, env ...string) Clipboard {
+	ws := &workspace.Workspace{Files: sandboxexec.OS{}, Stdio: cli.Stdio{Environ: append(env, "PATH="+d.dir)}}
+	sees := func() error {
+		if blind {
+			return errors.New("mole cannot see images: /model chooses one that can")
+		}
+		return nil
 	}
-	return clipboard{ses, os, time.Minute}
+	return Clipboard{ws, sees, os, time.Minute}
 }
 
 const (
@@ -110,8 +117,8 @@ func TestClipboardImage(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.os, clip, err)
 			continue
 		}
-		if i := clip.Image; i.Name != "clipboard" || i.Width != 40 || i.Height != 30 || i.Type != "image/png" || i.Sum == "" || string(i.Data) != string(png) {
-			t.Errorf("%s: %s %d×%d %s, %d bytes", c.os, i.Name, i.Width, i.Height, i.Type, len(i.Data))
+		if i := clip.Image; i.Name != "clipboard" || i.Width != 40 || i.Height != 30 || i.MediaType != "image/png" || i.Sum == "" || string(i.Data) != string(png) {
+			t.Errorf("%s: %s %d×%d %s, %d bytes", c.os, i.Name, i.Width, i.Height, i.MediaType, len(i.Data))
 		}
 		if called, err := os.ReadFile(filepath.Join(d.dir, "called")); err != nil || string(called) != c.called {
 			t.Errorf("%s: called with\n%s, %v", c.os, called, err)
@@ -260,61 +267,4 @@ func TestNoClipboard(t *testing.T) {
 	if clip, err := d.read("linux", false, onWayland, onX11); err != nil || clip.Text != "hello" {
 		t.Errorf("%+v, %v", clip, err)
 	}
-}
-
-// TestClipboardOnTheScreen: Ctrl+V attaches what the desktop's program gives; it is
-// kept with the session as any image is.
-func TestClipboardOnTheScreen(t *testing.T) {
-	if runtime.GOOS == "darwin" {
-		t.Skip("the fake is of Wayland")
-	}
-	srv := answering(t, func(r scripted.Request) scripted.Reply {
-		return scripted.Reply{Text: []string{"no image", "one image", "two images"}[imagesIn(r)]}
-	})
-	u, d := newUser(t, "self", -1), newFakeDesktop(t)
-	d.program("wl-paste", wlGives)
-	start := func(args ...string) *exec.Cmd {
-		cmd := u.codeagent(args...)
-		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+srv.URL, onWayland, "PATH="+d.dir+":"+os.Getenv("PATH"))
-		return cmd
-	}
-	term := golden.Start(t, start("--model", "m"), 100, 30)
-	if err := os.Rename(filepath.Join(d.dir, "shot.png"), filepath.Join(d.dir, "data")); err != nil {
-		t.Fatal(err)
-	}
-	d.file("kinds", "image/png\n")
-	term.WaitFor("Ask codeagent")
-	pasteClipboard(t, term, "[image 1: clipboard 40×30]")
-	term.Write(" what is this?\r")
-	term.WaitFor("one image")
-	term.WaitGone(working)
-	d.file("kinds", "UTF8_STRING\n")
-	d.file("data", "and from the clipboard, words")
-	pasteClipboard(t, term, "and from the clipboard, words")
-	term.Write("\x15/quit\r")
-	if err := term.WaitExit(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
-	kept, err := filepath.Glob(u.home + "/.local/state/codeagent/sessions/*.images/*")
-	if err != nil || len(kept) != 1 {
-		t.Errorf("the images kept are %q, %v", kept, err)
-	}
-}
-
-// pasteClipboard presses Ctrl+V until the message holds want: on a busy machine
-// even a fake may take longer than a person is made to wait.
-func pasteClipboard(t *testing.T, term *golden.Terminal, want string) {
-	t.Helper()
-	const late = "did not end within"
-	for range 20 {
-		before := strings.Count(term.Screen(), late)
-		term.Write("\x16")
-		term.WaitUntil(want, func(screen string) bool {
-			return strings.Contains(screen, want) || strings.Count(screen, late) > before
-		})
-		if strings.Contains(term.Screen(), want) {
-			return
-		}
-	}
-	t.Fatalf("%q is not pasted:\n%s", want, term.Screen())
 }

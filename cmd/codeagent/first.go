@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+
+	"codeagent/agent"
+	"codeagent/event"
+)
+
+// withImages adds the images of -i to the first message of the run, behind those
+// that its text numbers.
+func (ses *session) withImages(in agent.Input) agent.Input {
+	in.Images = append(in.Images, ses.images...)
+	ses.images = nil
+	return in
+}
+
+// tellImages says what goes with a message that is not written yet.
+func (ses *session) tellImages(screen face) {
+	if ses.options.hasPrompt {
+		return
+	}
+	for _, img := range ses.images {
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: img.String() + " goes with your first message"})
+	}
+}
+
+// sees is the error for an image where the model that answers now sees none.
+func (ses *session) sees() error {
+	if name, blind := ses.agent.Blind(); blind {
+		return fmt.Errorf("%s cannot see images: /model chooses one that can", name)
+	}
+	return nil
+}
