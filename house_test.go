@@ -76,7 +76,7 @@ var rooms = []room{
 	{path: "linuxsandbox/control", imports: []string{"linuxsandbox/kernel"}},
 	// The network of a session. Only codeagent links it: the helper has nothing that
 	// reaches a network.
-	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/spec"}},
+	{path: "linuxsandbox/netns", floor: 1, imports: []string{"sandbox", "linuxsandbox/control", "linuxsandbox/kernel", "linuxsandbox/spec"}},
 	// The filter is policy of its own: a table that can be read without any other room.
 	{path: "linuxsandbox/filter"},
 	// Calls of Linux that several rooms of linuxsandbox make alike.
@@ -88,7 +88,7 @@ var rooms = []room{
 	// From a name in a process to an open descriptor, for the broker.
 	{path: "linuxsandbox/broker/pathwalk", floor: 1, imports: []string{"sandbox", "linuxsandbox/kernel"}},
 	// Sockets of a command. It lets no call proceed and judges no file: its broker does.
-	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/kernel", "linuxsandbox/netns"}},
+	{path: "linuxsandbox/broker/sockets", floor: 1, imports: []string{"sandbox", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/kernel", "linuxsandbox/netns"}},
 	// Judges whether the sandbox made a command fail: no list of programs, no words of
 	// theirs where a broker saw what was refused. exec hands it what is known.
 	{path: "exec/verdict", imports: []string{"sandbox"}, pure: true, libraries: []string{"mvdan.cc/sh/v3/syntax"}},

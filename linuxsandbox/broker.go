@@ -157,8 +157,9 @@ func assemble(o brokerOptions) (*broker, error) {
 	}
 	b.addHandlers()
 	b.sockets = sockets.New(sockets.Options{
-		Broker: &forSockets{
-			walk: &b.walk, judge: &b.judge, held: held, deny: &b.deny, log: &b.log, observer: &b.observer, posts: left, session: o.session,
+		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.deny.unread, MakeFile: b.files.entries.makeSocket,
+		LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
+			return left.add(func() { held.lookUp(n, client, q) })
 		},
 		Records: &o.session.sockets, Network: o.session.net, Inet: o.order.Network, HostNet: o.order.HostNet, Taking: o.taking, Caps: caps, Wake: wake,
 	})

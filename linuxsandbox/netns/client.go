@@ -103,10 +103,20 @@ func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {
 	if n == nil {
 		return netip.AddrPort{}, false
 	}
-	return n.relay.peerOf(cookie)
+	n.relay.mu.Lock()
+	defer n.relay.mu.Unlock()
+	c := n.relay.carried[cookie]
+	if c == nil {
+		return netip.AddrPort{}, false
+	}
+	return c.to, true
 }
 
 // Disown forgets whose questions come from a port that another socket was bound to.
 func (n *Network) Disown(protocol int, port uint16) {
-	n.names.disown(protocol, port)
+	n.names.mu.Lock()
+	defer n.names.mu.Unlock()
+	for _, six := range []bool{false, true} {
+		delete(n.names.inquirers, inquirerKey{protocol, six, port})
+	}
 }

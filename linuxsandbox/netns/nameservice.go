@@ -89,14 +89,6 @@ func (r *nameService) expect(key inquirerKey, who inquirer) {
 	r.inquirers[key] = who
 }
 
-func (r *nameService) disown(protocol int, port uint16) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, six := range []bool{false, true} {
-		delete(r.inquirers, inquirerKey{protocol, six, port})
-	}
-}
-
 // forget drops the sockets of a command that ends.
 func (r *nameService) forget(c *Client) {
 	r.mu.Lock()

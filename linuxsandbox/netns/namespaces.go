@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"codeagent/linuxsandbox/control"
+	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 
 	"golang.org/x/sys/unix"
@@ -148,9 +149,9 @@ func openNamespace(pid int, kind string) (int, error) {
 	return longLived(fd)
 }
 
-// longLived moves fd to a number from 10 on: a fork rearranges the ones below.
+// longLived moves fd out of the way of forks.
 func longLived(fd int) (int, error) {
-	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 10)
+	high, err := kernel.DupAbove(fd, kernel.LowestFD)
 	unix.Close(fd)
 	return high, err
 }

@@ -30,8 +30,7 @@ type Network struct {
 type Outside struct {
 	// Hosts is the text of hosts(5).
 	Hosts string
-	// Lookup finds the addresses of a name: network is "ip4" or "ip6". nil: there
-	// are none.
+	// Lookup finds the addresses of a name: network is "ip4" or "ip6". nil: no name has any.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	// Closed says why the name of h may not lead to the address a, "" if it may;
 	// named says which hosts are allowed as they are written. nil is

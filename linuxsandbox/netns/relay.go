@@ -166,7 +166,7 @@ func (r *relay) admit(conn syscall.RawConn) {
 		if c != nil && r.carry(c, fd) {
 			continue
 		}
-		hasty(fd)
+		resetOnClose(fd)
 		unix.Close(fd)
 		if c != nil {
 			r.drop(c)
@@ -217,7 +217,7 @@ func move(to, from *os.File) {
 			return
 		case err != nil:
 			for _, f := range []*os.File{to, from} {
-				onDescriptor(f, hasty)
+				onDescriptor(f, resetOnClose)
 				f.Close()
 			}
 			return
@@ -232,8 +232,8 @@ func onDescriptor(f *os.File, do func(fd int)) {
 	}
 }
 
-// hasty makes close(2) reset the connection, so that the other end sees an error.
-func hasty(fd int) {
+// resetOnClose makes close(2) reset the connection, so that the other end sees an error.
+func resetOnClose(fd int) {
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
@@ -271,15 +271,4 @@ func (r *relay) streamsOf(c *Client) (own []*stream) {
 		}
 	}
 	return own
-}
-
-// peerOf is Network.PeerOf.
-func (r *relay) peerOf(cookie uint64) (netip.AddrPort, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.carried[cookie]
-	if c == nil {
-		return netip.AddrPort{}, false
-	}
-	return c.to, true
 }

@@ -38,7 +38,7 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 	case !ok || !is.Unused():
 	case s.Network.NameServer(to):
 		s.expectQuestions(k.Notification, is, to)
-	case is.Protocol == unix.IPPROTO_TCP && s.Network.MayReach(s.Broker.Policy(), to) && !s.Network.Serves(to):
+	case is.Protocol == unix.IPPROTO_TCP && s.Network.MayReach(s.Policy, to) && !s.Network.Serves(to):
 		return s.dial(k, is, to)
 	case to.Addr().IsLoopback():
 		if s.Network.ServedByHost(is.Protocol, to) {
@@ -51,7 +51,7 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 			break // a server of the session is there, and busy
 		}
 		// A datagram socket is connected to learn of routes, too.
-		if noWay(errno) && !s.Network.MayReach(s.Broker.Policy(), to) {
+		if noWay(errno) && !s.Network.MayReach(s.Policy, to) {
 			return s.refuseInet(k, is, to, errno)
 		}
 		return notify.Failed(errno)
@@ -62,7 +62,7 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 // expectQuestions takes the questions from a socket for the caller's.
 func (s *Sockets) expectQuestions(n *notify.Notification, is netns.Socket, to netip.AddrPort) {
 	caller := *n
-	s.client.Expect(is, to, func(q *netns.Question) bool { return s.Broker.LookUp(&caller, s.client, q) })
+	s.client.Expect(is, to, func(q *netns.Question) bool { return s.LookUp(&caller, s.client, q) })
 }
 
 // noWay reports the errnos of a machine that has no network.
@@ -73,13 +73,13 @@ func noWay(errno unix.Errno) bool {
 // refuseInet records the address, and answers errno. Only streams can be granted:
 // the rest is refused without a question.
 func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
-	d := s.Network.Unreached(s.Broker.Policy(), to)
+	d := s.Network.Unreached(s.Policy, to)
 	if is.Protocol != unix.IPPROTO_TCP || k.bind {
 		d.Operation, d.Errno = k.name, unix.ErrnoName(errno)
-		s.Broker.Record(k.Notification, d)
+		s.Record(k.Notification, d)
 		return notify.Failed(errno)
 	}
-	return s.Broker.Refuse(k.Notification, Refusal{Denial: d, Call: k.name, Errno: errno, Requested: d.Requested, File: -1})
+	return s.Refuse(k.Notification, Refusal{Denial: d, Errno: errno, File: -1})
 }
 
 // RefuseNew refuses a socket of the host's network where the session has no network
@@ -93,6 +93,6 @@ func (s *Sockets) RefuseNew(n *notify.Notification) unix.Errno {
 	case unix.SOCK_DGRAM:
 		target = "udp"
 	}
-	s.Broker.Record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
+	s.Record(n, sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "socket", Target: target, Errno: unix.ErrnoName(unix.EPERM)})
 	return unix.EPERM
 }

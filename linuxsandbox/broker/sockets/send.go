@@ -23,7 +23,7 @@ func (s *Sockets) Send(n *notify.Notification) (errno unix.Errno) {
 	name := sendNames[n.NR]
 	addr, err := receiver(n)
 	if err != nil {
-		return s.Broker.Unread(n, name, sandbox.KindNetwork, err)
+		return s.Unread(n, name, sandbox.KindNetwork, err)
 	}
 	to, ok := netns.ParseAddress(addr)
 	if !ok {
@@ -34,7 +34,7 @@ func (s *Sockets) Send(n *notify.Notification) (errno unix.Errno) {
 	}
 	fd, err := TakeFD(n.Thread(), int32(n.Args[0]))
 	if err != nil {
-		return s.Broker.Unread(n, name, sandbox.KindNetwork, err)
+		return s.Unread(n, name, sandbox.KindNetwork, err)
 	}
 	defer unix.Close(fd)
 	flags := n.Args[3]
@@ -59,7 +59,7 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 	if !ok || is.Protocol == unix.IPPROTO_TCP && flags&unix.MSG_FASTOPEN == 0 {
 		return
 	}
-	d := s.Network.Unreached(s.Broker.Policy(), to)
+	d := s.Network.Unreached(s.Policy, to)
 	d.Operation = name
 	switch {
 	case s.Network.NameServer(to):
@@ -70,7 +70,7 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 	case !s.Network.ServedByHost(is.Protocol, to):
 		return
 	}
-	s.Broker.Record(n, d)
+	s.Record(n, d)
 }
 
 // receiver is the address in a call, empty where it has none. Of several messages it

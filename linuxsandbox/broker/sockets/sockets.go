@@ -4,9 +4,9 @@
 // getsockname, getpeername, and messages with an address.
 //
 // It acts on copies of the command's sockets, looks at them in /proc and with
-// sock_diag(7), and makes the connections to hosts that the policy allows. Files,
-// grants and records are the broker's, behind the interface Broker, and it lets no
-// call proceed: that is for the broker to decide.
+// sock_diag(7), and makes the connections to hosts that the policy allows. Making
+// files, granting and recording are the broker's (Options), and so is the decision to
+// let a call proceed.
 //
 // Start reading at Sockets.Answer (sockets.go).
 package sockets
@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
@@ -23,45 +24,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker is the rest of the command's broker. Its methods are called on the
-// broker's thread.
-type Broker interface {
-	// Policy is the policy by now. It is not changed by the caller.
-	Policy() *sandbox.Policy
-	// Record records a refusal.
-	Record(n *notify.Notification, d sandbox.Denial)
-	// Refuse records a refusal that can be granted, unless somebody grants it.
-	Refuse(n *notify.Notification, r Refusal) notify.Reply
-	// Unread is the errno of a call that could not be looked at.
-	Unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno
-	// OpenFile returns a reference to the file that path leads to, and what the file
-	// is called in the policy.
-	OpenFile(n *notify.Notification, path string) (fd int, target string, err error)
-	// MakeFile has make bind a socket to a name in an open folder, if the policy lets
-	// there be a file at path. mask is the caller's umask, own is codeagent's.
-	MakeFile(n *notify.Notification, path string, make func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply
-	// LookUp answers a question for a name, later. It reports false when nobody will.
-	// It may be called on any thread.
-	LookUp(n *notify.Notification, client *netns.Client, q *netns.Question) bool
-}
-
 // Refusal is a connection that the policy does not let happen.
 type Refusal struct {
 	Denial sandbox.Denial
-	Call   string
 	Errno  unix.Errno
-	// Requested is the name of the target in the call, where it is no file and has
-	// another name there.
-	Requested string
-	// File is the socket's file, -1: none. Path is what it is called in the policy,
-	// Asked what the call names it.
-	File        int
-	Path, Asked string
+	// File is the socket's file, -1: none. Asked is what the call names it.
+	File  int
+	Asked string
 }
 
-// Options say what the sockets of a command go by.
+// Options are what the sockets of a command go by. The functions are the broker's, and
+// called on its thread alone, but for LookUp.
 type Options struct {
-	Broker Broker
+	// Policy is the policy, which the broker widens by what is granted.
+	Policy *sandbox.Policy
+	Walk   *pathwalk.Walker
+	// Record records a refusal. Refuse does too, unless somebody grants the connection.
+	Record func(n *notify.Notification, d sandbox.Denial)
+	Refuse func(n *notify.Notification, r Refusal) notify.Reply
+	// Unread is the errno of a call that could not be looked at.
+	Unread func(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno
+	// MakeFile has bind make the file of a socket, the entry name of an open folder, if
+	// the policy lets it be made at path. mask is the umask of the caller, own that of
+	// codeagent.
+	MakeFile func(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply
+	// LookUp has a question for a name answered. It reports false when nobody will.
+	LookUp func(n *notify.Notification, client *netns.Client, q *netns.Question) bool
+
 	// Records are the path sockets of the session.
 	Records *Records
 	// Network is the session's own network, nil: it has none.
@@ -85,7 +74,7 @@ const maxConnecting = 64
 // Sockets are those of one command.
 type Sockets struct {
 	Options
-	// client is the command in the session's network, nil: there is none.
+	// client is the command in the session's network, nil without one.
 	client *netns.Client
 	// waits counts the connections that are being waited for, turns has a place for
 	// each that has its turn, and ending is closed when none has to be waited for any
@@ -142,7 +131,7 @@ func (s *Sockets) Answer(n *notify.Notification) notify.Reply {
 	}
 	var err error
 	if k.sock, k.stand, err = s.take(n.Thread(), int32(n.Args[0])); err != nil {
-		return notify.Failed(s.Broker.Unread(n, k.name, sandbox.KindSocket, err))
+		return notify.Failed(s.Unread(n, k.name, sandbox.KindSocket, err))
 	}
 	defer unix.Close(k.sock)
 	a := s.perform(k)
@@ -163,7 +152,7 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 		return notify.Failed(unix.EINVAL)
 	}
 	if k.addr, err = notify.ReadMemory(k.Thread(), k.Args[1], int(size)); err != nil {
-		return notify.Failed(s.Broker.Unread(k.Notification, k.name, sandbox.KindSocket, err))
+		return notify.Failed(s.Unread(k.Notification, k.name, sandbox.KindSocket, err))
 	}
 	if !k.Waits() {
 		return notify.Failed(unix.ESRCH) // nobody is left to read it
@@ -197,7 +186,7 @@ func (s *Sockets) bindOrConnect(k *socketCall) notify.Reply {
 
 // refuseSocket records a refusal that cannot be granted, and answers it.
 func (s *Sockets) refuseSocket(k *socketCall, kind sandbox.DenialKind, target string) notify.Reply {
-	s.Broker.Record(k.Notification, sandbox.Denial{Kind: kind, Operation: k.name, Target: target, Errno: "EPERM"})
+	s.Record(k.Notification, sandbox.Denial{Kind: kind, Operation: k.name, Target: target, Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
 }
 

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/sandbox"
@@ -54,7 +55,7 @@ func (s *Sockets) unixCall(k *socketCall) notify.Reply {
 	}
 	path := cString(addr[2:])
 	if k.bind {
-		return s.Broker.MakeFile(k.Notification, path, func(dir int, name string, mask, own uint32) unix.Errno {
+		return s.MakeFile(k.Notification, path, func(dir int, name string, mask, own uint32) unix.Errno {
 			return s.bindAt(binding{sock: k.sock, dir: dir, name: name, path: path, mask: mask, own: own})
 		})
 	}
@@ -118,9 +119,13 @@ func (s *Sockets) bindAt(b binding) unix.Errno {
 
 // connectPath connects to the socket that path leads to, if that may be reached.
 func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
-	file, target, err := s.Broker.OpenFile(k.Notification, path)
+	file, err := s.Walk.Open(k.Notification, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
+	if err == unix.ENOENT && slices.Contains(s.Policy.Sockets, path) {
+		// A granted socket of the host's, below a mount of the command's own.
+		file, err = kernel.OpenPath(path)
+	}
 	if err != nil {
-		return notify.Failed(s.Broker.Unread(k.Notification, k.name, sandbox.KindSocket, err))
+		return notify.Failed(s.Unread(k.Notification, k.name, sandbox.KindSocket, err))
 	}
 	defer unix.Close(file)
 	var st unix.Stat_t
@@ -137,14 +142,14 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return notify.Failed(unix.ECONNREFUSED)
 	}
-	p := s.Broker.Policy()
-	reachable := s.Records.has(&st) || slices.Contains(p.Sockets, target)
-	if judged := p.JudgeRead(target); !reachable || !judged.Allowed {
+	target := s.Walk.PolicyPath(file)
+	reachable := s.Records.has(&st) || slices.Contains(s.Policy.Sockets, target)
+	if judged := s.Policy.JudgeRead(target); !reachable || !judged.Allowed {
 		kind := sandbox.KindSocket
 		if reachable {
 			kind = judged.Kind
 		}
-		return s.Broker.Refuse(k.Notification, Refusal{Denial: sandbox.Denial{Kind: kind, Target: target}, Call: k.name, Errno: unix.EPERM, File: file, Path: target, Asked: path})
+		return s.Refuse(k.Notification, Refusal{Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
 	}
 	// The very file, whatever name it has by now.
 	held, err := kernel.DupAbove(file, kernel.LowestFD)
