@@ -197,7 +197,7 @@ func (m *app) draw() tea.View {
 		v.Cursor = tea.NewCursor(cx, a.transcript.top+cy)
 	case cy >= 0:
 		v.Cursor = tea.NewCursor(cx, a.question.top+cy)
-	case m.panel == nil && (q == nil || !q.Armed):
+	case m.panel == nil && (q == nil || !q.Armed()):
 		v.Cursor = tea.NewCursor(x+paint.Gutter, a.composer.top+y)
 	}
 	return v

@@ -66,7 +66,6 @@ func (m *app) clipped(c *composer.Composer, clip Clip, err error) tea.Cmd {
 		return m.say("a note takes text only")
 	case clip.Image != nil:
 		m.questions.Disarm()
-		m.composer.Save(false)
 		m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{*clip.Image}}).Images[0])
 	default:
 		return m.pasteInto(c, clip.Text)

@@ -129,15 +129,15 @@ func TestClipboardAndQuestions(t *testing.T) {
 	}
 	r.put(npmRequest("2"))
 	q := r.app.questions.Front()
-	q.Armed, q.Barred = true, false
+	q.Arm()
 	cmd := r.press("ctrl+v")
 	r.rest()
-	if q.Armed {
+	if q.Armed() {
 		t.Error("the question takes the keys of someone who pastes")
 	}
 	r.do(cmd)
-	if q.Armed || r.app.composer.Value() != "use\nthe cache" {
-		t.Errorf("armed %v, the message holds %q", q.Armed, r.app.composer.Value())
+	if q.Armed() || r.app.composer.Value() != "use\nthe cache" {
+		t.Errorf("armed %v, the message holds %q", q.Armed(), r.app.composer.Value())
 	}
 }
 

@@ -21,7 +21,7 @@ type quietMsg struct{ at int }
 func (m *app) stir() tea.Cmd {
 	m.stirs++
 	q := m.questions.Front()
-	if q == nil || q.Armed || q.Barred || !m.composer.Empty() {
+	if q == nil || !q.Waits() || !m.composer.Empty() {
 		return nil
 	}
 	at := m.stirs
@@ -33,7 +33,7 @@ func (m *app) quiet(msg quietMsg) {
 	q := m.questions.Front()
 	full, _ := m.panel.(*questionPage)
 	covered := m.panel != nil && (full == nil || full.Q != q)
-	if q != nil && msg.at == m.stirs && !q.Barred && m.composer.Empty() && !covered && m.unread == nil {
-		q.Armed = true
+	if q != nil && msg.at == m.stirs && q.Waits() && m.composer.Empty() && !covered && m.unread == nil {
+		q.Arm()
 	}
 }

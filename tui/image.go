@@ -70,7 +70,6 @@ func (m *app) pasteImage(pasted string) tea.Cmd {
 		loaded, err := images.Load(ctx, path)
 		return func(m *app) tea.Cmd {
 			if err == nil {
-				m.composer.Save(false)
 				m.composer.Attach(m.images.Numbered(message.Message{Images: []message.Image{loaded}}).Images[0])
 				return nil
 			}

@@ -31,7 +31,7 @@ func (m *app) key(k tea.Key) tea.Cmd {
 		return m.panel.key(m, k)
 	case q != nil && q.Field != nil:
 		return m.noteKey(q, k)
-	case q != nil && q.Armed:
+	case q != nil && q.Armed():
 		if handled, cmd := m.questionKey(q, k); handled {
 			return cmd
 		}
@@ -112,8 +112,8 @@ func (m *app) back() tea.Cmd {
 	switch {
 	case m.panel != nil:
 		m.panel = nil
-	case q != nil && q.Armed:
-		q.Armed, q.Barred, q.Problem = false, true, ""
+	case q != nil && q.Armed():
+		q.Bar()
 	case m.unread != nil:
 		m.unread.leave()
 	case m.work.running:

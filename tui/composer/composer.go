@@ -91,7 +91,7 @@ func isChip(r rune) bool { return r >= firstChip && r <= lastChip }
 
 // Set replaces the text and puts the cursor at its end. Big text becomes a chip.
 func (c *Composer) Set(s string) {
-	c.Save(false)
+	c.save(false)
 	c.Text, c.Cursor = "", 0
 	c.Put(s)
 }
@@ -99,7 +99,7 @@ func (c *Composer) Set(s string) {
 // Restore puts a message back: each image is a chip again in place of its label, or
 // at the end without a label.
 func (c *Composer) Restore(s message.Message) {
-	c.Save(false)
+	c.save(false)
 	c.Text, c.Cursor = "", 0
 	rest, images := s.Text, slices.Clone(s.Images)
 	for {
@@ -113,7 +113,7 @@ func (c *Composer) Restore(s message.Message) {
 			break
 		}
 		c.Put(rest[:at])
-		c.Attach(images[first])
+		c.attach(images[first])
 		rest = rest[at+len(images[first].Label()):]
 		images = slices.Delete(images, first, first+1)
 	}
@@ -122,7 +122,7 @@ func (c *Composer) Restore(s message.Message) {
 		if i == 0 && s.Text != "" {
 			c.insert(" ")
 		}
-		c.Attach(images[i])
+		c.attach(images[i])
 	}
 }
 
@@ -144,13 +144,13 @@ func (c *Composer) Take() message.Message {
 
 // Typed inserts what was typed.
 func (c *Composer) Typed(s string) {
-	c.Save(true)
+	c.save(true)
 	c.insert(noChips(s))
 }
 
 // Paste inserts what was pasted, whole.
 func (c *Composer) Paste(s string) {
-	c.Save(false)
+	c.save(false)
 	c.Put(s)
 }
 
@@ -164,7 +164,12 @@ func (c *Composer) Put(s string) {
 }
 
 // Attach inserts an image.
-func (c *Composer) Attach(i message.Image) { c.insertChip(chip{image: &i}) }
+func (c *Composer) Attach(i message.Image) {
+	c.save(false)
+	c.attach(i)
+}
+
+func (c *Composer) attach(i message.Image) { c.insertChip(chip{image: &i}) }
 
 // insertChip reports whether a private-use rune was left for the chip.
 func (c *Composer) insertChip(k chip) bool {
@@ -194,8 +199,8 @@ func (c *Composer) insert(s string) {
 	c.goal = -1
 }
 
-// Save stores the state before a change, for undo.
-func (c *Composer) Save(typing bool) {
+// save stores the state before a change, for undo.
+func (c *Composer) save(typing bool) {
 	if typing && c.typing {
 		return
 	}
@@ -216,7 +221,7 @@ func (c *Composer) undoLast() {
 // remove deletes text[from:to] and leaves the cursor there.
 func (c *Composer) remove(from, to int) {
 	if from < to {
-		c.Save(false)
+		c.save(false)
 		c.Text, c.Cursor = c.Text[:from]+c.Text[to:], from
 	}
 	c.goal = -1

@@ -21,13 +21,13 @@ type Question struct {
 	Asks    []*Ask
 	// An armed question takes keys. A barred one is armed by Ctrl+Y only, because the
 	// person disarmed it.
-	Armed, Barred bool
+	armed, barred bool
 	// Field is the note being written; option is the key of the option that it
 	// belongs to, "" for any.
 	Field   *composer.Composer
 	option  string
 	note    string
-	Problem string
+	problem string
 	seen    sights
 	keys    Keys
 }
@@ -112,8 +112,17 @@ func (q *Queue) Answer(ans approvals.Answer) {
 	q.Waiting = q.Waiting[1:]
 }
 
-// Arm has the question take keys.
-func (q *Question) Arm() { q.Armed, q.Barred, q.Problem = true, false, "" }
+// Armed reports whether the question takes keys.
+func (q *Question) Armed() bool { return q.armed }
+
+// Waits reports whether a pause in typing arms the question.
+func (q *Question) Waits() bool { return !q.armed && !q.barred }
+
+// Bar takes the keys from the question until the person arms it.
+func (q *Question) Bar() { q.armed, q.barred, q.problem = false, true, "" }
+
+// Arm makes the question take keys.
+func (q *Question) Arm() { q.armed, q.barred, q.problem = true, false, "" }
 
 // Choose answers with the option of key; false when the question has no such
 // option, or it cannot be taken now. A label that ends in … asks for a reason: the
@@ -124,7 +133,7 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 			continue
 		}
 		if o.Disabled != "" {
-			q.Problem = o.Label + ": " + o.Disabled
+			q.problem = o.Label + ": " + o.Disabled
 			return approvals.Answer{}, false
 		}
 		if q.seen.bars(o.Decision) {
@@ -142,7 +151,7 @@ func (q *Question) Choose(key string) (approvals.Answer, bool) {
 // Disarm takes the keys from the front question: the person types elsewhere.
 func (q *Queue) Disarm() {
 	if front := q.Front(); front != nil {
-		front.Armed = false
+		front.armed = false
 	}
 }
 
@@ -160,7 +169,7 @@ func (q *Question) Has(key string) bool {
 func (q *Question) Open(option string) {
 	field := composer.New()
 	field.Put(q.note)
-	q.Field, q.option, q.Problem = &field, option, ""
+	q.Field, q.option, q.problem = &field, option, ""
 }
 
 // Send saves the note and answers, if the note belongs to an option.

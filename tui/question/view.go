@@ -208,7 +208,7 @@ func (q *Question) options(t *paint.Theme, w, most int, yes, outside bool) []str
 // optionRows draws the answers with labels of at most long columns.
 func (q *Question) optionRows(t *paint.Theme, w, long int, yes, outside bool) []string {
 	key, label := paint.Dim, paint.Dim
-	if q.Armed {
+	if q.armed {
 		key, label = paint.Warn.With(paint.Bold), paint.Text
 	}
 	edge, gap := 3, 3
@@ -245,7 +245,7 @@ func taken(d approvals.Decision, yes, outside bool) bool {
 // complete.
 func (q *Question) rule(t *paint.Theme, w int, now time.Time, more int) (string, bool) {
 	s := paint.Warn
-	if q.Armed {
+	if q.armed {
 		s = s.With(paint.Bold)
 	}
 	right := ""
@@ -296,9 +296,9 @@ func (q *Question) hint(w int, all string, yes, outside bool) []paint.Span {
 	case !yes:
 		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the rest; yes needs all of it seen")},
 			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows all, then yes")}, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" first")})
-	case q.Problem != "":
-		return []paint.Span{paint.Warn.Span("   " + q.Problem)}
-	case !q.Armed:
+	case q.problem != "":
+		return []paint.Span{paint.Warn.Span("   " + q.problem)}
+	case !q.armed:
 		return []paint.Span{paint.Accent.Span("   " + q.keys.Arm), paint.Dim.Span(" to answer")}
 	case q.note != "":
 		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
