@@ -58,7 +58,7 @@ type Tools interface {
 	Specs() []model.ToolSpec
 	// Plan's error is in words for the model.
 	Plan(model.ToolCall) (tools.Call, error)
-	// Reads reports whether the calls of the tool name are Readings.
+	// Reads reports whether the calls of the tool name only read.
 	Reads(name string) bool
 }
 

@@ -181,6 +181,7 @@ func (b toolbox) Plan(c model.ToolCall) (tools.Call, error) {
 }
 
 func (d deed) Action() approvals.Action { return d.action }
+func (d deed) Reads() string            { return "" }
 
 func (d deed) Run(ctx context.Context, p approvals.Permit, s tools.Stage) (tools.Result, error) {
 	policy, err := p.Policy(d.action)

@@ -70,20 +70,19 @@ func (g *guesses) look(c *guess) {
 		return
 	}
 	call := model.ToolCall{ID: c.id, Name: c.name, Arguments: c.arguments.Soon()}
-	var reading tools.Reading
-	err := contain(func() error {
-		planned, err := g.batch.turn.agent.cfg.Tools.Plan(call)
-		reading, _ = planned.(tools.Reading)
+	var planned tools.Call
+	err := contain(func() (err error) {
+		planned, err = g.batch.turn.agent.cfg.Tools.Plan(call)
 		return err
 	})
-	if err != nil || reading == nil {
+	if err != nil || planned == nil || planned.Reads() == "" {
 		c.run.void() // not a call yet, or not any more
 		c.run = nil
 		return
 	}
-	if !c.run.reads(reading) {
+	if !c.run.reads(planned) {
 		c.run.void()
-		c.run = g.batch.runAhead(reading)
+		c.run = g.batch.runAhead(planned)
 	}
 }
 
@@ -111,7 +110,7 @@ var errNotAhead = errors.New("not run ahead")
 
 // ahead is a run of a call before it was complete. It may be nil.
 type ahead struct {
-	planned tools.Reading
+	planned tools.Call
 	cancel  func()
 	done    chan struct{} // closed when what follows stands
 	permit  approvals.Permit
@@ -127,14 +126,13 @@ func (a *ahead) void() {
 
 // reads reports whether a run of c would read the same.
 func (a *ahead) reads(c tools.Call) bool {
-	reading, ok := c.(tools.Reading)
-	return a != nil && ok && reading.Reads() == a.planned.Reads()
+	return a != nil && c != nil && c.Reads() == a.planned.Reads()
 }
 
 // runAhead runs a call that only reads before it is complete, after the edits before it.
 // Nothing is reported or logged, nobody is asked, and the sandbox is that of any call. It
 // ends when it is void, at the latest with ctx; wait joins it.
-func (b *batch) runAhead(planned tools.Reading) *ahead {
+func (b *batch) runAhead(planned tools.Call) *ahead {
 	ctx, cancel := context.WithCancel(b.ctx)
 	a := &ahead{planned: planned, cancel: cancel, done: make(chan struct{})}
 	earlier := b.calls

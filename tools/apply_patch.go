@@ -42,7 +42,7 @@ func (t *applyPatchTool) Spec() model.ToolSpec {
 
 // Plan names every file, canonical, so that the gate can judge each: one outside
 // the write roots or protected becomes a question, or a refusal in words.
-func (t *applyPatchTool) Plan(arguments string) (Call, error) {
+func (t *applyPatchTool) Plan(arguments string) (*call, error) {
 	var a applyPatchArguments
 	if err := decode(arguments, &a, applyPatchExample); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (t *applyPatchTool) plan(text, folder, justification string) (*call, error)
 		Command: text,
 		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
 	}
-	return &call{action, func(ctx context.Context, policy sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, policy sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, policy, s, p)
 	}}, nil
 }
@@ -122,7 +122,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	// the worker lives on until the patch is whole or undone.
 	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
 	defer stop()
-	files, err := s.Exec.Files(whole, policy, s.Observer)
+	files, err := s.Exec.Files(whole, policy, s.observer())
 	if err != nil {
 		return Result{}, fmt.Errorf("apply_patch: %w", err)
 	}

@@ -210,7 +210,7 @@ func TestApplyPatchChecksThePolicyItself(t *testing.T) {
 	}
 	for _, asking := range []bool{true, false} {
 		p.stage.Asking = asking
-		r, err := c.(*call).run(context.Background(), p.policy, p.stage)
+		r, err := c.run(context.Background(), p.policy, p.stage)
 		if err != nil || r.Outcome != event.Refused || !r.Failed || !r.Denied {
 			t.Fatalf("%+v, %v", r, err)
 		}

@@ -42,7 +42,7 @@ func (*backgroundTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "background", Description: strings.TrimSpace(backgroundText), Schema: backgroundSchema}
 }
 
-func (t *backgroundTool) Plan(arguments string) (Call, error) {
+func (t *backgroundTool) Plan(arguments string) (*call, error) {
 	var a backgroundArguments
 	if err := decode(arguments, &a, backgroundExample); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (t *backgroundTool) Plan(arguments string) (Call, error) {
 			return nil, errNoJobs
 		}
 		action := approvals.Action{Tool: "background", Kind: event.KindWatch, Title: "list background commands"}
-		return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.jobs.List()), nil }}, nil
+		return &call{action: action, run: func(context.Context, sandbox.Policy, Stage) (Result, error) { return listed(t.jobs.List()), nil }}, nil
 	case killAction:
 		job, err := find(t.jobs, a.Job)
 		if err != nil {
@@ -61,7 +61,7 @@ func (t *backgroundTool) Plan(arguments string) (Call, error) {
 		}
 		info := job.Info()
 		action := watching("background", fmt.Sprintf("end job %d: $ %s", info.ID, oneLine(info.Text)), info)
-		return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+		return &call{action: action, run: func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
 			t.jobs.Kill(info.ID)
 			return read(ctx, s, job, exec.Wait{}), nil
 		}}, nil

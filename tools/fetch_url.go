@@ -43,7 +43,7 @@ func (t *fetchURLTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "fetch_url", Description: strings.TrimSpace(fetchURLText), Schema: fetchURLSchema}
 }
 
-func (t *fetchURLTool) Plan(arguments string) (Call, error) {
+func (t *fetchURLTool) Plan(arguments string) (*call, error) {
 	var a fetchURLArguments
 	if err := decode(arguments, &a, fetchURLExample); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (t *fetchURLTool) Plan(arguments string) (Call, error) {
 		Tool: "fetch_url", Kind: event.KindFetch, Title: oneLine(title), Command: address.URL,
 		Wish: approvals.Wish{Hosts: []string{address.Host.String()}, Justification: strings.TrimSpace(a.Justification)},
 	}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, address, a)
 	}}, nil
 }

@@ -46,7 +46,7 @@ func (t *listFilesTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "list_files", Description: strings.TrimSpace(listFilesText), Schema: listFilesSchema}
 }
 
-func (t *listFilesTool) Plan(arguments string) (Call, error) {
+func (t *listFilesTool) Plan(arguments string) (*call, error) {
 	var a listFilesArguments
 	if err := decode(arguments, &a, listFilesExample); err != nil {
 		return nil, err
@@ -76,9 +76,10 @@ func (t *listFilesTool) Plan(arguments string) (Call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "list_files", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	reads := fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)
+	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, a.Depth, g)
-	}}, fmt.Sprintf("%q, %d levels, %q", path, a.Depth, a.Glob)}, nil
+	}}, nil
 }
 
 func (t *listFilesTool) onlyReads() {}

@@ -50,7 +50,7 @@ func (t *readFileTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "read_file", Description: strings.TrimSpace(readFileText), Schema: readFileSchema}
 }
 
-func (t *readFileTool) Plan(arguments string) (Call, error) {
+func (t *readFileTool) Plan(arguments string) (*call, error) {
 	var a readFileArguments
 	if err := decode(arguments, &a, readFileExample); err != nil {
 		return nil, err
@@ -71,9 +71,10 @@ func (t *readFileTool) Plan(arguments string) (Call, error) {
 		title += fmt.Sprintf(" from line %d", a.Offset)
 	}
 	action := approvals.Action{Tool: "read_file", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{path}}
-	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	reads := fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)
+	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path, *v)
-	}}, fmt.Sprintf("%q from %d, %d lines", path, v.first, v.limit)}, nil
+	}}, nil
 }
 
 func (t *readFileTool) onlyReads() {}

@@ -71,7 +71,7 @@ func (t *searchTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "search", Description: strings.TrimSpace(searchText), Schema: searchSchema}
 }
 
-func (t *searchTool) Plan(arguments string) (Call, error) {
+func (t *searchTool) Plan(arguments string) (*call, error) {
 	var a searchArguments
 	if err := decode(arguments, &a, searchExample); err != nil {
 		return nil, err
@@ -85,9 +85,10 @@ func (t *searchTool) Plan(arguments string) (Call, error) {
 		title += " (" + a.Glob + ")"
 	}
 	action := approvals.Action{Tool: "search", Kind: event.KindRead, Title: oneLine(title), Folder: t.workspace, Paths: []string{q.root}}
-	return reading{&call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	reads := fmt.Sprintf("%q in %q, %q, %d lines", q.pattern, q.root, a.Glob, q.max)
+	return &call{action: action, reads: reads, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, q)
-	}}, fmt.Sprintf("%q in %q, %q, %d lines", q.pattern, q.root, a.Glob, q.max)}, nil
+	}}, nil
 }
 
 func (t *searchTool) onlyReads() {}

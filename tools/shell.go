@@ -68,7 +68,7 @@ func (t *shellTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "shell", Description: strings.TrimSpace(shellText), Schema: shellSchema}
 }
 
-func (t *shellTool) Plan(arguments string) (Call, error) {
+func (t *shellTool) Plan(arguments string) (*call, error) {
 	var a shellArguments
 	if err := decode(arguments, &a, shellExample); err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (t *shellTool) Plan(arguments string) (Call, error) {
 		Command: a.Command, Folder: folder, Argv: []string{t.shell, "-c", a.Command}, Wish: wish,
 		Background: a.Background,
 	}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		defer t.untold(ctx, p, s)()
-		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.Observer}
+		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.observer()}
 		if a.Background {
 			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)
 		}

@@ -57,15 +57,9 @@ func (a *shellArguments) wait(jobs *exec.Jobs) (exec.Wait, error) {
 
 var errNoJobs = errors.New("nothing can run in the background here")
 
-// settler is what undo.Call is after a command.
-type settler interface {
-	Settle()
-	Changed() sandbox.Changes
-}
-
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
-	if kept, ok := s.Observer.(settler); ok {
+	if kept := s.kept; kept != nil {
 		b.Ended = func() sandbox.Changes { // of what it changes after this call
 			kept.Settle()
 			return kept.Changed()

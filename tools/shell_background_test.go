@@ -161,6 +161,9 @@ func TestTerminalText(t *testing.T) {
 type settled struct{ told chan struct{} }
 
 func (settled) BeforeChange(int, string, string) {}
+func (settled) Watch([]string)                   {}
+func (settled) Made([]string)                    {}
+func (settled) Lost(string, string)              {}
 func (s settled) Settle()                        { s.told <- struct{}{} }
 func (settled) Changed() sandbox.Changes {
 	return sandbox.Changes{List: []sandbox.Change{{Path: "/w/a", Kind: sandbox.Updated}}}
@@ -170,8 +173,8 @@ func (settled) Changed() sandbox.Changes {
 func TestBackgroundSettlesAtItsEnd(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()
-	s := settled{make(chan struct{}, 2)}
-	p.stage.Observer = s
+	s := settled{told: make(chan struct{}, 2)}
+	p.stage.kept = s
 	p.ok("shell", args{"command": "echo ready; read -r x", "background": true, "wait_for": "ready", "yield_time_ms": longest})
 	if len(s.told) != 0 {
 		t.Error("it is over while it runs")

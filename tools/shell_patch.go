@@ -69,7 +69,7 @@ func asPatch(command string) (patchCommand, bool, error) {
 }
 
 // planPatch plans the patch in the folder that the command would be in.
-func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (Call, error) {
+func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (*call, error) {
 	if c.folder != "" {
 		dir, err := paths{t.files, folder}.canonical(c.folder)
 		if err != nil {

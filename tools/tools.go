@@ -25,14 +25,14 @@ import (
 	"codeagent/undo"
 )
 
-// Tool is one thing the model may do.
-type Tool interface {
+// tool is one thing the model may do.
+type tool interface {
 	// Spec describes it to the model.
 	Spec() model.ToolSpec
 	// Plan reads the arguments as the model wrote them. It looks at the file
 	// system through Options.Files alone and changes nothing. The error is in
 	// words for the model.
-	Plan(arguments string) (Call, error)
+	Plan(arguments string) (*call, error)
 }
 
 // Call is one planned use of a tool.
@@ -43,13 +43,9 @@ type Call interface {
 	// exactly Action. What goes wrong in the doing is a Result for the model;
 	// an error means that nothing was done: no permit, no sandbox, or ctx ended.
 	Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error)
-}
-
-// Reading is a Call that only reads files, asks nobody and leaves no trace: it
-// may run before it is known whether it is the call that the model means.
-type Reading interface {
-	Call
-	// Reads says all that it does: two calls that read the same find the same.
+	// Reads says what the call reads, if it only reads files, asks nobody and leaves no
+	// trace, and is empty for every other call. Two calls with the same Reads find the
+	// same, and one may run before its arguments are complete.
 	Reads() string
 }
 
@@ -65,16 +61,35 @@ type Stage struct {
 	Holder sandbox.Holder
 	// Undo keeps what files were before a call changes them; nil: nobody does.
 	Undo *undo.History
-	// Observer is told before a call changes what stands in a write root. It is set for
-	// each call where there is Undo; nil: nobody is told.
-	Observer sandbox.ChangeObserver
-	kept     *undo.Call
+	// kept is the part of one call in Undo; nil without.
+	kept keeping
 	// Asking: somebody can answer a question. Where nobody can, no result
 	// suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
 	// Blind: the model cannot see images.
 	Blind bool
+}
+
+// keeping keeps what files were before one call changes them: an undo.Call.
+type keeping interface {
+	sandbox.ChangeObserver
+	// Watch keeps files of which no change is reported, Made notes those that are new
+	// since, and Lost says that what is below a path was not kept, and why.
+	Watch(paths []string)
+	Made(paths []string)
+	Lost(path, why string)
+	// Settle notes what the call left, and Changed says what it changed.
+	Settle()
+	Changed() sandbox.Changes
+}
+
+// observer hears of the changes of a call; nil where nothing is kept.
+func (s Stage) observer() sandbox.ChangeObserver {
+	if s.kept == nil {
+		return nil
+	}
+	return s.kept
 }
 
 // Result is what a call did.
@@ -139,15 +154,15 @@ type Options struct {
 // Set is the tools of a session.
 type Set struct {
 	order    []string
-	tools    map[string]Tool
+	tools    map[string]tool
 	disabled map[string]bool
 }
 
 // All returns every tool, those in o.Disabled switched off.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
-	s := &Set{tools: map[string]Tool{}, disabled: o.Disabled}
-	for _, t := range []Tool{
+	s := &Set{tools: map[string]tool{}, disabled: o.Disabled}
+	for _, t := range []tool{
 		&shellTool{paths: paths, jobs: o.Jobs, shell: o.Shell, workdirs: o.AllowedWorkdirs, patches: !o.Disabled["apply_patch"]},
 		&applyPatchTool{paths: paths},
 		&readFileTool{paths: paths},
@@ -198,13 +213,11 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	if ours, ok := planned.(interface{ own() *call }); ok {
-		ours.own().action.CallID = c.ID
-	}
+	planned.action.CallID = c.ID
 	return planned, nil
 }
 
-// Reads reports whether the calls of the tool name are Readings.
+// Reads reports whether the calls of the tool name only read: see Call.Reads.
 func (s *Set) Reads(name string) bool {
 	_, ok := s.tools[name].(interface{ onlyReads() })
 	return ok && !s.disabled[name]
@@ -214,19 +227,12 @@ func (s *Set) Reads(name string) bool {
 type call struct {
 	action approvals.Action
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
+	reads  string // see Call.Reads
 }
-
-// reading is the Reading among them.
-type reading struct {
-	*call
-	what string
-}
-
-func (r reading) Reads() string { return r.what }
 
 func (c *call) Action() approvals.Action { return c.action }
 
-func (c *call) own() *call { return c }
+func (c *call) Reads() string { return c.reads }
 
 func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, err error) {
 	policy, err := p.Policy(c.action)
@@ -244,7 +250,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 				r.Changed.Join(kept.Changed())
 			}
 		}()
-		s.kept, s.Observer = kept, kept
+		s.kept = kept
 	}
 	begun := time.Now()
 	r, err = c.run(ctx, policy, s)

@@ -40,7 +40,7 @@ func (*updatePlanTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "update_plan", Description: strings.TrimSpace(updatePlanText), Schema: updatePlanSchema}
 }
 
-func (*updatePlanTool) Plan(arguments string) (Call, error) {
+func (*updatePlanTool) Plan(arguments string) (*call, error) {
 	var a updatePlanArguments
 	if err := decode(arguments, &a, updatePlanExample); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (*updatePlanTool) Plan(arguments string) (Call, error) {
 		}
 	}
 	action := approvals.Action{Tool: "update_plan", Kind: event.KindPlan, Title: fmt.Sprintf("plan: %d of %s done", completed, short.Count(len(steps), "step"))}
-	return &call{action, func(context.Context, sandbox.Policy, Stage) (Result, error) {
+	return &call{action: action, run: func(context.Context, sandbox.Policy, Stage) (Result, error) {
 		r := done("The plan is shown to the user.", action.Title)
 		r.Plan, r.Explanation = steps, short.Head(strings.TrimSpace(a.Explanation), maxStep)
 		return r, nil

@@ -33,7 +33,7 @@ func (t *viewImageTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "view_image", Description: strings.TrimSpace(viewImageText), Schema: viewImageSchema}
 }
 
-func (t *viewImageTool) Plan(arguments string) (Call, error) {
+func (t *viewImageTool) Plan(arguments string) (*call, error) {
 	var a viewImageArguments
 	if err := decode(arguments, &a, viewImageExample); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (t *viewImageTool) Plan(arguments string) (Call, error) {
 		return nil, err
 	}
 	action := approvals.Action{Tool: "view_image", Kind: event.KindRead, Title: oneLine("view " + t.show(path)), Folder: t.workspace, Paths: []string{path}}
-	return &call{action, func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
 		return t.run(ctx, p, s, path)
 	}}, nil
 }

@@ -41,7 +41,7 @@ func (*writeStdinTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "write_stdin", Description: strings.TrimSpace(writeStdinText), Schema: writeStdinSchema}
 }
 
-func (t *writeStdinTool) Plan(arguments string) (Call, error) {
+func (t *writeStdinTool) Plan(arguments string) (*call, error) {
 	var a writeStdinArguments
 	if err := decode(arguments, &a, writeStdinExample); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (t *writeStdinTool) Plan(arguments string) (Call, error) {
 	}
 	info := job.Info()
 	if a.Chars == "" {
-		return &call{watching("write_stdin", fmt.Sprintf("wait for job %d: $ %s", info.ID, oneLine(info.Text)), info), func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+		return &call{action: watching("write_stdin", fmt.Sprintf("wait for job %d: $ %s", info.ID, oneLine(info.Text)), info), run: func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
 			return read(ctx, s, job, wait), nil
 		}}, nil
 	}
@@ -75,7 +75,7 @@ func (t *writeStdinTool) Plan(arguments string) (Call, error) {
 		Tool: "write_stdin", Kind: event.KindInput, Title: fmt.Sprintf("type %s to job %d: $ %s", show(a.Chars), info.ID, oneLine(info.Text)), Folder: info.Dir,
 		Input: a.Chars, Running: approvals.Running{ID: info.ID, Command: info.Text, Policy: info.Policy, Granted: info.Granted},
 	}
-	return &call{action, func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
+	return &call{action: action, run: func(ctx context.Context, _ sandbox.Policy, s Stage) (Result, error) {
 		return typeTo(ctx, s, job, a.Chars, wait), nil
 	}}, nil
 }
