@@ -345,6 +345,9 @@ func checkDependencies(program string, deps []string, never []door) []string {
 			if r, ok := roomOf(rel); ok && r.support {
 				out = append(out, fmt.Sprintf("%s links test support %s", program, rel))
 			}
+			if program == helperProgram && !slices.Contains(helperRooms, rel) {
+				out = append(out, fmt.Sprintf("%s links %s, which is none of the helper's rooms", program, rel))
+			}
 		}
 	}
 	return out

@@ -56,6 +56,8 @@ const withSandbox = "package p\nimport \"codeagent/sandbox\"\n"
 var plants = []struct{ name, file, text, want string }{
 	// Who may know whom.
 	{"a lower room imports a higher", "exec/plant.go", "package p\nimport _ \"codeagent/approvals\"\n", "may not import approvals"},
+	{"the helper's half imports the broker's", "linuxsandbox/keeper/plant.go", "package p\nimport _ \"codeagent/linuxsandbox/netns\"\n", "may not import linuxsandbox/netns"},
+	{"the filter imports another room", "linuxsandbox/filter/plant.go", "package p\nimport _ \"codeagent/linuxsandbox/kernel\"\n", "may not import linuxsandbox/kernel"},
 	{"words import deeds", "sandbox/plant.go", "package p\nimport _ \"codeagent/exec\"\n", "may not import exec"},
 	{"a face imports the agent", "tui/plant.go", "package p\nimport _ \"codeagent/agent\"\n", "may not import agent"},
 	{"the helper imports the network", "cmd/linux-sandbox-helper/plant.go", "package p\nimport _ \"codeagent/egress\"\n", "may not import egress"},
@@ -187,8 +189,11 @@ func TestPlantedDependencies(t *testing.T) {
 			t.Errorf("violation %d is %q, want one about %q", i, got[i], want[i])
 		}
 	}
-	if got := checkDependencies("cmd/linux-sandbox-helper", []string{"net/netip", "net"}, helperFree); len(got) != 1 {
+	if got := checkDependencies(helperProgram, []string{"net/netip", "net"}, helperFree); len(got) != 1 {
 		t.Errorf("a helper that links net: %q", got)
+	}
+	if got := checkDependencies(helperProgram, []string{"codeagent/linuxsandbox/spec", "codeagent/linuxsandbox/netns"}, helperFree); len(got) != 1 {
+		t.Errorf("a helper that links the session's network: %q", got)
 	}
 }
 

@@ -237,6 +237,15 @@ var slow = []door{
 	{prefix: "github.com/openai/openai-go", reason: "18 MB"},
 }
 
+// helperRooms are all rooms that the helper links: what is in them runs before a
+// command's first instruction, and is reviewed for that.
+var helperRooms = []string{
+	helperProgram, "internal/fileworker", "sandbox",
+	"linuxsandbox/control", "linuxsandbox/filter", "linuxsandbox/keeper", "linuxsandbox/kernel", "linuxsandbox/spec",
+}
+
+const helperProgram = "cmd/linux-sandbox-helper"
+
 // helperFree is what the helper must not be able to do: speak to a network.
 var helperFree = []door{
 	{prefix: "net/http", reason: "the helper cannot speak to a network"},

@@ -51,7 +51,7 @@ type span struct {
 	do    action
 }
 
-// assemble makes the program of one architecture, for choose.
+// assemble makes the program of one architecture, for link.
 func assemble(table []rule, goarch string) ([]bpf.RawInstruction, error) {
 	i := slices.IndexFunc(arches, func(a architecture) bool { return a.goarch == goarch })
 	if i < 0 {

@@ -43,35 +43,98 @@ func (o Options) Brokered() bool { return o.AllowUnix || o.Ask }
 //
 // One program is generated for each architecture. In it a jump stands before each
 // row that holds for some Options only, with the row's conditions in Jt, which the
-// kernel does not read in an unconditional jump. Where o meets them the jump goes
-// to the next instruction, else past the row.
+// kernel does not read in an unconditional jump. Program leaves out what o has no use
+// for: the time that the kernel takes to install a filter grows with its length.
 func Program(goarch string, o Options) ([]bpf.RawInstruction, error) {
 	for _, p := range programs {
 		if p.goarch == goarch {
-			return choose(p.code, o), nil
+			return link(p.code, o)
 		}
 	}
 	return nil, fmt.Errorf("no filter for %q", goarch)
 }
 
-// choose sets the jumps of a generated program for o.
-func choose(generated []bpf.RawInstruction, o Options) []bpf.RawInstruction {
-	code := slices.Clone(generated)
-	for i := range code {
-		jump := &code[i]
-		if jump.Op != jumpAlways || jump.Jt == 0 {
+// link makes the program for o of a generated one: it leaves out the jumps of scopes,
+// each branch whose two ends give the same answer, and what is no longer reached.
+func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
+	// next is where control gets to from an instruction without doing anything: to the
+	// instruction itself, or past it. All jumps go forward, so what comes later is known.
+	next := make([]int, len(code))
+	for i := len(code) - 1; i >= 0; i-- {
+		next[i] = i
+		yes, no := successors(i, code[i])
+		switch {
+		case isScope(code[i]) && scope(code[i].Jt).covers(o):
+			next[i] = next[i+1]
+		case isScope(code[i]):
+			next[i] = next[yes]
+		case code[i].Op != jumpAlways && code[i].Op != returns && sameAnswer(code[next[yes]], code[next[no]]):
+			next[i] = next[no]
+		}
+	}
+	// at is the new place of an instruction that is reached, else -1.
+	at, size := make([]int, len(code)), 0
+	used := make([]bool, len(code))
+	used[next[0]] = true
+	for i, ins := range code {
+		at[i] = -1
+		if !used[i] {
 			continue
 		}
-		if scope(jump.Jt).covers(o) {
-			jump.K = 0
+		at[i] = size
+		size++
+		if ins.Op != returns {
+			yes, no := successors(i, ins)
+			used[next[yes]], used[next[no]] = true, true
 		}
-		jump.Jt = 0
 	}
-	return code
+	out := make([]bpf.RawInstruction, 0, size)
+	for i, ins := range code {
+		if !used[i] {
+			continue
+		}
+		if ins.Op != returns {
+			yes, no := successors(i, ins)
+			skipYes, skipNo := at[next[yes]]-at[i]-1, at[next[no]]-at[i]-1
+			switch {
+			case ins.Op == jumpAlways:
+				ins.K = uint32(skipYes)
+			case isJump(ins) && skipYes <= 255 && skipNo <= 255:
+				ins.Jt, ins.Jf = uint8(skipYes), uint8(skipNo)
+			case isJump(ins) || skipNo != 0:
+				return nil, fmt.Errorf("bug: instruction %d of the filter does not reach the next", i)
+			}
+		}
+		out = append(out, ins)
+	}
+	return out, nil
 }
 
-// jumpAlways is the code of an unconditional jump (linux/bpf_common.h).
-const jumpAlways = unix.BPF_JMP | unix.BPF_JA
+func isJump(ins bpf.RawInstruction) bool { return ins.Op&7 == unix.BPF_JMP } // the low bits are the class
+
+// isScope reports the jump that stands before a row with conditions.
+func isScope(ins bpf.RawInstruction) bool { return ins.Op == jumpAlways && ins.Jt != 0 }
+
+// sameAnswer reports two instructions that both end the program, and alike.
+func sameAnswer(a, b bpf.RawInstruction) bool { return a.Op == returns && a == b }
+
+// successors are the instructions that can come after the one at i, which does not end
+// the program. They are the same one where there is no choice.
+func successors(i int, ins bpf.RawInstruction) (yes, no int) {
+	switch {
+	case ins.Op == jumpAlways:
+		return i + 1 + int(ins.K), i + 1 + int(ins.K)
+	case isJump(ins):
+		return i + 1 + int(ins.Jt), i + 1 + int(ins.Jf)
+	}
+	return i + 1, i + 1
+}
+
+// Codes of instructions (linux/bpf_common.h).
+const (
+	jumpAlways = unix.BPF_JMP | unix.BPF_JA
+	returns    = unix.BPF_RET | unix.BPF_K
+)
 
 // generated is one of programs.
 type generated struct {

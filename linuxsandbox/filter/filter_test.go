@@ -249,7 +249,11 @@ func noticed(t *testing.T, table []rule, r rule) bool {
 			if !r.only.covers(o) {
 				continue
 			}
-			if different, _ := firstDifference(t, choose(prog, o), a.goarch, o, r.calls); different != "" {
+			linked, err := link(prog, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if different, _ := firstDifference(t, linked, a.goarch, o, r.calls); different != "" {
 				return true
 			}
 		}
@@ -323,7 +327,9 @@ func TestJumpsReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prog = choose(prog, Options{})
+	if prog, err = link(prog, Options{}); err != nil {
+		t.Fatal(err)
+	}
 	far := 0
 	for _, ins := range prog {
 		if ins.Op == 0x05 && ins.K > math.MaxUint8 {

@@ -9,7 +9,7 @@ import "golang.org/x/net/bpf"
 
 //go:generate go test -run ^TestProgramsAreCurrent$ -update .
 
-// programs are the filters, one for each architecture, for choose.
+// programs are the filters, one for each architecture, for link.
 var programs = []generated{
 	{"amd64", []bpf.RawInstruction{
 		{Op: 0x20, Jt: 0, Jf: 0, K: 0x4},

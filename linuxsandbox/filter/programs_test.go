@@ -66,6 +66,6 @@ import "golang.org/x/net/bpf"
 
 //go:generate go test -run ^TestProgramsAreCurrent$ -update .
 
-// programs are the filters, one for each architecture, for choose.
+// programs are the filters, one for each architecture, for link.
 var programs = []generated{
 `
