@@ -31,8 +31,8 @@ func granting(t *testing.T, hosts ...string) *asker {
 	}}
 }
 
-// TestHeldConnections: a program that waits for an answer goes on with what was
-// granted, once asked for the name and the port, and with nothing else.
+// TestHeldConnections: a program that waits for an answer uses what was granted after
+// one question for the name and the port, and nothing else.
 func TestHeldConnections(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")

@@ -197,7 +197,7 @@ except OSError as e: print(e.strerror)`)
 }
 
 // TestAbstractSockets: names without a file work where they are the session's own,
-// and nobody of the host has one of them; elsewhere there are none.
+// and no program of the host has one of them; elsewhere they are refused.
 func TestAbstractSockets(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		host := "@" + th.out

@@ -17,16 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A keeper with namespaces is started by hand and not through package syscall.
-// codeagent has many threads, and such a process can join no user namespace
-// (setns(2)), so a child does it, which then starts the keeper as codeagent's
-// own child (CLONE_PARENT):
+// A keeper with namespaces is not started through package syscall. A process with
+// more than one thread, as codeagent, cannot join a user namespace (setns(2)). So a
+// child joins it, and starts the keeper as a child of codeagent's own (CLONE_PARENT):
 //
 //	codeagent ── vfork ──▶ joins the session's user and network namespaces
 //	    ▲                     │ vfork, with mount, PID and IPC namespace
 //	    └──── parent ───── keeper, PID 1, with capabilities over its own mounts
 //
-// Copying no memory and writing no map, it also takes half the time.
+// Neither child copies memory or writes a map of users, which halves the time.
 
 // keeperNamespaces are made anew for every command, and with them a PID
 // namespace where a /proc can be mounted for it.
@@ -36,7 +35,7 @@ const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 // own user namespace: to mount, and to empty its bounding set afterwards.
 const keeperCaps = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETPCAP
 
-// nsPlan is all that the two children need, laid out before the fork.
+// nsPlan is all that the two children need. It is complete before the fork.
 type nsPlan struct {
 	path        *byte
 	argv, envv  []*byte
@@ -111,7 +110,7 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	c.capHead.Version = unix.LINUX_CAPABILITY_VERSION_3
 	c.caps[0] = unix.CapUserData{Effective: keeperCaps, Permitted: keeperCaps, Inheritable: keeperCaps}
 	var report [2]int
-	// Above every number that a file of the keeper gets.
+	// The pipe's number must be above those that the keeper's files get.
 	syscall.ForkLock.Lock()
 	err = unix.Pipe2(report[:], unix.O_CLOEXEC)
 	if err != nil {
@@ -162,8 +161,8 @@ func wait(pid int) {
 	}
 }
 
-// forkJoiner is written by the rules of forkExec: raw system calls alone, in
-// frames that are not left while another process runs on the same stack.
+// forkJoiner follows the rules of the keeper's forkExec: raw system calls alone, and
+// no frame is left while another process runs on the same stack.
 //
 //go:noinline
 //go:norace
@@ -205,7 +204,8 @@ failed:
 	}
 }
 
-// execKeeper runs in the keeper-to-be; it returns only when a step failed.
+// execKeeper runs in the process that becomes the keeper. It returns only when a step
+// failed.
 //
 //go:nosplit
 //go:norace
@@ -216,7 +216,7 @@ func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
 		}
 	}
 	if c.user >= 0 {
-		// A user other than 0 loses its capabilities at exec, but for ambient ones.
+		// At exec a user other than 0 loses all capabilities but the ambient ones.
 		if _, _, e = syscall.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&c.capHead)), uintptr(unsafe.Pointer(&c.caps[0])), 0); e != 0 {
 			return nsCaps, e
 		}
@@ -232,7 +232,7 @@ func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
 	if _, _, e = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(c.root)), 0, 0); e != 0 {
 		return nsDir, e
 	}
-	// Out of the way first: a file's number may be another's target.
+	// First to high numbers: a file's number may be another one's target.
 	for i := 0; i < len(c.files); i++ {
 		r, _, e := syscall.RawSyscall(unix.SYS_FCNTL, uintptr(c.files[i]), unix.F_DUPFD_CLOEXEC, uintptr(len(c.files)))
 		if e != 0 {
