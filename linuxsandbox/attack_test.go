@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/elastic/go-seccomp-bpf/arch"
-	"golang.org/x/sys/unix"
-
 	"codeagent/internal/attack"
 	"codeagent/linuxsandbox/filter"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/sys/unix"
 )
 
 // filterChild, in the environment, makes this test binary put the filter on itself

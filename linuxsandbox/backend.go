@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/netns"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -33,7 +34,7 @@ type Backend struct {
 	// namespaces are those of the session, nil: none could be made.
 	namespaces *netns.Namespaces
 	groups     groups
-	brokers    brokerSession
+	brokers    broker.Session
 	globs      globIndex
 	// plain is why no namespaces are tried; set only by tests.
 	plain error
@@ -89,11 +90,11 @@ func (b *Backend) Close() error {
 	}
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.namespaces.Close()
-	b.brokers.net.Close()
+	b.brokers.Net.Close()
 	if b.running == 0 { // else they would lose their limits
 		b.groups.close()
 	}
-	b.brokers.close()
+	b.brokers.Close()
 	b.globs.close()
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
@@ -167,7 +168,7 @@ func (b *Backend) tryNamespaces() error {
 		return err
 	}
 	b.outside.Hosts = string(hosts)
-	b.brokers.net = n.Serve(b.outside)
+	b.brokers.Net = n.Serve(b.outside)
 	b.probed = f
 	b.probed.Namespaces, b.probed.HostNet = true, n.HostNet
 	return nil
@@ -209,7 +210,7 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
 
 // MadeGit lists the git directories that commands of this session made: theirs to
 // write, hooks and configuration too.
-func (b *Backend) MadeGit() []string { return b.brokers.madeGit() }
+func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
 
 // tryBroker closes the probe's listener and tries whether a broker could work.
 func (f *facts) tryBroker(listener, keeper int) {
@@ -217,7 +218,7 @@ func (f *facts) tryBroker(listener, keeper int) {
 		return
 	}
 	unix.Close(listener)
-	taking, noSockets, err := probeCommand(keeper, f.Thread)
+	taking, noSockets, err := broker.Probe(keeper, f.Thread)
 	if err != nil {
 		f.Broker, f.NoBroker = false, "codeagent may not look at what it confines: "+err.Error()
 		return

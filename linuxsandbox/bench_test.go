@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"codeagent/linuxsandbox/broker/sockets"
-	"codeagent/sandbox"
-
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -14,11 +14,10 @@ import (
 	"syscall"
 	"testing"
 
+	"codeagent/linuxsandbox/broker/calls"
 	"codeagent/linuxsandbox/filter"
 	"codeagent/sandbox"
 	"codeagent/sandbox/sandboxtest"
-
-	"codeagent/linuxsandbox/broker/calls"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"

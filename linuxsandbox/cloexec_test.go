@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"codeagent/internal/attack"
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // In a container whose filter refuses close_range and faccessat2 commands run, with

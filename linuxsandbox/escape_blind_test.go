@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"codeagent/linuxsandbox/broker"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -144,7 +146,7 @@ func exhaust(p place) error {
 	if err := unix.Mkdir(p.out+"/none", 0o755); err == nil || err == unix.EEXIST {
 		return nil // without a sandbox nothing refuses
 	}
-	for range maxLooked + 10 {
+	for range broker.MaxLooked + 10 {
 		if err := unix.Mkdir(p.out+"/none", 0o755); err == nil {
 			return errors.New("something was made outside")
 		}

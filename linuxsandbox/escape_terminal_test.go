@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"codeagent/sandbox"
-
 	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )

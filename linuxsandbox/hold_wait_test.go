@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -71,7 +72,7 @@ func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
 	if err := unix.SetNonblock(int(inRead.Fd()), false); err != nil {
 		t.Fatal(err)
 	}
-	k := &talk{T: t, person: person{make(chan asking, maxWaiting)}, in: in, said: make(chan string, 100)}
+	k := &talk{T: t, person: person{make(chan asking, broker.MaxWaiting)}, in: in, said: make(chan string, 100)}
 	k.proc, err = th.b.Start(t.Context(), th.policy, sandbox.Command{
 		Path: path, Args: append([]string{path}, args...), Dir: th.dir, Env: th.env("", th.out), Stdin: inRead, Stdout: outWrite, Stderr: outWrite,
 	}, &k.person)
@@ -322,7 +323,7 @@ print(len(done), flush=True)`
 		t.Run("different, a folder is granted", func(t *testing.T) {
 			k := th.talk(t, python, "-c", script, "different")
 			var open []asking
-			for range maxQuestions {
+			for range broker.MaxQuestions {
 				open = append(open, <-k.asked)
 			}
 			k.hears("goes on")
@@ -354,7 +355,7 @@ print(len(done), flush=True)`
 				t.Fatal(err)
 			}
 			text, _ := os.ReadFile(f.Name())
-			if string(text) != "goes on\n0\n" || len(proc.Trace().Denials) != 300 || len(p.targets()) > maxQuestions+maxNoes {
+			if string(text) != "goes on\n0\n" || len(proc.Trace().Denials) != 300 || len(p.targets()) > broker.MaxQuestions+broker.MaxNoes {
 				t.Errorf("%q, %d recorded, %d asked", text, len(proc.Trace().Denials), len(p.targets()))
 			}
 		})

@@ -18,9 +18,8 @@ import (
 	"time"
 	"unsafe"
 
-	"codeagent/sandbox"
-
 	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
 )

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // randomOperations is a program that does what its two arguments say: how often,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 )
 
@@ -131,7 +132,7 @@ func TestNamesTurned(t *testing.T) {
 	if !f.Broker {
 		t.Skip("no broker here: " + f.NoBroker)
 	}
-	for turns, want := range map[int]bool{3: true, 2 * maxKeeps: false} {
+	for turns, want := range map[int]bool{3: true, 2 * broker.MaxKeeps: false} {
 		ws, p := keptPlace(t, sandbox.WorkspaceWrite())
 		link := filepath.Join(p.Temp, "link")
 		turn := func(to int) {

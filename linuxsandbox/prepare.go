@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -33,7 +34,7 @@ type prepared struct {
 	// folders are the write roots that are folders.
 	folders []string
 	// protection is what the broker holds; nothing where there is none.
-	protection protection
+	protection broker.Protection
 
 	layers     []sandbox.Layer
 	weaknesses []sandbox.Weakness
@@ -122,11 +123,11 @@ func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
 		own = []string{kernel.ShmDir}
 	}
-	p.protection = planProtection(policy, p.folders, own)
+	p.protection = broker.PlanProtection(policy, p.folders, own)
 	if m := p.mounts; m != nil {
-		p.protection.fixed = append(p.protection.fixed, m.waysInTemp(policy.Temp)...)
+		p.protection.Fixed = append(p.protection.Fixed, m.waysInTemp(policy.Temp)...)
 	}
-	p.protection.planGrants(p.granted, p.folders)
+	p.protection.PlanGrants(p.granted, p.folders)
 }
 
 // holdsFolders reports whether codeagent's own folders inside a write root are held. The

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -141,8 +142,8 @@ type process struct {
 	keeper  *keeperProcess
 	policy  sandbox.Policy
 	// protection is what the broker holds of policy.
-	protection protection
-	broker     *broker        // nil where the filter asks nothing
+	protection broker.Protection
+	broker     *broker.Broker // nil where the filter asks nothing
 	holder     sandbox.Holder // nil: refused calls fail at once
 	guards     []*guard
 	holders    []*holder
@@ -180,8 +181,8 @@ func (p *process) follow(stop func() bool) {
 	_, over := p.keeper.reap()
 	left := p.leftovers(gone, over)
 	limit := p.group.end()
-	p.broker.stop()
-	p.trace = p.broker.trace()
+	p.broker.Stop()
+	p.trace = p.broker.Trace()
 	switch {
 	case got != nil:
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
@@ -247,7 +248,7 @@ func (p *process) Signal(number int) error {
 }
 
 // Refused is what the broker has refused so far.
-func (p *process) Refused() []sandbox.Denial { return p.broker.refused() }
+func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }
 
 // Trace is what the broker saw and what was put back after the command.
 func (p *process) Trace() sandbox.Trace {

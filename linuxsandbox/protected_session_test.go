@@ -3,12 +3,13 @@
 package linuxsandbox
 
 import (
-	"codeagent/sandbox"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codeagent/sandbox"
 )
 
 // TestProtectedInSession (E10 to E15, E25, E26): repositories that nobody told

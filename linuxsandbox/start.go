@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/control"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
@@ -171,7 +172,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 		k.close()
 		clean, over := k.reap()
 		err = errors.Join(err, proc.leftovers(clean, over))
-		proc.broker.stop()
+		proc.broker.Stop()
 		return err
 	}
 	go proc.follow(stop)
@@ -299,11 +300,11 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 		return err
 	}
 	if order.Ask {
-		o := brokerOptions{
-			policy: p.policy, protection: p.protection, order: &order, command: cmd, keeper: k.pid,
-			session: &p.backend.brokers, taking: p.backend.probed.Sockets, holder: p.holder, life: ctx,
+		o := broker.Options{
+			Policy: p.policy, Protection: p.protection, Order: &order, Command: cmd, Keeper: k.pid,
+			Session: &p.backend.brokers, Taking: p.backend.probed.Sockets, Holder: p.holder, Life: ctx,
 		}
-		if p.broker, err = newBroker(o); err != nil {
+		if p.broker, err = broker.New(o); err != nil {
 			return startError("notify", err)
 		}
 	}
@@ -314,7 +315,7 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 		return err
 	}
 	if listener >= 0 {
-		if err := p.broker.serve(listener); err != nil {
+		if err := p.broker.Serve(listener); err != nil {
 			return startError("notify", err)
 		}
 	}

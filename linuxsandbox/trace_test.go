@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"codeagent/linuxsandbox/broker"
 	"codeagent/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -81,7 +82,7 @@ func traces(t *testing.T, th *theatre) {
 func TestRepeatedDenialsAreCounted(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		away := filepath.Dir(th.out)
-		many := maxLooked + 500
+		many := broker.MaxLooked + 500
 		tr := th.trace(t, "", `for i in 1 2 3; do touch `+away+`/a; done 2>/dev/null; (for ((i = 0; i < `+strconv.Itoa(many)+`; i++)); do : > `+away+`/b; done) 2>/dev/null; true`)
 		got := map[string]int{}
 		for _, d := range tr.Denials {
@@ -189,7 +190,7 @@ func TestTraceIsBounded(t *testing.T) {
 	defer b.Close()
 	th := newTheatre(t, b)
 	tr := th.trace(t, "", `cd ../away; for i in {1..1100}; do : > new$i; done 2>/dev/null; :`)
-	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != maxDenials {
+	if tr.Evidence != sandbox.EvidencePartial || len(tr.Denials) != broker.MaxDenials {
 		t.Errorf("%s, %d denials", tr.Evidence, len(tr.Denials))
 	}
 	tr = th.trace(t, "", `cd ../away; for i in {1..50}; do : > new; done 2>/dev/null; (: > new) 2>/dev/null; :`)

@@ -7,11 +7,11 @@
 package calls
 
 import (
-	"golang.org/x/sys/unix"
-
 	"codeagent/linuxsandbox/broker/notify"
 	"codeagent/linuxsandbox/broker/pathwalk"
 	"codeagent/linuxsandbox/kernel"
+
+	"golang.org/x/sys/unix"
 )
 
 // File says where a call that opens, makes or removes files keeps what.

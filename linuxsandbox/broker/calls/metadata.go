@@ -3,12 +3,13 @@
 package calls
 
 import (
-	"codeagent/linuxsandbox/broker/notify"
-	"codeagent/linuxsandbox/broker/pathwalk"
-	"codeagent/linuxsandbox/kernel"
 	"encoding/binary"
 	"strconv"
 	"strings"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
 
 	"golang.org/x/sys/unix"
 )

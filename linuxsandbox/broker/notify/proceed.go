@@ -3,10 +3,11 @@
 package notify
 
 import (
+	"slices"
+
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )

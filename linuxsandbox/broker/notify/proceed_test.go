@@ -3,7 +3,6 @@
 package notify
 
 import (
-	"codeagent/linuxsandbox/spec"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,13 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"codeagent/linuxsandbox/spec"
 )
 
 // The files that may make what TestProceedIsJustified looks for.
 const (
 	proceedFile = "broker/notify/proceed.go" // rules, and replies that proceed
 	notifyFile  = "broker/notify/notify.go"  // sends a reply to the kernel
-	startFile   = "start.go"                 // knows what a keeper was told to enforce
+	startFile   = "broker/broker.go"         // knows what a keeper was told to enforce
 )
 
 // TestProceedIsJustified: in all rooms of the backend nothing but proceed.go lets a call

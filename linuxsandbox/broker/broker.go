@@ -1,0 +1,463 @@
+//go:build linux
+
+// Package broker answers the system calls that the filter asks about, one thread a command.
+// It opens what a call names, judges it by the policy, and changes files and reaches
+// sockets for the command, with the rights of the command; it mounts nothing and starts
+// nothing. Start with Broker.handle, the switch over the handlers.
+//
+//	command: chmod("a") ─▶ kernel: notification ─▶ broker thread
+//	   pathwalk opens what the call names
+//	   the judge says what the policy makes of what was opened
+//	   a handler makes the call on what was opened, or refuses it
+//	command: chmod returns ◀─ the broker's answer
+//
+// Threat: another thread of the command changes memory, names or descriptors between the
+// look at a call and the kernel's own reading of it. So a call that the broker alone
+// confines never proceeds in the command. It proceeds only where a rule of the kernel
+// holds it whatever it names (notify/proceed.go). What the broker cannot look at it
+// refuses.
+//
+// The thread that does all this has the capabilities of the command: none, or root's
+// three for files. Its user and groups are codeagent's, and so are the command's:
+// no_new_privs is set, and no capability to change them is left.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/netns"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Broker serves one command. run ends when stop is called or, from Linux 6.11,
+// when no process of the command is left.
+type Broker struct {
+	wake  int        // an eventfd: end
+	ready chan error // whether the thread has the rights of the command
+	given chan int   // the listener, or closed when there is none
+	done  chan struct{}
+	posts *posts
+	// rules are what the kernel holds.
+	rules   notify.Rules
+	session *Session
+
+	// The rest is the broker thread's own until done is closed. First what the
+	// handlers share, each of them part of it:
+	walk     pathwalk.Walker
+	log      evidence
+	judge    judge
+	rights   rights
+	held     *holding
+	deny     refuser
+	observer observer
+	waiting  waitingCalls
+	masks    masks
+	fresh    freshFile
+	terms    terminals
+	files    fileChanges
+	metadata metadataChanges
+	locks    locks
+	sockets  *sockets.Sockets
+}
+
+// Options say what a broker goes by.
+type Options struct {
+	Policy sandbox.Policy
+	// Protection is what of the policy the broker holds, order what the keeper
+	// enforces besides.
+	Protection Protection
+	Order      *spec.Spec
+	Command    sandbox.Command
+	// Keeper is the process that the command's first one is a child of.
+	Keeper int
+	// Session is what the brokers of all commands know together.
+	Session *Session
+	// Taking is how the broker gets at the command's sockets.
+	Taking sockets.Taking
+	// Holder answers for refused calls while they wait, for as long as life does;
+	// nil: they fail at once.
+	Holder sandbox.Holder
+	Life   context.Context
+}
+
+// Session is what the brokers of one Backend share.
+type Session struct {
+	// mu makes a look at the file system and the change that follows one step,
+	// seen from every command: none can move what another one is judged by.
+	mu      sync.Mutex
+	sockets sockets.Records
+	// Net is the session's own network, nil where it has none.
+	Net *netns.Network
+	// own are the git directories that the session's commands made; guarded by mu.
+	own ownGit
+}
+
+// New starts the broker's thread, so that it is there when the keeper is
+// confined: the two get ready at the same time.
+func New(o Options) (*Broker, error) {
+	b, err := assemble(o)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	b.judge.openGrants()
+	if o.Command.Terminal {
+		b.terms.addTerminal(o.Command.Stdin)
+	}
+	go b.run()
+	return b, nil
+}
+
+// assemble makes a broker whose thread does not run.
+func assemble(o Options) (*Broker, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	left, err := newPosts()
+	if err != nil {
+		unix.Close(wake)
+		return nil, err
+	}
+	held, err := newHolding(o.Life, o.Holder, o.Command.Learn)
+	if err != nil {
+		left.close()
+		unix.Close(wake)
+		return nil, err
+	}
+	b := &Broker{
+		wake: wake, ready: make(chan error, 1), given: make(chan int, 1), done: make(chan struct{}), posts: left,
+		rules: notify.RulesOf(o.Order), session: o.Session, held: held,
+	}
+	mounts, caps := o.Order.Mounts, o.Order.KeptCaps()
+	b.walk = pathwalk.Walker{Mounts: mountsOf(mounts), Instead: b.judge.inMemory, OnHost: b.judge.onHost}
+	b.log = evidence{level: o.Command.Evidence, keeper: o.Keeper, walk: &b.walk}
+	b.judge = judge{policy: withOwnFolders(o.Policy, mounts), protection: o.Protection, reach: o.reach(), session: o.Session, walk: &b.walk, log: &b.log}
+	b.rights = rights{keep: caps, mounted: mounts != nil, log: &b.log}
+	held.judge, held.log, held.handle = &b.judge, &b.log, b.handleAll
+	b.deny = refuser{judge: &b.judge, rights: &b.rights, held: held, log: &b.log, walk: &b.walk}
+	b.observer = observer{to: o.Command.Observer, judge: &b.judge, walk: &b.walk, session: o.Session}
+	b.terms = terminals{
+		ownPTS: mounts != nil && mounts.Terminals, ownSession: ownSession(o.Command), takes: o.Taking, judge: &b.judge, walk: &b.walk, log: &b.log,
+	}
+	b.addHandlers()
+	b.sockets = sockets.New(sockets.Options{
+		Policy: &b.judge.policy, Walk: &b.walk, Record: b.log.record, Refuse: held.refuseConnect, Unread: b.deny.unread, MakeFile: b.files.entries.makeSocket,
+		LookUp: func(n *notify.Notification, client *netns.Client, q *netns.Question) bool {
+			return left.add(func() { held.lookUp(n, client, q) })
+		},
+		Records: &o.Session.sockets, Network: o.Session.Net, Inet: o.Order.Network, HostNet: o.Order.HostNet, Taking: o.Taking, Caps: caps, Wake: wake,
+	})
+	return b, nil
+}
+
+// reach is what the kernel lets the command write by itself.
+func (o *Options) reach() reach {
+	r := planReach(o.Order.Rules, o.Protection.roots, o.Order.Mounts)
+	if o.Command.Terminal {
+		r.files = append(r.files, kernel.PathOf(int(o.Command.Stdin.Fd())))
+	}
+	return r
+}
+
+// addHandlers gives each handler what it needs.
+func (b *Broker) addHandlers() {
+	b.metadata = metadataChanges{
+		walk: &b.walk, judge: &b.judge, rights: &b.rights, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session,
+	}
+	b.locks = locks{walk: &b.walk, judge: &b.judge, held: b.held, log: &b.log, waiting: &b.waiting, session: b.session}
+	b.files = fileChanges{
+		session: b.session,
+		opens: opens{
+			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
+			masks: &b.masks, fresh: &b.fresh, waiting: &b.waiting, terms: &b.terms,
+		},
+		moves: moves{rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session},
+		entries: entries{
+			rules: b.rules, walk: &b.walk, judge: &b.judge, deny: &b.deny, held: b.held, observer: &b.observer,
+			masks: &b.masks, fresh: &b.fresh, session: b.session,
+		},
+	}
+}
+
+// mountsOf is what of a mount plan matters to where names lead.
+func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
+	if plan == nil {
+		return nil
+	}
+	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.OwnFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
+}
+
+// withOwnFolders lets a broker's policy know what the command has for itself.
+func withOwnFolders(p sandbox.Policy, plan *spec.Mounts) sandbox.Policy {
+	if plan == nil {
+		return p
+	}
+	p = p.Clone()
+	for _, dir := range plan.OwnFolders() {
+		p.Write = append(p.Write, sandbox.Root{Path: dir})
+	}
+	return p
+}
+
+// Serve hands the listener over, once. The broker owns it from then on.
+func (b *Broker) Serve(listener int) error {
+	if err := <-b.ready; err != nil {
+		unix.Close(listener)
+		return err
+	}
+	b.given <- listener
+	return nil
+}
+
+// Stop ends the broker and waits for it. Calls that are still asked about fail
+// with ENOSYS. It must be called once.
+func (b *Broker) Stop() {
+	if b == nil {
+		return
+	}
+	close(b.given)
+	b.end()
+	<-b.done
+	b.sockets.Leave()
+	unix.Close(b.wake)
+}
+
+// end wakes all that works for the command.
+func (b *Broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// Refused is what was refused so far.
+func (b *Broker) Refused() []sandbox.Denial {
+	if b == nil {
+		return nil
+	}
+	return b.log.refused()
+}
+
+// Trace is what was seen, once the broker has ended.
+func (b *Broker) Trace() sandbox.Trace {
+	if b == nil {
+		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
+	}
+	<-b.done
+	return b.log.trace(b.sockets.Blind())
+}
+
+func (b *Broker) run() {
+	defer close(b.done)
+	defer b.judge.roots.forgetFrom(0)
+	defer b.held.close()
+	defer b.posts.close()
+	defer b.terms.dropTerminals(func(madeTerminal) bool { return true })
+	b.rights.dropped = kernel.HeldCaps() &^ b.rights.keep
+	err := becomeCommand(b.rights.keep)
+	b.ready <- err
+	if err != nil {
+		return
+	}
+	listener, given := <-b.given
+	if !given {
+		return
+	}
+	defer unix.Close(listener)
+	defer b.walk.Close()
+	defer b.sockets.Stop()
+	defer b.waiting.close()
+	defer b.fresh.drop()
+	notify.WakeTogether(listener)
+	b.answerCalls(listener)
+}
+
+// answerCalls answers what arrives at the listener until there is no more.
+func (b *Broker) answerCalls(listener int) {
+	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
+		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
+	var n notify.Notification
+	for {
+		_, err := unix.Poll(fds, b.patience())
+		if err != nil && err != unix.EINTR || err == nil && fds[1].Revents != 0 {
+			return
+		}
+		b.waiting.tryWaiting(false)
+		b.held.tend(err == nil && fds[2].Revents != 0)
+		if err == nil && fds[3].Revents != 0 {
+			b.posts.do()
+		}
+		switch {
+		case err != nil:
+		case fds[0].Revents&unix.POLLIN != 0:
+			if n.Receive(listener) == nil {
+				// The error is that the caller was killed meanwhile.
+				_ = n.Answer(b.reply(&n))
+			}
+		case fds[0].Revents != 0:
+			return
+		}
+	}
+}
+
+// patience is how long the broker may wait for the next call, in milliseconds.
+func (b *Broker) patience() int {
+	switch {
+	case len(b.waiting.list) > 0:
+		return tryMillis
+	case len(b.held.questions) > 0:
+		return heldMillis
+	}
+	return -1
+}
+
+// reply answers a call that was just received.
+func (b *Broker) reply(n *notify.Notification) notify.Reply {
+	a := b.handleAll(n)
+	b.held.forget()
+	return a
+}
+
+// handleAll handles a call until there is nothing left to report or to learn first.
+func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
+	a := b.handle(n)
+	for rounds := 0; a.Again; a = b.handle(n) {
+		// The rounds of Command.Learn are bounded by what the call is about (learning.asked).
+		if b.observer.tell() {
+			rounds++
+		}
+		if rounds > MaxKeeps {
+			return notify.Failed(unix.EAGAIN)
+		}
+	}
+	return a
+}
+
+// handle answers one call.
+func (b *Broker) handle(n *notify.Notification) notify.Reply {
+	if c := calls.MetadataOf(n.NR); c != nil {
+		return b.metadata.change(n, c)
+	}
+	if c := calls.FileOf(n.NR); c != nil {
+		return b.files.change(n, c)
+	}
+	if c := calls.RefusedOf(n.NR); c != nil {
+		h := refusedCalls{rights: &b.rights, log: &b.log}
+		return h.refuse(n, c)
+	}
+	if c := calls.ProcessOf(n.NR); c != nil {
+		h := processHandler{rules: b.rules, log: &b.log}
+		return h.process(n, c)
+	}
+	switch n.NR {
+	case unix.SYS_UMASK:
+		if errno := b.masks.umask(n); errno != 0 {
+			return notify.Failed(errno)
+		}
+		return b.rules.Proceed(notify.ByCaller)
+	case unix.SYS_EXIT_GROUP:
+		b.log.exit(n)
+		return b.rules.Proceed(notify.ByCaller)
+	case unix.SYS_IOCTL:
+		return b.terms.resize(n)
+	case unix.SYS_FLOCK:
+		return b.locks.lock(n)
+	case unix.SYS_CONNECT, unix.SYS_BIND:
+		return b.sockets.Answer(n)
+	case unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME:
+		if errno, answered := b.sockets.Name(n); answered {
+			return notify.Failed(errno)
+		}
+		return b.rules.Proceed(notify.ByCaller)
+	case unix.SYS_SOCKET:
+		return notify.Failed(b.sockets.RefuseNew(n))
+	case unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
+		if errno := b.sockets.Send(n); errno != 0 {
+			return notify.Failed(errno)
+		}
+		return b.rules.Proceed(notify.ByNetwork)
+	}
+	return notify.Failed(unix.ENOSYS)
+}
+
+// becomeCommand gives the calling thread, which ends with its goroutine, the
+// rights of the command.
+func becomeCommand(keep uint64) error {
+	runtime.LockOSThread()
+	return kernel.KeepCaps(keep)
+}
+
+// Probe tries whether a broker could work for a command whose keeper and first
+// thread these are, and how it would get at its sockets: some kernels let nobody look at
+// another process. noSockets says why it would not get at them.
+func Probe(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
+	tid, err := threadOf(keeper, thread)
+	if err == nil {
+		err = canBroker(tid)
+	}
+	if err == nil && !sameUser() {
+		err = errors.New("codeagent runs with another user's rights")
+	}
+	if err != nil {
+		return taking, nil, err
+	}
+	taking, noSockets = sockets.HowToTake(tid, spec.ControlFD)
+	return taking, noSockets, nil
+}
+
+// canBroker tries what a broker needs of a thread that is confined.
+func canBroker(tid int) error {
+	done := make(chan error)
+	go func() {
+		err := becomeCommand(0)
+		if err == nil {
+			// Nothing is mapped at the start of memory: EFAULT is a yes.
+			if _, err = notify.ReadMemory(tid, 8, 1); err == unix.EFAULT {
+				err = nil
+			}
+		}
+		for _, link := range []string{"cwd", "root"} {
+			var fd int
+			if err != nil {
+				break
+			}
+			if fd, err = pathwalk.OpenProc(tid, link, 0); err == nil {
+				unix.Close(fd)
+			}
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// threadOf is the thread of a process that is called inside in its PID namespace.
+func threadOf(process, inside int) (int, error) {
+	dir := kernel.ProcDir + "/" + strconv.Itoa(process) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range threads {
+		tid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if _, thread := kernel.InsideNumbers(tid); thread == inside {
+			return tid, nil
+		}
+	}
+	return 0, fmt.Errorf("no thread of %d is called %d inside", process, inside)
+}
+
+// sameUser reports whether a command's user is always codeagent's.
+func sameUser() bool { return os.Getuid() == os.Geteuid() && os.Getgid() == os.Getegid() }

@@ -1,0 +1,206 @@
+//go:build linux
+
+package broker
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/filter"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/sys/unix"
+)
+
+// TestNotifiedCalls: every call that the filter asks about, with arguments of many
+// kinds, gets an errno or proceeds by a rule that may hold it. What cannot be looked
+// at never proceeds, but for calls that concern the caller alone.
+func TestNotifiedCalls(t *testing.T) {
+	numbers := askedNumbers(t)
+	unreadable := unreadableProcess(t)
+	gone := exec.Command("/bin/true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for _, caller := range []struct {
+		name  string
+		tid   int
+		blind bool
+		seen  int
+	}{
+		{"memory unreadable, /proc shut", unreadable, true, 0},
+		{"memory unreadable, evidence used up", unreadable, true, MaxLooked + 1},
+		{"gone", gone.Process.Pid, true, 0},
+		{"can be looked at", os.Getpid(), false, 0},
+		{"can be looked at, evidence used up", os.Getpid(), false, MaxLooked + 1},
+	} {
+		for name, spec := range notifiedSpecs(t) {
+			t.Run(caller.name+"/"+name, func(t *testing.T) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					if err := becomeCommand(spec.KeptCaps()); err != nil { // the thread ends with it
+						t.Error(err)
+						return
+					}
+					b := notifiedBroker(t, spec)
+					b.log.seen = caller.seen
+					answerAll(t, b, numbers, caller.tid, caller.blind)
+					b.walk.Close()
+				}()
+				<-done
+			})
+		}
+	}
+}
+
+// answerAll has b answer each call with many arguments.
+func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	path := append([]byte("/etc/hostname"), 0)
+	values := []uint64{0, 1, 0o600, 0o4755, unix.O_WRONLY | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR, ^uint64(99), 999, ^uint64(0), uint64(os.Getpid()), 16, 24, unix.TIOCSWINSZ,
+		uint64(uintptr(unsafe.Pointer(&path[0])))}
+	allowed := map[notify.Rule][]string{
+		notify.ByCaller:  {"umask", "exit_group", "getsockname", "getpeername"},
+		notify.ByNetwork: {"sendto", "sendmsg", "sendmmsg"},
+	}
+	for _, c := range calls.Files {
+		allowed[notify.ByLandlock] = append(allowed[notify.ByLandlock], c.Name)
+	}
+	for name, nr := range numbers {
+		for range 60 {
+			n := &notify.Notification{TID: uint32(tid), NR: int32(nr)}
+			for i := range n.Args {
+				n.Args[i] = values[r.IntN(len(values))]
+			}
+			a := b.handleAll(n)
+			may := !a.Proceeds() || slices.Contains(allowed[a.Rule()], name)
+			if blind && a.Proceeds() && a.Rule() != notify.ByCaller && !readsNothing(n) {
+				may = false
+			}
+			if !may || !a.Proceeds() && a.Errno == 0 && !a.Given && name != "flock" {
+				t.Errorf("%s %#x: %+v", name, n.Args, a)
+				break
+			}
+		}
+	}
+	runtime.KeepAlive(path)
+}
+
+// readsNothing reports a call about which nothing has to be looked at: it names no
+// receiver.
+func readsNothing(n *notify.Notification) bool {
+	return n.NR == unix.SYS_SENDTO && (n.Args[4] == 0 || n.Args[5] == 0) || n.NR == unix.SYS_SENDMMSG && uint32(n.Args[2]) == 0
+}
+
+// askedNumbers are the calls that the filter asks about.
+func askedNumbers(t *testing.T) map[string]int {
+	lib, out := library(t), map[string]int{}
+	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true}
+	for _, name := range append(filter.Asked(all), filter.Asked(filter.Options{Ask: true})...) {
+		if nr, ok := lib.SyscallNames[name]; ok {
+			out[name] = nr
+		}
+	}
+	if len(out) < 60 {
+		t.Errorf("only %d calls are asked about", len(out))
+	}
+	return out
+}
+
+// notifiedSpecs are commands in a workspace anywhere, and in another user's as root.
+func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
+	out := map[string]*spec.Spec{}
+	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": kernel.ShmDir} {
+		ws, err := os.MkdirTemp(base, "codeagent-calls")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(ws) })
+		out[name] = &spec.Spec{Ask: true, Network: true, HostNet: 1, Command: spec.Command{Dir: ws}, KeepFileCaps: os.Getuid() == 0 && base == kernel.ShmDir}
+	}
+	return out
+}
+
+// notifiedBroker is a broker that nobody asks but the test.
+func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
+	ws := string(spec.Command.Dir)
+	p := sandbox.WorkspaceWrite(ws)
+	p.Temp = filepath.Join(ws, "temp")
+	b, err := assemble(Options{
+		Policy: p, Protection: PlanProtection(p, []string{ws}, nil), Order: spec, Session: &Session{},
+		Taking: sockets.TakesCopies, Life: t.Context(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// unreadableProcess is one that a thread without capabilities cannot look into.
+func unreadableProcess(t *testing.T) int {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "blind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program := filepath.Join(dir, "blind")
+	copyOf(t, "/bin/sleep", program)
+	if err := os.Chmod(program, 0o111); err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: program, Args: []string{"sleep", "1000"}}
+	if os.Getuid() == 0 { // root reads it
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// stranger is a user that owns nothing.
+const stranger = 4712
+
+// library is the table of system calls that ours is checked against.
+func library(t *testing.T) *arch.Info {
+	t.Helper()
+	info, err := arch.GetInfo(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// copyOf copies a program. No process may be forked while the copy is open for
+// writing: its child could hold it open, and it could not be executed (ETXTBSY).
+func copyOf(t *testing.T, from, to string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,165 @@
+//go:build linux
+
+package broker
+
+import (
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls about one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
+
+// entries answers them.
+type entries struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	deny     *refuser
+	held     *holding
+	observer *observer
+	masks    *masks
+	fresh    *freshFile
+	session  *Session
+}
+
+// entry answers one of them.
+func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
+	m, err := c.First(n)
+	text := ""
+	if c.Kind == calls.Symlink && err == nil {
+		text = m.Path
+		m, err = c.Second(n)
+	}
+	if err != nil {
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+	}
+	s, err := h.walk.Spot(n, m)
+	if err != nil {
+		h.deny.noteHidden(n, c.Name, sandbox.KindWrite, m, err)
+		return h.deny.unfound(n, c.Name, m, err)
+	}
+	defer s.Close()
+	folder := c.Kind == calls.Mkdir || c.Kind == calls.Rmdir || c.Kind == calls.Unlink && c.Flags(n)&unix.AT_REMOVEDIR != 0
+	who := h.judge.whoseEntry(s)
+	removal := c.Kind == calls.Rmdir || c.Kind == calls.Unlink
+	switch {
+	case s.Odd() || who == kernels || who == brokers && s.Slash && !folder:
+		return h.rules.Proceed(notify.ByLandlock)
+	case s.Slash && !folder:
+		return notify.Failed(slashed(s, removal))
+	case removal:
+		return h.remove(n, c, s, who)
+	}
+	return h.add(n, c, s, text, who)
+}
+
+// remove takes an entry away.
+func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
+	flags := 0
+	if c.Kind == calls.Rmdir {
+		flags = unix.AT_REMOVEDIR
+	} else if f := c.Flags(n); f == unix.AT_REMOVEDIR {
+		flags = unix.AT_REMOVEDIR
+	} else if f != 0 {
+		return notify.Failed(unix.EINVAL)
+	}
+	st, err := s.Stat()
+	if err == unix.EACCES && who == nobodys {
+		return h.deny.refuseNew(n, c.Name, s, lack{}) // nothing can be looked up in it
+	}
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	if who == nobodys {
+		return h.deny.refuseRemoval(n, c.Name, s, &st, flags)
+	}
+	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+	}
+	if a, first := h.observer.keepRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
+		return a
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	if err = unix.Unlinkat(s.Dir, s.Last, flags); err == nil {
+		h.session.own.removed(&st)
+		h.fresh.removed(&st)
+	}
+	return h.deny.performed(n, c.Name, s.Full(), err)
+}
+
+// add makes an entry. What is there already is told before what is protected, as
+// mkdir -p needs it.
+func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
+	_, err := s.Stat()
+	if err == nil {
+		return notify.Failed(unix.EEXIST)
+	}
+	if who == nobodys {
+		if err != unix.ENOENT && err != unix.EACCES {
+			return notify.Failed(kernel.ErrnoOf(err))
+		}
+		return h.deny.refuseNew(n, c.Name, s, h.lacksNode(n, c))
+	}
+	d := h.judge.refusesPath(n, s.Full())
+	if d == nil && c.Kind == calls.Symlink && h.judge.protection.leads(s.Full()) {
+		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: s.Full()}
+	}
+	if d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
+	}
+	if a, first := h.observer.keepEntries(s); first {
+		return a
+	}
+	if err = h.make(n, c, s, text); err == nil {
+		h.judge.made(s)
+	}
+	return h.deny.performed(n, c.Name, s.Full(), err)
+}
+
+func (h *entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string) error {
+	if c.Kind == calls.Symlink {
+		if !n.Waits() {
+			return unix.ESRCH
+		}
+		return unix.Symlinkat(text, s.Dir, s.Last)
+	}
+	m, err := h.masks.modeFor(n, c.Flags(n))
+	if err != nil {
+		return err
+	}
+	if c.Kind == calls.Mkdir {
+		err = unix.Mkdirat(s.Dir, s.Last, m.mode)
+	} else {
+		err = makeNode(s, c.Flags(n)&unix.S_IFMT, m.mode)
+	}
+	if err != nil {
+		return err
+	}
+	return m.complete(s)
+}
+
+// makeNode makes what is no folder and no link.
+func makeNode(s pathwalk.Spot, kind, mode uint32) error {
+	switch kind {
+	case 0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK:
+		return unix.Mknodat(s.Dir, s.Last, kind|mode, 0)
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return unix.EPERM // nothing needs device nodes
+	}
+	return unix.EINVAL
+}
+
+// lacksNode asks for what making a device takes.
+func (h *entries) lacksNode(n *notify.Notification, c *calls.File) lack {
+	if kind := c.Flags(n) & unix.S_IFMT; c.Kind == calls.Mknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
+		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}
+	}
+	return lack{}
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+package broker
+
+import (
+	"os"
+	"strings"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/netns"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the sockets of a command leave to its broker: judging the file of a socket that
+// is bound, and waiting for a person (hold.go).
+
+// refuseConnect is refuse for a connection.
+func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notify.Reply {
+	out := refusal{denial: &r.Denial, call: "connect", errno: r.Errno, requested: r.Denial.Requested}
+	if r.File >= 0 {
+		out.pins = []pin{{fd: r.File, path: r.Denial.Target, asked: r.Asked}}
+	}
+	return h.refuse(n, out)
+}
+
+// lookUp answers a question of the command for a name.
+func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.Question) {
+	allowed := func(name string) bool { return netns.MayLookUp(&h.judge.policy, name) }
+	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
+	switch {
+	case allowed(q.Name):
+		q.Answer()
+	case !client.NewName(q.Name, allowed):
+		q.Refuse()
+	case h.learn(n, nil, d):
+		h.forget()
+		q.Answer()
+	case q.Datagram && h.holds(&d):
+		q.Shorten()
+	case h.holdLookup(n, d, func(yes bool) {
+		if yes {
+			q.Answer()
+		} else {
+			q.Refuse()
+		}
+	}):
+	default:
+		if client.Counts(q, n.TID) {
+			h.log.record(n, d)
+		}
+		q.Refuse()
+	}
+}
+
+// makeSocket has bind make the file of a socket, if the policy lets it be made at path.
+func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply {
+	slash := strings.LastIndexByte(path, '/')
+	folder, base := path[:slash+1], path[slash+1:]
+	if base == "" {
+		return notify.Failed(unix.ENOENT) // a folder cannot be made this way
+	}
+	if base == "." || base == ".." {
+		return notify.Failed(unix.EADDRINUSE)
+	}
+	if folder == "" {
+		folder = "."
+	}
+	parent, err := h.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: folder})
+	if err != nil {
+		return notify.Failed(h.deny.unread(n, "bind", sandbox.KindSocket, err))
+	}
+	s := h.walk.SpotIn(parent, base, false)
+	s.Asked = path
+	defer s.Close()
+	mask, err := maskOf(n.Thread())
+	if err != nil || !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	own, err := maskOf(os.Getpid())
+	if err != nil {
+		own = 0
+	}
+	h.session.mu.Lock()
+	defer h.session.mu.Unlock()
+	target := s.Full()
+	var d *sandbox.Denial
+	if h.judge.protection.brokered(target) {
+		d = h.judge.refusesPath(n, target)
+	} else if judged := h.judge.policy.JudgeWrite(target); !judged.Allowed {
+		d = &sandbox.Denial{Kind: judged.Kind, Target: target}
+	}
+	if d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: "bind", errno: unix.EPERM, pins: []pin{pinOf(s)}})
+	}
+	if h.session.sockets.Full() {
+		return notify.Failed(unix.ENOSPC)
+	}
+	if a, first := h.observer.keepEntries(s); first {
+		return a
+	}
+	return notify.Failed(bind(s.Dir, base, uint32(mask), uint32(own)))
+}

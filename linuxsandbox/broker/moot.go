@@ -1,0 +1,182 @@
+//go:build linux
+
+package broker
+
+import (
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/linuxsandbox/spec"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A refusal did not matter when the user could not have done the same without a
+// sandbox. The broker's thread has the user and the rights of the command, so it
+// can ask the kernel.
+//
+// Root outside of the sandbox has capabilities that its commands have not. What
+// fails for want of one would have passed there, so that is no matter of the
+// user's own permissions.
+
+// lack is a right that the user of a command does not have by themselves: what a
+// call is told for it, and the capabilities of which one makes up for it.
+type lack struct {
+	errno unix.Errno
+	caps  uint64
+	// owner is whose file it is.
+	owner uint32
+}
+
+// firstLack is the one that the kernel would tell.
+func firstLack(list ...lack) lack {
+	for _, l := range list {
+		if l.errno != 0 {
+			return l
+		}
+	}
+	return lack{}
+}
+
+const (
+	capsAccess = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	capsOwner  = 1 << unix.CAP_FOWNER
+)
+
+// rights answers what the user of a command could do without a sandbox.
+type rights struct {
+	keep    uint64 // capabilities of the command
+	dropped uint64 // capabilities that codeagent has and the command has not
+	// mounted: the command has mounts of its own.
+	mounted bool
+	log     *evidence
+}
+
+// lacksAccess asks for rights as access(2) does, to the open file that is called
+// path in the policy.
+func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
+	if r.log.tired() {
+		return lack{}
+	}
+	// The command's own mounts are read-only, or show something else. How it would
+	// be without them the host's file tells; in /proc the host's is another process.
+	if r.mounted && !sandbox.Covers(kernel.ProcDir, path) {
+		if host, err := kernel.OpenPath(path); err == nil {
+			defer unix.Close(host)
+			fd = host
+		}
+	}
+	err := unix.Faccessat2(fd, "", mode, unix.AT_EMPTY_PATH)
+	if err == nil {
+		return lack{}
+	}
+	l := lack{errno: kernel.ErrnoOf(err)}
+	var st unix.Stat_t
+	if l.errno == unix.EACCES && unix.Fstat(fd, &st) == nil {
+		l.caps, l.owner = capsAccess, st.Uid
+	}
+	return l
+}
+
+// wants is l, unless a capability that the command has makes up for it.
+func (r *rights) wants(l lack) lack {
+	if l.caps&r.keep != 0 {
+		return lack{}
+	}
+	return l
+}
+
+// lacksOwner asks for what only the owner of a file may.
+func (r *rights) lacksOwner(st *unix.Stat_t) lack {
+	if int(st.Uid) == unix.Geteuid() {
+		return lack{}
+	}
+	return r.wants(lack{errno: unix.EPERM, caps: capsOwner, owner: st.Uid})
+}
+
+// lacksEntry asks for the right to make, and where old is set to remove, the
+// entry s.
+func (r *rights) lacksEntry(s pathwalk.Spot, old *unix.Stat_t) lack {
+	if l := r.lacksAccess(s.Dir, s.Path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
+		return l
+	}
+	var dir unix.Stat_t
+	if unix.Fstat(s.Dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
+		return lack{}
+	}
+	return r.lacksOwner(old) // as in /tmp
+}
+
+// lacksSource asks for the right to give a file another name, as kernels do that
+// protect hard links (sysctl fs.protected_hardlinks, set nearly everywhere).
+func (r *rights) lacksSource(t *pathwalk.Target) lack {
+	l := r.lacksOwner(&t.Stat)
+	if l.errno != 0 && t.Stat.Mode&unix.S_IFMT == unix.S_IFREG && r.lacksAccess(t.FD, t.Path, unix.R_OK|unix.W_OK).errno == 0 {
+		return lack{}
+	}
+	return l
+}
+
+// lacksChange asks for what changing metadata takes of the user.
+func (r *rights) lacksChange(do *calls.Change, fd int, path string, st *unix.Stat_t) lack {
+	switch {
+	case do.Field == calls.Mode:
+		return r.lacksOwner(st)
+	case do.Field == calls.Owner:
+		return r.lacksGiving(do, st)
+	case do.OfTimes():
+		l := r.lacksOwner(st)
+		if l.errno != 0 && do.Touches() {
+			l = r.lacksAccess(fd, path, unix.W_OK)
+		}
+		return l
+	}
+	if do.Refused(st) {
+		return lack{errno: unix.EPERM, caps: 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETFCAP}
+	}
+	return r.lacksAccess(fd, path, unix.W_OK)
+}
+
+// lacksGiving asks for what giving a file to another user or group takes.
+func (r *rights) lacksGiving(do *calls.Change, st *unix.Stat_t) lack {
+	if do.UID >= 0 && do.UID != int(st.Uid) || do.GID >= 0 && do.GID != int(st.Gid) && !ownGroup(do.GID) {
+		return r.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
+	}
+	return r.lacksOwner(st)
+}
+
+func ownGroup(gid int) bool {
+	if gid == unix.Getegid() {
+		return true
+	}
+	groups, err := unix.Getgroups()
+	for _, g := range groups {
+		if err == nil && g == gid {
+			return true
+		}
+	}
+	return false
+}
+
+// weigh notes on d what the user lacks besides, and returns the errno to answer.
+func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
+	switch {
+	case l.errno == 0:
+		return errno
+	case l.caps&r.dropped == 0:
+		d.Moot, d.MootReason = true, sandbox.MootPermissions
+		if l.errno == unix.EROFS {
+			d.MootReason = "the file system is read-only"
+		}
+	// A write root that is another user's keeps these capabilities (spec.FileCaps).
+	case l.owner == 0 || l.caps&spec.FileCaps == 0:
+		if d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata {
+			d.Kind = sandbox.KindCapability
+		}
+	}
+	return l.errno
+}
+
+// rootsCaps are those that let root do with files what others cannot.
+const rootsCaps = capsAccess | capsOwner | 1<<unix.CAP_CHOWN | 1<<unix.CAP_MKNOD | 1<<unix.CAP_FSETID

@@ -1,0 +1,399 @@
+//go:build linux
+
+package broker
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/filter"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// The filter asks about every open that may change something, and about every
+// openat2, whose flags lie in memory. What lies in a write root (protect.go) is
+// judged, opened by the broker and handed in. What lies outside of all roots is
+// refused (outside.go). The rest proceeds: the path may name another file by the
+// time the kernel reads it, but none that Landlock would let it write (proceed.go).
+
+// opens answers calls that open or truncate a file.
+type opens struct {
+	rules    notify.Rules
+	walk     *pathwalk.Walker
+	judge    *judge
+	deny     *refuser
+	held     *holding
+	observer *observer
+	masks    *masks
+	fresh    *freshFile
+	waiting  *waitingCalls
+	terms    *terminals
+}
+
+// opening is an open whose arguments were read.
+type opening struct {
+	call  string
+	name  pathwalk.Name
+	flags uint64
+	mode  uint32
+	// resolve are openat2's limits on where the name may lead.
+	resolve uint64
+}
+
+// openTmpfile is the bit of its own that O_TMPFILE has.
+const openTmpfile = 0o20000000
+
+// Flags of an open that are its file's own, and so the broker's to pass on.
+const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC |
+	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
+
+// openFile answers open, openat, openat2 and creat.
+func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
+	o, err := openingOf(n, c)
+	if err != nil {
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+	}
+	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
+		return h.rules.Proceed(notify.ByLandlock) // it only reads, and what may be read Landlock knows
+	}
+	return h.openJudged(n, o)
+}
+
+// openingOf reads the arguments of an open.
+func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
+	o := &opening{call: c.Name}
+	switch c.Kind {
+	case calls.Creat:
+		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.Arg])
+	case calls.Openat2:
+		// A later kernel's struct open_how is longer; what it adds is unknown here.
+		const size = 24
+		if n.Args[c.Arg+1] < size {
+			return nil, unix.EINVAL
+		}
+		raw, err := notify.ReadMemory(int(n.TID), n.Args[c.Arg], size)
+		if err != nil {
+			return nil, err
+		}
+		o.flags, o.mode = binary.NativeEndian.Uint64(raw), uint32(binary.NativeEndian.Uint64(raw[8:]))
+		o.resolve = binary.NativeEndian.Uint64(raw[16:])
+	default:
+		o.flags, o.mode = uint64(uint32(n.Args[c.Arg])), uint32(n.Args[c.Arg+1])
+	}
+	var err error
+	o.name, err = c.First(n)
+	return o, err
+}
+
+// openJudged opens what o means, or says what becomes of the call.
+func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
+	if a, done := h.terms.openTerminal(n, o); done {
+		return a
+	}
+	if o.flags&openTmpfile != 0 {
+		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
+			return h.rules.Proceed(notify.ByLandlock) // no such open: EINVAL
+		}
+		return h.openTemporary(n, o)
+	}
+	if strings.HasSuffix(o.name.Path, "/") {
+		return h.rules.Proceed(notify.ByLandlock) // a folder's name: the kernel opens none for writing
+	}
+	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
+	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
+	if exclusive && o.resolve == 0 {
+		if a, done := h.openExclusive(n, o); done {
+			return a
+		}
+	}
+	// The host may make the file between the look and the creation.
+	for range 16 {
+		t, err := h.openTarget(n, o, follow)
+		if err != nil {
+			h.deny.noteHidden(n, o.call, sandbox.KindWrite, o.name, err)
+			return h.deny.unfound(n, o.call, o.name, err)
+		}
+		a, again := h.openThis(n, o, t, exclusive)
+		t.Close()
+		if !again {
+			return a
+		}
+	}
+	return notify.Failed(unix.EAGAIN)
+}
+
+func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pathwalk.Target, error) {
+	if o.resolve != 0 {
+		return h.walk.ScopedTarget(n, o.name, follow, o.resolve)
+	}
+	return h.walk.Target(n, o.name, follow)
+}
+
+// openThis opens the target. again: it is not what it was any more.
+func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+	who := h.judge.whoseFile(t)
+	// The kernel refuses these before any look at rights. With a slash at the end,
+	// here of a link's text, it is a folder's name.
+	if who == kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
+		return h.rules.Proceed(notify.ByLandlock), false
+	}
+	if t.FD < 0 {
+		switch {
+		case o.flags&unix.O_CREAT == 0:
+			return notify.Failed(unix.ENOENT), false
+		case who == nobodys:
+			return h.deny.refuseNew(n, o.call, t.Spot, lack{}), false
+		}
+		return h.openNew(n, o, t, exclusive)
+	}
+	if exclusive {
+		return notify.Failed(unix.EEXIST), false
+	}
+	kind := t.Stat.Mode & unix.S_IFMT
+	switch {
+	case kind == unix.S_IFLNK:
+		return notify.Failed(unix.ELOOP), false
+	case kind == unix.S_IFDIR:
+		return notify.Failed(unix.EISDIR), false
+	case o.flags&unix.O_DIRECTORY != 0:
+		return notify.Failed(unix.ENOTDIR), false
+	case kind == unix.S_IFSOCK:
+		return notify.Failed(unix.ENXIO), false
+	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
+		return notify.Failed(unix.EACCES), false // a program of the host may listen to it
+	case who == nobodys && o.access(kind)&unix.W_OK == 0:
+		return h.rules.Proceed(notify.ByLandlock), false // it is there, and only to be read
+	case who == nobodys:
+		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
+	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
+		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock refuses it
+	case kernelFile(t.FD):
+		return h.rules.Proceed(notify.ByLandlock), false
+	}
+	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
+	}
+	return h.openOld(n, o, t), false
+}
+
+// openOld opens a file that is there. It never waits: a file may be held up by a
+// lease, a pipe by the lack of a reader.
+func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
+	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
+		if a, first := h.observer.keepTarget(n, t); first {
+			return a
+		}
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), flags, 0)
+	waits := o.flags&unix.O_NONBLOCK == 0
+	if err == unix.ENXIO && waits && t.Stat.Mode&unix.S_IFMT == unix.S_IFIFO {
+		return h.waitForReader(n, t, flags, o.cloexec())
+	}
+	if err != nil {
+		return h.deny.performed(n, o.call, t.Path, err)
+	}
+	defer unix.Close(fd)
+	if waits {
+		if err := setBlocking(fd); err != nil {
+			return notify.Failed(kernel.ErrnoOf(err))
+		}
+	}
+	return n.Give(fd, o.cloexec())
+}
+
+// openNew makes the file.
+func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
+	if d := h.judge.refusesPath(n, t.Path); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
+	}
+	a = h.makeAndGive(n, o, t.Spot)
+	return a, a.Errno == unix.EEXIST && !exclusive
+}
+
+// openExclusive makes a file that must not be there, if nothing is to be said
+// about that but by the kernel: then nobody need look for the file first.
+func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
+	s, err := h.walk.Spot(n, o.name)
+	if err != nil {
+		return notify.Reply{}, false
+	}
+	defer s.Close()
+	if path := s.Full(); s.Odd() || o.flags&unix.O_DIRECTORY != 0 || !h.judge.protection.brokered(path) || h.judge.refusesPath(n, path) != nil {
+		return notify.Reply{}, false
+	}
+	return h.makeAndGive(n, o, s), true
+}
+
+// makeAndGive makes a file at s, where none is, and opens it for the caller.
+func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
+	if a, first := h.observer.keepEntries(s); first {
+		return a
+	}
+	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := h.masks.create(n, s.Dir, s.Last, flags, o.mode)
+	if err != nil {
+		return h.deny.performed(n, o.call, s.Full(), err)
+	}
+	defer unix.Close(fd)
+	h.judge.made(s)
+	h.fresh.take(fd)
+	return n.Give(fd, o.cloexec())
+}
+
+// openTemporary makes a file without a name (O_TMPFILE).
+func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
+	if o.resolve != 0 {
+		return notify.Failed(unix.EOPNOTSUPP) // as on a file system that has none
+	}
+	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
+	dir, err := h.walk.Open(n, o.name)
+	if err != nil {
+		return h.deny.unfound(n, o.call, o.name, err)
+	}
+	path := h.walk.PolicyPath(dir)
+	if h.judge.roots.opens(path) {
+		dir = h.walk.AsHost(dir, path)
+	}
+	defer unix.Close(dir)
+	switch h.judge.whoseEntry(pathwalk.Spot{Dir: dir, Last: "-", Path: path}) {
+	case kernels:
+		return h.rules.Proceed(notify.ByLandlock)
+	case nobodys:
+		if h.held.learning.learn != nil {
+			// As on a file system that has none: programs then make one with a name,
+			// and what it is granted for can be told.
+			return notify.Failed(unix.EOPNOTSUPP)
+		}
+		return h.deny.refuseTemporary(n, o, dir, path)
+	}
+	if d := h.judge.refusesPath(n, path); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
+	}
+	flags := int(o.flags&(passedFlags|unix.O_EXCL)) | unix.O_TMPFILE | unix.O_CLOEXEC
+	fd, err := h.masks.create(n, dir, ".", flags, o.mode)
+	if err != nil {
+		return h.deny.performed(n, o.call, path, err)
+	}
+	defer unix.Close(fd)
+	return n.Give(fd, o.cloexec())
+}
+
+// truncate answers truncate.
+func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
+	m, err := c.First(n)
+	if err != nil {
+		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
+	}
+	size := int64(n.Args[c.Arg])
+	t, err := h.walk.Target(n, m, true)
+	if err != nil {
+		return h.deny.unfound(n, c.Name, m, err)
+	}
+	defer t.Close()
+	who := h.judge.whoseFile(t)
+	switch {
+	case t.Spot.Slash, t.Spot.Odd():
+		return h.rules.Proceed(notify.ByLandlock)
+	case t.FD < 0:
+		return notify.Failed(unix.ENOENT)
+	case who == kernels:
+		return h.rules.Proceed(notify.ByLandlock)
+	case t.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return notify.Failed(unix.EISDIR)
+	case t.Stat.Mode&unix.S_IFMT != unix.S_IFREG, size < 0:
+		return notify.Failed(unix.EINVAL)
+	case who == nobodys:
+		return h.deny.refuseFile(n, c.Name, t, unix.W_OK)
+	case kernelFile(t.FD):
+		return h.rules.Proceed(notify.ByLandlock)
+	}
+	if d := h.judge.refusesFile(n, t.Path, &t.Stat); d != nil {
+		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}})
+	}
+	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
+		return notify.Failed(unix.EFBIG)
+	}
+	if a, first := h.observer.keepTarget(n, t); first {
+		return a
+	}
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(t.FD), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return h.deny.performed(n, c.Name, t.Path, err)
+	}
+	defer unix.Close(fd)
+	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
+}
+
+// access is what access(2) would be asked for before the open of a file of that
+// kind that is there.
+func (o *opening) access(kind uint32) uint32 {
+	mode := uint32(unix.R_OK | unix.W_OK)
+	switch o.flags & unix.O_ACCMODE {
+	case unix.O_RDONLY:
+		mode = unix.R_OK
+	case unix.O_WRONLY:
+		mode = unix.W_OK
+	}
+	if o.flags&unix.O_TRUNC != 0 && kind != unix.S_IFIFO {
+		mode |= unix.W_OK
+	}
+	return mode
+}
+
+func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
+
+// setBlocking undoes O_NONBLOCK.
+func setBlocking(fd int) error {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&^unix.O_NONBLOCK)
+	}
+	return err
+}
+
+// kernelFile reports whether an open file is the kernel's own and only looks
+// like one: what it does depends on who opens it.
+func kernelFile(fd int) bool {
+	var fs unix.Statfs_t
+	if unix.Fstatfs(fd, &fs) != nil {
+		return true
+	}
+	switch fs.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEVPTS_SUPER_MAGIC,
+		unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.SELINUX_MAGIC:
+		return true
+	}
+	return false
+}
+
+// waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
+// flags have O_NONBLOCK.
+func (h *opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
+	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (notify.Reply, bool) {
+		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)
+		if err != nil {
+			return notify.Failed(kernel.ErrnoOf(err)), err != unix.ENXIO
+		}
+		defer unix.Close(fd)
+		if err := setBlocking(fd); err != nil {
+			return notify.Failed(kernel.ErrnoOf(err)), true
+		}
+		return w.call.Give(fd, cloexec), true
+	}}
+	t.FD = -1
+	return h.waiting.wait(w, unix.EAGAIN)
+}

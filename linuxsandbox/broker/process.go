@@ -1,0 +1,92 @@
+//go:build linux
+
+package broker
+
+import (
+	"os"
+	"strconv"
+
+	"codeagent/linuxsandbox/broker/calls"
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Calls on the scheduling and the limits of a process take its number in a
+// register, which no other thread can change while the call waits. So they may
+// proceed where the number means the command's own:
+//
+//	the caller's process or thread   it lives until the call returns, so that its
+//	                                 number cannot become another one's
+//	any, in a PID namespace          a number means a process of the namespace, or
+//	                                 none: the command's, or the keeper
+//
+// The keeper's are refused. Without a PID namespace children are refused too: one
+// that ends meanwhile leaves its number to any process of the user.
+
+// processHandler answers them.
+type processHandler struct {
+	rules notify.Rules
+	log   *evidence
+}
+
+// process answers one of them.
+func (h *processHandler) process(n *notify.Notification, c *calls.Process) notify.Reply {
+	who := int(int32(n.Args[c.Number]))
+	if who < 0 {
+		return notify.Failed(unix.ESRCH)
+	}
+	process, thread := kernel.InsideNumbers(int(n.TID))
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	switch {
+	case who == process || who == thread:
+		return h.rules.Proceed(notify.ByCaller)
+	case h.rules.Has(notify.ByProcesses) && !h.isKeeper(who):
+		return h.rules.Proceed(notify.ByProcesses)
+	}
+	h.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"})
+	return notify.Failed(unix.EPERM)
+}
+
+// isKeeper reports whether number is the keeper, or one of its threads, in the
+// command's PID namespace. What cannot be looked up counts as the keeper's.
+func (h *processHandler) isKeeper(number int) bool {
+	threads, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
+	if err != nil {
+		return true
+	}
+	for _, entry := range threads {
+		tid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return true
+		}
+		if _, inside := kernel.InsideNumbers(tid); inside == number || inside == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedCalls answers them.
+type refusedCalls struct {
+	rights *rights
+	log    *evidence
+}
+
+// refuse refuses a call and writes it down.
+func (h *refusedCalls) refuse(n *notify.Notification, c *calls.Refused) notify.Reply {
+	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"}
+	switch caps := c.Needs(n); {
+	case caps == 0:
+	case caps&h.rights.dropped != 0:
+		d.Kind = sandbox.KindCapability
+	default:
+		d.Moot, d.MootReason = true, sandbox.MootPermissions
+	}
+	h.log.record(n, *d)
+	return notify.Failed(unix.EPERM)
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package broker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"codeagent/sandbox"
+)
+
+// TestProtectionByName: what the broker decides without looking at anything.
+func TestProtectionByName(t *testing.T) {
+	p := sandbox.WorkspaceWrite("/ws", "/extra", "/ws/inner")
+	p.Temp, p.SharedTemp = "/ws/temp", true
+	p.Protected.Paths = []string{"/ws/.git/config", "/ws/conf/secret"}
+	p.Protected.Own = []string{"/var/tmp/agent/bin"}
+	folders := []string{"/ws", "/extra", "/ws/inner", "/ws/temp", "/tmp", "/var/tmp"}
+	g := PlanProtection(p, folders, []string{"/dev/shm"})
+	p.DenyRead, p.DenyGlobs = []string{"/ws/keys/one", "/ws/odd*/key", "/home/key"}, []string{"/ws/*.key"}
+	denying := PlanProtection(p, folders, nil)
+	for _, row := range []struct {
+		what string
+		got  func(string) bool
+		yes  string
+		no   string
+	}{
+		{"brokered", g.brokered, "/ws/a /ws/inner/x /extra/a/b /var/tmp/x /ws/temp /ws/temp/x /tmp/x /dev/shm/x", "/ws /etc/hosts /wsx/a /extra /dev/shm"},
+		{"temporary", g.isTemporary, "/ws/temp/x /ws/temp/.envrc /dev/shm/x", "/ws/x /ws/inner/x /tmp/x /etc"},
+		{"holds", g.holds, "/ws /ws/.git /ws/.git/config /ws/conf /ws/inner /ws/temp /var/tmp/agent /var", "/ws/.git/hooks /ws/confx /ws/a /extra/a /ws/keys"},
+		{"holds for denied reads", denying.holds, "/ws/keys /ws/keys/one /ws/odd*", "/ws/keys/two /ws/* /ws/oddx /home"},
+		{"leads", g.leads, "/ws/.vscode /extra/a/.vscode /ws/conf /ws/.git", "/ws/vscode /ws/.vscodex /ws/a /ws/.vscode/x /ws/temp/.vscode"},
+		{"outside", g.outside, "/etc/hosts /wsx /", "/ws/a /tmp/a /ws/.envrc"},
+		{"writable", g.writable, "/ws/x /ws/temp/x /tmp/x /extra/a/x /dev/shm/x", "/ws /etc /etc/x /home/x"},
+		{"mayJudge", g.mayJudge, ".envrc tasks.json .claude", ".git x .vscode"},
+	} {
+		for _, path := range strings.Fields(row.yes) {
+			if !row.got(path) {
+				t.Errorf("%s %s: no", row.what, path)
+			}
+		}
+		for _, path := range strings.Fields(row.no) {
+			if row.got(path) {
+				t.Errorf("%s %s: yes", row.what, path)
+			}
+		}
+	}
+	for path, want := range map[string][]string{
+		"/ws/a/b":                        nil,
+		"/ws/sub/.git/config":            {"/ws/sub/.git"},
+		"/ws/sub/.git/hooks/x/y":         {"/ws/sub/.git"},
+		"/ws/config/hooks/a":             {"/ws/config", "/ws"},
+		"/ws/config":                     {"/ws"},
+		"/ws/.git/worktrees/w/commondir": {"/ws/.git/worktrees/w"},
+		"/etc/config":                    nil,
+	} {
+		if got := gitFolders("/ws", path); !slices.Equal(got, want) {
+			t.Errorf("%s: in %v, want %v", path, got, want)
+		}
+	}
+	if got := gitFolders("/ws/sub/.git/config", "/ws/sub/.git/config"); got != nil {
+		t.Errorf("what was granted lies in %v", got)
+	}
+	for path, want := range map[string]bool{"/ws/temp/.envrc": true, "/ws/.envrc": false, "/dev/shm/.envrc": true, "/dev/shm2": false, "/ws/temp": true} {
+		if _, d := g.judge(path); (d == nil) != want {
+			t.Errorf("%s may be changed: %v, want %v", path, d == nil, want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+package broker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestToldBounds: what is remembered of told paths stays within its bounds, and the
+// last path is always among it.
+func TestToldBounds(t *testing.T) {
+	for _, length := range []int{10, 200, 4096} {
+		var told toldPaths
+		forgot := false
+		for i := range maxTold + 2 {
+			path := fmt.Sprintf("/%0*d", length, i)
+			told.add(path)
+			told.add(path)
+			sum := len(told.paths) * len(path)
+			if !told.has(path) || told.bytes != sum || sum > maxToldBytes || len(told.paths) > maxTold {
+				t.Fatalf("path %d of %d bytes: remembered %v, %d paths of %d bytes, counted %d", i, length, told.has(path), len(told.paths), sum, told.bytes)
+			}
+			forgot = forgot || i > 0 && len(told.paths) == 1
+		}
+		if !forgot {
+			t.Errorf("%d paths of %d bytes were all remembered", maxTold+2, length)
+		}
+		if told.has(strings.Repeat("0", length)) {
+			t.Error("what was never told is remembered")
+		}
+	}
+}
+
+// TestKeepingIsBounded: what is remembered has an end, and is then told anew.
+func TestKeepingIsBounded(t *testing.T) {
+	dir, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	told := 0
+	k := observer{to: counting(func(int, string, string) { told++ })}
+	for i := range maxTold + 10 {
+		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
+			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))
+		}
+	}
+	last := "/w/" + strconv.Itoa(maxTold+9)
+	if told != maxTold+10 || k.tell() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
+		t.Errorf("told %d; remembers %d", told, len(k.told.paths))
+	}
+}
+
+// counting is a change observer that is a function.
+type counting func(dir int, name, path string)
+
+func (c counting) BeforeChange(dir int, name, path string) { c(dir, name, path) }

@@ -1,0 +1,77 @@
+//go:build linux
+
+package broker
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestReferenceOutlivesNoTerminal: what openTerminal rests on. A reference to the far
+// end of a terminal whose near end was closed opens no other terminal that gets the
+// number.
+func TestReferenceOutlivesNoTerminal(t *testing.T) {
+	near, far := newTerminal(t)
+	name := far.Name()
+	ref, _, errno := unix.Syscall(unix.SYS_IOCTL, near.Fd(), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer unix.Close(int(ref))
+	again := func() error {
+		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(ref)), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}
+	made := madeTerminal{ref: int(ref)}
+	if err := again(); err != nil || made.gone() {
+		t.Fatalf("while it is open: %v, gone %v", err, made.gone())
+	}
+	far.Close()
+	near.Close()
+	// Until another terminal has the number.
+	for range 4096 {
+		_, other := newTerminal(t)
+		if other.Name() == name {
+			if err := again(); err != unix.EIO || !made.gone() {
+				t.Errorf("%v, want EIO; gone %v", err, made.gone())
+			}
+			if text, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", ref)); !strings.HasSuffix(text, "(deleted)") && err == nil {
+				t.Logf("the reference is called %q", text)
+			}
+			return
+		}
+		defer other.Close()
+	}
+	t.Error("nobody got the number again: this shows nothing")
+}
+
+// newTerminal is a new terminal.
+func newTerminal(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master, slave
+}

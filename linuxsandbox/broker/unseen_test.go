@@ -1,0 +1,30 @@
+//go:build linux
+
+package broker
+
+import (
+	"testing"
+
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/sandbox"
+)
+
+// TestUnseenNetwork: where nobody sees whom sockets are connected to, the trace
+// says that it is not all.
+func TestUnseenNetwork(t *testing.T) {
+	for _, row := range []struct {
+		inet    bool
+		hostNet uint64
+		takes   sockets.Taking
+		want    sandbox.EvidenceLevel
+	}{
+		{true, 1, sockets.TakesCopies, sandbox.EvidenceFull}, {true, 1, sockets.TakesStandIns, sandbox.EvidencePartial}, {true, 1, sockets.TakesNone, sandbox.EvidencePartial},
+		{true, 0, sockets.TakesStandIns, sandbox.EvidenceFull}, {false, 0, sockets.TakesStandIns, sandbox.EvidenceFull},
+	} {
+		b := &Broker{sockets: sockets.New(sockets.Options{Inet: row.inet, HostNet: row.hostNet, Taking: row.takes}), done: make(chan struct{})}
+		close(b.done)
+		if got := b.Trace().Evidence; got != row.want {
+			t.Errorf("%+v: %s", row, got)
+		}
+	}
+}

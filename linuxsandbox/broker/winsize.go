@@ -1,0 +1,177 @@
+//go:build linux
+
+package broker
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"strconv"
+
+	"codeagent/linuxsandbox/broker/notify"
+	"codeagent/linuxsandbox/broker/sockets"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command may set the window size of a terminal of its own, as script, tmux and
+// expect do, and not of the user's: what the size was before is known to nobody but
+// the terminal's program, which may change it at any time. So the broker takes a copy
+// of the descriptor and sets the size by that copy, where it is one of
+//
+//	a terminal in the command's own /dev/pts     by the device number of that mount:
+//	                                             the user's lies in another
+//	one that codeagent or the broker made for it by the reference to its far end
+//	/dev/tty, in a session of the command's own  a session gets no terminal that
+//	                                             another one controls (TIOCSCTTY)
+//
+// Both ends have the same size. A near end is judged by its far one.
+
+const (
+	ttyDevice  = 5 << 8   // /dev/tty
+	ptmxDevice = 5<<8 | 2 // the near end of any terminal
+)
+
+// resize answers ioctl(TIOCSWINSZ).
+func (t *terminals) resize(n *notify.Notification) notify.Reply {
+	if uint32(n.Args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
+		return notify.Failed(unix.EPERM)
+	}
+	fd, err := t.takeTerminal(n)
+	if err == unix.EACCES || err == unix.EPERM {
+		return t.refuseResize(n)
+	}
+	if err != nil {
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	defer unix.Close(fd)
+	raw, err := notify.ReadMemory(int(n.TID), n.Args[2], 8)
+	if !n.Waits() {
+		return notify.Failed(unix.ESRCH)
+	}
+	own, isTerminal := t.ownsTerminal(n, fd)
+	switch {
+	case isTerminal != nil:
+		return notify.Failed(kernel.ErrnoOf(isTerminal))
+	case !own:
+		return t.refuseResize(n)
+	case err != nil:
+		return notify.Failed(kernel.ErrnoOf(err))
+	}
+	size := unix.Winsize{
+		Row: binary.NativeEndian.Uint16(raw), Col: binary.NativeEndian.Uint16(raw[2:]),
+		Xpixel: binary.NativeEndian.Uint16(raw[4:]), Ypixel: binary.NativeEndian.Uint16(raw[6:]),
+	}
+	return notify.Failed(kernel.ErrnoOf(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)))
+}
+
+func (t *terminals) refuseResize(n *notify.Notification) notify.Reply {
+	t.log.record(n, sandbox.Denial{Kind: sandbox.KindSyscall, Operation: "ioctl", Target: "ioctl(TIOCSWINSZ)", Errno: "EPERM"})
+	return notify.Failed(unix.EPERM)
+}
+
+// ownsTerminal reports whether fd is a terminal of the command's own. The error is
+// that it is no terminal.
+func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return false, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return false, unix.ENOTTY // a FUSE file would have its server asked
+	}
+	if _, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err != nil {
+		return false, err
+	}
+	switch st.Rdev {
+	case ttyDevice:
+		return t.ownSession, nil
+	case ptmxDevice:
+		far, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
+		if errno != 0 {
+			return false, nil
+		}
+		defer unix.Close(int(far))
+		if unix.Fstat(int(far), &st) != nil {
+			return false, nil
+		}
+	}
+	return t.inOwnTerminals(n, st.Dev) || t.terminalLike(&st) != nil, nil
+}
+
+// inOwnTerminals reports whether a device number is that of the command's own /dev/pts.
+func (t *terminals) inOwnTerminals(n *notify.Notification, device uint64) bool {
+	if !t.ownPTS {
+		return false
+	}
+	own, err := t.walk.DeviceOf(n, kernel.PtsDir)
+	return err == nil && own == device
+}
+
+// terminalLike is the one with that far end, or nil.
+func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
+	i := slices.IndexFunc(t.list, func(t madeTerminal) bool {
+		var st unix.Stat_t
+		return unix.Fstat(t.ref, &st) == nil && st.Nlink > 0 && st.Dev == far.Dev && st.Ino == far.Ino
+	})
+	if i < 0 {
+		return nil
+	}
+	return &t.list[i]
+}
+
+// takeTerminal is a descriptor of the terminal of a call. Where a container refuses
+// copies it is the far end, opened by the broker's reference, of the one
+// that the caller has now.
+func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
+	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
+	if err != unix.EPERM && err != unix.ENOSYS || t.takes != sockets.TakesStandIns {
+		return fd, err
+	}
+	number := strconv.Itoa(int(int32(n.Args[0])))
+	thread := "/proc/" + strconv.Itoa(int(n.TID))
+	var st unix.Stat_t
+	if err := unix.Stat(thread+"/fd/"+number, &st); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return -1, unix.ENOTTY
+	}
+	own := t.terminalLike(&st)
+	if st.Rdev == ptmxDevice {
+		info, err := kernel.ReadSmall(thread + "/fdinfo/" + number)
+		index, bad := strconv.Atoi(kernel.StatusField(info, "tty-index:"))
+		if err != nil || bad != nil {
+			return -1, unix.EPERM
+		}
+		own = t.terminalNumbered(index)
+	}
+	if own == nil {
+		return -1, unix.EPERM
+	}
+	return own.open(unix.O_RDWR | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC)
+}
+
+// ownSession reports whether no terminal of the user can become the controlling one
+// of a command: it has a session of its own, and of terminals none but its own.
+func ownSession(cmd sandbox.Command) bool {
+	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
+}
+
+// isTerminal reports whether f, which may be nil, is a terminal or may be one.
+func isTerminal(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	conn, err := f.SyscallConn()
+	is := true
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			_, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+			is = err != unix.ENOTTY
+		})
+	}
+	return err != nil || is
+}
