@@ -19,7 +19,6 @@ package linuxsandbox
 
 import (
 	"context"
-	"hash"
 	"net/netip"
 
 	"codeagent/linuxsandbox/spec"
@@ -40,11 +39,8 @@ type Options struct {
 	// the build. When set, New refuses a helper file with another sum. It does
 	// not apply where codeagent serves as its own helper.
 	HelperSum string
-	// Hash is sha512.New, needed with HelperSum. It is handed in because package
-	// crypto would make the helper half a megabyte larger and slower to start.
-	Hash func() hash.Hash
 	// Lookup finds the addresses of host names that a policy allows; nil: none are
-	// found. It is handed in because the helper must not link package net.
+	// found. It is handed in: package net is for few rooms.
 	Lookup LookupFunc
 }
 

@@ -3,6 +3,7 @@
 package linuxsandbox
 
 import (
+	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ func openHelper(o Options) (image, error) {
 
 // checkSum compares the copy, so what was checked is what runs.
 func checkSum(img image, o Options) error {
-	if o.Hash == nil {
-		return errors.New("bug: a sum to compare with, and no hash")
-	}
-	h := o.Hash()
+	h := sha512.New()
 	if _, err := io.Copy(h, io.NewSectionReader(fdReader(img.fd), 0, img.state.Size)); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"crypto/sha512"
 	"errors"
 	"fmt"
 	"net"
@@ -27,7 +26,7 @@ func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
 	}
 	ready := make(chan made, 1)
 	go func() { // ends by itself; what nobody takes is closed by the exit
-		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Hash: sha512.New, Lookup: net.DefaultResolver.LookupNetIP})
+		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
 		ready <- made{backend, err}
 	}()
 	return func() (*linuxsandbox.Backend, error) {
