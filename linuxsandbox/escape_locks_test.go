@@ -123,9 +123,18 @@ func lockSwapped(p place) error {
 			}
 		}
 	}()
-	for range 2000 {
-		_, _ = unix.Flock(number, unix.LOCK_EX|unix.LOCK_NB), unix.Flock(mine, unix.LOCK_UN)
+	again, err := unix.Open(p.out+"/file", unix.O_RDONLY, 0)
+	if err != nil {
+		return err
 	}
+	won := func(place) bool {
+		err := unix.Flock(again, unix.LOCK_EX|unix.LOCK_NB)
+		_ = unix.Flock(again, unix.LOCK_UN)
+		return err == unix.EWOULDBLOCK
+	}
+	_ = until(p, func(place) error {
+		return errors.Join(unix.Flock(number, unix.LOCK_EX|unix.LOCK_NB), unix.Flock(mine, unix.LOCK_UN))
+	}, won)
 	close(stop)
 	<-stopped
 	return nil

@@ -69,6 +69,9 @@ func inEachSetting(t *testing.T, pattern string) { runSettings(t, pattern, false
 
 func runSettings(t *testing.T, pattern string, together bool) {
 	t.Helper()
+	if together {
+		t.Parallel() // with other tests of settings, after all that are of this process alone
+	}
 	for _, s := range settings {
 		t.Run(s.name, func(t *testing.T) {
 			if together {
