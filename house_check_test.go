@@ -175,6 +175,9 @@ func (h *house) check() []string {
 			h.say(f.ast.Pos(), "is built for no system we ship, so no rule can see into it")
 		}
 		h.checkSyntax(f)
+		if f.dir() == wiring {
+			h.checkWiring(f)
+		}
 	}
 	h.checkSizes()
 	h.checkTypes()
@@ -213,7 +216,6 @@ func (h *house) checkOurs(f source, pos token.Pos, rel string) {
 	case to.support && !f.room.support:
 		h.say(pos, "%s imports test support %s", f.room.path, to.path)
 	case slices.Contains(f.room.imports, to.path):
-	case slices.Contains(f.room.imports, "*") && to.floor < f.room.floor:
 	default:
 		h.say(pos, "%s may not import %s (it may import: %s)", f.room.path, to.path, orNobody(f.room.imports))
 	}
@@ -270,6 +272,19 @@ func (h *house) checkSyntax(f source) {
 			}
 		case *ast.SelectorExpr:
 			h.checkSelector(f, n)
+		}
+		return true
+	})
+}
+
+// checkWiring holds package main to what it says of itself.
+func (h *house) checkWiring(f source) {
+	if n := h.fset.Position(f.ast.FileEnd).Line; n > wiringMost {
+		h.say(f.ast.Pos(), "%s has %d lines, and a file of the wiring at most %d", f.name, n, wiringMost)
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && matches(judges, sel.Sel.Name) {
+			h.say(sel.Pos(), "%s uses %s: the wiring judges nothing", f.name, sel.Sel.Name)
 		}
 		return true
 	})

@@ -21,8 +21,7 @@ const module = "codeagent"
 type room struct {
 	path  string
 	floor int
-	// imports are the rooms of ours that its non-test files may import; "*" is
-	// every room but test support.
+	// imports are the rooms of ours that its non-test files may import.
 	imports []string
 	// support marks test support: importable from tests and other support only,
 	// and itself free of the rules about doors, grants and goroutines.
@@ -127,7 +126,11 @@ var rooms = []room{
 	{path: "headless", floor: 3, imports: []string{"approvals", "event", "internal/short", "internal/visible", "sandbox"}},
 
 	// Floor 4: wiring.
-	{path: "cmd/codeagent", floor: 5, imports: []string{"*"}},
+	{path: "cmd/codeagent", floor: 5, imports: []string{"cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/sandboxcmd", "cmd/codeagent/screen", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "exec", "internal/fileworker", "internal/visible", "linuxsandbox", "seatbelt"}},
+	// One package a command, and below them what they share. None knows package main.
+	{path: "cmd/codeagent/screen", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/undocmd", "event", "exec", "hostfile", "internal/picture", "model", "model/tour", "sandbox", "session", "tui", "tui/message", "undo"}},
+	{path: "cmd/codeagent/execcmd", floor: 4, imports: []string{"agent", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/conversation", "cmd/codeagent/sessionscmd", "event", "headless", "hostfile"}},
+	{path: "cmd/codeagent/conversation", floor: 4, imports: []string{"agent", "approvals", "cmd/codeagent/attach", "cmd/codeagent/cli", "cmd/codeagent/instructions", "cmd/codeagent/providers", "cmd/codeagent/sessionscmd", "cmd/codeagent/workspace", "config", "egress", "event", "exec", "internal/visible", "model", "model/chat", "model/tour", "prompts", "sandbox", "session", "tools", "undo"}},
 	// What the commands of codeagent share: its streams, its flags, its exit statuses.
 	{path: "cmd/codeagent/doctor", floor: 4, imports: []string{"cmd/codeagent/cli", "cmd/codeagent/providers", "cmd/codeagent/workspace", "config", "exec", "hostfile", "internal/short", "linuxsandbox", "sandbox"}},
 	{path: "cmd/codeagent/sandboxcmd", floor: 4, imports: []string{"approvals", "cmd/codeagent/cli", "cmd/codeagent/workspace", "config", "exec", "headless", "hostfile", "internal/visible", "sandbox", "tools"}},
@@ -175,7 +178,7 @@ var doors = []door{
 	{"golang.org/x/sys/unix", []string{"linuxsandbox", "linuxsandbox/broker", "linuxsandbox/broker/calls", "linuxsandbox/broker/notify", "linuxsandbox/broker/pathwalk", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/spec", "linuxsandbox/netns", "exec", "hostfile", "undo", "linuxsandbox/control", "linuxsandbox/keeper"}, "system calls stay where they are reviewed; undo looks at entries of folders that commands change meanwhile"},
 	{"github.com/landlock-lsm/go-landlock", []string{"linuxsandbox/keeper"}, "system calls stay where they are reviewed"},
 	{"github.com/elastic/go-seccomp-bpf", nil, "our filters are checked against its tables by tests; it is not linked"},
-	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/doctor"}, "signals are the program's, not a library's; doctor tries to send one"},
+	{"os/signal", []string{"cmd/codeagent", "cmd/codeagent/doctor", "cmd/codeagent/execcmd", "cmd/codeagent/screen"}, "signals are the program's, not a library's; doctor tries to send one, screen waits for SIGCONT after Ctrl+Z, exec takes SIGPIPE"},
 	{"html/template", nil, "it escapes prompts"},
 	{"unsafe", []string{"linuxsandbox", "linuxsandbox/keeper", "linuxsandbox/broker/notify", "linuxsandbox/broker/sockets", "linuxsandbox/filter", "linuxsandbox/kernel", "linuxsandbox/netns", "linuxsandbox/control"}, "for system calls that x/sys/unix does not wrap"},
 	{"C", nil, "both programs are built without cgo"},
@@ -204,7 +207,8 @@ var granters = []permitted{
 
 // starters may say `go`, or Group.Go.
 var starters = []permitted{
-	{"cmd/codeagent", "the signal watcher and the turn"},
+	{"cmd/codeagent/signals.go", "the signal watcher"},
+	{"cmd/codeagent/conversation", "the sweep of what was kept to be undone"},
 	{"cmd/codeagent/sandboxcmd", "the copier of the command's stderr, ended with the command"},
 	{"cmd/codeagent/providers", "the lists of models of several providers, each ended by its time limit"},
 	{"cmd/codeagent/workspace", "the sandbox and git's answers while a session starts, the sweep of old temporary folders"},
@@ -220,6 +224,16 @@ var starters = []permitted{
 	{"agent/speculate.go", "reads ahead of calls that are not complete, in the same errgroup"},
 	{"internal/scripted", "the accept loop of the scripted server, ended by Close"},
 }
+
+// wiring is the folder of package main. It declares the commands and joins packages: it is
+// short, and it calls no function that judges.
+const (
+	wiring     = "cmd/codeagent"
+	wiringMost = 200 // lines a file
+)
+
+// judges are the functions that decide what may run or be touched, by name.
+var judges = []string{"With", "Judge*", "Decide*", "Settle*"}
 
 // exiters may end the process.
 var exiters = []permitted{
@@ -319,7 +333,7 @@ func TestTables(t *testing.T) {
 	}
 	for _, r := range rooms {
 		for _, imp := range r.imports {
-			if imp != "*" && !seen[imp] {
+			if !seen[imp] {
 				t.Errorf("room %s may import %s, which has no line", r.path, imp)
 			}
 		}

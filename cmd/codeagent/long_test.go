@@ -18,6 +18,8 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
+	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/headless"
 	"codeagent/internal/scripted"
 )
@@ -67,19 +69,19 @@ func liveTurns(count string) (lived, error) {
 	}
 	ctx := context.Background()
 	s := cli.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
-	ses, err := openSession(ctx, s, cli.Flags{Model: "test"}, sessionOptions{hasPrompt: true})
+	ses, err := conversation.Open(ctx, s, cli.Flags{Model: "test"}, conversation.Options{HasPrompt: true})
 	if err != nil {
 		return lived{}, err
 	}
-	defer ses.close()
-	ses.join(printed{headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), func() {}})
+	defer ses.Close()
+	ses.Join(execcmd.Printed{Printer: headless.New(headless.Options{Out: io.Discard, Err: io.Discard, JSON: true}), Ending: func() {}})
 	var out lived
 	part := func(from, to int) (span, error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start, processor := time.Now(), processorTime()
 		for n := from; n < to; n++ {
-			if err := ses.agent.Turn(ctx, agent.Input{Text: fmt.Sprintf("wish %d: read it, and say what you think", n)}); err != nil {
+			if err := ses.Agent.Turn(ctx, agent.Input{Text: fmt.Sprintf("wish %d: read it, and say what you think", n)}); err != nil {
 				return span{}, fmt.Errorf("turn %d: %w", n, err)
 			}
 		}
@@ -99,7 +101,7 @@ func liveTurns(count string) (lived, error) {
 	runtime.GC()
 	var end runtime.MemStats
 	runtime.ReadMemStats(&end)
-	out.HeapMB, out.PeakMB, out.Items = int(end.HeapInuse>>20), peakMB(), len(ses.agent.History())
+	out.HeapMB, out.PeakMB, out.Items = int(end.HeapInuse>>20), peakMB(), len(ses.Agent.History())
 	return out, nil
 }
 

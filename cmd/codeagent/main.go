@@ -1,6 +1,7 @@
-// Command codeagent is a coding agent for the terminal whose commands run in a
-// sandbox. This folder is wiring: it reads the settings, builds the rooms,
-// joins them, and turns errors into exit statuses. It holds no judgement.
+// Command codeagent is a coding agent for the terminal whose commands run in a sandbox.
+// Package main is wiring: it declares the commands, joins their packages, watches for
+// signals and turns errors into exit statuses; it judges nothing. Read root.go first: each
+// command is a package beside it, and conversation joins the agent to the rooms.
 package main
 
 import (

@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
 	"codeagent/cmd/codeagent/doctor"
+	"codeagent/cmd/codeagent/execcmd"
 	"codeagent/cmd/codeagent/sandboxcmd"
+	"codeagent/cmd/codeagent/screen"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/cmd/codeagent/undocmd"
-	"codeagent/sandbox"
 
 	"github.com/spf13/cobra"
 )
@@ -32,33 +32,24 @@ func run(args []string, s cli.Stdio) int {
 	if err == nil && s.Text.Err != nil {
 		err = fmt.Errorf("write the output: %w", s.Text.Err)
 	}
-	var sig *cli.SignalError
-	if errors.As(context.Cause(ctx), &sig) && err != nil {
-		var left *sandbox.LeftError
-		if errors.As(err, &left) {
-			err = errors.Join(sig, left)
-		} else {
-			err = sig // whatever it led to, the signal is why
-		}
-	}
-	return cli.Report(s, err)
+	return cli.Report(s, cli.BySignal(ctx, err))
 }
 
 func newRoot(s cli.Stdio) *cobra.Command {
 	f := &cli.Flags{}
-	var o interactiveOptions
+	var o screen.Options
 	root := &cobra.Command{
 		Use:   "codeagent [PROMPT]",
 		Short: "A coding agent whose commands run in a sandbox",
 		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
-			"sandbox; what it refuses is told to the model, which may ask you for just that.\n" +
+			"sandbox; the model learns what was denied and may ask you for just that.\n" +
 			"Without a model configured it plays a built-in tour with the real sandbox.",
 		Version:       s.Version, // without a template for it: text/template weighs 3 MB
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runInteractive(cmd.Context(), s, *f, o, args)
+			return screen.Run(cmd.Context(), s, *f, o, args)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -74,9 +65,9 @@ func newRoot(s cli.Stdio) *cobra.Command {
 	p.StringArrayVar(&f.Hosts, "allow-host", nil, "a host that commands and fetch_url may reach, as name:port")
 	p.StringArrayVar(&f.FetchHosts, "allow-fetch", nil, "a host whose pages fetch_url may read, and commands may not, as name:port")
 	p.StringArrayVarP(&f.Settings, "config", "c", nil, "set one setting, as key=value")
-	attach.Flag(root.Flags(), &o.images)
-	root.Flags().BoolVar(&o.ephemeral, "ephemeral", false, "keep no session of this run")
-	root.AddCommand(newExec(s, f), newResume(s, f), newFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
+	attach.Flag(root.Flags(), &o.Images)
+	root.Flags().BoolVar(&o.Ephemeral, "ephemeral", false, "keep no session of this run")
+	root.AddCommand(execcmd.New(s, f), screen.NewResume(s, f), screen.NewFork(s, f), sessionscmd.New(s, f), undocmd.New(s, f), sandboxcmd.New(s, f), doctor.New(s, f), newVersion(s))
 	root.CompletionOptions.HiddenDefaultCmd = false
 	cli.ExplainArguments(root)
 	return root

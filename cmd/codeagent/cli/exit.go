@@ -103,6 +103,20 @@ func ExitOf(err error) (code int, message string, hints []string) {
 	return ExitFailed, err.Error(), nil
 }
 
+// BySignal is err, or the signal that ended ctx where there is one: whatever it led to, the
+// signal is why. What could not be ended stays in the message.
+func BySignal(ctx context.Context, err error) error {
+	var sig *SignalError
+	if err == nil || !errors.As(context.Cause(ctx), &sig) {
+		return err
+	}
+	var left *sandbox.LeftError
+	if errors.As(err, &left) {
+		return errors.Join(sig, left)
+	}
+	return sig
+}
+
 // Report writes an error and its hints, one line each.
 func Report(s Stdio, err error) int {
 	code, message, hints := ExitOf(err)

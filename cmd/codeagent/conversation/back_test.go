@@ -1,4 +1,4 @@
-package main
+package conversation
 
 import (
 	"context"
@@ -40,23 +40,23 @@ func (*unwatched) Ask(context.Context, approvals.Request) (approvals.Answer, err
 func (*unwatched) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
 // talkedAndCompacted is a session of four messages, for which a summary stands.
-func talkedAndCompacted(t *testing.T, kept bool) (*session, *unwatched) {
+func talkedAndCompacted(t *testing.T, kept bool) (*Session, *unwatched) {
 	t.Helper()
 	screen := &unwatched{}
-	ses := &session{}
+	ses := &Session{}
 	cfg := agent.Config{Model: says(200), Frontend: screen, Tools: tools.All(tools.Options{Workspace: t.TempDir()})}
 	if kept {
-		ses.record = &record{log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}
-		t.Cleanup(func() { ses.record.log.Close() })
-		cfg.Log = ses.record.log
+		ses.Record = &record{Log: sessions.New(t.TempDir()).Create(sessions.Info{ID: sessions.NewID(), Folder: "/w"})}
+		t.Cleanup(func() { ses.Record.Log.Close() })
+		cfg.Log = ses.Record.Log
 	}
-	ses.agent = agent.New(cfg)
+	ses.Agent = agent.New(cfg)
 	for n := range 4 {
-		if err := ses.agent.Turn(t.Context(), agent.Input{Text: fmt.Sprint("wish ", n)}); err != nil {
+		if err := ses.Agent.Turn(t.Context(), agent.Input{Text: fmt.Sprint("wish ", n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ses.agent.Compact(t.Context(), ""); err != nil {
+	if _, err := ses.Agent.Compact(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	return ses, screen
@@ -66,24 +66,24 @@ func talkedAndCompacted(t *testing.T, kept bool) (*session, *unwatched) {
 // and the record and the conversation say the same.
 func TestBackAcrossASummary(t *testing.T) {
 	ses, screen := talkedAndCompacted(t, true)
-	if err := ses.agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {
+	if err := ses.Agent.Turn(t.Context(), agent.Input{Text: "wish 4"}); err != nil {
 		t.Fatal(err)
 	}
 	for n := 4; n >= 0; n-- {
-		in, ok := ses.back(screen)
+		in, ok := ses.Back(screen)
 		if !ok || in.Text != fmt.Sprint("wish ", n) {
 			t.Fatalf("taken back: %q, %t, %q", in.Text, ok, screen.notices)
 		}
-		items := ses.agent.History()
-		h, err := ses.record.log.History(sessions.HistoryLimit)
+		items := ses.Agent.History()
+		h, err := ses.Record.Log.History(sessions.HistoryLimit)
 		if err != nil || len(h.Items) != len(items) {
 			t.Fatalf("%d items, of which the record holds %d, %v", len(items), len(h.Items), err)
 		}
-		if before := n == 4; ses.agent.Compacted() != before || !before && len(items) != 2*n {
-			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.agent.Compacted())
+		if before := n == 4; ses.Agent.Compacted() != before || !before && len(items) != 2*n {
+			t.Errorf("before message %d: %d items, compacted: %t", n, len(items), ses.Agent.Compacted())
 		}
 	}
-	if _, ok := ses.back(screen); ok || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
+	if _, ok := ses.Back(screen); ok || len(screen.notices) != 1 || !strings.Contains(screen.notices[0], "before the summary") {
 		t.Errorf("there was still something: %q", screen.notices)
 	}
 }
@@ -91,7 +91,7 @@ func TestBackAcrossASummary(t *testing.T) {
 func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 	ses, screen := talkedAndCompacted(t, false)
 	for range 4 {
-		if _, ok := ses.back(screen); !ok {
+		if _, ok := ses.Back(screen); !ok {
 			break
 		}
 	}

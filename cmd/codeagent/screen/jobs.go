@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"context"
@@ -8,23 +8,24 @@ import (
 	"strconv"
 	"strings"
 
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/exec"
 	"codeagent/tui"
 )
 
 // backgroundCommands is /ps of the screen.
-type backgroundCommands struct{ ses *session }
+type backgroundCommands struct{ ses *conversation.Session }
 
 // List is tui.Background.
 func (b backgroundCommands) List() []tui.BackgroundCommand {
 	var out []tui.BackgroundCommand
-	for _, info := range b.ses.jobs.List() {
+	for _, info := range b.ses.Jobs.List() {
 		id := strconv.Itoa(info.ID)
 		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
 			c.End, c.Ended, c.News = ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Told
 		}
-		c.Last = lastLine(string(b.ses.jobs.Output(info.ID)))
+		c.Last = lastLine(string(b.ses.Jobs.Output(info.ID)))
 		out = append(out, c)
 	}
 	slices.Reverse(out)
@@ -53,17 +54,17 @@ func lastLine(output string) string {
 // Output is tui.Background.
 func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	n, err := strconv.Atoi(id)
-	if err != nil || b.ses.jobs.Find(n) == nil {
+	if err != nil || b.ses.Jobs.Find(n) == nil {
 		return nil, errors.New("the command is not remembered any more")
 	}
-	data := b.ses.jobs.Output(n)
+	data := b.ses.Jobs.Output(n)
 	return data[max(len(data)-most, 0):], nil
 }
 
 // Kill is tui.Background.
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
 	n, err := strconv.Atoi(id)
-	if err != nil || !b.ses.jobs.Kill(n) {
+	if err != nil || !b.ses.Jobs.Kill(n) {
 		return errors.New("it had ended already")
 	}
 	return nil

@@ -1,4 +1,7 @@
-package main
+// Package execcmd is `codeagent exec`: one prompt without a screen, the answer on stdout and
+// progress on stderr. It writes the answer to a file only where a flag names one. Read run
+// first, then statusOf for the exit statuses.
+package execcmd
 
 import (
 	"context"
@@ -14,6 +17,7 @@ import (
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/attach"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/headless"
@@ -25,7 +29,7 @@ import (
 // promptLimit bounds a prompt read from stdin, in bytes.
 const promptLimit = 16 << 20
 
-type execFlags struct {
+type flags struct {
 	json, plainJSON, stdin bool
 	output                 string
 	timeout                time.Duration
@@ -36,8 +40,8 @@ type execFlags struct {
 	from *sessionscmd.Resumed
 }
 
-func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	var x execFlags
+func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
+	var x flags
 	cmd := &cobra.Command{
 		Use:   "exec [PROMPT | -]",
 		Short: "Run one prompt without a screen: answer on stdout, progress on stderr",
@@ -53,7 +57,7 @@ func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runExec(cmd.Context(), s, *f, x, args)
+			return run(cmd.Context(), s, *f, x, args)
 		},
 	}
 	cmd.Flags().BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
@@ -70,7 +74,7 @@ func newExec(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []string) error {
+func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) error {
 	// A reader of stdout that goes away is not our failure. Notify and not
 	// Ignore: an ignored signal would be inherited by every command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -96,12 +100,12 @@ func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),
 	})
-	ses, err := openSession(ctx, s, f, sessionOptions{hasPrompt: prompt != "", maxRequests: x.maxTurns, ephemeral: x.ephemeral, images: x.images, from: x.from})
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{HasPrompt: prompt != "", MaxRequests: x.maxTurns, Ephemeral: x.ephemeral, Images: x.images, From: x.from})
 	if err != nil {
 		printer.Fail(err)
 		return err
 	}
-	defer ses.close()
+	defer ses.Close()
 	out, err := cli.OpenOutput(ses.Ground(), "-o", x.output)
 	if err != nil {
 		printer.Fail(err)
@@ -110,17 +114,17 @@ func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []
 	defer out.Close()
 	switch {
 	case prompt != "":
-	case ses.tour == nil:
+	case ses.Tour == nil:
 		err := &cli.UsageError{Err: errors.New("no prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
 		printer.Fail(err)
 		return err
 	default:
-		prompt = ses.tour.Prompt
+		prompt = ses.Tour.Prompt
 	}
-	ses.join(printed{printer, func() {
-		ses.endBeside(func(e event.BackgroundEnded) { printer.Emit(e) })
+	ses.Join(Printed{printer, func() {
+		ses.EndJobs(func(e event.BackgroundEnded) { printer.Emit(e) })
 	}})
-	err = ses.turn(ctx, agent.Input{Text: prompt})
+	err = ses.Turn(ctx, agent.Input{Text: prompt})
 	if out != nil {
 		werr := out.Write(func(w io.Writer) error {
 			_, err := io.WriteString(w, printer.Last().Answer)
@@ -130,14 +134,14 @@ func runExec(ctx context.Context, s cli.Stdio, f cli.Flags, x execFlags, args []
 			return errors.Join(err, werr)
 		}
 	}
-	if ses.tour != nil {
-		tellTourFiles(s, ses.tour)
+	if ses.Tour != nil {
+		ses.ReportTourFiles()
 	}
-	return execStatus(ctx, err, printer, x)
+	return statusOf(ctx, err, printer, x)
 }
 
-// execStatus turns a finished run into the error that carries its exit status.
-func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags) error {
+// statusOf turns a finished run into the error that carries its exit status.
+func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) error {
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return cause
@@ -165,7 +169,7 @@ func execStatus(ctx context.Context, err error, p *headless.Printer, x execFlags
 
 // readPrompt returns the prompt, "" when there is none. An argument leaves
 // stdin alone, so that an open pipe never hangs a script.
-func readPrompt(ctx context.Context, s cli.Stdio, x execFlags, args []string) (string, error) {
+func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (string, error) {
 	prompt := ""
 	if len(args) == 1 && args[0] != "-" {
 		prompt = args[0]
@@ -195,4 +199,50 @@ func readPrompt(ctx context.Context, s cli.Stdio, x execFlags, args []string) (s
 		return text, nil
 	}
 	return prompt + "\n\n" + text, nil
+}
+
+// Printed makes a printer the face of a session.
+type Printed struct {
+	*headless.Printer
+	// Ending runs before the end of the one turn is reported.
+	Ending func()
+}
+
+// Emit ends what runs in the background before it tells that the turn is over:
+// with it codeagent ends, and the end of a turn is the last line of a run.
+func (p Printed) Emit(e event.Event) {
+	if _, over := e.(event.TurnFinished); over {
+		p.Ending()
+	}
+	p.Printer.Emit(e)
+}
+
+// Steer has never anything to say: nobody types.
+func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
+
+// newExecFrom is `exec resume` or `exec fork`.
+func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork bool) *cobra.Command {
+	r := sessionscmd.Which{Fork: fork}
+	cmd := &cobra.Command{
+		Use: verb + " (ID | --last) [PROMPT | -]", Short: short,
+		Long: verb + " takes the prompt as exec does, and works in the session's own folder unless --cd names another.",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runExecFrom(cmd.Context(), s, *f, *x, r, args)
+		},
+	}
+	r.Add(cmd, verb)
+	return cmd
+}
+
+func runExecFrom(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, r sessionscmd.Which, args []string) error {
+	from, rest, err := r.Find(ctx, s, f, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 {
+		return &cli.UsageError{Err: errors.New("with --last there is no ID: it takes one prompt")}
+	}
+	x.from = from
+	return run(ctx, s, f, x, rest)
 }

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"codeagent/agent"
 	"codeagent/cmd/codeagent/attach"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/event"
 	"codeagent/hostfile"
 	"codeagent/internal/picture"
@@ -18,20 +19,20 @@ import (
 // offer hands the screen what it can do in this session beside talking. The tour
 // plays its part: it can be undone, and nothing else. offer returns the sessions that can be gone on
 // with from here.
-func (ses *session) offer(o *tui.Options, tell func(event.Event)) *keptSessions {
-	kept := &keptSessions{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
-	o.Undo = ses.offerUndo()
-	if ses.tour != nil {
+func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
+	kept := &saved{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
+	o.Undo = offerUndo(ses)
+	if ses.Tour != nil {
 		return kept
 	}
-	if ses.record != nil {
-		kept.current = ses.record.log
+	if ses.Record != nil {
+		kept.current = ses.Record.Log
 	}
 	o.Sessions, o.Models, o.Images = kept, &models{ses: ses, show: tell}, imageLoader{ses}
-	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.sees)}
+	o.Clipboard = pasting{attach.NewClipboard(ses.Workspace, ses.Sees)}
 	o.Background = backgroundCommands{ses}
 	o.Compact = func(ctx context.Context, focus string) error {
-		_, err := ses.agent.Compact(ctx, focus)
+		_, err := ses.Agent.Compact(ctx, focus)
 		if errors.Is(err, agent.ErrNothing) || errors.Is(err, agent.ErrBusy) {
 			return err
 		}
@@ -54,7 +55,7 @@ func (p pasting) Read(ctx context.Context) (tui.Clip, error) {
 }
 
 // imageLoader loads images whose paths the person pastes.
-type imageLoader struct{ ses *session }
+type imageLoader struct{ ses *conversation.Session }
 
 func (l imageLoader) Load(ctx context.Context, path string) (message.Image, error) {
 	if info, err := hostfile.Seen(path); err != nil || !info.Mode().IsRegular() {
@@ -67,7 +68,7 @@ func (l imageLoader) Load(ctx context.Context, path string) (message.Image, erro
 	if err != nil {
 		return message.Image{}, err
 	}
-	if err := l.ses.sees(); err != nil {
+	if err := l.ses.Sees(); err != nil {
 		return message.Image{}, err
 	}
 	return shown(img), nil

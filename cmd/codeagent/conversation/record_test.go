@@ -1,4 +1,4 @@
-package main
+package conversation
 
 import (
 	"slices"

@@ -1,4 +1,7 @@
-package main
+// Package conversation joins the agent with a model, a gate, tools, a record and undo: one
+// run of a session, behind whichever face shows it. It acts on the host only through those
+// rooms. Read Open first, then Session.Join.
+package conversation
 
 import (
 	"context"
@@ -28,91 +31,91 @@ import (
 	"codeagent/undo"
 )
 
-// face is what both front ends are to the wiring.
-type face interface {
+// Face is what both front ends are to the wiring.
+type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
 	Steer() (agent.Input, bool)
 }
 
-type sessionOptions struct {
-	// attended: a person can answer questions.
-	attended bool
-	// hasPrompt: without a model there is then nothing to play the tour for.
-	hasPrompt bool
-	// ephemeral runs keep no session.
-	ephemeral bool
-	// images are the files that -i names.
-	images []string
-	// from is the session to go on with; nil begins one.
-	from *sessionscmd.Resumed
-	// maxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
-	maxRequests int
+type Options struct {
+	// Attended: a person can answer questions.
+	Attended bool
+	// HasPrompt: without a model there is then nothing to play the tour for.
+	HasPrompt bool
+	// Ephemeral runs keep no session.
+	Ephemeral bool
+	// Images are the files that -i names.
+	Images []string
+	// From is the session to go on with; nil begins one.
+	From *sessionscmd.Resumed
+	// MaxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
+	MaxRequests int
 }
 
-// session is one conversation with everything it needs, joined.
-type session struct {
+// Session is one conversation with everything it needs, joined.
+type Session struct {
 	*workspace.Workspace
-	options    sessionOptions
+	Options    Options
 	chosen     providers.Chosen
-	gate       *approvals.Gate
+	Gate       *approvals.Gate
 	checkedOut func() string            // what git says; waits for it
 	trusted    func() workspace.Trusted // what git trusts in the write roots; waits for it
-	agent      *agent.Agent             // set by join
-	jobs       *exec.Jobs               // set by join
-	tour       *tour.Tour               // nil with a real model
+	Agent      *agent.Agent             // set by join
+	Jobs       *exec.Jobs               // set by join
+	Tour       *tour.Tour               // nil with a real model
 	start      event.SessionStarted     // as it was told last
 	choosing   sync.Mutex               // guards chosen once a turn may run
-	record     *record
-	undo       *undo.History // nil where noUndo says why
+	Record     *record
+	Undo       *undo.History // nil where noUndo says why
 	noUndo     error
 	images     []model.Image // of -i, until the first message takes them along
 }
 
-// openSession builds everything below the faces. The order matters: what may be
+// Open builds everything below the faces. The order matters: what may be
 // touched is settled before anything that could touch it exists.
-func openSession(ctx context.Context, s cli.Stdio, f cli.Flags, o sessionOptions) (*session, error) {
-	if o.from != nil && f.Folder == "" {
-		f.Folder = o.from.Folder
+func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, error) {
+	if o.From != nil && f.Folder == "" {
+		f.Folder = o.From.Folder
 	}
 	ws, err := workspace.Open(ctx, s, f)
 	if err != nil {
 		return nil, err
 	}
-	images, err := attach.Images(ctx, ws.Ground(), o.images)
+	images, err := attach.Images(ctx, ws.Ground(), o.Images)
 	if err != nil {
 		ws.Close()
 		return nil, err
 	}
-	ses := &session{Workspace: ws, options: o, images: images}
+	ses := &Session{Workspace: ws, Options: o, images: images}
 	if err := ses.chooseModel(ctx); err != nil {
-		ses.close()
+		ses.Close()
 		return nil, err
 	}
-	if ses.record, err = ses.openRecord(); err != nil {
-		ses.close()
+	if ses.Record, err = ses.openRecord(); err != nil {
+		ses.Close()
 		return nil, err
 	}
 	ses.openUndo()
 	ses.trusted = ws.TrustBeside(ctx)
 	ses.checkedOut = ws.CheckedOut(ctx)
-	ses.gate = approvals.NewGate(approvals.Options{
+	ses.Gate = approvals.NewGate(approvals.Options{
 		Mode: approvals.Mode(ws.Config.AskForApproval), Base: ws.Policy, Files: ws.Files,
 		Home: s.Env("HOME"), Workspace: ws.Folder, NewID: sessions.NewID,
 		GrantsHosts: ws.GrantsHosts, GrantsSockets: ws.GrantsSockets, Fetch: ws.FetchHosts,
 		Path: filepath.SplitList(s.Env("PATH")), MadeGit: ws.MadeGit,
 		Trusted: func() []string { return ses.trusted().Paths },
 	})
-	ses.Live = ses.gate.Open
+	ses.Live = ses.Gate.Open
 	return ses, nil
 }
 
 // chooseModel settles who answers: a provider's model, or the tour where none is configured.
-func (ses *session) chooseModel(ctx context.Context) error {
-	o := ses.options
-	w := providers.Wish{Attended: o.attended, Needed: o.hasPrompt || o.from != nil || len(o.images) > 0}
-	if o.from != nil {
-		w.Session, w.Switched = o.from.ID, o.from.After
+func (ses *Session) chooseModel(ctx context.Context) error {
+	o := ses.Options
+	w := providers.Wish{Attended: o.Attended, Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
+	if o.From != nil {
+		w.Session, w.Switched = o.From.ID, o.From.After
 	}
 	var err error
 	if ses.chosen, err = providers.Of(ses.Workspace).Choose(ctx, w); err != nil {
@@ -121,25 +124,25 @@ func (ses *session) chooseModel(ctx context.Context) error {
 	if ses.chosen.Model != nil {
 		return ses.chosen.Sees(ses.images)
 	}
-	if ses.tour, err = startTour(ctx, ses.Workspace, o.attended); err == nil {
-		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.tour.BaseURL}), tour.Model
+	if ses.Tour, err = startTour(ctx, ses.Workspace, o.Attended); err == nil {
+		ses.chosen.Model, ses.chosen.Name = chat.New(chat.Options{BaseURL: ses.Tour.BaseURL}), tour.Model
 	}
 	return err
 }
 
-// join puts the agent between the session and a face, and tells the face what
+// Join puts the agent between the session and a face, and tells the face what
 // it is looking at.
-func (ses *session) join(screen face) {
-	mode := ses.gate.Mode()
+func (ses *Session) Join(screen Face) {
+	mode := ses.Gate.Mode()
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
 	set := tools.All(tools.Options{
 		Workspace: ses.Folder, Files: ses.Files, AllowedWorkdirs: ses.Workdirs(),
-		Disabled: ses.Config.DisabledTools(), Shell: ses.Shell(), Ripgrep: ses.Program("rg"), Jobs: ses.jobs,
+		Disabled: ses.Config.DisabledTools(), Shell: ses.Shell(), Ripgrep: ses.Program("rg"), Jobs: ses.Jobs,
 	})
 	facts := prompts.Facts{
 		Workspace: ses.Folder, OS: runtime.GOOS + "/" + runtime.GOARCH, Shell: ses.Shell(), Date: time.Now().Format(time.DateOnly),
-		Preset: ses.Config.Sandbox.Mode, Enforcement: ses.Enforcement, Mode: string(mode), Attended: ses.options.attended,
-		Held: ses.options.attended && ses.NotHeld() == "",
+		Preset: ses.Config.Sandbox.Mode, Enforcement: ses.Enforcement, Mode: string(mode), Attended: ses.Options.Attended,
+		Held: ses.Options.Attended && ses.NotHeld() == "",
 	}
 	facts.Evidence, _ = ses.Workspace.Evidence()
 	unknown := sync.OnceFunc(func() {
@@ -150,37 +153,37 @@ func (ses *session) join(screen face) {
 	for _, spec := range set.Specs() {
 		facts.Tools = append(facts.Tools, spec.Name)
 	}
-	screen = ses.record.keep(screen)
-	guides := instructions.New(ses.Workspace, ses.gate.Base, screen.Emit)
+	screen = ses.Record.keep(screen)
+	guides := instructions.New(ses.Workspace, ses.Gate.Base, screen.Emit)
 	cfg := agent.Config{
 		Model: ses.chosen.Model, ModelName: ses.chosen.Name, Effort: ses.Config.ReasoningEffort,
-		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.gate, Blind: ses.chosen.Blind(),
-		Stage:    tools.Stage{Exec: ses.Runner, Undo: ses.undo, Fetch: egress.New(egress.Options{Version: ses.Stdio.Version}), Asking: ses.options.attended, Mode: mode},
-		Frontend: screen, Attended: ses.options.attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.options.maxRequests,
+		MaxOutputTokens: int(ses.chosen.Limits.Output), ContextLimit: int(ses.chosen.Limits.Context), CompactAt: ses.Config.CompactAt(), Tools: set, Gate: ses.Gate, Blind: ses.chosen.Blind(),
+		Stage:    tools.Stage{Exec: ses.Runner, Undo: ses.Undo, Fetch: egress.New(egress.Options{Version: ses.Stdio.Version}), Asking: ses.Options.Attended, Mode: mode},
+		Frontend: screen, Attended: ses.Options.Attended, Hold: ses.holds, News: ses.news, MaxRequests: ses.Options.MaxRequests,
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Config.Speculation != config.Decoding,
 		Instructions: func() string {
-			facts.Policy = ses.gate.Base() // the live one: session grants are in it
+			facts.Policy = ses.Gate.Base() // the live one: session grants are in it
 			facts.Git = ses.checkedOut()
 			unknown()
 			facts.Instructions = guides.Current()
 			return prompts.System(facts)
 		},
 	}
-	id := ses.record.join(&cfg)
-	ses.agent = agent.New(cfg)
+	id := ses.Record.join(&cfg)
+	ses.Agent = agent.New(cfg)
 	ses.start = event.SessionStarted{
 		ID: id, Model: ses.chosen.Title(ses.chosen.Name), Folder: ses.Folder, Policy: ses.Config.Sandbox.Mode, Approval: string(mode),
-		Enforcement: ses.Enforcement, Tour: ses.tour != nil,
+		Enforcement: ses.Enforcement, Tour: ses.Tour != nil,
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	screen.Emit(ses.start)
-	ses.record.tellPast(screen.Emit, set, ses.options.attended)
+	ses.Record.tellPast(screen.Emit, set, ses.Options.Attended)
 	if first := ses.chosen.First; first != nil {
 		first.Found = func(name string) {
-			c := ses.asked()
+			c := ses.Asked()
 			c.Name, c.Limits = name, first.Limits(name)
-			ses.agent.Learn(int(c.Limits.Context))
+			ses.Agent.Learn(int(c.Limits.Context))
 			ses.asks(c, screen.Emit)
 		}
 	}
@@ -198,21 +201,21 @@ func (ses *session) join(screen face) {
 }
 
 // holds reports whether a refused call of the command that starts now may wait.
-func (ses *session) holds() bool {
-	return ses.NotHeld() == "" && (ses.tour == nil || ses.tour.Waits())
+func (ses *Session) holds() bool {
+	return ses.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
-func (ses *session) close() {
-	ses.endBeside(ses.endedWith)
-	if ses.tour != nil {
-		ses.tour.Close()
+func (ses *Session) Close() {
+	ses.EndJobs(ses.endedWith)
+	if ses.Tour != nil {
+		ses.Tour.Close()
 	}
 	ses.closeUndo()
-	if ses.gate != nil {
-		_ = ses.NoteGrants(ses.gate.Base()) // what was granted; leaving, and nobody to tell
+	if ses.Gate != nil {
+		_ = ses.NoteGrants(ses.Gate.Base()) // what was granted; leaving, and nobody to tell
 	}
-	if ses.record != nil {
-		_ = ses.record.log.Close() // every turn is on the disk already
+	if ses.Record != nil {
+		_ = ses.Record.Log.Close() // every turn is on the disk already
 	}
 	ses.Workspace.Close()
 }

@@ -1,4 +1,4 @@
-package main
+package conversation
 
 import (
 	"fmt"
@@ -10,35 +10,35 @@ import (
 )
 
 // runBeside makes the list of the session's background commands.
-func (ses *session) runBeside(emit func(event.Event)) {
-	ses.jobs = exec.NewJobs(ses.Runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
+func (ses *Session) runBeside(emit func(event.Event)) {
+	ses.Jobs = exec.NewJobs(ses.Runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
 }
 
 // news is the background commands that ended since it was last asked.
-func (ses *session) news() []event.BackgroundEnded {
+func (ses *Session) news() []event.BackgroundEnded {
 	var out []event.BackgroundEnded
-	for _, info := range ses.jobs.News() {
+	for _, info := range ses.Jobs.News() {
 		out = append(out, ses.over(info, tools.Ended(info)))
 	}
 	return out
 }
 
 // over is the end of a background command, told in these words.
-func (ses *session) over(info exec.Info, words string) event.BackgroundEnded {
+func (ses *Session) over(info exec.Info, words string) event.BackgroundEnded {
 	o := info.Outcome
 	return event.BackgroundEnded{
 		Job: info.ID, Command: info.Text, Folder: info.Dir, Message: words,
 		Exit: o.Status.Exit, Signal: tools.SignalName(o.Status.Signal), Limit: o.Limit, Duration: o.Duration,
-		Output: tools.Unread(info, ses.jobs.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
+		Output: tools.Unread(info, ses.Jobs.Output(info.ID)), Verdict: o.Verdict, Changed: o.Changed,
 	}
 }
 
-// endBeside ends what still runs in the background, and tells it.
-func (ses *session) endBeside(tell func(event.BackgroundEnded)) {
-	if ses.jobs == nil {
+// EndJobs ends what still runs in the background, and tells it.
+func (ses *Session) EndJobs(tell func(event.BackgroundEnded)) {
+	if ses.Jobs == nil {
 		return
 	}
-	for _, info := range ses.jobs.Close() {
+	for _, info := range ses.Jobs.Close() {
 		e := ses.over(info, fmt.Sprintf("ended with codeagent: background command %d in %s: %s", info.ID, info.Dir, info.Text))
 		e.Killed = true
 		tell(e)
@@ -46,6 +46,6 @@ func (ses *session) endBeside(tell func(event.BackgroundEnded)) {
 }
 
 // endedWith says on stderr what was ended with codeagent.
-func (ses *session) endedWith(e event.BackgroundEnded) {
+func (ses *Session) endedWith(e event.BackgroundEnded) {
 	fmt.Fprintln(ses.Stdio.Err, visible.Line(e.Message))
 }

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"codeagent/tui"
 )
 
-// keptSessions are the sessions that the screen lists.
-type keptSessions struct {
+// saved are the sessions that the screen lists.
+type saved struct {
 	s     cli.Stdio
 	store *sessions.Store
 	here  string
@@ -24,7 +24,7 @@ type keptSessions struct {
 	next *sessionscmd.Resumed
 }
 
-func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
+func (k *saved) List(ctx context.Context, all bool) ([]tui.SessionItem, error) {
 	var out []tui.SessionItem
 	for sum, err := range k.store.List() {
 		if err == nil {
@@ -42,16 +42,16 @@ func (k *keptSessions) List(ctx context.Context, all bool) ([]tui.SessionItem, e
 	return out, nil
 }
 
-func (k *keptSessions) isCurrent(id string) bool { return k.current != nil && k.current.ID() == id }
+func (k *saved) isCurrent(id string) bool { return k.current != nil && k.current.ID() == id }
 
-func (k *keptSessions) Rename(_ context.Context, id, title string) error {
+func (k *saved) Rename(_ context.Context, id, title string) error {
 	if k.isCurrent(id) {
 		return k.current.Rename(title)
 	}
 	return k.store.Rename(id, title)
 }
 
-func (k *keptSessions) Delete(_ context.Context, id string) error {
+func (k *saved) Delete(_ context.Context, id string) error {
 	if k.isCurrent(id) {
 		return errors.New("it is the one on the screen")
 	}
@@ -63,7 +63,7 @@ func (k *keptSessions) Delete(_ context.Context, id string) error {
 
 // Open settles what is gone on with. A copy can be made of a session that is in
 // use, too.
-func (k *keptSessions) Open(_ context.Context, id string) error {
+func (k *saved) Open(_ context.Context, id string) error {
 	sum, err := k.store.Find(id)
 	if err == nil && !k.fork {
 		err = k.store.Free(sum.ID)
@@ -84,7 +84,7 @@ func (k *keptSessions) Open(_ context.Context, id string) error {
 // pickSession lets the person choose a session before the session's screen opens.
 func pickSession(s cli.Stdio, f cli.Flags, fork bool) func(context.Context, string, *sessions.Store) (sessions.Summary, error) {
 	return func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error) {
-		k := &keptSessions{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
+		k := &saved{s: s, store: store, here: here, elsewhere: f.Folder != "", fork: fork}
 		if err := tui.New(tui.Options{In: s.In, Out: s.Out, Environ: s.Environ, Sessions: k}).PickSession(ctx); err != nil {
 			return sessions.Summary{}, err
 		}

@@ -1,4 +1,4 @@
-package main
+package conversation
 
 import (
 	"errors"
@@ -9,26 +9,26 @@ import (
 	sessions "codeagent/session"
 )
 
-// back takes the person's last message back, in the conversation and in its
+// Back takes the person's last message back, in the conversation and in its
 // record. Files stay as they are. Where a summary stands for the conversation the
 // record says what it is now: the message may be one that the summary stands for,
 // and then the summary is taken back too.
-func (ses *session) back(screen face) (agent.Input, bool) {
+func (ses *Session) Back(screen Face) (agent.Input, bool) {
 	var in agent.Input
 	var ok bool
 	var err error
-	compacted := ses.agent.Compacted()
-	if ses.record != nil && compacted {
-		if in, ok, err = ses.backInRecord(); ok && !ses.agent.Compacted() {
+	compacted := ses.Agent.Compacted()
+	if ses.Record != nil && compacted {
+		if in, ok, err = ses.backInRecord(); ok && !ses.Agent.Compacted() {
 			screen.Emit(event.Notice{Level: event.LevelInfo, Text: "that was before the summary: the model is given again what it stood for"})
 		}
-	} else if in, ok = ses.agent.Back(); ok && ses.record != nil {
-		err = ses.record.log.Back(sessions.Last)
+	} else if in, ok = ses.Agent.Back(); ok && ses.Record != nil {
+		err = ses.Record.Log.Back(sessions.Last)
 	}
 	switch {
 	case err != nil:
 		screen.Emit(event.Notice{Level: event.LevelError, Text: "that a message was taken back cannot be saved: " + err.Error()})
-	case !ok && compacted && ses.record == nil:
+	case !ok && compacted && ses.Record == nil:
 		screen.Emit(event.Notice{Level: event.LevelWarning, Text: "a summary stands for that message by now, and this run keeps no session to go back in"})
 	}
 	return in, ok
@@ -36,9 +36,9 @@ func (ses *session) back(screen face) (agent.Input, bool) {
 
 // backInRecord takes the last message back in the record and has the agent go on
 // from there.
-func (ses *session) backInRecord() (in agent.Input, ok bool, err error) {
-	log := ses.record.log
-	err = ses.agent.Restart(func() ([]model.Item, error) {
+func (ses *Session) backInRecord() (in agent.Input, ok bool, err error) {
+	log := ses.Record.Log
+	err = ses.Agent.Restart(func() ([]model.Item, error) {
 		last, err := log.Message(sessions.Last)
 		if err != nil {
 			return nil, err

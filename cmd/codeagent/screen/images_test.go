@@ -1,7 +1,10 @@
-package main
+package screen
 
 import (
+	"bytes"
 	"errors"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"testing"
 
 	"codeagent/agent"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/tui"
 )
@@ -18,8 +22,12 @@ import (
 func TestImageLoader(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
+	var small bytes.Buffer
+	if err := png.Encode(&small, image.NewGray(image.Rect(0, 0, 4, 3))); err != nil {
+		t.Fatal(err)
+	}
 	for _, err := range []error{
-		writePNG(at("a.png"), 4, 3), os.WriteFile(at("text.png"), []byte("hello"), 0o600), os.WriteFile(at("cut.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600),
+		os.WriteFile(at("a.png"), small.Bytes(), 0o600), os.WriteFile(at("text.png"), []byte("hello"), 0o600), os.WriteFile(at("cut.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600),
 		os.Mkdir(at("folder.png"), 0o700), syscall.Mkfifo(at("fifo.png"), 0o600), os.Truncate(at("text.png"), 5),
 		os.WriteFile(at("huge.png"), []byte("\x89PNG\r\n\x1a\n\x00"), 0o600), os.Truncate(at("huge.png"), 40<<30),
 	} {
@@ -28,7 +36,7 @@ func TestImageLoader(t *testing.T) {
 		}
 	}
 	for _, blind := range []bool{false, true} {
-		load := imageLoader{&session{Workspace: &workspace.Workspace{}, agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
+		load := imageLoader{&conversation.Session{Workspace: &workspace.Workspace{}, Agent: agent.New(agent.Config{ModelName: "mole", Blind: blind})}}
 		img, err := load.Load(t.Context(), at("a.png"))
 		switch {
 		case blind && (err == nil || errors.Is(err, tui.ErrNoImage) || !strings.Contains(err.Error(), "mole cannot see images")):

@@ -1,10 +1,13 @@
-package main
+package conversation
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"codeagent/approvals"
 	"codeagent/cmd/codeagent/workspace"
 	"codeagent/model/tour"
 	"codeagent/sandbox"
@@ -29,4 +32,17 @@ func startTour(ctx context.Context, b *workspace.Workspace, attended bool) (*tou
 		o.Held, o.NotHeld = b.NotHeld() == "", b.NetworkNotHeld()
 	}
 	return tour.Start(ctx, o)
+}
+
+// ReportTourFiles names the files that the tour left behind.
+func (ses *Session) ReportTourFiles() {
+	made := ses.Tour.Made()
+	if len(made) == 0 {
+		return
+	}
+	words := make([]string, len(made))
+	for i, name := range made {
+		words[i] = approvals.ShellWord(name)
+	}
+	fmt.Fprintf(ses.Stdio.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), strings.Join(words, " "))
 }

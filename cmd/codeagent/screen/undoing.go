@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"context"
@@ -6,53 +6,16 @@ import (
 	"fmt"
 	"time"
 
-	"codeagent/agent"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/undocmd"
-	"codeagent/event"
 	"codeagent/sandbox"
-	sessions "codeagent/session"
 	"codeagent/tui"
 	"codeagent/undo"
 )
 
-// openUndo goes on with what is kept of the session, so that turns can be undone.
-// A store that cannot be used costs the undoing and not the session.
-func (ses *session) openUndo() {
-	id := sessions.NewID()
-	if ses.record != nil {
-		id = ses.record.log.ID()
-	}
-	store := undo.New(ses.Paths.Undo)
-	if ses.undo, ses.noUndo = store.Open(id); ses.noUndo != nil {
-		ses.undo = nil
-	}
-	go store.Sweep() // nothing waits for it
-}
-
-// closeUndo forgets what nobody can come back to.
-func (ses *session) closeUndo() {
-	switch {
-	case ses.undo == nil:
-	case ses.record == nil:
-		_ = ses.undo.Discard() // what is left is swept later
-	default:
-		_ = ses.undo.Close() // nothing of it is unwritten
-	}
-}
-
-// turn delivers a message, the first with the images of -i, and keeps what files
-// were before the work on it.
-func (ses *session) turn(ctx context.Context, in agent.Input) error {
-	if ses.undo != nil {
-		ses.undo.Begin(in.Text)
-		defer ses.undo.End()
-	}
-	return ses.agent.Turn(ctx, ses.withImages(in))
-}
-
 // undoing is /undo of the screen.
 type undoing struct {
-	ses *session
+	ses *conversation.Session
 	// since is when the session was opened: what it made before, it made as another
 	// process.
 	since time.Time
@@ -63,23 +26,16 @@ type undoing struct {
 var _ tui.Undo = (*undoing)(nil)
 
 // offerUndo is nil where nothing is kept.
-func (ses *session) offerUndo() tui.Undo {
-	if ses.undo == nil {
+func offerUndo(ses *conversation.Session) tui.Undo {
+	if ses.Undo == nil {
 		return nil
 	}
 	return &undoing{ses: ses, since: time.Now()}
 }
 
-// tellUndo says that nothing is kept, and why.
-func (ses *session) tellUndo(emit func(event.Event)) {
-	if ses.noUndo != nil {
-		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
-	}
-}
-
 // Preview says what undoing the last turn would do.
 func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
-	return u.show(u.ses.undo.Plan(undo.MayChange(u.ses.gate.Base())))
+	return u.show(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Base())))
 }
 
 // Earlier says it of the turn before the one that was shown.
@@ -87,7 +43,7 @@ func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
 	if u.plan == nil {
 		return tui.UndoPreview{}, undo.ErrNothing
 	}
-	return u.show(u.ses.undo.Earlier(u.plan, undo.MayChange(u.ses.gate.Base())))
+	return u.show(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Base())))
 }
 
 // show makes a plan the one that is shown.
@@ -114,8 +70,8 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	for _, c := range p.Closed {
 		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}
-	if opening != "" && u.ses.record != nil { // else nothing is kept once it ends
-		out.Opens = "once this session has ended: codeagent undo " + u.ses.record.log.ID() + opening
+	if opening != "" && u.ses.Record != nil { // else nothing is kept once it ends
+		out.Opens = "once this session has ended: codeagent undo " + u.ses.Record.Log.ID() + opening
 	}
 	return out, nil
 }
@@ -126,9 +82,9 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	if u.plan = nil; p == nil {
 		return tui.UndoReport{}, undo.ErrNothing
 	}
-	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.undo, p, u.ses.gate.Base())
+	r, err := undocmd.Apply(ctx, u.ses.Workspace, u.ses.Undo, p, u.ses.Gate.Base())
 	if note := p.Note(r); note != "" {
-		u.ses.agent.Note(note)
+		u.ses.Agent.Note(note)
 	}
 	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
 }

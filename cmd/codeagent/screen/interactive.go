@@ -1,4 +1,7 @@
-package main
+// Package screen is codeagent on a terminal: it plays a session on the screen of package tui
+// and gives that screen what it offers beside talking. Files are touched only through the
+// rooms that it joins, but for those that the tour made. Read Run first, then offers.go.
+package screen
 
 import (
 	"context"
@@ -7,6 +10,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/conversation"
 	"codeagent/cmd/codeagent/sessionscmd"
 	"codeagent/event"
 	"codeagent/hostfile"
@@ -16,17 +20,17 @@ import (
 	"codeagent/tui/message"
 )
 
-// interactiveOptions are what the ways to the screen differ in.
-type interactiveOptions struct {
-	ephemeral bool
-	images    []string
+// Options are what the ways to the screen differ in.
+type Options struct {
+	Ephemeral bool
+	Images    []string
 	// from is the session to go on with.
 	from *sessionscmd.Resumed
 }
 
-// runInteractive is codeagent on a terminal: one session, and what the person
+// Run is codeagent on a terminal: one session, and what the person
 // goes on with from it.
-func runInteractive(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, args []string) error {
+func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string) error {
 	if err := s.NoScreen(); err != nil {
 		return err
 	}
@@ -36,48 +40,48 @@ func runInteractive(ctx context.Context, s cli.Stdio, f cli.Flags, o interactive
 		if err != nil || next == nil {
 			return err
 		}
-		o, prompt = interactiveOptions{from: next}, ""
+		o, prompt = Options{from: next}, ""
 		f.Folder = "" // each session works in its own
 	}
 }
 
 // playSession plays one session and returns the one to go on with, nil for none.
-func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o interactiveOptions, prompt string) (*sessionscmd.Resumed, error) {
-	ses, err := openSession(ctx, s, f, sessionOptions{attended: true, hasPrompt: prompt != "", ephemeral: o.ephemeral, images: o.images, from: o.from})
+func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string) (*sessionscmd.Resumed, error) {
+	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from})
 	if err != nil {
 		return nil, err
 	}
-	defer ses.close()
-	if ses.tour != nil && prompt == "" {
-		prompt = ses.tour.Prompt
+	defer ses.Close()
+	if ses.Tour != nil && prompt == "" {
+		prompt = ses.Tour.Prompt
 	}
 	var screen *tui.Screen
 	options := tui.Options{
 		In: s.In, Out: s.Out, Environ: s.Environ, InitialPrompt: prompt, Mouse: ses.Config.TUI.Mouse,
 		Suspend: func(ctx context.Context) { suspend(ctx, s.In) },
 		Turn: func(ctx context.Context, said message.Message) error {
-			err := ses.turn(ctx, input(said))
-			if err == nil && ses.tour != nil {
-				offerCleanup(ctx, screen, ses.tour)
+			err := ses.Turn(ctx, input(said))
+			if err == nil && ses.Tour != nil {
+				offerCleanup(ctx, screen, ses.Tour)
 			}
 			return err
 		},
 	}
-	if ses.tour == nil { // it plays its part once
+	if ses.Tour == nil { // it plays its part once
 		options.Back = func() (message.Message, bool) {
-			in, ok := ses.back(drawn{screen})
+			in, ok := ses.Back(drawn{screen})
 			return screenMessage(in), ok
 		}
 	}
-	kept := ses.offer(&options, func(e event.Event) { screen.Emit(e) })
+	kept := offer(ses, &options, func(e event.Event) { screen.Emit(e) })
 	screen = tui.New(options)
-	ses.join(drawn{screen})
+	ses.Join(drawn{screen})
 	err = screen.Run(ctx)
-	if ses.tour != nil {
-		tellTourFiles(s, ses.tour) // what is left when the tour was stopped, or the files were kept
+	if ses.Tour != nil {
+		ses.ReportTourFiles() // what is left when the tour was stopped, or the files were kept
 	}
-	if ses.record != nil && ses.record.log.Kept() {
-		fmt.Fprintf(s.Out, "to go on: codeagent resume %s\n", ses.record.log.ID())
+	if ses.Record != nil && ses.Record.Log.Kept() {
+		fmt.Fprintf(s.Out, "to go on: codeagent resume %s\n", ses.Record.Log.ID())
 	}
 	return kept.next, err
 }
@@ -106,20 +110,4 @@ func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 		}
 		screen.Emit(event.Notice{Level: event.LevelInfo, Text: "removed " + name})
 	}
-}
-
-// tellTourFiles says what the tour left behind.
-func tellTourFiles(s cli.Stdio, t *tour.Tour) {
-	if made := t.Made(); len(made) > 0 {
-		fmt.Fprintf(s.Err, "the tour made: %s\n  to remove: rm %s\n", strings.Join(made, ", "), shellWords(made))
-	}
-}
-
-// shellWords writes names so that a shell reads them back as they are.
-func shellWords(names []string) string {
-	words := make([]string, len(names))
-	for i, n := range names {
-		words[i] = approvals.ShellWord(n)
-	}
-	return strings.Join(words, " ")
 }

@@ -1,4 +1,4 @@
-package main
+package conversation
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 
 // withImages adds the images of -i to the first message of the run, behind those
 // that its text numbers.
-func (ses *session) withImages(in agent.Input) agent.Input {
+func (ses *Session) withImages(in agent.Input) agent.Input {
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
 	return in
 }
 
 // tellImages says what goes with a message that is not written yet.
-func (ses *session) tellImages(screen face) {
-	if ses.options.hasPrompt {
+func (ses *Session) tellImages(screen Face) {
+	if ses.Options.HasPrompt {
 		return
 	}
 	for _, img := range ses.images {
@@ -25,9 +25,9 @@ func (ses *session) tellImages(screen face) {
 	}
 }
 
-// sees is the error for an image where the model that answers now sees none.
-func (ses *session) sees() error {
-	if name, blind := ses.agent.Blind(); blind {
+// Sees is the error for an image where the model that answers now sees none.
+func (ses *Session) Sees() error {
+	if name, blind := ses.Agent.Blind(); blind {
 		return fmt.Errorf("%s cannot see images: /model chooses one that can", name)
 	}
 	return nil

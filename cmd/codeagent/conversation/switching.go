@@ -1,0 +1,57 @@
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"codeagent/agent"
+	"codeagent/cmd/codeagent/cli"
+	"codeagent/cmd/codeagent/providers"
+	"codeagent/event"
+)
+
+// Use switches to another model, if it answers.
+func (ses *Session) Use(ctx context.Context, list []providers.Listed, name string, show func(event.Event)) error {
+	now := ses.Asked()
+	c, err := providers.Of(ses.Workspace).Switch(ctx, now, list, name)
+	if err != nil {
+		return fmt.Errorf("cannot use %s: %w\nstill using %s", name, cli.InWords(err), cmp.Or(now.Title(now.Name), "the provider's model"))
+	}
+	if err := ses.Agent.Use(ses.choice(c)); err != nil {
+		return err
+	}
+	if r := ses.Record; r != nil {
+		if err := r.Log.Asks(c.Kept()); err != nil {
+			show(event.Notice{Level: event.LevelError, Text: "cannot save the model change: " + err.Error()})
+		}
+	}
+	ses.asks(c, show)
+	return nil
+}
+
+// choice is c as the agent takes it.
+func (ses *Session) choice(c providers.Chosen) agent.Choice {
+	return agent.Choice{
+		Model: c.Model, ModelName: c.Name, Effort: ses.Config.ReasoningEffort,
+		MaxOutputTokens: int(c.Limits.Output), ContextLimit: int(c.Limits.Context), Blind: c.Blind(),
+	}
+}
+
+// Asked is what is asked now.
+func (ses *Session) Asked() providers.Chosen {
+	ses.choosing.Lock()
+	defer ses.choosing.Unlock()
+	return ses.chosen
+}
+
+// asks has c be what is asked, and tells it. Only a turn calls it, or what runs
+// between turns.
+func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
+	ses.choosing.Lock()
+	ses.chosen = c
+	ses.choosing.Unlock()
+	ses.start.Model = c.Title(c.Name)
+	ses.start.Window, ses.start.Assumed = c.Window()
+	tell(ses.start)
+}
