@@ -381,11 +381,11 @@ func TestUndoWhileCommandsRun(t *testing.T) {
 	r, f := offers(t, 80, 24)
 	r.emit(event.BackgroundChanged{Running: 2})
 	r.slash("/undo")
-	r.has("2 jobs still run and may have written these; /ps can end them")
+	r.has("2 jobs may still write, and may have written these; /ps ends jobs")
 	r.press("esc")
 	r.emit(event.BackgroundChanged{Running: 1})
 	r.slash("/undo")
-	r.has("1 job still runs and may have written these; /ps can end it")
+	r.has("1 job may still write, and may have written these; /ps ends jobs")
 	r.press("esc")
 	f.preview.Conflicts = nil
 	r.slash("/undo")

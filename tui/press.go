@@ -2,13 +2,13 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"codeagent/approvals"
+	"codeagent/internal/short"
 	"codeagent/tui/composer"
 	"codeagent/tui/keys"
 	"codeagent/tui/message"
@@ -164,11 +164,8 @@ func (m *app) ctrlC() tea.Cmd {
 		m.interrupt()
 	}
 	hint := "Ctrl+C again quits"
-	switch n := m.facts.running; {
-	case n == 1:
-		hint += " and ends the background command"
-	case n > 1:
-		hint += fmt.Sprintf(" and ends %d background commands", n)
+	if n := m.facts.running; n > 0 {
+		hint += " and ends " + short.Count(n, "background command")
 	}
 	return m.say(hint)
 }

@@ -164,7 +164,7 @@ func TestOutsideNeedsTheWholeCommand(t *testing.T) {
 	a := r.put(q)
 	r.press("ctrl+y", "4")
 	r.wantNone(a)
-	r.has("outside needs all of it seen")
+	r.has("see it all before outside")
 	r.press("ctrl+o", "pgdown", "pgdown", "pgdown", "4")
 	r.wantAnswer(a, approvals.Outside, "")
 }

@@ -68,7 +68,7 @@ func undoPage(m *app, u UndoPreview) *panel {
 		part("Will be undone", paint.Good, u.Files)
 		part("Changed since the turn, left as they are", paint.Warn, u.Conflicts)
 		if n := m.facts.running; n > 0 && len(u.Conflicts) > 0 {
-			out = append(out, t.Wrap(w, paint.Dim.Span(mayHaveWritten(n)))...)
+			out = append(out, t.Wrap(w, paint.Dim.Span(short.Count(n, "job")+" may still write, and may have written these; /ps ends jobs"))...)
 		}
 		part("Not saved, cannot be undone", paint.Warn, u.NotKept)
 		part("Saved, but not writable now", paint.Warn, u.Closed)
@@ -82,15 +82,6 @@ func undoPage(m *app, u UndoPreview) *panel {
 		p.enter, p.accept = "shows the previous turn", goEarlier
 	}
 	return p
-}
-
-// mayHaveWritten says that n running jobs may have caused the conflicts: what they
-// wrote after the turn looks like the user's own work.
-func mayHaveWritten(n int) string {
-	if n == 1 {
-		return "1 job still runs and may have written these; /ps can end it"
-	}
-	return fmt.Sprintf("%d jobs still run and may have written these; /ps can end them", n)
 }
 
 // within returns what shortens a path: relative to folder where it lies in it.

@@ -294,7 +294,7 @@ func (q *Question) deadline(w int, now time.Time) []paint.Span {
 func (q *Question) hint(w int, all string, yes, outside bool) []paint.Span {
 	switch {
 	case !yes:
-		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the rest; yes needs all of it seen")},
+		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the rest; see it all before a yes")},
 			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows all, then yes")}, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" first")})
 	case q.problem != "":
 		return []paint.Span{paint.Warn.Span("   " + q.problem)}
@@ -303,7 +303,7 @@ func (q *Question) hint(w int, all string, yes, outside bool) []paint.Span {
 	case q.note != "":
 		return []paint.Span{paint.Dim.Span("   with the note “" + q.note + "”")}
 	case !outside:
-		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the whole command; outside needs all of it seen")},
+		return fitting(w, []paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" shows the whole command; see it all before outside")},
 			[]paint.Span{paint.Accent.Span("   " + all), paint.Warn.Span(" before outside")})
 	}
 	note := []paint.Span{paint.Accent.Span("   " + q.keys.Note), paint.Dim.Span(" adds a note")}

@@ -7,6 +7,7 @@ import (
 
 	"codeagent/approvals"
 	"codeagent/event"
+	"codeagent/internal/short"
 	"codeagent/tui/paint"
 )
 
@@ -315,11 +316,7 @@ func (h *welcome) Draw(c Canvas) []string {
 		out = append(out, c.Hang(paint.Text.Span(" "), paint.Dim.Span("No model is set up, so the built-in tour plays. The model is scripted; the commands, the sandbox and its denials are real."))...)
 	}
 	if n := len(s.Enforcement.Weaknesses); n > 0 {
-		things := "things are"
-		if n == 1 {
-			things = "thing is"
-		}
-		out = append(out, c.Hang(paint.Text.Span(" "), paint.Warn.Span(fmt.Sprintf("▲ %d %s not enforced on this machine: ", n, things)), paint.Accent.Span("/status"), paint.Dim.Span(" lists them"))...)
+		out = append(out, c.Hang(paint.Text.Span(" "), paint.Warn.Span("▲ "+short.Count(n, "thing")+" not enforced on this machine: "), paint.Accent.Span("/status"), paint.Dim.Span(" lists them"))...)
 	}
 	return append(out, c.Hang(paint.Text.Span(" "), paint.Accent.Span("/"), paint.Dim.Span(" commands   "), paint.Accent.Span("Ctrl+J"), paint.Dim.Span(" new line   "), paint.Accent.Span("Esc"), paint.Dim.Span(" interrupts"))...)
 }
