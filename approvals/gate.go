@@ -149,7 +149,7 @@ func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered boo
 		return run
 	case kind == event.KindCommand && known && !unconfined:
 		// The list may spare a question because the sandbox is the boundary;
-		// where there is none it spares nothing.
+		// without a sandbox it spares nothing.
 		return run
 	}
 	return askFirst

@@ -135,7 +135,7 @@ func (r row) matches(mode, box, kind, wish, cmd string) bool {
 	return in(r.modes, mode) && in(r.sandbox, box) && in(r.kinds, kind) && in(r.wishes, wish) && in(r.command, cmd)
 }
 
-// deed builds an action for one cell of the table; false where there is none.
+// cell builds an action for one cell of the table; false where no action fits.
 func cell(kind event.Kind, wish, cmd string) (Action, bool) {
 	a := Action{CallID: "c", Tool: "t", Kind: kind, Folder: workspace}
 	if kind == event.KindCommand {

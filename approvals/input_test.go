@@ -66,7 +66,7 @@ func TestInputIsAskedForEachTime(t *testing.T) {
 	}
 }
 
-// What was said about a command says nothing about what is typed to it.
+// An answer about a command does not cover what is typed to it.
 func TestInputIsNoRememberedCommand(t *testing.T) {
 	g := newGate(OnRequest, confined())
 	start := Action{CallID: "c1", Tool: "shell", Kind: event.KindCommand, Command: "bash", Folder: "/srv", Background: true, Wish: Wish{Unsandboxed: true, Justification: "j"}}

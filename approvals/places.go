@@ -193,7 +193,7 @@ func (at *places) meanings(folder, word string) []string {
 	return out
 }
 
-// flag is the flag that opens exactly p, "" if there is none: no flag opens a
+// flag is the flag that opens exactly p, "" if no flag does: none opens a
 // device or a socket, a file whose folder is missing too, or a name that is not
 // shown as it is.
 func (at *places) flag(p string) string {

@@ -71,7 +71,7 @@ func namedPort(command, host string) (uint16, bool) {
 // beside is how much around a name is looked at: a URL's user, at most.
 const beside = 256
 
-// nameLetter reports whether the text beside a name goes on with it.
+// nameLetter reports whether the text beside a name continues it.
 func nameLetter(text string, side int) bool {
 	if text == "" {
 		return false

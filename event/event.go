@@ -1,6 +1,8 @@
-// Package event holds everything the agent tells while it works: a sealed set
-// of small structs in plain types. Each renderer (tui, headless, exec --json)
-// handles every one of them; All and a test in each room see to that.
+// Package event holds everything that the agent reports while it works: a sealed set of
+// small structs, and the words of kinds, outcomes and answers that rooms share. It may
+// import the types of sandbox and model, and performs no IO. Start reading at Event; each
+// renderer (tui, headless, exec --json) handles every event, which All and a test in each
+// room check.
 package event
 
 import (
@@ -15,22 +17,22 @@ import (
 // Event is one of the structs of this file.
 type Event interface{ event() }
 
-// SessionStarted is told before the first turn; and once more, with the same
-// ID, where the model's name became known only then, or another one is asked.
+// SessionStarted comes before the first turn. It comes again, with the same ID, when the
+// model's name becomes known or another model is chosen.
 type SessionStarted struct {
 	ID, Model, Folder string
 	// Policy names the sandbox preset, Approval the approval policy.
 	Policy, Approval string
 	Enforcement      sandbox.Enforcement
-	// Window is how many tokens the model can take; Assumed: nobody has said so, it
-	// is what most take.
+	// Window is how many tokens the model can take; Assumed: nobody said so, it is
+	// what most models take.
 	Window  int64
 	Assumed bool
 	// Tour: the built-in scripted model answers.
 	Tour bool
 }
 
-// TurnStarted: a message of the person's goes to the model.
+// TurnStarted: a message of the user goes to the model.
 type TurnStarted struct {
 	Text string
 	// Images names each image that goes with it.
@@ -77,7 +79,7 @@ type ToolOutput struct {
 	Skipped int64
 }
 
-// ToolFinished: a call ended, whatever its fate.
+// ToolFinished: a call ended, in whatever way.
 type ToolFinished struct {
 	CallID, Tool string
 	Kind         Kind
@@ -126,7 +128,7 @@ type PermissionRequested struct {
 	Justification string
 	Denials       []sandbox.Denial
 	Wanted        sandbox.Grant
-	// Warnings are one sentence each, beside what a yes opens.
+	// Warnings are one sentence each, about what a yes opens.
 	Warnings []string
 	Held     bool
 }
@@ -146,9 +148,8 @@ type PlanUpdated struct {
 	Steps       []PlanStep
 }
 
-// Retrying: a request to the model failed and is sent again; what was told of
-// its answer since RequestStarted is void. Attempt, Most and Left are those of
-// model.Retrying.
+// Retrying: a request to the model failed and is sent again. Events about its answer
+// since RequestStarted are void. Attempt, Most and Left are those of model.Retrying.
 type Retrying struct {
 	Message       string
 	Delay         time.Duration
@@ -170,8 +171,8 @@ type RequestStarted struct{}
 // UsageUpdated carries the tokens of the last answer and of the session so far.
 type UsageUpdated struct {
 	Last, Total model.Usage
-	// Context is how many tokens the next request will have, as far as can be
-	// told; Limit is what the model takes; Assumed: as far as anybody knows.
+	// Context is how many tokens the next request will have, as far as
+	// is known; Limit is what the model takes; Assumed: as far as anybody knows.
 	Context, Limit int
 	Assumed        bool
 }
@@ -183,8 +184,7 @@ type Compacting struct{ Reason CompactReason }
 // Compacted ends Compacting.
 type Compacted struct {
 	Reason CompactReason
-	// Before and After are the tokens that a request had and has, as far as can
-	// be told.
+	// Before and After are the tokens of a request, as far as is known.
 	Before, After int
 	// Summary is what now stands for the conversation, as the model is given it.
 	Summary string
@@ -201,7 +201,7 @@ type Notice struct {
 // BackgroundChanged: so many commands run beside the conversation now.
 type BackgroundChanged struct{ Running int }
 
-// BackgroundEnded: a background command is over, and no call tells it.
+// BackgroundEnded: a background command ended, and no tool call reports it.
 type BackgroundEnded struct {
 	Job             int
 	Command, Folder string
@@ -216,7 +216,7 @@ type BackgroundEnded struct {
 	// Output is the end of what it printed and nobody has read, bounded.
 	Output  string
 	Verdict sandbox.Verdict
-	// Changed is what it changed and no call has told.
+	// Changed is what it changed since the last call that reported changes.
 	Changed sandbox.Changes
 }
 

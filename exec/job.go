@@ -33,8 +33,8 @@ type Job struct {
 	ended   bool
 	outcome Outcome
 	err     error
-	told    bool // somebody was told of the end
-	refusal int  // the Order of the last refusal that was told
+	told    bool // the end was reported
+	refusal int  // the Order of the last denial that was reported
 }
 
 // background starts a job. Besides the copiers of its output it has one
@@ -101,7 +101,7 @@ func (j *Job) follow(over func()) {
 	j.announce()
 }
 
-// take is told all output, and never waits.
+// take takes in all output, and never waits.
 func (j *Job) take(data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -154,7 +154,7 @@ func (j *Job) Info() Info {
 	}
 }
 
-// news reports, once, an end that nobody was told of.
+// news reports, once, an end that was not reported yet.
 func (j *Job) news() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

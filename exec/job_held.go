@@ -36,8 +36,8 @@ func (h *callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant,
 }
 
 // give takes note of a grant before it has any effect, and reports whether it may
-// have one: a yes that comes when the call is over is none, since an input may
-// have been judged without it.
+// have one: a yes that comes when the call is over does not count, since an
+// input may have been judged without it.
 func (h *callHolder) give(g sandbox.Grant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

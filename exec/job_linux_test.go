@@ -52,7 +52,7 @@ func TestBackgroundHoldsNothingAfterItsCall(t *testing.T) {
 	}
 }
 
-// What the sandbox refuses is told while the command still runs, once.
+// What the sandbox refuses is reported once, while the command still runs.
 func TestBackgroundTellsRefusalsWhileItRuns(t *testing.T) {
 	r, p, ws, out := confined(t)
 	s := &jobs{exec.NewJobs(r, nil), t, p, ws}

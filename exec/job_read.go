@@ -44,7 +44,7 @@ type Wait struct {
 	Quiet time.Duration
 	// Text has appeared in what is read.
 	Text string
-	// Sink is told what comes while the read waits; nil: nobody.
+	// Sink receives what comes while the read waits; it may be nil.
 	Sink Sink
 }
 
@@ -180,7 +180,7 @@ func (j *Job) taken(found bool) Reading {
 	j.at = end
 	r := Reading{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
 	if j.told {
-		r.Outcome.Changed = sandbox.Changes{} // somebody was told: that is not changed once more
+		r.Outcome.Changed = sandbox.Changes{} // it was reported, and is not reported again
 	}
 	j.told = j.told || j.ended
 	j.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 // ends, is killed, or the Jobs close. It may be used from several goroutines.
 type Jobs struct {
 	runner *Runner
-	// changed is told how many run now; telling keeps its calls in order.
+	// changed receives how many run now; telling keeps its calls in order.
 	changed func(running int)
 	telling sync.Mutex
 
@@ -38,13 +38,13 @@ type Jobs struct {
 	closed bool
 }
 
-// NewJobs returns an empty list. Whoever has one closes it. changed is told
-// how many commands run, whenever one has started or ended; nil: nobody is.
+// NewJobs returns an empty list, which its owner closes. changed receives how many
+// commands run, whenever one has started or ended; it may be nil.
 func NewJobs(r *Runner, changed func(running int)) *Jobs {
 	return &Jobs{runner: r, changed: changed}
 }
 
-// tell tells how many run now.
+// tell reports how many run now.
 func (l *Jobs) tell() {
 	if l.changed == nil {
 		return
@@ -67,8 +67,8 @@ type Background struct {
 	Command
 	// Text is the command as a person reads it.
 	Text string
-	// Ended is called once when all of it is gone, before anybody is told, and says
-	// what it has changed; nil: nothing is.
+	// Ended is called once when all of it is gone, before the end is reported, and
+	// returns what it has changed; it may be nil.
 	Ended func() sandbox.Changes
 }
 
@@ -89,7 +89,7 @@ type Info struct {
 	// of them no Read has taken.
 	Printed, Unread int64
 	// Running is false when everything it started is gone; Outcome then says how
-	// it went, and Told whether a Read or News has told so.
+	// it went, and Told whether a Read or News has reported it.
 	Running bool
 	Outcome Outcome
 	Told    bool
@@ -120,7 +120,7 @@ func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait
 	}
 	reading := s.read(ctx, w, clock)
 	if ctx.Err() != nil && reading.Running {
-		// Nobody was told its number yet, so nobody could ever end it.
+		// Its number is not known yet, so nobody could ever end it.
 		s.end()
 		rest := s.Read(context.WithoutCancel(ctx), Wait{})
 		reading.Running, reading.Outcome, reading.Err = false, rest.Outcome, rest.Err
@@ -224,7 +224,7 @@ func (l *Jobs) jobs() []*Job {
 }
 
 // Output is the end of what a job printed, without any effect on what the
-// next Read gives; nil where there is none of that number.
+// next Read gives; nil where no job has that number.
 func (l *Jobs) Output(id int) []byte {
 	s := l.Find(id)
 	if s == nil {
@@ -241,7 +241,7 @@ func (l *Jobs) Kill(id int) bool {
 }
 
 // News is the jobs that have ended since they were last asked for, each
-// once, but for those whose end a Read has told.
+// once, but for those whose end a Read has reported.
 func (l *Jobs) News() []Info {
 	var out []Info
 	for _, s := range l.jobs() {
@@ -262,7 +262,7 @@ func (l *Jobs) Close() []Info {
 	list := l.jobs()
 	var killed []Info
 	was := make([]bool, len(list))
-	for i, s := range list { // all are told before the first is waited for
+	for i, s := range list { // all are stopped before the first is waited for
 		was[i] = s.stop()
 	}
 	for i, s := range list {

@@ -35,7 +35,7 @@ type Output struct {
 	MoreMarks int
 }
 
-// Text is the output as one text. What was skipped is told in a line of its
+// Text is the output as one text. What was skipped has a line of its
 // own, with the file that has it.
 func (o Output) Text() string {
 	if o.Skipped == 0 {
@@ -101,7 +101,7 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 type ring struct {
 	data []byte
 	next int // where it goes on once it is full
-	// out, if set, is told what is no longer kept, in order.
+	// out, if set, receives what is no longer kept, in order.
 	out func([]byte)
 }
 

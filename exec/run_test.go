@@ -401,7 +401,7 @@ func TestRunRefusesASpillFolderOthersMayWrite(t *testing.T) {
 	}
 }
 
-// The sink stands still while the command prints more than any buffer holds.
+// The sink pauses while the command prints more than any buffer holds.
 func TestSlowSinkDoesNotStopTheCommand(t *testing.T) {
 	r, dir := plain(t)
 	done := filepath.Join(dir, "done")

@@ -149,7 +149,7 @@ func (s *spill) close() (path string, length int64, why cut) {
 	return s.where()
 }
 
-// where is the file's path and its length so far, or nothing when there is none, and why
+// where is the file's path and its length so far, or nothing when there is no file, and why
 // the rest is not kept.
 func (s *spill) where() (path string, length int64, why cut) {
 	if s.file == nil {

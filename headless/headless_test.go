@@ -176,8 +176,8 @@ func TestEveryEventIsHandled(t *testing.T) {
 	}
 }
 
-// TestCallsSideBySideAreToldApart: what is told of a call that was not the last
-// to be named names it.
+// TestCallsSideBySideAreToldApart: a line about a call that was not the last to be
+// named names it.
 func TestCallsSideBySideAreToldApart(t *testing.T) {
 	start := func(id, title string) event.Event {
 		return event.ToolStarted{CallID: id, Kind: "command", Title: title}
@@ -188,7 +188,7 @@ func TestCallsSideBySideAreToldApart(t *testing.T) {
 	_, stderr := play(Options{}, []event.Event{
 		start("a", "$ one"), start("b", "$ two"), end("b", "$ two", "ok"), end("a", "$ one", "failed"), start("c", "$ three"), end("c", "$ three", "ok"),
 	})
-	want := "$ one\n$ two\n  done in 0s\nof $ one:\n  failed: exit 1\n  | of a\n$ three\n  done in 0s\n"
+	want := "$ one\n$ two\n  done in 0s\n$ one:\n  failed: exit 1\n  | of a\n$ three\n  done in 0s\n"
 	if stderr != want {
 		t.Errorf("got\n%swant\n%s", stderr, want)
 	}

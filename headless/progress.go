@@ -19,12 +19,12 @@ const outputShown = 6
 type progress struct {
 	w     io.Writer
 	color bool
-	// of is the call that was named last: calls run side by side, and what is told
-	// of another names it first.
+	// of is the call that was named last: calls run side by side, and a line
+	// about another call names it first.
 	of string
 	// folder is the session's: what lies in it is named from there.
 	folder string
-	// words are the model's; silent: they are told on stdout, as lines of JSON.
+	// words are the model's; silent: they go to stdout, as lines of JSON.
 	words  words
 	silent bool
 }
@@ -170,10 +170,10 @@ func retryWords(e event.Retrying) string {
 	return words
 }
 
-// about names the call that is told of, where the last line was about another.
+// about names the call, where the last line was about another.
 func (p *progress) about(e event.ToolFinished) {
 	if p.of != e.CallID {
-		p.line("2", "of %s:", e.Title)
+		p.line("2", "%s:", e.Title)
 	}
 	p.of = e.CallID
 }
@@ -256,7 +256,7 @@ func (p *progress) output(text string) {
 	}
 }
 
-// denialsShown bounds what is told of one command: a program chooses how much it
+// denialsShown bounds what is shown of one command: a program chooses how much it
 // is refused.
 const denialsShown = 12
 

@@ -23,7 +23,7 @@ func TestWordsOnTheWay(t *testing.T) {
 		stdout, stderr string
 	}{
 		"before a call":            {[]event.Event{ask, say("I look.\n\n  Then I act. \n"), call, done, ask, say("Done."), end("done", "Done.")}, "Done.\n", "> I look.\n>\n>   Then I act.\n" + ran},
-		"after a call":             {[]event.Event{ask, call, say("That lists."), done, ask, say("Done."), end("done", "Done.")}, "Done.\n", "$ ls\n> That lists.\nof $ ls:\n  done in 0s\n"},
+		"after a call":             {[]event.Event{ask, call, say("That lists."), done, ask, say("Done."), end("done", "Done.")}, "Done.\n", "$ ls\n> That lists.\n$ ls:\n  done in 0s\n"},
 		"the answer alone":         {[]event.Event{ask, say("Yes."), event.UsageUpdated{}, end("done", "Yes.")}, "Yes.\n", ""},
 		"an answer in two":         {[]event.Event{ask, say("One."), event.ReasoningFinished{Text: "hm"}, say("Two."), end("done", "One.\n\nTwo.")}, "One.\n\nTwo.\n", ""},
 		"the answer was cut off":   {[]event.Event{ask, say("Ye"), event.Notice{Level: event.LevelWarning, Text: "cut off"}, end("done", "Ye")}, "Ye\n", "warning: cut off\n"},

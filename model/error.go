@@ -41,10 +41,32 @@ func (e *Error) Error() string {
 	if msg == "" && e.Err != nil {
 		msg = e.Err.Error()
 	}
-	if e.Status != 0 {
-		return fmt.Sprintf("model: %s (HTTP %d): %s", e.Kind, e.Status, msg)
+	switch {
+	case msg == "" && e.Status == 0:
+		return e.Kind.words()
+	case msg == "":
+		return fmt.Sprintf("%s (%d)", e.Kind.words(), e.Status)
+	case e.Status == 0: // an adapter wrote the message, which says what happened
+		return msg
 	}
-	return fmt.Sprintf("model: %s: %s", e.Kind, msg)
+	return fmt.Sprintf("%s (%d): %s", e.Kind.words(), e.Status, msg)
+}
+
+// words is what the kind means, for a user.
+func (k ErrorKind) words() string {
+	switch k {
+	case SignIn:
+		return "the provider rejected the API key"
+	case RateLimited:
+		return "the provider limits requests"
+	case ContextFull:
+		return "the conversation is longer than the model takes"
+	case Transport:
+		return "the connection to the provider failed"
+	case BadRequest:
+		return "the provider refused the request"
+	}
+	return "the provider failed"
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -87,7 +87,7 @@ type Request struct {
 	MaxOutputTokens int
 	// Effort is the reasoning effort ("low", "medium", "high"); empty: unset.
 	Effort string
-	// Blind: the model cannot see images. It is told of each in words instead.
+	// Blind: the model cannot see images. It gets words for each instead.
 	Blind bool
 	// CacheKey is the same for all requests of a conversation: a provider then
 	// finds what it has read already. Empty: unset.

@@ -101,7 +101,7 @@ type Status struct {
 	Limit Limit
 }
 
-// Exit statuses a start failure is told with, as env(1) and timeout(1) use them.
+// Exit statuses that report a failed start, as env(1) and timeout(1) use them.
 const (
 	ExitCannotConfine = 125
 	ExitCannotExec    = 126

@@ -13,7 +13,7 @@ type Changes struct {
 	// room for.
 	List []Change
 	More int
-	// Partial: not all that was told could be noted.
+	// Partial: not all that was reported could be noted.
 	Partial bool
 }
 

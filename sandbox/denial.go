@@ -64,7 +64,7 @@ type Denial struct {
 	Why string `json:"why,omitempty"`
 	// Note is one sentence on what Target alone does not say: which name led to it.
 	Note string `json:"note,omitempty"`
-	// Errno is what the program was told, e.g. "EACCES"; empty when unknown.
+	// Errno is what the call returned, e.g. "EACCES"; empty when unknown.
 	Errno    string   `json:"errno,omitempty"`
 	Evidence Evidence `json:"evidence"`
 	// Moot: it would have failed without the sandbox too, or did not matter;

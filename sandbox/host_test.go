@@ -60,7 +60,7 @@ func TestParseHostPortRefuses(t *testing.T) {
 	}
 }
 
-// TestHostOfAnotherName: an allowed host says nothing of its neighbours.
+// TestHostOfAnotherName: an allowed host does not open its neighbours.
 func TestHostOfAnotherName(t *testing.T) {
 	p := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "allowed.com", Port: 443}}}}
 	for host, want := range map[string]bool{

@@ -34,6 +34,6 @@ func TestKeeps(t *testing.T) {
 		}
 	}
 	if sandbox.ReadOnly().Observes("/ws/a") {
-		t.Error("nothing is writable, and something is told")
+		t.Error("nothing is writable, and something is reported")
 	}
 }

@@ -126,7 +126,7 @@ func TestFetchURLArguments(t *testing.T) {
 		"docs.example":              "only http:// and https://",
 		"file:///etc/passwd":        "only http:// and https://",
 		"https://":                  "names no host",
-		"https://a:b@docs.example/": "nothing is signed in to",
+		"https://a:b@docs.example/": "a user or a password before the @",
 		"https://docs.example/a b":  "write those as %XX",
 		"http://0x7f.1/":            "write an address as 1.2.3.4",
 		"https://docs.example:0/":   "the port must be 1 to 65535",

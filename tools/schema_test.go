@@ -147,7 +147,7 @@ func checkStrict(t *testing.T, at string, v any) {
 	checkStrict(t, at+"[]", m["items"])
 }
 
-// What the model is told of the tools, as a whole.
+// What the model reads about the tools, as a whole.
 func TestSpecsGolden(t *testing.T) {
 	var b bytes.Buffer
 	for _, s := range All(Options{}).Specs() {

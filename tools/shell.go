@@ -255,7 +255,7 @@ func ran(o exec.Outcome, text string) Result {
 }
 
 // outputWords is what a command's output shows under its title, or what says that
-// there is none.
+// none exists.
 func outputWords(title, none, text string) string {
 	if text = exec.Shown(text); text == "" {
 		return none

@@ -131,13 +131,13 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	return r
 }
 
-// Ended is what the model and the person are told of a background command that
+// Ended is what the model and the user read about a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
 	return fmt.Sprintf("background job %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
 }
 
-// The last of what a background command printed, as far as it is told unasked.
+// The last of what a background command printed, as far as it is shown unasked.
 const (
 	unreadLines = 20
 	unreadBytes = 4 << 10

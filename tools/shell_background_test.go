@@ -111,7 +111,7 @@ func TestBackgroundArguments(t *testing.T) {
 	}
 }
 
-// What the gate needs to judge an input is in the action, and a look is none.
+// What the gate needs to judge an input is in the action; a look is not an input.
 func TestWriteStdinSaysWhatItTypesTo(t *testing.T) {
 	p := newPlace(t, nil)
 	p.withJobs()

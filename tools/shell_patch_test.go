@@ -85,7 +85,7 @@ func FuzzAsPatch(f *testing.F) {
 		if !ok {
 			return
 		}
-		// cd is asked what it was told, and apply_patch what it was given.
+		// cd gets its own arguments, and apply_patch the patch.
 		script := "cd() { printf 'cd %s\\n' \"$*\"; }\napply_patch() { printf 'patch %s\\n' $#; cat; }\n" + command
 		run := exec.Command(bash, "-c", script)
 		run.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}

@@ -126,7 +126,7 @@ type Result struct {
 	// Denied: the sandbox or its policy refused something that mattered.
 	Denied  bool
 	Changes []event.FileChange
-	// Changed is what a command changed, as far as undo was told of it.
+	// Changed is what a command changed, as far as undo knows.
 	Changed sandbox.Changes
 	// Plan and Explanation are set by update_plan.
 	Plan        []event.PlanStep
@@ -145,9 +145,9 @@ type Options struct {
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
 	Shell string
-	// Ripgrep is the absolute path of rg; empty where there is none.
+	// Ripgrep is the absolute path of rg; empty where it is missing.
 	Ripgrep string
-	// Jobs are the background commands; nil: there are none.
+	// Jobs are the background commands; nil: no command can run in the background.
 	Jobs *exec.Jobs
 }
 

@@ -20,7 +20,7 @@ const (
 	untoldTime = 20 * time.Second
 )
 
-// told reports whether the change observer is told of what is changed under p.
+// told reports whether changes under p are reported to the change observer.
 func (s Stage) told(p sandbox.Policy) bool {
 	return s.kept == nil || s.Exec.Observes(p) // nil: there is nobody to tell
 }

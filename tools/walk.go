@@ -35,7 +35,7 @@ type walker struct {
 	policy sandbox.Policy
 	// depth is how many levels are gone down; the first is 1.
 	depth int
-	// visit is told every entry, level by level, each level sorted; false ends
+	// visit gets every entry, level by level, each level sorted; false ends
 	// the walk.
 	visit func(e entry) bool
 
@@ -158,7 +158,7 @@ func withFile(files *worker.Client, rules *ignores, base, name string) *ignores 
 }
 
 // rulesAbove collects what holds in folder from outside of it: from the top of
-// its repository, or of the workspace where there is none, down to its parent.
+// its repository, or of the workspace outside a repository, down to its parent.
 func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
 	var above []string // from folder upwards
 	top := ""

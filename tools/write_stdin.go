@@ -81,7 +81,7 @@ func (t *writeStdinTool) Plan(arguments string) (*call, error) {
 }
 
 // typeTo types and reads the answer. That a command has ended before it was
-// typed to is told with how it ended.
+// typed to is reported with how it ended.
 func typeTo(ctx context.Context, s Stage, job *exec.Job, chars string, w exec.Wait) Result {
 	err := job.Type(ctx, chars)
 	if err != nil && !errors.Is(err, exec.ErrEnded) {

@@ -55,7 +55,7 @@ func TestTroubledProvidersOnTheScreen(t *testing.T) {
 		{"429 with Retry-After", []scripted.Reply{
 			{Status: 429, Header: http.Header{"Retry-After": {"1"}}, Body: `{"error":{"message":"slow down"}}`}, {Text: "after the wait"},
 		}, []string{"after the wait"}},
-		{"401", []scripted.Reply{{Status: 401, Body: `{"error":{"message":"bad key test-key-value"}}`}}, []string{"sign_in (HTTP 401)", "set OPENAI_API_KEY to a key of this server", "another variable: api_key_env in"}},
+		{"401", []scripted.Reply{{Status: 401, Body: `{"error":{"message":"bad key test-key-value"}}`}}, []string{"the provider rejected the API key (401)", "set OPENAI_API_KEY to a key of this server", "another variable: api_key_env in"}},
 		{"malformed arguments", []scripted.Reply{{Calls: []scripted.Call{{Name: "shell", Arguments: `{"command": `}}}, {Text: "understood"}}, []string{"understood"}},
 		{"an unknown tool", []scripted.Reply{{Calls: []scripted.Call{{Name: "no_such_tool", Arguments: "{}"}}}, {Text: "then without"}}, []string{"no_such_tool", "then without"}},
 		{"two calls at once", []scripted.Reply{

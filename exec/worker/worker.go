@@ -83,7 +83,7 @@ func (c *Client) Close() error {
 	return err
 }
 
-// why explains an error: a worker that is gone says nothing about the reason.
+// why explains an error: a worker that is gone cannot give the reason.
 func (c *Client) why(err error) error {
 	if err == nil || !errors.Is(err, fileworker.ErrEnded) {
 		return err

@@ -17,7 +17,7 @@ import (
 //     call that has arguments, begins one; else the fragment continues the last;
 //   - a call without an id gets one, and one whose id was used in the
 //     conversation before gets another;
-//   - what is told again in the words of a call that is complete is that call,
+//   - what repeats the words of a complete call is that call,
 //     where its id or its index does not say otherwise;
 //   - arguments end with their object: what servers repeat behind it, and what
 //     models babble there, belongs to no call. Only so may a call run before its

@@ -66,7 +66,7 @@ func (b *block) add(p detail) {
 	}
 }
 
-// grow appends v to the text name; false where that is none, or v is none.
+// grow appends v to the text name; false where either is not a text.
 func (b *block) grow(name string, v json.RawMessage) bool {
 	var have, more string
 	if name != "text" && name != "summary" && name != "data" || json.Unmarshal(v, &more) != nil {

@@ -58,7 +58,7 @@ func stringEnd(b []byte) int {
 	return -1
 }
 
-// unquote is the text of the inside of a JSON string; false when it is none.
+// unquote is the text of the inside of a JSON string; false when it is not one.
 func unquote(s []byte) (string, bool) {
 	for _, c := range s {
 		if c < ' ' || c == '\\' || c >= 0x80 { // rare enough to decode in full

@@ -22,7 +22,7 @@ func (s *items) meant(o *output, index *float64) *item {
 }
 
 // meant is how surely o completes it, a call; 0: it does not. A call that is
-// closed was told already, and is meant again only where nothing is new.
+// closed was reported already, and is meant again only where nothing is new.
 func (it *item) meant(o *output, index *float64) int {
 	var (
 		id     = o.ID != "" && it.id == o.ID

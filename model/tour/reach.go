@@ -23,7 +23,7 @@ var knockers = []knocker{
 }
 
 // knock is a command that connects to addr and prints the greeting, with a
-// program found in path; empty when there is none.
+// program found in path; empty when it has none.
 func knock(addr, path string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

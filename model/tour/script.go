@@ -176,12 +176,12 @@ func (s *scene) call(step, tool, text string, arguments any) scripted.Reply {
 
 func (s *scene) look() scripted.Reply {
 	return s.call(stepLook, "shell",
-		"Hello! My words are a script, but each command that I run is real: it runs in your folder, inside of the sandbox.\n\nFirst I look around, which is allowed.",
+		"Hello! My words are a script, but each command that I run is real: it runs in your folder, in the sandbox.\n\nFirst I look around, which is allowed.",
 		map[string]any{"command": `ls -a; echo "ls ended with $?"`})
 }
 
 func (s *scene) edit(look outcome) scripted.Reply {
-	text := "That worked without a question: inside of the sandbox a command may read.\n\n"
+	text := "That worked without a question: in the sandbox a command may read.\n\n"
 	if look != passed {
 		text = "That did not run, so I go on without it.\n\n"
 	}
@@ -224,7 +224,7 @@ func (s *scene) ask() scripted.Reply {
 	if !exists(s.outside) {
 		text += ", and the file does not exist"
 	}
-	text += ". I was told which path it was, so I ask for that one path and nothing else, and say why."
+	text += ". I know which path it was, so I ask for that one path and nothing else, and say why."
 	if s.options.Attended {
 		text += " The answer is yours: allow it, or say no; both are fine."
 	} else {
@@ -243,7 +243,7 @@ func (s *scene) knock(write, ask outcome) scripted.Reply {
 	text := written(write, ask) + "\n\nLast, the network. At " + s.door.Addr + " waits a listener that this tour opened, so nothing leaves your machine. It answered me a moment ago; now a command tries to reach it."
 	switch {
 	case s.options.Held && s.options.NotHeld == "":
-		text += "\n\nThe write failed before I could ask. While you are here it need not come to that, so this time the refused command stands still in the middle and waits for your answer. With a yes that one address opens and the same command goes on; with a no it gets the refusal."
+		text += "\n\nThe write failed before I could ask. While you are here it need not fail: this time the command pauses at the refused call and waits for your answer. With a yes that one address opens and the same command continues; with a no the call fails."
 	case s.options.Attended && s.options.NotHeld != "":
 		text += "\n\nWhere it can be done, a refused call waits while you are asked. Not here: " + s.options.NotHeld + ". So it fails at once."
 	}
@@ -289,7 +289,7 @@ func (s *scene) reached() (string, string) {
 	case opened:
 		return "You opened the address, but the connection did not come about.", "granted, and failed all the same"
 	case closed:
-		return "The connection was refused, the command waited, and got no yes: so it failed as a program fails without a network. Nobody knocked at the listener.", "refused, without a yes"
+		return "The connection was refused, the command waited, and got no yes: so it failed as a program fails without a network. The listener saw no connection.", "refused, without a yes"
 	case s.door.Knocks() > s.knocks || strings.Contains(result, strings.TrimSpace(greeting)):
 		return "The connection went through: the policy in force allows the network, or nothing is enforced here.", "went through"
 	}
@@ -297,9 +297,9 @@ func (s *scene) reached() (string, string) {
 	case declined:
 		return "The network call was not run: the answer was no.", "not run, the answer was no"
 	case refused:
-		return "The connection was refused: the listener is up, and nobody knocked at it.", "refused by the sandbox"
+		return "The connection was refused: the listener is up, and it saw no connection.", "refused by the sandbox"
 	}
-	return "The connection did not come about: the listener is up, and nobody knocked at it.", "failed"
+	return "The connection did not come about: the listener is up, and it saw no connection.", "failed"
 }
 
 func (s *scene) end(write, ask outcome) scripted.Reply {

@@ -13,7 +13,7 @@
 //	look -> edit -> ask for one path outside -> write -> network (held, answered,
 //	the same command goes on) -> what happened
 //
-// The script reacts to what it is told (script.go) and claims nothing that it
+// The script reacts to its input (script.go) and claims nothing that it
 // has not seen: where a policy allows what it expects to be refused, it says so.
 package tour
 
@@ -56,7 +56,7 @@ const (
 // the one outside says: by them Made knows the tour's own work.
 const (
 	fileText = "This file was made by codeagent's built-in tour.\n" +
-		"A tool call of the model wrote it, inside of the sandbox, where writing\n" +
+		"A tool call of the model wrote it, in the sandbox, where writing\n" +
 		"is allowed. You can remove it.\n"
 	outsideText = "codeagent was here"
 )
@@ -102,7 +102,7 @@ type Tour struct {
 }
 
 // stage is one playing of the tour: the files that it makes, neither of which
-// existed when it began, and how often the door had been knocked at.
+// existed when it began, and how many connections the listener saw.
 type stage struct {
 	file, outside string
 	knocks        int

@@ -169,7 +169,7 @@ func hasAny(text string, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// maxWait is the longest wait that is told apart: who asks for more asks not to
+// maxWait is the longest wait that makes a difference: who asks for more asks not to
 // be tried again today.
 const maxWait = 24 * time.Hour
 
@@ -186,7 +186,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return waitOf(v, time.Second)
 }
 
-// waitOf is a number of units, at most maxWait; 0 for what is none. A number that
+// waitOf is a number of units, at most maxWait; 0 for what is not a number. A number that
 // no float holds is a long wait all the same.
 func waitOf(number string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

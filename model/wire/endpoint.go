@@ -18,7 +18,7 @@ const (
 	minSecret = 6
 	// listTime is how long a provider may take to list its models.
 	listTime = 30 * time.Second
-	// maxName is the length of a model's name above which it is none.
+	// maxName is the longest name of a model that is taken for one.
 	maxName = 512
 )
 

@@ -26,7 +26,7 @@ type Learned[Q Quirks[Q]] struct {
 
 // Ask makes one attempt with try, which opens a stream and has it read. Where the
 // provider refuses what is new to l, before or inside of the stream, it is asked
-// again without that; yield is told of images that it does not see.
+// again without that; yield receives an Unseen for images that the model does not see.
 func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func(Q, *View, func(model.Delta) bool) error) error {
 	began := false
 	answer := func(d model.Delta) bool {

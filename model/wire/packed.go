@@ -48,7 +48,7 @@ type unzipped struct {
 	io.Closer // of the packed body
 	packed    *bufio.Reader
 	plain     io.Reader // nil before the first read
-	err       error     // why there is none
+	err       error     // why it is nil
 }
 
 func (u *unzipped) Read(p []byte) (int, error) {

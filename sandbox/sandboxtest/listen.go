@@ -13,7 +13,7 @@ import (
 type listener struct {
 	network, address string
 	port             uint16
-	// packets is set where a sender is told nothing: what counts is what arrives.
+	// packets is set where a sender learns nothing: what counts is what arrives.
 	packets net.PacketConn
 }
 

@@ -259,7 +259,7 @@ func (s *suite) beginReading(dir string, steps ...string) (sandbox.Process, stri
 	s.Cleanup(func() { r.Close() })
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
-		s.Fatalf("the probe says nothing: %v", err)
+		s.Fatalf("the probe printed nothing: %v", err)
 	}
 	return proc, strings.TrimSpace(line), r
 }

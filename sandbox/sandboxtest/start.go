@@ -90,7 +90,7 @@ func (s *suite) refuses(what string, p sandbox.Policy, named string) {
 	}
 }
 
-// startFailures: what cannot be executed is told from what is not there, and
+// startFailures: what cannot be executed is distinguished from what is not there, and
 // neither from a command that fails.
 func startFailures(s *suite) {
 	dir := s.dir()
