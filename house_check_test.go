@@ -361,7 +361,7 @@ func checkDependencies(program string, deps []string, never []door) []string {
 				out = append(out, fmt.Sprintf("%s links test support %s", program, rel))
 			}
 			if program == helperProgram && !slices.Contains(helperRooms, rel) {
-				out = append(out, fmt.Sprintf("%s links %s, which is none of the helper's rooms", program, rel))
+				out = append(out, fmt.Sprintf("%s links %s, which is not one of the helper's rooms", program, rel))
 			}
 		}
 	}

@@ -26,8 +26,8 @@ type mountPlan struct {
 	denied []string
 	// readsAll: all but denied may be read.
 	readsAll bool
-	// unheld are denied paths that are absent from what is shown in a private
-	// folder: there is nothing to mount over.
+	// unheld are denied paths that do not exist in a folder that is shown: there is
+	// nothing to mount over.
 	unheld []string
 }
 
@@ -71,9 +71,9 @@ func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan
 	return m
 }
 
-// show keeps path readable where a folder that shows something else would hide
-// it. Where everything may be read, all is shown that is with it in one folder
-// of /tmp: programs bring libraries along, and a workspace has neighbours.
+// show keeps path readable in a folder that is replaced. Where everything may be read,
+// the whole entry of /tmp that path is in is shown: programs need their libraries, and a
+// workspace its neighbours.
 func (m *mountPlan) show(path string) {
 	base := m.Replaced(path)
 	if base == "" {
@@ -99,8 +99,7 @@ func (m *mountPlan) show(path string) {
 	}
 }
 
-// shownInTemp lists what of the host's is shown in the folders that stand for
-// the shared ones.
+// shownInTemp lists what is shown of the host's /tmp and /var/tmp.
 func (m *mountPlan) shownInTemp() []string {
 	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !sandbox.CoveredBy(m.Private, path) })
 }
@@ -119,8 +118,8 @@ func (m *mountPlan) waysInTemp(temp string) (out []string) {
 	return out
 }
 
-// hide keeps path shut. What a denied link leads to is in the list beside it, and
-// nothing can be mounted over the link.
+// hide keeps path shut. A link is left out: nothing can be mounted over it, and its
+// target is in the list of denied paths too.
 func (m *mountPlan) hide(path string) {
 	info, err := os.Lstat(path)
 	isLink := err == nil && info.Mode()&fs.ModeSymlink != 0
@@ -129,7 +128,7 @@ func (m *mountPlan) hide(path string) {
 	}
 }
 
-// forCommand keeps what cmd itself needs in sight: its program and its folder.
+// forCommand shows what cmd itself needs: its program and its folder.
 func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	if cmd.Foreground && m.Devices {
 		m.showTerminal(cmd.Stdin, cmd.Stdout, cmd.Stderr)
@@ -142,9 +141,9 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	}
 }
 
-// protect makes path read-only and pins every folder on the way to it from its
-// write root: renamed away, a folder would take the protection along and leave
-// its name free for another.
+// protect makes path read-only and pins every folder on the way to it from its write
+// root. A folder that is renamed takes the mount along and leaves its name free, so a
+// command could put another file at the protected path.
 func (m *mountPlan) protect(path string) {
 	root := ""
 	for _, w := range m.Writable {
@@ -179,9 +178,9 @@ func heldPaths(p sandbox.Policy) []string {
 	return slices.CompactFunc(out, func(kept, next string) bool { return sandbox.Covers(kept, next) })
 }
 
-// protectedPlaces lists where a protected entry is known to belong: the named
-// paths, and the names at the top of each write root and beside each git
-// directory. No tree is walked.
+// protectedPlaces lists where a protected entry may be without a walk of any tree: the
+// named paths, and the names at the top of each write root and beside each git
+// directory.
 func protectedPlaces(p sandbox.Policy) []string {
 	var out []string
 	tops := map[string]bool{}
@@ -216,7 +215,7 @@ func rootPaths(p sandbox.Policy) []string {
 	return out
 }
 
-// present reports whether path is there and no link leads to it.
+// present reports whether path exists and is reached through no link.
 func present(path string) bool {
 	st, err := kernel.StatPath(path)
 	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
@@ -236,10 +235,10 @@ func (m *mountPlan) planDevices(rules []spec.Rule) {
 	}
 }
 
-// showTerminal keeps the first terminal among files in sight: a program asks for
-// the name of its own. /dev/pts holds the command's own terminals, so one that
-// lies there on the host is shown under another name. Landlock opens it under
-// neither: what the command has of it are its files and /dev/tty.
+// showTerminal shows the first terminal among files: a program asks for the name of its
+// terminal. /dev/pts holds the command's own terminals, so a terminal of the host's
+// /dev/pts is shown as /dev/console. Landlock opens neither name: the command has the
+// terminal by its files and /dev/tty alone.
 func (m *mountPlan) showTerminal(files ...*os.File) {
 	for _, f := range files {
 		if f == nil {

@@ -66,9 +66,8 @@ func EndKeepers() []string {
 	return append(left, named(sweepAfter())...)
 }
 
-// leftovers ends what a keeper left behind that did not end by its own will, and
-// names what could not be ended; nil when there is nothing. over: the keeper itself
-// has ended.
+// leftovers ends what a keeper left behind that was killed (not clean). The error names
+// the processes that cannot be ended. over: the keeper itself has ended.
 func (p *process) leftovers(clean, over bool) error {
 	var left []kernel.Process
 	switch {
@@ -90,7 +89,7 @@ func (p *process) leftovers(clean, over bool) error {
 	return &sandbox.LeftError{Processes: named(left)}
 }
 
-// named are processes with their programs, in the order of their numbers.
+// named lists processes with their programs, ordered by number.
 func named(list []kernel.Process) []string {
 	var out []string
 	slices.SortFunc(list, func(a, b kernel.Process) int { return cmp.Compare(a.PID, b.PID) })
@@ -113,15 +112,14 @@ func programOf(pid int) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(comm)), "?")
 }
 
-// sweeping is held by who collects orphans: all commands of this process have the
-// same ones.
+// sweeping is held while orphans are collected: all commands of this process share them.
 var sweeping sync.Mutex
 
-// sweepAfter ends what a keeper left behind that did not end by its own will.
+// sweepAfter ends what a keeper left behind that was killed.
 // The command itself died with the keeper's thread; what it had started came to
-// codeagent, the next subreaper. Orphans are told from codeagent's other
-// children by what no other child has: more seccomp filters than codeagent
-// itself, no_new_privs, and the keeper's bounding set.
+// codeagent, the next subreaper. Orphans differ from codeagent's other children by
+// what no other child has: more seccomp filters than codeagent itself, no_new_privs,
+// and the keeper's bounding set.
 //
 // A process that stays in the kernel (a hung file system, a frozen group) cannot be
 // killed: when nothing else has been left for a while, those are returned.

@@ -358,7 +358,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// startError makes the error a refused start is told with.
+// startError is the error of a start that did not happen.
 func startError(stage string, err error) *sandbox.StartError {
 	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }

@@ -33,15 +33,15 @@ type prepared struct {
 	own []string
 	// folders are the write roots that are folders.
 	folders []string
-	// protection is what the broker holds; nothing where there is none.
+	// protection is what the broker holds; the zero value without a broker.
 	protection broker.Protection
 
 	layers     []sandbox.Layer
 	weaknesses []sandbox.Weakness
 }
 
-// prepare turns p into rules, having looked at the file system but changed
-// nothing. An error means that p cannot be held here.
+// prepare makes a Spec of p. It looks at the file system and changes nothing. An error
+// means that p cannot be enforced here.
 func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	denied, err := exactDenials(p, osFiles{})
 	if err != nil {
@@ -112,8 +112,8 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	return out, nil
 }
 
-// outOfReach reports whether codeagent itself may not read the folder at path: a
-// sandbox around it hides the records already.
+// outOfReach reports whether codeagent itself may not read the folder at path, as in a
+// sandbox around codeagent that hides the records.
 func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.EACCES }
 
 // leaveToBroker plans what the broker answers for. With Spec.Ask the keeper grants
@@ -164,8 +164,8 @@ func ownFiles(p sandbox.Policy, f facts) []string {
 	})
 }
 
-// secondNames tells of denied files that have another name already: Landlock
-// judges the name a file is opened by, and where the other ones are nobody knows.
+// secondNames is the weakness of denied files with hard links: Landlock judges the name
+// by which a file is opened, and the other names are not known.
 func secondNames(denied []string) (sandbox.Weakness, bool) {
 	var linked []string
 	for _, path := range denied {
@@ -179,7 +179,7 @@ func secondNames(denied []string) (sandbox.Weakness, bool) {
 	}, len(linked) > 0
 }
 
-// laterFiles tells of denied paths that nothing holds once they exist.
+// laterFiles is the weakness of denied paths that do not exist yet.
 func laterFiles(unheld []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + list(unheld),
@@ -188,7 +188,7 @@ func laterFiles(unheld []string) sandbox.Weakness {
 	}
 }
 
-// shownPipes tells of what a read-only mount does not hold.
+// shownPipes is the weakness of named pipes, which a read-only mount does not hold.
 func shownPipes(shown []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + list(shown),
@@ -197,9 +197,8 @@ func shownPipes(shown []string) sandbox.Weakness {
 	}
 }
 
-// checkRules looks at each root that the policy names: missing ones, links in
-// the way, and whose the write roots are. brokered says which granted paths are
-// left to the broker.
+// checkRules looks at each root of the policy: whether it exists, whether a link is on
+// the way, who owns a write root. brokered says which granted paths are the broker's.
 func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {

@@ -18,9 +18,9 @@ import (
 // about 5 µs at every start.
 const maxRules = 4096
 
-// devices are the nodes every command gets, whatever the policy reads. The rest
-// of /dev stays shut even when everything is readable: a terminal can be
-// listened to and a disk holds every denied file.
+// devices are the nodes that every command gets, whatever the policy reads. The rest of
+// /dev stays shut even when everything is readable: a read from a terminal takes what
+// the user types, and a disk holds every denied file.
 var devices = []struct{ path, reason string }{
 	{"/dev/null", "programs discard output and read nothing"},
 	{"/dev/zero", "a source of zeroes, also mapped as memory"},
@@ -32,8 +32,8 @@ var devices = []struct{ path, reason string }{
 
 // dir looks at directories; tests hand in maps.
 type dir interface {
-	// entries names what stands in the directory path. A symbolic link has
-	// fs.ModeSymlink in its type.
+	// entries are those of the directory path. A symbolic link has fs.ModeSymlink in
+	// its type.
 	entries(path string) ([]fs.DirEntry, error)
 }
 
@@ -41,9 +41,8 @@ type osDir struct{}
 
 func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// rulesFor lists what Landlock opens for p. denied are the canonical exact
-// deny-read paths. Write roots come first: an entry that the caller drops or
-// changes is then found by its path.
+// rulesFor lists what Landlock opens for p. denied are the canonical exact deny-read
+// paths. Write roots come first.
 func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	var rules []spec.Rule
 	for _, root := range writeRoots(p) {
@@ -77,11 +76,10 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// readRules opens root for reading, but for the denied paths in it and the
-// devices. Where something must be left out, the siblings along the way to it
-// are opened instead of the root: no right on the way down is ever granted, so
-// none reaches the denied subtree. The price is that the folders on that way
-// cannot be listed.
+// readRules opens root for reading, except the denied paths in it and the devices.
+// Landlock adds the rights of every folder on the way up to a file and takes none away.
+// So where a path is denied, the siblings along the way to it are opened instead of the
+// root. The folders on that way cannot be listed then.
 func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	carve := slices.DeleteFunc(slices.Clone(denied), func(deny string) bool { return !sandbox.Covers(root.Path, deny) })
 	listable := len(carve) == 0
@@ -109,15 +107,15 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// siblings opens everything in the directory at but what carve names. Symbolic
-// links need no rule: what they lead to has its own.
+// siblings opens everything in the directory at except the paths of carve. A symbolic
+// link needs no rule: Landlock judges what it leads to.
 func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 	if slices.Contains(carve, at) {
 		return nil, nil
 	}
 	entries, err := d.entries(at)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, nil // what cannot be listed stays shut
+		return nil, nil // a folder that codeagent cannot list stays shut
 	}
 	if err != nil {
 		return nil, err
@@ -143,8 +141,8 @@ func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// exactDenials returns the exact deny-read entries of p, each as written and as
-// what it leads to: a denied name that is a link must not leave its target open.
+// exactDenials are the exact deny-read entries of p, each as written and as what it
+// leads to: the target of a denied link is denied too.
 func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) {
 	var out []string
 	for _, entry := range p.DenyRead {

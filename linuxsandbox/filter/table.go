@@ -190,7 +190,7 @@ var table = []rule{
 	{calls: []string{"name_to_handle_at"}, do: eopnotsupp,
 		why: "makes such numbers; refused as on a file system without them, for which every caller has a way around"},
 	{calls: []string{"fanotify_init"}, do: eperm,
-		why: "watches, and with privilege holds up, what others do with files; inotify stays"},
+		why: "watches, and with privilege blocks, the file accesses of other processes; inotify stays"},
 	{calls: []string{"quotactl", "quotactl_fd"}, do: eperm,
 		why: "changes quotas of a whole file system"},
 

@@ -11,7 +11,7 @@ import (
 )
 
 // StatusField is the value of a line of /proc/PID/status, or of another file like it,
-// "" where there is none. name ends in the colon.
+// "" without such a line. name ends in the colon.
 func StatusField(status []byte, name string) string {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
