@@ -67,7 +67,7 @@ func newHung(t *testing.T, names ...string) *hung {
 // serve answers as little as the kernel needs, until the file system is gone.
 func (h *hung) serve() {
 	defer unix.Close(h.dev)
-	const lookup, forget, initialize, interrupt, forgetMany = 1, 2, 26, 36, 42 // enum fuse_opcode
+	const lookup, forget, getattr, initialize, interrupt, forgetMany = 1, 2, 3, 26, 36, 42 // enum fuse_opcode
 	request := make([]byte, 1<<16)
 	for {
 		n, err := unix.Read(h.dev, request)
@@ -86,6 +86,11 @@ func (h *hung) serve() {
 			continue
 		case forget, interrupt, forgetMany:
 			continue
+		case getattr: // struct fuse_attr_out: the mounted folder, for those who pass by
+			answer = append(answer, make([]byte, 104)...)
+			binary.NativeEndian.PutUint64(answer[32:], 1) // ino
+			binary.NativeEndian.PutUint32(answer[92:], unix.S_IFDIR|0o755)
+			binary.NativeEndian.PutUint32(answer[96:], 2) // nlink
 		case initialize: // struct fuse_init_out: version 7.31, nothing more
 			answer = append(answer, make([]byte, 64)...)
 			binary.NativeEndian.PutUint32(answer[16:], 7)
