@@ -100,10 +100,12 @@ func (s *standIn) put(n *notify.Notification, sock int) unix.Errno {
 type Taking int
 
 const (
+	// TakesNone: it gets at none of them.
 	TakesNone Taking = iota
+	// TakesCopies: by copies of their descriptors.
 	TakesCopies
-	// TakesStandIns: as far as they are of the AF_UNIX family. The filter must not ask
-	// about sockets of a network then.
+	// TakesStandIns: it puts sockets of its own in their place, if they are of the
+	// AF_UNIX family. The filter must not ask about sockets of a network then.
 	TakesStandIns
 )
 
