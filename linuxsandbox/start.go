@@ -87,12 +87,7 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 	if !filepath.IsAbs(cmd.Dir) {
 		return c, fmt.Errorf("working directory %q: want an absolute path", cmd.Dir)
 	}
-	for _, a := range cmd.Args {
-		c.Args = append(c.Args, a)
-	}
-	for _, kv := range cmd.Env {
-		c.Env = append(c.Env, kv)
-	}
+	c.Args, c.Env = append(c.Args, cmd.Args...), append(c.Env, cmd.Env...)
 	return c, nil
 }
 
