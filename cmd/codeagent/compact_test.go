@@ -10,7 +10,7 @@ import (
 
 // TestCompactOnTheScreen: /compact has the model write a summary, with what the
 // person wants kept; the conversation goes on from it, is shown from it when it is
-// gone on with, and Esc twice goes back across it.
+// resumed, and Esc twice goes back across it.
 func TestCompactOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		long := strings.Repeat("Words that fill the context. ", 100)
@@ -49,7 +49,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 			}
 		}
 		term.Write(leave)
-		term.WaitFor("to go on: codeagent resume ")
+		term.WaitFor("to resume: codeagent resume ")
 
 		term = screen("resume", "--last")
 		term.WaitFor("the third answer")
@@ -61,7 +61,7 @@ func TestCompactOnTheScreen(t *testing.T) {
 			term.Write("\x15")                              // Ctrl+U clears the line
 			term.WaitGone("the " + n + " question and more")
 		}
-		term.WaitFor("that was before the summary")
+		term.WaitFor("this was before the summary")
 		term.Write("the fourth question\r")
 		term.WaitFor("the fourth answer")
 		if last := srv.Requests()[4]; last.FirstUser() != "the first question" || len(last.Messages) != 3 {

@@ -78,7 +78,7 @@ func TestImagesOnTheScreen(t *testing.T) {
 	quit(term)
 
 	term = start("--model", "m", "resume", "--last")
-	term.WaitFor("going on with session")
+	term.WaitFor("resumed session")
 	term.Write("and this?\r")
 	term.WaitUntil("an answer to the same images", func(string) bool {
 		return slices.ContainsFunc(srv.Requests(), func(r scripted.Request) bool { return r.Last().Text == "and this?" && imagesIn(r) == 2 })

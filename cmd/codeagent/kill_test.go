@@ -260,7 +260,7 @@ func (k *killing) nothingLost(what string, turnOver bool) {
 	}
 }
 
-// told holds the file to what was told on stdout: a command that was told to have
+// told holds the file to what stdout says: a command that was reported to have
 // ended has its result.
 func (k *killing) told(n int, stdout string) {
 	k.t.Helper()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestNoSandboxOnlyByChoice: on a kernel without Landlock nothing runs, unless
-// the user said that it may run unconfined, and then that is told each time.
+// the user said that it may run unconfined, and then that is reported each time.
 func TestNoSandboxOnlyByChoice(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // it takes root to be without Landlock

@@ -12,7 +12,7 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// deeds plays a model that writes a file or starts a command when it is told to,
+// deeds plays a model that writes a file or starts a command when asked to,
 // and keeps what came with the messages.
 type deeds struct {
 	mu     sync.Mutex

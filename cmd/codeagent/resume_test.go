@@ -38,7 +38,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 		term.WaitFor("Sessions of this folder")
 		term.WaitFor("› the first question")
 		term.Write("\r")
-		term.WaitFor("going on with session")
+		term.WaitFor("resumed session")
 		for _, part := range []string{"the first question", "I look.", "echo seen before", "the first answer"} {
 			term.WaitFor(part)
 		}
@@ -56,7 +56,7 @@ func TestResumeOnTheScreen(t *testing.T) {
 			t.Errorf("no %q in %v", want, r)
 		}
 		term.Write(leave)
-		term.WaitFor("to go on: codeagent resume ")
+		term.WaitFor("to resume: codeagent resume ")
 		if r := env("exec", "resume", "--last", "--model", "test", "the third question"); r.code != 0 || r.stdout != "the third answer\n" {
 			t.Error(r)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSwitchOnTheScreen: another provider's model is asked in the middle of a
-// session, one that is not there or wants a key is not, and another session is gone on with in
+// session, one that is not there or wants a key is not, and another session is resumed in
 // the same program.
 func TestSwitchOnTheScreen(t *testing.T) {
 	srv := answering(t, func(r scripted.Request) scripted.Reply {
@@ -67,7 +67,7 @@ func TestSwitchOnTheScreen(t *testing.T) {
 	term.Write("earlier")
 	term.WaitFor("1 of 2")
 	term.Write("\r")
-	term.WaitFor("going on with session")
+	term.WaitFor("resumed session")
 	term.WaitFor("an earlier question")
 	term.Write("and on\r")
 	term.WaitUntil("an answer in the other session", func(s string) bool { return strings.Count(s, "first was asked") == 2 })

@@ -123,7 +123,7 @@ func TestFirstServedModelIsTaken(t *testing.T) {
 	}
 }
 
-// TestNoListOfModels: a provider without one is told in a line that helps, and
+// TestNoListOfModels: a provider without one gets a line that helps, and
 // the screen stays usable.
 func TestNoListOfModels(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())

@@ -40,7 +40,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 		for range 2 { // the turn stays
 			r = run1(t, u.codeagent("undo"))
 			tells(t, r, 1, "kept, not put back: "+u.out+"/a: undo may not write it",
-				"this puts it back: codeagent undo --add-dir "+u.out+"\n", "nothing was put back")
+				"this puts it back: codeagent undo --add-dir "+u.out+"\n", "nothing was restored")
 			if strings.Contains(r.stderr, "not kept") {
 				t.Errorf("it is kept: %s", r.stderr)
 			}
@@ -49,7 +49,7 @@ func TestUndoTellsWhatOpens(t *testing.T) {
 	})
 }
 
-// TestUndoOffersNoRemovalByName: the permission for one file is none to remove it, so
+// TestUndoOffersNoRemovalByName: the permission for one file does not allow its removal, so
 // that is not offered; it is one to put its content back.
 func TestUndoOffersNoRemovalByName(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
@@ -130,7 +130,7 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 			t.Errorf("it ends with %v", err)
 		}
 		if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
-			t.Errorf("the command that was told: %v", r)
+			t.Errorf("the suggested command: %v", r)
 		}
 		if is, err := os.ReadFile(f); err != nil || string(is) != "old\n" {
 			t.Errorf("%s is %q, %v", f, is, err)
@@ -138,11 +138,11 @@ func TestUndoTellsWhatOpensOnTheScreen(t *testing.T) {
 	})
 }
 
-// putsBack tries the command that was told: what lies outside is as it was then.
+// putsBack tries the suggested command: what lies outside is as it was then.
 func putsBack(t *testing.T, u user, was map[string]string) {
 	t.Helper()
 	if r := run1(t, u.codeagent("undo", "--add-dir", u.out)); r.code != 0 {
-		t.Errorf("the command that was told: %v", r)
+		t.Errorf("the suggested command: %v", r)
 	}
 	if d := differences(was, treeOf(t, u.out)); d != "" {
 		t.Errorf("not as it was:\n%s", d)

@@ -83,7 +83,7 @@ func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 	return Clip{Text: p.text(text)}, nil
 }
 
-// program is the one for this desktop, and where it lies. Where there is none the
+// program is the one for this desktop, and where it lies. Without one the
 // error says what to do.
 func (c Clipboard) program() (*clipProgram, string, error) {
 	s := c.ws.Stdio

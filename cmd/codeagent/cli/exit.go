@@ -46,8 +46,8 @@ type HintError struct {
 func (e *HintError) Error() string { return e.Err.Error() }
 func (e *HintError) Unwrap() error { return e.Err }
 
-// StatusError ends the program with a status and says nothing: everything has
-// been said, or the status is the command's own.
+// StatusError ends the program with a status and prints nothing: everything has been
+// printed, or the status is the command's own.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

@@ -95,7 +95,7 @@ func TestBackAcrossASummaryWithoutARecord(t *testing.T) {
 			break
 		}
 	}
-	if n := len(screen.notices); n != 1 || !strings.Contains(screen.notices[n-1], "a summary stands for that message") {
+	if n := len(screen.notices); n != 1 || !strings.Contains(screen.notices[n-1], "a summary has replaced that message") {
 		t.Errorf("%q", screen.notices)
 	}
 }

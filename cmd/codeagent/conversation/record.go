@@ -17,8 +17,8 @@ type record struct {
 	before sessions.History
 }
 
-// openRecord begins a session, or goes on with the one that the run is resumed
-// from. The tour and an ephemeral run keep none.
+// openRecord begins a session, or opens the resumed one. The tour and an ephemeral run
+// keep no record.
 func (ses *Session) openRecord() (*record, error) {
 	o := ses.Options
 	if o.Ephemeral || ses.Tour != nil {
@@ -47,7 +47,7 @@ func (ses *Session) openRecord() (*record, error) {
 		r.before, err = r.Log.History(sessions.HistoryLimit)
 	}
 	if err != nil {
-		_ = r.Log.Close() // the other error is the one to tell
+		_ = r.Log.Close() // the other error is reported
 		return nil, &cli.UsageError{Err: fmt.Errorf("session %s: %w", info.ID, err)}
 	}
 	return r, nil
@@ -64,7 +64,7 @@ func (r *record) join(cfg *agent.Config) string {
 	return cfg.CacheKey
 }
 
-// recorded is a face whose finished turns are on the disk before they are told.
+// recorded is a face whose finished turns are on the disk before they are shown.
 type recorded struct {
 	Face
 	log *sessions.Session
@@ -73,7 +73,7 @@ type recorded struct {
 func (f recorded) Emit(e event.Event) {
 	if done, ok := e.(event.TurnFinished); ok {
 		if err := f.log.EndTurn(string(done.Outcome), done.Usage); err != nil {
-			f.Face.Emit(event.Notice{Level: event.LevelError, Text: "the conversation cannot be saved: " + err.Error()})
+			f.Face.Emit(event.Notice{Level: event.LevelError, Text: "cannot save the conversation: " + err.Error()})
 		}
 	}
 	f.Face.Emit(e)

@@ -19,13 +19,13 @@ func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool)
 	if attended { // the others print what happens now
 		replay(emit, set, r.before.Items)
 	}
-	text := fmt.Sprintf("going on with session %s", r.Log.ID())
+	text := fmt.Sprintf("resumed session %s", r.Log.ID())
 	if r.before.Omitted {
-		text += "; its beginning is too long to be given to the model"
+		text += "; its beginning is too long for the model"
 	}
 	emit(event.Notice{Level: event.LevelInfo, Text: text})
 	if n := r.before.Damaged; n > 0 {
-		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%d damaged records of the session were passed over", n)})
+		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("%d damaged records of the session were skipped", n)})
 	}
 }
 
@@ -33,7 +33,7 @@ func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool)
 const replayed = 400
 
 // replay tells items as if they happened now. Of a call no more is known than
-// what the model was told; one without a result ended with the codeagent that
+// what the model got; one without a result ended with the codeagent that
 // made it.
 func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 	items = items[max(0, len(items)-replayed):]

@@ -47,7 +47,7 @@ type Options struct {
 	Ephemeral bool
 	// Images are the files that -i names.
 	Images []string
-	// From is the session to go on with; nil begins one.
+	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
 	// MaxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
 	MaxRequests int
@@ -64,7 +64,7 @@ type Session struct {
 	Agent      *agent.Agent             // set by join
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
-	start      event.SessionStarted     // as it was told last
+	start      event.SessionStarted     // as it was last reported
 	choosing   sync.Mutex               // guards chosen once a turn may run
 	Record     *record
 	Undo       *undo.History // nil where noUndo says why
@@ -212,7 +212,7 @@ func (ses *Session) Close() {
 	}
 	ses.closeUndo()
 	if ses.Gate != nil {
-		_ = ses.NoteGrants(ses.Gate.Base()) // what was granted; leaving, and nobody to tell
+		_ = ses.NoteGrants(ses.Gate.Base()) // what was granted; leaving, and nobody reads an error
 	}
 	if ses.Record != nil {
 		_ = ses.Record.Log.Close() // every turn is on the disk already

@@ -10,8 +10,8 @@ import (
 	"codeagent/undo"
 )
 
-// openUndo goes on with what is kept of the session, so that turns can be undone.
-// A store that cannot be used costs the undoing and not the session.
+// openUndo opens the session's history, so that turns can be undone. A store that cannot
+// be used costs the undoing and not the session.
 func (ses *Session) openUndo() {
 	id := sessions.NewID()
 	if ses.Record != nil {

@@ -151,7 +151,7 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	if own := workspace.OwnPrograms(); runtime.GOOS == "linux" && len(own) > 0 {
 		helper := own[1]
 		if _, err := hostfile.Lstat(helper); err != nil {
-			helper = own[0] // codeagent itself where there is none beside it
+			helper = own[0] // codeagent itself where no helper stands beside it
 		}
 		fmt.Fprintf(w, "helper    %s\n", helper)
 	}

@@ -36,7 +36,7 @@ type flags struct {
 	maxTurns               int
 	ephemeral              bool
 	images                 []string
-	// from is the session to go on with.
+	// from is the session to resume.
 	from *sessionscmd.Resumed
 }
 
@@ -46,8 +46,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		Use:   "exec [PROMPT | -]",
 		Short: "Run one prompt without a screen: answer on stdout, progress on stderr",
 		Long: "exec runs one prompt to its end. The prompt is the argument, or stdin when there is none or it\n" +
-			"is \"-\". Nobody is there to ask: what the sandbox and the policy do not allow is refused, the\n" +
-			"model is told so, and the exit status is 3.\n\n" +
+			"is \"-\". Nobody is there to ask: what the policy does not allow is refused, the\n" +
+			"model learns it, and the exit status is 3.\n\n" +
 			"Exit status: 0 done, 1 failed, 2 usage, 3 permission refused, 4 sign-in, 124 time limit,\n" +
 			"129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM.",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -69,8 +69,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	fl.DurationVar(&x.timeout, "timeout", 0, "end the run after this time (status 124)")
 	fl.IntVar(&x.maxTurns, "max-turns", 0, fmt.Sprintf("ask the model at most this many times (status 1); 0: %d", agent.DefaultRequests))
 	attach.Flag(fl, &x.images)
-	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Go on with an earlier session", false),
-		newExecFrom(s, f, &x, "fork", "Go on with a copy of an earlier session", true))
+	cmd.AddCommand(newExecFrom(s, f, &x, "resume", "Resume an earlier session", false),
+		newExecFrom(s, f, &x, "fork", "Resume a copy of an earlier session", true))
 	return cmd
 }
 
@@ -92,10 +92,10 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 		return err
 	}
 	if prompt == "" && x.from != nil {
-		return &cli.UsageError{Err: errors.New("a session is gone on with by a prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
+		return &cli.UsageError{Err: errors.New("resume needs a prompt"), Hints: []string{"give it as the last argument, or on stdin"}}
 	}
 	if prompt == "" && len(x.images) > 0 {
-		return &cli.UsageError{Err: errors.New("an image alone says not what to do"), Hints: []string{"give a prompt as the last argument, or on stdin"}}
+		return &cli.UsageError{Err: errors.New("an image needs a prompt that says what to do with it"), Hints: []string{"give a prompt as the last argument, or on stdin"}}
 	}
 	printer := headless.New(headless.Options{
 		Out: s.Out, Err: s.Err, Terminal: cli.IsTerminal(s.Out), JSON: x.json || x.plainJSON, Plain: x.plainJSON, Color: s.ErrColor(),

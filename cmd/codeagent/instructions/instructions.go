@@ -137,7 +137,7 @@ func sameFile(a, b os.FileInfo) bool {
 }
 
 // read takes the files up again. The user's own comes first, then the nearest: what
-// there is no room for is cut from the more general ones, and that is told.
+// exceeds the limit is cut from the more general files, with a notice.
 func (in *Files) read(found []os.FileInfo) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()

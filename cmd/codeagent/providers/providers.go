@@ -161,7 +161,7 @@ const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 // is needed, and again where that failed.
 type firstListed struct {
 	client client
-	// Found is told the name before the first answer; nil: nobody is.
+	// Found gets the name before the first answer; may be nil.
 	Found func(name string)
 	// Limits is what is known of a model of this provider.
 	Limits func(name string) config.ModelLimits

@@ -66,7 +66,7 @@ func (r Report) Write(w io.Writer) error {
 }
 
 // summarize says on stderr, for a person, what the sandbox refused and how to
-// let it pass. It says nothing about a command that was not refused anything.
+// let it pass. It prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {
 	for _, l := range headless.DenialLines(sandbox.Verdict{Denials: r.Denials}) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))

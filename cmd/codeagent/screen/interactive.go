@@ -24,12 +24,12 @@ import (
 type Options struct {
 	Ephemeral bool
 	Images    []string
-	// from is the session to go on with.
+	// from is the session to resume.
 	from *sessionscmd.Resumed
 }
 
-// Run is codeagent on a terminal: one session, and what the person
-// goes on with from it.
+// Run is codeagent on a terminal: one session, then each session that the person switches
+// to from it.
 func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string) error {
 	if err := s.NoScreen(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 	}
 }
 
-// playSession plays one session and returns the one to go on with, nil for none.
+// playSession plays one session and returns the one to resume next, nil to end.
 func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, prompt string) (*sessionscmd.Resumed, error) {
 	ses, err := conversation.Open(ctx, s, f, conversation.Options{Attended: true, HasPrompt: prompt != "", Ephemeral: o.Ephemeral, Images: o.Images, From: o.from})
 	if err != nil {
@@ -81,7 +81,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 		ses.ReportTourFiles() // what is left when the tour was stopped, or the files were kept
 	}
 	if ses.Record != nil && ses.Record.Log.Kept() {
-		fmt.Fprintf(s.Out, "to go on: codeagent resume %s\n", ses.Record.Log.ID())
+		fmt.Fprintf(s.Out, "to resume: codeagent resume %s\n", ses.Record.Log.ID())
 	}
 	return kept.next, err
 }

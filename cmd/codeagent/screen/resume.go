@@ -11,15 +11,15 @@ import (
 )
 
 func NewResume(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Go on with an earlier session", false,
-		"resume goes on with a session on the screen, in its own folder unless --cd names another, and with the\n"+
-			"model that it asked last unless --model names another. Permissions that were granted for the session\n"+
-			"are asked for anew.")
+	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Resume an earlier session", false,
+		"resume continues a session on the screen, in its own folder unless --cd names another, and with the\n"+
+			"model that it used last unless --model names another. Permissions granted for the session are asked\n"+
+			"for again.")
 }
 
 func NewFork(s cli.Stdio, f *cli.Flags) *cobra.Command {
-	return interactiveFrom(s, f, "fork [ID | --last] [PROMPT]", "Go on with a copy of an earlier session", true,
-		"fork goes on as resume does, with a copy: the session itself stays as it is.")
+	return interactiveFrom(s, f, "fork [ID | --last] [PROMPT]", "Resume a copy of an earlier session", true,
+		"fork is resume with a copy: the session itself stays as it is.")
 }
 
 func interactiveFrom(s cli.Stdio, f *cli.Flags, use, short string, fork bool, long string) *cobra.Command {

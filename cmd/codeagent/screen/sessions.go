@@ -17,10 +17,10 @@ type saved struct {
 	here  string
 	// current is the one on the screen, nil for none.
 	current *sessions.Session
-	// fork goes on with a copy of what is chosen; elsewhere: another folder is
-	// named to work in.
+	// fork resumes a copy of the chosen session; elsewhere: --cd names another folder to
+	// work in.
 	fork, elsewhere bool
-	// next is what is gone on with when the screen has ended; nil: nothing.
+	// next is the session to resume when the screen has ended; nil: none was chosen.
 	next *sessionscmd.Resumed
 }
 
@@ -61,8 +61,7 @@ func (k *saved) Delete(_ context.Context, id string) error {
 	return sessionscmd.ForgetUndo(k.s, id)
 }
 
-// Open settles what is gone on with. A copy can be made of a session that is in
-// use, too.
+// Open chooses the session to resume. A session in use can be copied, too.
 func (k *saved) Open(_ context.Context, id string) error {
 	sum, err := k.store.Find(id)
 	if err == nil && !k.fork {

@@ -22,7 +22,7 @@ func FolderThere(sum sessions.Summary) error {
 	return nil
 }
 
-// Which say which session is gone on with, and how.
+// Which are the flags that name the session to resume or fork.
 type Which struct {
 	last, all bool
 	Fork      bool
@@ -31,10 +31,10 @@ type Which struct {
 	Pick func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error)
 }
 
-// Resumed is the session that a run goes on with.
+// Resumed is the session that a run resumes.
 type Resumed struct {
 	ID, Folder string
-	// Fork leaves the session as it is and goes on with a copy.
+	// Fork leaves the session as it is and resumes a copy.
 	Fork bool
 	// Before is the message from which on nothing counts any more; 0 for none.
 	Before int

@@ -35,7 +35,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"one last used in this folder that changed something. What you changed yourself since is left alone\n" +
 			"and listed; it can be undone later, once it is as the agent left it. Called again undo goes back one\n" +
 			"more turn. A turn of which nothing can be put back stays the last one: --skip passes over it. The\n" +
-			"status is 1 where nothing was put back.",
+			"status is 1 where nothing was restored.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -44,7 +44,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			return run(cmd.Context(), s, *f, how)
 		},
 	}
-	cmd.Flags().BoolVar(&how.dry, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&how.dry, "dry-run", false, "show what would be done, and do nothing")
 	cmd.Flags().CountVar(&how.skip, "skip", "leave the last turn as it is and undo the one before it; again for one more")
 	return cmd
 }
@@ -79,7 +79,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	if f.Folder == "" {
 		f.Folder = sum.Folder
 	} else {
-		how.id = sum.ID // the commands that are told find it from everywhere
+		how.id = sum.ID // the suggested commands find it from any folder
 	}
 	b, err := workspace.Open(ctx, s, f)
 	if err != nil {
@@ -134,7 +134,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 		if len(p.Conflicts)+len(p.NotKept)+len(r.Failed) > 0 {
 			hints = slices.Insert(hints, 0, "what was left alone can be undone once it is again as the agent left it")
 		}
-		return &cli.HintError{Err: errors.New("nothing was put back"), Code: cli.ExitFailed, Hints: hints}
+		return &cli.HintError{Err: errors.New("nothing was restored"), Code: cli.ExitFailed, Hints: hints}
 	case err == nil && len(r.Failed) > 0:
 		return cli.StatusError(cli.ExitFailed)
 	}
@@ -145,7 +145,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 // without a word would take back what the user did not ask for.
 func unrecordedTurn(p *undo.Plan, how undoHow) error {
 	return &cli.HintError{
-		Err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be put back", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
+		Err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
 		Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the turn before it: " + how.further()},
 	}
 }
@@ -203,7 +203,7 @@ func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) 
 	for id, at := range lost {
 		if _, err := store.Find(id); errors.Is(err, sessions.ErrNotFound) && at.After(sum.Used) {
 			return &cli.HintError{
-				Err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be put back", id, at.Local().Format("2006-01-02 15:04")),
+				Err:  fmt.Errorf("session %s of %s could not be saved, in this folder or another: was the disk full? What it changed cannot be restored", id, at.Local().Format("2006-01-02 15:04")),
 				Code: cli.ExitFailed, Hints: []string{"nothing was changed now; the session saved before it: codeagent undo " + sum.ID},
 			}
 		}
@@ -244,7 +244,7 @@ func tellClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 }
 
 // Opening are the flags with which undo can restore everything that is closed in p, ""
-// where there are none.
+// if no flag helps.
 func Opening(b *workspace.Workspace, p *undo.Plan) string {
 	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
 		cfg := b.Config

@@ -58,8 +58,8 @@ func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
 	return beside(ctx, ws, ws.Trust)
 }
 
-// CheckedOut asks git what is checked out while the session starts. The answer, "" where
-// there is none, stays for the whole session: a prompt that changes is paid for again.
+// CheckedOut asks git what is checked out while the session starts. The answer, "" without
+// one, stays for the whole session: a prompt that changes is paid for again.
 func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
 	return beside(ctx, ws, func(ctx context.Context) string {
 		status, err := ws.git.Status(ctx, ws.Folder)

@@ -99,8 +99,8 @@ func CannotConfine(err error, none bool) error {
 }
 
 // OwnPrograms are the programs that a command must not be able to replace: this
-// one and the helper beside it, also where there is none: the next start would take up
-// what a command has put there, and run it unconfined.
+// one and the helper beside it, even where no helper is there: the next start would take
+// one that a command had put there, and run it unconfined.
 func OwnPrograms() []string {
 	exe, err := os.Executable()
 	if err != nil {

@@ -83,7 +83,7 @@ func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
 }
 
 // Program finds the first of names that is installed where no command can have put it,
-// "" if there is none. The house rule: what a command may write, codeagent does not run.
+// "" if nothing fits. The house rule: what a command may write, codeagent does not run.
 func (ws *Workspace) Program(names ...string) string {
 	g := ws.Ground()
 	for _, name := range names {

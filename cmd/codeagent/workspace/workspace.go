@@ -43,7 +43,7 @@ type Workspace struct {
 	// runner, with one it runs under a policy that only reads.
 	reports bool
 	Cannot  error
-	// Offered is the system's backend, nil where there is none.
+	// Offered is the system's backend, nil on a system without one.
 	Offered sandbox.Backend
 	Stdio   cli.Stdio
 	// linux returns the Linux backend, which is made ready while the settings
@@ -174,7 +174,7 @@ func (ws *Workspace) Close() {
 	}
 }
 
-// Shell is what runs the model's commands: bash, or sh where there is none.
+// Shell is what runs the model's commands: bash, else sh.
 func (ws *Workspace) Shell() string {
 	if sh := ws.Program("bash", "sh"); sh != "" {
 		return sh
