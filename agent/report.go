@@ -78,7 +78,7 @@ func things(g sandbox.Grant) string {
 	}
 	list = append(list, g.Sockets...)
 	if len(list) == 0 {
-		return "nothing beyond the sandbox"
+		return "no extra permissions"
 	}
 	return strings.Join(list, ", ")
 }

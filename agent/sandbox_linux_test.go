@@ -156,7 +156,7 @@ func TestRefusedAskedGrantedDone(t *testing.T) {
 		{approvals.Once, true, false, "written", 0},
 		{approvals.Session, true, true, "written", 0},
 		{approvals.Deny, false, false, "the user said no", 0},
-		{approvals.Unattended, false, false, "nobody is there", 1},
+		{approvals.Unattended, false, false, "nobody could be asked", 1},
 	} {
 		t.Run(fmt.Sprintf("%q", c.say), func(t *testing.T) {
 			f := newField(t, approvals.OnRequest, approvals.Answer{Decision: c.say}, refusedThenAsks)

@@ -91,9 +91,9 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 		{name: "ask: less than asked", deed: with(npm(writes("/home/u/.npm", "/srv")), policySays), ask: answer1(narrower, nil), want: "npm=true unconfined=false\n[approval] The user opened /home/u/.npm.", outcome: "ok", answered: "once"},
 		{name: "ask: no", deed: npm(writes("/home/u/.npm")), ask: answer1(approvals.Answer{Reason: "use pnpm"}, nil), want: "Not run: the user said no: use pnpm.", outcome: "refused", answered: "denied"},
 		{name: "ask: stop", deed: npm(writes("/home/u/.npm")), ask: yes(approvals.Stop), want: "Not run: the user said no and stopped the turn.", outcome: "refused", answered: "stopped", turn: "stopped"},
-		{name: "ask: nobody", deed: npm(writes("/home/u/.npm")), ask: yes(approvals.Unattended), away: true, want: "nobody is there", outcome: "refused", answered: "refused", refused: 1},
+		{name: "ask: nobody", deed: npm(writes("/home/u/.npm")), ask: yes(approvals.Unattended), away: true, want: "nobody could be asked", outcome: "refused", answered: "refused", refused: 1},
 		{name: "ask: broken", deed: npm(writes("/home/u/.npm")), ask: answer1(approvals.Answer{Decision: approvals.Once}, errors.New("no terminal")), want: "the question could not be put: no terminal", outcome: "refused", answered: "denied"},
-		{name: "settle: more than shown", deed: npm(writes("/home/u/.npm")), ask: answer1(wider, nil), want: "more than was shown", outcome: "refused", answered: "denied"},
+		{name: "settle: more than shown", deed: npm(writes("/home/u/.npm")), ask: answer1(wider, nil), want: "more than the question showed", outcome: "refused", answered: "denied"},
 		{name: "settle: not offered", deed: npm(writes("/home/u/.npm")), ask: yes(approvals.Outside), want: "was not offered", outcome: "refused", answered: "denied"},
 		{name: "run: cannot start", deed: with(npm(approvals.Wish{}), func(context.Context, sandbox.Policy, tools.Stage) (tools.Result, error) {
 			return tools.Result{}, &sandbox.StartError{Code: 125, Stage: "landlock", Err: errors.New("no")}
@@ -121,7 +121,7 @@ func TestEveryBranchOfAToolCall(t *testing.T) {
 			return refusedWrite(sandbox.Certain), nil
 		}), ask: yes(approvals.Once), want: "EACCES\n[sandbox] The sandbox refused this; without it the command would have passed:\n- write /home/u/.npm/x (by npm)\n[approval] It was allowed to run again with more. Not run: no more processes.", outcome: "failed", answered: "once"},
 		{name: "on-failure: no", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: answer1(approvals.Answer{Reason: "leave it"}, nil), want: "was asked: the user said no: leave it", never: "additional_permissions", outcome: "failed", answered: "denied"},
-		{name: "on-failure: nobody", mode: approvals.OnFailure, away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Unattended), want: "nobody is there", outcome: "failed", answered: "refused", refused: 1},
+		{name: "on-failure: nobody", mode: approvals.OnFailure, away: true, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Unattended), want: "nobody could be asked", outcome: "failed", answered: "refused", refused: 1},
 		{name: "on-failure: stop", mode: approvals.OnFailure, deed: with(npm(approvals.Wish{}), refusedOnce(sandbox.Certain)), ask: yes(approvals.Stop), want: "stopped the turn", outcome: "failed", answered: "stopped", turn: "stopped"},
 		{name: "untrusted: an edit", mode: approvals.Untrusted, deed: deed{action: approvals.Action{Kind: event.KindEdit, Paths: []string{"a.go"}}}, ask: yes(approvals.Once), want: "fine", outcome: "ok", answered: "once"},
 	} {

@@ -35,7 +35,7 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 // wantFetch is what a fetch asks for beyond base.
 func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
-		return want{}, refuse("a fetch asks for the one host of its address and for nothing else")
+		return want{}, refuse("a fetch may ask only for the host of its address")
 	}
 	narrow := base
 	if g.opts.Mode == Untrusted {
@@ -48,7 +48,7 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	}
 	for _, h := range out.grant.Hosts {
 		if words := ownPlace(h.Host); words != "" {
-			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: what is served there goes to the model", h.Host, words))
+			out.warnings = append(out.warnings, fmt.Sprintf("%s is %s: its pages go to the model", h.Host, words))
 		}
 	}
 	return out, nil

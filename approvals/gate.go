@@ -222,7 +222,7 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 	case event.KindInput:
 		return wantInput(base, a), nil, nil
 	}
-	return want{}, nil, refuse("an action of the unknown kind %q cannot be judged", a.Kind)
+	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
 }
 
 // AfterDenial returns the question to ask after a ran and v says that the

@@ -32,7 +32,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 		return sandbox.Grant{}, nil, refuse("%s", w.blocked)
 	case slices.ContainsFunc(so.Refused, func(no sandbox.Grant) bool { return opens(no, w.grant) }):
 		// A program that tries again is not a new question.
-		return sandbox.Grant{}, nil, refuse("the user said no to this while the command ran")
+		return sandbox.Grant{}, nil, refuse("the user denied this while the command ran")
 	}
 	r := g.request(a, w)
 	r.Title = heldWho(d) + " wants to " + grantWords(r.Grant)

@@ -47,7 +47,7 @@ func TestHeldQuestionOfABackgroundCommand(t *testing.T) {
 			if r == nil {
 				t.Fatalf("%s: %v", mode, err)
 			}
-			const warning = "it keeps this until it ends, is killed, or codeagent ends; what is typed to it is asked about"
+			const warning = "it keeps this until it ends or codeagent ends; typing to it needs an answer each time"
 			if slices.Contains(r.Warnings, warning) != background {
 				t.Errorf("%s, background %v: warnings %q", mode, background, r.Warnings)
 			}

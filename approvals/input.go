@@ -90,11 +90,11 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 	switch {
 	case w.unsandboxed:
 		r.Grant = sandbox.Grant{Unsandboxed: true}
-		r.Warnings = append(r.Warnings, "the command runs outside the sandbox: what is typed to it may change every file you may, and reach every host")
+		r.Warnings = append(r.Warnings, "the command runs outside the sandbox: what is typed to it can change every file that you can change, and reach every host")
 	case g.opts.Base.Unconfined:
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
 	case !w.grant.Empty():
-		r.Warnings = append(r.Warnings, "the command may do more than the sandbox allows: what is typed to it may use that")
+		r.Warnings = append(r.Warnings, "the command has more permissions than the sandbox: what is typed to it can use them")
 	}
 	r.Options = []Option{
 		{Key: "1", Decision: Once, Label: "this once, exactly this"},
@@ -108,7 +108,7 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 // has, and cannot have less.
 func yesInput(asked Request, ans Answer) *Refusal {
 	if g := ans.Grant; g != nil && !sameGrant(*g, asked.Grant) {
-		return refuse("a command that runs cannot be given less: the answer counts as no")
+		return refuse("permissions of a running command cannot be reduced: the answer counts as no")
 	}
 	return nil
 }

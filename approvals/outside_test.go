@@ -124,7 +124,7 @@ func TestOutsideWarns(t *testing.T) {
 			more = func(*Options) {}
 		}
 		r := mustAsk(t, newGate(OnRequest, confined(), more), outsideOf(c.folder, c.text))
-		i := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "outside the sandbox it may change") })
+		i := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "outside the sandbox it can change") })
 		if i < 0 || len(r.Warnings) != i+1+len(c.want) {
 			t.Errorf("%s$ %s: %q", c.folder, c.text, r.Warnings)
 			continue

@@ -223,7 +223,7 @@ func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 		if at.workspace != "" && !sandbox.Covers(at.workspace, p) {
 			where = " outside the workspace"
 		}
-		out = append(out, fmt.Sprintf("%s is a folder%s: everything below it opens", show(p), where))
+		out = append(out, fmt.Sprintf("%s is a folder%s: everything in it becomes writable", show(p), where))
 	}
 	return out
 }
@@ -232,6 +232,6 @@ func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 func (at *places) namedFiles(paths []string) []string {
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || at.entry(p) != isFile })
 	return fewWarnings(paths, func(p string) string {
-		return fmt.Sprintf("commands in the sandbox can change %s; outside it is run or read as it is then", show(p))
+		return fmt.Sprintf("commands in the sandbox can change %s; outside the sandbox the changed file is run or read", show(p))
 	})
 }

@@ -37,7 +37,7 @@ func (g *Gate) request(a Action, w want) Request {
 	if a.Background {
 		r.Title += " in the background"
 		if !r.Grant.Empty() || w.blocked != "" {
-			r.Warnings = append(r.Warnings, "it keeps this until it ends, is killed, or codeagent ends; what is typed to it is asked about")
+			r.Warnings = append(r.Warnings, "it keeps this until it ends or codeagent ends; typing to it needs an answer each time")
 		}
 	}
 	if w.blocked != "" {
@@ -47,9 +47,9 @@ func (g *Gate) request(a Action, w want) Request {
 	if r.Widest {
 		out = g.outsideOf(g.Base(), a)
 		if w.unsandboxed && w.grant.Empty() && !g.opts.Base.Unconfined {
-			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket is named that would do")
+			r.Warnings = append(r.Warnings, "the last resort: no path, host or socket would be enough")
 		}
-		r.Warnings = append(r.Warnings, "outside the sandbox it may change every file you may, and reach every host")
+		r.Warnings = append(r.Warnings, "outside the sandbox it can change every file that you can change, and reach every host")
 		r.Warnings = append(r.Warnings, out.warnings...)
 	} else if g.opts.Base.Unconfined {
 		r.Warnings = append(r.Warnings, "there is no sandbox (danger-full-access)")
@@ -109,7 +109,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	}
 	asked, ok := g.take(r.ID)
 	if !ok {
-		return Request{}, sandbox.Grant{}, refuse("the question was never asked, or is answered already")
+		return Request{}, sandbox.Grant{}, refuse("this question is not open")
 	}
 	if refusal := g.noInWords(asked, ans); refusal != nil {
 		return asked, sandbox.Grant{}, refusal
@@ -143,11 +143,11 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 		return &Refusal{Reason: "the user said no and stopped the turn" + because, Stop: true}
 	case Unattended:
 		return &Refusal{
-			Reason: "nobody is there to be asked, so this was refused" + because,
+			Reason: "nobody could be asked, so it was refused" + because,
 			Hint:   g.hint(asked.Action.Kind, asked.Grant), Request: &asked,
 		}
 	}
-	return refuse("the answer %q is not understood and counts as no", string(ans.Decision))
+	return refuse("unknown answer %q: it counts as no", string(ans.Decision))
 }
 
 // yes is what an answer of yes opens.
@@ -166,7 +166,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	grant := shown
 	if ans.Grant != nil {
 		if !g.narrower(base, *ans.Grant, shown) {
-			return sandbox.Grant{}, refuse("the answer opens more than was shown, and counts as no")
+			return sandbox.Grant{}, refuse("the answer grants more than the question showed and counts as no")
 		}
 		grant = cloneGrant(*ans.Grant)
 	}
@@ -174,7 +174,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 		return sandbox.Grant{Unsandboxed: true}, nil
 	}
 	if grant.Unsandboxed {
-		return sandbox.Grant{}, refuse("outside the sandbox is a decision of its own")
+		return sandbox.Grant{}, refuse("running outside the sandbox needs an answer of its own")
 	}
 	// What a backend cannot open to a command does not keep codeagent itself.
 	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != event.KindFetch {

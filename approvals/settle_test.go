@@ -209,11 +209,11 @@ func TestAnswersThatAreNo(t *testing.T) {
 		{"with a reason", Answer{Reason: "use pnpm"}, "the user said no: use pnpm", false, ""},
 		{"no answer", Answer{Decision: Unanswered, Reason: "interrupted by the user"}, "no answer: interrupted by the user", false, ""},
 		{"stop", Answer{Decision: Stop}, "stopped the turn", true, ""},
-		{"nobody", Answer{Decision: Unattended}, "nobody is there", false, "codeagent exec --add-dir /home/u/.npm …"},
+		{"nobody", Answer{Decision: Unattended}, "nobody could be asked", false, "codeagent exec --add-dir /home/u/.npm …"},
 		{"another command", Answer{Decision: Once, Command: "npm ci"}, "wants another command instead: npm ci", false, ""},
 		{"unknown", Answer{Decision: "yes"}, "counts as no", false, ""},
 		{"not offered", Answer{Decision: Outside}, "not offered", false, ""},
-		{"more", Answer{Decision: Once, Grant: &sandbox.Grant{Write: []string{"/home/u"}}}, "more than was shown", false, ""},
+		{"more", Answer{Decision: Once, Grant: &sandbox.Grant{Write: []string{"/home/u"}}}, "more than the question showed", false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGate(OnRequest, confined())

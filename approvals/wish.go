@@ -163,7 +163,7 @@ func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
 	}
 	for _, p := range grant.Read {
 		if j := wide.JudgeRead(p); !j.Allowed {
-			return fmt.Sprintf("%s stays closed by %s, which opens only as a whole", show(p), j.Rule)
+			return fmt.Sprintf("%s stays closed: %s can only be opened as a whole", show(p), j.Rule)
 		}
 	}
 	return ""

@@ -89,13 +89,13 @@ func TestWarningsAreSaidAloud(t *testing.T) {
 		wish Wish
 		want string
 	}{
-		{"a folder outside", Wish{Write: []string{"~/.npm"}}, "outside the workspace: everything below it opens"},
+		{"a folder outside", Wish{Write: []string{"~/.npm"}}, "outside the workspace: everything in it becomes writable"},
 		{"a protected path", Wish{Write: []string{".git/hooks"}}, "is protected"},
 		{"a protected name", Wish{Write: []string{".envrc"}}, "is protected"},
 		{"deny_read", Wish{Read: []string{"~/.ssh"}}, "what it holds goes to the model"},
 		{"a socket", Wish{Sockets: []string{"/run/docker.sock"}}, "acts outside the sandbox"},
 		{"hosts", Wish{Hosts: []string{"example.org:443"}}, "only be granted by running outside the sandbox"},
-		{"outside", Wish{Unsandboxed: true}, "every file you may"},
+		{"outside", Wish{Unsandboxed: true}, "every file that you can change"},
 	} {
 		r := mustAsk(t, newGate(OnRequest, confined()), command("x", c.wish))
 		if !strings.Contains(strings.Join(r.Warnings, "\n"), c.want) {

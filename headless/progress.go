@@ -67,7 +67,7 @@ func (p *progress) print(e event.Event) {
 		if e.Err != "" {
 			p.line("33", "  no summary: %s", e.Err)
 		} else {
-			p.line("32", "  a summary stands for it: about %d tokens instead of %d", e.After, e.Before)
+			p.line("32", "  summarized: about %d tokens instead of %d", e.After, e.Before)
 		}
 	case event.TurnFinished:
 		p.finished(e)
@@ -287,7 +287,7 @@ func DenialLines(v sandbox.Verdict) []string {
 			line += fmt.Sprintf(", %d times", d.Count)
 		}
 		if d.Evidence == sandbox.EvidenceOutput {
-			line += " (likely: judged by what the command printed)"
+			line += " (likely, by the command's output)"
 		}
 		out = append(out, line)
 	}
@@ -311,7 +311,7 @@ func (p *progress) answered(e event.PermissionAnswered) {
 func (p *progress) finished(e event.TurnFinished) {
 	// Why a turn failed is the last line of the whole run.
 	if len(e.Refused) > 0 {
-		p.line("31", "%s refused, because nobody was there to grant:", short.Count(len(e.Refused), "permission"))
+		p.line("31", "%s refused, because nobody could be asked:", short.Count(len(e.Refused), "permission"))
 		for _, r := range e.Refused {
 			p.line("", "  %s", r.Title)
 			for _, g := range r.Grant.Lines(nil) {

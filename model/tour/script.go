@@ -66,7 +66,7 @@ func judge(result string, have bool, done *regexp.Regexp) outcome {
 		return passed
 	case interrupted(text):
 		return stopped
-	case has("the user said no", "nobody is there", "nobody is asked", "declined", "rejected"):
+	case has("the user said no", "nobody could be asked", "nobody is asked", "declined", "rejected"):
 		return declined
 	case has("[sandbox]", "permission denied", "operation not permitted", "read-only file system", "access denied"):
 		return refused

@@ -19,7 +19,7 @@ import (
 const (
 	sandboxed = "exit status 1\nbash: Permission denied\n[sandbox] The sandbox refused this; without it the command would have passed:\n- write /x\n"
 	userNo    = "This did not run: the user said no: not now"
-	nobody    = "This did not run: nobody is there to be asked, so this was refused"
+	nobody    = "This did not run: nobody could be asked, so it was refused"
 )
 
 // hands stand for the agent and its sandbox. A reply given for a step is the
