@@ -38,7 +38,7 @@ func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 	if j.protection.isTemporary(path) && j.protection.isTemporary(to) {
 		return nil
 	}
-	found, err := j.below(s.Dir, s.Last, path, maxDepth)
+	found, err := j.lookThrough(s, path)
 	if err != nil {
 		return d // what cannot be looked through may hold anything
 	}
@@ -50,8 +50,9 @@ func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 }
 
 // below finds something protected in the folder name of dir, which is called
-// path in the policy; "" is nothing.
-func (j *judge) below(dir int, name, path string, depth int) (string, error) {
+// path in the policy; "" is nothing. It gives up where there are more than left
+// entries; a negative number is no bound.
+func (j *judge) below(dir int, name, path string, depth int, left *int) (string, error) {
 	if depth == 0 {
 		return "", errTooDeep
 	}
@@ -61,9 +62,18 @@ func (j *judge) below(dir int, name, path string, depth int) (string, error) {
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	if err != nil {
+	most := -1
+	if *left >= 0 {
+		most = *left + 1
+	}
+	entries, err := f.ReadDir(most)
+	if err != nil && err != io.EOF {
 		return "", err
+	}
+	if *left >= 0 {
+		if *left -= len(entries); *left < 0 {
+			return "", errTooMany
+		}
 	}
 	if j.looksLikeGit(fd, entries) {
 		return path, nil
@@ -76,7 +86,7 @@ func (j *judge) below(dir int, name, path string, depth int) (string, error) {
 		if !e.IsDir() {
 			continue
 		}
-		if found, err := j.below(fd, e.Name(), at, depth-1); found != "" || err != nil {
+		if found, err := j.below(fd, e.Name(), at, depth-1, left); found != "" || err != nil {
 			return found, err
 		}
 	}

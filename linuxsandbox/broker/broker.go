@@ -103,8 +103,10 @@ type Session struct {
 	sockets sockets.Records
 	// Net is the session's own network, nil where it has none.
 	Net *netns.Network
-	// own are the git directories that the session's commands made; guarded by mu.
+	// own are the git directories that the session's commands made.
 	own ownGit
+	// changes are what its commands made and moved last; guarded by mu.
+	changes changes
 }
 
 // New starts the broker's thread, so that it is there when the keeper is
@@ -330,9 +332,11 @@ func (b *Broker) reply(n *notify.Notification) notify.Reply {
 
 // handleAll handles a call until there is nothing left to report or to learn first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
+	defer b.judge.looks.forget()
 	a := b.handle(n)
 	for rounds := 0; a.Again; a = b.handle(n) {
 		// The rounds of Command.Learn are bounded by what the call is about (learning.asked).
+		b.judge.makeLooks()
 		if b.observer.tell() {
 			rounds++
 		}

@@ -102,5 +102,6 @@ func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir 
 	if a, first := h.observer.keepEntries(s); first {
 		return a
 	}
+	h.session.changed(target)
 	return notify.Failed(bind(s.Dir, base, uint32(mask), uint32(own)))
 }

@@ -48,6 +48,7 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 		return false
 	}
 	j.policy, j.protection.policy = policy, j.protection.policy.With(g)
+	j.looks.done = nil // they were made under the policy before
 	for _, path := range g.Write {
 		j.protection.granted = append(j.protection.granted, path)
 		j.roots.open(path)

@@ -39,6 +39,7 @@ type judge struct {
 	reach   reach
 	session *Session
 	walk    *pathwalk.Walker
+	looks   looks
 	log     *evidence
 }
 
@@ -131,6 +132,7 @@ func marked(fd int) bool {
 
 // made takes note of what the broker made, where nothing was before.
 func (j *judge) made(s pathwalk.Spot) {
+	j.session.changed(s.Full())
 	switch {
 	case j.protection.isTemporary(s.Path):
 	case s.Last == gitDir:

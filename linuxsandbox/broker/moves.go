@@ -123,7 +123,11 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 	if h.judge.unjudged(m) {
 		return notify.Failed(unix.EXDEV) // mv copies then, one file after the other
 	}
-	if d := h.judge.refusesRename(n, m, exchange); d != nil {
+	d := h.judge.refusesRename(n, m, exchange)
+	if len(h.judge.looks.due) > 0 {
+		return notify.Reply{Again: true} // once a large folder is looked through
+	}
+	if d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
 	}
 	if a, first := h.observer.keepMove(m); first {
@@ -142,6 +146,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 	if err != nil {
 		return h.deny.performed(n, c.Name, m.to.Full(), err)
 	}
+	h.session.changed(m.from.Full(), m.to.Full())
 	h.judge.roots.renamed(m.from.Full(), m.to.Full())
 	h.session.own.renamed(m.from.Full(), m.to.Full(), exchange)
 	if m.there && !exchange {

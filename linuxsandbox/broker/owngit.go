@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"codeagent/sandbox"
 
@@ -15,6 +16,8 @@ import (
 // ownGit are the git directories, and the files in place of one, that the
 // session made. brokerSession.mu guards them.
 type ownGit struct {
+	// mu guards the rest. A look through a folder asks with no other lock held (look.go).
+	mu   sync.Mutex
 	held map[fileID]*ownEntry
 	// called are folders that the session gave the name .git. They are protected like
 	// any other, but what was in them before may be the session's.
@@ -35,6 +38,8 @@ const maxOwnGit = 1024
 
 // add takes over fd.
 func (o *ownGit) add(fd int, path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	var st unix.Stat_t
 	err := unix.Fstat(fd, &st)
 	id := fileID{st.Dev, st.Ino}
@@ -49,12 +54,16 @@ func (o *ownGit) add(fd int, path string) {
 }
 
 func (o *ownGit) has(st *unix.Stat_t) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	_, ok := o.held[fileID{st.Dev, st.Ino}]
 	return ok
 }
 
 // removed forgets a file that has no name any more.
 func (o *ownGit) removed(st *unix.Stat_t) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	id := fileID{st.Dev, st.Ino}
 	e, ok := o.held[id]
 	if !ok || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
@@ -67,6 +76,8 @@ func (o *ownGit) removed(st *unix.Stat_t) {
 // renamed takes note that the broker gave what was called from the name to, and
 // with exchange the other way round.
 func (o *ownGit) renamed(from, to string, exchange bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	now := func(path *string) {
 		switch {
 		case sandbox.Covers(from, *path):
@@ -89,9 +100,9 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 // Close lets go of what the session's commands made: from now on it is foreign.
 func (s *Session) Close() {
 	s.sockets.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	o := &s.own
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for id, e := range o.held {
 		unix.Close(e.fd)
 		delete(o.held, id)
@@ -100,8 +111,8 @@ func (s *Session) Close() {
 
 // MadeGit lists the git directories that commands of this session made.
 func (s *Session) MadeGit() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.own.mu.Lock()
+	defer s.own.mu.Unlock()
 	out := slices.Clone(s.own.called)
 	for _, e := range s.own.held {
 		out = append(out, e.path)

@@ -1,0 +1,158 @@
+//go:build linux
+
+package broker
+
+import (
+	"errors"
+
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/linuxsandbox/kernel"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// A look through a large folder takes long, and all commands of the session would wait for
+// it. So it is made with no lock held, and the call is handled again after it:
+//
+//	rename ─▶ locked: more than lookHeld entries ─▶ nothing is done
+//	look through the folder, no lock held        ◀
+//	rename, from the call's start ─▶ locked: the look still holds ─▶ done
+//
+// A look holds for that very folder under that path, unless a command of the session made
+// or moved something there since it began (Session.changed). So what is found is the same
+// as if the lock had been held all the time. What other programs do on the host no lock
+// keeps out. After lookRounds looks that did not hold, one is made under the lock.
+
+const (
+	// lookHeld is how many entries are looked at under the lock.
+	lookHeld = 256
+	// lookRounds bounds the looks without the lock for one call.
+	lookRounds = 3
+	// maxChanges bounds how many changes a session remembers.
+	maxChanges = 4096
+)
+
+var errTooMany = errors.New("too many entries to look at under the lock")
+
+// look is a look through a folder.
+type look struct {
+	folder fileID
+	path   string
+	// since is the number of the session's changes when it began.
+	since uint64
+	found string
+	err   error
+}
+
+// looks are those for the call that is being handled.
+type looks struct {
+	due    []dueLook
+	done   []look
+	rounds int
+}
+
+// dueLook is one to be made before the call is handled again.
+type dueLook struct {
+	fd     int // the folder
+	path   string
+	folder fileID
+}
+
+// lookThrough is below for a folder that is about to be moved, with session.mu held. Where
+// a look without the lock is due first, the error is errTooMany, and the call must not be
+// done.
+func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
+	st, err := s.Stat()
+	if err != nil {
+		return "", err
+	}
+	folder := fileID{st.Dev, st.Ino}
+	for _, l := range j.looks.done {
+		if l.folder == folder && l.path == path && !j.session.changedBelow(path, l.since) {
+			return l.found, l.err
+		}
+	}
+	left := lookHeld
+	if j.looks.rounds >= lookRounds {
+		left = -1
+	}
+	found, err := j.below(s.Dir, s.Last, path, maxDepth, &left)
+	if err != errTooMany {
+		return found, err
+	}
+	fd, err := kernel.Openat2(s.Dir, s.Last, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	if err != nil {
+		return "", err
+	}
+	j.looks.due = append(j.looks.due, dueLook{fd, path, fileID{st.Dev, st.Ino}})
+	return "", errTooMany
+}
+
+// makeLooks makes the looks that are due, with no lock held.
+func (j *judge) makeLooks() {
+	if len(j.looks.due) == 0 {
+		return
+	}
+	j.looks.rounds++
+	for _, d := range j.looks.due {
+		l := look{folder: d.folder, path: d.path, since: j.session.changeCount()}
+		left := -1
+		l.found, l.err = j.below(d.fd, ".", d.path, maxDepth, &left)
+		unix.Close(d.fd)
+		j.looks.done = append(j.looks.done, l)
+	}
+	j.looks.due = j.looks.due[:0]
+}
+
+// forget drops the looks of a call.
+func (l *looks) forget() {
+	for _, d := range l.due {
+		unix.Close(d.fd)
+	}
+	*l = looks{}
+}
+
+// changes are the latest places where the session's commands made or moved something.
+type changes struct {
+	count uint64 // of all
+	paths []string
+}
+
+// changed takes note of places where something was made or moved; session.mu is held.
+func (s *Session) changed(paths ...string) {
+	for _, path := range paths {
+		if len(s.changes.paths) < maxChanges {
+			s.changes.paths = append(s.changes.paths, path)
+		} else {
+			s.changes.paths[s.changes.count%maxChanges] = path
+		}
+		s.changes.count++
+	}
+}
+
+// changeCount is the number of changes so far.
+func (s *Session) changeCount() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes.count
+}
+
+// changedBelow reports whether something was made or moved in the folder at path, or the
+// folder was, since the change with that number; session.mu is held. What is not
+// remembered has changed.
+func (s *Session) changedBelow(path string, since uint64) bool {
+	c := &s.changes
+	if c.count-since > uint64(len(c.paths)) {
+		return true
+	}
+	for i := since; i < c.count; i++ {
+		if at := c.paths[i%maxChanges]; sandbox.Covers(path, at) || sandbox.Covers(at, path) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+package broker
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"codeagent/linuxsandbox/broker/pathwalk"
+	"codeagent/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLookThrough: a large folder is looked through without the lock, and what was found
+// holds until something is made or moved in the folder, or the folder is.
+func TestLookThrough(t *testing.T) {
+	ws := t.TempDir()
+	big := filepath.Join(ws, "big")
+	fill(t, big, lookHeld+10)
+	fill(t, filepath.Join(ws, "small"), lookHeld-10)
+	p := sandbox.WorkspaceWrite(ws)
+	newJudge := func() *judge {
+		return &judge{policy: p, protection: PlanProtection(p, []string{ws}, nil), session: &Session{}}
+	}
+	dir, err := unix.Open(ws, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	spot := func(name string) pathwalk.Spot { return pathwalk.Spot{Dir: dir, Last: name, Path: ws} }
+	through := func(j *judge, name, found string, want error) {
+		t.Helper()
+		if got, err := j.lookThrough(spot(name), filepath.Join(ws, name)); got != found || err != want {
+			t.Errorf("%s: %q, %v; want %q, %v", name, got, err, found, want)
+		}
+	}
+	j := newJudge()
+	through(j, "small", "", nil)
+	for round, change := range []struct {
+		path  string
+		holds bool
+	}{{filepath.Join(ws, "elsewhere"), true}, {big + "ger", true}, {filepath.Join(big, "1"), false}, {ws, false}} {
+		j = newJudge()
+		through(j, "big", "", errTooMany)
+		j.makeLooks()
+		through(j, "big", "", nil)
+		j.session.changed(change.path)
+		want := error(nil)
+		if !change.holds {
+			want = errTooMany
+		}
+		through(j, "big", "", want)
+		if j.looks.forget(); len(j.looks.due) > 0 {
+			t.Errorf("round %d: due", round)
+		}
+	}
+	j = newJudge()
+	for range lookRounds {
+		through(j, "big", "", errTooMany)
+		j.makeLooks()
+		j.session.changed(filepath.Join(big, "x"))
+	}
+	through(j, "big", "", nil) // under the lock
+	if err := os.Mkdir(filepath.Join(big, "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(big, "deep", gitDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	found := filepath.Join(big, "deep", gitDir)
+	through(j, "big", found, nil)
+	j = newJudge()
+	through(j, "big", "", errTooMany)
+	j.makeLooks()
+	through(j, "big", found, nil)
+	for range maxChanges + 1 {
+		j.session.changed("/elsewhere")
+	}
+	through(j, "big", "", errTooMany)
+	j.looks.forget()
+}
+
+// fill makes a folder with so many files.
+func fill(t *testing.T, dir string, files int) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range files {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
