@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"codeagent/sandbox"
@@ -210,7 +211,8 @@ func tempVictim() {
 }
 
 // hookRace exchanges a folder for one with a hook while that is written by the
-// folder's name.
+// folder's name, 3000 times and until it was exchanged as often as takes a moment: on
+// a busy machine one may be over before the other begins.
 func hookRace(p place) error {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -222,8 +224,19 @@ func hookRace(p place) error {
 	if err := os.Mkdir(p.in+"/other/d", 0o755); err != nil {
 		return err
 	}
-	wg.Go(func() { flip(p.in+"/other/d", p.in+"/other/l", stop) })
-	for range 3000 {
+	var flips atomic.Int32
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, p.in+"/other/d", unix.AT_FDCWD, p.in+"/other/l", unix.RENAME_EXCHANGE)
+				flips.Add(1)
+			}
+		}
+	})
+	for n := 0; n < 3000 || flips.Load() < 500; n++ {
 		_ = writeTo(p.in+"/other/d/pre-commit", unix.O_WRONLY|unix.O_CREAT)
 		if there(p.in + "/sub/.git/hooks/pre-commit") {
 			return nil
