@@ -41,6 +41,8 @@ type Clipboard struct {
 	most time.Duration // of each program
 }
 
+// NewClipboard is the clipboard of this desktop. sees says why the model that answers sees no
+// images, nil if it does.
 func NewClipboard(ws *workspace.Workspace, sees func() error) Clipboard {
 	return Clipboard{ws, sees, runtime.GOOS, clipTime}
 }

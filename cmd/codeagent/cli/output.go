@@ -29,6 +29,8 @@ func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
 	return &OutputFile{flag, file}, nil
 }
 
+// Replace prepares to replace the file name. No link that a command may have planted on
+// ground g is followed.
 func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
 	name, err := filepath.Abs(name)
 	if err == nil {
@@ -40,6 +42,7 @@ func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replac
 	return hostfile.Replace(name, perm)
 }
 
+// Write replaces the file with what write prints.
 func (o *OutputFile) Write(write func(io.Writer) error) error {
 	if err := o.file.Write(write); err != nil {
 		return fmt.Errorf("%s: %w", o.flag, err)
@@ -47,6 +50,7 @@ func (o *OutputFile) Write(write func(io.Writer) error) error {
 	return nil
 }
 
+// Close forgets a file that was not written.
 func (o *OutputFile) Close() {
 	if o != nil {
 		_ = o.file.Close() // a folder that was only looked at

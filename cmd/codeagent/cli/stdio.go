@@ -62,6 +62,7 @@ func (s Stdio) Env(name string) string {
 	return ""
 }
 
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
 // PrintJSON writes v in one line.

@@ -15,8 +15,8 @@ func (ses *Session) withImages(in agent.Input) agent.Input {
 	return in
 }
 
-// tellImages says what goes with a message that is not written yet.
-func (ses *Session) tellImages(screen Face) {
+// reportImages names the images that go with the first message, before it is written.
+func (ses *Session) reportImages(screen Face) {
 	if ses.Options.HasPrompt {
 		return
 	}

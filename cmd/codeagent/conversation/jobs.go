@@ -23,7 +23,7 @@ func (ses *Session) news() []event.BackgroundEnded {
 	return out
 }
 
-// over is the end of a background command, told in these words.
+// over is the end of a background command, with these words.
 func (ses *Session) over(info exec.Info, words string) event.BackgroundEnded {
 	o := info.Outcome
 	return event.BackgroundEnded{

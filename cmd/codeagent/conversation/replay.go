@@ -10,9 +10,9 @@ import (
 	"codeagent/tools"
 )
 
-// tellPast shows a face what was said before, as far back as a screen is likely
+// showPast shows a face what was said before, as far back as a screen is likely
 // to be scrolled, and how much of it there is.
-func (r *record) tellPast(emit func(event.Event), set *tools.Set, attended bool) {
+func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool) {
 	if r == nil || len(r.before.Items) == 0 {
 		return
 	}

@@ -31,17 +31,18 @@ import (
 	"codeagent/undo"
 )
 
-// Face is what both front ends are to the wiring.
+// Face is what shows a session and asks its user: the screen, or a printer.
 type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
 	Steer() (agent.Input, bool)
 }
 
+// Options say how a session is run.
 type Options struct {
 	// Attended: a person can answer questions.
 	Attended bool
-	// HasPrompt: without a model there is then nothing to play the tour for.
+	// HasPrompt: there is something to answer, which the tour cannot.
 	HasPrompt bool
 	// Ephemeral runs keep no session.
 	Ephemeral bool
@@ -53,7 +54,7 @@ type Options struct {
 	MaxRequests int
 }
 
-// Session is one conversation with everything it needs, joined.
+// Session is one run of a session: the agent and everything that it needs, joined.
 type Session struct {
 	*workspace.Workspace
 	Options    Options
@@ -61,7 +62,7 @@ type Session struct {
 	Gate       *approvals.Gate
 	checkedOut func() string            // what git says; waits for it
 	trusted    func() workspace.Trusted // what git trusts in the write roots; waits for it
-	Agent      *agent.Agent             // set by join
+	Agent      *agent.Agent             // set by Join
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
 	start      event.SessionStarted     // as it was last reported
@@ -130,8 +131,8 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	return err
 }
 
-// Join puts the agent between the session and a face, and tells the face what
-// it is looking at.
+// Join puts the agent between the session and a face, and reports to the face what the
+// session is.
 func (ses *Session) Join(screen Face) {
 	mode := ses.Gate.Mode()
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
@@ -178,7 +179,7 @@ func (ses *Session) Join(screen Face) {
 	}
 	ses.start.Window, ses.start.Assumed = ses.chosen.Window()
 	screen.Emit(ses.start)
-	ses.Record.tellPast(screen.Emit, set, ses.Options.Attended)
+	ses.Record.showPast(screen.Emit, set, ses.Options.Attended)
 	if first := ses.chosen.First; first != nil {
 		first.Found = func(name string) {
 			c := ses.Asked()
@@ -187,14 +188,14 @@ func (ses *Session) Join(screen Face) {
 			ses.asks(c, screen.Emit)
 		}
 	}
-	ses.tellImages(screen)
+	ses.reportImages(screen)
 	if ses.chosen.Notice.Text != "" {
 		screen.Emit(ses.chosen.Notice)
 	}
 	for _, offer := range ses.chosen.Offers {
 		screen.Emit(event.Notice{Level: event.LevelInfo, Text: offer})
 	}
-	ses.tellUndo(screen.Emit)
+	ses.reportUndo(screen.Emit)
 	if ses.Config.ProjectFile != "" {
 		screen.Emit(event.Notice{Level: event.LevelInfo, Text: ses.Config.ProjectFile + " is not read: settings of a project are not taken over"})
 	}
@@ -205,6 +206,7 @@ func (ses *Session) holds() bool {
 	return ses.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
+// Close ends the background commands, records what was granted and closes the rest.
 func (ses *Session) Close() {
 	ses.EndJobs(ses.endedWith)
 	if ses.Tour != nil {

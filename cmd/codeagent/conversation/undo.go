@@ -45,8 +45,8 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	return ses.Agent.Turn(ctx, ses.withImages(in))
 }
 
-// tellUndo says that nothing is kept, and why.
-func (ses *Session) tellUndo(emit func(event.Event)) {
+// reportUndo reports why no turn can be undone, where that is so.
+func (ses *Session) reportUndo(emit func(event.Event)) {
 	if ses.noUndo != nil {
 		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// New is the command `codeagent doctor`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",

@@ -40,6 +40,7 @@ type flags struct {
 	from *sessionscmd.Resumed
 }
 
+// New is the command `codeagent exec`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x flags
 	cmd := &cobra.Command{

@@ -27,6 +27,7 @@ type flags struct {
 	learn, yes bool
 }
 
+// New is the command `codeagent sandbox`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x flags
 	cmd := &cobra.Command{

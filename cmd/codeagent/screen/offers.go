@@ -36,7 +36,7 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 		if errors.Is(err, agent.ErrNothing) || errors.Is(err, agent.ErrBusy) {
 			return err
 		}
-		return nil // else Compacted told it
+		return nil // any other is reported by Compacted
 	}
 	return kept
 }

@@ -27,6 +27,7 @@ type sessionFlags struct {
 	most      int
 }
 
+// New is the command `codeagent sessions`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var l sessionFlags
 	cmd := &cobra.Command{

@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// New is the command `codeagent undo`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var how undoHow
 	cmd := &cobra.Command{
@@ -114,8 +115,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	p.LeaveProtected()
 	opening := Opening(b, p)
 	fmt.Fprintf(s.Err, "codeagent: turn of %s: %s\n", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.Title))
-	tellUndone(s, p)
-	tellClosed(s, p, how, opening)
+	reportLeft(s, p)
+	reportClosed(s, p, how, opening)
 	if how.dry {
 		printSteps(s, p.Steps)
 		return nil
@@ -217,8 +218,8 @@ func printSteps(s cli.Stdio, steps []undo.Step) {
 	}
 }
 
-// tellUndone says what is left as it is.
-func tellUndone(s cli.Stdio, p *undo.Plan) {
+// reportLeft prints what is left as it is.
+func reportLeft(s cli.Stdio, p *undo.Plan) {
 	if p.Cut {
 		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")
 	}
@@ -233,8 +234,8 @@ func tellUndone(s cli.Stdio, p *undo.Plan) {
 	}
 }
 
-// tellClosed says what is kept and may not be put back by this run, and which may.
-func tellClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
+// reportClosed prints what is kept and what would restore it: this run may not.
+func reportClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	for _, c := range p.Closed {
 		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
 	}

@@ -21,26 +21,26 @@ import (
 	"codeagent/sandbox"
 )
 
-// Workspace is everything a command needs to run: the settings, the policy they make,
-// and a runner over this system's backend.
+// Workspace is a folder opened to work in: the settings, the policy that they make, and a
+// runner over this system's backend.
 type Workspace struct {
 	Config config.Config
 	Paths  config.Paths
 	Folder string // canonical
 	Place  config.Place
 	Policy sandbox.Policy
-	// FetchHosts are what fetch_url may reach besides.
+	// FetchHosts are the hosts that fetch_url may reach and commands may not.
 	FetchHosts []sandbox.HostPort
 	Files      verdict.FileSystem
 	Runner     *exec.Runner
-	// Enforcement is what the runner's backend holds of policy.
+	// Enforcement is what the runner's backend enforces of Policy.
 	Enforcement sandbox.Enforcement
 	git         *gitrun.Git
-	// GrantsHosts and grantsSockets: single ones can be opened here.
+	// GrantsHosts and GrantsSockets: a single host or socket can be granted here.
 	GrantsHosts, GrantsSockets bool
-	// reports: the box is made to say what works, and is made where nothing does. cannot
-	// is then why no command can run under the settings; without a sandbox there is no
-	// runner, with one it runs under a policy that only reads.
+	// reports: the workspace is opened for a report, even where no sandbox works. Cannot is
+	// then why no command can run under the settings: without a sandbox there is no Runner,
+	// with one it runs under a policy that only reads.
 	reports bool
 	Cannot  error
 	// Offered is the system's backend, nil on a system without one.
@@ -50,8 +50,8 @@ type Workspace struct {
 	// are read.
 	linux   func() (*linuxsandbox.Backend, error)
 	closers []func() error
-	// recorded is what commands of earlier sessions could write, live the policy with
-	// what this one granted; nil before there is a gate.
+	// recorded is what commands of earlier sessions could write. Live is the policy with what
+	// this session granted; nil before there is a gate.
 	recorded hostfile.Ground
 	noting   sync.Mutex // guards recorded once commands run
 	// MadeGit lists the git directories that commands of the session made, nil where
@@ -65,7 +65,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s}, f)
 }
 
-// OpenReport is newBox for a report: a missing sandbox is no error.
+// OpenReport is Open for a report: a missing sandbox is no error.
 func OpenReport(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s, reports: true}, f)
 }
@@ -168,6 +168,7 @@ func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
 	return gitrun.New(o)
 }
 
+// Close ends what Open started, the last first.
 func (ws *Workspace) Close() {
 	for i := len(ws.closers) - 1; i >= 0; i-- {
 		_ = ws.closers[i]() // leaving: what cannot be closed is closed by the exit
