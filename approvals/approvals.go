@@ -1,7 +1,7 @@
-// Package approvals is the judgement: may an action run, must someone be asked,
-// or is it refused. It alone turns what a model wishes for (Wish) into what a
-// policy is widened by (sandbox.Grant), and it alone mints permits. It performs
-// no IO but through the sandbox.FileSystem it is handed.
+// Package approvals judges whether an action may run, must be asked about, or is refused.
+// It alone turns what a model wishes for (Wish) into a sandbox.Grant, widens policies and
+// mints permits; it performs no IO, but looks at paths through the sandbox.FileSystem
+// that it is given. Start reading at the decision table of gate.go.
 package approvals
 
 import (

@@ -1,7 +1,8 @@
-// Package exec is the exec layer: it starts a command under a sandbox backend,
-// streams and caps its output, enforces its wall limit, kills all it started,
-// and judges whether the sandbox refused it something. It also offers codeagent's
-// own tools a file worker that lives under the same policy.
+// Package exec starts a command under a sandbox backend, streams and bounds its output,
+// enforces its wall limit, kills all it started, and has exec/verdict judge whether the
+// sandbox refused it something. It starts programs through a sandbox.Backend only, and
+// writes nothing but the files of long outputs. Start reading at run.go; jobs.go has the
+// commands that run in the background, worker.go starts the file worker.
 package exec
 
 import (

@@ -1,7 +1,8 @@
-// Package headless is the face behind `codeagent exec`: the twin of tui. The
-// answer goes to stdout and nothing else does; progress goes to stderr; with
-// JSON every event becomes one line on stdout (lines.go is that contract).
-// Nobody is there to ask, so every question is answered at once: unattended.
+// Package headless is the face behind `codeagent exec`: the answer goes to stdout and
+// nothing else does, progress goes to stderr, and with JSON every event becomes a line on
+// stdout. It imports no agent and asks nobody: every question is answered at once, as
+// unattended. Start reading at lines.go for the JSON that is promised, and at progress.go
+// for what a person reads.
 package headless
 
 import (

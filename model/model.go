@@ -1,6 +1,7 @@
-// Package model holds the words spoken with a language model: the items of a
-// conversation, tools and their calls, the deltas of a streamed answer, usage
-// and typed errors. Adapters (model/chat, …) turn them into a wire's JSON.
+// Package model holds the words spoken with a language model: the items of a conversation,
+// tools and their calls, the deltas of a streamed answer, usage and typed errors. It
+// imports nothing of ours and performs no IO; adapters (model/chat, model/responses) turn
+// its types into a wire's JSON. Start reading at Item and Delta.
 package model
 
 import "encoding/json"

@@ -1,8 +1,9 @@
-// Package sandbox holds the words that describe what a command may touch: the
-// Policy, what widens it (Grant), what was refused (Denial, Verdict), what is
-// not enforced on this machine (Weakness), and the borders a backend
-// implements (Backend, Process, Holder). It performs no IO; looking at the file
-// system is done through a FileSystem that the caller hands in.
+// Package sandbox holds the vocabulary of the sandbox: what a command may touch (Policy),
+// what widens that (Grant), what was refused (Denial, Verdict), what is not enforced on
+// this machine (Weakness), and the interfaces between a backend and its users (Backend,
+// Process, Holder, ChangeObserver). It imports nothing of ours and performs no IO: it looks
+// at paths through a FileSystem that the caller hands in. Start reading at Policy, then at
+// Backend.
 package sandbox
 
 import "slices"

@@ -1,9 +1,8 @@
-// Package tools holds the things the model may do, one file each with its
-// description beside it. A tool turns the model's arguments into a Call that
-// says what would happen (approvals.Action); it runs only with a Permit that
-// was minted for exactly that action. No tool opens a file, starts a program or
-// reaches a host by itself: commands and the file worker run through exec, in the
-// sandbox, and a Fetcher, which judges by the permit's policy, gets pages.
+// Package tools holds what the model may do, one file a tool with its description beside
+// it. A tool turns the model's arguments into a Call, which runs only with a permit minted
+// for exactly its Action; no tool opens a file, starts a program or reaches a host by
+// itself, but through exec and the file worker, in the sandbox, and through a Fetcher,
+// which judges by the permit's policy. Start reading at Call, then at shell.go.
 //
 // The words of errors and results are for the model: what was wrong, where, and
 // what to write instead.

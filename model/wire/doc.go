@@ -1,6 +1,7 @@
-// Package wire is what the model adapters share: an HTTP transport that repairs
-// event streams and turns every failure into a typed *model.Error, what a
-// provider has refused, and the retry policy around a streamed answer.
+// Package wire is what the model adapters share: an HTTP transport that repairs event
+// streams and turns every failure into a typed *model.Error, what a provider has refused,
+// and the retry policy around a streamed answer. It may reach the network, and knows the
+// types of model alone. Start reading at Endpoint.
 //
 //	http.Client -> transport -> provider
 //	                  |  gzip is undone
