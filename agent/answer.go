@@ -11,27 +11,28 @@ import (
 	"codeagent/model"
 )
 
-// answer collects one streamed answer: what was said becomes items, and each
-// call is started as soon as its arguments are complete.
+// answer collects one streamed answer: text and thinking become items, and each call
+// starts as soon as its arguments are complete.
 type answer struct {
 	turn  *turn
 	batch *batch
 	// guesses are of the calls that have begun.
 	guesses guesses
-	// calls counts those that are complete, waiting are those of them that have not
-	// started: where WholeAnswers is set none does before the answer is complete.
+	// calls counts the complete calls. waiting are those that have not started: with
+	// WholeAnswers no call starts before the answer is complete.
 	calls   int
 	waiting []model.ToolCall
 	// items are the runs of text and reasoning and the calls, see keep.
 	items []model.Item
-	// unlogged are those of them that the log does not hold, in the order they came.
+	// unlogged are the items that are not in the log yet, in the order they came.
 	unlogged []model.Item
 	// run is the one that is open; kind is its Kind.
 	run    strings.Builder
 	kind   model.Kind
 	reason model.StopReason
-	// brokeOff: the answer was to be sent again when calls of it had started.
-	// What was done cannot be void, so it ends here and the next request goes on.
+	// brokeOff: the provider wanted to send the answer again after calls of it had started.
+	// Calls that ran cannot be undone, so the answer ends here and the next request
+	// continues from their results.
 	brokeOff error
 }
 
@@ -102,7 +103,7 @@ func (a *answer) start() {
 	a.waiting = nil
 }
 
-// end voids the calls that were not started when the stream was over.
+// end drops the calls that had not started when the stream ended.
 func (a *answer) end() {
 	a.close()
 	a.guesses.void()
@@ -114,18 +115,18 @@ func (a *answer) end() {
 	a.log()
 }
 
-// endless ends an answer that makes calls without end: the next request goes on
-// from the results of those that started.
+// endless ends an answer with too many calls: the next request continues from the results
+// of the calls that started.
 func (a *answer) endless() {
 	a.brokeOff = errEndlessCalls
 	a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer was ended: " + errEndlessCalls.Error()})
 }
 
-// retry voids what came before, and reports false when that is no longer possible.
+// retry drops the answer so far, and reports false when that is no longer possible.
 func (a *answer) retry(ctx context.Context, d model.Retrying) bool {
 	if len(a.batch.calls) > 0 {
 		a.brokeOff = d.Err
-		a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer broke off after a tool call had started; going on from its result"})
+		a.turn.agent.emit(event.Notice{Level: event.LevelWarning, Text: "the answer broke off after a tool call had started; continuing from its result"})
 		sleep(ctx, d.Delay)
 		return false
 	}
@@ -181,8 +182,7 @@ func (a *answer) keep(item model.Item) {
 	a.unlogged = append(a.unlogged, item)
 }
 
-// log hands what is not void any more to the log: all there is before a call
-// runs, and the rest when the answer is over.
+// log writes the unlogged items to the log: before a call runs, and when the answer ends.
 func (a *answer) log() {
 	for _, item := range a.unlogged {
 		a.turn.agent.log(item)

@@ -10,10 +10,9 @@ package agent
 //	  |                           interrupted, caller gone ------> no: the call fails
 //	  |                           another answer opens it -------> yes
 //	  v
-//	settle  Gate.SettleHeld       -> the grant: the same command goes on
+//	settle  Gate.SettleHeld       -> the grant: the same command continues
 //
-// Where nobody can be asked, or the setting says no, there is no holder: refused
-// calls then fail at once.
+// Where nobody can be asked, or the setting forbids it, refused calls fail at once.
 
 import (
 	"context"

@@ -152,7 +152,7 @@ var settings = []setting{
 	},
 	{
 		key: "sandbox.hold", kind: flag, def: "true",
-		doc: "While you are there to answer (`on-request` and `on-failure`, on a screen): what a running command is refused waits, you are asked, and on yes the same command goes on. `false`: it fails at once.",
+		doc: "While you are there to answer (`on-request` and `on-failure`, on a screen): a call of a running command that the sandbox refuses waits, you are asked, and after a yes the same command continues. `false`: the call fails at once.",
 		set: func(c *Config, _ string, v value) { c.Sandbox.Hold = v.on },
 	},
 	{
@@ -318,7 +318,7 @@ func validURL(v value) error {
 
 var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
 
-// validVariable shows no value: what is no name of a variable may be the key.
+// validVariable never shows the value: an invalid name may be the key itself.
 func validVariable(v value) error {
 	if v.text != "" && !variableName.MatchString(v.text) {
 		return errors.New("not a variable name. Put the key in an environment variable and name that variable here")

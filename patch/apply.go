@@ -135,7 +135,7 @@ func (a *applier) changes() []Change {
 		c := Change{Path: s.path, Old: s.old, New: s.now, Notes: s.notes}
 		switch {
 		case s.moved, s.old == nil && s.now == nil:
-			continue // told by the target
+			continue // the target reports it
 		case s.from != "":
 			c.Kind, c.From, c.Old = Move, s.from, a.files[s.from].old
 		case s.old == nil:

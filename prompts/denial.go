@@ -182,7 +182,7 @@ func howToAsk(v sandbox.Verdict) string {
 	if a == nil {
 		lead := "No path, host or socket alone would allow it. If there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
 		if !sure {
-			lead = "What exactly is not known. If you can name the path or host, ask for just that; if there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
+			lead = "It is not known what exactly is missing. If you can name the path or host, ask for just that; if there is no other way, the same call with these arguments asks to run it outside the sandbox:\n"
 		}
 		return lead + encode(ask{Permissions: "require_escalated", Justification: why}) + "\n"
 	}

@@ -14,7 +14,7 @@ var terminalName = regexp.MustCompile(`^/dev/ttys[0-9]+$`)
 // a command has no /dev/tty.
 func terminalRules(name string) (string, error) {
 	if !terminalName.MatchString(name) {
-		return "", fmt.Errorf("%q is no terminal", name)
+		return "", fmt.Errorf("%q is not a terminal", name)
 	}
 	return fmt.Sprintf("(allow file-read* file-write-data file-ioctl\n  (require-all (vnode-type CHARACTER-DEVICE) (require-any (literal %q) (literal \"/dev/tty\"))))\n", name), nil
 }

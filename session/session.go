@@ -79,7 +79,7 @@ func (s *Session) Append(item model.Item) error {
 		return err
 	}
 	if s.f == nil && s.broken == nil {
-		// Without its beginning a conversation is worth little: there is no second try.
+		// A conversation without its beginning is of little use: no second attempt.
 		if s.broken = s.create(item, line); s.broken != nil {
 			return s.broken
 		}
@@ -89,8 +89,8 @@ func (s *Session) Append(item model.Item) error {
 	return s.store.keepImages(s.info.ID, item.Images)
 }
 
-// Compacted says that the conversation goes on from items alone. What was said
-// before stays in the file: it is exported, and can be gone back to.
+// Compacted records that items replace the conversation so far, which stays in the file: it
+// is exported, and a rewind can go back to it.
 func (s *Session) Compacted(items []model.Item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *Session) History(limit int64) (History, error) {
 	return h, err
 }
 
-// Close lets another process go on with the session.
+// Close ends the work in the session; then another process may resume it.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -112,7 +112,7 @@ func (v view) live() iter.Seq2[found, error] {
 	}
 }
 
-// errDamaged marks a line that is no record.
+// errDamaged marks a line that is not a record.
 var errDamaged = errors.New("a record is damaged")
 
 // target is the place that a back record leads to. It lies before the record, so

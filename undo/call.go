@@ -159,7 +159,7 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	case known && was.Kept != nil && !changed:
 		s.Sum, s.Kept = was.Sum, was.Kept
 	case s.Kind == file && had != nil && s.Size > watchedFile:
-		why = "over " + short.Size(watchedFile) + ", and codeagent was not told of the change beforehand"
+		why = "over " + short.Size(watchedFile) + ", and the change was not reported beforehand"
 	case s.Kind == file:
 		why = e.turn.keepFile(dir, name, &s)
 	case s.Kind == special:

@@ -12,14 +12,14 @@ import (
 // after are at hand then. It is guarded by the history's mu.
 type found struct {
 	sandbox.Changes
-	// unknown: nobody tells of each change, so what differs may be anybody's work.
+	// unknown: changes are not reported, so a difference may be anybody's work.
 	unknown bool
 	// whole are the folders that stand for all that is below them.
 	whole map[string]bool
 }
 
-// Changed is what the call was found to have changed when it was settled, since
-// Changed was last asked for. It is empty where the call did not hear of each change.
+// Changed is what the call changed, found when it was settled, since the last call of
+// Changed. It is empty where changes are not reported.
 func (c *Call) Changed() sandbox.Changes {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
@@ -28,20 +28,19 @@ func (c *Call) Changed() sandbox.Changes {
 	if f.unknown {
 		return sandbox.Changes{}
 	}
-	// What was made in a folder comes between the paths that were told.
+	// New entries of a folder come between the reported paths.
 	slices.SortFunc(f.List, func(a, b sandbox.Change) int { return strings.Compare(a.Path, b.Path) })
 	return f.Changes
 }
 
-// foundNew takes in what nobody told of: it lies in a folder that the call made.
+// foundNew adds an entry that was not reported: it is in a folder that the call made.
 func (c *Call) foundNew(e *entry) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
 	c.found.add(e.path, &e.before, e.after)
 }
 
-// add takes in what became of the path p. Paths come in order: a folder before what
-// is below it.
+// add adds the change of the path p. Paths come in order: a folder before its content.
 func (f *found) add(p string, was, is *state) {
 	switch {
 	case f.unknown, was.Kind == is.Kind && isLeft(was, is), was.Kind == special && was.Ino == 0: // it could not be seen
@@ -50,7 +49,7 @@ func (f *found) add(p string, was, is *state) {
 		return
 	}
 	if at := strings.Index(p, "/.git/"); at >= 0 {
-		// What git keeps for itself is of use to nobody by its name.
+		// Names inside .git mean nothing to a reader.
 		p = p[:at+len("/.git")]
 		f.cover(p)
 		f.Add(sandbox.Change{Path: p + "/", Kind: sandbox.Updated})

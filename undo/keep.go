@@ -41,7 +41,7 @@ type turn struct {
 	number int
 	dir    string
 	log    *os.File
-	told   bool     // more stands in the log
+	told   bool     // the log has more
 	small  *os.File // the small contents, one behind the other
 	atEnd  int64    // where the next one goes
 	files  int64    // contents with a file of their own
@@ -150,7 +150,7 @@ func (t *turn) end() {
 	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.history.store.now()}) == nil
 }
 
-// close closes the files. What is still told of the turn opens them again.
+// close closes the files. A further record of the turn opens them again.
 func (t *turn) close() {
 	if t == nil {
 		return

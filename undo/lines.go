@@ -64,8 +64,8 @@ func (l *lines) flush() {
 	t.history.sizes[t.number] = t.bytes + t.logged
 }
 
-// tellMore writes down why not all of the turn is kept, and reports whether the log
-// says so where it must. Called with mu held.
+// recordMore records why not all of the turn is kept, and reports whether the log has it
+// where it must. Called with mu held.
 func (t *turn) recordMore() bool {
 	why := t.stopped()
 	if why == "" || t.told {
@@ -122,7 +122,7 @@ func (t *turn) spendLog(n int) bool {
 	return true
 }
 
-// hold makes an entry for a path that is new, nil where there is no room for it.
+// hold makes an entry for a new path; nil without room.
 // Called with the history's mu held.
 func (t *turn) hold(p string) *entry {
 	b := t.history.store.bounds
@@ -149,9 +149,9 @@ func longLog(most int64) string {
 	return "the list of what the turn changed takes over " + short.Size(most)
 }
 
-// longest is how long a log gets in its turn, but for its first line and its last ones.
+// longest is how long a log gets in its turn, without its first and last lines.
 func (b bounds) longest() int64 { return 2 * b.log }
 
-// readable is how much of a log is read: all that is ever written. That a path was put
-// back is noted once, which takes less than what was noted of it before.
+// readable is how much of a log is read: all that is ever written. A restored path is
+// recorded once, which takes less than its earlier records.
 func (b bounds) readable() int64 { return 2*b.longest() + maxLine }

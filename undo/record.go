@@ -152,12 +152,12 @@ type history struct {
 	back bool
 }
 
-// errLog: this is no log of a turn.
+// errLog: the file is not the log of a turn.
 var errLog = errors.New("not a log of what was kept")
 
-// readLog reads a log. Lines that make no sense, such as a torn one, are passed
-// over: what they told is then unknown, and what is unknown is left alone. Of a log
-// of more than most bytes the rest is not read, and does not count as kept.
+// readLog reads a log. Invalid lines, such as a torn one, are skipped: what they recorded is
+// then unknown, and what is unknown is left alone. The part of a log beyond most bytes is
+// not read and does not count as kept.
 func readLog(r io.Reader, most int64) (*kept, error) {
 	k := &kept{paths: map[string]*history{}}
 	bounded := &io.LimitedReader{R: r, N: most + 1}

@@ -15,12 +15,11 @@ import (
 	"codeagent/hostfile"
 )
 
-// A turn that cannot be recorded must not pass for one that changed nothing: undo
-// would then take back the turn before it. When the disk is full no new file says so.
-// The store therefore has a file of a fixed size, written while there is room, with a
-// slot for each such turn. A slot is overwritten in place, which takes no room on most
-// file systems; where it does (copy on write), the end of the turn tries the turn's own
-// folder once more.
+// A turn that cannot be recorded must not look like one that changed nothing: undo would
+// then restore the turn before it. On a full disk no new file can record that. So the store
+// has a file of a fixed size, written while there is room, with a slot for each such turn.
+// A slot is overwritten in place, which takes no room on most file systems; where it does
+// (copy on write), the end of the turn tries the turn's own folder once more.
 //
 //	slot: session ID, turn number, Unix time; blanks while it is free
 const (
@@ -45,7 +44,7 @@ func (s slot) String() string {
 	return fmt.Sprintf(slotFormat, s.id, s.turn, s.at)
 }
 
-// parseSlot reads a slot; one that makes no sense is free.
+// parseSlot reads a slot; an invalid one is free.
 func parseSlot(text []byte) slot {
 	f := bytes.Fields(text)
 	if len(f) != 3 || !ids.Match(f[0]) {
@@ -78,7 +77,7 @@ func (s *Store) makeReserve() error {
 	return nil
 }
 
-// openReserve opens the file; never a link, and never waiting for a FIFO.
+// openReserve opens the file; it follows no link and never waits for a FIFO.
 func (s *Store) openReserve(how int) (*os.File, error) {
 	f, err := hostfile.OpenFile(filepath.Join(s.dir, reserveName), how, 0o600)
 	if err != nil {
@@ -109,7 +108,7 @@ func readSlots(f *os.File) ([]slot, error) {
 	return out, nil
 }
 
-// slots are all of them; none where there is no reserve yet.
+// slots are all slots; empty without a reserve.
 func (s *Store) slots() ([]slot, error) {
 	f, err := s.openReserve(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,8 +134,8 @@ func (s *Store) Unrecorded() (map[string]time.Time, error) {
 	return out, err
 }
 
-// unrecorded are the turns of the session id that could not be recorded, or not wholly,
-// and when that was found.
+// unrecorded are the turns of the session id that could not be recorded, or only in part,
+// with the time of the failure.
 func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
 	list, err := s.slots()
 	out := map[int]time.Time{}
@@ -148,8 +147,8 @@ func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
 	return out, err
 }
 
-// eachSlot calls set for each slot, with the lock held, and writes back what it changed.
-// set reports that it is done.
+// eachSlot calls set for each slot, with the lock held, and writes changed slots. set returns
+// true when it needs no further slot.
 func (s *Store) eachSlot(set func(*slot) bool) error {
 	f, err := s.openReserve(os.O_RDWR)
 	if err != nil {
@@ -179,8 +178,8 @@ func (s *Store) eachSlot(set func(*slot) bool) error {
 	return nil
 }
 
-// noteUnrecorded notes a turn that cannot be recorded. Without a free slot the oldest
-// one is taken.
+// noteUnrecorded records, in a slot, that a turn cannot be recorded. Without a free slot it
+// takes the oldest.
 func (s *Store) noteUnrecorded(id string, turn int) error {
 	mine := slot{id, turn, s.now().Unix()}
 	var oldest slot

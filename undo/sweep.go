@@ -20,9 +20,8 @@ const (
 	maxSession = 4 << 30
 )
 
-// Sweep removes what sessions have kept for too long, and beyond the bound of the
-// store what was used longest ago. Sessions in use are left alone, as is what cannot
-// be removed.
+// Sweep removes turns that are too old and, beyond the bound of the store, the sessions used
+// longest ago. It leaves sessions in use, and what cannot be removed.
 func (s *Store) Sweep() {
 	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil {
