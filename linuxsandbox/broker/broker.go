@@ -49,7 +49,7 @@ import (
 type Broker struct {
 	wake  int        // an eventfd: end
 	ready chan error // whether the thread has the rights of the command
-	given chan int   // the listener, or closed when there is none
+	given chan int   // the listener, or closed without one
 	done  chan struct{}
 	posts *posts
 	// rules are what the kernel holds.
@@ -337,7 +337,7 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	for rounds := 0; a.Again; a = b.handle(n) {
 		// The rounds of Command.Learn are bounded by what the call is about (learning.asked).
 		b.judge.makeLooks()
-		if b.observer.tell() {
+		if b.observer.report() {
 			rounds++
 		}
 		if rounds > MaxKeeps {

@@ -81,7 +81,7 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	if d := h.judge.refusesEntry(n, s, &st, false); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
-	if a, first := h.observer.keepRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
+	if a, first := h.observer.beforeRemoval(s, &st, flags == unix.AT_REMOVEDIR); first {
 		return a
 	}
 	if !n.Waits() {
@@ -94,8 +94,8 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
-// add makes an entry. What is there already is told before what is protected, as
-// mkdir -p needs it.
+// add makes an entry. EEXIST comes before a refusal, as mkdir -p
+// needs it.
 func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
@@ -114,7 +114,7 @@ func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, te
 	if d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(s)}})
 	}
-	if a, first := h.observer.keepEntries(s); first {
+	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	if err = h.make(n, c, s, text); err == nil {

@@ -99,7 +99,7 @@ func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir 
 	if h.session.sockets.Full() {
 		return notify.Failed(unix.ENOSPC)
 	}
-	if a, first := h.observer.keepEntries(s); first {
+	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	h.session.changed(target)

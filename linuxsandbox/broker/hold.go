@@ -59,8 +59,8 @@ type holding struct {
 
 	calls     []*heldCall
 	questions []*question
-	// told are the questions that were answered: none is asked twice.
-	told     map[heldKey]bool
+	// answered are the questions that were answered: none is asked twice.
+	answered map[heldKey]bool
 	noes     int
 	looked   time.Time // at the callers, last
 	learning learning
@@ -91,7 +91,7 @@ type heldCall struct {
 	errno   unix.Errno
 	signals signals
 	// lookup is set for the question of a name, which is no call but whose process
-	// waits all the same: it is told whether the name may be looked up.
+	// waits all the same: lookup gets the answer.
 	lookup func(yes bool)
 }
 
@@ -117,7 +117,7 @@ func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial
 	if err != nil {
 		return nil, err
 	}
-	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, MaxQuestions), told: map[heldKey]bool{}}
+	out := &holding{holder: h, wake: wake, answers: make(chan heldAnswer, MaxQuestions), answered: map[heldKey]bool{}}
 	out.ctx, out.cancel = context.WithCancel(ctx)
 	if learn != nil {
 		out.holder, out.learning.learn = nil, learn
@@ -171,7 +171,7 @@ func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup fu
 
 // holds reports whether a refusal waits for an answer.
 func (h *holding) holds(d *sandbox.Denial) bool {
-	return h.holder != nil && !h.told[keyOf(d)] && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
+	return h.holder != nil && !h.answered[keyOf(d)] && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }

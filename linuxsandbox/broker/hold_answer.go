@@ -44,7 +44,7 @@ func (h *holding) settle(a heldAnswer) {
 		return // nobody waits for it
 	}
 	defer q.shown.close()
-	h.told[q.key] = true
+	h.answered[q.key] = true
 	// The grant is for what the question showed. Another file may have come to
 	// stand in its place since, and a narrower grant may not reach it.
 	if !a.yes || !q.shown.stands() || !h.judge.widen(q.key, a.grant) {

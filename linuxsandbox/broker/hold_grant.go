@@ -25,7 +25,7 @@ import (
 // grantedRoot is a path that a command may change since it runs.
 type grantedRoot struct {
 	path string
-	// fd is the folder that was granted, -1: there is none, or it is a file, whose
+	// fd is the folder that was granted, -1: it does not exist, or is a file, whose
 	// name may be given to another.
 	fd int
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxChain bounds how many ancestors of a process are told.
+// maxChain bounds how many ancestors of a process are recorded.
 const maxChain = 16
 
 // calling is the process that a thread belongs to.

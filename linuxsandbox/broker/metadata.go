@@ -71,7 +71,7 @@ func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) noti
 		d = &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 	}
 	if d == nil {
-		if a, first := h.observer.keepMetadata(n, do, fd); first {
+		if a, first := h.observer.beforeMetadata(n, do, fd); first {
 			return a
 		}
 		return h.deny.performed(n, c.Name, path, do.Apply(fd, &st))

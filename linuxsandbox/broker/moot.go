@@ -20,8 +20,8 @@ import (
 // fails for want of one would have passed there, so that is no matter of the
 // user's own permissions.
 
-// lack is a right that the user of a command does not have by themselves: what a
-// call is told for it, and the capabilities of which one makes up for it.
+// lack is a right that the user of a command does not have by themselves: what the
+// kernel answers for it, and the capabilities of which one makes up for it.
 type lack struct {
 	errno unix.Errno
 	caps  uint64
@@ -178,5 +178,5 @@ func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	return l.errno
 }
 
-// rootsCaps are those that let root do with files what others cannot.
+// rootsCaps are those by which root bypasses the permissions of files.
 const rootsCaps = capsAccess | capsOwner | 1<<unix.CAP_CHOWN | 1<<unix.CAP_MKNOD | 1<<unix.CAP_FSETID

@@ -130,7 +130,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 	if d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
 	}
-	if a, first := h.observer.keepMove(m); first {
+	if a, first := h.observer.beforeMove(m); first {
 		return a
 	}
 	if !n.Waits() {
@@ -252,7 +252,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	if d := h.judge.refusesLink(n, t, to); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOfTarget(t), pinOf(to)}})
 	}
-	if a, first := h.observer.keepLink(n, t, to); first {
+	if a, first := h.observer.beforeLink(n, t, to); first {
 		return a
 	}
 	if !n.Waits() {

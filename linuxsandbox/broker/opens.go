@@ -188,7 +188,7 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
-		if a, first := h.observer.keepTarget(n, t); first {
+		if a, first := h.observer.beforeTarget(n, t); first {
 			return a
 		}
 	}
@@ -237,7 +237,7 @@ func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Repl
 
 // makeAndGive makes a file at s, where none is, and opens it for the caller.
 func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
-	if a, first := h.observer.keepEntries(s); first {
+	if a, first := h.observer.beforeEntries(s); first {
 		return a
 	}
 	flags := int(o.flags&passedFlags)&^unix.O_TRUNC | unix.O_CREAT | unix.O_EXCL | unix.O_NOCTTY | unix.O_CLOEXEC
@@ -324,7 +324,7 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	if most := h.judge.policy.Limits.FileSize; most > 0 && size > most {
 		return notify.Failed(unix.EFBIG)
 	}
-	if a, first := h.observer.keepTarget(n, t); first {
+	if a, first := h.observer.beforeTarget(n, t); first {
 		return a
 	}
 	if !n.Waits() {

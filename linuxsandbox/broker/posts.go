@@ -11,7 +11,7 @@ import (
 // posts are what others leave for a broker's thread to do, which alone knows the
 // policy and what was refused so far.
 type posts struct {
-	wake   int // an eventfd, -1: there is none
+	wake   int // an eventfd
 	mu     sync.Mutex
 	list   []func() // guarded by mu, as closed is
 	closed bool

@@ -15,20 +15,20 @@ import (
 // last path is always among it.
 func TestToldBounds(t *testing.T) {
 	for _, length := range []int{10, 200, 4096} {
-		var told toldPaths
+		var told reportedPaths
 		forgot := false
-		for i := range maxTold + 2 {
+		for i := range maxReported + 2 {
 			path := fmt.Sprintf("/%0*d", length, i)
 			told.add(path)
 			told.add(path)
 			sum := len(told.paths) * len(path)
-			if !told.has(path) || told.bytes != sum || sum > maxToldBytes || len(told.paths) > maxTold {
+			if !told.has(path) || told.bytes != sum || sum > maxReportedBytes || len(told.paths) > maxReported {
 				t.Fatalf("path %d of %d bytes: remembered %v, %d paths of %d bytes, counted %d", i, length, told.has(path), len(told.paths), sum, told.bytes)
 			}
 			forgot = forgot || i > 0 && len(told.paths) == 1
 		}
 		if !forgot {
-			t.Errorf("%d paths of %d bytes were all remembered", maxTold+2, length)
+			t.Errorf("%d paths of %d bytes were all remembered", maxReported+2, length)
 		}
 		if told.has(strings.Repeat("0", length)) {
 			t.Error("what was never told is remembered")
@@ -45,14 +45,14 @@ func TestKeepingIsBounded(t *testing.T) {
 	defer unix.Close(dir)
 	told := 0
 	k := observer{to: counting(func(int, string, string) { told++ })}
-	for i := range maxTold + 10 {
-		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.tell() || len(k.told.paths) > maxTold {
-			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.told.paths))
+	for i := range maxReported + 10 {
+		if err := k.put(dir, "x", "/w/"+strconv.Itoa(i)); err != nil || !k.report() || len(k.reported.paths) > maxReported {
+			t.Fatalf("%d: %v, %d are remembered", i, err, len(k.reported.paths))
 		}
 	}
-	last := "/w/" + strconv.Itoa(maxTold+9)
-	if told != maxTold+10 || k.tell() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
-		t.Errorf("told %d; remembers %d", told, len(k.told.paths))
+	last := "/w/" + strconv.Itoa(maxReported+9)
+	if told != maxReported+10 || k.report() || !k.knows(last+"/below") || k.knows("/w/0") || k.knows("/w") || k.knows(last+"0") {
+		t.Errorf("told %d; remembers %d", told, len(k.reported.paths))
 	}
 }
 

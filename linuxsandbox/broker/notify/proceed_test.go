@@ -19,7 +19,7 @@ import (
 const (
 	proceedFile = "broker/notify/proceed.go" // rules, and replies that proceed
 	notifyFile  = "broker/notify/notify.go"  // sends a reply to the kernel
-	startFile   = "broker/broker.go"         // knows what a keeper was told to enforce
+	startFile   = "broker/broker.go"         // knows what a keeper enforces
 )
 
 // TestProceedIsJustified: in all rooms of the backend nothing but proceed.go lets a call

@@ -123,7 +123,7 @@ func (v *view) policyPath(fd int) string {
 }
 
 // hidden is the host's file that m would be, were it not that the command sees a
-// folder of its own in that place; "" when there is none. It is for telling what
+// folder of its own in that place; "" when there is no such file. It is for reporting what
 // was missed, not for deciding: the path is taken word by word.
 func (v *view) hidden(tid int, m Name) string {
 	path := m.Written(tid)

@@ -69,7 +69,7 @@ func (w *Walker) HostPath(fd int) string {
 }
 
 // Hidden is the host's file that m would be, were it not that the command sees
-// another one in that place; "" when there is none.
+// another one in that place; "" when there is no such file.
 func (w *Walker) Hidden(c Caller, m Name) string {
 	if w.view == nil {
 		return ""
