@@ -197,7 +197,7 @@ func (ses *Session) Join(screen Face) {
 	}
 	ses.reportUndo(screen.Emit)
 	if ses.Config.ProjectFile != "" {
-		screen.Emit(event.Notice{Level: event.LevelInfo, Text: ses.Config.ProjectFile + " is not read: settings of a project are not taken over"})
+		screen.Emit(event.Notice{Level: event.LevelInfo, Text: ses.Config.ProjectFile + " is ignored: codeagent reads no settings of a project"})
 	}
 }
 

@@ -159,10 +159,10 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	if rg := b.Program("rg"); rg != "" {
 		fmt.Fprintf(w, "search    %s\n", rg)
 	} else {
-		fmt.Fprintln(w, "search    our own (ripgrep is not installed, or lies where commands may write)")
+		fmt.Fprintln(w, "search    built in (ripgrep is not installed, or lies where commands may write)")
 	}
 	if b.Config.ProjectFile != "" {
-		fmt.Fprintf(w, "note      %s exists and is not read: settings of a project are not taken over\n", b.Config.ProjectFile)
+		fmt.Fprintf(w, "note      %s is ignored: codeagent reads no settings of a project\n", b.Config.ProjectFile)
 	}
 }
 
@@ -170,7 +170,7 @@ func describe(b *workspace.Workspace, w io.Writer) {
 func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	provider, name, ok := b.Config.Choose(b.Stdio.Env)
 	if !ok {
-		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; until then the tour plays")
+		fmt.Fprintln(w, "model    none configured: set OPENAI_API_KEY or OPENAI_BASE_URL; without a model codeagent plays the tour")
 		for _, offer := range providers.Of(b).Servers(ctx)() {
 			fmt.Fprintf(w, "         %s\n", offer)
 		}

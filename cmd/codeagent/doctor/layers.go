@@ -111,13 +111,13 @@ func paragraph(w io.Writer, lead, words string) {
 // call can wait for an answer.
 func describeEvidence(b *workspace.Workspace, w io.Writer) {
 	level, why := b.Evidence()
-	told := map[sandbox.EvidenceLevel]string{
-		sandbox.EvidenceFull:        "full: the kernel tells what was refused, and to which program",
+	known := map[sandbox.EvidenceLevel]string{
+		sandbox.EvidenceFull:        "full: the kernel reports each denial and its program",
 		sandbox.EvidenceNetworkOnly: "network: the rest is judged by what a command prints: ",
-		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, and said to be likely: ",
+		sandbox.EvidenceOutputOnly:  "output: judged by what a command prints, so never certain: ",
 		sandbox.EvidenceNothing:     "none: ",
 	}[level] + why
-	paragraph(w, "evidence  ", told)
+	paragraph(w, "evidence  ", known)
 	held := "yes: on a screen, what a running command may not do waits for your answer"
 	if why := b.NotHeld(); why != "" {
 		held = "no: it fails at once: " + why

@@ -7,8 +7,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// NoNotify is a machine without the layer "notify"; doctor says why it is missing.
-const NoNotify = "the kernel does not tell codeagent here what it refuses (notify)"
+// NoNotify is why a call cannot wait where the layer "notify" is missing; doctor says why
+// it is.
+const NoNotify = "the kernel does not report refused calls here (notify)"
 
 // NotHeld says why a call that the sandbox refuses does not wait for a person's
 // answer in this session; "" where it does. Somebody must attend, too.
