@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"codeagent/internal/short"
 	"codeagent/linuxsandbox/broker/sockets"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
@@ -212,27 +213,27 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 	if names := protectedNames(p); len(names) > 0 && len(writeRoots(p)) > 0 && !f.Broker {
 		w := sandbox.Weakness{
 			ID:   "protected",
-			What: "a command can change these protected names inside the write roots: " + list(names),
+			What: "a command can change these protected names inside the write roots: " + short.List(names, mostNamed),
 			Why:  "Landlock cannot take a right away inside a root, and read-only mounts cannot be made here: " + f.NamespacesWhy,
 		}
 		if f.Namespaces {
-			w.What = "a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + list(names)
+			w.What = "a command can make these where they do not exist yet, and change them in folders below the top of a write root: " + short.List(names, mostNamed)
 			w.Why = "a mount holds only what is there when the command starts and until another program renames over it, and no folder is searched for such names"
 		}
 		out = append(out, w)
 	}
 	if globs := p.DenyGlobs; len(globs) > 0 {
-		out = append(out, globWeakness(list(globs), f))
+		out = append(out, globWeakness(short.List(globs, mostNamed), f))
 	}
 	if own := ownInside(p); len(own) > 0 && !f.Broker {
 		out = append(out, sandbox.Weakness{
 			ID:   "own-binaries",
-			What: "a command can change codeagent's own files while it runs: " + list(own) + "; they are put back when it ends",
+			What: "a command can change codeagent's own files while it runs: " + short.List(own, mostNamed) + "; they are put back when it ends",
 			Why:  "they lie inside a write root, and Landlock cannot take a right away there",
 		})
 	}
 	if records := readableRecords(p); len(records) > 0 {
-		out = append(out, recordsWeakness(list(records), f))
+		out = append(out, recordsWeakness(short.List(records, mostNamed), f))
 	}
 	if p.SharedTemp {
 		out = append(out, sandbox.Weakness{
@@ -349,14 +350,8 @@ func ownInside(p sandbox.Policy) []string {
 	return out
 }
 
-// list joins names for a sentence, at most eight of them.
-func list(names []string) string {
-	const most = 8
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
+// mostNamed is how many names a weakness has.
+const mostNamed = 8
 
 // startError is the error of a start that did not happen.
 func startError(stage string, err error) *sandbox.StartError {

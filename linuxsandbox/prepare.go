@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
+	"codeagent/internal/short"
 	"codeagent/linuxsandbox/broker"
 	"codeagent/linuxsandbox/kernel"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // prepared is a policy made ready for one start.
@@ -174,7 +175,7 @@ func secondNames(denied []string) (sandbox.Weakness, bool) {
 		}
 	}
 	return sandbox.Weakness{
-		ID: "deny-read-link", What: "a command can read these denied files by the other names (hard links) they have: " + list(linked),
+		ID: "deny-read-link", What: "a command can read these denied files by the other names (hard links) they have: " + short.List(linked, mostNamed),
 		Why: "Landlock judges the name by which a file is opened", Remedy: "find them with find -samefile and deny or remove them",
 	}, len(linked) > 0
 }
@@ -182,7 +183,7 @@ func secondNames(denied []string) (sandbox.Weakness, bool) {
 // laterFiles is the weakness of denied paths that do not exist yet.
 func laterFiles(unheld []string) sandbox.Weakness {
 	return sandbox.Weakness{
-		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + list(unheld),
+		ID: "deny-read-later", What: "a command can read these denied paths if another program makes them while it runs: " + short.List(unheld, mostNamed),
 		Why:    "they lie in /tmp beside a write root, where Landlock opens all that is mounted, and a mount needs something to go over",
 		Remedy: "keep workspaces out of /tmp",
 	}
@@ -191,7 +192,7 @@ func laterFiles(unheld []string) sandbox.Weakness {
 // shownPipes is the weakness of named pipes, which a read-only mount does not hold.
 func shownPipes(shown []string) sandbox.Weakness {
 	return sandbox.Weakness{
-		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + list(shown),
+		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + short.List(shown, mostNamed),
 		Why:    "without a broker Landlock opens the command's own folder for temporary files with all that is mounted in it, and a pipe is no part of a file system that is read-only",
 		Remedy: "keep workspaces out of /tmp",
 	}

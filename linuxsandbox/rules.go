@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"codeagent/internal/short"
 	"codeagent/linuxsandbox/spec"
 	"codeagent/sandbox"
 )
@@ -71,7 +72,7 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	}
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("keeping %s unreadable takes %d Landlock rules, more than %d: too many entries lie beside the way to it",
-			list(denied), len(rules), maxRules)
+			short.List(denied, mostNamed), len(rules), maxRules)
 	}
 	return rules, nil
 }
@@ -135,7 +136,7 @@ func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 			rules = append(rules, spec.Rule{Path: path, Access: spec.AccessRead, Optional: true})
 		}
 		if len(rules) > maxRules {
-			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, list(carve))
+			return nil, fmt.Errorf("more than %d entries lie beside the way to %s", maxRules, short.List(carve, mostNamed))
 		}
 	}
 	return rules, nil
