@@ -26,15 +26,15 @@ type Job struct {
 	writing sync.Mutex // one writer at a time
 	stdin   *os.File   // what is typed goes here
 
-	mu      sync.Mutex
-	window  window
-	at      int64         // up to where the output was read
-	changed chan struct{} // closed with the next news; nil while nobody waits
-	ended   bool
-	outcome Outcome
-	err     error
-	told    bool // the end was reported
-	refusal int  // the Order of the last denial that was reported
+	mu       sync.Mutex
+	window   window
+	at       int64         // up to where the output was read
+	changed  chan struct{} // closed with the next news; nil while nobody waits
+	ended    bool
+	outcome  Outcome
+	err      error
+	reported bool // the end was reported
+	refusal  int  // the Order of the last denial that was reported
 }
 
 // background starts a job. Besides the copiers of its output it has one
@@ -150,7 +150,7 @@ func (j *Job) Info() Info {
 	return Info{
 		ID: j.id, Text: j.about.Text, Dir: j.about.Dir, Terminal: j.about.Terminal,
 		Policy: j.running.policy.Clone(), Granted: granted, Starting: !all,
-		Started: j.running.start, Printed: j.window.end(), Unread: j.window.end() - j.at, Running: !j.ended, Outcome: j.outcome, Told: j.told,
+		Started: j.running.start, Printed: j.window.end(), Unread: j.window.end() - j.at, Running: !j.ended, Outcome: j.outcome, Reported: j.reported,
 	}
 }
 
@@ -158,8 +158,8 @@ func (j *Job) Info() Info {
 func (j *Job) news() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	is := j.ended && !j.told
-	j.told = j.told || is
+	is := j.ended && !j.reported
+	j.reported = j.reported || is
 	return is
 }
 

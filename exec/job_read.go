@@ -179,10 +179,10 @@ func (j *Job) taken(found bool) Reading {
 	o.Skipped = o.Total - int64(len(o.Head)) - int64(len(o.Tail))
 	j.at = end
 	r := Reading{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
-	if j.told {
+	if j.reported {
 		r.Outcome.Changed = sandbox.Changes{} // it was reported, and is not reported again
 	}
-	j.told = j.told || j.ended
+	j.reported = j.reported || j.ended
 	j.mu.Unlock()
 	if o.Skipped > 0 {
 		o.at(j.running.cap.spilled())

@@ -72,7 +72,7 @@ type Background struct {
 	Ended func() sandbox.Changes
 }
 
-// Info is a job as it stands.
+// Info is the present state of a job.
 type Info struct {
 	ID       int
 	Text     string
@@ -89,21 +89,21 @@ type Info struct {
 	// of them no Read has taken.
 	Printed, Unread int64
 	// Running is false when everything it started is gone; Outcome then says how
-	// it went, and Told whether a Read or News has reported it.
-	Running bool
-	Outcome Outcome
-	Told    bool
+	// it went, and Reported whether a Read or News has reported it.
+	Running  bool
+	Outcome  Outcome
+	Reported bool
 }
 
-// Errors of a job that is asked for.
+// Errors of a job that cannot be started.
 var (
 	ErrTooMany = fmt.Errorf("%d commands run in the background already: end one first", maxJobs)
 	ErrClosing = errors.New("no command is started any more: codeagent is ending")
 )
 
-// Start starts b under p and reads as w says. The reading tells whether it still
-// runs: a command that ended meanwhile is no longer a job. The end
-// of ctx kills it as long as Start lasts, and has nothing to say afterwards.
+// Start starts b under p and reads as w says. Reading.Running is false where it
+// ended meanwhile: then it is not a job. The end of ctx kills it while Start lasts, and
+// has no effect afterwards.
 func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Job, Reading, error) {
 	call, over := context.WithCancel(ctx)
 	defer over()
@@ -241,7 +241,7 @@ func (l *Jobs) Kill(id int) bool {
 }
 
 // News is the jobs that have ended since they were last asked for, each
-// once, but for those whose end a Read has reported.
+// once, without those whose end a Read has reported.
 func (l *Jobs) News() []Info {
 	var out []Info
 	for _, s := range l.jobs() {

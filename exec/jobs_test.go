@@ -114,7 +114,7 @@ func TestBackgroundIsTypedToAndRead(t *testing.T) {
 		if news := s.News(); len(news) != 0 {
 			t.Errorf("the end was told by the read, and again as news: %+v", news)
 		}
-		if info := s.List(); len(info) != 1 || info[0].Running || !info[0].Told {
+		if info := s.List(); len(info) != 1 || info[0].Running || !info[0].Reported {
 			t.Errorf("list after the end was read: %+v", info)
 		}
 	})
@@ -318,10 +318,10 @@ func TestBackgroundTellsHowManyRun(t *testing.T) {
 			t.Errorf("told %d, want %d", got, want)
 		}
 	}
-	if l := s.List(); !l[0].Told || l[1].Told {
-		t.Errorf("before the news, a command that was read to its end and a killed one are told: %t, %t", l[0].Told, l[1].Told)
+	if l := s.List(); !l[0].Reported || l[1].Reported {
+		t.Errorf("before the news, a command that was read to its end and a killed one are reported: %t, %t", l[0].Reported, l[1].Reported)
 	}
-	if news := s.News(); len(news) != 1 || news[0].ID != two.ID() || !s.List()[1].Told {
+	if news := s.News(); len(news) != 1 || news[0].ID != two.ID() || !s.List()[1].Reported {
 		t.Errorf("news %+v", news)
 	}
 }

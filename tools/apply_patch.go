@@ -115,7 +115,7 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	if r, ok := t.refuse(policy, s, p); !ok {
 		return r, nil
 	}
-	if !s.told(policy) {
+	if !s.observed(policy) {
 		s.kept.Watch(p.Paths())
 	}
 	// Once files are being changed, an interrupt must not leave half of them:

@@ -113,7 +113,7 @@ func (t *shellTool) Plan(arguments string) (*call, error) {
 		Background: a.Background,
 	}
 	return &call{action: action, run: func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error) {
-		defer t.untold(ctx, p, s)()
+		defer t.keepUnobserved(ctx, p, s)()
 		c := exec.Command{Argv: action.Argv, Dir: folder, Timeout: timeout, Terminal: a.TTY, Holder: s.Holder, Observer: s.observer()}
 		if a.Background {
 			return startBackground(ctx, p, s, t.jobs, exec.Background{Command: c, Text: a.Command}, wait)

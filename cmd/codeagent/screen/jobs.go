@@ -23,7 +23,7 @@ func (b backgroundCommands) List() []tui.BackgroundCommand {
 		id := strconv.Itoa(info.ID)
 		c := tui.BackgroundCommand{ID: id, Command: info.Text, Started: info.Started, Running: info.Running}
 		if !info.Running {
-			c.End, c.Ended, c.News = ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Told
+			c.End, c.Ended, c.News = ending(info.Outcome), info.Started.Add(info.Outcome.Duration), !info.Reported
 		}
 		c.Last = lastLine(string(b.ses.Jobs.Output(info.ID)))
 		out = append(out, c)

@@ -8,33 +8,33 @@ import (
 	"codeagent/sandbox"
 )
 
-// Where nobody tells of each change beforehand (outside the sandbox, or in one that
-// has no broker), what a command may change is kept before it starts: the files that
-// git would not ignore, in the write roots, or in the workspace where all is
-// writable. What .gitignore names, and .git itself, is not kept then.
+// Where no change is reported beforehand (outside the sandbox, or without a broker), the
+// files that a command may change are kept before it starts: those that git would not
+// ignore, in the write roots, or in the workspace where everything is writable. Files that
+// .gitignore names, and .git itself, are not kept then.
 
 const (
-	// maxUntold is how many files are kept before each such command.
-	maxUntold = 20_000
-	// untoldTime is how long looking for them may take.
-	untoldTime = 20 * time.Second
+	// maxUnobserved is how many files are kept before each such command.
+	maxUnobserved = 20_000
+	// unobservedTime is how long looking for them may take.
+	unobservedTime = 20 * time.Second
 )
 
-// told reports whether changes under p are reported to the change observer.
-func (s Stage) told(p sandbox.Policy) bool {
-	return s.kept == nil || s.Exec.Observes(p) // nil: there is nobody to tell
+// observed reports whether changes under p are reported beforehand.
+func (s Stage) observed(p sandbox.Policy) bool {
+	return s.kept == nil || s.Exec.Observes(p) // nil: nothing is kept
 }
 
-// untold keeps what a command may change under p, if nobody will tell of it. over is
-// to be called when the command is.
-func (ps paths) untold(ctx context.Context, p sandbox.Policy, s Stage) (over func()) {
-	if s.told(p) {
+// keepUnobserved keeps what a command may change under p, if its changes are not reported.
+// The caller calls over when the command has ended.
+func (ps paths) keepUnobserved(ctx context.Context, p sandbox.Policy, s Stage) (over func()) {
+	if s.observed(p) {
 		return func() {}
 	}
 	names, all := ps.changeable(ctx, p, s)
 	s.kept.Watch(names)
 	if !all {
-		s.kept.Lost(ps.workspace, "nobody tells of changes beforehand here, and there is too much to keep it all")
+		s.kept.Lost(ps.workspace, "changes are not reported beforehand here, and there are too many files to keep")
 	}
 	return func() {
 		if all {
@@ -47,7 +47,7 @@ func (ps paths) untold(ctx context.Context, p sandbox.Policy, s Stage) (over fun
 // changeable lists what may be changed under p; all is false when it is more than is
 // kept, or cannot be listed.
 func (ps paths) changeable(ctx context.Context, p sandbox.Policy, s Stage) (names []string, all bool) {
-	ctx, stop := context.WithTimeout(ctx, untoldTime)
+	ctx, stop := context.WithTimeout(ctx, unobservedTime)
 	defer stop()
 	files, err := s.Exec.Files(ctx, p, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func (ps paths) changeable(ctx context.Context, p sandbox.Policy, s Stage) (name
 	defer files.Close()
 	w := &walker{files: files, policy: p, depth: maxDepth, visit: func(e entry) bool {
 		names = append(names, e.path)
-		return len(names) < maxUntold
+		return len(names) < maxUnobserved
 	}}
 	for _, root := range ps.keptRoots(p) {
 		if err := w.walk(ctx, root, rulesAbove(files, ps.workspace, root)); err != nil || w.cut {
