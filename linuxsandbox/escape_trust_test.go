@@ -85,7 +85,13 @@ func (h *host) trusts(dir string) {
 		missing(h.t, "git")
 	}
 	g := gitrun.New(gitrun.Options{Runner: runner.New(runner.Options{Backend: h.backend, Files: runner.OS{}}), Program: git})
-	paths, err := g.Trusted(h.t.Context(), gitrun.Tree{Top: dir}, sandbox.WorkspaceWrite(h.base), gitrun.Home{Dir: h.base + "/home"}, runner.OS{})
+	var paths []string
+	for range 5 { // git has two seconds, which a busy machine may not give it
+		paths, err = g.Trusted(h.t.Context(), gitrun.Tree{Top: dir}, sandbox.WorkspaceWrite(h.base), gitrun.Home{Dir: h.base + "/home"}, runner.OS{})
+		if err == nil {
+			break
+		}
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
