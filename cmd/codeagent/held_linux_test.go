@@ -25,7 +25,7 @@ func heldOnScreen(t *testing.T, u user, args ...string) (term *golden.Terminal, 
 }
 
 // TestHeldOnTheScreen: the command waits, the person answers each question by
-// itself, and the very same command goes on; the model is told.
+// itself, and the very same command continues; the model learns it.
 func TestHeldOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		term, srv := heldOnScreen(t, u)
@@ -119,7 +119,7 @@ func TestHeldConnection(t *testing.T) {
 	requests := srv.Requests()
 	messages := requests[len(requests)-1].Messages
 	if told := messages[len(messages)-1].Text; strings.Count(told, "hello from outside") != 2 || !strings.Contains(told, "refused\n") || !strings.Contains(told, "exit status 0") {
-		t.Errorf("the model is told %q", told)
+		t.Errorf("the model got %q", told)
 	}
 	if door.Knocks() != 2 || other.Knocks() != 0 {
 		t.Errorf("knocks: %d at the one, %d at the other", door.Knocks(), other.Knocks())
@@ -135,7 +135,7 @@ func TestNotHeld(t *testing.T) {
 	requests := srv.Requests()
 	messages := requests[len(requests)-1].Messages
 	if told := messages[len(messages)-1].Text; !strings.Contains(told, "no a\n") || !strings.Contains(told, "no b\n") || strings.Contains(told, "[approval]") {
-		t.Errorf("the model is told %q", told)
+		t.Errorf("the model got %q", told)
 	}
 	if strings.Contains(term.Raw(), "the command waits") {
 		t.Error("a question was put")
@@ -157,7 +157,7 @@ func TestTourInSettings(t *testing.T) {
 		term.WaitFor("Last, the network.")
 		announced := false
 		term.WaitUntil("the question, or the end", func(screen string) bool {
-			announced = strings.Contains(strings.Join(strings.Fields(screen), " "), "command stands still in the middle")
+			announced = strings.Contains(strings.Join(strings.Fields(screen), " "), "command pauses at the refused call")
 			return strings.Contains(screen, "the command waits") || strings.Contains(screen, "That was the tour.")
 		})
 		if announced {

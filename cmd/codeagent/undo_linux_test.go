@@ -301,7 +301,7 @@ func TestUndoLeavesHardLinks(t *testing.T) {
 }
 
 // TestUndoOnTheScreen: /undo shows what it would do, and does it on Enter; the model
-// is told with the next message. A repository that the session made goes, too.
+// learns it with the next message. A repository that the session made goes, too.
 func TestUndoOnTheScreen(t *testing.T) {
 	eachUser(t, func(t *testing.T, u user) {
 		need(t, "git")
@@ -344,7 +344,7 @@ func TestUndoOnTheScreen(t *testing.T) {
 		requests := srv.Requests()
 		messages := requests[len(requests)-1].Messages
 		if told := messages[len(messages)-1].Text; !strings.Contains(told, "The user undid what was changed after the message \"change it\"") || !strings.Contains(told, u.work+"/a.txt (restore)") {
-			t.Errorf("the model is told %q", told)
+			t.Errorf("the model got %q", told)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [PROMPT | -]",
 		Short: "Run one prompt without a screen: answer on stdout, progress on stderr",
-		Long: "exec runs one prompt to its end. The prompt is the argument, or stdin when there is none or it\n" +
+		Long: "exec runs one prompt to its end. The prompt is the argument, or stdin without one or when it\n" +
 			"is \"-\". Nobody is there to ask: what the policy does not allow is refused, the\n" +
 			"model learns it, and the exit status is 3.\n\n" +
 			"Exit status: 0 done, 1 failed, 2 usage, 3 permission refused, 4 sign-in, 124 time limit,\n" +
@@ -168,7 +168,7 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 	return nil
 }
 
-// readPrompt returns the prompt, "" when there is none. An argument leaves
+// readPrompt returns the prompt, "" without one. An argument leaves
 // stdin alone, so that an open pipe never hangs a script.
 func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (string, error) {
 	prompt := ""

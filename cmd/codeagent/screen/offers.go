@@ -16,9 +16,8 @@ import (
 	"codeagent/tui/message"
 )
 
-// offer hands the screen what it can do in this session beside talking. The tour
-// plays its part: it can be undone, and nothing else. offer returns the sessions that can be gone on
-// with from here.
+// offer hands the screen what it can do in this session beside talking. The tour can be
+// undone, and nothing else. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
 	kept := &saved{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
 	o.Undo = offerUndo(ses)

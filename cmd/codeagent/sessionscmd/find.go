@@ -190,7 +190,7 @@ func Error(err error) error {
 		}}
 	case errors.As(err, &inUse):
 		return &cli.HintError{Err: err, Code: cli.ExitFailed, Hints: []string{
-			"end that one first, or go on with a copy: codeagent fork " + inUse.ID,
+			"end that one first, or resume a copy: codeagent fork " + inUse.ID,
 		}}
 	case errors.Is(err, sessions.ErrNotFound):
 		return &cli.UsageError{Err: err, Hints: []string{"codeagent sessions --all lists them"}}
