@@ -122,10 +122,10 @@ func (c Config) Switch(p Provider, name string) (Provider, string) {
 	return p, name
 }
 
-// Ready lists the providers that can be asked at once, by name: those with a key
-// and the servers on this machine. One whose key a program prints is none of
-// them: the person may have to touch something for it. Nor is one whose key is,
-// with base_url set, for that place: it must not reach another.
+// Ready lists, by name, the providers that can be asked at once: those with a key and the
+// servers on this machine. A provider whose key a program prints is left out: the user may
+// have to touch a device for it. With base_url set, a provider whose key belongs to that
+// address is left out too: the key must not reach another address.
 func (c Config) Ready(getenv func(string) string) []Provider {
 	var names []string
 	for _, p := range presets {

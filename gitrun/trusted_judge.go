@@ -162,8 +162,8 @@ func (j *trustJudge) resolve(base, name string) []string {
 	return out
 }
 
-// add takes up those of paths that lie in a write root, and are of the kinds. A
-// folder with a repository or a write root in it is none: it is what git works on.
+// add adds those of paths that are in a write root and of one of the kinds. A
+// folder that holds a repository or a write root is left out: git works on it.
 func (j *trustJudge) add(paths []string, kinds kind) {
 	for _, p := range paths {
 		if !j.writable(p) || slices.Contains(j.out, p) || j.kindOf(p)&kinds == 0 {
