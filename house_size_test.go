@@ -24,10 +24,6 @@ var large = []permitted{
 	{"sandbox", "its names are the vocabulary of policies, denials and verdicts, which all rooms share"},
 }
 
-// unfinished are packages and types that are being taken apart. An entry that is not
-// needed any more must go.
-var unfinished []string
-
 // size is what is counted of one package.
 type size struct {
 	files, exported    int
@@ -149,7 +145,7 @@ func (s *size) exceeds(dir string, report func(what string, pos token.Pos, count
 }
 
 func maybeLarge(what string) bool {
-	return slices.Contains(unfinished, what) || slices.ContainsFunc(large, func(p permitted) bool { return p.pattern == what })
+	return slices.ContainsFunc(large, func(p permitted) bool { return p.pattern == what })
 }
 
 // TestUnusedSizes: what is not too large needs no exception.
@@ -165,11 +161,6 @@ func TestUnusedSizes(t *testing.T) {
 	for _, p := range large {
 		if p.reason == "" || !needed[p.pattern] {
 			t.Errorf("%s may be large (%q), and is not", p.pattern, p.reason)
-		}
-	}
-	for _, what := range unfinished {
-		if !needed[what] {
-			t.Errorf("%s is small enough now: take it off the list of what is unfinished", what)
 		}
 	}
 }

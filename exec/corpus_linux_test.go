@@ -39,7 +39,7 @@ type corpusRow struct {
 	want []string
 	// setup is run before each run, without a sandbox.
 	setup string
-	// needs are programs without which the row says nothing.
+	// needs are programs that the row cannot do without.
 	needs string
 	// policy is "" for workspace-write, "ro" for read-only, "deny" for one under
 	// which $OUT/secret may not be read.

@@ -68,7 +68,7 @@ func TestShortOutputIsToldWholeAndAtOnce(t *testing.T) {
 	})
 }
 
-// A line that comes when nothing may be told is told soon after, also when the
+// A line that comes when nothing may be handed over follows soon after, also when the
 // command says no more for a long time.
 func TestALineIsNotHeldBackBySilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -112,7 +112,7 @@ func TestBackgroundIsTypedToAndRead(t *testing.T) {
 			t.Errorf("typed to an ended command: %v", err)
 		}
 		if news := s.News(); len(news) != 0 {
-			t.Errorf("the end was told by the read, and again as news: %+v", news)
+			t.Errorf("the end was reported by the read, and again as news: %+v", news)
 		}
 		if info := s.List(); len(info) != 1 || info[0].Running || !info[0].Reported {
 			t.Errorf("list after the end was read: %+v", info)

@@ -309,7 +309,7 @@ func TestConfinedFilesAddAGrantedFile(t *testing.T) {
 	}
 }
 
-// toldPaths is a change observer that notes what it is told, with what stood there.
+// toldPaths is a change observer that notes each report, with what stood there.
 type toldPaths struct {
 	mu   sync.Mutex
 	told map[string]string // guarded by mu
@@ -329,7 +329,7 @@ func (k *toldPaths) BeforeChange(_ int, _, path string) {
 	}
 }
 
-// What the file worker and a command change, the change observer is told before.
+// Changes of the file worker and of a command reach the change observer beforehand.
 func TestConfinedFilesAreKept(t *testing.T) {
 	r, p, ws, out := confined(t)
 	e, err := r.Enforcement(p)

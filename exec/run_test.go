@@ -423,7 +423,7 @@ func TestSlowSinkDoesNotStopTheCommand(t *testing.T) {
 		t.Fatal(o.Output.Total, err)
 	}
 	if last != o.Output.Total || !gaps {
-		t.Errorf("the sink was told up to %d, with gaps: %v", last, gaps)
+		t.Errorf("the sink received up to %d, with gaps: %v", last, gaps)
 	}
 }
 

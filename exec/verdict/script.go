@@ -19,7 +19,7 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"bash", "sh", "dash", "zsh", "ksh"}, path.Base(program))
 }
 
-// parse returns the text that a shell in argv runs, nil where there is none that is
+// parse returns the text that a shell in argv runs, nil where it runs no text that is
 // plainly readable. The shell may stand behind another program.
 func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
 	at := slices.IndexFunc(argv, isShell)

@@ -8,7 +8,7 @@ import (
 	"codeagent/model"
 )
 
-// foreignCallIDs goes on with a conversation whose calls have ids of others,
+// foreignCallIDs continues a conversation whose calls have ids of others,
 // which strict providers refuse.
 func foreignCallIDs(t *testing.T, w Wire, build Build) {
 	srv := serve(t, scripted.Always(scripted.Reply{Text: "ok"}))

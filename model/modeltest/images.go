@@ -98,7 +98,7 @@ func imagesBlind(t *testing.T, w Wire, build Build) {
 		t.Errorf("%d images went to a model that sees none; %+v, %v", holds(bodies[0]), got, err)
 	}
 	if n := strings.Count(bodies[0], "the model m cannot see images]"); n != 4 {
-		t.Errorf("it was told of %d images, want 4:\n%s", n, bodies[0])
+		t.Errorf("it got words for %d images, want 4:\n%s", n, bodies[0])
 	}
 	if strings.Contains(bodies[0], `"image_url"`) || strings.Contains(bodies[0], "input_image") {
 		t.Errorf("a request without an image has an image's fields:\n%s", bodies[0])
@@ -201,7 +201,7 @@ func (c imageRefusal) run(t *testing.T, w Wire, build Build) {
 		t.Fatalf("%d requests, %v", len(bodies), err)
 	}
 	if len(got.Unseen) != 1 || got.Unseen[0].Blind != c.blind {
-		t.Errorf("what was told: %+v", got.Unseen)
+		t.Errorf("reported: %+v", got.Unseen)
 	}
 	r := seeing()
 	r.Items = append(r.Items, model.Item{Kind: model.Assistant, Text: "ok"}, model.Item{Kind: model.User, Text: "and this?", Images: []model.Image{shown("five.png", "55555")}})

@@ -94,7 +94,7 @@ func (w Wire) streams(t testing.TB) map[string][]byte {
 	return all
 }
 
-// Recorded plays the recorded answers, and goes on with the conversation after
+// Recorded plays the recorded answers, and continues the conversation after
 // each.
 func Recorded(t *testing.T, w Wire, connect Connect) {
 	for name, stream := range w.streams(t) {

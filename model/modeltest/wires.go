@@ -40,7 +40,7 @@ var Responses = Wire{
 	shapes: responsesShapes,
 }
 
-// accepts goes on with the conversation that an answer has left, as an agent
+// accepts continues the conversation that an answer has left, as an agent
 // would, and holds the request to the wire's rules.
 func (w Wire) accepts(t *testing.T, m Model, srv *scripted.Server, got Answer) {
 	t.Helper()

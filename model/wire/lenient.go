@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a string, null, or a list of parts whose text is a string. What is none
-// of them is empty: lists within lists would be a pass over the rest for each.
+// Text is a string, null, or a list of parts whose text is a string. Anything else
+// is empty: lists within lists would be a pass over the rest for each.
 type Text string
 
 // UnmarshalJSON decodes any of them.

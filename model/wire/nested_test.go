@@ -68,7 +68,7 @@ func TestOneLevelOfTextIsRead(t *testing.T) {
 }
 
 // TestLargeAnswers: an answer of any size is asked for its error, and none is
-// found where there is none.
+// found where none exists.
 func TestLargeAnswers(t *testing.T) {
 	large := `"` + strings.Repeat("a", 2*maxErrorBody) + `"`
 	for body, want := range map[string]string{

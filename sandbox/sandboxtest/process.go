@@ -15,7 +15,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// status: exit and signal are told apart and passed on unchanged.
+// status: exit and signal are distinguished and passed on unchanged.
 func status(s *suite) {
 	dir := s.dir()
 	for _, row := range []struct {
