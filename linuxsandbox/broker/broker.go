@@ -97,8 +97,9 @@ type Options struct {
 
 // Session is what the brokers of one Backend share.
 type Session struct {
-	// mu makes a look at the file system and the change that follows one step,
-	// seen from every command: none can move what another one is judged by.
+	// mu makes a look at the file system and the change that follows one step for every
+	// command: no command can move what another one is judged by. Only large folders are
+	// looked through without it (look.go).
 	mu      sync.Mutex
 	sockets sockets.Records
 	// Net is the session's own network, nil where it has none.
