@@ -43,7 +43,7 @@ func TestTypingToWhatWasGrantedMoreSinceItStarted(t *testing.T) {
 				}
 				asked = &p.asked[0]
 			}
-			if asked == nil || !slices.Equal(asked.Grant.Write, []string{p.out}) || !strings.Contains(strings.Join(asked.Warnings, " "), "more than the sandbox allows") {
+			if asked == nil || !slices.Equal(asked.Grant.Write, []string{p.out}) || !strings.Contains(strings.Join(asked.Warnings, " "), "more permissions than the sandbox") {
 				t.Errorf("the question does not say what the command may: %+v", asked)
 			}
 			if mode == approvals.Never {
