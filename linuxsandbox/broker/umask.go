@@ -91,14 +91,14 @@ func (k *masks) knowMasks(n *notify.Notification) error {
 
 // leave is what is left of mode under every umask of the command, if it is the
 // same.
-func (m *masks) leave(mode uint32) (left uint32, same bool) {
-	for i, mask := range m.all {
+func (k *masks) leave(mode uint32) (left uint32, same bool) {
+	for i, mask := range k.all {
 		if i > 0 && mode&^mask != left {
 			return 0, false
 		}
 		left = mode &^ mask
 	}
-	return left, len(m.all) > 0
+	return left, len(k.all) > 0
 }
 
 // maskOf is the file mode creation mask of a thread. It stands in the second line
