@@ -14,25 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A granted path that does not exist yet has nothing a Landlock rule could be
-// bound to, and a rule for its folder would open all of it. So the file is made
-// before the command starts, and taken away again if the command did not use it.
+// A Landlock rule needs an existing file. A granted path that does not exist yet has none, and a
+// rule for its folder would open everything in that folder. So codeagent creates the file before
+// the command starts, and removes it afterwards if the command did not use it.
 
-// placeholder is such a file.
+// placeholder is a file that codeagent created at a granted path.
 type placeholder struct {
 	path string
 	dev  uint64
 	ino  uint64
 }
 
-// untouched is the modification time placeholders are given: whoever writes,
-// truncates or touches the file leaves another one. The file worker knows a
-// placeholder by it.
+// untouched is the modification time of a placeholder. A process that writes, truncates or touches
+// the file changes that time. The file worker recognises a placeholder by it.
 var untouched = unix.Timespec{Sec: fileworker.PlaceholderTime}
 
-// createAbsent makes an empty file at each path, as the user, with the mode that
-// the umask leaves of 0666. A path where the user may make none is left out: the
-// command fails there as it would without a sandbox.
+// createAbsent creates an empty file at each path, as the user, with mode 0666 less the umask. It
+// leaves out a path where the user may not create a file: the command fails there as it would
+// without a sandbox.
 func createAbsent(paths []string) ([]placeholder, error) {
 	var out []placeholder
 	for _, path := range paths {
@@ -64,13 +63,14 @@ func createOne(path string) (placeholder, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return placeholder{}, err
 	}
-	// Without the mark an untouched file is kept, which is the lesser harm.
+	// If this fails, removeUnused keeps the file even when nobody touched it. That does less harm
+	// than removing a file in use.
 	_ = unix.UtimesNanoAt(fd, "", []unix.Timespec{untouched, untouched}, unix.AT_EMPTY_PATH)
 	return placeholder{path: path, dev: st.Dev, ino: st.Ino}, nil
 }
 
-// removeUnused removes the placeholders that are still empty and either never
-// touched or left by a command that failed.
+// removeUnused removes each placeholder that is still empty, if nothing touched it or if the
+// command failed.
 func removeUnused(list []placeholder, failed bool) {
 	for _, p := range list {
 		parent, err := kernel.OpenPath(filepath.Dir(p.path))

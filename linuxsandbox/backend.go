@@ -17,31 +17,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Backend confines commands with Landlock, seccomp and a keeper process each.
-// It is safe for concurrent use. Close it when the last command has ended.
+// Backend confines commands with Landlock and seccomp, and gives each of them a keeper process. It
+// is safe for concurrent use. Close it when the last command has ended.
 type Backend struct {
-	// helper is the sealed copy that every keeper runs; state is its file's.
+	// helper is the sealed copy of the helper, which every keeper runs. Its state is that of the
+	// original file.
 	helper image
-	// exe is the running program's file.
+	// exe is the file of the running program.
 	exe image
 	// outside is what the session's network knows of the host.
 	outside netns.Outside
 
-	// The result of probe, which sets them once.
+	// probe sets the following fields once.
 	probeOnce sync.Once
 	probed    facts
 	probeErr  error
-	// namespaces are those of the session, nil: none could be made.
+	// namespaces are the namespaces of the session; nil if none could be made.
 	namespaces *netns.Namespaces
 	groups     groups
 	brokers    broker.Session
 	globs      globIndex
-	// plain is why no namespaces are tried; set only by tests.
+	// plain, if set, is the reason why no namespaces are tried. Only tests set it.
 	plain error
 
 	mu sync.Mutex
-	// running counts the commands that have not ended; guarded by mu, as are all
-	// below.
+	// running counts the commands that have not ended. mu guards it and all fields below.
 	running int
 	guards  map[string]*guard
 	// holders counts the users of each placeholder by its path.
@@ -57,10 +57,9 @@ type holder struct {
 
 var _ sandbox.Backend = (*Backend)(nil)
 
-// New opens the helper and copies it into sealed memory, about a millisecond.
-// It starts nothing; what this machine can enforce is found out by the first
-// Enforcement or Start. The error says what to do when the helper is missing or
-// is not the one that belongs to this codeagent.
+// New opens the helper and copies it into sealed memory, which takes about a millisecond. It starts
+// no process: the first Enforcement or Start finds out what this machine can enforce. The error
+// says what to do when the helper is missing or does not belong to this codeagent.
 func New(o Options) (*Backend, error) {
 	helper, err := openHelper(o)
 	if err != nil {
@@ -91,7 +90,7 @@ func (b *Backend) Close() error {
 	b.probeOnce.Do(func() { b.probeErr = startError("probe", errors.New("the backend is closed")) })
 	b.namespaces.Close()
 	b.brokers.Net.Close()
-	if b.running == 0 { // else they would lose their limits
+	if b.running == 0 { // otherwise they would lose their limits
 		b.groups.close()
 	}
 	b.brokers.Close()
@@ -99,9 +98,8 @@ func (b *Backend) Close() error {
 	return errors.Join(unix.Close(b.helper.fd), unix.Close(b.exe.fd))
 }
 
-// Enforcement reports the layers and weaknesses for p. The first call of a
-// session runs the helper once, up to its self-test: what is reported was tried.
-// The error is a *sandbox.StartError.
+// Enforcement reports the layers and weaknesses for p. The first call of a session runs the helper
+// once, up to its self-test, so each reported layer was tried. An error is a *sandbox.StartError.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	f, err := b.factsFor(p)
 	if err != nil {
@@ -116,9 +114,9 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	}, nil
 }
 
-// factsFor are those of probe, what control groups hold if p has limits for
-// them (trying that moves codeagent into a group of its own), and what matches
-// its globs.
+// factsFor returns the facts of probe, which limits of p control groups enforce, and which files
+// match its globs. Trying control groups moves codeagent into a group of its own; it is done only
+// if p has limits for them.
 func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
 	f, err := b.probe()
 	if err == nil && wantsGroup(p.Limits) {
@@ -130,8 +128,8 @@ func (b *Backend) factsFor(p sandbox.Policy) (facts, error) {
 	return f, err
 }
 
-// probe confines a keeper under a trivial policy, once a session: with
-// namespaces if that works, else without.
+// probe confines a keeper under a trivial policy, once a session. It tries with namespaces first,
+// then without.
 func (b *Backend) probe() (facts, error) {
 	b.probeOnce.Do(func() {
 		why := b.tryNamespaces()
@@ -144,12 +142,12 @@ func (b *Backend) probe() (facts, error) {
 	return b.probed, b.probeErr
 }
 
-// tryNamespaces reports why keepers get no namespaces here, nil if they do.
+// tryNamespaces returns why keepers get no namespaces here; nil if they do.
 func (b *Backend) tryNamespaces() error {
 	if b.plain != nil {
 		return b.plain
 	}
-	conf, _ := os.ReadFile("/etc/resolv.conf") // without it libraries have their defaults
+	conf, _ := os.ReadFile("/etc/resolv.conf") // without it, resolver libraries use their defaults
 	hosts, _ := os.ReadFile("/etc/hosts")
 	n, err := netns.Make(netns.Helper{FD: b.helper.fd, Name: HelperName, Env: keeperEnv}, asRoot(), string(conf))
 	if err != nil {
@@ -158,7 +156,7 @@ func (b *Backend) tryNamespaces() error {
 	b.namespaces = n
 	f, err := b.tryKeeper(&spec.Mounts{Memory: true, Devices: true, Terminals: true})
 	if noPIDs := err; noPIDs != nil {
-		// In a container with parts of /proc covered no other one can be mounted.
+		// In a container that covers parts of /proc, the kernel refuses to mount another /proc.
 		f, err = b.tryKeeper(&spec.Mounts{HostProc: true, Memory: true, Devices: true, Terminals: true})
 		f.NoPIDs = "a helper in one could not start: " + innerError(noPIDs)
 	}
@@ -174,7 +172,7 @@ func (b *Backend) tryNamespaces() error {
 	return nil
 }
 
-// innerError is what went wrong at a start, without what it came to.
+// innerError is the cause inside a start error, without the stage and exit code.
 func innerError(err error) string {
 	if refused := (*sandbox.StartError)(nil); errors.As(err, &refused) {
 		return refused.Err.Error()
@@ -182,7 +180,7 @@ func innerError(err error) string {
 	return err.Error()
 }
 
-// tryKeeper takes a keeper up to its self-test.
+// tryKeeper starts a keeper and takes it through its self-test.
 func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
 	order := spec.Spec{Rules: []spec.Rule{{Path: "/", Access: spec.AccessRead}}, Mounts: mounts, Probe: true, Ask: true, PathSockets: true}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -208,11 +206,11 @@ func (b *Backend) tryKeeper(mounts *spec.Mounts) (facts, error) {
 	return f, err
 }
 
-// MadeGit lists the git directories that commands of this session made: theirs to
-// write, hooks and configuration too.
+// MadeGit lists the git directories that commands of this session created. Commands may write to
+// them, including hooks and configuration.
 func (b *Backend) MadeGit() []string { return b.brokers.MadeGit() }
 
-// tryBroker closes the probe's listener and tries whether a broker could work.
+// tryBroker closes the listener of the probe and tests whether a broker could work.
 func (f *facts) tryBroker(listener, keeper int) {
 	if listener < 0 {
 		return

@@ -12,9 +12,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// HelperMain is what codeagent does under the helper's name: what the helper does, and
-// linux-sandbox-helper CWD POLICY-JSON -- CMD [ARG]... for the helper itself. args is
-// os.Args; the result is the exit status.
+// HelperMain runs when codeagent is started under the helper's name. It does what the helper does,
+// and it runs linux-sandbox-helper CWD POLICY-JSON -- CMD [ARG]... for a user. args is os.Args; the
+// result is the exit status.
 func HelperMain(args []string) int {
 	if !keeper.IsByHand(args) {
 		return keeper.Main(args)
@@ -27,9 +27,9 @@ func HelperMain(args []string) int {
 	return code
 }
 
-// byHand runs a command without a broker and without namespaces. The command keeps the
-// caller's terminal, process group and three files, and gets the environment that the
-// policy lets through. It is killed when the caller ends.
+// byHand runs a command without a broker and without namespaces. The command keeps the caller's
+// terminal, process group and three standard files. Its environment is what the policy lets
+// through. It is killed when the caller ends.
 func byHand(args []string) (int, error) {
 	policy, err := sandbox.DecodePolicy([]byte(args[2]))
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Control groups (version 2) hold memory, processes and the share of processor
-// time of a command together with all it starts. They can be had where
-// codeagent's own group is delegated to it, as by groupRemedy, which is found
-// out by doing: a group is made, given limits, read back and removed.
+// Control groups (version 2) limit memory, processes and the share of processor time of a command
+// with all its descendants. They work where codeagent's own group is delegated to it, as
+// groupRemedy does. codeagent finds that out by trying: it makes a group, sets limits, reads them
+// back and removes the group.
 //
 //	own group              controllers are switched on here
 //	   codeagent-PID       codeagent itself: a group that hands controllers on
@@ -30,23 +30,23 @@ import (
 //	   codeagent-PID-N     a command, whose first process joins by itself, right
 //	                       before exec: the keeper counts for nothing in it
 //
-// Nothing of this is touched before a policy sets such a limit.
+// Nothing of this is touched until a policy sets such a limit.
 
 const groupRemedy = "start codeagent in a control group of its own: systemd-run --user --scope -p Delegate=yes codeagent"
 
-// groupFacts say what control groups hold here.
+// groupFacts are the limits that control groups enforce here.
 type groupFacts struct {
-	// Tried: some policy asked for it.
+	// Tried reports that a policy asked for a group limit.
 	Tried                  bool
 	Memory, Processes, CPU bool
-	// Why says why not all three.
+	// Why is the reason if some of the three limits are not enforced.
 	Why string
 }
 
 // wantsGroup reports whether l sets a limit that a control group can hold.
 func wantsGroup(l sandbox.Limits) bool { return l.Memory > 0 || l.Processes > 0 || l.CPUPercent > 0 }
 
-// rest is what of l is left for resource limits.
+// rest returns the limits of l that resource limits must enforce.
 func (f groupFacts) rest(l sandbox.Limits) sandbox.Limits {
 	if f.Memory {
 		l.Memory = 0
@@ -65,12 +65,12 @@ type groupFile struct {
 	optional bool
 }
 
-// groupLimits are the files that stand for l.
+// groupLimits returns the files that enforce l, with their values.
 func groupLimits(l sandbox.Limits, f groupFacts) []groupFile {
 	var out []groupFile
 	if f.Memory && l.Memory > 0 {
-		// Without swap, or the limit would only be one of speed; and when it is
-		// reached the command ends as a whole, not in some of its parts.
+		// The group gets no swap: otherwise a command over its memory limit would only become
+		// slow. When the limit is reached, the kernel kills the whole group, not single processes.
 		out = append(out, groupFile{name: "memory.max", value: strconv.FormatInt(l.Memory, 10)},
 			groupFile{"memory.swap.max", "0", true}, groupFile{"memory.oom.group", "1", true})
 	}
@@ -83,7 +83,7 @@ func groupLimits(l sandbox.Limits, f groupFacts) []groupFile {
 	return out
 }
 
-// groupFiles are the files of control groups.
+// groupFiles reads and writes the files of control groups.
 type groupFiles interface {
 	read(path string) (string, error)
 	write(path, text string) error
@@ -92,13 +92,13 @@ type groupFiles interface {
 	list(path string) ([]string, error)
 }
 
-// groups are the control groups of a Backend. The zero value finds out at open.
+// groups are the control groups of a Backend. The zero value finds out in open what works.
 type groups struct {
-	files groupFiles // nil: the kernel's
+	files groupFiles // nil: the kernel's files
 	once  sync.Once
 	facts groupFacts
-	// own is codeagent's group, leaf the one in it that codeagent moved to, on
-	// the controllers it switched on: "" and nil where it did not.
+	// own is codeagent's group. leaf is the group below it that codeagent moved into, and on lists
+	// the controllers that codeagent switched on. They are "" and nil if it did neither.
 	own, leaf string
 	on        []string
 
@@ -106,10 +106,10 @@ type groups struct {
 	number int
 }
 
-// controllers hold, in this order, groupFacts' Memory, Processes and CPU.
+// controllers are in the order of groupFacts' Memory, Processes and CPU.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// open finds out, once, what groups hold here.
+// open finds out, once, which limits groups enforce here.
 func (g *groups) open() groupFacts {
 	g.once.Do(func() {
 		if g.files == nil {
@@ -124,7 +124,7 @@ func (g *groups) open() groupFacts {
 	return g.facts
 }
 
-// close puts codeagent back where it was.
+// close moves codeagent back into its original group.
 func (g *groups) close() {
 	g.once.Do(func() { g.facts.Why = "the backend is closed" })
 	g.leave()
@@ -152,7 +152,7 @@ func (g *groups) try() error {
 	if missing := without(controllers, have); len(missing) > 0 {
 		g.facts.Why = "the control group of codeagent lacks the controllers " + strings.Join(missing, ", ")
 	}
-	// With limits that any machine has: what is read back must be what was written.
+	// These limits fit any machine. What is read back must equal what was written.
 	c, err := g.add(sandbox.Limits{Memory: 64 << 20, Processes: 64, CPUPercent: 50})
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (g *groups) locate() (string, error) {
 	return groupFolder(own, mounts)
 }
 
-// groupFolder is the folder of a process's group, by its /proc files.
+// groupFolder is the folder of a process's group, computed from two /proc files.
 func groupFolder(own, mounts string) (string, error) {
 	path := ""
 	for line := range strings.Lines(own) {
@@ -201,7 +201,7 @@ func groupFolder(own, mounts string) (string, error) {
 	return "", errors.New("codeagent is in no control group of version 2 that is mounted")
 }
 
-// switchOn hands controllers on to the groups below codeagent's own.
+// switchOn enables controllers for the groups below codeagent's own.
 func (g *groups) switchOn(want []string) error {
 	text, err := g.files.read(g.own + "/cgroup.subtree_control")
 	if err != nil {
@@ -214,7 +214,7 @@ func (g *groups) switchOn(want []string) error {
 	turn := func() error { return g.files.write(g.own+"/cgroup.subtree_control", "+"+strings.Join(want, " +")) }
 	err = turn()
 	if errors.Is(err, unix.EBUSY) {
-		// It holds processes: codeagent, and if there are no others that can be changed.
+		// The group holds processes. If codeagent is the only one, it moves to a leaf.
 		leaf := g.own + "/" + groupName()
 		if err := g.files.mkdir(leaf); err != nil {
 			return err
@@ -233,8 +233,8 @@ func (g *groups) switchOn(want []string) error {
 	return err
 }
 
-// leave undoes switchOn. What fails leaves an empty group behind at worst, which
-// the next codeagent here sweeps away.
+// leave undoes switchOn. If a step fails, at worst an empty group stays. The next codeagent started
+// in this group sweeps it away.
 func (g *groups) leave() {
 	if len(g.on) > 0 {
 		_ = g.files.write(g.own+"/cgroup.subtree_control", "-"+strings.Join(g.on, " -"))
@@ -250,8 +250,8 @@ const groupPrefix = "codeagent-"
 
 func groupName() string { return groupPrefix + strconv.Itoa(os.Getpid()) }
 
-// sweep removes the groups of codeagents that were killed. The kernel removes
-// none that holds a process.
+// sweep removes the groups of codeagent processes that were killed. The kernel refuses to remove a
+// group that holds a process.
 func (g *groups) sweep() {
 	names, err := g.files.list(g.own)
 	if err != nil {
@@ -266,13 +266,13 @@ func (g *groups) sweep() {
 	}
 }
 
-// commandGroup is the group of one command.
+// commandGroup is the control group of one command.
 type commandGroup struct {
 	files groupFiles
 	path  string
 }
 
-// add makes the group of a command.
+// add creates the group of a command.
 func (g *groups) add(l sandbox.Limits) (*commandGroup, error) {
 	g.mu.Lock()
 	g.number++
@@ -291,7 +291,7 @@ func (g *groups) add(l sandbox.Limits) (*commandGroup, error) {
 	return c, nil
 }
 
-// door opens what a process writes "0" to, to join.
+// door opens the file to which a process writes "0" to join the group.
 func (c *commandGroup) door() (int, error) {
 	path := c.path + "/cgroup.procs"
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -301,11 +301,11 @@ func (c *commandGroup) door() (int, error) {
 	return fd, nil
 }
 
-// goneRounds bounds how long a killed group is waited for: five seconds.
+// goneRounds bounds the wait for the end of a killed group: five seconds.
 const goneRounds = 250
 
-// end kills what is left in the group, removes it, and returns the limit that
-// the command ran into, "" if none.
+// end kills the processes left in the group and removes it. It returns the limit that the command
+// reached, or "".
 func (c *commandGroup) end() sandbox.Limit {
 	if c == nil {
 		return ""
@@ -354,7 +354,7 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// kernelGroups are the real files.
+// kernelGroups accesses the real files.
 type kernelGroups struct{}
 
 func (kernelGroups) read(path string) (string, error) {
@@ -362,7 +362,7 @@ func (kernelGroups) read(path string) (string, error) {
 	return string(data), err
 }
 
-// write makes no file: in the kernel's file systems none can be.
+// write never creates a file: the kernel does not allow that in cgroupfs.
 func (kernelGroups) write(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package linuxsandbox confines commands on Linux with Landlock, seccomp and a
-// keeper process. This half decides; the keeper carries out a spec.Spec:
+// Package linuxsandbox confines commands on Linux with Landlock, seccomp and a keeper process. This
+// half decides; the keeper carries out a spec.Spec:
 //
 //	codeagent: Backend.Start            linux-sandbox-helper: keeper.Main
 //	   plan(policy, kernel)                main thread: unrestricted, reaps
@@ -12,8 +12,8 @@
 //	              ─── signal, end ─────▶     passes signals on, kills everything
 //	              ◀── exited, gone ──────  main thread: the last child is reaped
 //
-// What cannot be set up is a *sandbox.StartError with exit code 125, and the command
-// does not run. What is not enforced on this machine is a sandbox.Weakness. Start with
+// What cannot be set up is a *sandbox.StartError with exit code 125, and the command does not run.
+// What is not enforced on this machine is a sandbox.Weakness. To read the code, start with
 // Backend.Start (start.go), then prepare (prepare.go).
 package linuxsandbox
 
@@ -24,25 +24,25 @@ import (
 	"codeagent/linuxsandbox/spec"
 )
 
-// HelperName is the helper's file name, and the name under which codeagent
-// starts itself where that file is missing: a program whose argv[0] has this
-// base name must call HelperMain and nothing else.
+// HelperName is the file name of the helper. Where that file is missing, codeagent starts itself
+// under this name: a program whose argv[0] has this base name must call HelperMain and nothing
+// else.
 const HelperName = spec.HelperName
 
-// Options say where the helper is.
+// Options configure a Backend.
 type Options struct {
-	// Helper is the path of linux-sandbox-helper. Empty: the file of that name
-	// beside the running executable, else the running executable itself under
-	// the helper's name.
+	// Helper is the path of linux-sandbox-helper. If it is empty, the Backend uses the file of that
+	// name beside the running executable, else the running executable itself under the helper's
+	// name.
 	Helper string
-	// HelperSum is the SHA-512 of the helper in hex, as linked into codeagent by
-	// the build. When set, New refuses a helper file with another sum. It does
-	// not apply where codeagent serves as its own helper.
+	// HelperSum is the SHA-512 of the helper in hex; the build links it into codeagent. If it is
+	// set, New refuses a helper file with another sum. It does not apply where codeagent serves as
+	// its own helper.
 	HelperSum string
-	// Lookup finds the addresses of host names that a policy allows; nil: none are
-	// found. It is handed in: package net is for few rooms.
+	// Lookup finds the addresses of host names that a policy allows; nil finds none. The caller
+	// supplies it because only a few rooms may import package net.
 	Lookup LookupFunc
 }
 
-// LookupFunc is net.Resolver.LookupNetIP: network is "ip4" or "ip6".
+// LookupFunc has the signature of net.Resolver.LookupNetIP; network is "ip4" or "ip6".
 type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)

@@ -7,29 +7,28 @@ import (
 	"codeagent/linuxsandbox/spec"
 )
 
-// facts are what this machine can enforce: what the keeper found and what codeagent
-// tried.
+// facts are what this machine can enforce, as the keeper found and codeagent tried.
 type facts struct {
 	spec.Facts
 
-	// Namespaces: keepers get mount and IPC namespaces, and as an ordinary user a
+	// Namespaces reports that keepers get mount and IPC namespaces and, for an ordinary user, a
 	// user namespace.
 	Namespaces bool
-	// NamespacesWhy says why not.
+	// NamespacesWhy is the reason if they do not.
 	NamespacesWhy string
-	// NoPIDs says why they get no PID namespace besides, "" when they do.
+	// NoPIDs is the reason why keepers get no PID namespace; "" if they get one.
 	NoPIDs string
-	// HostNet is the cookie of codeagent's own network namespace where commands
-	// can be given another one.
+	// HostNet is the cookie of codeagent's own network namespace. It is set only where commands can
+	// get another one.
 	HostNet uint64
 
-	// Sockets is how the broker gets at sockets.
+	// Sockets is how the broker gets hold of a command's sockets.
 	Sockets sockets.Taking
-	// NoSockets says why it does not.
+	// NoSockets is the reason if it cannot.
 	NoSockets string
-	// Groups are set where the policy has a limit that a control group can hold.
+	// Groups is set if the policy has a limit that a control group can enforce.
 	Groups groupFacts
-	// Globs is what matches the policy's deny-read globs, where it can be
-	// mounted over.
+	// Globs are the files that match the policy's deny-read globs. It is set only where mounts can
+	// cover them.
 	Globs globMatches
 }

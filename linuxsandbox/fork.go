@@ -17,25 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A keeper with namespaces is not started through package syscall. A process with
-// more than one thread, as codeagent, cannot join a user namespace (setns(2)). So a
-// child joins it, and starts the keeper as a child of codeagent's own (CLONE_PARENT):
+// A keeper with namespaces is not started through package syscall. A process with more than one
+// thread, such as codeagent, cannot join a user namespace (setns(2)). So a child joins it and
+// starts the keeper as another child of codeagent (CLONE_PARENT):
 //
 //	codeagent ── vfork ──▶ joins the session's user and network namespaces
 //	    ▲                     │ vfork, with mount, PID and IPC namespace
 //	    └──── parent ───── keeper, PID 1, with capabilities over its own mounts
 //
-// Neither child copies memory or writes a map of users, which halves the time.
+// Neither child copies memory or writes a uid map, which halves the time.
 
-// keeperNamespaces are made anew for every command, and with them a PID
-// namespace where a /proc can be mounted for it.
+// keeperNamespaces are created for every command, together with a PID namespace where a /proc can
+// be mounted for it.
 const keeperNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
-// keeperCaps are what an ordinary user's keeper keeps across its exec, in its
-// own user namespace: to mount, and to empty its bounding set afterwards.
+// keeperCaps are the capabilities that an ordinary user's keeper retains across its exec, in its
+// own user namespace: it needs them to mount and then to empty its bounding set.
 const keeperCaps = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SETPCAP
 
-// nsPlan is all that the two children need. It is complete before the fork.
+// nsPlan holds all that the two children need. It is complete before the fork.
 type nsPlan struct {
 	path        *byte
 	argv, envv  []*byte
@@ -50,7 +50,7 @@ type nsPlan struct {
 	report      int
 }
 
-// Steps of the children, as they are reported when one fails.
+// These are the steps of the children, reported when one fails.
 const (
 	nsJoinUser = iota + 1
 	nsJoinNet
@@ -70,12 +70,12 @@ var nsSteps = [...]string{
 
 // joined are the namespaces that a keeper joins.
 type joined struct {
-	user, net int // descriptors, -1: none
-	// hostPIDs: the keeper gets no PID namespace.
+	user, net int // descriptors; -1: none
+	// hostPIDs means that the keeper gets no PID namespace.
 	hostPIDs bool
 }
 
-// joinedBy is what a keeper with this Spec joins; nil: it has no namespaces.
+// joinedBy returns what a keeper with this Spec joins; nil if it has no namespaces.
 func (b *Backend) joinedBy(s *spec.Spec) *joined {
 	if s.Mounts == nil {
 		return nil
@@ -87,8 +87,8 @@ func (b *Backend) joinedBy(s *spec.Spec) *joined {
 	return j
 }
 
-// forkInNamespaces starts the helper at the descriptor image as the first
-// process of new namespaces, with files as its descriptors from 0 on.
+// forkInNamespaces starts the helper from the descriptor image as the first process of new
+// namespaces. files become its descriptors from 0 on.
 func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, error) {
 	c := &nsPlan{setsid: setsid, user: join.user, net: join.net, namespaces: keeperNamespaces, files: files, high: make([]int, len(files))}
 	if !join.hostPIDs {
@@ -110,7 +110,7 @@ func forkInNamespaces(image int, join *joined, files []int, setsid bool) (int, e
 	c.capHead.Version = unix.LINUX_CAPABILITY_VERSION_3
 	c.caps[0] = unix.CapUserData{Effective: keeperCaps, Permitted: keeperCaps, Inheritable: keeperCaps}
 	var report [2]int
-	// The pipe's number must be above those that the keeper's files get.
+	// The pipe's number must be above the numbers that the keeper's files get.
 	syscall.ForkLock.Lock()
 	err = unix.Pipe2(report[:], unix.O_CLOEXEC)
 	if err != nil {
@@ -161,8 +161,8 @@ func wait(pid int) {
 	}
 }
 
-// forkJoiner follows the rules of the keeper's forkExec: raw system calls alone, and
-// no frame is left while another process runs on the same stack.
+// forkJoiner follows the rules of the keeper's forkExec: it makes raw system calls only, and leaves
+// no stack frame while another process runs on the same stack.
 //
 //go:noinline
 //go:norace
@@ -204,8 +204,7 @@ failed:
 	}
 }
 
-// execKeeper runs in the process that becomes the keeper. It returns only when a step
-// failed.
+// execKeeper runs in the process that becomes the keeper. It returns only if a step failed.
 //
 //go:nosplit
 //go:norace
@@ -216,7 +215,7 @@ func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
 		}
 	}
 	if c.user >= 0 {
-		// At exec a user other than 0 loses all capabilities but the ambient ones.
+		// At exec, a user other than 0 loses all capabilities except the ambient ones.
 		if _, _, e = syscall.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&c.capHead)), uintptr(unsafe.Pointer(&c.caps[0])), 0); e != 0 {
 			return nsCaps, e
 		}
@@ -232,7 +231,7 @@ func execKeeper(c *nsPlan) (step uint32, e syscall.Errno) {
 	if _, _, e = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(c.root)), 0, 0); e != 0 {
 		return nsDir, e
 	}
-	// First to high numbers: a file's number may be another one's target.
+	// Move each file to a high number first: its number may be another file's target.
 	for i := 0; i < len(c.files); i++ {
 		r, _, e := syscall.RawSyscall(unix.SYS_FCNTL, uintptr(c.files[i]), unix.F_DUPFD_CLOEXEC, uintptr(len(c.files)))
 		if e != 0 {

@@ -18,54 +18,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// No layer of the kernel knows patterns, so for a deny-read glob the folders that
-// a command may write, and those it is expressly shown, are searched for what
-// matches, and that is mounted over. A search goes on in the background of the
-// session; a start waits for the first one only, and not for long.
+// No kernel layer knows patterns. So for a deny-read glob codeagent searches the folders that the
+// policy lets a command write or names as readable, and mounts over each match. A search runs in
+// the background. A start waits for the first search, and for a new search if the last one was
+// fast, up to globWait.
 
 const (
-	// globWait is how long a start waits for a first search, and how long one
-	// before may have taken for a start to search anew.
+	// globWait is the longest that a start waits for a search. globAnew is the longest that the
+	// last search may have taken for a start to wait for a new one.
 	globWait  = time.Second
 	globAnew  = 50 * time.Millisecond
-	globPause = 20 // a search rests this many times as long as it took
-	// maxMasks bounds the mounts of one command: each takes 15 µs of its start.
+	globPause = 20 // a search runs again after this many times its own duration
+	// maxMasks bounds the mounts of one command: each adds 15 µs to its start.
 	maxMasks = 500
 	// maxSearched bounds the entries that one search looks at.
 	maxSearched = 2_000_000
 )
 
-// globMatches are what is there of a policy's globs.
+// globMatches are the existing files that match a policy's globs.
 type globMatches struct {
-	// Paths are canonical. Of links it is what they lead to.
+	// Paths are canonical. For a link it is the target.
 	Paths []string
-	// Why says why there may be more of them, "" when there are not.
+	// Why is the reason why there may be more matches; "" if Paths is complete.
 	Why string
 }
 
-// globIndex remembers the searches of a session by their folder and globs. Its
-// zero value is ready.
+// globIndex keeps the searches of a session by folder and globs. Its zero value is ready.
 type globIndex struct {
 	mu       sync.Mutex
 	searches map[string]*globSearch
 	closed   bool
-	// patient: every start waits for a search of its own, however long it takes;
-	// set only by tests.
+	// patient makes every start wait for a search of its own, however long it takes. Only tests set
+	// it.
 	patient bool
 }
 
-// globSearch is one folder's. Its fields are guarded by the index's mu.
+// globSearch is the search of one folder. The index's mu guards its fields.
 type globSearch struct {
 	root    string
-	globs   sandbox.Policy // with nothing but them
+	globs   sandbox.Policy // a policy with the globs only
 	found   []string
 	why     string
 	took    time.Duration
 	ended   time.Time
-	running chan struct{} // closed when the search that is on has ended; nil: none is
+	running chan struct{} // closed when the running search ends; nil if none runs
 }
 
-// find returns what matches the globs of p in the folders that are searched.
+// find returns what matches the globs of p in the searched folders.
 func (x *globIndex) find(p sandbox.Policy) globMatches {
 	out := globMatches{}
 	if len(p.DenyGlobs) == 0 {
@@ -102,7 +101,7 @@ func (x *globIndex) find(p sandbox.Policy) globMatches {
 	return out
 }
 
-// searched are the folders to look in, outermost ones alone.
+// searched returns the folders to search, without those inside another one.
 func searched(p sandbox.Policy) []string {
 	var out []string
 	for _, root := range slices.Concat(p.Write, p.Read) {
@@ -114,7 +113,7 @@ func searched(p sandbox.Policy) []string {
 	return slices.CompactFunc(out, func(kept, next string) bool { return sandbox.Covers(kept, next) })
 }
 
-// search starts a search where one is due, and says what to wait for.
+// search starts a search if one is due. The channel is what to wait for; nil means do not wait.
 func (x *globIndex) search(root string, globs []string) (*globSearch, <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,21 +154,21 @@ func (x *globIndex) run(s *globSearch) {
 	s.running = nil
 }
 
-// close lets the searches that are on come to an end.
+// close ends the running searches.
 func (x *globIndex) close() {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
 }
 
-// over reports whether nobody wants to know any more.
+// over reports whether the index was closed.
 func (x *globIndex) over() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.closed
 }
 
-// globWalk goes through a tree. Links are not followed.
+// globWalk walks a tree. It does not follow links.
 type globWalk struct {
 	index *globIndex
 	globs sandbox.Policy
@@ -181,7 +180,8 @@ func (w *globWalk) folder(path string) {
 	if w.index.over() {
 		w.left = 0
 	}
-	// What cannot be listed or is gone holds nothing that a command could read.
+	// An entry that codeagent cannot list, or that is gone, holds nothing that a command could
+	// read.
 	entries, _ := os.ReadDir(path)
 	for _, e := range entries {
 		if w.left--; w.left <= 0 {
@@ -197,13 +197,13 @@ func (w *globWalk) folder(path string) {
 	}
 }
 
-// match takes up an entry that matches: a link by the file it leads to.
+// match records a matching entry; for a link, the file it leads to.
 func (w *globWalk) match(path string, kind fs.FileMode) {
 	if kind&fs.ModeSymlink != 0 {
 		real, err := filepath.EvalSymlinks(path)
 		st, bad := kernel.StatPath(real)
 		if err != nil || bad != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			return // a folder has names beside this one that no glob speaks of
+			return // mount over a link's target only if it is a file: a folder's other names match no glob
 		}
 		path = real
 	}

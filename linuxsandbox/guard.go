@@ -18,26 +18,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guard watches one of codeagent's own files for as long as the Backend lives.
+// guard watches one of codeagent's own files for the life of the Backend.
 type guard struct {
 	file spec.OwnFile
-	// owned is set when Source was opened for this guard.
+	// owned means that Source was opened for this guard, which closes it.
 	owned bool
-	// fresh is set when the file was changed so shortly before it was looked at
-	// that a later change could carry the same time stamp.
+	// fresh means that the file had changed so shortly before the guard looked at it that a later
+	// change could have the same time stamp.
 	fresh bool
 }
 
-// clockTick is more than any kernel's time stamp granularity (HZ=100).
+// clockTick is longer than the time stamp granularity of any kernel (HZ=100).
 const clockTick = 20 * time.Millisecond
 
-// watchOwn returns the guards for the paths of p that lie inside its write
-// roots, made or brought up to date. The caller holds b.mu.
+// watchOwn returns the guards of paths, and creates or updates them first. The caller holds b.mu.
 func (b *Backend) watchOwn(p sandbox.Policy, paths []string) ([]*guard, error) {
 	var out []*guard
 	for _, path := range paths {
 		g := b.guards[path]
-		// A change made while no command ran is the user's own, a rebuild for one.
+		// A change made while no command ran is the user's own, such as a rebuild.
 		if g == nil || b.running == 0 && g.differs() {
 			var err error
 			if g, err = b.newGuard(p, path); err != nil {
@@ -87,7 +86,7 @@ func (b *Backend) newGuard(p sandbox.Policy, path string) (*guard, error) {
 	return g, nil
 }
 
-// differs reports whether the file is not what it was when last looked at.
+// differs reports whether the file has changed since the guard last looked at it.
 func (g *guard) differs() bool {
 	if keeper.Changed(g.file) {
 		return true
@@ -99,12 +98,12 @@ func (g *guard) differs() bool {
 	if !sameContent(g.file.Path, g.file.Source) {
 		return true
 	}
-	g.fresh = !old // a change from now on has another time stamp
+	g.fresh = !old // a later change gets another time stamp
 	return false
 }
 
-// settle undoes what the command did to the file. It returns a denial when
-// something was done, and an error when it could not be undone.
+// settle undoes what the command did to the file. It returns a denial if the file had changed, and
+// an error if it could not be restored.
 func (g *guard) settle() (*sandbox.Denial, error) {
 	if !g.differs() {
 		return nil, nil
@@ -152,7 +151,7 @@ func sameContent(path string, source int) bool {
 	}
 }
 
-// rootOf is the widest write root that holds path.
+// rootOf is the widest write root that covers path; "" if none does.
 func rootOf(p sandbox.Policy, path string) string {
 	best := ""
 	for _, root := range writeRoots(p) {
@@ -163,7 +162,7 @@ func rootOf(p sandbox.Policy, path string) string {
 	return best
 }
 
-// dirModes are the modes of root and of each folder below it on the way to path.
+// dirModes returns the modes of root and of each folder between root and path.
 func dirModes(root, path string) ([]uint32, error) {
 	var modes []uint32
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -172,7 +171,7 @@ func dirModes(root, path string) ([]uint32, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 		if err != nil {
-			st.Mode = 0o755 // a folder that is not there yet
+			st.Mode = 0o755 // this folder does not exist yet
 		}
 		modes = append(modes, st.Mode)
 		if dir == root || dir == "/" {

@@ -20,14 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// image is a file held open: its descriptor, and what it was when opened.
+// image is an open file: its descriptor, and its state when it was opened.
 type image struct {
 	fd    int
 	state spec.FileState
 }
 
-// openHelper finds the helper and copies it into sealed memory: from then on
-// nothing on disk decides what runs.
+// openHelper finds the helper and copies it into sealed memory. After that, no change on disk
+// affects which program runs.
 func openHelper(o Options) (image, error) {
 	path := o.Helper
 	own := false
@@ -59,7 +59,7 @@ func openHelper(o Options) (image, error) {
 	return img, nil
 }
 
-// checkSum compares the copy, so what was checked is what runs.
+// checkSum checks the sum of the copy, so the checked program is the one that runs.
 func checkSum(img image, o Options) error {
 	h := sha512.New()
 	if _, err := io.Copy(h, io.NewSectionReader(fdReader(img.fd), 0, img.state.Size)); err != nil {
@@ -82,9 +82,8 @@ func (f fdReader) ReadAt(p []byte, off int64) (int, error) {
 	return max(n, 0), err
 }
 
-// sealedCopy copies the file at fd into memory that nothing can change any more:
-// sealed against writing, growing, shrinking and further sealing. The state is
-// that of the original.
+// sealedCopy copies the file at fd into memory that nothing can change: it is sealed against
+// writing, growing, shrinking and further sealing. The state is that of the original file.
 func sealedCopy(fd int, name string) (image, error) {
 	state, err := keeper.StateOf(fd)
 	if err != nil {
@@ -95,7 +94,7 @@ func sealedCopy(fd int, name string) (image, error) {
 	}
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	mem, err := unix.MemfdCreate(name, flags|unix.MFD_EXEC)
-	if err == unix.EINVAL { // before Linux 6.3, where every memfd can be executed
+	if err == unix.EINVAL { // before Linux 6.3, where every memfd is executable
 		mem, err = unix.MemfdCreate(name, flags)
 	}
 	if err != nil {
@@ -133,7 +132,7 @@ func fill(mem, fd int, size int64) error {
 	return nil
 }
 
-// openExecutable holds the running program's file open.
+// openExecutable opens the file of the running program.
 func openExecutable() (image, error) {
 	fd, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

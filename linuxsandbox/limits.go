@@ -6,7 +6,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// groupLayer is the layer of control groups, where a policy asks for one.
+// groupLayer is the layer of control groups; nil if no policy asks for one.
 func groupLayer(f groupFacts) []sandbox.Layer {
 	if !f.Tried {
 		return nil
@@ -21,7 +21,7 @@ func groupLayer(f groupFacts) []sandbox.Layer {
 	return []sandbox.Layer{l}
 }
 
-// limitWeaknesses says which limits of l hold for less than the command as a whole.
+// limitWeaknesses reports which limits of l do not hold for the command as a whole.
 func limitWeaknesses(l sandbox.Limits, f facts) []sandbox.Weakness {
 	var out []sandbox.Weakness
 	add := func(id, what, why string) {

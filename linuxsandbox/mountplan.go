@@ -19,20 +19,20 @@ import (
 
 // This file decides, in codeagent, what a keeper with namespaces mounts.
 
-// mountPlan is spec.Mounts in the making.
+// mountPlan builds a spec.Mounts.
 type mountPlan struct {
 	*spec.Mounts
 	// denied are the exact deny-read paths.
 	denied []string
-	// readsAll: all but denied may be read.
+	// readsAll means that the command may read everything except denied.
 	readsAll bool
-	// unheld are denied paths that do not exist in a folder that is shown: there is
-	// nothing to mount over.
+	// unheld are denied paths that do not exist, in a folder that is shown. A mount cannot cover a
+	// path that does not exist.
 	unheld []string
 }
 
-// planMounts turns p and its rules into a mountPlan. denied are the canonical
-// exact deny-read paths.
+// planMounts turns p and its rules into a mountPlan. denied are the canonical exact deny-read
+// paths.
 func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan {
 	m := &mountPlan{denied: denied, readsAll: len(p.Read) == 0, Mounts: &spec.Mounts{
 		Memory: len(writeRoots(p)) > 0 && present(kernel.ShmDir), Terminals: present(kernel.PtsDir) && present(kernel.Ptmx),
@@ -71,9 +71,9 @@ func planMounts(p sandbox.Policy, rules []spec.Rule, denied []string) *mountPlan
 	return m
 }
 
-// show keeps path readable in a folder that is replaced. Where everything may be read,
-// the whole entry of /tmp that path is in is shown: programs need their libraries, and a
-// workspace its neighbours.
+// show keeps path readable in a folder that a mount replaces. If the command may read everything,
+// it shows the whole entry of /tmp that contains path: programs need their libraries, and a
+// workspace needs the folders beside it.
 func (m *mountPlan) show(path string) {
 	base := m.Replaced(path)
 	if base == "" {
@@ -87,7 +87,7 @@ func (m *mountPlan) show(path string) {
 		return
 	}
 	m.Readable = append(m.Readable, path)
-	// Landlock opens the private folder with everything that is mounted in it.
+	// Landlock opens the private folder with everything mounted in it.
 	for _, denied := range m.denied {
 		if !sandbox.Covers(path, denied) {
 			continue
@@ -99,14 +99,14 @@ func (m *mountPlan) show(path string) {
 	}
 }
 
-// shownInTemp lists what is shown of the host's /tmp and /var/tmp.
+// shownInTemp lists what the command sees of the host's /tmp and /var/tmp.
 func (m *mountPlan) shownInTemp() []string {
 	return slices.DeleteFunc(slices.Clone(m.Readable), func(path string) bool { return !sandbox.CoveredBy(m.Private, path) })
 }
 
-// waysInTemp are the places of the folder for temporary files on which something is
-// mounted below a private /tmp or /var/tmp. The kernel holds their names only for who
-// lives in the same mount namespace, which the broker does not.
+// waysInTemp are the paths in the temporary folder at which something is mounted for the private
+// /tmp or /var/tmp. The kernel protects a mount point's name only from processes in the same mount
+// namespace, and the broker is in another one. So the broker must refuse to change these names.
 func (m *mountPlan) waysInTemp(temp string) (out []string) {
 	for _, path := range slices.Concat(m.Writable, m.Readable) {
 		for _, dir := range m.Private {
@@ -118,8 +118,8 @@ func (m *mountPlan) waysInTemp(temp string) (out []string) {
 	return out
 }
 
-// hide keeps path shut. A link is left out: nothing can be mounted over it, and its
-// target is in the list of denied paths too.
+// hide makes path unreadable. It leaves out a link: nothing can be mounted over a link, and the
+// link's target is in the list of denied paths too.
 func (m *mountPlan) hide(path string) {
 	info, err := os.Lstat(path)
 	isLink := err == nil && info.Mode()&fs.ModeSymlink != 0
@@ -141,9 +141,9 @@ func (m *mountPlan) forCommand(cmd sandbox.Command) {
 	}
 }
 
-// protect makes path read-only and pins every folder on the way to it from its write
-// root. A folder that is renamed takes the mount along and leaves its name free, so a
-// command could put another file at the protected path.
+// protect makes path read-only and pins every folder between its write root and path. Renaming such
+// a folder would take the mount along and leave the name free, so that a command could put another
+// file at the protected path.
 func (m *mountPlan) protect(path string) {
 	root := ""
 	for _, w := range m.Writable {
@@ -165,8 +165,8 @@ func (m *mountPlan) protect(path string) {
 	}
 }
 
-// heldPaths are the protected paths inside p's write roots that exist and can
-// be mounted over, outermost only.
+// heldPaths are the protected paths inside p's write roots that exist and that a mount can cover.
+// Paths inside another one are left out.
 func heldPaths(p sandbox.Policy) []string {
 	var out []string
 	for _, path := range protectedPlaces(p) {
@@ -178,9 +178,8 @@ func heldPaths(p sandbox.Policy) []string {
 	return slices.CompactFunc(out, func(kept, next string) bool { return sandbox.Covers(kept, next) })
 }
 
-// protectedPlaces lists where a protected entry may be without a walk of any tree: the
-// named paths, and the names at the top of each write root and beside each git
-// directory.
+// protectedPlaces lists where protected entries can be, without searching a tree: the named paths,
+// and the protected names at the top of each write root and beside each git directory.
 func protectedPlaces(p sandbox.Policy) []string {
 	var out []string
 	tops := map[string]bool{}
@@ -215,13 +214,13 @@ func rootPaths(p sandbox.Policy) []string {
 	return out
 }
 
-// present reports whether path exists and is reached through no link.
+// present reports whether path exists and no link is on the way to it.
 func present(path string) bool {
 	st, err := kernel.StatPath(path)
 	return err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK
 }
 
-// planDevices asks for a /dev of its own, with what the rules open.
+// planDevices asks for a private /dev with what the rules open.
 func (m *mountPlan) planDevices(rules []spec.Rule) {
 	if !present(kernel.DevDir) || sandbox.CoveredBy(m.denied, kernel.DevDir) {
 		return
@@ -235,10 +234,10 @@ func (m *mountPlan) planDevices(rules []spec.Rule) {
 	}
 }
 
-// showTerminal shows the first terminal among files: a program asks for the name of its
-// terminal. /dev/pts holds the command's own terminals, so a terminal of the host's
-// /dev/pts is shown as /dev/console. Landlock opens neither name: the command has the
-// terminal by its files and /dev/tty alone.
+// showTerminal shows the first terminal among files, because a program may ask for the name of its
+// terminal. The command's /dev/pts holds the command's own terminals, so a terminal from the host's
+// /dev/pts appears as /dev/console. Landlock opens neither name: the command can use the terminal
+// only by its descriptors and by /dev/tty.
 func (m *mountPlan) showTerminal(files ...*os.File) {
 	for _, f := range files {
 		if f == nil {

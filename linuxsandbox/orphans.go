@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepers are those of this process that were not collected, for EndKeepers.
+// keepers are the keepers of this process that were not collected yet, for EndKeepers.
 var keepers struct {
 	sync.Mutex
 	live map[*keeperProcess]bool
@@ -43,9 +43,9 @@ func (k *keeperProcess) unregister() {
 	delete(keepers.live, k)
 }
 
-// EndKeepers kills the keepers of all commands, and what they leave behind, for a
-// process that ends without waiting for its commands. It returns what cannot be
-// killed, as LeftError has it.
+// EndKeepers kills the keepers of all commands and the processes they leave behind. A process that
+// ends without waiting for its commands calls it. It returns the processes that cannot be killed,
+// in the form of LeftError.
 func EndKeepers() []string {
 	keepers.Lock()
 	live := slices.Collect(maps.Keys(keepers.live))
@@ -66,12 +66,12 @@ func EndKeepers() []string {
 	return append(left, named(sweepAfter())...)
 }
 
-// leftovers ends what a keeper left behind that was killed (not clean). The error names
-// the processes that cannot be ended. over: the keeper itself has ended.
+// leftovers ends the processes that a killed keeper left behind. clean means that the keeper was
+// not killed; over means that it has ended. The error names the processes that cannot be ended.
 func (p *process) leftovers(clean, over bool) error {
 	var left []kernel.Process
 	switch {
-	case !over: // in its namespace nothing can be swept, and nothing escapes
+	case !over: // its namespace cannot be swept, and nothing escapes from it
 		keeper := map[int]bool{p.keeper.pid: true}
 		table := kernel.Processes()
 		for _, one := range table {
@@ -89,7 +89,7 @@ func (p *process) leftovers(clean, over bool) error {
 	return &sandbox.LeftError{Processes: named(left)}
 }
 
-// named lists processes with their programs, ordered by number.
+// named lists processes with their programs, ordered by pid.
 func named(list []kernel.Process) []string {
 	var out []string
 	slices.SortFunc(list, func(a, b kernel.Process) int { return cmp.Compare(a.PID, b.PID) })
@@ -99,8 +99,8 @@ func named(list []kernel.Process) []string {
 	return out
 }
 
-// programOf is the program of a process that may hang in the kernel. Its command
-// line is not read: that waits for the lock of its memory (proc_pid_cmdline(5)).
+// programOf is the program of a process that may hang in the kernel. It does not read the command
+// line, because that read waits for the lock of the process's memory (proc_pid_cmdline(5)).
 func programOf(pid int) string {
 	if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil {
 		return exe
@@ -112,17 +112,16 @@ func programOf(pid int) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(comm)), "?")
 }
 
-// sweeping is held while orphans are collected: all commands of this process share them.
+// sweeping is held while orphans are collected, because all commands of this process share them.
 var sweeping sync.Mutex
 
-// sweepAfter ends what a keeper left behind that was killed.
-// The command itself died with the keeper's thread; what it had started came to
-// codeagent, the next subreaper. Orphans differ from codeagent's other children by
-// what no other child has: more seccomp filters than codeagent itself, no_new_privs,
-// and the keeper's bounding set.
+// sweepAfter ends the processes that a killed keeper left behind. The command itself died with the
+// keeper's thread. Its descendants became children of codeagent, the next subreaper. These orphans
+// differ from codeagent's other children: they have more seccomp filters than codeagent itself,
+// no_new_privs, and the keeper's bounding set.
 //
-// A process that stays in the kernel (a hung file system, a frozen group) cannot be
-// killed: when nothing else has been left for a while, those are returned.
+// A process that stays in the kernel (a hung file system, a frozen group) cannot be killed. When
+// only such processes have been left for stuckPatience, sweepAfter returns them.
 func sweepAfter() []kernel.Process {
 	sweeping.Lock()
 	defer sweeping.Unlock()
@@ -131,13 +130,14 @@ func sweepAfter() []kernel.Process {
 	for {
 		own, dead := confinement(os.Getpid()), 0
 		found := kernel.Sweep(func(table []kernel.Process) []kernel.Process {
-			// A tree that forks on would fill the process table with its dead.
+			// Collect the dead at once: a tree that keeps forking would fill the process table with
+			// them.
 			dead += reapOrphans(table, own)
 			return orphans(table, os.Getpid(), own)
 		})
-		// A process that forked and ended while the table was read may have a child
-		// that is not in it. It itself is, as long as nobody but this thread collects
-		// the dead: only who sees neither living nor dead is done.
+		// A process that forked and ended during the read of the table may have a child that is not
+		// in the table. The dead parent is in it, as long as only this thread collects the dead. So
+		// the sweep is complete only if the table shows neither a living orphan nor a dead one.
 		if len(found)+dead == 0 {
 			return nil
 		}
@@ -154,7 +154,7 @@ func sweepAfter() []kernel.Process {
 	}
 }
 
-// orphans picks the confined children of codeagent and all below them.
+// orphans returns the confined children of codeagent and all their descendants.
 func orphans(table []kernel.Process, self int, own marks) []kernel.Process {
 	var out []kernel.Process
 	roots := map[int]bool{}
@@ -167,9 +167,8 @@ func orphans(table []kernel.Process, self int, own marks) []kernel.Process {
 	return append(out, kernel.Below(table, roots)...)
 }
 
-// reapOrphans collects the ones that have ended and reports how many they were.
-// Only pids that are known to be orphans are waited for: any other child is
-// somebody else's to collect.
+// reapOrphans collects the dead orphans and returns their number. It waits only for pids that are
+// known to be orphans: other code of this process collects its other children.
 func reapOrphans(table []kernel.Process, own marks) (dead int) {
 	for _, p := range table {
 		if p.Parent == os.Getpid() && p.State == 'Z' && confinement(p.PID).orphanOf(own) {
@@ -180,12 +179,12 @@ func reapOrphans(table []kernel.Process, own marks) (dead int) {
 	return dead
 }
 
-// marks are what a process cannot take off again.
+// marks are the properties of a process that it cannot give up.
 type marks struct {
 	noNewPrivs bool
 	filters    int
-	// bounded: the capability bounding set is empty but for file rights, or the
-	// user could not change it.
+	// bounding is the capability bounding set. An orphan's set is empty except for file rights, or
+	// equal to codeagent's own where the user could not change it.
 	bounding uint64
 }
 

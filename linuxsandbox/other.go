@@ -11,7 +11,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// ErrNotLinux is what this backend answers on every other system.
+// ErrNotLinux is the error of this backend on every other system.
 var ErrNotLinux = errors.New("the Linux sandbox needs Linux (Landlock and seccomp)")
 
 // Backend does not exist outside Linux; New never returns one.
@@ -35,19 +35,19 @@ func (*Backend) Start(context.Context, sandbox.Policy, sandbox.Command, sandbox.
 	return nil, &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: "system", Err: ErrNotLinux}
 }
 
-// Survey has nothing to say of other systems.
+// Survey returns nothing on other systems.
 func Survey() []sandbox.Layer { return nil }
 
-// MadeGit has none to list.
+// MadeGit returns nothing on other systems.
 func (*Backend) MadeGit() []string { return nil }
 
 // Close does nothing.
 func (*Backend) Close() error { return nil }
 
-// EndKeepers has none to end.
+// EndKeepers does nothing.
 func EndKeepers() []string { return nil }
 
-// HelperMain says that there is no such helper here, and returns 125.
+// HelperMain reports that other systems have no helper, and returns 125.
 func HelperMain([]string) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", HelperName, ErrNotLinux)
 	return sandbox.ExitCannotConfine

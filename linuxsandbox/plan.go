@@ -15,11 +15,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// This file decides what a policy becomes on a kernel. No IO here: the same
-// table of tests runs anywhere.
+// This file decides what a policy becomes on a kernel. It does no IO, so its table of tests runs on
+// any machine.
 
-// plan says which layers hold p on a kernel and what they do not hold. An error
-// means that p must not run here; it names what in p cannot be held.
+// plan returns the layers that enforce p on a kernel, and what they do not enforce. An error means
+// that p must not run here; it names the part of p that cannot be enforced.
 func plan(p sandbox.Policy, f facts) ([]sandbox.Layer, []sandbox.Weakness, error) {
 	if err := f.CheckLandlock(); err != nil {
 		return nil, nil, err
@@ -50,8 +50,8 @@ func checkMode(p sandbox.Policy) error {
 	return p.Validate()
 }
 
-// checkNetwork refuses single hosts where no broker could connect to them. Saying
-// no is the honest answer: a command that was granted a host must not fail in silence.
+// checkNetwork refuses single hosts if no broker could connect to them. It fails closed: otherwise
+// a command with a granted host would fail without a reason.
 func checkNetwork(p sandbox.Policy, f facts) error {
 	if p.Network.Mode != sandbox.NetworkAllow || len(p.Network.Hosts) == 0 || f.HostNet != 0 && pathSockets(p, f) {
 		return nil
@@ -68,7 +68,7 @@ func checkNetwork(p sandbox.Policy, f facts) error {
 		"what needs %s can only run outside the sandbox", why, strings.Join(names, ", "))
 }
 
-// checkSockets refuses granted sockets where no broker could connect to them.
+// checkSockets refuses granted sockets if no broker could connect to them.
 func checkSockets(p sandbox.Policy, f facts) error {
 	if len(p.Sockets) == 0 || pathSockets(p, f) {
 		return nil
@@ -83,7 +83,7 @@ func pathSockets(p sandbox.Policy, f facts) bool {
 	return f.Broker && f.Sockets != sockets.TakesNone && (f.Sockets == sockets.TakesCopies || !network)
 }
 
-// writeRoots lists every root a command may write, each with its origin.
+// writeRoots lists every root that a command may write, with its origin.
 func writeRoots(p sandbox.Policy) []sandbox.Root {
 	roots := append([]sandbox.Root(nil), p.Write...)
 	if p.Temp != "" {
@@ -109,8 +109,8 @@ func checkRoots(p sandbox.Policy) error {
 	return nil
 }
 
-// checkDenyRead refuses an exact deny-read path inside a write root: Landlock
-// adds rights along a path and cannot take any away below a root.
+// checkDenyRead refuses an exact deny-read path inside a write root. Landlock adds rights along a
+// path and cannot take away any below a root.
 func checkDenyRead(p sandbox.Policy) error {
 	for _, deny := range p.DenyRead {
 		for _, root := range writeRoots(p) {
@@ -136,7 +136,7 @@ func layers(p sandbox.Policy, f facts) []sandbox.Layer {
 	return append(out, groupLayer(f.Groups)...)
 }
 
-// ownPIDs reports whether a command has a PID namespace of its own.
+// ownPIDs reports whether a command has its own PID namespace.
 func (f facts) ownPIDs() bool { return f.Namespaces && f.NoPIDs == "" }
 
 func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
@@ -169,8 +169,8 @@ func namespaceLayers(p sandbox.Policy, f facts) []sandbox.Layer {
 	}
 }
 
-// networkLayer is the session's own network. Without it nothing is open either:
-// the filter then refuses every INET socket.
+// networkLayer is the session's own network. Where it is absent the network is still shut: the
+// filter then refuses every INET socket.
 func networkLayer(p sandbox.Policy, f facts) sandbox.Layer {
 	l := sandbox.Layer{Name: "netns", State: sandbox.LayerAbsent}
 	switch {
@@ -184,7 +184,7 @@ func networkLayer(p sandbox.Policy, f facts) sandbox.Layer {
 	return l
 }
 
-// notifyLayer is the listener with the broker behind it.
+// notifyLayer is the listener and the broker that serves it.
 func notifyLayer(f facts) sandbox.Layer {
 	l := sandbox.Layer{Name: "notify", State: sandbox.LayerActive, Reason: "tried: a filter's questions arrived, and who asked could be looked at"}
 	if !f.Broker {
@@ -255,8 +255,8 @@ func weaknesses(p sandbox.Policy, f facts) []sandbox.Weakness {
 	})
 }
 
-// readableRecords lists which of codeagent's hidden records lie where p lets a
-// command read. What deny_read names too is kept shut by Landlock.
+// readableRecords lists which of codeagent's hidden records p lets a command read. It leaves out
+// what deny_read names, because Landlock keeps that shut.
 func readableRecords(p sandbox.Policy) []string {
 	var out []string
 	for _, path := range p.Protected.Hidden {
@@ -271,10 +271,10 @@ func readableRecords(p sandbox.Policy) []string {
 	return out
 }
 
-// recordsWeakness is what a command can read of codeagent's records. Landlock
-// could only open each neighbour of every folder on the way to them instead: that
-// takes time at each start, keeps those folders from being listed, and closes what
-// other programs make there later. So it is done where deny_read asks for it alone.
+// recordsWeakness says what a command can read of codeagent's records. With Landlock alone, hiding
+// them means opening each neighbour of every folder on the way to them. That takes time at each
+// start, keeps those folders from being listed, and closes what other programs create there later.
+// So codeagent does it only for paths that deny_read names.
 func recordsWeakness(records string, f facts) sandbox.Weakness {
 	w := sandbox.Weakness{
 		ID:     "own-records",
@@ -288,7 +288,7 @@ func recordsWeakness(records string, f facts) sandbox.Weakness {
 	return w
 }
 
-// globWeakness is what a command can read though globs deny it.
+// globWeakness says what a command can read although globs deny it.
 func globWeakness(globs string, f facts) sandbox.Weakness {
 	w := sandbox.Weakness{
 		ID:     "deny-read-glob",
@@ -336,7 +336,7 @@ func protectedNames(p sandbox.Policy) []string {
 	return append(append([]string(nil), p.Protected.Names...), p.Protected.Paths...)
 }
 
-// ownInside lists what of codeagent's own lies inside a write root.
+// ownInside lists codeagent's own paths that lie inside a write root.
 func ownInside(p sandbox.Policy) []string {
 	var out []string
 	for _, own := range p.Protected.Own {
@@ -350,17 +350,16 @@ func ownInside(p sandbox.Policy) []string {
 	return out
 }
 
-// mostNamed is how many names a weakness has.
+// mostNamed is the most names that a weakness lists.
 const mostNamed = 8
 
-// startError is the error of a start that did not happen.
+// startError is the error of a command that was not started.
 func startError(stage string, err error) *sandbox.StartError {
 	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }
 
-// notHostNet is the cookie of the network namespace that commands under p must not
-// be in. It is 0 where they are to be in codeagent's own, because p says so or
-// because there is no other one.
+// notHostNet is the cookie of the network namespace in which commands under p must not run. It is 0
+// if they run in codeagent's own, because p says so or because no other one can be made.
 func notHostNet(p sandbox.Policy, f facts) uint64 {
 	if p.Network.Mode == sandbox.NetworkFull {
 		return 0
@@ -371,10 +370,10 @@ func notHostNet(p sandbox.Policy, f facts) uint64 {
 // asRoot reports whether commands of this process run as uid 0.
 func asRoot() bool { return os.Geteuid() == 0 }
 
-// locks reports whether commands lock no files but those that they may write.
+// locks reports whether commands can lock only the files that they may write.
 func (f facts) locks() bool { return f.Broker && f.Sockets == sockets.TakesCopies }
 
-// lockWeakness says why they can lock others.
+// lockWeakness is the weakness that commands can lock other files; nil if they cannot.
 func lockWeakness(f facts) []sandbox.Weakness {
 	if f.locks() {
 		return nil

@@ -22,33 +22,34 @@ import (
 // prepared is a policy made ready for one start.
 type prepared struct {
 	spec spec.Spec
-	// mounts make spec.Mounts; nil where there are no namespaces.
+	// mounts builds spec.Mounts; nil if there are no namespaces.
 	mounts *mountPlan
-	// absent are the granted paths that do not exist yet: a rule needs a file.
+	// absent are the granted paths that do not exist yet and need a placeholder: a Landlock rule
+	// needs a file.
 	absent []string
-	// granted are those that the broker opens instead (granted.go).
+	// granted are the granted paths that the broker opens instead (broker/hold_grant.go).
 	granted []string
-	// group asks for a control group.
+	// group means that the command gets a control group.
 	group bool
-	// own are codeagent's own paths inside write roots, to watch and restore.
+	// own are codeagent's own paths inside write roots, which are watched and restored.
 	own []string
 	// folders are the write roots that are folders.
 	folders []string
-	// protection is what the broker holds; the zero value without a broker.
+	// protection is what the broker enforces; the zero value without a broker.
 	protection broker.Protection
 
 	layers     []sandbox.Layer
 	weaknesses []sandbox.Weakness
 }
 
-// prepare makes a Spec of p. It looks at the file system and changes nothing. An error
-// means that p cannot be enforced here.
+// prepare makes a Spec of p. It reads the file system and changes nothing. An error means that p
+// cannot be enforced here.
 func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	denied, err := exactDenials(p, osFiles{})
 	if err != nil {
 		return nil, err
 	}
-	// What a denied link leads to is judged like the link.
+	// The target of a denied link is denied like the link.
 	q := p.Clone()
 	q.DenyRead = denied
 	out := &prepared{own: ownFiles(p, f)}
@@ -57,7 +58,7 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 		if err := checkRoots(p); err != nil {
 			return nil, err
 		}
-		// What is there is held by mounts: it is no weakness.
+		// Mounts protect the paths that exist, so these are no weakness.
 		held := heldPaths(p)
 		q.Protected.Paths = slices.DeleteFunc(q.Protected.Paths, func(path string) bool { return sandbox.CoveredBy(held, path) })
 		q.Protected.Own = slices.DeleteFunc(q.Protected.Own, func(path string) bool { return sandbox.CoveredBy(held, path) })
@@ -113,12 +114,12 @@ func prepare(p sandbox.Policy, f facts) (*prepared, error) {
 	return out, nil
 }
 
-// outOfReach reports whether codeagent itself may not read the folder at path, as in a
-// sandbox around codeagent that hides the records.
+// outOfReach reports whether codeagent itself may not read the folder at path. That is the case in
+// an outer sandbox that hides the records.
 func outOfReach(path string) bool { return unix.Access(path, unix.R_OK) == unix.EACCES }
 
-// leaveToBroker plans what the broker answers for. With Spec.Ask the keeper grants
-// no folder for writing.
+// leaveToBroker plans what the broker decides. With Spec.Ask the keeper's Landlock rules open no
+// folder for writing.
 func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	var own []string
 	if p.spec.Mounts != nil && p.spec.Mounts.Memory {
@@ -131,14 +132,15 @@ func (p *prepared) leaveToBroker(policy sandbox.Policy) {
 	p.protection.PlanGrants(p.granted, p.folders)
 }
 
-// holdsFolders reports whether codeagent's own folders inside a write root are held. The
-// broker refuses each change in them and each move of what leads to them, by the file it
-// has opened. Without it mounts hold what is there, until something on the way to it is
-// renamed. Reading takes mounts: Landlock cannot take a right away below a root.
+// holdsFolders reports whether the sandbox protects codeagent's own folders inside a write root.
+// The broker identifies a file by what it has opened, and refuses each change in these folders and
+// each move of a folder that leads to them. Mounts alone protect only what exists, until something
+// on the way to it is renamed. Mounts are needed against reading: Landlock cannot take away a right
+// below a root.
 func (f facts) holdsFolders() bool { return f.Broker && f.Namespaces }
 
-// checkOwn refuses a write root that holds one of codeagent's own directories where they
-// are not held: single files in it are put back after a command, a directory cannot be.
+// checkOwn refuses a write root that contains one of codeagent's own directories, unless the
+// sandbox protects these. A single file can be restored after a command; a directory cannot.
 func checkOwn(p sandbox.Policy, f facts) error {
 	if f.holdsFolders() {
 		return nil
@@ -151,9 +153,9 @@ func checkOwn(p sandbox.Policy, f facts) error {
 	return nil
 }
 
-// ownFiles are codeagent's own inside write roots that are watched, and put back. Where
-// folders of its own are held, its records are no files to be put back: codeagent itself
-// writes them while commands run.
+// ownFiles are codeagent's own files inside write roots, which are watched and restored. Where the
+// sandbox protects folders, the records are left out: codeagent itself writes them while commands
+// run.
 func ownFiles(p sandbox.Policy, f facts) []string {
 	own := ownInside(p)
 	if !f.holdsFolders() {
@@ -165,8 +167,8 @@ func ownFiles(p sandbox.Policy, f facts) []string {
 	})
 }
 
-// secondNames is the weakness of denied files with hard links: Landlock judges the name
-// by which a file is opened, and the other names are not known.
+// secondNames is the weakness of denied files with hard links. Landlock judges the name by which a
+// file is opened, and codeagent does not know the file's other names.
 func secondNames(denied []string) (sandbox.Weakness, bool) {
 	var linked []string
 	for _, path := range denied {
@@ -189,7 +191,7 @@ func laterFiles(unheld []string) sandbox.Weakness {
 	}
 }
 
-// shownPipes is the weakness of named pipes, which a read-only mount does not hold.
+// shownPipes is the weakness of named pipes: a read-only mount does not stop writes to a pipe.
 func shownPipes(shown []string) sandbox.Weakness {
 	return sandbox.Weakness{
 		ID: "temp-pipes", What: "a command can write to named pipes of the host in " + short.List(shown, mostNamed),
@@ -198,13 +200,13 @@ func shownPipes(shown []string) sandbox.Weakness {
 	}
 }
 
-// checkRules looks at each root of the policy: whether it exists, whether a link is on
-// the way, who owns a write root. brokered says which granted paths are the broker's.
+// checkRules checks each root of the policy: whether it exists, whether a link is on the way, and
+// who owns a write root. brokered reports whether the broker opens the granted path of a rule.
 func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 	kept := p.spec.Rules[:0]
 	for _, rule := range p.spec.Rules {
 		if rule.Access == spec.AccessDevice || (rule.Optional && rule.Access != spec.AccessWrite) {
-			kept = append(kept, rule) // the keeper leaves it out when it is not there
+			kept = append(kept, rule) // the keeper skips the rule if the path is missing
 			continue
 		}
 		st, err := kernel.StatPath(rule.Path)
@@ -230,14 +232,14 @@ func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 			switch {
 			case !parentExists(rule.Path):
 			case brokered(rule) && rule.Access == spec.AccessWrite:
-				// Its folder may be protected, and then is read-only in a write root too.
+				// Its folder may be protected and so read-only, even inside a write root.
 				p.granted = append(p.granted, rule.Path)
 			case !p.writable(filepath.Dir(rule.Path)):
 				p.absent = append(p.absent, rule.Path)
 				kept = append(kept, rule)
 			}
 		case rule.Optional && errors.Is(err, fs.ErrPermission):
-			// Out of the user's reach, so out of the command's too.
+			// The user cannot reach it, so the command cannot either.
 		default:
 			return rule.Failed(err)
 		}
@@ -246,7 +248,7 @@ func (p *prepared) checkRules(brokered func(spec.Rule) bool) error {
 	return nil
 }
 
-// keepFileCaps leaves root its rights over files where a root is another user's.
+// keepFileCaps leaves root its file capabilities if a root belongs to another user.
 func (p *prepared) keepFileCaps(st unix.Stat_t) {
 	p.spec.KeepFileCaps = p.spec.KeepFileCaps || asRoot() && st.Uid != 0
 }
@@ -263,9 +265,9 @@ func parentExists(path string) bool {
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// brokeredGrant says which write rules are left to the broker: those of grants,
-// which are optional, unless the command has a folder of its own in the place of
-// the one that the grant is in, or may read only what Landlock has a rule for.
+// brokeredGrant reports which write rules the broker carries out: the optional ones, which come
+// from grants. Two cases are left to Landlock: a mount replaces the folder that contains the grant,
+// or the policy restricts reading, where Landlock must have a rule for each readable path.
 func brokeredGrant(p sandbox.Policy, f facts) func(spec.Rule) bool {
 	return func(r spec.Rule) bool {
 		replaced := f.Namespaces && sandbox.CoveredBy([]string{"/tmp", "/var/tmp", kernel.DevDir}, r.Path)

@@ -17,30 +17,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeperProcess is a keeper as codeagent sees it.
+// keeperProcess is codeagent's view of a keeper.
 type keeperProcess struct {
 	pid     int
-	command int // the command's pid, once started; in its own PID namespace
-	// contained: it is PID 1 of a namespace, whose processes die with it.
+	command int // the command's pid in its own PID namespace, once started
+	// contained means that the keeper is PID 1 of a namespace, whose processes die with it.
 	contained bool
 
 	mu       sync.Mutex
 	sock     int  // -1 when closed; guarded by mu for writing and closing
-	reaped   bool // its pid may be another's; guarded by mu
+	reaped   bool // its pid may now belong to another process; guarded by mu
 	insisted bool // guarded by mu
 	killed   bool // guarded by mu
 }
 
-// A keeper ends its command within milliseconds of the end of file. One that is
-// stopped, or whose command stays in the kernel, is ended itself, and what even that
-// leaves behind is named and left: codeagent waits for nothing for ever.
+// A keeper ends its command within milliseconds of the end of file. codeagent kills a keeper that
+// is stopped or whose command hangs in the kernel. If processes survive even that, codeagent names
+// them and leaves them: it waits for nothing for ever.
 const (
-	keeperPatience = 3 * time.Second // from the end of file to its SIGKILL
-	killPatience   = time.Second     // from there to leaving it
+	keeperPatience = 3 * time.Second // from the end of file to the keeper's SIGKILL
+	killPatience   = time.Second     // from the SIGKILL until codeagent gives up
 	stuckPatience  = 3 * time.Second // for orphans that neither end nor change
 )
 
-// send writes one frame; several goroutines may.
+// send writes one frame. Several goroutines may call it.
 func (k *keeperProcess) send(kind control.Frame, body []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,8 +50,8 @@ func (k *keeperProcess) send(kind control.Frame, body []byte) error {
 	return control.Socket(k.sock).Send(kind, body)
 }
 
-// end asks the keeper to kill everything: it reads end of file. What it still
-// has to say can be received.
+// end asks the keeper to kill everything: the keeper reads end of file. codeagent can still receive
+// the keeper's last frames.
 func (k *keeperProcess) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,7 +66,7 @@ func (k *keeperProcess) end() {
 	}
 }
 
-// kill ends the keeper itself, and with it whatever dies with it.
+// kill kills the keeper itself, and with it what dies with it.
 func (k *keeperProcess) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,7 +75,7 @@ func (k *keeperProcess) kill() {
 	}
 }
 
-// hangUp has whoever waits for the keeper's words read end of file.
+// hangUp makes a goroutine that waits for the keeper's frames read end of file.
 func (k *keeperProcess) hangUp() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,8 +93,8 @@ func (k *keeperProcess) close() {
 	}
 }
 
-// reap waits for the keeper itself, which it kills if it does not end. It reports
-// whether that ended by its own will, and whether it ended at all.
+// reap waits for the keeper itself, and kills it if it does not end. clean reports that the keeper
+// exited by itself; over reports that it ended at all.
 func (k *keeperProcess) reap() (clean, over bool) {
 	k.mu.Lock()
 	killed := k.killed
@@ -119,11 +119,11 @@ func (k *keeperProcess) reap() (clean, over bool) {
 	}
 }
 
-// endsWithin waits for the end of a child that nobody has collected.
+// endsWithin waits for the end of a child that nobody has collected. It reports false on a timeout.
 func endsWithin(pid int, patience time.Duration) bool {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return true // it is nobody's, or there is no descriptor: the wait will say
+		return true // somebody collected it, or no descriptor is free: the caller's wait will find out
 	}
 	defer unix.Close(fd)
 	until := time.Now().Add(patience)
@@ -136,29 +136,29 @@ func endsWithin(pid int, patience time.Duration) bool {
 	}
 }
 
-// process is one command. follow ends it: the only goroutine it has.
+// process is one command. Its only goroutine, follow, ends it.
 type process struct {
 	backend *Backend
 	keeper  *keeperProcess
 	policy  sandbox.Policy
-	// protection is what the broker holds of policy.
+	// protection is what the broker enforces of policy.
 	protection broker.Protection
-	broker     *broker.Broker // nil where the filter asks nothing
+	broker     *broker.Broker // nil if the filter asks nothing
 	holder     sandbox.Holder // nil: refused calls fail at once
 	guards     []*guard
 	holders    []*holder
-	group      *commandGroup // nil where no limit needs one
+	group      *commandGroup // nil if no limit needs one
 
-	done chan struct{} // closed when everything is gone
-	// The rest is written before done is closed, and read after.
+	done chan struct{} // closed when all processes are gone
+	// The rest is written before done is closed, and read only after.
 	status sandbox.Status
 	failed bool
 	trace  sandbox.Trace
 	err    error
 }
 
-// follow listens to the keeper until every process is gone. stop releases the
-// context's hold on the process.
+// follow receives the keeper's frames until every process is gone. stop detaches the context from
+// the process.
 func (p *process) follow(stop func() bool) {
 	var got *spec.Ended
 	gone := false
@@ -187,7 +187,7 @@ func (p *process) follow(stop func() bool) {
 	case got != nil:
 		p.status = sandbox.Status{Exit: got.Exit, Signal: got.Signal, Limit: got.Limit}
 	default:
-		// Its death signal went with the keeper.
+		// The keeper died, and its death signal killed the command.
 		p.status = sandbox.Status{Exit: -1, Signal: int(unix.SIGKILL)}
 	}
 	p.failed = p.status.Exit != 0
@@ -198,8 +198,7 @@ func (p *process) follow(stop func() bool) {
 	close(p.done)
 }
 
-// leave undoes what enter did. The error is that codeagent's own files could not
-// be put back.
+// leave undoes what enter did. The error reports own files of codeagent that could not be restored.
 func (p *process) leave() error {
 	b := p.backend
 	b.mu.Lock()
@@ -224,15 +223,15 @@ func (p *process) leave() error {
 	return errors.Join(all...)
 }
 
-// Wait blocks until the command and all it started are gone. The error is set
-// when codeagent's own files were changed and could not be put back, and a
-// *sandbox.LeftError when not all of them could be killed.
+// Wait blocks until the command and all its descendants are gone. The error is set if codeagent's
+// own files were changed and could not be restored, and is a *sandbox.LeftError if some process
+// could not be killed.
 func (p *process) Wait() (sandbox.Status, error) {
 	<-p.done
 	return p.status, p.err
 }
 
-// Kill ends the command and everything it started.
+// Kill ends the command and all its descendants.
 func (p *process) Kill() { p.keeper.end() }
 
 // Signal passes number, 1 to 64, to the command's main process, and SIGINT to
@@ -247,10 +246,10 @@ func (p *process) Signal(number int) error {
 	return nil
 }
 
-// Refused is what the broker has refused so far.
+// Refused returns what the broker has refused so far.
 func (p *process) Refused() []sandbox.Denial { return p.broker.Refused() }
 
-// Trace is what the broker saw and what was put back after the command.
+// Trace returns what the broker saw and what was restored after the command.
 func (p *process) Trace() sandbox.Trace {
 	<-p.done
 	return p.trace

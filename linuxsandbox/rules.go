@@ -15,13 +15,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// maxRules bounds how many siblings a carved root may grow into: a rule costs
-// about 5 µs at every start.
+// maxRules bounds the rules into which a root with denied paths may split. A rule adds about 5 µs
+// to every start.
 const maxRules = 4096
 
-// devices are the nodes that every command gets, whatever the policy reads. The rest of
-// /dev stays shut even when everything is readable: a read from a terminal takes what
-// the user types, and a disk holds every denied file.
+// devices are the device nodes that every command gets, whatever the policy lets it read. The rest
+// of /dev stays shut even if everything is readable: reading a terminal takes what the user types,
+// and a disk contains every denied file.
 var devices = []struct{ path, reason string }{
 	{"/dev/null", "programs discard output and read nothing"},
 	{"/dev/zero", "a source of zeroes, also mapped as memory"},
@@ -31,10 +31,9 @@ var devices = []struct{ path, reason string }{
 	{"/dev/tty", "the command's own terminal, which only a foreground command has"},
 }
 
-// dir looks at directories; tests hand in maps.
+// dir lists directories; tests supply maps.
 type dir interface {
-	// entries are those of the directory path. A symbolic link has fs.ModeSymlink in
-	// its type.
+	// entries lists the directory path. A symbolic link has fs.ModeSymlink in its type.
 	entries(path string) ([]fs.DirEntry, error)
 }
 
@@ -42,8 +41,8 @@ type osDir struct{}
 
 func (osDir) entries(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-// rulesFor lists what Landlock opens for p. denied are the canonical exact deny-read
-// paths. Write roots come first.
+// rulesFor lists what Landlock opens for p. denied are the canonical exact deny-read paths. Write
+// roots come first.
 func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	var rules []spec.Rule
 	for _, root := range writeRoots(p) {
@@ -77,10 +76,10 @@ func rulesFor(p sandbox.Policy, denied []string, d dir) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// readRules opens root for reading, except the denied paths in it and the devices.
-// Landlock adds the rights of every folder on the way up to a file and takes none away.
-// So where a path is denied, the siblings along the way to it are opened instead of the
-// root. The folders on that way cannot be listed then.
+// readRules opens root for reading, except the denied paths in it and the devices. Landlock adds
+// the rights of every folder above a file and takes none away. So around a denied path the rules
+// open the siblings of each folder on the way to it, and not the root. The folders on that way
+// cannot be listed then.
 func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	carve := slices.DeleteFunc(slices.Clone(denied), func(deny string) bool { return !sandbox.Covers(root.Path, deny) })
 	listable := len(carve) == 0
@@ -101,15 +100,15 @@ func readRules(root sandbox.Root, denied []string, d dir) ([]spec.Rule, error) {
 	if hasDevices && listable {
 		rules = append(rules, spec.Rule{Path: root.Path, Access: spec.AccessList, Optional: root.Optional})
 	}
-	// Shared memory segments are plain files.
+	// POSIX shared memory segments are plain files.
 	if hasDevices && !sandbox.CoveredBy(denied, "/dev/shm") {
 		rules = append(rules, spec.Rule{Path: "/dev/shm", Access: spec.AccessRead, Optional: true})
 	}
 	return rules, nil
 }
 
-// siblings opens everything in the directory at except the paths of carve. A symbolic
-// link needs no rule: Landlock judges what it leads to.
+// siblings opens everything in the directory at except the paths of carve. A symbolic link needs no
+// rule, because Landlock judges its target.
 func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 	if slices.Contains(carve, at) {
 		return nil, nil
@@ -142,8 +141,8 @@ func siblings(at string, carve []string, d dir) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// exactDenials are the exact deny-read entries of p, each as written and as what it
-// leads to: the target of a denied link is denied too.
+// exactDenials are the exact deny-read entries of p, each as written and with its links resolved:
+// the target of a denied link is denied too.
 func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) {
 	var out []string
 	for _, entry := range p.DenyRead {
@@ -160,7 +159,7 @@ func exactDenials(p sandbox.Policy, files sandbox.FileSystem) ([]string, error) 
 	return out, nil
 }
 
-// osFiles looks at the real file system.
+// osFiles reads the real file system.
 type osFiles struct{}
 
 func (osFiles) Lstat(path string) (fs.FileMode, error) {

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start runs cmd under p in a keeper of its own. It returns once the command was
-// executed, or a *sandbox.StartError.
+// Start runs cmd under p in a keeper of its own. It returns when the command was executed. An error
+// is a *sandbox.StartError.
 func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, startError("start", err)
@@ -72,7 +72,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, cmd sandbox.Comma
 	return proc, nil
 }
 
-// newCommand checks and converts what the caller wants to run.
+// newCommand checks and converts the caller's command.
 func newCommand(cmd sandbox.Command) (spec.Command, error) {
 	c := spec.Command{Path: cmd.Path, Dir: cmd.Dir, Foreground: cmd.Foreground, Terminal: cmd.Terminal}
 	if cmd.Path == "" || len(cmd.Args) == 0 {
@@ -91,8 +91,8 @@ func newCommand(cmd sandbox.Command) (spec.Command, error) {
 	return c, nil
 }
 
-// enter books a command: guards of codeagent's own files, and the files that
-// stand for granted paths which do not exist yet.
+// enter registers a command, with the guards of codeagent's own files and the placeholders of
+// granted paths that do not exist yet.
 func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +121,7 @@ func (b *Backend) enter(p sandbox.Policy, ready *prepared) (*process, error) {
 	return proc, nil
 }
 
-// launch starts the keeper and takes it through the handshake. On an error
-// nothing is left running.
+// launch starts the keeper and takes it through the handshake. After an error nothing runs.
 func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cmd sandbox.Command) error {
 	files, closeNull, err := standardFiles(cmd)
 	if err != nil {
@@ -174,7 +173,7 @@ func (b *Backend) launch(ctx context.Context, proc *process, order spec.Spec, cm
 	return nil
 }
 
-// standardFiles are the command's 0, 1 and 2; a nil one is /dev/null.
+// standardFiles are the command's descriptors 0, 1 and 2; a nil file becomes /dev/null.
 func standardFiles(cmd sandbox.Command) (files [3]*os.File, done func(), err error) {
 	files = [3]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}
 	done = func() {}
@@ -194,10 +193,9 @@ func standardFiles(cmd sandbox.Command) (files [3]*os.File, done func(), err err
 	return files, done, nil
 }
 
-// looseSocket reports a file that is a socket and could still be connected, or
-// accept: with the calls for sockets open, a command could make more of it than
-// what it was handed. Streams of the local machine that have their other end,
-// which shells and editors use as pipes, cannot.
+// looseSocket reports whether a file is a socket that could still connect or accept. The command
+// has the system calls for sockets, so it could do more with such a socket than the caller
+// intended. A connected Unix stream cannot; shells and editors use these as pipes.
 func looseSocket(f *os.File) bool {
 	loose := true
 	conn, err := f.SyscallConn()
@@ -217,19 +215,19 @@ func isLoose(fd int) bool {
 	return err != nil || bad != nil || apart != nil || domain != unix.AF_UNIX || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET
 }
 
-// keeperEnv sets the keeper's Go runtime up for a short life. The command's
-// environment crosses in the Spec, so that no variable of it acts on the keeper.
+// keeperEnv sets up the keeper's Go runtime for a short life. The command's environment crosses in
+// the Spec, so none of its variables affects the keeper.
 var keeperEnv = []string{"GOMAXPROCS=2", "GOGC=off", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOTRACEBACK=none"}
 
-// startKeeper forks the helper from its sealed copy, as the first process of new
-// namespaces inside of those that it is to join, if any.
+// startKeeper forks the helper from its sealed copy. If join is set, the helper is the first
+// process of new namespaces, created inside the joined ones.
 func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, join *joined) (*keeperProcess, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
 	defer unix.Close(pair[1])
-	// Orphans of a keeper that was killed come to codeagent, which ends them.
+	// Orphans of a killed keeper become children of codeagent, which ends them.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		unix.Close(pair[0])
 		return nil, fmt.Errorf("become subreaper: %w", err)
@@ -267,8 +265,8 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 		}
 		return (&keeperProcess{pid: pid, sock: pair[0], contained: !join.hostPIDs}).register(), nil
 	}
-	// In the child /proc/self is the child: this works whoever may look at
-	// codeagent's own /proc entry.
+	// In the child, /proc/self is the child. So this works even where codeagent's own /proc entry
+	// is not readable.
 	pid, err := syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(helper), []string{HelperName, spec.KeeperArg}, attr)
 	if err != nil {
 		unix.Close(pair[0])
@@ -277,17 +275,16 @@ func (b *Backend) startKeeper(files [3]*os.File, foreground bool, extra []int, j
 	return (&keeperProcess{pid: pid, sock: pair[0]}).register(), nil
 }
 
-// aboveFiles is fd once more, with a number that ForkExec does not touch: it
-// puts files into the child's descriptors from 0 on, and on the way there into
-// those above the highest of them, over whatever is there.
+// aboveFiles duplicates fd at a number that ForkExec does not touch. ForkExec moves files to the
+// child's descriptors from 0 on, and uses the numbers above the highest of them on the way. It
+// overwrites whatever is there.
 func aboveFiles(fd int, files []uintptr) (int, error) {
 	return kernel.DupAbove(fd, int(slices.Max(files))+len(files)+2)
 }
 
-// handshake takes the keeper to the point where the command runs. The word to go
-// is sent ahead, right behind the Spec: the keeper reads it only after its
-// self-test, and codeagent need not be ready by then: what the filter asks waits
-// for the broker.
+// handshake takes the keeper to the point where the command runs. It sends FrameGo right behind the
+// Spec. The keeper reads it only after its self-test, and codeagent need not be ready by then: the
+// filter's notifications wait for the broker.
 func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Command) error {
 	k := p.keeper
 	err := k.sendSpec(ctx, order)
@@ -303,7 +300,7 @@ func (p *process) handshake(ctx context.Context, order spec.Spec, cmd sandbox.Co
 			return startError("notify", err)
 		}
 	}
-	// A keeper that is gone by now has said why, which is read next.
+	// A keeper that is gone by now has reported why; that report is read next.
 	_ = k.send(control.FrameGo, nil)
 	_, listener, err := k.confined(ctx)
 	if err != nil {
@@ -339,8 +336,8 @@ func (k *keeperProcess) sendSpec(ctx context.Context, order spec.Spec) error {
 	return nil
 }
 
-// confined waits until the keeper is confined and has tested it. What it returns
-// beside its findings is the listener of its filter, or -1.
+// confined waits until the keeper is confined and has tested its confinement. It returns the
+// keeper's findings and the listener of its filter, or -1.
 func (k *keeperProcess) confined(ctx context.Context) (spec.Facts, int, error) {
 	var f spec.Facts
 	kind, body, listener, err := control.Socket(k.sock).ReceiveFD()
@@ -360,7 +357,7 @@ func (k *keeperProcess) confined(ctx context.Context) (spec.Facts, int, error) {
 	return f, listener, nil
 }
 
-// lost says why the keeper is no longer there.
+// lost returns the error for a keeper that is no longer there.
 func (k *keeperProcess) lost(ctx context.Context, stage string, err error) error {
 	if ctx.Err() != nil {
 		return startError(stage, context.Cause(ctx))
@@ -376,8 +373,8 @@ func startFailure(body []byte) error {
 	return &sandbox.StartError{Code: f.Code, Stage: f.Stage, Err: &stageError{f.Text, syscall.Errno(f.Errno)}}
 }
 
-// stageError is a failure in the keeper's words; Unwrap gives the errno, so that
-// errors.Is(err, fs.ErrNotExist) and the like hold.
+// stageError is a failure as the keeper worded it. Unwrap returns the errno, so that errors.Is(err,
+// fs.ErrNotExist) and the like work.
 type stageError struct {
 	text  string
 	errno syscall.Errno

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Survey says of the layers without which no command runs whether this kernel has them,
-// by asking it alone: for a machine on which a keeper cannot start, and so proves nothing.
+// Survey reports whether this kernel has the layers without which no command runs. It only asks the
+// kernel, for machines on which a keeper cannot start and so cannot prove anything.
 func Survey() []sandbox.Layer {
 	landlock := sandbox.Layer{Name: "landlock", State: sandbox.LayerActive}
 	switch abi := keeper.LandlockABI(); {
@@ -28,7 +28,7 @@ func Survey() []sandbox.Layer {
 	return []sandbox.Layer{landlock, knows("seccomp", unix.SECCOMP_RET_ERRNO), knows("notify", unix.SECCOMP_RET_USER_NOTIF)}
 }
 
-// knows asks whether seccomp filters can have that action. A filter around codeagent can
+// knows asks the kernel whether seccomp filters can use action. A filter around codeagent can
 // refuse the question.
 func knows(layer string, action uint32) sandbox.Layer {
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
