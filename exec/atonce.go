@@ -3,17 +3,17 @@ package exec
 import "golang.org/x/sys/unix"
 
 const (
-	// manyFiles is a limit of descriptors that no number of calls comes near.
+	// manyFiles is a descriptor limit that is enough for any number of parallel commands.
 	manyFiles = 1024
-	// filesEach is what a command takes of them at its start, when most are open:
-	// its output, the keeper's sockets and files, the broker's. Measured: 9.
+	// filesEach is how many descriptors a command uses at its start, when most are open:
+	// for its output, the keeper's sockets and files, and the broker. Measured: 9.
 	filesEach = 12
-	// filesApart is left for the conversation: a connection, the session, undo.
+	// filesApart is the reserve for the rest of codeagent: a connection, the session, undo.
 	filesApart = 8
 )
 
-// AtOnce is how many commands may run at the same time, at most most and at least
-// one: where few descriptors are left fewer do, instead of failing.
+// AtOnce returns how many commands may run at the same time: at least one, at most most,
+// and fewer than most where the descriptor limit is low, so that none fails with EMFILE.
 func AtOnce(most int) int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= manyFiles {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// copyBytes is what one read takes at most; the pipe holds as much, where
-	// the system lets it.
+	// copyBytes is the most that one read takes. The pipe gets the same capacity where the
+	// kernel allows it.
 	copyBytes = 256 << 10
 	// orphanGrace is how long the pipes may stay open after every process of the
-	// command is gone: someone else was handed an end of them.
+	// command is gone: the command may have passed an end to another process.
 	orphanGrace = 100 * time.Millisecond
 )
 
 // pipe carries one stream.
 type pipe struct{ read, write *os.File }
 
-// capture reads what a command prints until it ends: one goroutine for each pipe,
-// which never waits for anyone but the command, the disk, and the other.
+// capture reads a command's output until it ends. One goroutine per pipe waits only for
+// the command, the disk, and the other goroutine.
 type capture struct {
 	runner  *Runner
-	pipes   []pipe // of both streams, or of each its own, or the terminal
+	pipes   []pipe // both streams in one, or one each, or the terminal
 	copiers sync.WaitGroup
 	sink    Sink  // may be nil
 	feed    *feed // nil without a sink
@@ -36,8 +36,8 @@ type capture struct {
 	kept keeper
 }
 
-// newCapture has one pipe for both streams: only so a reader has what was printed
-// in the order in which it was. Where they are apart, each has its own.
+// newCapture uses one pipe for both streams, since only that preserves the order in which
+// they were printed. With apart set, each stream has a pipe of its own.
 func (r *Runner) newCapture(p sandbox.Policy, apart bool, sink Sink) (*capture, error) {
 	c, pipes := &capture{runner: r}, 1
 	if apart {
@@ -54,7 +54,7 @@ func (r *Runner) newCapture(p sandbox.Policy, apart bool, sink Sink) (*capture, 
 	return c, c.open(p, sink)
 }
 
-// open gets ready to keep the output. On an error nothing is left open.
+// open prepares to keep the output. On an error nothing is left open.
 func (c *capture) open(p sandbox.Policy, sink Sink) error {
 	if r := c.runner; r.options.SpillDir != "" {
 		s, err := openSpill(r.spills, r.options.SpillDir, p.Limits.Output)
@@ -68,7 +68,7 @@ func (c *capture) open(p sandbox.Policy, sink Sink) error {
 	return nil
 }
 
-// hand gives the command its ends.
+// hand gives the command its ends of the pipes.
 func (c *capture) hand(cmd *sandbox.Command) {
 	cmd.Stdout, cmd.Stderr = c.pipes[0].write, c.pipes[len(c.pipes)-1].write
 	if cmd.Terminal {
@@ -76,7 +76,7 @@ func (c *capture) hand(cmd *sandbox.Command) {
 	}
 }
 
-// begin starts copying. The command holds the write ends now, and only it.
+// begin starts copying. From now on only the command holds the write ends.
 func (c *capture) begin() {
 	if c.sink != nil {
 		c.feed = newFeed(c.sink)
@@ -104,8 +104,8 @@ func (c *capture) copy(i int) {
 	}
 }
 
-// rest takes what is still in the pipe after the deadline. Who writes now is
-// none of the command's: a pipe's worth is all that can be owed.
+// rest reads what is still in the pipe after the deadline. A process that writes now does
+// not belong to the command, so one pipe's worth is enough.
 func (c *capture) rest(i int, buf []byte) {
 	conn, err := c.pipes[i].read.SyscallConn()
 	if err != nil {
@@ -138,8 +138,8 @@ func (c *capture) add(stream int, data []byte) {
 	c.mu.Unlock()
 }
 
-// spilled is the file that takes the output and how much it has of it, "" while
-// all of it still fits into memory, and why it has not all of it.
+// spilled returns the file that holds the output ("" while all of it fits into memory),
+// how many bytes of the output it has, and why it is incomplete.
 func (c *capture) spilled() (path string, length int64, why cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,12 +149,12 @@ func (c *capture) spilled() (path string, length int64, why cut) {
 	return c.kept.spill.where()
 }
 
-// finish waits for the streams to end, which they do at once when the last
-// process is gone, and for the sink to have been told.
+// finish waits until the streams end, which happens at once when the last process is gone,
+// and until the sink has received everything.
 func (c *capture) finish() Output {
 	deadline := time.Now().Add(orphanGrace)
 	for i := range c.pipes {
-		// Without deadlines there is no poller, and without one no way to leave.
+		// Deadlines need the runtime's poller. Without it a blocked read could not be ended.
 		if err := c.pipes[i].read.SetReadDeadline(deadline); err != nil {
 			c.pipes[i].read.Close()
 		}
@@ -169,7 +169,7 @@ func (c *capture) finish() Output {
 	return c.kept.output()
 }
 
-// close releases what is still held, whatever happened before.
+// close releases what is still held, after success or failure.
 func (c *capture) close() {
 	for _, p := range c.pipes {
 		for _, f := range []*os.File{p.read, p.write} {

@@ -1,7 +1,7 @@
 // Package exec starts a command under a sandbox backend, streams and bounds its output,
-// enforces its wall limit, kills all it started, and has exec/verdict judge whether the
-// sandbox refused it something. It starts programs through a sandbox.Backend only, and
-// writes nothing but the files of long outputs. Start reading at run.go; jobs.go has the
+// enforces its wall limit, kills everything it started, and has exec/verdict judge whether
+// the sandbox denied it something. It starts programs only through a sandbox.Backend, and
+// writes only the files of long outputs. Start reading at run.go; jobs.go has the
 // commands that run in the background, worker.go starts the file worker.
 package exec
 
@@ -32,24 +32,24 @@ const (
 type Options struct {
 	// Backend confines commands: linux, seatbelt, or none.
 	Backend sandbox.Backend
-	// None runs what a policy leaves unconfined, usually Plain.
+	// None runs commands whose policy is unconfined; usually Plain.
 	None sandbox.Backend
-	// SpillDir is where output goes that is too long for memory; it is created
-	// with mode 0700. Empty: what does not fit is counted and lost.
+	// SpillDir is the folder for output that is too long for memory. It is created with
+	// mode 0700. If empty, what does not fit is counted and discarded.
 	SpillDir string
-	// SpillSession and SpillAll bound, in bytes, what lies there of this Runner and of
-	// all; zero means 256 MiB and 1 GiB.
+	// SpillSession and SpillAll bound, in bytes, the files in SpillDir of this Runner and of
+	// all runners; zero means 256 MiB and 1 GiB.
 	SpillSession, SpillAll int64
-	// Grace is what a command that is stopped gets to tidy up; zero means 200 ms.
+	// Grace is the time between the request to stop and the kill; zero means 200 ms.
 	Grace time.Duration
-	// Environ is codeagent's own environment, from which a policy takes.
+	// Environ is codeagent's own environment; the policy selects variables from it.
 	Environ []string
-	// Files is what verdicts look at paths with, usually OS.
+	// Files gives verdicts access to file metadata; usually OS.
 	Files verdict.FileSystem
-	// Evidence is the level of commands that name none.
+	// Evidence is the level for commands that do not set their own.
 	Evidence sandbox.EvidenceLevel
-	// Begins is called with the policy of each command before it starts; an error keeps it
-	// from starting. It may be nil.
+	// Begins, if set, is called with the policy of each command before it starts. An error
+	// prevents the start.
 	Begins func(sandbox.Policy) error
 }
 
@@ -57,7 +57,7 @@ type Options struct {
 type Runner struct {
 	options Options
 	buffers sync.Pool
-	keeping sync.Map // what Observes said, by Policy.Unconfined
+	keeping sync.Map // results of Observes, by Policy.Unconfined
 	spills  *spillRoom
 }
 
@@ -73,70 +73,69 @@ func New(o Options) *Runner {
 
 // Command is one command to run.
 type Command struct {
-	// Argv is the whole argv. Argv[0] is an absolute path, a path relative to
-	// Dir, or a name that is looked up in the command's PATH.
+	// Argv is the program and its arguments. Argv[0] is an absolute path, a path relative
+	// to Dir, or a name that is looked up in the command's PATH.
 	Argv []string
-	// Dir is the working directory, absolute. It grants nothing.
+	// Dir is the working directory, absolute. It gives no permission.
 	Dir string
-	// Timeout is the wall limit: 0 is DefaultTimeout, MaxTimeout the most. A
-	// shorter one in the policy's limits holds as well.
+	// Timeout is the wall limit: 0 means DefaultTimeout, and MaxTimeout is the most. A
+	// shorter limit in the policy applies as well.
 	Timeout time.Duration
-	// Holder answers for refused calls while they wait; nil: nothing is held.
+	// Holder answers held calls. If nil, refused calls fail at once.
 	Holder sandbox.Holder
 	// Evidence and Observer are as in sandbox.Command.
 	Evidence sandbox.EvidenceLevel
 	Observer sandbox.ChangeObserver
 	// Learn is as in sandbox.Command.
 	Learn func(sandbox.Denial) (sandbox.Grant, bool)
-	// Foreground hands the terminal and the three files below straight through
-	// (for `codeagent sandbox`); then nothing is captured, and 0 is no limit.
+	// Foreground passes the terminal and the three files below straight through (for
+	// `codeagent sandbox`). Nothing is captured then, and a Timeout of 0 means no limit.
 	Foreground bool
-	// Terminal gives the command a terminal of its own; for Jobs alone.
+	// Terminal gives the command a terminal of its own; only for Jobs.
 	Terminal bool
 	// background: see Jobs.
 	background bool
-	// Stdin is /dev/null when nil. Stdout and Stderr are for Foreground alone.
+	// Stdin is /dev/null when nil. Stdout and Stderr apply only with Foreground.
 	Stdin, Stdout, Stderr *os.File
-	// Apart gives stdout and stderr a pipe each, for a caller that reads what a program of
-	// its own answers. Each stream then comes in order, both together as they were read.
+	// Apart gives stdout and stderr a pipe each, for a caller that parses stdout. Each stream
+	// is in order; between the two the order is that of reading.
 	Apart bool
-	// Tap receives all of stdout as it is read, nothing left out, and must not wait; for
-	// Run alone. The last call comes before Run returns. nil: nobody receives it.
+	// Tap, if set, receives all of stdout as it is read, and must not wait; only for Run.
+	// The last call comes before Run returns.
 	Tap func(data []byte)
 }
 
-// Sink receives output while it comes, thinned (see feed). offset counts all output of
-// the command before data, both streams together: a gap is output that was left out.
-// data is the sink's to keep. Calls come one at a time, the last before Run returns.
+// Sink receives output while it arrives, with pieces left out if there is too much (see
+// feed). offset counts the bytes of both streams before data: a gap means that output was
+// left out. The sink may keep data. Calls are sequential, the last before Run returns.
 type Sink func(offset int64, data []byte)
 
-// Outcome is how a command ended.
+// Outcome describes how a command ended.
 type Outcome struct {
 	Status sandbox.Status
 	// TimedOut: the wall limit, or the context's deadline, ended it.
-	// Interrupted: the context was cancelled. Status then says what the kill
-	// looked like and means nothing by itself.
+	// Interrupted: the context was cancelled. Status then only shows the signal of the kill.
 	TimedOut, Interrupted bool
-	// Limit is the limit it ran into, "" when there was none: see Reached.
+	// Limit is the limit that the command reached, or "": see Reached.
 	Limit    sandbox.Limit
 	Duration time.Duration
-	// Argv is what was run.
+	// Argv is the command that ran.
 	Argv   []string
 	Output Output
-	// Trace is what the backend itself saw.
+	// Trace is what the backend observed.
 	Trace   sandbox.Trace
 	Verdict sandbox.Verdict
-	// Changed is what a background command changed, as its Background.Ended says.
+	// Changed is what a background command changed, as returned by Background.Ended.
 	Changed sandbox.Changes
 }
 
-// Failed reports whether the command ended in any other way than exit status 0.
+// Failed reports whether the command ended in any way other than exit status 0.
 func (o Outcome) Failed() bool {
 	return o.TimedOut || o.Interrupted || o.Status.Signal != 0 || o.Status.Exit != 0
 }
 
-// Enforcement says what is enforced for p on this machine; an error means that
-// nothing may run under p here.
+// Enforcement returns what is enforced for p on this machine. An error means that
+// no command may run under p here.
 func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	b, err := r.backend(p)
 	if err != nil {
@@ -145,15 +144,15 @@ func (r *Runner) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	return b.Enforcement(p)
 }
 
-// Observes reports whether Command.Observer is called under p. What its backend says of
-// one policy holds for all, and each command asks.
+// Observes reports whether Command.Observer is called under p. The backend's answer for one
+// policy holds for all, so it is asked once and cached.
 func (r *Runner) Observes(p sandbox.Policy) bool {
 	if known, ok := r.keeping.Load(p.Unconfined); ok {
 		return known.(bool)
 	}
 	e, err := r.Enforcement(p)
 	if err != nil {
-		return false // another policy may be held
+		return false // another policy may give an answer to cache
 	}
 	r.keeping.Store(p.Unconfined, e.Observes)
 	return e.Observes
@@ -161,7 +160,7 @@ func (r *Runner) Observes(p sandbox.Policy) bool {
 
 var errNoBackend = errors.New("no sandbox backend for this policy")
 
-// backend picks who runs commands under p.
+// backend chooses the backend for p.
 func (r *Runner) backend(p sandbox.Policy) (sandbox.Backend, error) {
 	b := r.options.Backend
 	if p.Unconfined {
@@ -177,7 +176,7 @@ func cannot(stage string, err error) error {
 	return &sandbox.StartError{Code: sandbox.ExitCannotConfine, Stage: stage, Err: err}
 }
 
-// prepare makes the backend's command from ours.
+// prepare converts a Command into the backend's.
 func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	switch {
 	case len(c.Argv) == 0 || c.Argv[0] == "":
@@ -198,8 +197,8 @@ func (r *Runner) prepare(p sandbox.Policy, c Command) (sandbox.Command, error) {
 	}, nil
 }
 
-// environ is the environment by policy, with the variables that depend on where
-// the command runs.
+// environ returns the environment that the policy allows, with the variables that depend
+// on where the command runs.
 func (r *Runner) environ(p sandbox.Policy, c Command) []string {
 	env := p.Env.Apply(r.options.Environ)
 	env = setenv(env, p.Env.Set, "PWD", c.Dir)
@@ -212,7 +211,7 @@ func (r *Runner) environ(p sandbox.Policy, c Command) []string {
 	return env
 }
 
-// setenv replaces one variable unless the policy sets it.
+// setenv replaces a variable unless the policy sets it.
 func setenv(env []string, set map[string]string, name, value string) []string {
 	if _, ok := set[name]; ok {
 		return env
@@ -221,10 +220,10 @@ func setenv(env []string, set map[string]string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// OS is the verdict.FileSystem that looks at the real file system.
+// OS is the verdict.FileSystem of the host.
 type OS struct{ hostfile.OS }
 
-// wall is the time a command may take; 0 is no limit.
+// wall returns the time a command may take; 0 means no limit.
 func wall(p sandbox.Policy, c Command) time.Duration {
 	most, unsaid := MaxTimeout, DefaultTimeout
 	if c.background {
@@ -243,25 +242,24 @@ func wall(p sandbox.Policy, c Command) time.Duration {
 	return max(limit, 0)
 }
 
-// ended is what waiting for a process gave.
+// ended is the result of waiting for a process.
 type ended struct {
 	status sandbox.Status
 	err    error
 }
 
-// Grace periods. A command that is stopped gets a moment to tidy up; the kill
-// that follows asks nobody.
+// Grace periods. A stopped command gets a moment to tidy up; then it is killed.
 const (
 	termGrace = 200 * time.Millisecond
-	// killWait is how long a killed process may stay in the kernel (a hung
-	// network file system) before it is left to itself.
+	// killWait is how long to wait for a killed process that is blocked in the kernel, for
+	// example by a hung network file system.
 	killWait = 10 * time.Second
 )
 
 // supervise waits for proc, and ends it when the clock runs out or ctx ends.
 func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, clock *wallClock, o *Outcome) error {
 	done := make(chan ended, 1)
-	go func() { // ends with the process, at the latest when it is killed below
+	go func() { // ends with the process, at the latest when the process is killed below
 		status, err := proc.Wait()
 		done <- ended{status, err}
 	}()
@@ -280,7 +278,7 @@ func (r *Runner) supervise(ctx context.Context, proc sandbox.Process, clock *wal
 	return e.err
 }
 
-// stop asks the command to end, and then ends it with all it started.
+// stop signals the command to end, then kills it with everything it started.
 func (r *Runner) stop(proc sandbox.Process, done <-chan ended) ended {
 	if proc.Signal(sigTerm) == nil {
 		select {

@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// Output is drained as fast as a command writes it, and handed to a sink as fast as a
+// Output is drained as fast as a command writes it, and given to a sink as fast as a
 // screen can show it: at most 20 pieces and 256 KiB in any second. A bucket of 10
-// pieces that fills by 9 a second gives at most 19, and the last piece comes in any
-// case. Where more is printed the oldest is left out, and the next offset shows it.
+// tokens that refills by 9 a second allows at most 19 pieces, and the last piece is always
+// sent. When more is printed, the oldest bytes are dropped and the next offset shows the gap.
 const (
 	feedBurst = 10
 	feedEvery = time.Second / 9
 	// feedPiece is the most bytes of one piece: 20 of them are 256 KiB.
 	feedPiece = 256 << 10 / 20
-	// feedWaits is how many pieces may wait when none may be handed over: what is shown
-	// is then at most half a second old.
+	// feedWaits is how many pieces may be queued while the bucket is empty: the queue is
+	// then at most half a second old.
 	feedWaits = 4
 )
 
-// feed hands output over to a sink from a goroutine of its own, so that a slow sink
-// delays nobody.
+// feed passes output to a sink from a goroutine of its own, so that a slow sink
+// delays nothing else.
 type feed struct {
 	sink Sink
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu     sync.Mutex
-	tokens float64 // pieces that may be handed over now
+	tokens float64 // pieces that may be sent now
 	filled time.Time
-	data   []byte // what waits
-	end    int64  // the offset after it
-	over   bool   // no more will come
+	data   []byte // the queue
+	end    int64  // the offset of its end
+	over   bool   // no more output will come
 
-	wake chan struct{} // one slot: something waits
-	stop chan struct{} // closed when no more will come
+	wake chan struct{} // one slot: the queue is not empty
+	stop chan struct{} // closed when no more output will come
 	done chan struct{} // closed when the sink has the last piece
 }
 
@@ -45,7 +45,7 @@ func newFeed(sink Sink) *feed {
 	return f
 }
 
-// put takes output, in order; data is copied.
+// put queues a copy of data; calls come in order.
 func (f *feed) put(offset int64, data []byte) {
 	f.mu.Lock()
 	f.refill()
@@ -69,7 +69,7 @@ func (f *feed) refill() {
 	f.filled = now
 }
 
-// finish has the rest handed over and waits for the sink.
+// finish sends the rest of the queue and waits for the sink.
 func (f *feed) finish() {
 	f.mu.Lock()
 	f.over = true
@@ -101,8 +101,8 @@ func (f *feed) deliver() {
 	}
 }
 
-// next takes the next piece; without one, wait is how long none may be taken, 0: until
-// there is one, negative: there will be none.
+// next removes the next piece from the queue. Without a piece, wait is the time until the
+// next token, 0 to wait for output, or negative at the end of the output.
 func (f *feed) next() (offset int64, piece []byte, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +115,7 @@ func (f *feed) next() (offset int64, piece []byte, wait time.Duration) {
 	case f.tokens >= 1:
 		f.tokens--
 	case f.over:
-		f.data = f.data[max(0, len(f.data)-feedPiece):] // the last piece, and it alone
+		f.data = f.data[max(0, len(f.data)-feedPiece):] // the last piece only
 	default:
 		// A microsecond more: rounding must not end the wait too early for a token.
 		return 0, nil, time.Duration((1-f.tokens)*float64(feedEvery)) + time.Microsecond

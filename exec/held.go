@@ -8,19 +8,18 @@ import (
 	"codeagent/sandbox"
 )
 
-// wallClock runs out when a command has had its time. While a refused call of
-// the command waits for a person's answer it stands: that time is not the
-// command's.
+// wallClock measures a command's wall time. It is paused while a held call of the command
+// waits for a person's answer, since that time is not the command's.
 type wallClock struct {
 	timer *time.Timer
 
 	mu    sync.Mutex
-	left  time.Duration // when it was last stopped or started; guarded by mu
-	since time.Time     // of the start; guarded by mu
-	held  int           // calls that wait; guarded by mu
+	left  time.Duration // remaining at the last start or stop; guarded by mu
+	since time.Time     // time of the last start; guarded by mu
+	held  int           // number of held calls; guarded by mu
 }
 
-// newWallClock starts a clock; without a limit it never runs out.
+// newWallClock starts a clock; a limit of 0 means that it never runs out.
 func newWallClock(limit time.Duration) *wallClock {
 	if limit <= 0 {
 		return nil
@@ -41,7 +40,7 @@ func (w *wallClock) end() {
 	}
 }
 
-// pause stops the clock until resume was called as often.
+// pause stops the clock until resume has been called as often as pause.
 func (w *wallClock) pause() {
 	if w == nil {
 		return
@@ -66,7 +65,7 @@ func (w *wallClock) resume() {
 	}
 }
 
-// ran is for how long the clock has run without a stop: 0 while a call waits.
+// ran returns how long the clock has run since the last pause ended: 0 while a call is held.
 func (w *wallClock) ran() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +75,7 @@ func (w *wallClock) ran() time.Duration {
 	return time.Since(w.since)
 }
 
-// patientHolder stops the clock while a call waits.
+// patientHolder pauses the clock while a call is held.
 type patientHolder struct {
 	sandbox.Holder
 	clock *wallClock

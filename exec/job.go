@@ -18,18 +18,18 @@ type Job struct {
 	about   Background
 	held    *callHolder
 	running *running
-	// ctx ends when the command is to end; done is closed when all is gone.
+	// ctx ends when the command is to end; done is closed when all its processes are gone.
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	writing sync.Mutex // one writer at a time
-	stdin   *os.File   // what is typed goes here
+	stdin   *os.File   // receives typed input
 
 	mu       sync.Mutex
 	window   window
-	at       int64         // up to where the output was read
-	changed  chan struct{} // closed with the next news; nil while nobody waits
+	at       int64         // offset up to which the output was read
+	changed  chan struct{} // closed at the next change of state; nil while nobody waits
 	ended    bool
 	outcome  Outcome
 	err      error
@@ -37,8 +37,8 @@ type Job struct {
 	refusal  int  // the Order of the last denial that was reported
 }
 
-// background starts a job. Besides the copiers of its output it has one
-// goroutine, the waiter, which ends with the command.
+// background starts a job. Besides the goroutines that copy its output it has one, the
+// waiter, which ends with the command.
 func (r *Runner) background(ctx context.Context, p sandbox.Policy, b Background, held *callHolder, id int, over func()) (*Job, error) {
 	b.background = true
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -83,7 +83,7 @@ func (j *Job) start(r *Runner, p sandbox.Policy, c Command) (err error) {
 	return err
 }
 
-// follow is the waiter. Its last deed is to say that it is over.
+// follow is the waiter. Its last step is the call of over.
 func (j *Job) follow(over func()) {
 	defer close(j.done)
 	defer j.cancel()
@@ -101,7 +101,7 @@ func (j *Job) follow(over func()) {
 	j.announce()
 }
 
-// take takes in all output, and never waits.
+// take appends output, and never waits.
 func (j *Job) take(data []byte) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -109,7 +109,7 @@ func (j *Job) take(data []byte) {
 	j.announce()
 }
 
-// announce wakes whoever waits for news; mu is held.
+// announce wakes those who wait for a change; mu is held.
 func (j *Job) announce() {
 	if j.changed != nil {
 		close(j.changed)
@@ -117,7 +117,7 @@ func (j *Job) announce() {
 	}
 }
 
-// stop tells the command to end, and reports whether it was running.
+// stop signals the command to end, and reports whether it was running.
 func (j *Job) stop() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -125,14 +125,14 @@ func (j *Job) stop() bool {
 	return !j.ended
 }
 
-// end is stop, and returns when all is gone.
+// end calls stop, and waits until all processes are gone.
 func (j *Job) end() bool {
 	was := j.stop()
 	<-j.done
 	return was
 }
 
-// lives reports whether anything of it still runs.
+// lives reports whether any process of the job still runs.
 func (j *Job) lives() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -142,7 +142,7 @@ func (j *Job) lives() bool {
 // ID is the job's number.
 func (j *Job) ID() int { return j.id }
 
-// Info is the job as it stands.
+// Info returns the present state of the job.
 func (j *Job) Info() Info {
 	granted, all := j.held.soFar()
 	j.mu.Lock()
@@ -154,7 +154,7 @@ func (j *Job) Info() Info {
 	}
 }
 
-// news reports, once, an end that was not reported yet.
+// news reports the job's end once, unless it has been reported already.
 func (j *Job) news() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -169,7 +169,7 @@ func (j *Job) tail() []byte {
 	return append([]byte(nil), j.window.from(0)...)
 }
 
-// What cannot be typed.
+// Reasons why input cannot be typed.
 var (
 	ErrEnded    = errors.New("the command has ended")
 	ErrNoStdin  = errors.New("its stdin is closed")
@@ -180,15 +180,15 @@ var (
 // terminal is full.
 const typingPatience = 5 * time.Second
 
-// Control characters that a terminal obeys. Without one they are obeyed here.
+// Control characters that a terminal interprets. Without a terminal Type interprets them.
 const (
 	interrupt = '\x03' // SIGINT for the process group
 	endOfFile = '\x04' // closes stdin
 )
 
-// Type hands text to the command as if it were typed. In a terminal the control
-// characters in it do what they do there; without one \x03 interrupts the
-// command and \x04 closes its stdin. It returns when all was taken.
+// Type sends text to the command as if it were typed. In a terminal, control characters
+// have their usual effect. Without a terminal, \x03 interrupts the command and \x04 closes
+// its stdin. Type returns when all of text was taken.
 func (j *Job) Type(ctx context.Context, text string) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -217,7 +217,7 @@ func (j *Job) Type(ctx context.Context, text string) error {
 	return nil
 }
 
-// write is the part of Type that is written; writing is held.
+// write does the writing for Type; writing is held.
 func (j *Job) write(ctx context.Context, text string) error {
 	if text == "" {
 		return nil
@@ -236,7 +236,7 @@ func (j *Job) write(ctx context.Context, text string) error {
 	return j.untyped(err)
 }
 
-// untyped says why something could not be typed.
+// untyped returns the reason why input could not be typed.
 func (j *Job) untyped(err error) error {
 	switch {
 	case err == nil:

@@ -8,17 +8,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// callHolder asks on while the call lasts that started the command. Afterwards
-// nobody would know what the question is about, so that the answer is no. It
-// remembers what it gave: the command keeps that, and whoever judges what is typed
-// to it must know.
+// callHolder forwards questions while the tool call that started the command lasts.
+// Afterwards it denies, since the person would no longer see what the question is about. It
+// records its grants: the command keeps them, and they matter when input typed to it is
+// judged.
 type callHolder struct {
 	sandbox.Holder
 	call context.Context
 
 	mu      sync.Mutex
 	granted []sandbox.Grant // guarded by mu
-	over    bool            // nothing is granted any more; guarded by mu
+	over    bool            // no more grants; guarded by mu
 }
 
 func (h *callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -35,9 +35,9 @@ func (h *callHolder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant,
 	return grant, true
 }
 
-// give takes note of a grant before it has any effect, and reports whether it may
-// have one: a yes that comes when the call is over does not count, since an
-// input may have been judged without it.
+// give records a grant before it takes effect, and reports whether it may take effect. A
+// yes that arrives after the tool call has ended does not count, since an input may have
+// been judged without it.
 func (h *callHolder) give(g sandbox.Grant) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,14 +47,14 @@ func (h *callHolder) give(g sandbox.Grant) bool {
 	return !h.over
 }
 
-// end is when the call is over.
+// end marks the end of the tool call.
 func (h *callHolder) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true
 }
 
-// soFar is what was granted, and whether that is all.
+// soFar returns what was granted, and whether the list is final.
 func (h *callHolder) soFar() (granted []sandbox.Grant, all bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// windowBytes is how much of a job's output stays in memory at least.
+// windowBytes is the least amount of a job's output that is kept in memory.
 const windowBytes = 256 << 10
 
-// window is the end of an output; offsets count from its beginning.
+// window keeps the end of an output; offsets count from the beginning of the output.
 type window struct {
 	data  []byte
 	start int64 // the offset of data[0]
@@ -19,8 +19,8 @@ type window struct {
 
 func (w *window) end() int64 { return w.start + int64(len(w.data)) }
 
-// add appends data. What is kept is moved once for each windowBytes that come,
-// so that a byte costs the same however much there was.
+// add appends data. It moves the kept bytes once per windowBytes added, so that the cost
+// of a byte does not depend on the length of the output.
 func (w *window) add(data []byte) {
 	w.data = append(w.data, data...)
 	if cut := len(w.data) - windowBytes; cut > windowBytes {
@@ -29,43 +29,43 @@ func (w *window) add(data []byte) {
 	}
 }
 
-// from is what is kept from offset on. It is valid until the next add.
+// from returns what is kept from offset on. The result is valid until the next add.
 func (w *window) from(offset int64) []byte {
 	return w.data[max(offset-w.start, 0):]
 }
 
-// Wait says when a read is over, besides the end of the command: the first of
-// what is set here.
+// Wait says when a read ends, apart from the end of the command: at the first of the
+// conditions that are set.
 type Wait struct {
-	// Most is the longest it takes.
+	// Most is the longest time the read takes.
 	Most time.Duration
-	// Quiet: there is something to read, and nothing came for that long. While a
-	// call of the command waits for an answer, and just after, it cannot.
+	// Quiet ends the read when there is output and nothing more came for that long. It does
+	// not apply while a call of the command is held, and just after.
 	Quiet time.Duration
-	// Text has appeared in what is read.
+	// Text ends the read when it appears in the output that is read.
 	Text string
-	// Sink receives what comes while the read waits; it may be nil.
+	// Sink, if set, receives output while the read waits.
 	Sink Sink
 }
 
-// Reading is what a job printed since the last.
+// Reading is what a job printed since the last reading.
 type Reading struct {
-	// Output holds that alone: Total counts it, and Spill has all there ever was.
+	// Output is the new output only: Total counts it. Spill has all output of the job.
 	Output Output
-	// Refused is what the sandbox has refused since the last reading, as far as that
-	// can be known while the command runs; the Outcome has all of it.
+	// Refused is what the sandbox denied since the last reading, as far as that is known
+	// while the command runs. The Outcome has all of it.
 	Refused []sandbox.Denial
-	// Found: Wait.Text has appeared.
+	// Found: Wait.Text appeared.
 	Found   bool
 	Running bool
-	// Outcome says how it went, and Err what could not be set right after it, when
-	// it runs no more.
+	// Outcome says how the command ended, and Err what could not be restored afterwards; both
+	// are set when it no longer runs.
 	Outcome Outcome
 	Err     error
 }
 
-// Read waits as w says and takes what was printed since the last read. It
-// returns at once when ctx ends, or where Most is 0.
+// Read waits as w says and returns what was printed since the last read. It returns at
+// once when ctx ends, or when Most is 0.
 func (j *Job) Read(ctx context.Context, w Wait) Reading {
 	clock := newWallClock(max(w.Most, 1))
 	defer clock.end()
@@ -76,7 +76,7 @@ func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) Reading {
 	j.mu.Lock()
 	r := reader{job: j, wait: w, base: j.at, at: j.at, rest: time.NewTimer(time.Hour)}
 	j.mu.Unlock()
-	r.rest.Stop() // until there is something to be quiet after
+	r.rest.Stop() // starts with the first output
 	if w.Sink != nil {
 		r.feed = newFeed(w.Sink)
 		defer r.feed.finish()
@@ -85,15 +85,15 @@ func (j *Job) read(ctx context.Context, w Wait, clock *wallClock) Reading {
 	return j.taken(r.found)
 }
 
-// reader is one read that waits.
+// reader is a read that waits.
 type reader struct {
 	job   *Job
 	wait  Wait
-	base  int64 // where the read began
-	at    int64 // up to where it was looked at
+	base  int64 // the offset where the read began
+	at    int64 // the offset up to which output was examined
 	found bool
-	rest  *time.Timer // runs out when it was quiet for long enough
-	feed  *feed       // of what comes; nil without a sink
+	rest  *time.Timer // runs out after Wait.Quiet without output
+	feed  *feed       // sends new output to the sink; nil without a sink
 }
 
 // follow waits until the read is over.
@@ -120,8 +120,8 @@ func (r *reader) follow(ctx context.Context, clock *wallClock) {
 	}
 }
 
-// look takes in what came since the last look. It returns what is closed with
-// the next news, and whether the read is over.
+// look examines what came since the last look. It returns a channel that is closed at
+// the next change, and whether the read is over.
 func (r *reader) look() (news <-chan struct{}, over bool) {
 	j := r.job
 	j.mu.Lock()
@@ -144,7 +144,7 @@ func (r *reader) look() (news <-chan struct{}, over bool) {
 	return news, over || r.found
 }
 
-// refused is what was refused since it was last asked for; mu is held.
+// refused returns what was denied since its last call; mu is held.
 func (j *Job) refused() []sandbox.Denial {
 	if j.ended {
 		return nil
@@ -161,7 +161,7 @@ func (j *Job) refused() []sandbox.Denial {
 	return news
 }
 
-// taken takes what is there to be read.
+// taken returns the unread output and marks it as read.
 func (j *Job) taken(found bool) Reading {
 	j.mu.Lock()
 	data := j.window.from(j.at)
@@ -180,7 +180,7 @@ func (j *Job) taken(found bool) Reading {
 	j.at = end
 	r := Reading{Found: found, Refused: j.refused(), Running: !j.ended, Outcome: j.outcome, Err: j.err}
 	if j.reported {
-		r.Outcome.Changed = sandbox.Changes{} // it was reported, and is not reported again
+		r.Outcome.Changed = sandbox.Changes{} // reported before
 	}
 	j.reported = j.reported || j.ended
 	j.mu.Unlock()

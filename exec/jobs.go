@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// maxJobs is how many commands may run in the background at once, and
-	// how many that have ended are remembered.
+	// maxJobs is how many commands may run in the background at once, and how many ended
+	// ones are remembered.
 	maxJobs = 16
 	// MaxBackground is the longest wall limit of a background command.
 	MaxBackground = 24 * time.Hour
 )
 
-// Jobs are the commands that run in the background. Each lives under the
-// policy it was started with, and what it was granted while it started, until it
-// ends, is killed, or the Jobs close. It may be used from several goroutines.
+// Jobs are the commands that run in the background. Each runs under the policy it was
+// started with, plus what was granted while it started, until it ends, is killed, or Jobs
+// is closed. Jobs may be used from several goroutines.
 type Jobs struct {
 	runner *Runner
-	// changed receives how many run now; telling keeps its calls in order.
+	// changed receives the number of running jobs; telling keeps its calls in order.
 	changed func(running int)
 	telling sync.Mutex
 
-	// starting are the starts under way, which Close waits for.
+	// starting counts the starts under way; Close waits for them.
 	starting sync.WaitGroup
 
 	mu     sync.Mutex
-	last   int    // the number given last: none is given twice
+	last   int    // the last number given; numbers are not reused
 	begun  int    // starts under way
 	list   []*Job // in the order of their numbers
 	closed bool
 }
 
-// NewJobs returns an empty list, which its owner closes. changed receives how many
-// commands run, whenever one has started or ended; it may be nil.
+// NewJobs returns an empty list; the caller closes it. changed, if not nil, receives the
+// number of running jobs whenever one has started or ended.
 func NewJobs(r *Runner, changed func(running int)) *Jobs {
 	return &Jobs{runner: r, changed: changed}
 }
 
-// tell reports how many run now.
+// tell reports the number of running jobs.
 func (l *Jobs) tell() {
 	if l.changed == nil {
 		return
@@ -61,14 +61,13 @@ func (l *Jobs) tell() {
 
 // Background is a command to run in the background.
 type Background struct {
-	// Command is what runs. Its Timeout is the wall limit, 0 for none and
-	// MaxBackground the most. Its Holder is asked while Start lasts: afterwards
-	// refused calls fail at once.
+	// Command is what runs. Its Timeout is the wall limit: 0 means none, and MaxBackground
+	// is the most. Its Holder is used until Start returns; later refused calls fail at once.
 	Command
-	// Text is the command as a person reads it.
+	// Text is the command as shown to a person.
 	Text string
-	// Ended is called once when all of it is gone, before the end is reported, and
-	// returns what it has changed; it may be nil.
+	// Ended, if set, is called once when all processes are gone and before the end is
+	// reported. It returns what the command changed.
 	Ended func() sandbox.Changes
 }
 
@@ -78,32 +77,32 @@ type Info struct {
 	Text     string
 	Dir      string
 	Terminal bool
-	// Policy is what it was started under, and Granted what its Holder gave it
-	// since: it keeps both, whatever is granted or taken back elsewhere.
+	// Policy is what the job was started under, and Granted what its Holder added. The job
+	// keeps both, whatever is granted or revoked elsewhere.
 	Policy  sandbox.Policy
 	Granted []sandbox.Grant
-	// Starting: Start lasts, and more may be granted.
+	// Starting: Start has not returned, and more may be granted.
 	Starting bool
 	Started  time.Time
-	// Printed is how many bytes of output there were so far, and Unread how many
-	// of them no Read has taken.
+	// Printed is the length of the output so far in bytes, and Unread how many of them no
+	// Read has returned.
 	Printed, Unread int64
-	// Running is false when everything it started is gone; Outcome then says how
-	// it went, and Reported whether a Read or News has reported it.
+	// Running is false when all its processes are gone. Outcome then says how the command
+	// ended, and Reported whether a Read or News has reported that.
 	Running  bool
 	Outcome  Outcome
 	Reported bool
 }
 
-// Errors of a job that cannot be started.
+// Errors for a job that cannot be started.
 var (
 	ErrTooMany = fmt.Errorf("%d commands run in the background already: end one first", maxJobs)
 	ErrClosing = errors.New("no command is started any more: codeagent is ending")
 )
 
-// Start starts b under p and reads as w says. Reading.Running is false where it
-// ended meanwhile: then it is not a job. The end of ctx kills it while Start lasts, and
-// has no effect afterwards.
+// Start starts b under p and reads as w says. If the command ends meanwhile,
+// Reading.Running is false and there is no job. The end of ctx kills the command until
+// Start returns, and has no effect afterwards.
 func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait) (*Job, Reading, error) {
 	call, over := context.WithCancel(ctx)
 	defer over()
@@ -120,7 +119,7 @@ func (l *Jobs) Start(ctx context.Context, p sandbox.Policy, b Background, w Wait
 	}
 	reading := s.read(ctx, w, clock)
 	if ctx.Err() != nil && reading.Running {
-		// Its number is not known yet, so nobody could ever end it.
+		// The caller does not know its number yet and could not end it.
 		s.end()
 		rest := s.Read(context.WithoutCancel(ctx), Wait{})
 		reading.Running, reading.Outcome, reading.Err = false, rest.Outcome, rest.Err
@@ -150,7 +149,7 @@ func (l *Jobs) begin(ctx context.Context, p sandbox.Policy, b Background, held *
 	return s, nil
 }
 
-// enter takes a number for a job that is about to start.
+// enter reserves a number for a job that is about to start.
 func (l *Jobs) enter() (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +166,7 @@ func (l *Jobs) enter() (int, error) {
 	return l.last, nil
 }
 
-// running counts the live ones; mu is held.
+// running counts the running jobs; mu is held.
 func (l *Jobs) running() int {
 	n := 0
 	for _, s := range l.list {
@@ -178,7 +177,7 @@ func (l *Jobs) running() int {
 	return n
 }
 
-// drop forgets the ended ones that are too many, the oldest first; mu is held.
+// drop forgets ended jobs beyond maxJobs, the oldest first; mu is held.
 func (l *Jobs) drop() {
 	ended := len(l.list) - l.running()
 	l.list = slices.DeleteFunc(l.list, func(s *Job) bool {
@@ -208,7 +207,7 @@ func (l *Jobs) Find(id int) *Job {
 	return nil
 }
 
-// List is every job that runs, and the last that ended, by number.
+// List returns every running job, and the last that ended, by number.
 func (l *Jobs) List() []Info {
 	var out []Info
 	for _, s := range l.jobs() {
@@ -223,8 +222,8 @@ func (l *Jobs) jobs() []*Job {
 	return slices.Clone(l.list)
 }
 
-// Output is the end of what a job printed, without any effect on what the
-// next Read gives; nil where no job has that number.
+// Output returns the end of a job's output without marking it as read; nil if there is no
+// job with that number.
 func (l *Jobs) Output(id int) []byte {
 	s := l.Find(id)
 	if s == nil {
@@ -233,15 +232,15 @@ func (l *Jobs) Output(id int) []byte {
 	return s.tail()
 }
 
-// Kill ends a job with all it started, and returns when they are gone. It
-// reports whether it was running.
+// Kill ends a job with everything it started, and returns when all processes are gone. It
+// reports whether the job was running.
 func (l *Jobs) Kill(id int) bool {
 	s := l.Find(id)
 	return s != nil && s.end()
 }
 
-// News is the jobs that have ended since they were last asked for, each
-// once, without those whose end a Read has reported.
+// News returns, once each, the jobs that have ended, except those whose end a Read has
+// reported.
 func (l *Jobs) News() []Info {
 	var out []Info
 	for _, s := range l.jobs() {
@@ -252,8 +251,8 @@ func (l *Jobs) News() []Info {
 	return out
 }
 
-// Close ends every job, waits until all is gone, and returns how those ended
-// that were running. Nothing can be started afterwards.
+// Close ends every job, waits until all processes are gone, and returns those that were
+// running. No job can be started afterwards.
 func (l *Jobs) Close() []Info {
 	l.mu.Lock()
 	l.closed = true
@@ -262,7 +261,7 @@ func (l *Jobs) Close() []Info {
 	list := l.jobs()
 	var killed []Info
 	was := make([]bool, len(list))
-	for i, s := range list { // all are stopped before the first is waited for
+	for i, s := range list { // stop all before waiting for the first
 		was[i] = s.stop()
 	}
 	for i, s := range list {

@@ -8,8 +8,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Judge is the verdict on a command that ran in dir under p. Whoever sets the
-// outcome's output or limit anew asks again.
+// Judge returns the verdict on a command that ran in dir under p. A caller that changes the
+// outcome's Output or Limit must call Judge again.
 func Judge(p sandbox.Policy, o Outcome, files verdict.FileSystem, dir string) sandbox.Verdict {
 	e := verdict.Evidence{
 		Policy: p, Dir: dir, Argv: o.Argv, Status: o.Status,
@@ -22,5 +22,5 @@ func Judge(p sandbox.Policy, o Outcome, files verdict.FileSystem, dir string) sa
 	return verdict.Judge(e, files)
 }
 
-// plainQuotes makes one kind of quotes of the typographic ones.
+// plainQuotes replaces typographic quotation marks by ASCII ones.
 var plainQuotes = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "`", "'")

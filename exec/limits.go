@@ -6,10 +6,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// Reached names the limit that o ran into under l, "" when it ran into none as
-// far as can be known. In this order: what the supervisor did, what the backend
-// counted, how the command ended, what it printed. Words count only for a limit
-// that is set and for a command that failed.
+// Reached returns the limit that o reached under l, or "" if no limit is known to be
+// reached. It checks in this order: what the supervisor did, what the backend counted, how
+// the command ended, what it printed. Printed words count only for a limit that is set and
+// a command that failed.
 func Reached(l sandbox.Limits, o Outcome) sandbox.Limit {
 	switch {
 	case o.Interrupted:
@@ -33,8 +33,8 @@ func Reached(l sandbox.Limits, o Outcome) sandbox.Limit {
 	return ""
 }
 
-// Signals of the limits; the numbers are the same on Linux and macOS. A shell
-// whose child one of them ended exits with 128 more.
+// Signals of the limits, with the same numbers on Linux and macOS. A shell whose child
+// was ended by one exits with 128 plus the number.
 const (
 	sigXCPU = 24
 	sigXFSZ = 25
@@ -51,8 +51,8 @@ func byEnd(l sandbox.Limits, st sandbox.Status) sandbox.Limit {
 	return ""
 }
 
-// limitWords are the C library's words for the errno of each limit, and those of
-// programs that never let it be seen. They stand in the last lines.
+// limitWords are the C library's messages for the errno of each limit, and messages of
+// programs that print their own. They are searched for in the last lines.
 var limitWords = []struct {
 	limit sandbox.Limit
 	set   func(sandbox.Limits) int64

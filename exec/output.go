@@ -7,36 +7,36 @@ import (
 	"unicode/utf8"
 )
 
-// keepBytes is how much of the head and of the tail of an output is kept: about
-// what a model reads with profit, 20 KiB in all.
+// keepBytes is how much of the head and of the tail of an output is kept: 20 KiB in all,
+// about as much as is useful to a model.
 const keepBytes = 10 << 10
 
 // Output is what a command printed, both streams together.
 type Output struct {
-	// Head and Tail are the first and the last 10 KiB. When all of it fits,
-	// they follow upon each other without a gap.
+	// Head and Tail are the first and the last 10 KiB. If Skipped is 0, Tail continues Head
+	// without a gap.
 	Head, Tail []byte
-	// Total is how many bytes were printed, Skipped how many of them stand
-	// between Head and Tail.
+	// Total is how many bytes were printed, and Skipped how many of them are missing between
+	// Head and Tail.
 	Total, Skipped int64
-	// Spill is the file that holds the first Spilled bytes of the output; empty
-	// when nothing was skipped, or no file could be written.
+	// Spill is the file that holds the first Spilled bytes of the output. It is empty when
+	// nothing was skipped or no file could be written.
 	Spill   string
 	Spilled int64
-	// Cut is why the file has not all of it: a limit, or the disk, in words. Disk: it was
-	// no limit.
+	// Cut says in words why the file is incomplete: a limit, or the disk. Disk: it was not a
+	// limit.
 	Cut  string
 	Disk bool
-	// Errors is the last 10 KiB of stderr, where the streams are apart.
+	// Errors is the last 10 KiB of stderr, if the streams are apart.
 	Errors []byte
-	// Marks are lines of what was skipped that look like errors, the first and the
-	// last ones; MoreMarks counts those between them.
+	// Marks are skipped lines that look like errors: the first and the last of them.
+	// MoreMarks counts those in between.
 	Marks     []Mark
 	MoreMarks int
 }
 
-// Text is the output as one text. What was skipped has a line of its
-// own, with the file that has it.
+// Text returns the output as one text. A line of its own replaces the skipped part and
+// names the file that has it.
 func (o Output) Text() string {
 	if o.Skipped == 0 {
 		return string(o.Head) + string(o.Tail)
@@ -60,8 +60,8 @@ func (o Output) Text() string {
 	return withCut(string(head), cut, ", "+where, o.marked(), string(tail))
 }
 
-// withCut joins the ends of a text by a line that says how much was cut out between
-// them, and by marks of it. earlierNote knows that line again.
+// withCut joins the head and tail of a text by a line that says how much was cut, and by
+// marks of the cut part. earlierNote recognises that line.
 func withCut(head string, cut int64, where, marks, tail string) string {
 	if head != "" && !strings.HasSuffix(head, "\n") {
 		head += "\n"
@@ -69,7 +69,7 @@ func withCut(head string, cut int64, where, marks, tail string) string {
 	return head + fmt.Sprintf("[… %d bytes cut%s …]\n", cut, where) + marks + tail
 }
 
-// end is the last of what was printed: there a program says why it failed.
+// end returns the last part of the output, where programs say why they failed.
 func (o Output) end() []byte {
 	if o.Skipped > 0 {
 		return o.Tail
@@ -78,7 +78,7 @@ func (o Output) end() []byte {
 	return all[max(0, len(all)-keepBytes):]
 }
 
-// wholeRunes drops what is left of a character that the cut went through.
+// wholeRunes drops the bytes of characters that the cut has split.
 func wholeRunes(head, tail []byte) ([]byte, []byte) {
 	for i := len(head) - 1; i >= 0 && i >= len(head)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(head[i]) {
@@ -97,11 +97,11 @@ func wholeRunes(head, tail []byte) ([]byte, []byte) {
 	return head, tail
 }
 
-// ring keeps the last keepBytes of what is added to it.
+// ring keeps the last keepBytes that were added to it.
 type ring struct {
 	data []byte
-	next int // where it goes on once it is full
-	// out, if set, receives what is no longer kept, in order.
+	next int // the position of the next write once it is full
+	// out, if set, receives the bytes that leave the ring, in order.
 	out func([]byte)
 }
 
@@ -111,7 +111,7 @@ func (r *ring) add(data []byte) {
 	if data = data[n:]; len(data) == 0 {
 		return
 	}
-	// All there is goes when more comes than is kept.
+	// If data exceeds the capacity, everything in the ring leaves it.
 	through := max(0, len(data)-keepBytes)
 	for left := min(len(data), keepBytes); left > 0; left -= n {
 		n = min(left, keepBytes-r.next)
@@ -143,8 +143,8 @@ func (r *ring) bytes() []byte {
 	return append(append(make([]byte, 0, len(r.data)), r.data[r.next:]...), r.data[:r.next]...)
 }
 
-// keeper keeps head and tail of what is added to it and counts all of it. Its
-// memory does not grow with the output.
+// keeper keeps head and tail of the output and counts all of it. Its memory does not
+// grow with the output.
 type keeper struct {
 	head         []byte
 	tail, errors ring
@@ -155,7 +155,7 @@ type keeper struct {
 
 func (k *keeper) add(stream int, data []byte) {
 	if k.total+int64(len(data)) > 2*keepBytes && k.spill != nil {
-		if k.total <= 2*keepBytes { // all there was so far is still in memory
+		if k.total <= 2*keepBytes { // all output so far is still in memory
 			k.spill.write(k.head)
 			k.spill.write(k.tail.bytes())
 		}
@@ -189,7 +189,7 @@ func (k *keeper) output() Output {
 	return o
 }
 
-// at notes where the output is kept.
+// at records where the output is kept.
 func (o *Output) at(path string, length int64, why cut) {
 	o.Spill, o.Spilled, o.Cut, o.Disk = path, length, why.why, why.disk
 }

@@ -8,45 +8,43 @@ import (
 )
 
 const (
-	// marksKept is how many of the first and how many of the last lines that look
-	// like errors are kept of what is cut out of an output.
+	// marksKept is how many error-like lines are kept from the beginning, and how many from
+	// the end, of the part that is cut out.
 	marksKept = 10
-	// markBytes is how much of one such line is kept.
+	// markBytes is how much of such a line is kept.
 	markBytes = 300
-	// marksScan is how much is looked through: a flood must not cost more than it
-	// takes to be copied.
+	// marksScan is how many bytes are searched: on a flood of output the search must not cost
+	// more than the copying.
 	marksScan = 32 << 20
 )
 
-// errorWords are what lines that tell of an error have in common, whatever program
-// printed them. Without its first letter a word is found in both cases. Together
-// they have less than wordSeen letters.
+// errorWords occur in error messages of all programs. Most lack their first letter, so that
+// they match in upper and lower case. Their total length is less than wordSeen.
 var errorWords = [][]byte{
 	[]byte("rror"), []byte("ERROR"), []byte("FAIL"), []byte("ailed"), []byte("ailure"), []byte("panic"), []byte("atal"), []byte("FATAL"),
 	[]byte("xception"), []byte("raceback"), []byte("denied"), []byte("not found"), []byte("No such"), []byte("ndefined"), []byte("annot "),
 }
 
-// noErrorWords take a line back: what went well speaks of errors too.
+// noErrorWords unmark a line that reports success ("0 errors").
 var noErrorWords = [][]byte{[]byte(" 0 error"), []byte("no error"), []byte("No error"), []byte(" 0 failed"), []byte(" 0 failure")}
 
 // Mark is a line that looks like an error.
 type Mark struct {
-	// Text is the line, at most 300 bytes of it, without its end.
+	// Text is the line without its end, at most 300 bytes.
 	Text string
-	// Times is how often it stood there in a row.
+	// Times is how often the line was repeated in a row.
 	Times int
 }
 
-// marks collects, of the bytes that are cut out of an output, the lines that look
-// like errors: the first and the last ones. Its memory does not grow.
+// marks collects error-like lines from the part of an output that is cut out: the first
+// and the last ones. Its memory does not grow.
 type marks struct {
 	first, last []Mark // last is a ring once it is full
-	next        int    // where it goes on then
-	count       int    // of all that were seen
+	next        int    // the position of the next write then
+	count       int    // of all lines found
 	scanned     int64
 
-	// A line whose end has not come yet: its beginning, and how far its words were
-	// followed.
+	// The beginning of a line whose end has not come yet, and the automaton's state in it.
 	part  []byte
 	state byte
 	hit   bool
@@ -75,7 +73,7 @@ func (m *marks) add(data []byte) {
 	m.begin(data[whole:])
 }
 
-// begin takes a part of a line whose end has not come yet.
+// begin takes the beginning of a line whose end has not come yet.
 func (m *marks) begin(data []byte) {
 	m.part = append(m.part, data[:min(len(data), markBytes-len(m.part))]...)
 	words := errorAutomaton()
@@ -85,7 +83,7 @@ func (m *marks) begin(data []byte) {
 	}
 }
 
-// lines looks through whole lines.
+// lines searches whole lines.
 func (m *marks) lines(data []byte) {
 	words := errorAutomaton()
 	state := byte(0)
@@ -103,11 +101,11 @@ func (m *marks) lines(data []byte) {
 	}
 }
 
-// wordSeen marks the states in which a word has come to its end.
+// wordSeen is the bit of the states in which a word is complete.
 const wordSeen = 0x80
 
-// errorAutomaton finds all errorWords in one sweep (Aho and Corasick): from a state
-// and a byte to the next state. State 0 is the beginning.
+// errorAutomaton finds all errorWords in one pass (Aho-Corasick). It maps a state and a
+// byte to the next state. State 0 is the start.
 var errorAutomaton = sync.OnceValue(func() *[wordSeen][256]byte {
 	var next [wordSeen][256]byte
 	ends := map[byte]bool{}
@@ -123,8 +121,8 @@ var errorAutomaton = sync.OnceValue(func() *[wordSeen][256]byte {
 		}
 		ends[at] = true
 	}
-	// What a state has no way on for goes on as in the longest end of it that
-	// begins a word: breadth first, so that that one is done already.
+	// fall is the failure link: the state of the longest proper suffix that begins a word.
+	// States are visited breadth first, so that state is complete already.
 	var fall [wordSeen]byte
 	var queue []byte
 	for _, to := range next[0] {
@@ -180,7 +178,7 @@ func (m *marks) keep(line []byte) {
 	}
 }
 
-// latest is the line that was kept last; nil before the first.
+// latest returns the line that was kept last; nil if there is none.
 func (m *marks) latest() *Mark {
 	switch {
 	case len(m.last) > 0:
@@ -191,7 +189,7 @@ func (m *marks) latest() *Mark {
 	return nil
 }
 
-// all returns what is kept, in order, and how many more lines there were.
+// all returns the kept lines, in order, and how many more were found.
 func (m *marks) all() (kept []Mark, more int) {
 	kept = append(append(append(kept, m.first...), m.last[m.next:]...), m.last[:m.next]...)
 	more = m.count
@@ -201,7 +199,7 @@ func (m *marks) all() (kept []Mark, more int) {
 	return kept, more
 }
 
-// marked tells the lines that look like errors in what was cut, "" without any.
+// marked returns the error-like lines of the cut part as text, or "".
 func (o Output) marked() string {
 	if len(o.Marks) == 0 {
 		return ""

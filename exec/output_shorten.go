@@ -6,11 +6,11 @@ import (
 	"codeagent/internal/short"
 )
 
-// noteBytes is what the line takes that says what was cut, without where it is.
+// noteBytes is the length of the note about what was cut, without the file's path.
 const noteBytes = 48
 
-// Shorten is text within most bytes: its head, its tail, and of what was between
-// them the lines that look like errors. where says in words how to get the rest.
+// Shorten cuts text to at most most bytes: it keeps the head, the tail, and the error-like
+// lines between them. where says how to get the rest.
 func Shorten(text string, most int, where string) string {
 	if len(text) <= most {
 		return text
@@ -32,7 +32,7 @@ func Shorten(text string, most int, where string) string {
 	return withCut(head, int64(len(between)), where, note+markedWithin(between, room-len(head)-len(tail)), tail)
 }
 
-// headOf is the beginning of text, whole lines where that is most of it.
+// headOf returns the beginning of text, cut at a line end if that keeps most of it.
 func headOf(text string, n int) string {
 	head := short.Head(text, n)
 	if i := strings.LastIndexByte(head, '\n') + 1; i > n/2 {
@@ -41,7 +41,7 @@ func headOf(text string, n int) string {
 	return head
 }
 
-// tailOf is the end of text, whole lines where that is most of it.
+// tailOf returns the end of text, cut at a line end if that keeps most of it.
 func tailOf(text string, n int) string {
 	tail := short.Tail(text, n)
 	if i := strings.IndexByte(tail, '\n') + 1; i > 0 && i < n/2 {
@@ -50,8 +50,8 @@ func tailOf(text string, n int) string {
 	return tail
 }
 
-// earlierNote is the line that says where the whole of a text is that was cut
-// before, if it is in text: it stays, as the output that it is a line of.
+// earlierNote returns the note of an earlier cut if text contains one. The note stays,
+// since it names the file with the whole output.
 func earlierNote(text string) string {
 	for l := range strings.Lines(text) {
 		if strings.HasPrefix(l, "[… ") && strings.Contains(l, " bytes cut, ") && strings.HasSuffix(l, " …]\n") {
@@ -61,8 +61,8 @@ func earlierNote(text string) string {
 	return ""
 }
 
-// markedWithin is the lines of text that look like errors, as many as n bytes hold:
-// the first and the last ones.
+// markedWithin returns the error-like lines of text within n bytes: the first and the
+// last ones.
 func markedWithin(text string, n int) string {
 	var m marks
 	m.add([]byte(text))
@@ -80,8 +80,8 @@ func markedWithin(text string, n int) string {
 	return ""
 }
 
-// Within is text within most bytes. All of it is kept in a file, unless it says
-// already where that is.
+// Within returns text within most bytes. It writes all of text to a file, unless text
+// already names a file that has it.
 func (r *Runner) Within(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -95,8 +95,8 @@ func (r *Runner) Within(text string, most int) string {
 	return Shorten(text, most, where)
 }
 
-// keep writes text to a file beside those of outputs, and returns its path; "" where
-// it could not be kept whole.
+// keep writes text to a file in the spill folder, and returns its path, or "" if not all of
+// it could be written.
 func (r *Runner) keep(text string) string {
 	if r.options.SpillDir == "" {
 		return ""

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeFiles makes files of a pipe's two descriptors. Only our own end does not
-// block, so that it may have a deadline and a close ends a wait; programs
-// expect a blocking one.
+// pipeFiles makes files of a pipe's two descriptors. Only our end is non-blocking: it needs
+// deadlines and a close that ends a read. Programs expect a blocking end.
 func pipeFiles(fds [2]int, ours int) (read, write *os.File, err error) {
 	if err := unix.SetNonblock(fds[ours], true); err != nil {
 		unix.Close(fds[0])
@@ -21,7 +20,7 @@ func pipeFiles(fds [2]int, ours int) (read, write *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
 }
 
-// readNow reads what is there, without waiting; 0 or less when there is nothing.
+// readNow reads what is available without waiting; it returns 0 or less if nothing is.
 func readNow(fd uintptr, buf []byte) int {
 	for {
 		n, err := unix.Read(int(fd), buf)
@@ -31,7 +30,7 @@ func readNow(fd uintptr, buf []byte) int {
 	}
 }
 
-// duplicate returns a second descriptor of a pipe's end that does not block.
+// duplicate returns a second descriptor for the non-blocking end of a pipe.
 func duplicate(f *os.File) (*os.File, error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -50,7 +49,7 @@ func duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// shieldEach marks every descriptor above 2 that dir lists as closed on exec.
+// shieldEach sets close-on-exec on every descriptor above 2 that dir lists.
 func shieldEach(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPipe is the most that a pipe holds.
+// maxPipe is the capacity of a pipe.
 const maxPipe = 64 << 10
 
-// newPipe returns a pipe of which the end ours (0 read, 1 write) stays here and
-// the other goes to a program.
+// newPipe returns a pipe. The end ours (0 read, 1 write) stays in codeagent, the other one
+// is for a program.
 func newPipe(ours int) (read, write *os.File, err error) {
 	var fds [2]int
-	// No pipe2 here: a fork in between would hand the ends to the child.
+	// Without pipe2, a fork before close-on-exec is set would leak the ends to a child.
 	syscall.ForkLock.RLock()
 	err = unix.Pipe(fds[:])
 	if err == nil {

@@ -16,14 +16,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// Plain is the backend "none": commands run unconfined, but in a session of
-// their own, and what they leave behind is killed as far as it can be found.
+// Plain is the backend "none". Commands run unconfined, each in a session of its own, and
+// the processes they leave behind are killed as far as they can be found.
 type Plain struct{}
 
 // Name is "none".
 func (Plain) Name() string { return "none" }
 
-// Enforcement says that nothing is enforced.
+// Enforcement returns that nothing is enforced.
 func (Plain) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: "none", Layers: []sandbox.Layer{}, Weaknesses: []sandbox.Weakness{processWeakness}}
 	if !p.Unconfined {
@@ -70,7 +70,7 @@ func (Plain) Start(ctx context.Context, _ sandbox.Policy, cmd sandbox.Command, _
 			files[i] = null
 		}
 	}
-	// Descriptors that codeagent itself inherited, or a library left open.
+	// Hide descriptors that codeagent inherited or a library left open.
 	if err := shieldDescriptors(); err != nil {
 		return nil, cannot("descriptors", err)
 	}
@@ -106,7 +106,7 @@ func lookUp(cmd sandbox.Command) (string, error) {
 	}
 	for _, dir := range filepath.SplitList(search) {
 		if !filepath.IsAbs(dir) {
-			continue // a program is never taken from wherever the command happens to stand
+			continue // relative entries of PATH are skipped: never run a program from the working directory
 		}
 		path := filepath.Join(dir, cmd.Path)
 		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
@@ -117,23 +117,22 @@ func lookUp(cmd sandbox.Command) (string, error) {
 	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: err}
 }
 
-// plainProcess is a command without a sandbox.
+// plainProcess is an unconfined command.
 type plainProcess struct {
 	foreground bool
-	// marker stands in the environment of whatever the command starts.
+	// marker is an environment variable that all descendants inherit.
 	marker string
 	unhook func() bool
-	// gone is closed when the command and what it left behind are dead; status
-	// is set then.
+	// gone is closed when the command and all it left behind are dead; status is set by then.
 	gone   chan struct{}
 	status sandbox.Status
 
 	mu      sync.Mutex
-	process *os.Process // nil once it is reaped: its number may be another's
+	process *os.Process // nil once it is reaped, since its number may be reused
 }
 
-// live starts the command and stays with it: on Linux the kernel kills a child
-// with Pdeathsig when the thread that started it ends, so that thread is held.
+// live starts the command and waits for it on the same thread. On Linux, Pdeathsig kills
+// the child when the thread that started it ends, so the thread is locked.
 func (p *plainProcess) live(path string, args []string, attr *os.ProcAttr, started chan<- error) {
 	defer close(p.gone)
 	runtime.LockOSThread()
@@ -146,7 +145,7 @@ func (p *plainProcess) live(path string, args []string, attr *os.ProcAttr, start
 	}
 	pid := process.Pid
 	waitExit(pid)
-	// Not reaped yet: the number still means this command, for its group too.
+	// The leader is not reaped, so its number, also that of its group, is still valid.
 	p.mu.Lock()
 	killTree(pid, p.foreground, p.marker)
 	state, err := process.Wait()
@@ -195,8 +194,8 @@ func (p *plainProcess) Refused() []sandbox.Denial { return nil }
 
 func (p *plainProcess) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
-// startInside serves the file worker in this very process: without a sandbox a
-// process of its own would hold nothing.
+// startInside serves the file worker in this process: without a sandbox a separate
+// process would confine nothing.
 func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
 	if cmd.Stdin == nil || cmd.Stdout == nil {
 		return nil, cannot("file worker", errors.New("it needs stdin and stdout"))
@@ -222,7 +221,7 @@ func startInside(ctx context.Context, cmd sandbox.Command) (sandbox.Process, err
 	return w, nil
 }
 
-// insideWorker is a file worker in a goroutine.
+// insideWorker is a file worker that runs in a goroutine.
 type insideWorker struct {
 	in, out *os.File
 	unhook  func() bool

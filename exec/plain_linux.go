@@ -27,21 +27,21 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !foreground, Pdeathsig: syscall.SIGKILL}
 }
 
-// shieldDescriptors marks all our descriptors but 0 to 2 as closed on exec.
+// shieldDescriptors sets close-on-exec on all our descriptors above 2.
 func shieldDescriptors() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
 		return nil
 	}
-	return shieldEach("/proc/self/fd") // before Linux 5.11
+	return shieldEach("/proc/self/fd") // before Linux 5.11 (no CLOSE_RANGE_CLOEXEC)
 }
 
-// newMarker returns the variable by which processes of one command are known.
+// newMarker returns the environment variable that identifies processes of one command.
 func newMarker() string {
 	return fmt.Sprintf("CODEAGENT_COMMAND=%d-%016x", os.Getpid(), rand.Uint64())
 }
 
-// waitExit returns when the child has ended, without reaping it.
+// waitExit returns when the child has ended, and leaves it unreaped.
 func waitExit(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -51,21 +51,21 @@ func waitExit(pid int) {
 	}
 }
 
-// leastLooks are made however late it is: a loaded machine may stand still for as
-// long as the time that they have.
+// leastLooks is how many looks are made even after the deadline: a loaded machine may
+// pause for as long as the whole deadline.
 const leastLooks = 5
 
 // killTree kills the command with everything it started. The leader is not
-// reaped yet. Killing goes on until a look finds nobody: a process may start
-// another while it is being looked for.
+// reaped yet. Killing continues until a look finds no process, since a process may start
+// another one while the look is under way.
 func killTree(leader int, foreground bool, marker string) {
 	k := treeKiller{leader: leader, foreground: foreground, marker: []byte(marker)}
 	deadline := time.Now().Add(killWait)
 	for looks := 1; ; looks++ {
-		// Looked for before the leader dies: orphans are harder to recognise.
+		// List them before the leader dies: orphans are harder to recognise.
 		members := k.members()
 		if !foreground {
-			_ = unix.Kill(-leader, unix.SIGKILL) // nobody left is fine
+			_ = unix.Kill(-leader, unix.SIGKILL) // ESRCH: all have ended
 		}
 		_ = unix.Kill(leader, unix.SIGKILL)
 		for _, m := range members {
@@ -84,7 +84,7 @@ func killTree(leader int, foreground bool, marker string) {
 	}
 }
 
-// member is a process of the command, held by a descriptor.
+// member is a process of the command, held by a pidfd.
 type member struct{ pid, fd int }
 
 type treeKiller struct {
@@ -93,9 +93,9 @@ type treeKiller struct {
 	marker     []byte
 }
 
-// members opens a descriptor for each living process of the command but the
-// leader. Parents have lower numbers than their children, and the list is in
-// order, so one pass finds grandchildren too; what it misses after a wrap the
+// members opens a pidfd for each living process of the command except the
+// leader. Parents usually have lower numbers than their children, and the list is sorted,
+// so one pass finds grandchildren too. What it misses after the numbers have wrapped, the
 // next look finds.
 func (k treeKiller) members() []member {
 	tree := map[int]bool{k.leader: true}
@@ -108,8 +108,8 @@ func (k treeKiller) members() []member {
 		if err != nil {
 			continue
 		}
-		// Looked at again now that the descriptor holds the process: before, the
-		// number could have become somebody else's.
+		// Check again now that the pidfd holds the process: before, the number could have been
+		// reused.
 		if !k.owns(pid, tree) {
 			unix.Close(fd)
 			continue
@@ -120,17 +120,17 @@ func (k treeKiller) members() []member {
 	return found
 }
 
-// waitPidfd waits until the killed process is gone, but not for one that hangs
-// in the kernel.
+// waitPidfd waits until the killed process is gone, but not longer than killWait: a
+// process may be blocked in the kernel.
 func waitPidfd(fd int) {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
 }
 
-// fewNumbers is up to where trying each number is cheaper than listing /proc.
+// fewNumbers is the range up to which probing each number is cheaper than listing /proc.
 const fewNumbers = 300
 
-// candidates lists processes that can be the leader's: numbers grow, so they are
-// above its own, unless the kernel has begun again from below.
+// candidates lists the processes that may belong to the leader. Their numbers are above
+// the leader's, unless the numbers have wrapped.
 func (k treeKiller) candidates() []int {
 	var pids []int
 	last := lastPID()
@@ -163,7 +163,7 @@ func (k treeKiller) candidates() []int {
 	return pids
 }
 
-// lastPID is the number given last, or 0 when it cannot be read.
+// lastPID returns the last number the kernel gave, or 0 when it cannot be read.
 func lastPID() int {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -180,11 +180,11 @@ func lastPID() int {
 	return pid
 }
 
-// owns reports whether a living process belongs to the command: it is in the
-// leader's session, its parent does, or it carries the marker.
+// owns reports whether a living process belongs to the command: it is in the leader's
+// session, its parent belongs to the command, or it carries the marker.
 func (k treeKiller) owns(pid int, tree map[int]bool) bool {
-	// In the middle of an exec a process has no environment for a moment; on a
-	// busy machine the moment can last. It has as long as a killed one.
+	// During an exec a process has no environment for a moment, on a busy machine for longer.
+	// The wait is bounded by killWait, as for a killed process.
 	end := time.Now().Add(killWait)
 	for looks := 1; looks <= 100 || time.Now().Before(end); looks++ {
 		fields := statOf(pid)
@@ -205,27 +205,27 @@ func (k treeKiller) owns(pid int, tree map[int]bool) bool {
 		}
 		after := statOf(pid)
 		if len(after) > fieldEnvEnd && after[fieldEnvEnd] != "0" && after[fieldEnvEnd] == fields[fieldEnvEnd] {
-			return false // no exec in between: it really is empty
+			return false // no exec under way: the environment is empty
 		}
 		time.Sleep(time.Millisecond)
 	}
 	return false
 }
 
-// Fields of /proc/PID/stat after the name: proc_pid_stat(5) counts from 1, and
-// the first two are the number and the name.
+// Fields of /proc/PID/stat after the name. proc_pid_stat(5) counts from 1, and the first
+// two are the number and the name.
 const (
 	fieldState   = 0
 	fieldParent  = 1
 	fieldSession = 3
 	fieldThreads = 17
 	fieldEnvEnd  = 48
-	// kernelThreads is the parent of those.
+	// kernelThreads is the number of kthreadd, the parent of all kernel threads.
 	kernelThreads = 2
 )
 
-// lives reports whether a process has a thread that runs: the first may have ended
-// before others.
+// lives reports whether any thread of a process runs: the first thread may have ended
+// before the others.
 func lives(fields []string) bool {
 	if len(fields) <= fieldEnvEnd || fields[fieldState] == "X" {
 		return false
@@ -234,8 +234,8 @@ func lives(fields []string) bool {
 	return fields[fieldState] != "Z" || err == nil && threads > 1
 }
 
-// environOf is the environment of a process with these fields, which a first thread
-// that has ended does not know any more.
+// environOf returns the environment of a process with these fields. If its first thread
+// has ended, another thread's environ is read.
 func environOf(pid int, fields []string) ([]byte, error) {
 	at := "/proc/" + strconv.Itoa(pid)
 	if fields[fieldState] != "Z" {
@@ -250,8 +250,8 @@ func environOf(pid int, fields []string) ([]byte, error) {
 	return nil, err
 }
 
-// statOf returns the fields of a process that follow its name, which may hold
-// anything, brackets and spaces too.
+// statOf returns the fields after the process's name. The name may contain anything,
+// including brackets and spaces.
 func statOf(pid int) []string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -21,13 +21,13 @@ func plainAttr(foreground bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !foreground}
 }
 
-// shieldDescriptors marks all our descriptors but 0 to 2 as closed on exec.
+// shieldDescriptors sets close-on-exec on all our descriptors above 2.
 func shieldDescriptors() error { return shieldEach("/dev/fd") }
 
-// newMarker returns nothing to look for: no environment can be read here.
+// newMarker returns a constant: here no environment of another process can be read.
 func newMarker() string { return "CODEAGENT_COMMAND=1" }
 
-// waitExit returns when the child has ended, without reaping it.
+// waitExit returns when the child has ended, and leaves it unreaped.
 func waitExit(pid int) {
 	kq, err := unix.Kqueue()
 	if err != nil {
@@ -39,7 +39,7 @@ func waitExit(pid int) {
 	change[0].Fflags = unix.NOTE_EXIT
 	events := make([]unix.Kevent_t, 1)
 	for {
-		// ESRCH: it has ended already.
+		// ESRCH: the child has ended already.
 		if _, err := unix.Kevent(kq, change, events, nil); err != unix.EINTR {
 			return
 		}
@@ -47,8 +47,8 @@ func waitExit(pid int) {
 	}
 }
 
-// killTree kills the command and its process group, several times in a row: a
-// process may start another while it dies.
+// killTree kills the command and its process group, several times in a row, since a
+// process may start another one while it dies.
 func killTree(leader int, foreground bool, _ string) {
 	for range 3 {
 		_ = unix.Kill(leader, unix.SIGKILL)

@@ -9,10 +9,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// Run runs one command under p and waits until it and everything it started are
-// gone. The error is a *sandbox.StartError when the command did not run, and
-// otherwise what the backend could not set right after it; how the command
-// ended, even by a kill, is the Outcome's. sink may be nil.
+// Run runs one command under p and waits until all its processes are gone. A
+// *sandbox.StartError means that the command did not run; any other error is what the
+// backend could not restore afterwards. How the command ended, even by a kill, is in the
+// Outcome. sink may be nil.
 func (r *Runner) Run(ctx context.Context, p sandbox.Policy, c Command, sink Sink) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, cannot("start", err)
@@ -46,8 +46,8 @@ type running struct {
 	proc    sandbox.Process
 }
 
-// begin starts c under p. open makes what takes the output; nil: nothing does.
-// Whoever begins must end.
+// begin starts c under p. open returns what captures the output; nil captures nothing.
+// Every begin needs an end.
 func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open func() (*capture, error)) (*running, error) {
 	backend, err := r.backend(p)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 		run.cap.hand(&cmd)
 	}
 	run.start = time.Now()
-	// The backend's context only ends after the grace of stop, so it is not ctx.
+	// The backend's context must outlive ctx by the grace period of stop.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	run.life, run.clock = func() { end(nil) }, newWallClock(wall(p, c))
 	holder := c.Holder
@@ -90,12 +90,12 @@ func (r *Runner) begin(ctx context.Context, p sandbox.Policy, c Command, open fu
 	return run, nil
 }
 
-// startPatience is how long a start may take, which takes milliseconds: nothing
-// waits for ever for a helper that was stopped.
+// startPatience bounds a start, which normally takes milliseconds, so that a helper that
+// was stopped (SIGSTOP) does not block codeagent for ever.
 const startPatience = 30 * time.Second
 
-// within has end called when a start takes too long, or ctx ends first; started
-// says that it is over.
+// within calls end when a start exceeds limit or ctx ends first. The caller calls started
+// when the start is over.
 func within(ctx context.Context, limit time.Duration, end context.CancelCauseFunc) (started func()) {
 	patience := startPatience
 	if limit > 0 {
@@ -109,8 +109,8 @@ func within(ctx context.Context, limit time.Duration, end context.CancelCauseFun
 	}
 }
 
-// end waits until the command is gone, which the clock and the end of ctx see
-// to, and judges how it went.
+// end waits until the command is gone, at the latest when the clock or ctx ends it, and
+// judges how it ended.
 func (run *running) end(ctx context.Context) (Outcome, error) {
 	defer run.close()
 	o := Outcome{Argv: run.command.Argv}

@@ -2,10 +2,9 @@ package exec
 
 import "strings"
 
-// Shown is what a terminal would be left showing of an output, for a reader that is
-// none: colours and other sequences are gone, of a line that was written over
-// again and again (a progress bar) the last state is left, and other controls are
-// replacement characters.
+// Shown returns what a terminal would finally show of an output, for a reader without a
+// terminal. Colours and other sequences are removed, a line that was overwritten (a progress
+// bar) keeps its last state, and other control characters become replacement characters.
 func Shown(output string) string {
 	output = strings.ReplaceAll(stripEscapes(strings.ToValidUTF8(output, "\uFFFD")), "\r\n", "\n")
 	if strings.IndexFunc(output, odd) < 0 {
@@ -29,11 +28,11 @@ func Shown(output string) string {
 	return b.String()
 }
 
-// odd is a control that is no part of a text.
+// odd reports a control character that is not part of a text.
 func odd(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 }
 
-// stripEscapes removes the sequences that a terminal obeys. One that does not come
-// to its end takes no more than its line.
+// stripEscapes removes terminal control sequences. An unterminated one ends at the end of
+// its line.
 func stripEscapes(s string) string {
 	var b strings.Builder
 	for {
@@ -50,7 +49,7 @@ func stripEscapes(s string) string {
 	}
 }
 
-// escapeLength is the length of the sequence that s begins with.
+// escapeLength returns the length of the sequence at the start of s.
 func escapeLength(s string) int {
 	if len(s) < 2 {
 		return len(s)

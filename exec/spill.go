@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// maxSpill is how much of one output is written to disk unless the policy
-	// says otherwise.
+	// maxSpill is how many bytes of one output are written to disk unless the policy sets a
+	// limit.
 	maxSpill = 64 << 20
 	// spillAge is how long spill files are kept.
 	spillAge    = 7 * 24 * time.Hour
 	spillPrefix = "output-"
 )
 
-// spill is the file that takes an output too long for memory. Its folder is
-// held open before the command starts, so that nothing the command does to the
-// path leads the file elsewhere; the file itself is made with the first byte.
+// spill is the file for an output that is too long for memory. Its folder is opened before
+// the command starts, so that no change the command makes to the path can redirect the
+// file. The file itself is created with the first byte.
 type spill struct {
 	dir    string
 	room   *spillRoom
@@ -34,16 +34,16 @@ type spill struct {
 	name   string
 	limit  int64
 	length int64
-	// looked is up to which length the disk is known to have room.
+	// looked is the file length up to which the disk is known to have room.
 	looked int64
-	// cut is why nothing more is written; empty: all is.
+	// cut is why writing stopped; zero while everything is written.
 	cut cut
-	// done: it is closed. It is guarded by room.mu.
+	// done: the file is closed. Guarded by room.mu.
 	done bool
 }
 
-// openSpill holds the folder open, creating it when it is missing. A folder that
-// others may write to is refused.
+// openSpill opens the folder, and creates it if it is missing. It refuses a folder that
+// other users may write to.
 func openSpill(room *spillRoom, dir string, limit int64) (*spill, error) {
 	if limit <= 0 {
 		limit = maxSpill
@@ -74,7 +74,7 @@ func openSpill(room *spillRoom, dir string, limit int64) (*spill, error) {
 	return &spill{dir: dir, room: room, root: root, folder: folder, limit: limit}, nil
 }
 
-// write appends data as far as it may. A full disk must not end the command.
+// write appends data as far as the limits allow. A full disk must not end the command.
 func (s *spill) write(data []byte) {
 	if s.cut.why != "" || len(data) == 0 {
 		return
@@ -97,7 +97,7 @@ func (s *spill) write(data []byte) {
 	}
 }
 
-// allowed says how many of n bytes may be written now; less sets the cut.
+// allowed returns how many of n bytes may be written now. Less than n sets cut.
 func (s *spill) allowed(n int64) int64 {
 	if room := s.limit - s.length; n > room {
 		n = max(0, room)
@@ -127,7 +127,8 @@ func (s *spill) create() error {
 	if err != nil {
 		return err
 	}
-	// No sweep removes what is still written. Some file systems have no locks.
+	// The lock keeps sweeps from removing the file while it is written. Some file systems
+	// have no locks.
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	s.file, s.name = file, name
 	s.room.mu.Lock()
@@ -136,7 +137,7 @@ func (s *spill) create() error {
 	return nil
 }
 
-// close returns where the output is, and why not all of it is.
+// close closes the file and returns its path, its length, and why it is incomplete.
 func (s *spill) close() (path string, length int64, why cut) {
 	s.root.Close()
 	s.folder.Close()
@@ -149,8 +150,8 @@ func (s *spill) close() (path string, length int64, why cut) {
 	return s.where()
 }
 
-// where is the file's path and its length so far, or nothing when there is no file, and why
-// the rest is not kept.
+// where returns the file's path, its length so far, and why the rest is not kept; zero
+// values when there is no file.
 func (s *spill) where() (path string, length int64, why cut) {
 	if s.file == nil {
 		return "", 0, s.cut

@@ -15,32 +15,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Outputs on disk are bounded three ways, each checked before bytes are written:
+// Output files are bounded in three ways, each checked before bytes are written:
 //
 //	one output       Limits.Output, else maxSpill
-//	one session      Options.SpillSession: the oldest finished outputs go first
-//	all sessions     Options.SpillAll: when a file is made, the oldest go until it fits
+//	one session      Options.SpillSession: the oldest finished outputs are removed first
+//	all sessions     Options.SpillAll: before a file is made, the oldest are removed until it fits
 //
-// and never is less left free on the disk than spareRoom says: what the user works on
-// needs the last bytes more.
+// In addition the disk always keeps the free space that spareRoom returns, for the user's
+// own work.
 
 const (
-	// sessionSpill and allSpill are the bounds where the options name none.
+	// sessionSpill and allSpill are the defaults of Options.SpillSession and Options.SpillAll.
 	sessionSpill = 256 << 20
 	allSpill     = 1 << 30
-	// spillStep is how much is written between two looks at the disk.
+	// spillStep is how many bytes are written between two checks of the disk.
 	spillStep = 4 << 20
 )
 
-// spareRoom is how much of a disk of so many bytes stays free: 1 GiB, of a disk under
-// 20 GiB a twentieth. A share of a large disk would refuse outputs where there is room
-// for thousands.
+// spareRoom returns how much of a disk of size bytes stays free: 1 GiB, or a twentieth of
+// a disk under 20 GiB. A share of a large disk would refuse outputs although thousands
+// would fit.
 func spareRoom(size int64) int64 { return min(1<<30, size/20) }
 
 // cut is why the rest of an output is not on disk.
 type cut struct {
 	why string
-	// disk: it was not a limit.
+	// disk: the cause was not a limit.
 	disk bool
 }
 
@@ -50,7 +50,7 @@ func limited(bytes int64, of string) cut {
 	return cut{why: fmt.Sprintf("limit of %d MiB%s", bytes>>20, of)}
 }
 
-// failedCut says in words why writing failed.
+// failedCut returns in words why writing failed.
 func failedCut(err error) cut {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -65,10 +65,10 @@ func failedCut(err error) cut {
 	return cut{"it cannot be written: " + err.Error(), true}
 }
 
-// spillRoom is what the outputs of one Runner take.
+// spillRoom counts the output files of one Runner.
 type spillRoom struct {
 	session, all int64
-	// free says how much of the disk of a folder is free, and how large that is.
+	// free returns the free bytes and the size of the disk that holds dir.
 	free func(dir *os.File) (free, size int64)
 
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ func newSpillRoom(o Options) *spillRoom {
 	return &spillRoom{session: cmp.Or(o.SpillSession, sessionSpill), all: cmp.Or(o.SpillAll, allSpill), free: freeRoom}
 }
 
-// freeRoom asks the file system; one that cannot say counts as empty.
+// freeRoom asks the file system; one that cannot answer counts as empty.
 func freeRoom(dir *os.File) (free, size int64) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(dir.Fd()), &st); err != nil || st.Blocks == 0 {
@@ -89,8 +89,8 @@ func freeRoom(dir *os.File) (free, size int64) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize)
 }
 
-// take gives s room for up to n more bytes, and removes older outputs of the session for
-// it. Less than n comes with the reason.
+// take reserves up to n more bytes for s, and removes older outputs of the session to make
+// room. If it reserves less than n, it returns the reason.
 func (r *spillRoom) take(s *spill, n int64) (int64, cut) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,28 +110,29 @@ func (r *spillRoom) take(s *spill, n int64) (int64, cut) {
 	return n, cut{}
 }
 
-// give takes back room that was not used.
+// give returns reserved bytes that were not used.
 func (r *spillRoom) give(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held -= n
 }
 
-// drop removes one finished output. Called with mu held.
+// drop removes one finished output; mu is held.
 func (r *spillRoom) drop(root *os.Root, i int) {
-	_ = root.Remove(r.files[i].name) // it may be gone
+	_ = root.Remove(r.files[i].name) // it may be gone already
 	r.held -= r.files[i].length
 	r.files = slices.Delete(r.files, i, i+1)
 }
 
-// enough reports whether n more bytes leave the disk its spare room.
+// enough reports whether the disk keeps its spare room after n more bytes.
 func (r *spillRoom) enough(dir *os.File, n int64) bool {
 	free, size := r.free(dir)
 	return free-n >= spareRoom(size)
 }
 
-// sweep removes the outputs of former weeks, and the oldest ones until one of up to most
-// bytes fits below the bound of all sessions and the disk has room for it. One that is being written is left alone.
+// sweep removes outputs older than spillAge, then the oldest ones until an output of up to
+// most bytes fits below the bound of all sessions and on the disk. It skips outputs that are
+// being written.
 func (r *spillRoom) sweep(root *os.Root, dir *os.File, most int64) {
 	entries, err := dir.ReadDir(10_000)
 	if err != nil {
@@ -159,7 +160,7 @@ func (r *spillRoom) sweep(root *os.Root, dir *os.File, most int64) {
 	}
 }
 
-// removeIdle removes an output that nobody writes: its writer holds a lock on it.
+// removeIdle removes an output unless its writer still holds a lock on it.
 func removeIdle(root *os.Root, name string) bool {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -169,5 +170,5 @@ func removeIdle(root *os.Root, name string) bool {
 	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		return false
 	}
-	return root.Remove(name) == nil // the next sweep tries again
+	return root.Remove(name) == nil // on failure the next sweep tries again
 }

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize is wide, so that programs do not fold the lines a model reads.
+// terminalSize is wide, so that programs do not wrap the lines a model reads.
 var terminalSize = pty.Winsize{Rows: 50, Cols: 200}
 
-// newTerminal is newCapture with a terminal of the command's own: what it prints
-// comes from the near end, and what is typed goes into it.
+// newTerminal is newCapture with a terminal for the command. Output is read from codeagent's
+// end of it, and typed input is written there.
 func (r *Runner) newTerminal(p sandbox.Policy) (*capture, error) {
 	near, far, err := pty.Open()
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *Runner) newTerminal(p sandbox.Policy) (*capture, error) {
 	return c, nil
 }
 
-// ownEnds sizes the terminal and sees that only our end never blocks: a close
-// then ends a wait, while programs expect their end to block.
+// ownEnds sets the terminal's size and makes only our end non-blocking: a close then ends
+// a read, while programs expect a blocking end.
 func (c *capture) ownEnds(near, far *os.File) error {
 	if err := pty.Setsize(near, &terminalSize); err != nil {
 		return err
@@ -52,8 +52,8 @@ func (c *capture) ownEnds(near, far *os.File) error {
 	return err
 }
 
-// InForeground reports whether codeagent may use a terminal: its process group has
-// the foreground there, or nobody keeps count of that.
+// InForeground reports whether codeagent may use a terminal: its process group is the
+// terminal's foreground group, or the system keeps none for it.
 func InForeground(terminal *os.File) bool {
 	conn, err := terminal.SyscallConn()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TerminalState is what a command in the foreground shares with whoever started
-// codeagent and can change: flags and the owner of open files (open(2): they belong to
-// the open file and not to the descriptor), and the state of a terminal.
+// TerminalState is what a foreground command shares with the process that started
+// codeagent and can change: flags and the owner of open files (which belong to the open
+// file description, not to the descriptor; open(2)), and the state of a terminal.
 type TerminalState struct{ files []sharedFile }
 
 type sharedFile struct {
@@ -19,19 +19,19 @@ type sharedFile struct {
 	owner      int
 	signal     int
 	terminal   bool
-	ours       bool // codeagent's group had the foreground
+	ours       bool // codeagent's group was in the foreground
 	modes      unix.Termios
 	exclusive  bool
 	discipline int
 }
 
-// sharedFlags are those that F_SETFL changes (fcntl(2)).
+// sharedFlags are the flags that F_SETFL changes (fcntl(2)).
 const sharedFlags = unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_NOATIME | unix.O_NONBLOCK
 
-// TIOCGEXCL of asm-generic/ioctls.h, which x/sys has not for every machine.
+// tiocgexcl is TIOCGEXCL of asm-generic/ioctls.h, which x/sys lacks on some architectures.
 const tiocgexcl = 0x80045440
 
-// SaveTerminal looks at files, of which some may be nil.
+// SaveTerminal records the state of files; nil entries are skipped.
 func SaveTerminal(files ...*os.File) TerminalState {
 	var s TerminalState
 	for _, f := range files {
@@ -43,7 +43,7 @@ func SaveTerminal(files ...*os.File) TerminalState {
 	return s
 }
 
-// control runs do with the descriptor of the file, which may be closed by now.
+// control runs do with the file's descriptor; the file may be closed by now.
 func (s *sharedFile) control(do func(fd int) error) error {
 	conn, err := s.file.SyscallConn()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *sharedFile) look(fd int) error {
 	s.signal, _ = unix.FcntlInt(uintptr(fd), unix.F_GETSIG, 0)
 	modes, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
-		return nil // no terminal
+		return nil // not a terminal
 	}
 	s.terminal, s.modes = true, *modes
 	exclusive, _ := unix.IoctlGetInt(fd, tiocgexcl)
@@ -73,13 +73,13 @@ func (s *sharedFile) look(fd int) error {
 	return nil
 }
 
-// Restore puts back what was changed. It may be called more than once.
+// Restore puts the recorded state back. It may be called more than once.
 func (s TerminalState) Restore() {
 	if len(s.files) == 0 {
 		return
 	}
-	// From the background the kernel stops who changes a terminal, but for a thread
-	// that blocks SIGTTOU (tcsetpgrp(3)).
+	// The kernel stops a background process that changes a terminal, unless the thread
+	// blocks SIGTTOU (tcsetpgrp(3)).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var ttou, old unix.Sigset_t
@@ -110,8 +110,8 @@ func (s *sharedFile) restore(fd int) error {
 	return err
 }
 
-// restoreTerminal leaves a terminal alone that somebody else has in the foreground
-// by now, a shell that has stopped codeagent: its modes are that one's.
+// restoreTerminal does nothing if another process group is in the foreground now, for
+// example a shell that has stopped codeagent: the modes are that group's.
 func (s *sharedFile) restoreTerminal(fd int) {
 	if exclusive, err := unix.IoctlGetInt(fd, tiocgexcl); err == nil && (exclusive != 0) != s.exclusive {
 		request := uint(unix.TIOCNXCL)
@@ -128,7 +128,7 @@ func (s *sharedFile) restoreTerminal(fd int) {
 		if !errors.Is(unix.Kill(-group, 0), unix.ESRCH) {
 			return
 		}
-		_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp()) // a group of the command, which is gone
+		_ = unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, unix.Getpgrp()) // a group of the command, which has ended
 	}
 	if discipline, err := unix.IoctlGetInt(fd, unix.TIOCGETD); err == nil && discipline != s.discipline {
 		_ = unix.IoctlSetPointerInt(fd, unix.TIOCSETD, s.discipline)

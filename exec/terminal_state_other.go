@@ -8,14 +8,14 @@ import (
 	"golang.org/x/term"
 )
 
-// TerminalState is what a command in the foreground shares with whoever started
+// TerminalState is what a foreground command shares with the process that started
 // codeagent and can change: here the modes of a terminal.
 type TerminalState struct {
 	files []*os.File
 	modes []*term.State
 }
 
-// SaveTerminal looks at files, of which some may be nil.
+// SaveTerminal records the state of files; nil entries are skipped.
 func SaveTerminal(files ...*os.File) TerminalState {
 	var s TerminalState
 	for _, f := range files {
@@ -29,7 +29,7 @@ func SaveTerminal(files ...*os.File) TerminalState {
 	return s
 }
 
-// Restore puts back what was changed.
+// Restore puts the recorded state back.
 func (s TerminalState) Restore() {
 	for i, f := range s.files {
 		_ = term.Restore(int(f.Fd()), s.modes[i])

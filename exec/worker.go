@@ -7,8 +7,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Files starts a file worker under p. Close it; the end of ctx kills it. k is as
-// in sandbox.Command.
+// Files starts a file worker under p. The caller closes it; the end of ctx kills it. k is
+// as in sandbox.Command.
 func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeObserver) (*worker.Client, error) {
 	backend, err := r.backend(p)
 	if err != nil {
@@ -38,8 +38,8 @@ func (r *Runner) Files(ctx context.Context, p sandbox.Policy, k sandbox.ChangeOb
 	return worker.New(ctx, process, in, out), nil
 }
 
-// workerPolicy is p for the worker: it needs no network, and limits meant for
-// commands would end it in the middle of a file.
+// workerPolicy returns p for the worker: without network, and without limits, since limits
+// meant for commands could end it in the middle of a file.
 func workerPolicy(p sandbox.Policy) sandbox.Policy {
 	q := p.Clone()
 	q.Limits = sandbox.Limits{}

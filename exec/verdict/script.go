@@ -11,16 +11,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxScript bounds what is parsed: the parser's time grows faster than the text.
+// maxScript bounds the bytes that are parsed: the parser's time grows faster than the text.
 const maxScript = 8 << 10
 
-// isShell reports a program that runs the text behind its -c.
+// isShell reports whether program runs the text after its -c.
 func isShell(program string) bool {
 	return slices.Contains([]string{"bash", "sh", "dash", "zsh", "ksh"}, path.Base(program))
 }
 
-// parse returns the text that a shell in argv runs, nil where it runs no text that is
-// plainly readable. The shell may stand behind another program.
+// parse returns the statements of the text that a shell in argv runs, or nil if there is no
+// such text that can be read reliably. Another program may start the shell.
 func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
 	at := slices.IndexFunc(argv, isShell)
 	for i := at + 1; at >= 0 && i+1 < len(argv) && strings.HasPrefix(argv[i], "-"); i++ {
@@ -32,9 +32,9 @@ func (t *tree) parse(argv []string) (text []*syntax.Stmt, errexit bool) {
 	return nil, false
 }
 
-// statements parses text. The parser takes the line after a comment that ends in a
-// backslash for a part of it, and drops carriage returns and NUL; a shell does
-// neither, so such text is not read. The same text has the same nodes.
+// statements parses text, and returns the same nodes for the same text. The parser treats
+// the line after a comment that ends in a backslash as part of the comment, and drops
+// carriage returns and NUL. A shell does neither, so such text is not parsed.
 func (t *tree) statements(text string) []*syntax.Stmt {
 	known, ok := t.texts[text]
 	odd := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
@@ -47,13 +47,13 @@ func (t *tree) statements(text string) []*syntax.Stmt {
 	return t.texts[text]
 }
 
-// pattern is a node's text with what vars say of variables, else "*" for what the
-// shell puts there.
+// pattern returns a node's text. Known variables are replaced by their values in vars, and
+// other expansions by "*".
 func pattern(n syntax.Node, vars map[string]string) string {
 	var b strings.Builder
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.Assign: // of which the value is meant
+		case *syntax.Assign: // its value counts
 			if n.Value != nil {
 				b.WriteString(pattern(n.Value, vars))
 			}
@@ -77,9 +77,9 @@ func pattern(n syntax.Node, vars map[string]string) string {
 	return b.String()
 }
 
-// means reports whether a word can mean the target of d or something below it, by
-// what is known of its end, or the folder around it: what could not be made is missed
-// there.
+// means reports whether a word can name the target of d or something below it, judged by
+// the last part of the path. It may also name the folder around the target: if a file could
+// not be created, it is missing there.
 func means(word string, d *sandbox.Denial) bool {
 	if h, err := sandbox.ParseHostPort(d.Target); d.Kind == sandbox.KindNetwork {
 		return err == nil && strings.Contains(word, h.Host)

@@ -11,24 +11,24 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Where a shell's text is known it says which command decided how the shell ended.
-// It is gone through twice: as it ran, by how its processes ended, and lifted, as it
-// would have run had nothing been refused. Nothing is expanded, loops run once. How a
-// command of the shell's own ended (a test) is not known: both ways are tried, and
-// what ends as the shell did counts.
+// If a shell's text is known, this file finds which command decided how the shell ended.
+// It makes two passes over the text: as it ran, by the exit of its processes, and lifted, as
+// it would have run without denials. Nothing is expanded, and loops run once. The status of
+// a builtin (a test) is not known: both results are tried, and the one with which the pass
+// ends as the shell did counts.
 
 const (
-	maxChoices = 6   // of both ways
+	maxChoices = 6   // unknown statuses, of which both results are tried
 	maxSteps   = 300 // statements of one pass
-	failed     = -1  // a status that is not 0, and not known
+	failed     = -1  // a status that is not 0, otherwise unknown
 )
 
-// fate is how a command ended, and how it would have without the refusals.
+// fate is how a command ended, and how it would have ended without the denials.
 type fate struct {
 	status, lifted int
 	cause          []*sandbox.Denial
-	sure           bool   // nothing else can explain that it failed
-	seen           string // what the variables in it said
+	sure           bool   // nothing else can explain the failure
+	seen           string // the values of the variables in the command
 }
 
 // shell is one pass through a text.
@@ -36,18 +36,18 @@ type shell struct {
 	*tree
 	lifted            bool
 	fates             map[syntax.Node]fate
-	used              map[int]bool // processes that a command was found for
+	used              map[int]bool // processes that were matched to a command
 	vars              map[string]string
 	functions         map[string]*syntax.Stmt
 	errexit, pipefail bool
-	choice, chosen    int // a bit for each status that is not known
+	choice, chosen    int // one bit for each unknown status
 	steps             int
-	left              string // "return" or "exit", once one ran
+	left              string // a command ran only in this pass; a command's input comes from another command
 	assumed, fed      bool   // something ran that had not; a command's input is not its own
 }
 
 // lift returns the denials without which the text would have passed, whether that is
-// sure, and false where the text does not explain how the command ended.
+// certain, and ok false if the text does not explain how the command ended.
 func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial, sure, ok bool) {
 	pass := func(choice int, fates map[syntax.Node]fate, lifted bool) (*shell, int) {
 		s := &shell{tree: t, lifted: lifted, fates: fates, choice: choice, used: map[int]bool{}, vars: map[string]string{}, functions: map[string]*syntax.Stmt{}}
@@ -71,7 +71,7 @@ func (t *tree) lift(text []*syntax.Stmt, errexit bool) (cause []*sandbox.Denial,
 	return cause, sure && len(cause) > 0, ok
 }
 
-// apart runs statements in a shell of their own.
+// apart runs statements in a subshell.
 func (s *shell) apart(errexit bool, stmts ...*syntax.Stmt) int {
 	outside := s.errexit
 	s.errexit = errexit
@@ -80,7 +80,7 @@ func (s *shell) apart(errexit bool, stmts ...*syntax.Stmt) int {
 	return status
 }
 
-// list runs statements. checked: their status is looked at.
+// list runs statements. checked: something tests their status, so errexit does not apply.
 func (s *shell) list(stmts []*syntax.Stmt, checked bool) (status int) {
 	for _, stmt := range stmts {
 		if status = s.stmt(stmt, checked); s.left != "" {
@@ -122,8 +122,8 @@ func (s *shell) stmt(stmt *syntax.Stmt, checked bool) int {
 	return status
 }
 
-// opened is the fate of a redirection: the shell itself opens what it names. What it
-// runs then could fail as well, unless it is of the shell's own.
+// opened returns the fate of a redirection, whose file the shell itself opens. The command
+// that runs afterwards could fail too, unless it is a builtin.
 func (s *shell) opened(stmt *syntax.Stmt, r *syntax.Redirect) (f fate) {
 	call, _ := stmt.Cmd.(*syntax.CallExpr)
 	for _, d := range s.denials {
@@ -164,7 +164,7 @@ func (s *shell) command(c syntax.Command, checked bool) (status int) {
 		return s.list(c.Do, checked)
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
-			s.fed = true // stmt puts it back
+			s.fed = true // stmt restores it
 			first := s.apart(s.errexit, c.X)
 			if status = s.apart(s.errexit, c.Y); status == 0 && s.pipefail {
 				return first
@@ -209,7 +209,7 @@ func (s *shell) call(c *syntax.CallExpr) (status int) {
 			word := pattern(c.Args[1], s.vars)
 			if number, err := strconv.Atoi(word); err == nil {
 				status = number
-			} else if word != "" { // it was counted: only whether both passes count alike is known
+			} else if word != "" { // a counter: only whether both passes count alike is known
 				status = s.take(c, word, func() fate { return fate{status: failed, lifted: failed, seen: word} })
 			}
 		}
@@ -231,22 +231,22 @@ func (s *shell) call(c *syntax.CallExpr) (status int) {
 	return s.own(c, args)
 }
 
-// take returns how a command ends in this pass.
+// take returns a command's status in this pass.
 func (s *shell) take(node syntax.Node, seen string, judge func() fate) int {
 	if !s.lifted {
 		s.fates[node] = judge()
 		return s.fates[node].status
 	}
 	f, ok := s.fates[node]
-	if !ok || f.lifted != 0 && f.seen != seen { // it did not run, or looked at something else
+	if !ok || f.lifted != 0 && f.seen != seen { // it did not run, or its variables differed
 		s.assumed = true
 		return 0
 	}
 	return f.lifted
 }
 
-// own runs a command that is not looked into. A program that was asked for nothing
-// but what it was refused, one operand that is the target, failed for that alone.
+// own runs a command that is not examined further. A program with one operand, which is
+// the target it was denied, failed for that reason alone.
 func (s *shell) own(c syntax.Node, args []string) int {
 	seen := pattern(c, s.vars)
 	return s.take(c, seen, func() fate {
@@ -273,11 +273,11 @@ func (s *shell) own(c syntax.Node, args []string) int {
 	})
 }
 
-// process takes the next process that the kernel calls as a word of the command.
+// process returns the next process whose name in the kernel (comm) is the command's.
 func (s *shell) process(args []string) (sandbox.Exit, bool) {
 	for _, x := range s.Trace.Exits {
 		first, _, _ := strings.Cut(x.Comm, " ")
-		again := s.exits[x.Parent].Comm == x.Comm // a program's own child is not its command's
+		again := s.exits[x.Parent].Comm == x.Comm // a program's own child is not the command itself
 		if !s.used[x.PID] && (isShell(x.Comm) && x.PID != s.root || !isShell(x.Comm) && !again) && slices.ContainsFunc(args, func(a string) bool {
 			base := path.Base(a)
 			return base == "*" || sandbox.CommOf(base) == x.Comm || base == first

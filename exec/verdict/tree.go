@@ -9,19 +9,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// tree is the processes of a command, from the first refusal on:
+// tree holds the processes of a command, from the first denial on. The rules:
 //
-//	a process that exited with 0 could do without what it was refused
-//	one that became another program since failed as that
-//	its failure is its parent's, if that failed too and no other child of it failed
-//	since without a refusal
+//	a process that exited with 0 did not need what it was denied
+//	a process that has called execve since failed as the new program
+//	its failure is its parent's, if the parent failed too and no other child failed
+//	since without a denial
 type tree struct {
 	Evidence
 	denials  []*sandbox.Denial // those that are not moot
 	exits    map[int]sandbox.Exit
 	children map[int][]sandbox.Exit
 	root     int
-	causes   map[int][]*sandbox.Denial // what below has found
+	causes   map[int][]*sandbox.Denial // cached results of below
 	texts    map[string][]*syntax.Stmt
 }
 
@@ -33,7 +33,8 @@ func newTree(e Evidence, denials []sandbox.Denial) *tree {
 	}
 	for i := range denials {
 		d := &denials[i]
-		// What was put back afterwards stopped nobody, and nobody has such a name (RFC 6761).
+		// A metadata change that was restored afterwards stopped no process, and a name of RFC
+		// 6761 exists nowhere.
 		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" || d.Operation == "lookup" && strings.HasSuffix(d.Target, ".invalid") {
 			continue
 		}
@@ -46,7 +47,7 @@ func newTree(e Evidence, denials []sandbox.Denial) *tree {
 	return t
 }
 
-// dispensable reports that another process was refused the same and exited with 0.
+// dispensable reports whether another process was denied the same and exited with 0.
 func (t *tree) dispensable(d *sandbox.Denial) bool {
 	return slices.ContainsFunc(t.denials, func(o *sandbox.Denial) bool {
 		x, ended := t.exits[o.PID]
@@ -54,8 +55,8 @@ func (t *tree) dispensable(d *sandbox.Denial) bool {
 	})
 }
 
-// cause returns the denials that the command failed for, and whether nothing else
-// can explain it.
+// cause returns the denials that made the command fail, and whether nothing else can
+// explain the failure.
 func (t *tree) cause() ([]*sandbox.Denial, bool) {
 	if len(t.denials) == 0 {
 		return nil, false
@@ -95,7 +96,7 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 			return false
 		}
 		for _, x := range t.children[at] {
-			// What a process was refused itself is no matter once a child has failed.
+			// Once a child has failed, denials of the process itself do not matter.
 			if x.Order > since && x.Status != 0 && (i < 0 || len(t.below(x.PID)) == 0) {
 				return false
 			}
@@ -110,7 +111,7 @@ func (t *tree) reaches(d *sandbox.Denial, pid int) bool {
 	return false
 }
 
-// refused reports whether pid, or a process below it, was refused something.
+// refused reports whether pid, or a process below it, was denied something.
 func (t *tree) refused(pid int) bool {
 	return slices.ContainsFunc(t.denials, func(d *sandbox.Denial) bool {
 		return d.PID == pid || slices.ContainsFunc(d.Chain, func(a sandbox.Ancestor) bool { return a.PID == pid })

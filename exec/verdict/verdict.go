@@ -1,10 +1,10 @@
 // Package verdict judges whether a command failed because of the sandbox. It performs
-// no IO; what it must know of files it asks the FileSystem that it is given.
+// no IO; it asks the FileSystem that it is given about files.
 //
 // The general rule: a command is denied when it failed and the kernel refused it
-// something that would not have failed anyway. What takes a verdict back holds for
-// every program: how the processes ended (tree.go), and the control flow of a shell
-// whose text is known (shell.go). There is no list of programs. Start at Judge.
+// something that would not have failed anyway. The exceptions hold for every program: they
+// follow from how the processes ended (tree.go), and from the control flow of a shell whose
+// text is known (shell.go). There is no list of programs. Start at Judge.
 package verdict
 
 import (
@@ -13,31 +13,31 @@ import (
 	"codeagent/sandbox"
 )
 
-// Evidence is what is known of one command that ended.
+// Evidence is what is known about a command that has ended.
 type Evidence struct {
 	Policy sandbox.Policy
-	// Dir is where it ran, Home the user's home folder.
+	// Dir is the folder it ran in, Home the user's home folder.
 	Dir, Home string
 	Argv      []string
 	Status    sandbox.Status
 	// TimedOut: the wall limit ended it. Interrupted: the user did.
 	TimedOut, Interrupted bool
-	// Limit is the limit that it ran into.
+	// Limit is the limit that it reached.
 	Limit sandbox.Limit
-	// Output is what it printed, as plain lines (see words.go).
+	// Output is its output as plain lines (see words.go).
 	Output []string
 	Trace  sandbox.Trace
 }
 
-// FileSystem is what a verdict looks at files with.
+// FileSystem gives verdicts access to file metadata.
 type FileSystem interface {
 	sandbox.FileSystem
 	// Access returns an error when the user may not read, or write, path.
 	Access(path string, write bool) error
 }
 
-// Judge returns the verdict. A command that passed, or that was interrupted, is never
-// denied; what was refused to it is suggested all the same.
+// Judge returns the verdict. A command that passed or was interrupted is never denied; what
+// it was refused is suggested nevertheless.
 func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 	v := sandbox.Verdict{
 		Confidence: sandbox.NoConfidence, Evidence: level(e.Trace),
@@ -72,7 +72,7 @@ func Judge(e Evidence, files FileSystem) sandbox.Verdict {
 
 const sigSys = 31 // by which the filter ends a process for some calls
 
-// level is how much a verdict can go by.
+// level returns how reliable the trace is.
 func level(t sandbox.Trace) sandbox.EvidenceLevel {
 	switch {
 	case t.Evidence == sandbox.EvidenceFull, t.Evidence == sandbox.EvidenceNetworkOnly:
@@ -84,12 +84,12 @@ func level(t sandbox.Trace) sandbox.EvidenceLevel {
 }
 
 // ownLimit reports whether a limit explains the failure by itself. The wall limit
-// does not: a command may have waited for what was refused.
+// does not: the command may have waited for what was refused.
 func ownLimit(l sandbox.Limit) bool {
 	return l != "" && l != sandbox.LimitWall && l != sandbox.LimitOutput
 }
 
-// keep returns the denials that are the cause, and marks the others as moot.
+// keep returns the denials in cause, and marks the others as moot.
 func keep(all []sandbox.Denial, cause []*sandbox.Denial) []sandbox.Denial {
 	var out []sandbox.Denial
 	for i := range all {

@@ -10,9 +10,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// Where no broker saw what was refused, the output is read: lines that say, as
-// strerror(3) or gai_strerror(3) do, that the system refused something, and that name
-// what the policy refuses. Any command can print such a line, so this is a guess.
+// Where no broker observes denials, the output is read: lines that say, in the words of
+// strerror(3) or gai_strerror(3), that the system refused something, and that name
+// something the policy denies. Any command can print such a line, so this is a guess.
 
 const maxLines, maxSaid = 400, 50
 
@@ -20,14 +20,14 @@ var shapes = sync.OnceValue(func() (s struct{ file, lookup, connect, name, addre
 	s.file = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|\b(EACCES|EPERM|EROFS)\b`)
 	s.lookup = regexp.MustCompile(`(?i)network is unreachable|name resolution|name or service not known|resolve|getaddrinfo|\b(ENETUNREACH|EAI_AGAIN)\b`)
 	s.connect = regexp.MustCompile(`(?i)socket|connect|listen`)
-	// What stands in quotes, has a slash, or comes before the words of the system.
+	// A name in quotes, with a slash, or right before the system's message.
 	s.name = regexp.MustCompile(`(?:^|\W)'([^']+)'(?:\W|$)|"([^"]+)"|([^\s'"(),]*/[^\s'"():,]*)|([^\s:]+): [A-Z][a-z]+[ -][a-z]`)
-	const name = `([\w-]+(?:\.[\w-]+)+|localhost)` // in a URL, alone in a clause or in quotes, with a port
+	const name = `([\w-]+(?:\.[\w-]+)+|localhost)` // in a URL, alone in a clause, in quotes, or with a port
 	s.address = regexp.MustCompile(`://(?:[^/\s@'"]*@)?` + name + `(?::(\d+))?|(?:: |['"])` + name + `['"]?(?:$|[:'"\s](?: ?port )?(\d*))|\b` + name + `(?::| port )(\d+)`)
 	return s
 })
 
-// read returns what the output says was refused, of kinds that no broker saw.
+// read returns the denials that the output reports, of kinds that no broker observes.
 func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
 	for _, line := range e.Output[max(0, len(e.Output)-maxLines):] {
 		var found []sandbox.Denial
@@ -52,13 +52,13 @@ func read(e Evidence, files FileSystem) (said []sandbox.Denial) {
 	return said
 }
 
-// broker reports whether one saw what connections were refused, or none is.
+// broker reports whether a broker observed denied connections, or the policy denies none.
 func (e Evidence) broker() bool {
 	return e.Trace.Evidence == sandbox.EvidenceFull || e.Trace.Evidence == sandbox.EvidenceNetworkOnly || e.Policy.Network.Mode == sandbox.NetworkFull
 }
 
-// file judges one name: without a kind where the policy does not refuse it, or the
-// user alone would not have been let either.
+// file judges one name. The result has no kind if the policy allows it, or if the user's own
+// permissions would not.
 func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
 	target, err := sandbox.Canonical(files, e.Dir, name)
 	system := func(dir string) bool { return sandbox.Covers(dir, target) }
@@ -79,7 +79,8 @@ func (e Evidence) file(files FileSystem, name string) (d sandbox.Denial) {
 	return d
 }
 
-// host is whom a line, or else the command, names: without a kind if that is allowed.
+// host returns the denial of the host that the line, or else the command, names; without a
+// kind if the host is allowed.
 func (e Evidence) host(line string) sandbox.Denial {
 	for _, text := range []string{line, strings.Join(e.Argv, " ")} {
 		for _, m := range shapes().address.FindAllStringSubmatch(text, 4) {
