@@ -1,7 +1,7 @@
 // Package headless is the face behind `codeagent exec`: the answer goes to stdout and
 // nothing else does, progress goes to stderr, and with JSON every event becomes a line on
-// stdout. It imports no agent and asks nobody: every question is answered at once, as
-// unattended. Start reading at lines.go for the JSON that is promised, and at progress.go
+// stdout. It does not import agent and asks nobody: it answers every question at once, as
+// unattended. Start reading at lines.go for the stable JSON format, and at progress.go
 // for what a person reads.
 package headless
 
@@ -15,27 +15,27 @@ import (
 	"codeagent/internal/visible"
 )
 
-// Options says where to write and how.
+// Options sets the outputs and the format.
 type Options struct {
-	// Out gets the answer, or the JSON lines. Err gets progress.
+	// Out receives the answer, or the JSON lines. Err receives progress.
 	Out, Err io.Writer
-	// Terminal: Out is one. The model writes the answer, and it must not move the
-	// cursor or set the clipboard of whoever reads it. A file or another program
-	// gets the answer as it is.
+	// Terminal: Out is a terminal. The model writes the answer, so control characters are
+	// removed: they could move the cursor or set the clipboard. A file or another program gets
+	// the answer unchanged.
 	Terminal bool
 	// JSON prints one event a line on Out.
 	JSON bool
-	// Plain drops from the JSON every field and item that is ours alone
+	// Plain drops every field and item from the JSON that only codeagent has
 	// (--experimental-json).
 	Plain bool
 	// Color allows colour on Err; only when it is a terminal.
 	Color bool
-	// Quiet keeps progress off Err.
+	// Quiet suppresses progress on Err.
 	Quiet bool
 }
 
-// Printer renders one run. It is safe for concurrent use. A write error on Out
-// is remembered, ends the writing, and is returned by Err.
+// Printer renders one run. It is safe for concurrent use. The first write error on Out ends
+// the writing and is returned by Err.
 type Printer struct {
 	mu       sync.Mutex
 	opts     Options
@@ -73,13 +73,13 @@ func (p *Printer) Emit(e event.Event) {
 	}
 }
 
-// Ask answers every question at once: nobody is there.
+// Ask answers every question at once, as unattended.
 func (p *Printer) Ask(context.Context, approvals.Request) (approvals.Answer, error) {
 	return approvals.Answer{Decision: approvals.Unattended}, nil
 }
 
-// Fail tells an error that ended the run before or between turns, where no
-// event could carry it.
+// Fail reports an error that ended the run before or between turns, where no event could
+// carry it.
 func (p *Printer) Fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,14 +88,14 @@ func (p *Printer) Fail(err error) {
 	}
 }
 
-// Last is the last finished turn.
+// Last returns the last finished turn.
 func (p *Printer) Last() event.TurnFinished {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last
 }
 
-// Err is the first error of writing to Out: the reader has gone away.
+// Err returns the first error of writing to Out: the reader is gone.
 func (p *Printer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *Printer) write(data []byte) {
 	_, p.outErr = p.opts.Out.Write(data)
 }
 
-// answer is what is written of the answer.
+// answer returns the answer in the form that is written to Out.
 func (p *Printer) answer(text string) string {
 	if p.opts.Terminal {
 		text = visible.Text(text)

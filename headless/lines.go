@@ -9,15 +9,15 @@ import (
 	"codeagent/sandbox"
 )
 
-// The contract of `codeagent exec --json`: one JSON object a line, with the
-// names and shapes that readers of other agents' `exec --json` know:
+// The format of `codeagent exec --json`: one JSON object per line, with the names and
+// shapes of other agents' `exec --json`:
 //
 //	thread.started turn.started item.started item.updated item.completed
 //	turn.completed turn.failed error
 //
-// Our additions: `sandbox` on thread.started and command_execution, `limit`,
-// `session`, `running` and what it changed on the latter, `refused` on turn.completed, and the item
-// types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
+// Our additions: `sandbox` on thread.started and command_execution; `limit`, `session`,
+// `running` and the changed files on command_execution; `refused` on turn.completed; and the
+// item types `permission_request`, `tool_call` and `compaction`. Schema: schema/lines.json.
 
 type line struct {
 	Type     string            `json:"type"`
@@ -70,7 +70,7 @@ type item struct {
 	Limit      sandbox.Limit    `json:"limit,omitempty"`
 	DurationMS int64            `json:"duration_ms,omitempty"`
 	Sandbox    *sandbox.Verdict `json:"sandbox,omitempty"`
-	// command_execution and tool_call: the background command it is about
+	// command_execution and tool_call: the background command they refer to
 	Job     int   `json:"session,omitempty"`
 	Running *bool `json:"running,omitempty"`
 	changeList
@@ -91,14 +91,14 @@ type item struct {
 }
 
 // changeList is what a file_change, command_execution or tool_call changed. More counts
-// the changes that the list has no room for; Partial: not all are known.
+// the changes that are not listed. Partial: not all changes are known.
 type changeList struct {
 	Changes []change `json:"changes,omitempty"`
 	More    int      `json:"more_changes,omitempty"`
 	Partial bool     `json:"partial_changes,omitempty"`
 }
 
-// tokens are those of a request before and after a compaction.
+// tokens counts the tokens of a request before and after a compaction.
 type tokens struct {
 	Before int `json:"tokens_before,omitempty"`
 	After  int `json:"tokens_after,omitempty"`
@@ -114,14 +114,14 @@ type todo struct {
 	Completed bool   `json:"completed"`
 }
 
-// lines turns events into lines; it keeps the ids of what has started.
+// lines converts events to lines; it keeps the ids of items that have started.
 type lines struct {
 	plain bool
 	next  int
 	calls map[string]*item // running calls by call id
 	asked map[string]*item // open questions by request id
 	plan  *item
-	// summary is the compaction that runs.
+	// summary is the running compaction.
 	summary *item
 }
 
@@ -129,8 +129,8 @@ func newLines(plain bool) *lines {
 	return &lines{plain: plain, calls: map[string]*item{}, asked: map[string]*item{}}
 }
 
-// encode returns the lines for one event, each ended by a newline; empty when
-// the event has none.
+// encode returns the lines for one event, each ended by a newline; empty if the event has
+// none.
 func (l *lines) encode(e event.Event) []byte {
 	var out []byte
 	for _, ln := range l.lines(e) {
@@ -149,7 +149,7 @@ func (l *lines) marshal(ln line) []byte {
 		if ln.Item != nil {
 			it := *ln.Item
 			if it.Job != 0 && it.Type == "tool_call" {
-				// What a background command prints and ends with, in the shape they know.
+				// The output and the end of a background command have the shape that readers know.
 				it.Type, it.Command, it.Tool, it.Title = "command_execution", it.Title, "", ""
 			}
 			if it.Status == "not_started" {
@@ -166,7 +166,7 @@ func (l *lines) marshal(ln line) []byte {
 		}
 	}
 	data, err := visible.JSON(ln, "")
-	if err != nil { // only plain data is in a line
+	if err != nil { // lines hold plain data only
 		data = []byte(`{"type":"error","message":"bug: a line could not be encoded"}`)
 	}
 	return append(data, '\n')
@@ -214,12 +214,12 @@ func (l *lines) lines(e event.Event) []line {
 		return l.compacted(e)
 	case event.Steered, event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.RequestStarted, event.UsageUpdated,
 		event.BackgroundChanged:
-		// Deltas are not repeated: items carry the whole.
+		// Deltas are not repeated: items carry the whole text.
 	}
 	return nil
 }
 
-// factsOf has lists where there is nothing to list, and never null.
+// factsOf uses empty lists, never null.
 func factsOf(e event.SessionStarted) *sandboxFacts {
 	f := &sandboxFacts{e.Enforcement, e.Policy, e.Approval}
 	if f.Layers == nil {
@@ -252,7 +252,7 @@ func (l *lines) toolStarted(e event.ToolStarted) []line {
 		it.Type = "file_change"
 	case event.KindPlan:
 		it.Type = "todo_list"
-		l.next-- // the plan has an item of its own, for the whole run
+		l.next-- // the plan has an item of its own for the whole run
 		return nil
 	default:
 		it.Type, it.Tool, it.Title = "tool_call", e.Tool, e.Title
@@ -279,7 +279,7 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	switch {
 	case it.Type == "command_execution" || e.Job != 0:
 		it.Output, it.Signal, it.Limit = &e.Output, e.Signal, e.Limit
-		// What runs in the background has no exit status yet, what did not run none at all.
+		// A background command has no exit status yet, and a call that did not run has none at all.
 		if !e.Running && (e.Outcome == event.OK || e.Outcome == event.TimedOut || e.Outcome == event.Failed && hasEnd(e)) {
 			it.ExitCode = &e.Exit
 		}
@@ -296,10 +296,10 @@ func (l *lines) toolFinished(e event.ToolFinished) []line {
 	return []line{{Type: "item.completed", Item: &it}}
 }
 
-// hasEnd reports whether a failed command ran: it then has a status or a signal.
+// hasEnd reports whether a failed command ran: if so, it has a status or a signal.
 func hasEnd(e event.ToolFinished) bool { return e.Exit != 0 || e.Signal != "" }
 
-// changed takes in what a command changed.
+// changed adds what a command changed.
 func (it *item) changed(c sandbox.Changes) {
 	for _, one := range c.List {
 		it.Changes = append(it.Changes, change(one))
@@ -307,7 +307,7 @@ func (it *item) changed(c sandbox.Changes) {
 	it.More, it.Partial = c.More, c.Partial
 }
 
-// backgroundEnded is the item of a background command whose end no call tells.
+// backgroundEnded returns the item of a background command whose end no call reports.
 func backgroundEnded(e event.BackgroundEnded) *item {
 	it := &item{Type: "command_execution", Command: e.Command, Output: &e.Output, Signal: e.Signal, Limit: e.Limit,
 		Status: "completed", DurationMS: e.Duration.Milliseconds(), Job: e.Job, Running: new(bool), Message: e.Message}

@@ -15,16 +15,16 @@ import (
 // outputShown is how many lines of a failed command's output progress repeats.
 const outputShown = 6
 
-// progress writes what happens to stderr, for a person who reads a log.
+// progress writes events to stderr, for a person who reads a log.
 type progress struct {
 	w     io.Writer
 	color bool
-	// of is the call that was named last: calls run side by side, and a line
-	// about another call names it first.
+	// of is the call that was named last. Calls run in parallel, and a line about another
+	// call names that call first.
 	of string
-	// folder is the session's: what lies in it is named from there.
+	// folder is the session's folder; paths inside it are shown relative to it.
 	folder string
-	// words are the model's; silent: they go to stdout, as lines of JSON.
+	// words holds the model's messages; silent: they go to stdout as JSON lines.
 	words  words
 	silent bool
 }
@@ -73,12 +73,12 @@ func (p *progress) print(e event.Event) {
 		p.finished(e)
 	case event.TurnStarted, event.Steered, event.TextDelta, event.ReasoningDelta, event.MessageFinished,
 		event.ReasoningFinished, event.ToolOutput, event.RequestStarted, event.UsageUpdated, event.BackgroundChanged:
-		// What the model says has been looked at; output is shown when a command failed.
+		// The model's text was handled above; output is shown when a command failed.
 	}
 }
 
-// requested shows a question: what codeagent computed first, the model's reason
-// last, each line of it with its mark (words.go), and at most three.
+// requested shows a question: first what codeagent computed, then the model's reason, at
+// most three lines of it, each with its mark (words.go).
 func (p *progress) requested(e event.PermissionRequested) {
 	p.of = e.CallID
 	p.line("33", "? %s", e.Title)
@@ -100,7 +100,7 @@ func (p *progress) requested(e event.PermissionRequested) {
 	}
 }
 
-// A reason is broken here and not by the terminal, whose rows have no mark.
+// A reason is wrapped here: a row wrapped by the terminal would have no mark.
 const (
 	reasonRows    = 3
 	reasonColumns = 72
@@ -111,7 +111,7 @@ func quotedRows(text string) []string {
 	row, used := "", 0
 	for _, r := range visible.Line(text) {
 		columns := 1
-		if r >= 0x300 { // it may be wide
+		if r >= 0x300 { // it may be two columns wide
 			columns = 2
 		}
 		if used+columns > reasonColumns {
@@ -158,10 +158,10 @@ func planMark(status event.StepStatus) string {
 	return "[ ]"
 }
 
-// shortDelay is as exact as a reader wants it.
+// shortDelay rounds a delay for display.
 func shortDelay(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// retryWords says why a request is sent again, when, and for how long it will be.
+// retryWords says why a request is sent again, when, and for how long retries continue.
 func retryWords(e event.Retrying) string {
 	words := fmt.Sprintf("%s; retry %s in %s", e.Message, e.Number(), shortDelay(e.Delay))
 	if left := e.Left.Round(time.Second); left > 0 {
@@ -170,7 +170,7 @@ func retryWords(e event.Retrying) string {
 	return words
 }
 
-// about names the call, where the last line was about another.
+// about names the call if the last line was about another one.
 func (p *progress) about(e event.ToolFinished) {
 	if p.of != e.CallID {
 		p.line("2", "%s:", e.Title)
@@ -211,7 +211,7 @@ func (p *progress) tool(e event.ToolFinished) {
 	case event.NotStarted:
 		p.line("31", "  %s", e.Message)
 	case event.Refused:
-		// The answer to the question has said so.
+		// The answer to the question was already shown.
 	default:
 		p.line("31", "  %s", e.Outcome)
 	}
@@ -227,7 +227,7 @@ func (p *progress) tool(e event.ToolFinished) {
 	}
 }
 
-// ended tells of a background command whose end no call tells.
+// ended reports a background command whose end no call reports.
 func (p *progress) ended(e event.BackgroundEnded) {
 	p.of = ""
 	p.line("33", "%s", e.Message)
@@ -240,7 +240,7 @@ func (p *progress) ended(e event.BackgroundEnded) {
 	}
 }
 
-// changedShown is how many paths are named of what one command changed.
+// changedShown is how many changed paths of one command are named.
 const changedShown = 8
 
 func (p *progress) changed(c sandbox.Changes) {
@@ -249,19 +249,18 @@ func (p *progress) changed(c sandbox.Changes) {
 	}
 }
 
-// output repeats the last lines of what a command printed.
+// output repeats the last lines of a command's output.
 func (p *progress) output(text string) {
 	for _, l := range lastLines(text, outputShown) {
 		p.line("2", "  | %s", l)
 	}
 }
 
-// denialsShown bounds what is shown of one command: a program chooses how much it
-// is refused.
+// denialsShown bounds the denials shown of one command: a program can cause any number.
 const denialsShown = 12
 
-// DenialLines says what the sandbox refused and what mattered of it, one a line:
-// "write /etc/hosts, by /usr/bin/touch". What is named in them is not made harmless.
+// DenialLines returns what the sandbox denied, and which denials mattered, one per line:
+// "write /etc/hosts, by /usr/bin/touch". Names in them are not escaped.
 func DenialLines(v sandbox.Verdict) []string {
 	var out []string
 	more := 0
@@ -309,7 +308,7 @@ func (p *progress) answered(e event.PermissionAnswered) {
 }
 
 func (p *progress) finished(e event.TurnFinished) {
-	// Why a turn failed is the last line of the whole run.
+	// The reason of a failed turn is the last line of the whole run.
 	if len(e.Refused) > 0 {
 		p.line("31", "%s refused, because nobody could be asked:", short.Count(len(e.Refused), "permission"))
 		for _, r := range e.Refused {
@@ -324,8 +323,8 @@ func (p *progress) finished(e event.TurnFinished) {
 	}
 }
 
-// line writes one line; what it shows may come from the model or a command, so
-// control characters are made visible.
+// line writes one line. Its text may come from the model or a command, so control
+// characters are made visible.
 func (p *progress) line(color, format string, args ...any) {
 	text := visible.Line(fmt.Sprintf(format, args...))
 	if p.color && color != "" {

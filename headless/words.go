@@ -7,28 +7,25 @@ import (
 	"codeagent/internal/short"
 )
 
-// What progress shows of one message of the model, at most: its writer is as
-// free as a command is to print for ever.
+// Bounds of what progress shows of one message: a model can write without end.
 const (
 	wordsLines = 20
 	wordsBytes = 4 << 10
 )
 
-// words tells apart what the model says on its way from its answer, which is
-// printed on stdout and nowhere else. Which of them a message is shows only in
-// what follows it:
+// words separates the messages a model sends during its work from its answer, which is
+// printed only on stdout. What a message is depends on what follows it:
 //
-//	message -> a call, or another request -> said on the way: shown
+//	message -> a call, or another request -> interim: shown
 //	message -> the end of the turn        -> the answer: not shown
 //	message -> a retry                    -> void
 type words struct {
 	held []string
-	// onTheWay: the answer that comes has a call, so that it is not the last.
+	// onTheWay: the present answer has a call, so it is not the last.
 	onTheWay bool
 }
 
-// after takes in an event and returns the messages that are known by it to have
-// been said on the way.
+// after processes an event and returns the messages that are now known to be interim.
 func (w *words) after(e event.Event) []string {
 	switch e := e.(type) {
 	case event.MessageFinished:
@@ -45,7 +42,7 @@ func (w *words) after(e event.Event) []string {
 		if e.Answer != "" {
 			w.held = nil
 		}
-		w.onTheWay = true // an answer that broke off has no place but here
+		w.onTheWay = true // an answer that broke off is shown only here
 	}
 	if !w.onTheWay {
 		return nil
@@ -55,9 +52,9 @@ func (w *words) after(e event.Event) []string {
 	return said
 }
 
-// said shows one message of the model. Each line has its mark: nothing that the
-// model says can be taken for a line of codeagent's own, or of a CI system's
-// (which obeys what begins with "::").
+// said shows one message of the model. Each line has a mark, so that no line of the model
+// can be mistaken for one of codeagent, or obeyed by a CI system (which interprets lines
+// that begin with "::").
 func (p *progress) said(text string) {
 	p.of = ""
 	left := wordsBytes

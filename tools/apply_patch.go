@@ -40,8 +40,8 @@ func (t *applyPatchTool) Spec() model.ToolSpec {
 	return model.ToolSpec{Name: "apply_patch", Description: strings.TrimSpace(applyPatchText), Schema: applyPatchSchema}
 }
 
-// Plan names every file, canonical, so that the gate can judge each: one outside
-// the write roots or protected becomes a question, or a refusal in words.
+// Plan names every file by its canonical path, so that the gate can judge each. A protected
+// file, or one outside the write roots, becomes a question or a refusal.
 func (t *applyPatchTool) Plan(arguments string) (*call, error) {
 	var a applyPatchArguments
 	if err := decode(arguments, &a, applyPatchExample); err != nil {
@@ -54,7 +54,7 @@ func (t *applyPatchTool) Plan(arguments string) (*call, error) {
 	return planned, nil
 }
 
-// plan plans the patch that text is; its relative paths are meant from folder.
+// plan plans the patch in text; relative paths in it start at folder.
 func (t *applyPatchTool) plan(text, folder, justification string) (*call, error) {
 	from := paths{t.files, folder}
 	p, err := patch.Parse(text)
@@ -70,7 +70,7 @@ func (t *applyPatchTool) plan(text, folder, justification string) (*call, error)
 	names := p.Paths()
 	action := approvals.Action{
 		Tool: "apply_patch", Kind: event.KindEdit, Title: t.title(names), Folder: folder, Paths: names,
-		// The whole patch is what a person says yes to, so a permit is bound to it.
+		// The person approves the whole patch, so a permit is bound to its text.
 		Command: text,
 		Wish:    approvals.Wish{Justification: strings.TrimSpace(justification)},
 	}
@@ -79,8 +79,8 @@ func (t *applyPatchTool) plan(text, folder, justification string) (*call, error)
 	}}, nil
 }
 
-// noLinks refuses to delete or move by the name of a symbolic link: the link
-// would stay, and what it leads to would be gone.
+// noLinks refuses to delete or move a file through a symbolic link: the link would stay,
+// and its target would be gone.
 func (ps paths) noLinks(p patch.Patch) error {
 	for _, f := range p.Files {
 		if f.Op != patch.Delete && f.MoveTo == "" {
@@ -118,8 +118,8 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	if !s.observed(policy) {
 		s.kept.Watch(p.Paths())
 	}
-	// Once files are being changed, an interrupt must not leave half of them:
-	// the worker lives on until the patch is whole or undone.
+	// An interrupt must not leave half a patch: the worker keeps running until the patch is
+	// applied or undone.
 	whole, stop := context.WithTimeout(context.WithoutCancel(ctx), patchTime)
 	defer stop()
 	files, err := s.Exec.Files(whole, policy, s.observer())
@@ -145,8 +145,8 @@ func (t *applyPatchTool) run(ctx context.Context, policy sandbox.Policy, s Stage
 	return t.report(changes), nil
 }
 
-// refuse looks at every file before anything is read. The kernel would refuse
-// too; this says which file, and how to go on.
+// refuse checks every file before any is read. The kernel would deny the access too; this
+// names the file and the way to ask for it.
 func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (Result, bool) {
 	var words []string
 	var denials []sandbox.Denial
@@ -175,15 +175,15 @@ func (t *applyPatchTool) refuse(policy sandbox.Policy, s Stage, p patch.Patch) (
 	return r, false
 }
 
-// explain is the result of a patch that failed.
+// explain returns the result of a patch that failed.
 func (t *applyPatchTool) explain(err error, what string) Result {
 	r := failed("%s: %v", what, err)
 	r.Message = oneLine(err.Error())
 	return r
 }
 
-// report says what was done, with the first lines of the new places left to the
-// diff: a model that wants to see the file reads it.
+// report lists the changed files. It leaves the new content to the diff: a model that wants
+// to see the file reads it.
 func (t *applyPatchTool) report(changes []patch.Change) Result {
 	var b strings.Builder
 	b.WriteString("Done:\n")
@@ -210,11 +210,10 @@ func (t *applyPatchTool) report(changes []patch.Change) Result {
 // maxPatched is the largest file a patch may change.
 const maxPatched = 32 << 20
 
-// patchTime is how long a patch may take: only a file system that hangs takes
-// longer.
+// patchTime bounds the time of a patch; only a hanging file system takes longer.
 const patchTime = 2 * time.Minute
 
-// workerTree lets the patch work through the file worker.
+// workerTree applies a patch through the file worker.
 type workerTree struct{ files *worker.Client }
 
 func (t workerTree) Read(path string) (patch.Content, error) {
@@ -232,7 +231,7 @@ func (t workerTree) MakeFolders(file string) (made []string, err error) {
 	var missing []string
 	for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
 		if _, err := t.files.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-			break // what else is wrong with it Write says
+			break // Write reports other problems with the target
 		}
 		missing = append(missing, dir)
 	}
@@ -265,11 +264,11 @@ func (t workerTree) Remove(path string, old patch.Content) error {
 	return t.files.Remove(path, expect(&old))
 }
 
-// expect is what a file must still be to be changed.
+// expect returns the condition that a file must still meet to be changed.
 func expect(old *patch.Content) worker.Expect {
 	if old == nil {
 		return worker.Expect{Absent: true}
 	}
-	// An empty content is expected too; only nil expects nothing.
+	// nil expects nothing, so an empty content must not be nil.
 	return worker.Expect{Content: append([]byte{}, old.Data...)}
 }

@@ -14,16 +14,15 @@ import (
 	"codeagent/internal/short"
 )
 
-// maxArguments bounds what is read of one call: the longest patch, escaped.
+// maxArguments bounds the JSON of one call: the longest patch, escaped.
 const maxArguments = 10 << 20
 
 // decode reads a tool's arguments into the struct that into points to. It is
-// strict, with an error that says what is wrong and how it is written: names
-// are exact, unknown and repeated ones are refused (an argument that nobody
-// reads must not look as if it did something), and nothing may follow. It takes
-// what models are known to write and can mean only one thing: a number or a
-// boolean in quotes, one string for a list of one, null for nothing, and an
-// object or a list that was encoded twice.
+// strict, and its errors say what is wrong and how to write it. Names must match
+// exactly, unknown and repeated names are refused (an ignored argument must not look as
+// if it had an effect), and nothing may follow the object. It accepts unambiguous mistakes
+// that models are known to make: a number or a boolean in quotes, one string for a list of
+// one, null for a missing argument, and an object or a list that was encoded twice.
 func decode(arguments string, into any, example string) error {
 	if len(arguments) > maxArguments {
 		return fmt.Errorf("the arguments have %d bytes; at most %d are taken", len(arguments), maxArguments)
@@ -62,7 +61,7 @@ func single(text string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// tail is the end of a text that is about to be shown.
+// tail returns the end of a text for display.
 func tail(s string) string {
 	if len(s) > 40 {
 		return "…" + short.Tail(s, 40)
@@ -70,8 +69,7 @@ func tail(s string) string {
 	return s
 }
 
-// unwrap decodes a value that was encoded twice: a string that holds what
-// begins with open.
+// unwrap decodes a value that was encoded twice: a string whose content begins with open.
 func unwrap(raw json.RawMessage, open byte) json.RawMessage {
 	if raw[0] != '"' {
 		return raw
@@ -91,7 +89,7 @@ type field struct {
 	name     string
 	index    int
 	required bool
-	hidden   bool // accepted, never told of
+	hidden   bool // accepted, but not in the schema
 }
 
 // fields lists the arguments that a struct's json tags name.
@@ -105,8 +103,8 @@ func fields(t reflect.Type) []field {
 	return out
 }
 
-// decodeObject reads an object into the struct v. at is where it stands in the
-// arguments ("additional_permissions."), empty at the top.
+// decodeObject reads an object into the struct v. at is the prefix of its names in errors
+// ("additional_permissions."), empty at the top.
 func decodeObject(raw json.RawMessage, v reflect.Value, at string) error {
 	if raw[0] != '{' {
 		return wrongKind(strings.TrimSuffix(at, "."), "an object", raw)

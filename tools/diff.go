@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxDiff bounds a unified diff: what a screen can show with profit.
+	// maxDiff bounds a unified diff in bytes; a longer one is of no use on a screen.
 	maxDiff = 256 << 10
 	// maxDiffInput is the largest file that is compared line by line.
 	maxDiffInput = 4 << 20
 )
 
-// changeOf describes what a patch did to one file. display writes a path as the
-// person knows it.
+// changeOf describes what a patch did to one file. display converts a path to the form
+// shown to the person.
 func changeOf(c patch.Change, display func(string) string) event.FileChange {
 	out := event.FileChange{Path: display(c.Path), Kind: sandbox.ChangeKind(c.Kind)}
 	if c.From != "" {
@@ -51,7 +51,7 @@ func changeOf(c patch.Change, display func(string) string) event.FileChange {
 		return out
 	}
 	body := textdiff.Unified(string(old), string(now), textdiff.IndentHeuristic())
-	// The library counts an empty side from line 1; diff and git from line 0.
+	// The library gives an empty side line number 1; diff and git give it 0.
 	if len(old) == 0 {
 		body = strings.Replace(body, "@@ -1,0 ", "@@ -0,0 ", 1)
 	}
@@ -66,7 +66,7 @@ func comparable(data []byte) bool {
 	return len(data) <= maxDiffInput && utf8.Valid(data) && bytes.IndexByte(data[:min(len(data), 8<<10)], 0) < 0
 }
 
-// header writes the two lines that the diff library leaves to its caller.
+// header returns the two header lines that the diff library does not write.
 func header(c patch.Change, out event.FileChange) string {
 	from, to := "a/"+out.Path, "b/"+out.Path
 	switch c.Kind {

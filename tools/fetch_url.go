@@ -31,8 +31,8 @@ type fetchURLArguments struct {
 	Justification string `json:"justification,omitempty" jsonschema:"One sentence for the user: why this page is needed. They decide by it whether its host is reached."`
 }
 
-// Fetcher gets pages; *egress.Fetcher is the one there is. Its errors hold no
-// words of a server, they stand outside the frame.
+// Fetcher gets pages; the implementation is *egress.Fetcher. Its errors contain no text of
+// a server, since they are shown outside the frame.
 type Fetcher interface {
 	Fetch(ctx context.Context, p sandbox.Policy, a egress.Address) (egress.Page, error)
 }
@@ -96,6 +96,6 @@ func (t *fetchURLTool) run(ctx context.Context, p sandbox.Policy, s Stage, addre
 	return r.result(a.Offset), nil
 }
 
-// plainly is an error on one line. Its words are egress's own; host names in it
-// may be a server's.
+// plainly returns an error on one line. The text is egress's own, but host names in it may
+// be a server's.
 func plainly(err error) string { return strings.TrimRight(oneLine(webtext.Visible(err.Error())), ".") }

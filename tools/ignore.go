@@ -5,32 +5,31 @@ import (
 	"strings"
 )
 
-// The rules of .gitignore, as gitignore(5) has them. go-git's package for them
-// was tried and left out: it brings encoding/gob (0.4 ms at every start, 0.5 MB)
-// and differs from git for "a**b", "[!a]" and a "**" that must be tried twice.
-// TestIgnoreAsGit holds this one to git check-ignore.
+// The rules of .gitignore, as in gitignore(5). go-git's package is not used: it brings
+// encoding/gob (0.4 ms at every start, 0.5 MB) and differs from git for "a**b", "[!a]" and
+// a "**" that needs backtracking. TestIgnoreAsGit compares this one with git check-ignore.
 
 // ignoreRule is one line of a .gitignore file.
 type ignoreRule struct {
 	pattern pathPattern
-	include bool // "!": not ignored after all
-	folder  bool // a trailing slash: folders alone
-	byName  bool // no slash inside: the last component alone is matched
+	include bool // "!": not ignored
+	folder  bool // a trailing slash: matches folders only
+	byName  bool // no slash inside: matches the last component only
 }
 
-// ignores are the rules that hold in one folder: its own, then those of the
-// folders above. nil ignores nothing.
+// ignores holds the rules for one folder: its own, then those of the folders above. nil
+// ignores nothing.
 type ignores struct {
 	above *ignores
 	// base is the absolute folder the rules are relative to.
 	base  string
 	rules []ignoreRule
-	// cut: here or above, rules beyond the bound are left out.
+	// cut: rules beyond maxRules are missing, here or above.
 	cut bool
 }
 
 const (
-	// maxIgnore bounds a .gitignore file; what is beyond is not read.
+	// maxIgnore bounds how many bytes of a .gitignore file are read.
 	maxIgnore = 256 << 10
 	// maxRules bounds the rules of one file: each is tried on each entry.
 	maxRules = 4000
@@ -73,7 +72,7 @@ func parseIgnore(line string) (ignoreRule, bool) {
 	return r, true
 }
 
-// trimSpaces drops trailing spaces but for one that a backslash keeps.
+// trimSpaces drops trailing spaces, except one after a backslash.
 func trimSpaces(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -88,9 +87,9 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// ignored says whether an entry is ignored: the last rule that matches decides,
-// deeper files first. The folders above it are taken as not ignored. The end of ctx
-// ends it with either answer.
+// ignored reports whether an entry is ignored: the last rule that matches decides, deeper
+// files first. It assumes that the folders above the entry are not ignored. When ctx ends,
+// either answer may be returned.
 func (ig *ignores) ignored(ctx context.Context, path string, folder bool) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	for ; ig != nil; ig = ig.above {

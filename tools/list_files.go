@@ -28,9 +28,9 @@ const listFilesExample = `{"path": "src", "glob": "**/*.go"}`
 const (
 	// maxListed is how many entries one listing shows.
 	maxListed = 1000
-	// maxListedBytes bounds its text.
+	// maxListedBytes bounds the text of a listing.
 	maxListedBytes = 64 << 10
-	// defaultDepth is how deep a listing without a glob goes.
+	// defaultDepth is the depth of a listing without a glob.
 	defaultDepth = 2
 )
 
@@ -154,8 +154,8 @@ func (ps paths) explain(path string, err error) Result {
 	return failed("%s cannot be listed: %v", ps.show(path), err)
 }
 
-// visible writes a file name on one line: one with control characters or bytes
-// that are not UTF-8 is quoted.
+// visible writes a file name on one line. It quotes a name that has control characters or
+// bytes that are not UTF-8.
 func visible(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
 		return fmt.Sprintf("%q", name)

@@ -12,14 +12,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// paths turns what the model writes into canonical paths, and back into what is
-// shown to it; and opens what they lead to.
+// paths converts paths written by the model to canonical paths, and back to the form shown
+// to it, and opens files.
 type paths struct {
 	files     sandbox.FileSystem
 	workspace string
 }
 
-// canonical returns the one absolute path that name means, links followed.
+// canonical returns the absolute path that name means, with links resolved.
 func (ps paths) canonical(name string) (string, error) {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -39,8 +39,8 @@ func (ps paths) canonical(name string) (string, error) {
 	return c, nil
 }
 
-// show writes a canonical path as the model should: relative to the workspace
-// where it lies inside.
+// show returns a canonical path in the form the model should write: relative to the
+// workspace if it is inside.
 func (ps paths) show(path string) string {
 	if path == ps.workspace {
 		return "."
@@ -51,7 +51,7 @@ func (ps paths) show(path string) string {
 	return path
 }
 
-// still fails when path, canonical a moment ago, now leads elsewhere.
+// still fails when path, which was canonical a moment ago, now leads elsewhere.
 func (ps paths) still(path string) error {
 	if now, err := sandbox.Canonical(ps.files, "/", path); err != nil || now != path {
 		return fmt.Errorf("%s was replaced by a symbolic link meanwhile; nothing was done", ps.show(path))
@@ -59,7 +59,7 @@ func (ps paths) still(path string) error {
 	return nil
 }
 
-// readable fails, in words, when p does not let path be read.
+// readable fails when p does not allow reading path.
 func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 	j := p.JudgeRead(path)
 	if j.Allowed {
@@ -72,7 +72,7 @@ func (ps paths) readable(p sandbox.Policy, path string, s Stage) error {
 		asking(s, fmt.Sprintf(" If it is needed, ask for it with the shell tool: additional_permissions {\"read\": [%q]} and a justification.", path)))
 }
 
-// open checks that path may be read and starts a worker for it. Without one the
+// open checks that path may be read and starts a worker for it. Without a worker, the
 // Result or the error says why.
 func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string) (*worker.Client, Result, error) {
 	if err := ps.readable(p, path, s); err != nil {
@@ -90,7 +90,7 @@ func (ps paths) open(ctx context.Context, p sandbox.Policy, s Stage, path string
 	return files, Result{}, nil
 }
 
-// unreadable puts the worker's error into words with a way on.
+// unreadable explains the worker's error and what to do next.
 func (ps paths) unreadable(path string, err error) Result {
 	var werr *worker.Error
 	if errors.As(err, &werr) {
@@ -106,7 +106,7 @@ func (ps paths) unreadable(path string, err error) Result {
 	return failed("%s cannot be read: %v", ps.show(path), err)
 }
 
-// asking returns words about how to ask where somebody can answer.
+// asking returns words about how to ask, if somebody can answer.
 func asking(s Stage, words string) string {
 	if s.Asking {
 		return words

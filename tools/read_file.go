@@ -30,11 +30,11 @@ const readFileExample = `{"path": "src/main.go", "offset": 200, "limit": 100}`
 const (
 	readLines = 2000
 	readBytes = 64 << 10
-	// readLine is how much of one line is shown.
+	// readLine is how many bytes of one line are shown.
 	readLine = 2000
-	// readChunk is how much is asked of the worker at once.
+	// readChunk is how many bytes one request to the worker reads.
 	readChunk = 1 << 20
-	// readScan is how far into a file lines are counted.
+	// readScan is how many bytes of a file are scanned to count lines.
 	readScan = 256 << 20
 )
 
@@ -108,10 +108,10 @@ type view struct {
 
 	out      strings.Builder
 	line     int    // the number of the line being read, from 1
-	part     []byte // what is read of it, at most a little more than is shown
-	length   int    // its whole length
+	part     []byte // what was read of it, at most a little more than is shown
+	length   int    // its full length
 	shown    int
-	full     bool // the bound on bytes was reached
+	full     bool // the byte limit was reached
 	crlf     int
 	more     bool // there are lines beyond the view
 	noEnd    bool // the file does not end in a newline
@@ -122,8 +122,7 @@ type view struct {
 	image    []byte // the file, or its beginning where it is too large
 }
 
-// read goes through the file in chunks, so that a line deep inside a large file
-// costs no memory.
+// read scans the file in chunks, so that a line deep inside a large file costs no memory.
 func (v *view) read(files *worker.Client, path string) error {
 	v.line = 1
 	var at int64
@@ -148,7 +147,7 @@ func (v *view) read(files *worker.Client, path string) error {
 			v.end()
 			return nil
 		}
-		// Counting the rest of a large file is worth less than its time.
+		// Counting the rest of a large file is not worth the time.
 		if v.more && at >= 16*readChunk {
 			return nil
 		}
@@ -182,17 +181,17 @@ func (v *view) take(data []byte) {
 	}
 }
 
-// end puts a last line without a newline.
+// end adds a last line that has no newline.
 func (v *view) end() {
 	if v.length > 0 {
 		v.noEnd = v.line < v.first+v.limit && v.line >= v.first
 		v.put()
 		v.line++
 	}
-	v.line-- // now the number of lines
+	v.line-- // from here on, the number of lines
 }
 
-// put shows the line if it is in view.
+// put adds the line if it is in view.
 func (v *view) put() {
 	switch {
 	case v.line < v.first:
@@ -225,8 +224,7 @@ func (v *view) write() {
 	v.shown++
 }
 
-// text is the lines, as many as most bytes hold but one at least, and what must be
-// known about them.
+// text returns as many lines as fit into most bytes, at least one, and notes about them.
 func (v *view) text(most int) string {
 	var notes []string
 	total := "more"
@@ -258,11 +256,11 @@ func (v *view) text(most int) string {
 	return strings.TrimSuffix(lines, "\n")
 }
 
-// viewNotes is what is left for what must be known about the lines, in bytes.
+// viewNotes is the space reserved for the notes about the lines, in bytes.
 const viewNotes = 200
 
-// within is the first lines that most bytes hold with their notes, and how many
-// they are: all where that is what a read returns, and one at least.
+// within returns the first lines that fit into most bytes with their notes, and their
+// number: at least one, and all if most is what a read returns.
 func (v *view) within(most int) (lines string, shown int) {
 	all := v.out.String()
 	if most >= readBytes || len(all)+viewNotes <= most {

@@ -13,11 +13,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// ripgrepArguments make rg name the files our own walk would search: hidden
-// ones too, .gitignore also outside a repository, nothing of the user's
-// configuration, and no program of anybody's (--pre is not given, and no
-// configuration can give it). It only names files: the lines are then found by
-// the one engine that a search without rg uses, so both give the same answer.
+// ripgrepArguments make rg name the files that our own walk would search: hidden ones too,
+// and with .gitignore also outside a repository. rg reads no configuration of the user and
+// runs no other program (--pre is not given, and no configuration can add it). It only names
+// files. The lines are found by the engine that a search without rg uses, so both give the
+// same answer.
 var ripgrepArguments = []string{
 	"--no-config", "--no-messages", "--color=never", "--files-with-matches", "--null", "--sort=path",
 	"--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-dot", "--no-ignore-global", "--no-follow",
@@ -27,8 +27,8 @@ var ripgrepArguments = []string{
 // ripgrepTime is how long rg may take.
 const ripgrepTime = time.Minute
 
-// usable says whether rg may be run under p for q: there is one, no command of
-// the session could have written it, and it reads the pattern as we do.
+// usable reports whether rg may be run under p for q: it exists, no command of the session
+// could have written it, and it gives the pattern the same meaning.
 func (t *searchTool) usable(p sandbox.Policy, q query) bool {
 	if t.ripgrep == "" || !path.IsAbs(t.ripgrep) || !samePattern(q.pattern) {
 		return false
@@ -40,16 +40,16 @@ func (t *searchTool) usable(p sandbox.Policy, q query) bool {
 	return p.Unconfined || !p.JudgeWrite(real).Allowed
 }
 
-// samePattern reports whether rg's regular expressions give an RE2 pattern the
-// same meaning. Where they only refuse it, rg fails, and our own search is used.
+// samePattern reports whether rg's regular expressions give an RE2 pattern the same
+// meaning. If rg refuses the pattern, it fails and our own search is used.
 func samePattern(pattern string) bool {
 	for i := range len(pattern) {
 		if pattern[i] >= 0x80 {
 			return false
 		}
 	}
-	// Set operations and nesting inside [], word boundaries, and "{,n}" are
-	// rg's; to RE2 these are plain characters.
+	// rg has set operations and nesting inside [], word boundaries, and "{,n}"; in RE2 these
+	// are plain characters.
 	for _, s := range []string{"&&", "--", "~~", `\<`, `\>`, `\b{`, "{,"} {
 		if strings.Contains(pattern, s) {
 			return false
@@ -58,8 +58,8 @@ func samePattern(pattern string) bool {
 	return strings.Count(pattern, "[[") == strings.Count(pattern, "[[:")
 }
 
-// ripgrepFiles runs rg in the sandbox, under a policy that writes nothing, and
-// returns the files that match, in order; f.more when it did not wait for all.
+// ripgrepFiles runs rg in the sandbox, under a policy that writes nothing, and returns the
+// files that match, in order. It sets f.more if it stopped before the end.
 func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage, q query, f *found) ([]string, error) {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
@@ -67,7 +67,7 @@ func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage
 	argv := append([]string{t.ripgrep}, ripgrepArguments...)
 	argv = append(argv, "--regexp="+q.pattern, "--", ".")
 	o, err := s.Exec.Run(ctx, p.OnlyRead(), exec.Command{Argv: argv, Dir: q.root, Timeout: ripgrepTime, Apart: true, Tap: read.take}, nil)
-	if o.Output.Spill != "" { // a list of names is nothing to keep
+	if o.Output.Spill != "" { // a list of names is not kept
 		hostfile.Remove(o.Output.Spill)
 	}
 	switch {
@@ -82,18 +82,18 @@ func (t *searchTool) ripgrepFiles(ctx context.Context, p sandbox.Policy, s Stage
 	return read.files, nil
 }
 
-// ripgrepOutput reads the names as they come: "./path NUL".
+// ripgrepOutput parses names as they arrive: "./path NUL".
 type ripgrepOutput struct {
 	query  query
 	policy sandbox.Policy
 	enough context.CancelFunc
 
-	part  []byte // a name that is not yet whole
+	part  []byte // an incomplete name
 	files []string
 	full  bool
 }
 
-// take takes output.
+// take parses output.
 func (r *ripgrepOutput) take(data []byte) {
 	if r.full {
 		return
@@ -109,14 +109,14 @@ func (r *ripgrepOutput) take(data []byte) {
 	}
 }
 
-// keep keeps a file unless the glob or the policy leaves it out.
+// keep records a file unless the glob or the policy excludes it.
 func (r *ripgrepOutput) keep(name string) {
 	p := path.Join(r.query.root, name)
 	if !r.query.glob.match(name) || !r.policy.JudgeRead(p).Allowed {
 		return
 	}
 	r.files = append(r.files, p)
-	// Each brings a line, unless it turns out to be binary.
+	// Each file has at least one matching line, unless it turns out to be binary.
 	if len(r.files) >= 2*r.query.max+50 {
 		r.full = true
 		r.enough()

@@ -26,10 +26,10 @@ var searchSchema json.RawMessage
 const searchExample = `{"pattern": "func \\w+Handler\\(", "glob": "*.go"}`
 
 const (
-	// defaultMatches and mostMatches bound the lines one search returns.
+	// defaultMatches and mostMatches bound the lines that one search returns.
 	defaultMatches = 200
 	mostMatches    = 1000
-	// matchBytes is how much of a line is shown.
+	// matchBytes is how many bytes of a line are shown.
 	matchBytes = 300
 	// searchBytes bounds the text of a result.
 	searchBytes = 64 << 10
@@ -50,7 +50,7 @@ type searchTool struct {
 	ripgrep string
 }
 
-// query is one search, checked.
+// query holds the checked arguments of a search.
 type query struct {
 	root    string
 	pattern string
@@ -58,7 +58,7 @@ type query struct {
 	max     int
 }
 
-// found is what a search brought.
+// found is the result of a search.
 type found struct {
 	matches []worker.Match
 	// more: there may be matches beyond these.
@@ -155,7 +155,7 @@ func (t *searchTool) run(ctx context.Context, p sandbox.Policy, s Stage, q query
 	return t.result(f), nil
 }
 
-// walkFiles lists what is to be searched, through the file worker.
+// walkFiles lists the files to search, through the file worker.
 func (t *searchTool) walkFiles(ctx context.Context, files *worker.Client, p sandbox.Policy, q query, f *found) ([]string, error) {
 	var names []string
 	w := &walker{files: files, policy: p, depth: maxDepth, visit: func(e entry) bool {
@@ -177,7 +177,7 @@ func (t *searchTool) walkFiles(ctx context.Context, files *worker.Client, p sand
 	return names, nil
 }
 
-// grep finds the lines in the files.
+// grep finds the matching lines in the files.
 func grep(ctx context.Context, files *worker.Client, names []string, q query, f *found) error {
 	r, err := files.Grep(ctx, names, q.pattern, worker.GrepLimits{Matches: q.max, LineBytes: matchBytes, FileBytes: searchedFile})
 	if err != nil {
@@ -196,7 +196,7 @@ func grep(ctx context.Context, files *worker.Client, names []string, q query, f 
 	return nil
 }
 
-// result writes the matches for the model.
+// result formats the matches for the model.
 func (t *searchTool) result(f found) Result {
 	var b strings.Builder
 	shown, names := 0, map[string]bool{}

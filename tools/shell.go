@@ -25,14 +25,14 @@ var shellSchema json.RawMessage
 
 const shellExample = `{"command": "go test ./...", "timeout_ms": 300000}`
 
-// Permissions a command may ask for.
+// Permissions that a command may ask for.
 const (
 	useDefault       = "use_default"
 	withAdditional   = "with_additional_permissions"
 	requireEscalated = "require_escalated"
 )
 
-// shellArguments is what the model writes. The tags are the schema.
+// shellArguments holds the tool's arguments. The tags define the schema.
 type shellArguments struct {
 	Command       string           `json:"command" jsonschema:"The command line, as typed into a shell. Pipes, redirections and several lines are fine."`
 	Workdir       string           `json:"workdir,omitempty" jsonschema:"The folder to run in, absolute or relative to the workspace. Default: the workspace."`
@@ -57,10 +57,10 @@ type shellPermission struct {
 
 type shellTool struct {
 	paths
-	jobs     *exec.Jobs // nil: nothing runs in the background
+	jobs     *exec.Jobs // if nil, no command can run in the background
 	shell    string
 	workdirs []string
-	// patches: a command that is a patch is planned as one, see shell_patch.go.
+	// patches: a command that is a patch is planned as a patch, see shell_patch.go.
 	patches bool
 }
 
@@ -122,8 +122,8 @@ func (t *shellTool) Plan(arguments string) (*call, error) {
 	}}, nil
 }
 
-// maxCommand is the most the kernel takes as one argument (MAX_ARG_STRLEN),
-// less its NUL.
+// maxCommand is the longest argument that the kernel accepts (MAX_ARG_STRLEN), less its
+// NUL.
 const maxCommand = 128<<10 - 1
 
 func shellTimeout(ms int, background bool) (time.Duration, error) {
@@ -140,7 +140,7 @@ func shellTimeout(ms int, background bool) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// wish is what the command asks for beyond the policy, as it was written.
+// wish returns what the command asks for beyond the policy, with paths as written.
 func (a *shellArguments) wish() (approvals.Wish, error) {
 	add := a.Additional
 	if add != nil && len(add.Write)+len(add.Read)+len(add.Hosts)+len(add.Sockets) == 0 {
@@ -168,7 +168,7 @@ func (a *shellArguments) wish() (approvals.Wish, error) {
 	if asked == withAdditional && add == nil {
 		return w, fmt.Errorf("sandbox_permissions is %q, but additional_permissions names nothing; write for example {\"write\": [\"/absolute/path\"]}", withAdditional)
 	}
-	// Outside the sandbox everything is open: what else is asked for is moot.
+	// Outside the sandbox everything is allowed, so other permissions are not needed.
 	if add != nil && !w.Unsandboxed {
 		w.Write, w.Read, w.Hosts, w.Sockets = add.Write, add.Read, add.Hosts, add.Sockets
 	}
@@ -178,8 +178,8 @@ func (a *shellArguments) wish() (approvals.Wish, error) {
 	return w, nil
 }
 
-// folder is where the command runs: a folder inside the allowed ones. It opens
-// nothing: the write roots are the policy's, wherever a command starts.
+// folder returns the working directory, which must be inside the allowed ones. It gives no
+// permission: the write roots are the policy's wherever a command starts.
 func (t *shellTool) folder(workdir string) (string, error) {
 	if workdir == "" {
 		return t.workspace, nil
@@ -220,14 +220,14 @@ func runShell(ctx context.Context, p sandbox.Policy, s Stage, c exec.Command) (R
 		return Result{}, fmt.Errorf("shell: %w", err)
 	}
 	r := ran(o, o.Output.Text())
-	if err != nil { // it ran, and something could not be set right after it
+	if err != nil { // it ran, but something could not be restored afterwards
 		r.Warning = err.Error()
 		r.Text += "\n(" + r.Warning + ")"
 	}
 	return r, nil
 }
 
-// ran is the result of a command that has ended.
+// ran returns the result of a command that has ended.
 func ran(o exec.Outcome, text string) Result {
 	r := Result{
 		Outcome: event.OK, Exit: o.Status.Exit, Signal: SignalName(o.Status.Signal),
@@ -254,8 +254,7 @@ func ran(o exec.Outcome, text string) Result {
 	return r
 }
 
-// outputWords is what a command's output shows under its title, or what says that
-// none exists.
+// outputWords returns a command's output under its title, or none if there is no output.
 func outputWords(title, none, text string) string {
 	if text = exec.Shown(text); text == "" {
 		return none

@@ -12,9 +12,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// How long a call waits for a background command, and for how much silence after
-// its output: a tenth of that, so that who is ready to wait for long is not called
-// back for each line of a build.
+// Times a call waits for a background command, and the silence after output that ends the
+// wait: a tenth of it, so that a model that is ready to wait for long is not called for
+// each line of a build.
 const (
 	startYield  = 5 * time.Second
 	pollYield   = 5 * time.Second
@@ -26,7 +26,7 @@ const (
 	maxWaitText = 1000
 )
 
-// waitFor is the wait that a call asks for.
+// waitFor returns the wait that a call asks for.
 func waitFor(yieldMS int, text string, unsaid time.Duration) (exec.Wait, error) {
 	switch {
 	case yieldMS < 0:
@@ -44,7 +44,7 @@ func waitFor(yieldMS int, text string, unsaid time.Duration) (exec.Wait, error) 
 	return w, nil
 }
 
-// wait is what the start of a background command waits for.
+// wait returns the wait at the start of a background command.
 func (a *shellArguments) wait(jobs *exec.Jobs) (exec.Wait, error) {
 	switch {
 	case a.Background && jobs == nil:
@@ -60,7 +60,7 @@ var errNoJobs = errors.New("nothing can run in the background here")
 func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.Jobs, b exec.Background, w exec.Wait) (Result, error) {
 	w.Sink = s.Output
 	if kept := s.kept; kept != nil {
-		b.Ended = func() sandbox.Changes { // of what it changes after this call
+		b.Ended = func() sandbox.Changes { // what it changes after this call
 			kept.Settle()
 			return kept.Changed()
 		}
@@ -82,8 +82,8 @@ func startBackground(ctx context.Context, p sandbox.Policy, s Stage, jobs *exec.
 	return r, nil
 }
 
-// goesOn is what a result tells of a command that still runs. What it was refused
-// is not judged before it has ended.
+// goesOn fills in the result for a command that still runs. Denials are judged only when
+// the command has ended.
 func (r *Result) goesOn(id int, reading exec.Reading, text string) {
 	r.Job, r.Running, r.Output, r.Spill = id, true, text, reading.Output.Spill
 	if len(reading.Refused) > 0 {
@@ -91,7 +91,7 @@ func (r *Result) goesOn(id int, reading exec.Reading, text string) {
 	}
 }
 
-// printed is what a reading holds, as text.
+// printed returns the output of a reading as text.
 func printed(r exec.Reading, terminal bool) string {
 	text := r.Output.Text()
 	if terminal {
@@ -100,7 +100,7 @@ func printed(r exec.Reading, terminal bool) string {
 	return text
 }
 
-// soFar says of a command that goes on that what was waited for has not come.
+// soFar says that the event a running command was waited for has not come.
 func soFar(r exec.Reading, w exec.Wait) string {
 	if w.Text == "" || r.Found {
 		return ""
@@ -108,7 +108,7 @@ func soFar(r exec.Reading, w exec.Wait) string {
 	return fmt.Sprintf("\n(%s has not appeared within %s)", show(w.Text), short.Duration(w.Most))
 }
 
-// read is the result of reading a job.
+// read reads a job and returns the result.
 func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	w.Sink = s.Output
 	reading := job.Read(ctx, w)
@@ -131,20 +131,20 @@ func read(ctx context.Context, s Stage, job *exec.Job, w exec.Wait) Result {
 	return r
 }
 
-// Ended is what the model and the user read about a background command that
+// Ended returns the message, for the model and the user, about a background command that
 // has ended by itself.
 func Ended(info exec.Info) string {
 	return fmt.Sprintf("background job %d (%s) ended: %s", info.ID, oneLine(info.Text), ending(info.Outcome))
 }
 
-// The last of what a background command printed, as far as it is shown unasked.
+// Bounds of the output of a background command that is shown unasked.
 const (
 	unreadLines = 20
 	unreadBytes = 4 << 10
 )
 
-// Unread is the last lines of what a background command has printed and nobody
-// has read; tail is the end of all it printed.
+// Unread returns the last unread lines of a background command; tail is the end of its
+// output.
 func Unread(info exec.Info, tail []byte) string {
 	tail = tail[max(int64(len(tail))-info.Unread, 0):]
 	tail = tail[max(len(tail)-unreadBytes, 0):]
@@ -156,7 +156,7 @@ func Unread(info exec.Info, tail []byte) string {
 	return strings.Join(lines[max(len(lines)-unreadLines, 0):], "")
 }
 
-// ending says in words how a background command ended.
+// ending returns in words how a background command ended.
 func ending(o exec.Outcome) string {
 	how := fmt.Sprintf("exit status %d", o.Status.Exit)
 	switch {

@@ -18,27 +18,26 @@ import (
 //	…
 //	EOF
 //
-// There is no such program. Where a command is that and nothing else, it is
-// planned as the call of apply_patch that it means: the files are named, judged
-// and shown one by one, and no shell runs. What it asks for beyond its reason is
-// left aside, since the files say what they need.
+// There is no such program. A command that is exactly this is planned as a call of
+// apply_patch: each file is named, judged and shown, and no shell runs. Of the permissions
+// the command asks for only the reason is kept, since the files show what is needed.
 
-// patchHead is the first line; the folder is a word that no shell would change.
+// patchHead matches the first line; the folder is a word that a shell would not change.
 var patchHead = regexp.MustCompile(
 	`^\s*(?:cd[ \t]+('[^'\n]*'|"[^"\n$` + "`" + `\\!]*"|[\w./@%+=:,][\w./@%+=:,-]*)[ \t]*&&\s*)?` +
 		`apply_patch[ \t]*<<[ \t]*('\w+'|"\w+"|\w+)[ \t]*\n`)
 
-// patchCommand is what such a command says.
+// patchCommand is such a command, parsed.
 type patchCommand struct {
-	folder string // after cd; empty without
+	folder string // the argument of cd; empty without cd
 	patch  string
 }
 
-// errPatchExpands: a shell would put other text in the place of some of it.
+// errPatchExpands: a shell would expand part of the patch to other text.
 var errPatchExpands = errors.New("a shell would expand \"$\", \"`\" and \"\\\" in this patch; write <<'EOF' with the quotes, or call the tool apply_patch")
 
-// asPatch reads a command that is wholly the application of a patch. It says no
-// to everything that it does not read as a shell would.
+// asPatch parses a command that does nothing but apply a patch. It returns false for
+// everything that it does not read exactly as a shell would.
 func asPatch(command string) (patchCommand, bool, error) {
 	m := patchHead.FindStringSubmatch(command)
 	if m == nil {
@@ -54,13 +53,13 @@ func asPatch(command string) (patchCommand, bool, error) {
 			break
 		}
 		if !more {
-			return patchCommand{}, false, nil // never ended
+			return patchCommand{}, false, nil // unterminated
 		}
 		body.WriteString(line + "\n")
 		rest = after
 	}
 	if strings.TrimSpace(rest) != "" {
-		return patchCommand{}, false, nil // the command goes on
+		return patchCommand{}, false, nil // the command continues
 	}
 	if mark == m[2] && strings.ContainsAny(body.String(), "$`\\") {
 		return patchCommand{}, false, errPatchExpands
@@ -68,7 +67,7 @@ func asPatch(command string) (patchCommand, bool, error) {
 	return patchCommand{folder: strings.Trim(m[1], `'"`), patch: body.String()}, true, nil
 }
 
-// planPatch plans the patch in the folder that the command would be in.
+// planPatch plans the patch in the folder where the command would run.
 func (t *shellTool) planPatch(c patchCommand, folder string, w approvals.Wish) (*call, error) {
 	if c.folder != "" {
 		dir, err := paths{t.files, folder}.canonical(c.folder)

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// escapes are the control sequences of a terminal: CSI, the strings (OSC, DCS,
-// SOS, PM, APC) up to their end, charset choices, and the short ones.
+// escapes matches a terminal's control sequences: CSI, the strings (OSC, DCS, SOS, PM, APC)
+// up to their end, charset selection, and the short ones.
 var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]+[0-~]|[0-Z\\\\`-~])")
 
-// terminalText is what a terminal shows of an output, roughly: without control
-// sequences, with lines that were written over, and letters that were taken back,
-// as they were left.
+// terminalText returns roughly what a terminal shows of an output: without control
+// sequences, and with overwritten lines and erased letters in their last state.
 func terminalText(s string) string {
 	s = escapes.ReplaceAllString(s, "")
 	lines := strings.Split(s, "\n")

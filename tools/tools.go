@@ -1,11 +1,11 @@
-// Package tools holds what the model may do, one file a tool with its description beside
+// Package tools holds what the model may do, one file per tool with its description beside
 // it. A tool turns the model's arguments into a Call, which runs only with a permit minted
-// for exactly its Action; no tool opens a file, starts a program or reaches a host by
-// itself, but through exec and the file worker, in the sandbox, and through a Fetcher,
-// which judges by the permit's policy. Start reading at Call, then at shell.go.
+// for exactly its Action. No tool opens a file, starts a program or reaches a host by
+// itself: it uses exec and the file worker, in the sandbox, and a Fetcher, which judges by
+// the permit's policy. Start reading at Call, then at shell.go.
 //
-// The words of errors and results are for the model: what was wrong, where, and
-// what to write instead.
+// Errors and results are written for the model: what was wrong, where, and what to write
+// instead.
 package tools
 
 import (
@@ -24,66 +24,63 @@ import (
 	"codeagent/undo"
 )
 
-// tool is one thing the model may do.
+// tool is one tool that the model may call.
 type tool interface {
-	// Spec describes it to the model.
+	// Spec describes the tool to the model.
 	Spec() model.ToolSpec
-	// Plan reads the arguments as the model wrote them. It looks at the file
-	// system through Options.Files alone and changes nothing. The error is in
-	// words for the model.
+	// Plan parses the arguments as the model wrote them. It reads file metadata through
+	// Options.Files only and changes nothing. The error is written for the model.
 	Plan(arguments string) (*call, error)
 }
 
 // Call is one planned use of a tool.
 type Call interface {
-	// Action is what would happen, for the gate to judge and the person to read.
+	// Action is what would happen; the gate judges it and the person reads it.
 	Action() approvals.Action
-	// Run does it under the policy of p, which must have been minted for
-	// exactly Action. What goes wrong in the doing is a Result for the model;
-	// an error means that nothing was done: no permit, no sandbox, or ctx ended.
+	// Run executes the call under the policy of p, which must have been minted for exactly
+	// Action. A failure of the action is a Result for the model. An error means that nothing
+	// was done: no permit, no sandbox, or ctx ended.
 	Run(ctx context.Context, p approvals.Permit, s Stage) (Result, error)
-	// Reads says what the call reads, if it only reads files, asks nobody and leaves no
-	// trace, and is empty for every other call. Two calls with the same Reads find the
-	// same, and one may run before its arguments are complete.
+	// Reads says what the call reads if it only reads files, asks nobody and leaves no trace;
+	// it is empty for every other call. Two calls with the same Reads return the same, and
+	// such a call may run before its arguments are complete.
 	Reads() string
 }
 
-// Stage is what a call runs on.
+// Stage is the environment in which a call runs.
 type Stage struct {
 	Exec *exec.Runner
-	// Fetch gets pages from the web; nil: none are fetched.
+	// Fetch gets pages from the web; nil: no pages can be fetched.
 	Fetch Fetcher
-	// Output receives a command's output as it comes; may be nil.
+	// Output, if set, receives a command's output as it arrives.
 	Output exec.Sink
-	// Holder answers for refused calls of a command while they wait; nil: they
-	// fail at once.
+	// Holder answers a command's held calls; nil: refused calls fail at once.
 	Holder sandbox.Holder
-	// Undo keeps what files were before a call changes them; nil: nobody does.
+	// Undo records files before a call changes them; nil: nothing is recorded.
 	Undo *undo.History
-	// kept is the part of one call in Undo; nil without.
+	// kept is the record of this call in Undo; nil without Undo.
 	kept keeping
-	// Asking: somebody can answer a question. Where nobody can, no result
-	// suggests to ask.
+	// Asking: somebody can answer a question. Otherwise no result suggests to ask.
 	Asking bool
 	Mode   approvals.Mode
 	// Blind: the model cannot see images.
 	Blind bool
 }
 
-// keeping keeps what files were before one call changes them: an undo.Call.
+// keeping records files before one call changes them; it is an undo.Call.
 type keeping interface {
 	sandbox.ChangeObserver
-	// Watch keeps files of which no change is reported, Made notes those that are new
-	// since, and Lost says that what is below a path was not kept, and why.
+	// Watch records files whose changes are not reported, Made records files created since,
+	// and Lost records that content below a path was not kept, and why.
 	Watch(paths []string)
 	Made(paths []string)
 	Lost(path, why string)
-	// Settle notes what the call left, and Changed says what it changed.
+	// Settle records the state after the call, and Changed returns what the call changed.
 	Settle()
 	Changed() sandbox.Changes
 }
 
-// observer hears of the changes of a call; nil where nothing is kept.
+// observer returns the observer of a call's changes; nil where nothing is recorded.
 func (s Stage) observer() sandbox.ChangeObserver {
 	if s.kept == nil {
 		return nil
@@ -91,73 +88,72 @@ func (s Stage) observer() sandbox.ChangeObserver {
 	return s.kept
 }
 
-// Result is what a call did.
+// Result is the result of a call.
 type Result struct {
 	// Text is for the model.
 	Text string
-	// Less is Text within so many bytes, with the word of how to get the rest; nil:
-	// what is between its head and its tail is left out.
+	// Less returns Text cut to that many bytes, and how to get the rest; nil: the default
+	// cut keeps head and tail.
 	Less func(most int) string
-	// Images are shown to the model with Text.
+	// Images are shown to the model along with Text.
 	Images []model.Image
-	// Failed marks Text as the report of an error.
+	// Failed: Text reports an error.
 	Failed  bool
 	Outcome event.Outcome
 	// Exit is a command's exit status; -1 when a signal ended it.
 	Exit int
 	// Signal names the signal that ended a command ("SIGKILL").
 	Signal string
-	// Output is what Text shows of a command's output; Spill is the file that
-	// holds all of it when it was cut.
+	// Output is the part of a command's output in Text; Spill is the file with all of it
+	// if it was cut.
 	Output, Spill string
-	// Job is the background command that the call was about, 0 for none;
-	// Running: it goes on.
+	// Job is the background command of the call, 0 for none. Running: it still runs.
 	Job     int
 	Running bool
-	// Message is one line for the person: what was done or went wrong.
+	// Message is one line for the person: what was done, or what failed.
 	Message string
-	// Warning is for the person: what could not be set right after a command.
+	// Warning is for the person: what could not be restored after a command.
 	Warning  string
 	Duration time.Duration
-	// Limit is the limit a command ran into.
+	// Limit is the limit that a command reached.
 	Limit   sandbox.Limit
 	Verdict sandbox.Verdict
-	// Denied: the sandbox or its policy refused something that mattered.
+	// Denied: the sandbox denied something, or its policy refused it, and that mattered.
 	Denied  bool
 	Changes []event.FileChange
-	// Changed is what a command changed, as far as undo knows.
+	// Changed is what a command changed, as far as undo knows it.
 	Changed sandbox.Changes
 	// Plan and Explanation are set by update_plan.
 	Plan        []event.PlanStep
 	Explanation string
 }
 
-// Options is what the tools need to know.
+// Options configures the tools.
 type Options struct {
-	// Workspace is the canonical folder that relative paths mean.
+	// Workspace is the canonical folder where relative paths start.
 	Workspace string
 	Files     sandbox.FileSystem
-	// AllowedWorkdirs are the folders a command may start in or below; empty
-	// means the workspace alone.
+	// AllowedWorkdirs are the folders that may hold a command's working directory; empty
+	// means the workspace only.
 	AllowedWorkdirs []string
-	// Disabled names the tools that are switched off.
+	// Disabled names the tools that are disabled.
 	Disabled map[string]bool
 	// Shell is the absolute path of bash or sh.
 	Shell string
 	// Ripgrep is the absolute path of rg; empty where it is missing.
 	Ripgrep string
-	// Jobs are the background commands; nil: no command can run in the background.
+	// Jobs holds the background commands; nil: no command can run in the background.
 	Jobs *exec.Jobs
 }
 
-// Set is the tools of a session.
+// Set holds the tools of a session.
 type Set struct {
 	order    []string
 	tools    map[string]tool
 	disabled map[string]bool
 }
 
-// All returns every tool, those in o.Disabled switched off.
+// All returns every tool; those in o.Disabled are disabled.
 func All(o Options) *Set {
 	paths := paths{o.Files, o.Workspace}
 	s := &Set{tools: map[string]tool{}, disabled: o.Disabled}
@@ -180,7 +176,7 @@ func All(o Options) *Set {
 	return s
 }
 
-// Specs describes the tools that are switched on.
+// Specs describes the enabled tools.
 func (s *Set) Specs() []model.ToolSpec {
 	var out []model.ToolSpec
 	for _, name := range s.Names() {
@@ -189,13 +185,13 @@ func (s *Set) Specs() []model.ToolSpec {
 	return out
 }
 
-// Names lists the tools that are switched on.
+// Names lists the enabled tools.
 func (s *Set) Names() []string {
 	return slices.DeleteFunc(slices.Clone(s.order), func(name string) bool { return s.disabled[name] })
 }
 
-// Plan plans a call. The error is in words for the model, also for a tool that
-// does not exist or is switched off.
+// Plan plans a call. The error is written for the model, also for a tool that does not
+// exist or is disabled.
 func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	t := s.tools[c.Name]
 	switch {
@@ -216,13 +212,13 @@ func (s *Set) Plan(c model.ToolCall) (Call, error) {
 	return planned, nil
 }
 
-// Reads reports whether the calls of the tool name only read: see Call.Reads.
+// Reads reports whether calls of the tool name only read: see Call.Reads.
 func (s *Set) Reads(name string) bool {
 	_, ok := s.tools[name].(interface{ onlyReads() })
 	return ok && !s.disabled[name]
 }
 
-// call is every tool's Call: the permit is checked here, once for all of them.
+// call is the Call of every tool; its Run checks the permit for all of them.
 type call struct {
 	action approvals.Action
 	run    func(ctx context.Context, p sandbox.Policy, s Stage) (Result, error)
@@ -245,7 +241,7 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 		kept := s.Undo.Call()
 		defer func() {
 			kept.Settle()
-			if kind == event.KindCommand { // an edit says itself what it did
+			if kind == event.KindCommand { // an edit reports its own changes
 				r.Changed.Join(kept.Changed())
 			}
 		}()
@@ -259,13 +255,13 @@ func (c *call) Run(ctx context.Context, p approvals.Permit, s Stage) (r Result, 
 	return r, err
 }
 
-// failed is a result that reports an error.
+// failed returns a result that reports an error.
 func failed(format string, args ...any) Result {
 	text := fmt.Sprintf(format, args...)
 	return Result{Text: text, Failed: true, Outcome: event.Failed, Message: oneLine(text)}
 }
 
-// done is a result that went well.
+// done returns a successful result.
 func done(text, message string) Result {
 	return Result{Text: text, Outcome: event.OK, Message: message}
 }

@@ -8,24 +8,24 @@ import (
 	"codeagent/sandbox"
 )
 
-// Where no change is reported beforehand (outside the sandbox, or without a broker), the
-// files that a command may change are kept before it starts: those that git would not
-// ignore, in the write roots, or in the workspace where everything is writable. Files that
-// .gitignore names, and .git itself, are not kept then.
+// If changes are not reported beforehand (outside the sandbox, or without a broker), the
+// files that a command may change are recorded before it starts: in the write roots, or in
+// the workspace if everything is writable. Files ignored by .gitignore, and .git itself, are
+// not recorded then.
 
 const (
-	// maxUnobserved is how many files are kept before each such command.
+	// maxUnobserved is how many files are recorded before each such command.
 	maxUnobserved = 20_000
-	// unobservedTime is how long looking for them may take.
+	// unobservedTime bounds the search for them.
 	unobservedTime = 20 * time.Second
 )
 
 // observed reports whether changes under p are reported beforehand.
 func (s Stage) observed(p sandbox.Policy) bool {
-	return s.kept == nil || s.Exec.Observes(p) // nil: nothing is kept
+	return s.kept == nil || s.Exec.Observes(p) // nil: nothing is recorded
 }
 
-// keepUnobserved keeps what a command may change under p, if its changes are not reported.
+// keepUnobserved records what a command may change under p, if its changes are not reported.
 // The caller calls over when the command has ended.
 func (ps paths) keepUnobserved(ctx context.Context, p sandbox.Policy, s Stage) (over func()) {
 	if s.observed(p) {
@@ -44,8 +44,8 @@ func (ps paths) keepUnobserved(ctx context.Context, p sandbox.Policy, s Stage) (
 	}
 }
 
-// changeable lists what may be changed under p; all is false when it is more than is
-// kept, or cannot be listed.
+// changeable lists what may be changed under p; all is false when there is more than the
+// limit, or a folder cannot be listed.
 func (ps paths) changeable(ctx context.Context, p sandbox.Policy, s Stage) (names []string, all bool) {
 	ctx, stop := context.WithTimeout(ctx, unobservedTime)
 	defer stop()
@@ -66,7 +66,7 @@ func (ps paths) changeable(ctx context.Context, p sandbox.Policy, s Stage) (name
 	return names, true
 }
 
-// keptRoots are the folders of which something is kept.
+// keptRoots returns the folders whose files are recorded.
 func (ps paths) keptRoots(p sandbox.Policy) []string {
 	if p.Unconfined {
 		return []string{ps.workspace}

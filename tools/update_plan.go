@@ -28,7 +28,7 @@ type updatePlanArguments struct {
 	Plan        []event.PlanStep `json:"plan" jsonschema:"All steps, in order."`
 }
 
-// Bounds of a plan: more is no overview.
+// Bounds of a plan: a longer one gives no overview.
 const (
 	maxSteps = 100
 	maxStep  = 1000

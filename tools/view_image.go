@@ -64,9 +64,9 @@ func (t *viewImageTool) run(ctx context.Context, p sandbox.Policy, s Stage, path
 	return t.shown(ctx, s, path, data, size)
 }
 
-// wholeImage reads a file that is an image, as far as its beginning tells; of any
-// other no more than the beginning, and of one that is too large for an image
-// less than all. size is the whole file's.
+// wholeImage reads a file if its beginning shows that it is an image. Of any other file it
+// reads only the beginning, and of a file too large for an image not all. size is the file's
+// size.
 func wholeImage(files *worker.Client, path string) (data []byte, size int64, err error) {
 	for len(data) <= picture.MaxFile {
 		piece, info, err := files.ReadFile(path, int64(len(data)), readChunk)
@@ -74,7 +74,7 @@ func wholeImage(files *worker.Client, path string) (data []byte, size int64, err
 			return nil, 0, err
 		}
 		data = append(data, piece...)
-		size = max(info.Size, int64(len(data))) // files of /proc say 0
+		size = max(info.Size, int64(len(data))) // files in /proc have size 0
 		if len(piece) < readChunk || size > picture.MaxFile || picture.Type(data) == "" {
 			break
 		}
@@ -82,7 +82,7 @@ func wholeImage(files *worker.Client, path string) (data []byte, size int64, err
 	return data, size, nil
 }
 
-// shown is the result that brings an image, or says why not.
+// shown returns the result with the image, or with the reason why there is none.
 func (ps paths) shown(ctx context.Context, s Stage, path string, data []byte, size int64) (Result, error) {
 	name := ps.show(path)
 	img, err := picture.Read(ctx, name, data)

@@ -12,7 +12,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// What an entry is, in the worker's words.
+// Types of entries, in the worker's terms.
 const (
 	fileType    worker.Type = "file"
 	folderType  worker.Type = "folder"
@@ -21,22 +21,22 @@ const (
 
 // Bounds of one walk.
 const (
-	// maxWalk is how many entries are looked at.
+	// maxWalk is how many entries are examined.
 	maxWalk = 200_000
-	// maxDepth is how deep folders are followed.
+	// maxDepth is how many levels of folders are followed.
 	maxDepth = 64
 )
 
-// walker lists what is below a folder, level by level: one question to the
-// worker a level, not one a folder. Ignored entries, .git and what the policy
-// hides are left out; symbolic links are named and not followed.
+// walker lists what is below a folder, level by level: one request to the worker per
+// level, not per folder. It leaves out ignored entries, .git and what the policy hides; it
+// names symbolic links and does not follow them.
 type walker struct {
 	files  *worker.Client
 	policy sandbox.Policy
-	// depth is how many levels are gone down; the first is 1.
+	// depth is the number of levels to list; the first is 1.
 	depth int
-	// visit gets every entry, level by level, each level sorted; false ends
-	// the walk.
+	// visit is called for every entry, level by level, each level sorted; false ends the
+	// walk.
 	visit func(e entry) bool
 
 	seen int
@@ -44,7 +44,7 @@ type walker struct {
 	cut bool
 	// unreadable counts folders that could not be listed.
 	unreadable int
-	// rulesCut is set when a .gitignore held more rules than are looked at.
+	// rulesCut is set when a .gitignore held more than maxRules rules.
 	rulesCut bool
 }
 
@@ -53,7 +53,7 @@ type entry struct {
 	path string // absolute
 	kind worker.Type
 	size int64
-	// unopened: a folder that lies at the last level, or could not be read.
+	// unopened: the folder is at the last level, or could not be read.
 	unopened bool
 }
 
@@ -63,7 +63,7 @@ type level struct {
 	rules *ignores
 }
 
-// walk goes through root.
+// walk lists everything below root.
 func (w *walker) walk(ctx context.Context, root string, rules *ignores) error {
 	next := []level{{root, rules}}
 	w.rulesCut = w.rulesCut || rules != nil && rules.cut
@@ -79,7 +79,7 @@ func (w *walker) walk(ctx context.Context, root string, rules *ignores) error {
 	return nil
 }
 
-// oneLevel lists folders and returns those below them that are still to do.
+// oneLevel lists folders and returns the folders below them that are still to be listed.
 func (w *walker) oneLevel(ctx context.Context, folders []level, depth int) ([]level, error) {
 	names := make([]string, len(folders))
 	for i, f := range folders {
@@ -113,8 +113,8 @@ func (w *walker) oneLevel(ctx context.Context, folders []level, depth int) ([]le
 	return next, nil
 }
 
-// folder tells the entries of one folder, until ctx ends: the names and the rules
-// they are compared with are the repository's, and may be made to be slow.
+// folder visits the entries of one folder, until ctx ends: a repository can contain names
+// and rules that are slow to compare.
 func (w *walker) folder(ctx context.Context, f level, entries []worker.Entry, depth int) ([]level, bool) {
 	rules := w.rules(f, entries)
 	w.rulesCut = w.rulesCut || rules != nil && rules.cut
@@ -157,10 +157,10 @@ func withFile(files *worker.Client, rules *ignores, base, name string) *ignores 
 	return rules.withRules(base, data)
 }
 
-// rulesAbove collects what holds in folder from outside of it: from the top of
-// its repository, or of the workspace outside a repository, down to its parent.
+// rulesAbove collects the rules that apply to folder from the folders above it: from the top
+// of its repository, or of the workspace outside a repository, down to its parent.
 func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
-	var above []string // from folder upwards
+	var above []string // from folder up
 	top := ""
 	for dir := folder; len(above) < maxDepth; dir = path.Dir(dir) {
 		above = append(above, dir)
@@ -186,7 +186,7 @@ func rulesAbove(files *worker.Client, workspace, folder string) *ignores {
 	return rules
 }
 
-// rulesNote tells of rules that were left out; "" when none were.
+// rulesNote returns a note about rules that were left out, or "".
 func (w *walker) rulesNote() string {
 	if !w.rulesCut {
 		return ""
@@ -194,8 +194,7 @@ func (w *walker) rulesNote() string {
 	return fmt.Sprintf("only the first %d rules of a .gitignore were looked at", maxRules)
 }
 
-// comparePaths orders paths as a walk would meet them: a folder's content right
-// below it.
+// comparePaths orders paths in the order of a walk: a folder's content directly after it.
 func comparePaths(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -212,7 +211,7 @@ func comparePaths(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// below is the path relative to root.
+// below returns p relative to root.
 func below(root, p string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p, root), "/")
 }

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// pathPattern is a pattern of git's wildmatch over the components of a path:
-// "*", "?" and "[...]" stay inside one component, a component "**" stands for
-// any number of them. Matching takes at most length of pattern times length of
-// path: patterns come from files and from the model.
+// pathPattern is a pattern of git's wildmatch over the components of a path: "*", "?" and
+// "[...]" stay inside one component, and a component "**" matches any number of them. A match
+// takes at most (length of pattern) × (length of path) steps, since patterns come from files
+// and from the model.
 type pathPattern []string
 
 func newPathPattern(s string) pathPattern {
 	return strings.Split(strings.ReplaceAll(s, `\/`, "/"), "/")
 }
 
-// match matches a relative path without "." and "..". A trailing "**" wants at
-// least one component.
+// match matches a relative path without "." and "..". A trailing "**" needs at least one
+// component.
 func (p pathPattern) match(name string) bool {
 	parts := strings.Split(name, "/")
-	i, j := 0, 0         // in p, in parts
-	retry, from := -1, 0 // the last "**" and where it was tried last
+	i, j := 0, 0         // indexes into p and parts
+	retry, from := -1, 0 // after the last "**", and where it was tried last
 	for j < len(parts) {
 		switch {
 		case i < len(p) && isStars(p[i]):
@@ -48,7 +48,7 @@ func isStars(s string) bool { return len(s) > 1 && strings.Trim(s, "*") == "" }
 // matchName matches one component by its bytes.
 func matchName(pattern, name string) bool {
 	i, j := 0, 0
-	retry, from := -1, 0 // behind the last "*", and where it was tried last
+	retry, from := -1, 0 // after the last "*", and where it was tried last
 	for j < len(name) {
 		if i < len(pattern) && pattern[i] == '*' {
 			i++
@@ -69,8 +69,8 @@ func matchName(pattern, name string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// matchByte matches c with what the pattern begins with, and returns how much
-// of the pattern that was; 0 when it does not match.
+// matchByte matches c with the beginning of pattern, and returns how many bytes of pattern
+// that used; 0 if c does not match.
 func matchByte(pattern string, c byte) int {
 	switch {
 	case pattern == "":
@@ -90,8 +90,8 @@ func matchByte(pattern string, c byte) int {
 	return 0
 }
 
-// matchClass matches c with the bracket expression at the start of pattern. One
-// that is not closed matches nothing.
+// matchClass matches c with the bracket expression at the start of pattern. An unclosed one
+// matches nothing.
 func matchClass(pattern string, c byte) int {
 	i := 1
 	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
@@ -183,18 +183,18 @@ func posixClass(name string, c byte) (in, known bool) {
 	return false, false
 }
 
-// glob is what the model gives to choose files: like a line of .gitignore, with
-// {a,b} for alternatives and a leading "!" for all but these.
+// glob is the model's pattern to choose files: like a line of .gitignore, with {a,b} for
+// alternatives and a leading "!" for negation.
 type glob struct {
 	any     []pathPattern
 	negated bool
-	byName  bool // no slash: the last component alone is matched
+	byName  bool // no slash: matches the last component only
 }
 
-// maxBraces bounds the alternatives of one glob.
+// maxBraces bounds the number of alternatives of one glob.
 const maxBraces = 64
 
-// newGlob reads a glob; the empty one matches everything.
+// newGlob parses a glob; the empty one matches everything.
 func newGlob(s string) (*glob, error) {
 	if s == "" {
 		return nil, nil
@@ -223,7 +223,7 @@ func newGlob(s string) (*glob, error) {
 	return g, nil
 }
 
-// match says whether the file at the relative path is chosen.
+// match reports whether the file at the relative path is chosen.
 func (g *glob) match(rel string) bool {
 	if g == nil {
 		return true
@@ -280,7 +280,7 @@ func matchingBrace(s string, open int) int {
 	return -1
 }
 
-// alternatives cuts at the commas that stand in no inner braces.
+// alternatives splits at the commas that are not in inner braces.
 func alternatives(s string) []string {
 	var out []string
 	depth, start := 0, 0

@@ -8,14 +8,13 @@ import (
 	"codeagent/internal/short"
 )
 
-// show quotes a piece of text from the model or a file: one line, bounded,
-// control characters escaped.
+// show quotes a piece of text from the model or a file: one line, bounded, with control
+// characters escaped.
 func show(s string) string {
 	return short.Quote(s, 100)
 }
 
-// oneLine makes a text fit for a title: its first line, bounded, without
-// control characters.
+// oneLine converts a text to a title: its first line, bounded, without control characters.
 func oneLine(s string) string {
 	const most = 200
 	s = strings.TrimSpace(s)
@@ -35,7 +34,7 @@ func oneLine(s string) string {
 	return line
 }
 
-// nearest returns the name that is most like s, if one is like it at all.
+// nearest returns the name most similar to s, or "" if none is similar.
 func nearest(s string, names []string) string {
 	s = strings.ToLower(s)
 	best, least := "", len(s)/3+2
@@ -55,7 +54,7 @@ func nearest(s string, names []string) string {
 	return ""
 }
 
-// distance is Levenshtein's, on short words; longer ones are unlike.
+// distance returns the Levenshtein distance of short words; longer words count as different.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

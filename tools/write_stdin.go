@@ -31,7 +31,7 @@ type writeStdinArguments struct {
 	WaitFor string `json:"wait_for,omitempty" jsonschema:"Wait until this text stands in the new output. Without it until there is output and then silence for a tenth of yield_time_ms."`
 }
 
-// maxChars is the most that is typed at once: what a person can still look at.
+// maxChars is the most that is typed at once: as much as a person can review.
 const maxChars = 64 << 10
 
 // writeStdinTool types to background commands and reads them.
@@ -68,7 +68,7 @@ func (t *writeStdinTool) Plan(arguments string) (*call, error) {
 		}}, nil
 	}
 	if info.Starting {
-		// It may be granted more until then, and the question would not show that.
+		// Until then it may be granted more, which the question would not show.
 		return nil, fmt.Errorf("job %d is still being started: type to it when the call of shell has returned", info.ID)
 	}
 	action := approvals.Action{
@@ -80,8 +80,8 @@ func (t *writeStdinTool) Plan(arguments string) (*call, error) {
 	}}, nil
 }
 
-// typeTo types and reads the answer. That a command has ended before it was
-// typed to is reported with how it ended.
+// typeTo types chars and reads the answer. If the command has ended before that, the result
+// says how it ended.
 func typeTo(ctx context.Context, s Stage, job *exec.Job, chars string, w exec.Wait) Result {
 	err := job.Type(ctx, chars)
 	if err != nil && !errors.Is(err, exec.ErrEnded) {
@@ -98,7 +98,7 @@ func typeTo(ctx context.Context, s Stage, job *exec.Job, chars string, w exec.Wa
 	return r
 }
 
-// find is the job with that number. The error names those that there are.
+// find returns the job with that number. The error lists the existing jobs.
 func find(jobs *exec.Jobs, id int) (*exec.Job, error) {
 	if jobs == nil {
 		return nil, errNoJobs
@@ -116,7 +116,7 @@ func find(jobs *exec.Jobs, id int) (*exec.Job, error) {
 	return nil, fmt.Errorf("there is no job %d; there is %s", id, strings.Join(names, ", "))
 }
 
-// watching is the action of looking at one job, or of ending it.
+// watching returns the action of reading one job, or of ending it.
 func watching(tool, title string, info exec.Info) approvals.Action {
 	return approvals.Action{Tool: tool, Kind: event.KindWatch, Title: title, Folder: info.Dir}
 }
