@@ -17,18 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A folder that is moved takes along what is in it: the protection of a name
-// would go, and the name be free for another. So the broker looks through a
-// folder before it moves it. There is no index of the tree that would have to be
-// kept: folders are moved seldom, most of them are small, and what is found now
-// is true whatever other programs did since the session began.
+// Threat: a command moves a folder and with it a protected file, which loses its protected
+// path and frees the name for another file. So the broker looks through a folder before it
+// moves it. It keeps no index of the tree: folders are rarely moved, most are small, and a
+// look now is true whatever other programs have done since the session began.
 
-// maxDepth bounds how deep is looked, and so how many folders are open at once.
+// maxDepth bounds the depth of the look, and so the number of folders open at once.
 const maxDepth = 256
 
 var errTooDeep = errors.New("too deep to look through")
 
-// refusesMove says why the folder at s may not be moved to the place to, or nil.
+// refusesMove returns the denial of a move of the folder at s to the path to, or nil.
 func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 	path := s.Full()
 	d := &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
@@ -40,7 +39,7 @@ func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 	}
 	found, err := j.lookThrough(s, path)
 	if err != nil {
-		return d // what cannot be looked through may hold anything
+		return d // a folder that cannot be looked through may hold anything
 	}
 	if found == "" {
 		return nil
@@ -49,9 +48,9 @@ func (j *judge) refusesMove(s pathwalk.Spot, to string) *sandbox.Denial {
 	return d
 }
 
-// below finds something protected in the folder name of dir, which is called
-// path in the policy; "" is nothing. It gives up where there are more than left
-// entries; a negative number is no bound.
+// below finds a protected entry in the folder name of dir, whose policy path is path. It
+// returns "" for none. It fails with errTooMany after more than left entries; a negative
+// left means no bound.
 func (j *judge) below(dir int, name, path string, depth int, left *int) (string, error) {
 	if depth == 0 {
 		return "", errTooDeep
@@ -93,7 +92,7 @@ func (j *judge) below(dir int, name, path string, depth int, left *int) (string,
 	return "", nil
 }
 
-// foreignEntry reports whether an entry is protected by its own name.
+// foreignEntry reports whether an entry is protected by its name.
 func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	if e.Name() == gitDir {
 		var st unix.Stat_t
@@ -106,8 +105,8 @@ func (j *judge) foreignEntry(fd int, e fs.DirEntry, path string) bool {
 	return d != nil
 }
 
-// looksLikeGit is marked, for a folder that was read, and false for the
-// session's own.
+// looksLikeGit is marked for a folder whose entries were read, and false for the session's
+// own git directories.
 func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
@@ -119,7 +118,7 @@ func (j *judge) looksLikeGit(fd int, entries []fs.DirEntry) bool {
 	return unix.Fstat(fd, &st) != nil || !j.session.own.has(&st)
 }
 
-// unremovable says why what stands at s cannot be taken away by anybody.
+// unremovable returns the errno with which any removal of the entry at s fails, or 0.
 func (j *judge) unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.Errno {
 	switch {
 	case folder && !kernel.IsFolder(st):
@@ -132,8 +131,8 @@ func (j *judge) unremovable(s pathwalk.Spot, st *unix.Stat_t, folder bool) unix.
 	return 0
 }
 
-// filled reports whether the folder at s has entries. What must not be read is
-// not looked at.
+// filled reports whether the folder at s has entries. It does not look into a folder that
+// the policy closes to reading.
 func (j *judge) filled(s pathwalk.Spot) bool {
 	if !j.policy.JudgeRead(s.Full()).Allowed {
 		return false

@@ -44,20 +44,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Broker serves one command. run ends when stop is called or, from Linux 6.11,
-// when no process of the command is left.
+// Broker serves one command. run ends when Stop is called or, since Linux 6.11, when no
+// process of the command is left.
 type Broker struct {
-	wake  int        // an eventfd: end
-	ready chan error // whether the thread has the rights of the command
-	given chan int   // the listener, or closed without one
+	wake  int        // an eventfd, written by end
+	ready chan error // nil once the thread has the rights of the command
+	given chan int   // the listener; closed without one if the command never started
 	done  chan struct{}
 	posts *posts
-	// rules are what the kernel holds.
+	// rules are the kernel rules that hold for this command.
 	rules   notify.Rules
 	session *Session
 
-	// The rest is the broker thread's own until done is closed. First what the
-	// handlers share, each of them part of it:
+	// Only the broker's thread uses the rest until done is closed. Each handler gets the
+	// shared parts that it needs.
 	walk     pathwalk.Walker
 	log      evidence
 	judge    judge
@@ -75,43 +75,43 @@ type Broker struct {
 	sockets  *sockets.Sockets
 }
 
-// Options say what a broker goes by.
+// Options are the inputs of New.
 type Options struct {
 	Policy sandbox.Policy
-	// Protection is what of the policy the broker holds, order what the keeper
-	// enforces besides.
+	// Protection is the part of the policy that the broker enforces. Order is what the
+	// keeper enforces.
 	Protection Protection
 	Order      *spec.Spec
 	Command    sandbox.Command
-	// Keeper is the process that the command's first one is a child of.
+	// Keeper is the PID of the keeper, the parent of the command's first process.
 	Keeper int
-	// Session is what the brokers of all commands know together.
+	// Session is shared by the brokers of all commands.
 	Session *Session
-	// Taking is how the broker gets at the command's sockets.
+	// Taking is how the broker copies the command's sockets.
 	Taking sockets.Taking
-	// Holder answers for refused calls while they wait, for as long as life does;
-	// nil: they fail at once.
+	// Holder answers for denied calls while they wait, until Life is done. nil: denied calls
+	// fail at once.
 	Holder sandbox.Holder
 	Life   context.Context
 }
 
 // Session is what the brokers of one Backend share.
 type Session struct {
-	// mu makes a look at the file system and the change that follows one step for every
-	// command: no command can move what another one is judged by. Only large folders are
-	// looked through without it (look.go).
+	// mu makes a look at the file system and the change that follows one step among all
+	// commands: no command can move a file while another command's call on it is judged. Only
+	// looks through large folders do without it (look.go).
 	mu      sync.Mutex
 	sockets sockets.Records
-	// Net is the session's own network, nil where it has none.
+	// Net is the session's shared network, nil for none.
 	Net *netns.Network
 	// own are the git directories that the session's commands made.
 	own ownGit
-	// changes are what its commands made and moved last; guarded by mu.
+	// changes are the latest changes that the session's commands made; guarded by mu.
 	changes changes
 }
 
-// New starts the broker's thread, so that it is there when the keeper is
-// confined: the two get ready at the same time.
+// New starts the broker's thread while the keeper is still being confined, so that both are
+// ready at the same time.
 func New(o Options) (*Broker, error) {
 	b, err := assemble(o)
 	if err != nil {
@@ -168,7 +168,7 @@ func assemble(o Options) (*Broker, error) {
 	return b, nil
 }
 
-// reach is what the kernel lets the command write by itself.
+// reach is what Landlock lets the command write without the broker.
 func (o *Options) reach() reach {
 	r := planReach(o.Order.Rules, o.Protection.roots, o.Order.Mounts)
 	if o.Command.Terminal {
@@ -177,7 +177,7 @@ func (o *Options) reach() reach {
 	return r
 }
 
-// addHandlers gives each handler what it needs.
+// addHandlers gives each handler the parts that it needs.
 func (b *Broker) addHandlers() {
 	b.metadata = metadataChanges{
 		walk: &b.walk, judge: &b.judge, rights: &b.rights, deny: &b.deny, held: b.held, observer: &b.observer, fresh: &b.fresh, session: b.session,
@@ -197,7 +197,7 @@ func (b *Broker) addHandlers() {
 	}
 }
 
-// mountsOf is what of a mount plan matters to where names lead.
+// mountsOf returns the part of a mount plan that path walks need.
 func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 	if plan == nil {
 		return nil
@@ -205,7 +205,7 @@ func mountsOf(plan *spec.Mounts) *pathwalk.Mounts {
 	return &pathwalk.Mounts{Private: plan.Private, Temp: plan.Temp, Own: plan.OwnFolders(), Shown: slices.Concat(plan.Writable, plan.Readable)}
 }
 
-// withOwnFolders lets a broker's policy know what the command has for itself.
+// withOwnFolders adds the folders that the command has for itself to its write roots.
 func withOwnFolders(p sandbox.Policy, plan *spec.Mounts) sandbox.Policy {
 	if plan == nil {
 		return p
@@ -217,7 +217,7 @@ func withOwnFolders(p sandbox.Policy, plan *spec.Mounts) sandbox.Policy {
 	return p
 }
 
-// Serve hands the listener over, once. The broker owns it from then on.
+// Serve hands the listener over, once. The broker then owns it.
 func (b *Broker) Serve(listener int) error {
 	if err := <-b.ready; err != nil {
 		unix.Close(listener)
@@ -227,8 +227,8 @@ func (b *Broker) Serve(listener int) error {
 	return nil
 }
 
-// Stop ends the broker and waits for it. Calls that are still asked about fail
-// with ENOSYS. It must be called once.
+// Stop ends the broker and waits for its thread. Calls that still wait fail with ENOSYS. It
+// must be called once.
 func (b *Broker) Stop() {
 	if b == nil {
 		return
@@ -240,10 +240,10 @@ func (b *Broker) Stop() {
 	unix.Close(b.wake)
 }
 
-// end wakes all that works for the command.
+// end wakes everything that works for the command, to end it.
 func (b *Broker) end() { _, _ = unix.Write(b.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// Refused is what was refused so far.
+// Refused returns the denials so far.
 func (b *Broker) Refused() []sandbox.Denial {
 	if b == nil {
 		return nil
@@ -251,7 +251,7 @@ func (b *Broker) Refused() []sandbox.Denial {
 	return b.log.refused()
 }
 
-// Trace is what was seen, once the broker has ended.
+// Trace returns what the broker saw. It waits for the broker's end.
 func (b *Broker) Trace() sandbox.Trace {
 	if b == nil {
 		return sandbox.Trace{Evidence: sandbox.EvidenceNothing}
@@ -285,7 +285,8 @@ func (b *Broker) run() {
 	b.answerCalls(listener)
 }
 
-// answerCalls answers what arrives at the listener until there is no more.
+// answerCalls answers the calls that arrive at the listener, until the broker is stopped or
+// the listener is hung up.
 func (b *Broker) answerCalls(listener int) {
 	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}, {Fd: int32(b.wake), Events: unix.POLLIN}, {Fd: int32(b.held.wake), Events: unix.POLLIN},
 		{Fd: int32(b.posts.wake), Events: unix.POLLIN}}
@@ -304,7 +305,7 @@ func (b *Broker) answerCalls(listener int) {
 		case err != nil:
 		case fds[0].Revents&unix.POLLIN != 0:
 			if n.Receive(listener) == nil {
-				// The error is that the caller was killed meanwhile.
+				// An error here means that the caller was killed meanwhile.
 				_ = n.Answer(b.reply(&n))
 			}
 		case fds[0].Revents != 0:
@@ -313,7 +314,7 @@ func (b *Broker) answerCalls(listener int) {
 	}
 }
 
-// patience is how long the broker may wait for the next call, in milliseconds.
+// patience is how long the broker may wait for the next call, in milliseconds, -1 for no limit.
 func (b *Broker) patience() int {
 	switch {
 	case len(b.waiting.list) > 0:
@@ -324,19 +325,19 @@ func (b *Broker) patience() int {
 	return -1
 }
 
-// reply answers a call that was just received.
+// reply returns the answer to a call that was just received.
 func (b *Broker) reply(n *notify.Notification) notify.Reply {
 	a := b.handleAll(n)
 	b.held.forget()
 	return a
 }
 
-// handleAll handles a call until there is nothing left to report or to learn first.
+// handleAll handles a call again until nothing has to be reported or learned first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	defer b.judge.looks.forget()
 	a := b.handle(n)
 	for rounds := 0; a.Again; a = b.handle(n) {
-		// The rounds of Command.Learn are bounded by what the call is about (learning.asked).
+		// learning.asked bounds the rounds of Command.Learn.
 		b.judge.makeLooks()
 		if b.observer.report() {
 			rounds++
@@ -348,7 +349,7 @@ func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	return a
 }
 
-// handle answers one call.
+// handle handles one call once.
 func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	if c := calls.MetadataOf(n.NR); c != nil {
 		return b.metadata.change(n, c)
@@ -395,16 +396,16 @@ func (b *Broker) handle(n *notify.Notification) notify.Reply {
 	return notify.Failed(unix.ENOSYS)
 }
 
-// becomeCommand gives the calling thread, which ends with its goroutine, the
-// rights of the command.
+// becomeCommand gives the calling thread the rights of the command. The thread ends with its
+// goroutine.
 func becomeCommand(keep uint64) error {
 	runtime.LockOSThread()
 	return kernel.KeepCaps(keep)
 }
 
-// Probe tries whether a broker could work for a command whose keeper and first
-// thread these are, and how it would get at its sockets: some kernels let nobody look at
-// another process. noSockets says why it would not get at them.
+// Probe tests whether a broker could serve the command with this keeper and first thread:
+// some kernels forbid any look at another process. taking is how the broker would copy its
+// sockets, noSockets the reason why it cannot.
 func Probe(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
 	tid, err := threadOf(keeper, thread)
 	if err == nil {
@@ -420,13 +421,13 @@ func Probe(keeper, thread int) (taking sockets.Taking, noSockets, err error) {
 	return taking, noSockets, nil
 }
 
-// canBroker tries what a broker needs of a thread that is confined.
+// canBroker tests the broker's access to a confined thread.
 func canBroker(tid int) error {
 	done := make(chan error)
 	go func() {
 		err := becomeCommand(0)
 		if err == nil {
-			// Nothing is mapped at the start of memory: EFAULT is a yes.
+			// Nothing is mapped at address 8. EFAULT means that the access itself is allowed.
 			if _, err = notify.ReadMemory(tid, 8, 1); err == unix.EFAULT {
 				err = nil
 			}
@@ -445,7 +446,7 @@ func canBroker(tid int) error {
 	return <-done
 }
 
-// threadOf is the thread of a process that is called inside in its PID namespace.
+// threadOf finds the thread of a process whose number in its PID namespace is inside.
 func threadOf(process, inside int) (int, error) {
 	dir := kernel.ProcDir + "/" + strconv.Itoa(process) + "/task"
 	threads, err := os.ReadDir(dir)
@@ -464,5 +465,6 @@ func threadOf(process, inside int) (int, error) {
 	return 0, fmt.Errorf("no thread of %d is called %d inside", process, inside)
 }
 
-// sameUser reports whether a command's user is always codeagent's.
+// sameUser reports whether real and effective IDs agree, so that a command always runs as
+// codeagent's user and group.
 func sameUser() bool { return os.Getuid() == os.Geteuid() && os.Getgid() == os.Getegid() }

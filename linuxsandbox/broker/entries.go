@@ -12,9 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls about one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
-
-// entries answers them.
+// entries answers calls on one entry of a folder: mkdir, rmdir, unlink, symlink, mknod.
 type entries struct {
 	rules    notify.Rules
 	walk     *pathwalk.Walker
@@ -27,7 +25,7 @@ type entries struct {
 	session  *Session
 }
 
-// entry answers one of them.
+// entry answers one call.
 func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	text := ""
@@ -58,7 +56,7 @@ func (h *entries) entry(n *notify.Notification, c *calls.File) notify.Reply {
 	return h.add(n, c, s, text, who)
 }
 
-// remove takes an entry away.
+// remove removes an entry.
 func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot, who whose) notify.Reply {
 	flags := 0
 	if c.Kind == calls.Rmdir {
@@ -70,7 +68,7 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	}
 	st, err := s.Stat()
 	if err == unix.EACCES && who == nobodys {
-		return h.deny.refuseNew(n, c.Name, s, lack{}) // nothing can be looked up in it
+		return h.deny.refuseNew(n, c.Name, s, lack{}) // the folder has no search permission
 	}
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
@@ -94,8 +92,7 @@ func (h *entries) remove(n *notify.Notification, c *calls.File, s pathwalk.Spot,
 	return h.deny.performed(n, c.Name, s.Full(), err)
 }
 
-// add makes an entry. EEXIST comes before a refusal, as mkdir -p
-// needs it.
+// add makes an entry. EEXIST comes before a denial, because mkdir -p relies on it.
 func (h *entries) add(n *notify.Notification, c *calls.File, s pathwalk.Spot, text string, who whose) notify.Reply {
 	_, err := s.Stat()
 	if err == nil {
@@ -145,18 +142,18 @@ func (h *entries) make(n *notify.Notification, c *calls.File, s pathwalk.Spot, t
 	return m.complete(s)
 }
 
-// makeNode makes what is no folder and no link.
+// makeNode makes a regular file, a pipe or a socket.
 func makeNode(s pathwalk.Spot, kind, mode uint32) error {
 	switch kind {
 	case 0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK:
 		return unix.Mknodat(s.Dir, s.Last, kind|mode, 0)
 	case unix.S_IFCHR, unix.S_IFBLK:
-		return unix.EPERM // nothing needs device nodes
+		return unix.EPERM // device nodes are never made
 	}
 	return unix.EINVAL
 }
 
-// lacksNode asks for what making a device takes.
+// lacksNode returns the capability that the making of a device needs, if c makes one.
 func (h *entries) lacksNode(n *notify.Notification, c *calls.File) lack {
 	if kind := c.Flags(n) & unix.S_IFMT; c.Kind == calls.Mknod && (kind == unix.S_IFCHR || kind == unix.S_IFBLK) {
 		return lack{errno: unix.EPERM, caps: 1 << unix.CAP_MKNOD}

@@ -11,28 +11,28 @@ import (
 	"codeagent/sandbox"
 )
 
-// How much of one command is looked at. Beyond, less is known of it, and its trace
-// says so. Refusals are the same.
+// Bounds on what is examined for one command. Beyond them less is known of it, and its trace
+// says so. What is denied stays the same.
 const (
-	// MaxDenials bounds how many different refusals are kept.
+	// MaxDenials bounds how many different denials are kept.
 	MaxDenials = 1000
-	// MaxLooked bounds the refusals of which it is found out whether they
-	// mattered, and whose they were.
+	// MaxLooked bounds the denials that are examined: did they matter, and which process
+	// caused them.
 	MaxLooked = 20000
 )
 
-// evidence gathers what the broker refused, counting what is alike, and how the
-// processes of the command ended.
+// evidence collects the denials of a command, with a count of equal ones, and how its
+// processes ended.
 type evidence struct {
-	// level is how much is looked at.
+	// level is how much is examined.
 	level sandbox.EvidenceLevel
-	// keeper is the process that the command's first one is a child of.
+	// keeper is the PID of the keeper, the parent of the command's first process.
 	keeper int
 	walk   *pathwalk.Walker
 
 	mu   sync.Mutex
-	list []sandbox.Denial // written by the broker alone, under mu
-	tids []uint32         // of each one's thread
+	list []sandbox.Denial // only the broker writes it, under mu
+	tids []uint32         // the thread of each denial
 	at   map[denialKey]int
 	seen int
 	lost bool
@@ -42,8 +42,8 @@ type evidence struct {
 	callers callerCache
 }
 
-// denialKey is what is alike in refusals that are counted together. One that
-// mattered is no more of one that did not.
+// denialKey identifies denials that are counted together. A moot denial is not counted with
+// one that mattered.
 type denialKey struct {
 	kind              sandbox.DenialKind
 	operation, target string
@@ -51,18 +51,18 @@ type denialKey struct {
 	moot              bool
 }
 
-// sees reports whether calls are looked at that the kernel's layers refuse by
-// themselves.
+// sees reports whether the broker also examines the calls that the kernel's layers deny
+// without it.
 func (e *evidence) sees() bool {
 	return e.level == sandbox.EvidenceFull || e.level == ""
 }
 
-// tired reports whether it is no longer found out whether refusals mattered.
+// tired reports whether further denials are no longer examined.
 func (e *evidence) tired() bool { return !e.sees() || e.seen >= MaxLooked }
 
-// record takes up a refusal of the thread that n is from. A further one of
-// another process counts as that one's: what a program did about the latest
-// refusal says most about how it ended.
+// record adds a denial of the thread that made n. When another thread repeats an equal
+// denial, the entry moves to that thread, with the count of both: the latest denial says
+// most about how its process ended.
 func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 	if e.seen++; e.seen > MaxLooked {
 		e.lost = true
@@ -99,8 +99,8 @@ func (e *evidence) record(n *notify.Notification, d sandbox.Denial) {
 	e.list, e.tids = append(e.list, d), append(e.tids, n.TID)
 }
 
-// again counts a refusal of which no more is found out: the last one of its kind of
-// the same thread.
+// again counts a denial beyond MaxLooked: it adds to the thread's last denial of the same
+// kind, operation and target.
 func (e *evidence) again(tid uint32, d sandbox.Denial) {
 	for i := range slices.Backward(e.list) {
 		if one := &e.list[i]; e.tids[i] == tid && one.Kind == d.Kind && one.Operation == d.Operation && one.Target == d.Target {
@@ -112,24 +112,25 @@ func (e *evidence) again(tid uint32, d sandbox.Denial) {
 	}
 }
 
-// described is d with what is known of the thread that n is from.
+// described returns d with what is known about the thread that made n.
 func (e *evidence) described(n *notify.Notification, d sandbox.Denial) sandbox.Denial {
 	d.Evidence, d.Count = sandbox.EvidenceKernel, 1
 	c := e.callers.of(n.TID)
-	seen := e.walk.Look(n) == nil // without it no program can be examined
+	seen := e.walk.Look(n) == nil // otherwise no program can be examined
 	d.Executable, d.Program, d.Comm = e.program(c, seen)
 	d.PID, d.Chain = c.pid, e.chainOf(c, seen)
 	return d
 }
 
-// refused is what was refused so far.
+// refused returns the denials so far.
 func (e *evidence) refused() []sandbox.Denial {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.list)
 }
 
-// trace is what was seen, once the broker has ended. blind: there was more to see.
+// trace returns what was seen, once the broker has ended. blind: the broker missed
+// something.
 func (e *evidence) trace(blind bool) sandbox.Trace {
 	t := sandbox.Trace{Evidence: sandbox.EvidenceFull, Denials: slices.Clone(e.list), Exits: slices.Clone(e.exits.list)}
 	if e.lost || blind {

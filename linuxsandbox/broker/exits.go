@@ -9,31 +9,30 @@ import (
 	"codeagent/sandbox"
 )
 
-// The filter asks about exit_group too, which always proceeds: from how the
-// processes of a command ended one can tell whether a refusal mattered to it.
-// Until something was refused nothing is looked at. A process that a signal ends
-// does not ask.
+// The filter also asks about exit_group, which always proceeds: how the processes of a
+// command ended shows whether a denial mattered. Nothing is examined before the first
+// denial. A process that is killed by a signal makes no such call.
 //
-// Asking has a price. In the microseconds until the broker has received the call a
-// signal whose handler does not restart calls makes it return EINTR, which it never
-// does otherwise. C libraries then end the calling thread instead, which is the same
-// for a process that has no others.
+// This has a price. Until the broker has received the call, for some microseconds, a signal
+// whose handler is set without SA_RESTART makes exit_group return EINTR, which it never does
+// otherwise. C libraries then end the calling thread instead. For a process with one thread
+// that is the same.
 
 const (
-	// maxExits is how many exits are kept beside those of processes that matter.
+	// maxExits is how many exits are kept beside those of witnesses.
 	maxExits = 4096
-	// maxWitnesses bounds the processes that matter.
+	// maxWitnesses bounds the witnesses.
 	maxWitnesses = 16384
 )
 
-// exitLog is how processes ended since the first refusal.
+// exitLog records how processes ended after the first denial.
 type exitLog struct {
 	list []sandbox.Exit
-	// witnesses are the processes that were refused something, and their ancestors.
+	// witnesses are the processes with a denied call, and their ancestors.
 	witnesses map[int]bool
 }
 
-// witness takes up who saw a refusal.
+// witness adds the process of a denial and its ancestors.
 func (l *exitLog) witness(d *sandbox.Denial) {
 	if l.witnesses == nil {
 		l.witnesses = map[int]bool{}
@@ -47,7 +46,7 @@ func (l *exitLog) witness(d *sandbox.Denial) {
 	}
 }
 
-// add takes up an exit. Old ones of other processes are forgotten, then the
+// add adds an exit. Beyond the bound it drops old exits of other processes first, then the
 // oldest of all.
 func (l *exitLog) add(e sandbox.Exit) {
 	l.list = append(l.list, e)
@@ -60,7 +59,7 @@ func (l *exitLog) add(e sandbox.Exit) {
 	l.list = slices.Concat(kept, l.list[old:])
 }
 
-// exit takes note of an exit_group.
+// exit records an exit_group.
 func (e *evidence) exit(n *notify.Notification) {
 	if e.order == 0 || e.level == sandbox.EvidenceNothing {
 		return

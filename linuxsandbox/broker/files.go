@@ -15,10 +15,10 @@ type fileChanges struct {
 	session *Session
 }
 
-// change answers one of them.
+// change answers one call.
 func (h *fileChanges) change(n *notify.Notification, c *calls.File) notify.Reply {
 	if j := h.opens.judge; !j.protection.any() && !j.log.sees() {
-		return h.opens.rules.Proceed(notify.ByLandlock) // no root is brokered
+		return h.opens.rules.Proceed(notify.ByLandlock) // no path is brokered
 	}
 	h.session.mu.Lock()
 	defer h.session.mu.Unlock()

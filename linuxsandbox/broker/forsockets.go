@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the sockets of a command leave to its broker: judging the file of a socket that
-// is bound, and waiting for a person (hold.go).
+// This file does what the sockets room leaves to the broker: it judges the file of a socket
+// that is bound, and asks a person (hold.go).
 
-// refuseConnect is refuse for a connection.
+// refuseConnect denies a connection.
 func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notify.Reply {
 	out := refusal{denial: &r.Denial, call: "connect", errno: r.Errno, requested: r.Denial.Requested}
 	if r.File >= 0 {
@@ -27,7 +27,7 @@ func (h *holding) refuseConnect(n *notify.Notification, r sockets.Refusal) notif
 	return h.refuse(n, out)
 }
 
-// lookUp answers a question of the command for a name.
+// lookUp answers a name service question of the command.
 func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.Question) {
 	allowed := func(name string) bool { return netns.MayLookUp(&h.judge.policy, name) }
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Operation: "lookup", Target: q.Name}
@@ -56,12 +56,12 @@ func (h *holding) lookUp(n *notify.Notification, client *netns.Client, q *netns.
 	}
 }
 
-// makeSocket has bind make the file of a socket, if the policy lets it be made at path.
+// makeSocket lets bind make the file of a socket at path, if the policy allows it.
 func (h *entries) makeSocket(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply {
 	slash := strings.LastIndexByte(path, '/')
 	folder, base := path[:slash+1], path[slash+1:]
 	if base == "" {
-		return notify.Failed(unix.ENOENT) // a folder cannot be made this way
+		return notify.Failed(unix.ENOENT) // bind makes no folder
 	}
 	if base == "." || base == ".." {
 		return notify.Failed(unix.EADDRINUSE)

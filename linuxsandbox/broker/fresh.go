@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Programs that unpack make a file and then set its owner, times and mode by the
-// descriptor. To name that file to the policy anew for each of these takes longer
-// than to do them, so the broker knows the last file that it made itself.
+// Programs that unpack an archive make a file and then set its owner, times and mode by
+// descriptor. Finding the policy path of that file for each call takes longer than the calls
+// themselves. So the broker remembers the last file that it made.
 //
-// The policy let the command make it and gave it a descriptor to write it by, in a
-// place where all of it may change. It is known by itself and not by a name: the
-// broker keeps it open, so that no other file gets its number, and what has
-// another way to it, a name, is judged by that name. Whoever puts it in a
-// protected place later puts a file there that the command can write.
+// This is safe. The policy let the command make the file, gave it a descriptor open for
+// writing, and allows all changes at that place. The file is recognised by its inode, not
+// by a name: the broker keeps it open, so that the number is not reused. A call that names
+// the file by path is judged by that path. Whoever moves the file to a protected place
+// later puts a file there that the command can write anyway.
 
 // freshFile is that file.
 type freshFile struct {
 	held bool
-	fd   int // a reference (O_PATH), by which nothing is held open for writing
+	fd   int // opened with O_PATH, so that it holds nothing open for writing
 	id   fileID
 }
 
-// take remembers the file that was just made and is open as fd.
+// take remembers the new file that is open as fd.
 func (f *freshFile) take(fd int) {
 	f.drop()
 	ref, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -42,7 +42,7 @@ func (f *freshFile) take(fd int) {
 
 func (f *freshFile) is(st *unix.Stat_t) bool { return f.held && f.id == fileID{st.Dev, st.Ino} }
 
-// removed lets go of a file that has a name less, for its space's sake.
+// removed drops the file when one of its names is removed, so that its space can be freed.
 func (f *freshFile) removed(st *unix.Stat_t) {
 	if f.is(st) {
 		f.drop()

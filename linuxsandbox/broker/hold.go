@@ -16,92 +16,91 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call that is refused can wait while somebody is asked (sandbox.Holder):
+// A denied call can wait until somebody answers whether to grant it (sandbox.Holder):
 //
-//	refuse ─▶ the call is kept unanswered ─▶ goroutine: Holder.Hold
+//	deny ─▶ the call is held, unanswered ──▶ goroutine: Holder.Hold
 //	                                              │ the answer, and a wake-up
-//	   no:  the errno of the refusal, recorded ◀──┤  on the broker's thread
-//	   yes: the policy is widened by the grant ◀──┘  (hold_answer.go)
+//	   no:  the call fails, a denial is recorded ◀┤  on the broker's thread
+//	   yes: the grant widens the policy, ◀────────┘  (hold_answer.go)
 //	        and the same call is handled again from its start
 //
-// The second look reads and resolves everything anew under the wider policy, so
-// what was changed while the question stood is judged like anything else. The
+// The second pass reads the arguments and walks the paths again under the wider policy. So
+// what the command changed while the question was open is judged like anything else. The
 // broker's thread answers other calls meanwhile and holds no lock.
 
 const (
-	// MaxQuestions bounds the questions of one command that are open at once.
-	// Calls that would need one more wait in line until one is answered: a yes may
-	// well cover them.
+	// MaxQuestions bounds the open questions of one command. A call that needs one more
+	// waits in line until one is answered: a yes may cover it too.
 	MaxQuestions = 64
-	// MaxWaiting bounds the calls that wait, those with the same question and
-	// those in line included. Further ones are refused at once.
+	// MaxWaiting bounds the held calls, including those that share a question and those in
+	// line. Any further call is denied at once.
 	MaxWaiting = 1024
-	// MaxNoes is after how many noes a command is not asked about any more: who
-	// makes up names could keep a person busy for ever.
+	// MaxNoes is the number of noes after which a command causes no more questions. A
+	// command that makes up names could otherwise ask forever.
 	MaxNoes = 16
-	// heldMillis is the time between two looks at whether the callers still wait.
+	// heldMillis is the time in milliseconds between two checks that the callers still wait.
 	heldMillis = 100
-	// comesAgain is how long a question stands without a call after one of its
-	// calls gave way to a signal: mostly it is made again.
+	// comesAgain is how long a question stays open without a call after one of its calls was
+	// interrupted by a signal: the program usually repeats the call.
 	comesAgain = time.Second
 )
 
-// holding is what a broker has of calls that wait for a person. It is the
-// broker's thread's own but for what mu guards.
+// holding is a broker's state for calls that wait for a person. Only the broker's thread
+// uses it, except for what mu guards.
 type holding struct {
-	holder sandbox.Holder // nil: every refusal is answered at once
+	holder sandbox.Holder // nil: every denial is answered at once
 	ctx    context.Context
 	cancel context.CancelFunc
-	// answers has a place for each open question; wake, an eventfd, is written to
-	// after each answer.
+	// answers has room for one answer to each open question. Each answer is followed by a
+	// write to wake, an eventfd.
 	answers chan heldAnswer
 	wake    int
 
 	calls     []*heldCall
 	questions []*question
-	// answered are the questions that were answered: none is asked twice.
+	// answered holds the keys of answered questions: no question is asked twice.
 	answered map[heldKey]bool
 	noes     int
-	looked   time.Time // at the callers, last
+	looked   time.Time // last check of the callers
 	learning learning
 
 	judge *judge
 	log   *evidence
-	// handle handles a call once more.
+	// handle handles a call again, from its start.
 	handle func(n *notify.Notification) notify.Reply
 
 	mu     sync.Mutex
-	closed bool // wake is; guarded by mu
+	closed bool // wake is closed; guarded by mu
 }
 
-// heldKey is what two refusals with the same question have in common.
+// heldKey identifies a question: denials with the same key share one question.
 type heldKey struct {
 	kind   sandbox.DenialKind
 	target string
 }
 
-// heldCall is a call that waits.
+// heldCall is a denied call that waits for an answer.
 type heldCall struct {
 	n   notify.Notification
 	key heldKey
-	// about is what the call is about, where that is files.
+	// about identifies the files that the call names, if it names files.
 	about []identity
-	// denials are written down, and errno is answered, if the answer is no.
+	// If the answer is no, denials are recorded and the call fails with errno.
 	denials []sandbox.Denial
 	errno   unix.Errno
 	signals signals
-	// lookup is set for the question of a name, which is no call but whose process
-	// waits all the same: lookup gets the answer.
+	// lookup is set for a name service question. That is not a system call, but a process
+	// waits for it. lookup receives the answer.
 	lookup func(yes bool)
 }
 
-// question is one that is open.
+// question is an open question.
 type question struct {
 	key heldKey
-	// shown is the file that it is about, nil for none.
+	// shown is the file that the question is about, nil for no file.
 	shown  *shownFile
 	cancel context.CancelFunc
-	// calledAway is when the last of its calls gave way to a signal, zero: none did.
+	// calledAway is when the last of its calls was interrupted by a signal, zero for never.
 	calledAway time.Time
 }
 
@@ -111,7 +110,7 @@ type heldAnswer struct {
 	yes      bool
 }
 
-// newHolding serves a command that ends with ctx.
+// newHolding makes the state for one command, which ends with ctx. With learn set, h is unused.
 func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial) (sandbox.Grant, bool)) (*holding, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -125,7 +124,7 @@ func newHolding(ctx context.Context, h sandbox.Holder, learn func(sandbox.Denial
 	return out, nil
 }
 
-// close ends all questions. It does not wait for a Holder that takes no notice.
+// close ends all questions. It does not wait for a Holder that ignores its context.
 func (h *holding) close() {
 	h.cancel()
 	h.mu.Lock()
@@ -142,8 +141,8 @@ func (h *holding) close() {
 	}
 }
 
-// hold keeps a call that is about to be refused, if it may wait for an answer.
-// pins are what the call is about; the first denial is what is asked.
+// hold keeps a call that is about to be denied, and reports whether it does. pins are the
+// files that the call names. The question is about the first denial.
 func (h *holding) hold(n *notify.Notification, errno unix.Errno, pins []pin, denials ...sandbox.Denial) bool {
 	if !h.holds(&denials[0]) {
 		return false
@@ -159,7 +158,7 @@ func (h *holding) hold(n *notify.Notification, errno unix.Errno, pins []pin, den
 	return true
 }
 
-// holdLookup is hold for the question of a name.
+// holdLookup is hold for a name service question.
 func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup func(yes bool)) bool {
 	if !h.holds(&d) {
 		return false
@@ -169,40 +168,40 @@ func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup fu
 	return true
 }
 
-// holds reports whether a refusal waits for an answer.
+// holds reports whether a denied call is held.
 func (h *holding) holds(d *sandbox.Denial) bool {
 	return h.holder != nil && !h.answered[keyOf(d)] && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
 }
 
 func keyOf(d *sandbox.Denial) heldKey { return heldKey{d.Kind, d.Target} }
 
-// askable reports whether some answer could let the refused call go on.
+// askable reports whether any answer could make the denied call succeed.
 func (h *holding) askable(d *sandbox.Denial) bool {
 	switch {
 	case d.Moot:
-		return false // it would fail all the same
+		return false // it would fail without the sandbox too
 	case d.Kind == sandbox.KindSocket, d.Kind == sandbox.KindNetwork:
 		return true
 	case aboutFile(d.Kind):
 		return strings.HasPrefix(d.Target, "/") && spec.NeverWritable(d.Target) == "" && !sandbox.CoveredBy(h.judge.policy.Protected.Own, d.Target) &&
-			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a grant to write does not open what is closed to reading
+			h.judge.policy.JudgeWrite(d.Target).Kind != sandbox.KindRead // a write grant does not open a path that is closed to reading
 	}
 	return false
 }
 
-// pinned reports a question that is about a file: one is granted as what was shown.
+// pinned reports whether a question is about a file. The grant then covers the file that was shown.
 func (k heldKey) pinned() bool {
 	return aboutFile(k.kind) || k.kind == sandbox.KindSocket && strings.HasPrefix(k.target, "/")
 }
 
-// aboutFile reports a kind whose target is granted by letting it be written.
+// aboutFile reports whether a denial of kind k is lifted by a grant to write its target.
 func aboutFile(k sandbox.DenialKind) bool {
 	return k == sandbox.KindWrite || k == sandbox.KindMetadata || k == sandbox.KindProtected
 }
 
-// ask puts the questions of the calls that have none, as far as there is room. A
-// call that is about another file than its question shows is refused, and one
-// that would need one more question than a person is to be bothered with.
+// ask asks the questions of the calls that have none, as far as MaxQuestions allows. It
+// denies a call that is about another file than its question shows, and a call that
+// needs a new question after MaxNoes noes.
 func (h *holding) ask() {
 	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
 		i := slices.IndexFunc(h.questions, func(q *question) bool { return q.key == c.key })
@@ -234,7 +233,7 @@ func (h *holding) ask() {
 	})
 }
 
-// put asks, beside the broker's thread: the goroutine ends with its question.
+// put asks a question on a goroutine of its own, which ends with the question.
 func (h *holding) put(q *question, d sandbox.Denial) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	q.cancel = cancel

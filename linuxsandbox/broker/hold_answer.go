@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What becomes of calls that wait: they are answered, their callers are gone, or
-// a signal calls them away.
+// A held call ends in one of three ways: it is answered, its caller is gone, or a signal
+// interrupts it.
 
-// tendHeld answers the calls whose question was answered, and lets go of those
-// that nobody waits for any more. woken: an answer was left, perhaps to a question
-// that is dropped by now; it is taken all the same, else the wake-up would stand.
+// tend answers the calls whose question was answered, and drops the calls whose caller is
+// gone. woken reports that an answer has arrived, perhaps to a dropped question. It is read
+// in any case, or the eventfd would stay readable.
 func (h *holding) tend(woken bool) {
 	if len(h.questions) == 0 && !woken {
 		return
@@ -37,16 +37,16 @@ func (h *holding) tend(woken bool) {
 	}
 }
 
-// settle does what an answer says.
+// settle applies an answer.
 func (h *holding) settle(a heldAnswer) {
 	q := a.question
 	if !h.drop(q) {
-		return // nobody waits for it
+		return // no call waits for it
 	}
 	defer q.shown.close()
 	h.answered[q.key] = true
-	// The grant is for what the question showed. Another file may have come to
-	// stand in its place since, and a narrower grant may not reach it.
+	// The grant is for the file that the question showed. Another file may have taken its
+	// place since, or the person may have given a narrower grant that does not reach it.
 	if !a.yes || !q.shown.stands() || !h.judge.widen(q.key, a.grant) {
 		if !a.yes {
 			h.noes++
@@ -57,7 +57,7 @@ func (h *holding) settle(a heldAnswer) {
 		h.ask()
 		return
 	}
-	// It may open what others wait for, too.
+	// The grant may cover other held calls too.
 	opened := h.take(func(c *heldCall) bool { return c.key == q.key || h.judge.allows(c.key) })
 	for _, other := range slices.Clone(h.questions) {
 		if h.judge.allows(other.key) {
@@ -72,7 +72,7 @@ func (h *holding) settle(a heldAnswer) {
 	h.ask()
 }
 
-// take removes calls from those that wait.
+// take removes the chosen calls from the held ones and returns them.
 func (h *holding) take(which func(*heldCall) bool) (taken []*heldCall) {
 	h.calls = slices.DeleteFunc(h.calls, func(c *heldCall) bool {
 		if which(c) {
@@ -84,7 +84,7 @@ func (h *holding) take(which func(*heldCall) bool) (taken []*heldCall) {
 	return taken
 }
 
-// drop forgets an open question, and reports whether it was one.
+// drop removes a question, and reports whether it was still open.
 func (h *holding) drop(q *question) bool {
 	i := slices.Index(h.questions, q)
 	if i >= 0 {
@@ -93,10 +93,10 @@ func (h *holding) drop(q *question) bool {
 	return i >= 0
 }
 
-// deny lets a call that waited fail, and writes that down.
+// deny makes a held call fail and records the denials.
 func (h *holding) deny(c *heldCall) {
 	if !c.waits() {
-		c.leave() // the caller is gone: nothing was refused
+		c.leave() // the caller is gone, so nothing was denied
 		return
 	}
 	for _, d := range c.denials {
@@ -117,16 +117,16 @@ func (c *heldCall) waits() bool {
 	return unix.Kill(int(c.n.TID), 0) != unix.ESRCH
 }
 
-// leave lets go of who carries the question of a caller that is gone.
+// leave refuses the name service question of a caller that is gone.
 func (c *heldCall) leave() {
 	if c.lookup != nil {
 		c.lookup(false)
 	}
 }
 
-// resume handles a call again that was granted. It is never let go on by itself:
-// what it names by now may not be what the person was shown, and the kernel would
-// read it once more.
+// resume handles a granted call again. It never lets the call proceed: the kernel would
+// read the arguments once more, and they may by then name another file than the person
+// was shown.
 func (h *holding) resume(c *heldCall) {
 	if !c.waits() {
 		c.leave()
@@ -144,8 +144,8 @@ func (h *holding) resume(c *heldCall) {
 	_ = c.n.Answer(a)
 }
 
-// lookAtCallers lets go of the calls that nobody waits for any more, and of the
-// questions that then no call waits for.
+// lookAtCallers drops the calls whose caller is gone or interrupted by a signal, and the
+// questions without a call.
 func (h *holding) lookAtCallers() {
 	h.take(func(c *heldCall) bool {
 		if !c.waits() {
@@ -153,7 +153,7 @@ func (h *holding) lookAtCallers() {
 			return true
 		}
 		if c.lookup != nil {
-			return false // a signal takes the caller away without anybody's help
+			return false // a signal interrupts this caller without our help
 		}
 		errno := c.signals.calledAway(c.n.TID)
 		if errno == 0 {
@@ -174,5 +174,5 @@ func (h *holding) lookAtCallers() {
 			q.shown.close()
 		}
 	}
-	h.ask() // there may be room for those in line
+	h.ask() // there may be room for calls in line
 }

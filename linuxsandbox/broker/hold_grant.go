@@ -16,27 +16,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is granted to a command that runs already is this broker's to do: the
-// Landlock rules of the command stand, and so do its mounts. So a granted path
-// becomes a brokered root (protect.go), and every change in it is judged under
-// the wider policy and performed here: on the host's own files, since what lies
-// outside is read-only in the command's mounts.
+// A running command's Landlock rules and mounts cannot be widened. So the broker carries
+// out what is granted to it: a granted path becomes a brokered root (protect.go). The
+// broker judges every change in it under the wider policy and makes the change on the
+// host's own files, since the command's mounts show what lies outside as read-only.
 
-// grantedRoot is a path that a command may change since it runs.
+// grantedRoot is a path that was granted to a command.
 type grantedRoot struct {
 	path string
-	// fd is the folder that was granted, -1: it does not exist, or is a file, whose
-	// name may be given to another.
+	// fd is the granted folder. It is -1 where the path does not exist, or is a file, whose
+	// name may be given to another file.
 	fd int
 }
 
-// grantedRoots are those of one command, used by the broker's thread alone.
+// grantedRoots are the granted paths of one command. Only the broker's thread uses them.
 type grantedRoots struct{ list []*grantedRoot }
 
-// widen takes a grant up, and reports whether it reaches what was asked for.
+// widen applies a grant, and reports whether it covers what was asked for.
 func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 	if g.Unsandboxed {
-		return false // what runs in a sandbox stays in it
+		return false // a sandboxed command stays in the sandbox
 	}
 	for _, path := range g.Write {
 		if path != filepath.Clean(path) || !strings.HasPrefix(path, "/") || spec.NeverWritable(path) != "" || sandbox.CoveredBy(j.policy.Protected.Own, path) {
@@ -48,7 +47,7 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 		return false
 	}
 	j.policy, j.protection.policy = policy, j.protection.policy.With(g)
-	j.looks.done = nil // they were made under the policy before
+	j.looks.done = nil // they were made under the narrower policy
 	for _, path := range g.Write {
 		j.protection.granted = append(j.protection.granted, path)
 		j.roots.open(path)
@@ -56,7 +55,7 @@ func (j *judge) widen(key heldKey, g sandbox.Grant) bool {
 	return true
 }
 
-// allows reports whether what was asked for is open by now.
+// allows reports whether the policy now allows what was asked for.
 func (j *judge) allows(key heldKey) bool { return allows(j.policy, key) }
 
 func allows(p sandbox.Policy, key heldKey) bool {
@@ -70,8 +69,8 @@ func allows(p sandbox.Policy, key heldKey) bool {
 	return aboutFile(key.kind) && p.JudgeWrite(key.target).Allowed
 }
 
-// open takes up a granted path. One that was granted before and is again is the
-// folder that stands there now.
+// open adds a granted path. A path that is granted again means the folder that is there
+// now.
 func (g *grantedRoots) open(path string) {
 	i := slices.IndexFunc(g.list, func(r *grantedRoot) bool { return r.path == path })
 	if i >= 0 {
@@ -83,7 +82,7 @@ func (g *grantedRoots) open(path string) {
 	g.list = append(g.list, r)
 }
 
-// take opens the folder of a root, if there is one.
+// take opens the folder of a root, if it exists.
 func (r *grantedRoot) take() {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, r.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 	if err == nil {
@@ -97,8 +96,8 @@ func (r *grantedRoot) close() {
 	}
 }
 
-// stands reports whether the folder of a root is the one that was granted. Where
-// that was removed, which takes that it is granted, a new one may be made.
+// stands reports whether the folder of a root is still the granted one. If that folder was
+// removed, which needs the same grant, a new one may take its place.
 func (r *grantedRoot) stands() bool {
 	var st unix.Stat_t
 	if r.fd >= 0 && unix.Fstat(r.fd, &st) == nil && st.Nlink == 0 {
@@ -117,8 +116,8 @@ func (r *grantedRoot) stands() bool {
 	return kernel.SameFile(now, r.fd)
 }
 
-// stands reports whether a write root is what it was when it was granted; it is
-// if it was not granted to the running command.
+// stands reports whether a write root is still the file or folder that was granted. It is
+// true for roots that were not granted this way.
 func (g *grantedRoots) stands(root string) bool {
 	for _, r := range g.list {
 		if r.path == root {
@@ -128,8 +127,8 @@ func (g *grantedRoots) stands(root string) bool {
 	return true
 }
 
-// renamed takes note that the broker gave what stood at one path the other name:
-// a granted name may be given to another folder.
+// renamed records that the broker renamed or exchanged what was at paths: another folder
+// may take a granted name.
 func (g *grantedRoots) renamed(paths ...string) {
 	for _, r := range g.list {
 		if slices.Contains(paths, r.path) {
@@ -139,12 +138,12 @@ func (g *grantedRoots) renamed(paths ...string) {
 	}
 }
 
-// opens reports whether path was granted to the running command.
+// opens reports whether path lies in a granted root.
 func (g *grantedRoots) opens(path string) bool {
 	return slices.ContainsFunc(g.list, func(r *grantedRoot) bool { return sandbox.Covers(r.path, path) })
 }
 
-// forgetFrom forgets all roots but the first count.
+// forgetFrom removes all roots but the first count.
 func (g *grantedRoots) forgetFrom(count int) {
 	for _, r := range g.list[count:] {
 		r.close()
@@ -152,14 +151,13 @@ func (g *grantedRoots) forgetFrom(count int) {
 	g.list = g.list[:count]
 }
 
-// What a grant names may be a single file, a name that nothing has yet, or a
-// folder. Landlock binds rules to files that are there and knows nothing of the
-// entry that a file is, so that `rm`, `mv` and `mkdir` of just what was granted
-// would fail, and a rule for the folder around it would open all of that. So the
-// broker makes these changes, on the host's own files (hold_grant.go), as it does
-// for what is granted to a command that runs.
+// A grant may name a single file, a name that does not exist yet, or a folder. Landlock
+// binds rules to existing files, and a rule on a file gives no right over its directory
+// entry. So `rm`, `mv` and `mkdir` of exactly the granted path would fail, and a rule on
+// the folder around it would open the whole folder. So the broker makes these changes on
+// the host's own files, as it does for grants to a running command.
 
-// PlanGrants takes up what was granted. A folder keeps its own rule.
+// PlanGrants adds the paths granted before the start. A folder keeps its Landlock rule.
 func (p *Protection) PlanGrants(granted, folders []string) {
 	for _, path := range granted {
 		if slices.Contains(folders, path) {
@@ -170,13 +168,13 @@ func (p *Protection) PlanGrants(granted, folders []string) {
 	}
 }
 
-// onHost reports whether the changes at path are made on the host's own files: it was
-// granted, by itself or since the command runs.
+// onHost reports whether the broker changes path on the host's own files: path was granted
+// by itself, or lies in a granted root.
 func (j *judge) onHost(path string) bool {
 	return j.roots.opens(path) || slices.Contains(j.protection.entries, path)
 }
 
-// openGrants makes roots of what was granted before the command runs.
+// openGrants opens the paths that were granted before the command started.
 func (j *judge) openGrants() {
 	for _, path := range j.protection.granted {
 		j.roots.open(path)

@@ -9,24 +9,24 @@ import (
 	"codeagent/sandbox"
 )
 
-// sandbox.Command.Learn is called on the broker's own thread, which waits for it, and the call
-// is handled again at once. What it grants holds for that call alone: thousands
-// of grants would make every judgement slower, and one that stands would hide
-// what the command does with it later.
+// The broker's thread calls sandbox.Command.Learn and waits for it. Then it handles the
+// call again at once. The grant holds for that call alone: thousands of standing grants
+// would slow down every judgement, and a standing grant would hide what the command does
+// with the path later.
 
-// learning is the call that Learn answers for.
+// learning is the state of the call that Learn answers for.
 type learning struct {
 	learn func(sandbox.Denial) (sandbox.Grant, bool) // nil: nothing is learned
-	// asked is what was granted to the call already, each once: a rename has two ends.
+	// asked are the keys granted to the call so far, each once: a rename has two ends.
 	asked []heldKey
-	// policy and protection are what they were before.
+	// policy and protection are as before the first grant.
 	policy     sandbox.Policy
 	protection Protection
-	// roots is how many were granted before.
+	// roots is the number of granted roots before the first grant.
 	roots int
 }
 
-// learn reports whether a call that is about to be refused is to be handled again.
+// learn reports whether a call that is about to be denied must be handled again.
 func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bool {
 	l, key := &h.learning, keyOf(&d)
 	if l.learn == nil || slices.Contains(l.asked, key) || !h.askable(&d) || aboutFile(d.Kind) && !h.learnable(n, d.Target, pins) {
@@ -43,8 +43,8 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 	return h.judge.widen(key, grant)
 }
 
-// learnable reports whether path is nothing that is protected, wherever it lies:
-// what a person may grant by name after reading it is not granted unread.
+// learnable reports whether path may be granted without a person reading it: it is
+// protected nowhere, and it is one of the files of the call.
 func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
 	all := h.judge.policy
 	all.Write = []sandbox.Root{{Path: "/"}}
@@ -56,7 +56,7 @@ func (h *holding) learnable(n *notify.Notification, path string, pins []pin) boo
 	return shown != nil && slices.ContainsFunc(pins, func(p pin) bool { is, err := p.identity(); return err == nil && is == shown.is })
 }
 
-// forget takes back what was granted to a call that is answered now.
+// forget takes back what was granted to a call that is now answered.
 func (h *holding) forget() {
 	l, j := &h.learning, h.judge
 	if len(l.asked) == 0 {

@@ -12,18 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A grant is for what the person was shown: the file that stood under that name
-// then. The broker keeps it open meanwhile, so that no other gets its number, and
-// looks at the name again before anything is granted.
+// Threat: the command replaces a file while a person reads the question about it. So a
+// grant is for the file that was at the path when the question was shown. The broker keeps
+// that file open, so that its inode number is not reused, and checks the path again before
+// it grants anything.
 
-// identity says which file is meant: one that is there, or with a name an entry
-// of that folder which is not.
+// identity identifies a file by device and inode. With absent set, it means a missing entry
+// of that name in the folder.
 type identity struct {
 	fileID
 	absent string
 }
 
-// identity looks at what p refers to.
+// identity returns the identity of what p refers to.
 func (p pin) identity() (identity, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(p.fd, p.name, &st, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)
@@ -37,16 +38,16 @@ func (p pin) identity() (identity, error) {
 	return identity{}, err
 }
 
-// shownFile is a file, or a name without one, that a question is about.
+// shownFile is the file, or the missing name, that a question is about.
 type shownFile struct {
 	key heldKey
-	fd  int // the file, or the folder of the name
+	fd  int // the file, or the folder of a missing name
 	is  identity
 }
 
-// showFile opens what a question is about on the host, nil when that can be
-// nothing to grant: a device, a pipe or a file of the kernel's does what its name
-// says nothing about.
+// showFile opens the target of a question on the host. It returns nil if the target cannot
+// be granted: the name of a device, a pipe or a file of a kernel file system does not tell
+// what a write to it does.
 func showFile(k heldKey) *shownFile {
 	s, path := &shownFile{key: k}, k.target
 	var err error
@@ -58,7 +59,7 @@ func showFile(k heldKey) *shownFile {
 		return nil
 	}
 	if err != unix.ENOENT || strings.HasSuffix(path, " (deleted)") {
-		return nil // a file that has lost its name cannot be told from a name
+		return nil // a deleted file looks like a name that ends in " (deleted)"
 	}
 	if s.fd, err = pathwalk.OpenHost(filepath.Dir(path)); err != nil {
 		return nil
@@ -71,8 +72,8 @@ func showFile(k heldKey) *shownFile {
 	return s
 }
 
-// stands reports whether the same file stands under the name, or still none. What
-// is about no file stands always.
+// stands reports whether the path still leads to the same file, or still to none. It is
+// true for a question that is about no file.
 func (s *shownFile) stands() bool {
 	if s == nil {
 		return true
@@ -91,7 +92,8 @@ func (s *shownFile) close() {
 	}
 }
 
-// plainFile reports a file, folder or link that is just that; or a socket.
+// plainFile reports whether fd is a regular file, folder or symbolic link, or with socket
+// set a socket, and not on a kernel file system.
 func plainFile(fd int, socket bool) bool {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || kernelFile(fd) {

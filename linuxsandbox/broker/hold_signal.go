@@ -10,27 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel wakes a caller whose call was taken up for nothing but a fatal
-// signal (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). A call that is answered in no
-// time needs no more; one that waits, for a person, a lock or the other end of a
-// pipe, must give way to Ctrl-C, to a timer, or to a stop, as a call that waits in
-// the kernel does.
+// Once the broker has received a call, only a fatal signal wakes the caller
+// (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). That is enough for a call that is answered at
+// once. A call that waits for a person, a lock or the other end of a pipe must also yield
+// to Ctrl-C, a timer or a stop, like a call that blocks in the kernel.
 
-// errRestart is ERESTARTSYS. The kernel makes of it what it makes of a call of its
-// own that a signal interrupted: after a stop, and after a handler that was set
-// with SA_RESTART, the call is made again, and comes here again; else it is
-// EINTR. Where no signal is about to be handled by the thread, a program would
-// see the number itself, which it does not know.
+// errRestart is ERESTARTSYS. The kernel treats it as for its own interrupted calls. After a
+// stop, or after a handler set with SA_RESTART, it restarts the call, which arrives here
+// again. After any other handler the program sees EINTR. If the thread has no signal to
+// handle, the program would see the number 512, which it does not know.
 const errRestart = unix.Errno(512)
 
-// signals is what is known of the signals of a caller that waits.
+// signals is the signal state of a waiting caller.
 type signals struct {
-	// interrupted: one waited for its process at the last look.
+	// interrupted: a signal was pending for the process at the last check.
 	interrupted bool
 }
 
-// calledAway is the errno of a call of tid that has to give way to a signal, or 0.
-// Fatal signals do not count: the caller is gone then.
+// calledAway returns the errno with which a call of tid must yield to a signal, or 0. Fatal
+// signals do not count: the caller is gone then.
 func (s *signals) calledAway(tid uint32) unix.Errno {
 	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
@@ -44,14 +42,14 @@ func (s *signals) calledAway(tid uint32) unix.Errno {
 	own, shared := set("SigPnd:")&^blocked, set("ShdPnd:")&^blocked
 	switch {
 	case own != 0, shared != 0 && kernel.StatusField(status, "Threads:") == "1":
-		return errRestart // nobody else can take it
+		return errRestart // no other thread can take the signal
 	case shared == 0:
 		s.interrupted = false
 		return 0
 	case s.interrupted:
 		return unix.EINTR
 	}
-	// Another thread may be about to take it; then it is gone at the next look.
+	// Another thread may be about to take the signal. Then it is gone at the next check.
 	s.interrupted = true
 	return 0
 }

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Here calls are refused that nothing lets happen (reach.go). The order of errors
-// is the kernel's without a sandbox: first what is there and what is not, then the
-// user's own permissions, then the policy. What fails before the permissions is
-// no refusal, and nothing is written down of it.
+// This file denies the calls that no layer allows (reach.go). Errors come in the order in
+// which the kernel gives them without a sandbox: first whether the file exists, then the
+// user's own permissions, then the policy. A call that fails before the permission check is
+// not a denial and is not recorded.
 
-// refuser answers those calls.
+// refuser denies those calls.
 type refuser struct {
 	judge  *judge
 	rights *rights
@@ -28,16 +28,16 @@ type refuser struct {
 	walk   *pathwalk.Walker
 }
 
-// refuseFile answers for the content of a file that is there. mode is what
-// access(2) would be asked for.
+// refuseFile denies access to the content of an existing file. mode is the mode for
+// access(2).
 func (f *refuser) refuseFile(n *notify.Notification, call string, t *pathwalk.Target, mode uint32) notify.Reply {
 	d := f.judge.denial(t.Path)
 	errno := f.rights.weigh(d, f.rights.lacksAccess(t.FD, t.Path, mode), unix.EACCES)
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOfTarget(t)}})
 }
 
-// refuseNew answers for an entry to be made. besides is a right that it takes
-// beside those on its folder.
+// refuseNew denies the making of an entry. besides is a right that the call lacks beside
+// those on its folder.
 func (f *refuser) refuseNew(n *notify.Notification, call string, s pathwalk.Spot, besides lack) notify.Reply {
 	if s.Gone() || kernel.OnProc(s.Dir) {
 		return notify.Failed(unix.ENOENT)
@@ -47,7 +47,7 @@ func (f *refuser) refuseNew(n *notify.Notification, call string, s pathwalk.Spot
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{pinOf(s)}})
 }
 
-// refuseTemporary answers for a file without a name in the folder dir.
+// refuseTemporary denies a file without a name (O_TMPFILE) in the folder dir.
 func (f *refuser) refuseTemporary(n *notify.Notification, o *opening, dir int, path string) notify.Reply {
 	var st unix.Stat_t
 	switch err := unix.Fstat(dir, &st); {
@@ -61,7 +61,7 @@ func (f *refuser) refuseTemporary(n *notify.Notification, o *opening, dir int, p
 	return f.held.refuse(n, refusal{denial: d, call: o.call, errno: errno, pins: []pin{{fd: dir, path: path, asked: o.name.Path}}})
 }
 
-// refuseRemoval answers for an entry to be taken away. flags are unlinkat's.
+// refuseRemoval denies the removal of an entry. flags are those of unlinkat(2).
 func (f *refuser) refuseRemoval(n *notify.Notification, call string, s pathwalk.Spot, st *unix.Stat_t, flags int) notify.Reply {
 	d := f.judge.denial(s.Full())
 	l := f.rights.lacksEntry(s, st)
@@ -73,8 +73,8 @@ func (f *refuser) refuseRemoval(n *notify.Notification, call string, s pathwalk.
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: f.rights.weigh(d, l, unix.EACCES), pins: []pin{pinOf(s)}})
 }
 
-// slashed is what a call about an entry that is no folder's comes to when a slash
-// follows its name.
+// slashed returns the errno of a call other than mkdir and rmdir whose path ends in a
+// slash.
 func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 	st, err := s.Stat()
 	switch {
@@ -88,7 +88,7 @@ func slashed(s pathwalk.Spot, removal bool) unix.Errno {
 	return unix.ENOTDIR
 }
 
-// refuseMove answers for a rename of which at least one end is nobody's.
+// refuseMove denies a rename where no layer allows the change of at least one end.
 func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	if m.to.Gone() {
 		return notify.Failed(unix.ENOENT)
@@ -98,7 +98,7 @@ func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	} else if errno != 0 {
 		return notify.Failed(errno)
 	}
-	// Two names of one file are refused by Landlock too, though nothing is to be done.
+	// Landlock denies even a rename between two names of one file, which changes nothing.
 	if errno, is := m.settled(); is && errno != 0 {
 		return notify.Failed(errno)
 	}
@@ -106,11 +106,11 @@ func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	case onOther(m.old.Dev, m.to):
 		return notify.Failed(unix.EXDEV)
 	case kernel.IsFolder(&m.old) && sandbox.Covers(m.from.Full(), m.to.Path):
-		return notify.Failed(unix.EINVAL) // into itself
+		return notify.Failed(unix.EINVAL) // a folder into itself
 	case sandbox.Covers(m.to.Full(), m.from.Path) && m.exchange():
 		return notify.Failed(unix.EINVAL)
 	case sandbox.Covers(m.to.Full(), m.from.Path):
-		return notify.Failed(unix.ENOTEMPTY) // over what it stands in
+		return notify.Failed(unix.ENOTEMPTY) // over a folder that contains it
 	}
 	var over *unix.Stat_t
 	if m.there {
@@ -136,8 +136,7 @@ func (f *refuser) refuseMove(n *notify.Notification, c *calls.File, m *moving) n
 	return f.held.refuse(n, r)
 }
 
-// refuseShut answers for a rename in or to a folder in which nothing can be
-// looked up.
+// refuseShut denies a rename from or to a folder without search permission.
 func (f *refuser) refuseShut(n *notify.Notification, c *calls.File, m *moving) notify.Reply {
 	s := m.to
 	if _, err := m.from.Stat(); err == unix.EACCES {
@@ -146,7 +145,7 @@ func (f *refuser) refuseShut(n *notify.Notification, c *calls.File, m *moving) n
 	return f.refuseNew(n, c.Name, s, lack{})
 }
 
-// refuseLink answers for a second name of which at least one end is nobody's.
+// refuseLink denies a hard link where no layer allows the change of at least one end.
 func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.Target, to pathwalk.Spot, from, into whose) notify.Reply {
 	switch {
 	case t.FD < 0, to.Gone():
@@ -161,8 +160,8 @@ func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.
 		return notify.Failed(unix.EPERM)
 	}
 	l := firstLack(f.rights.lacksSource(t), f.rights.lacksEntry(to, nil))
-	// Out of what may only be read, a link is refused as one to another file
-	// system: programs make a copy then.
+	// A link from a read-only place fails with EXDEV, as between two file systems. Programs
+	// then copy the file instead.
 	r, errno := refusal{call: c.Name, pins: []pin{pinOf(to), pinOfTarget(t)}}, unix.EXDEV
 	if into == nobodys {
 		r.denial, errno = f.judge.denial(to.Full()), unix.EACCES
@@ -177,7 +176,7 @@ func (f *refuser) refuseLink(n *notify.Notification, c *calls.File, t *pathwalk.
 	return f.held.refuse(n, r)
 }
 
-// add takes up the denial of the other end.
+// add sets the denial of the first or second end.
 func (r *refusal) add(d *sandbox.Denial) {
 	if r.denial == nil {
 		r.denial = d
@@ -192,9 +191,9 @@ func onOther(dev uint64, s pathwalk.Spot) bool {
 	return unix.Fstat(s.Dir, &st) == nil && st.Dev != dev
 }
 
-// unfound answers a call whose file the broker could not get to. Where a folder
-// on the way cannot be passed, that is the user's own permissions, or the want of
-// a capability; where the file is to be is then known from its name alone.
+// unfound answers a call whose file the broker could not reach. EACCES means that a folder
+// on the way has no search permission for the user, or that a capability is missing. Then
+// only the written path says where the file would be.
 func (f *refuser) unfound(n *notify.Notification, call string, m pathwalk.Name, err error) notify.Reply {
 	path := m.Written(int(n.TID))
 	kind := sandbox.KindWrite
@@ -209,8 +208,9 @@ func (f *refuser) unfound(n *notify.Notification, call string, m pathwalk.Name, 
 	return f.held.refuse(n, refusal{denial: d, call: call, errno: errno, pins: []pin{{fd: -1, path: path, asked: m.Path}}})
 }
 
-// performed answers a call that the broker has done, or tried to. Where root would
-// have been let, the capability that was dropped is the reason.
+// performed answers a call that the broker has made or tried to make. If the call failed for
+// want of permission and the command lacks root's capabilities for files that codeagent has,
+// the missing capability is recorded as the reason.
 func (f *refuser) performed(n *notify.Notification, call, path string, err error) notify.Reply {
 	errno := kernel.ErrnoOf(err)
 	if errno != unix.EPERM && errno != unix.EACCES || f.rights.dropped&rootsCaps == 0 || !strings.HasPrefix(path, "/") {
@@ -220,10 +220,10 @@ func (f *refuser) performed(n *notify.Notification, call, path string, err error
 	return notify.Failed(errno)
 }
 
-// unread answers a call whose arguments could not be read, or whose file could not
-// be found. Mostly that is the kernel's own answer. Where the broker may not look at
-// the caller, as at a program whose file may be executed and not read, it is a
-// refusal: such a call never proceeds.
+// unread answers a call whose arguments could not be read, or whose file could not be
+// found. Usually err is the kernel's own answer. EPERM and ESRCH mean that the broker may
+// not examine the caller, for example a program whose file is executable but not readable.
+// That is a denial: such a call never proceeds.
 func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno {
 	errno := kernel.ErrnoOf(err)
 	if errno == unix.EPERM || errno == unix.ESRCH {
@@ -233,8 +233,8 @@ func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.Denia
 	return errno
 }
 
-// noteHidden writes down that a call failed because the host's file is not in the
-// command's sight. It would be refused as well.
+// noteHidden records that a call failed because the command's mounts hide the host's file.
+// The policy would deny the change too.
 func (f *refuser) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return

@@ -13,30 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGit are the git directories, and the files in place of one, that the
-// session made. brokerSession.mu guards them.
+// ownGit holds the git directories that the session made, and the files or links it made
+// in place of one.
 type ownGit struct {
-	// mu guards the rest. A look through a folder asks with no other lock held (look.go).
+	// mu guards the rest. A look through a folder takes it with no other lock held (look.go).
 	mu   sync.Mutex
 	held map[fileID]*ownEntry
-	// called are folders that the session gave the name .git. They are protected like
-	// any other, but what was in them before may be the session's.
+	// called are the paths of folders that the session renamed to .git. They are protected
+	// like any other, but their earlier content may be the session's.
 	called []string
 }
 
-// ownEntry is one of them.
+// ownEntry is a git directory, or a .git file or link, that the session made.
 type ownEntry struct {
-	// fd keeps it open: no other file gets its number meanwhile.
+	// fd keeps it open, so that its inode number is not reused.
 	fd int
-	// path is what it is called in the policy.
+	// path is its path in the policy.
 	path string
 }
 
-// maxOwnGit bounds the open files. What comes after is protected as if it had
-// been there before.
+// maxOwnGit bounds the open files. Any further one is protected as if it were not the
+// session's.
 const maxOwnGit = 1024
 
-// add takes over fd.
+// add takes ownership of fd.
 func (o *ownGit) add(fd int, path string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +60,7 @@ func (o *ownGit) has(st *unix.Stat_t) bool {
 	return ok
 }
 
-// removed forgets a file that has no name any more.
+// removed forgets a file that has no name left.
 func (o *ownGit) removed(st *unix.Stat_t) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,8 +73,7 @@ func (o *ownGit) removed(st *unix.Stat_t) {
 	delete(o.held, id)
 }
 
-// renamed takes note that the broker gave what was called from the name to, and
-// with exchange the other way round.
+// renamed updates the paths after the broker renamed from to to, or exchanged the two.
 func (o *ownGit) renamed(from, to string, exchange bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,7 +96,7 @@ func (o *ownGit) renamed(from, to string, exchange bool) {
 	}
 }
 
-// Close lets go of what the session's commands made: from now on it is foreign.
+// Close forgets what the session's commands made: from now on it is protected as foreign.
 func (s *Session) Close() {
 	s.sockets.Close()
 	o := &s.own
@@ -109,7 +108,7 @@ func (s *Session) Close() {
 	}
 }
 
-// MadeGit lists the git directories that commands of this session made.
+// MadeGit lists the git directories that commands of this session made or renamed to .git.
 func (s *Session) MadeGit() []string {
 	s.own.mu.Lock()
 	defer s.own.mu.Unlock()

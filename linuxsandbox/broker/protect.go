@@ -10,36 +10,36 @@ import (
 	"codeagent/sandbox"
 )
 
-// Protected names and paths lie inside write roots, and Landlock takes no right
-// away below a root. Nor does it below a mount: it walks up from a file through
-// all mounts, so that a workspace in /tmp has the rights of the folder that a
-// command sees as /tmp. So where there is a broker, Landlock grants no folder for
-// writing (landlock.go). Every folder among the write roots is brokered: each
-// change in it is judged here and made by the broker. A call that proceeds can then
-// change single files and devices that were granted, whatever it names when the
-// kernel reads it (proceed.go).
+// Protected names and paths lie inside write roots, and Landlock cannot take away a right
+// below a root that has it. Mounts do not help: Landlock walks up from a file through all
+// mounts, so that a workspace in /tmp gets the rights of the folder that the command sees
+// as /tmp. So where there is a broker, Landlock grants no folder for writing
+// (keeper/landlock.go). Every folder among the write roots is brokered: the broker judges
+// each change in it and makes it. A call that proceeds can then change only single files
+// and devices that were granted, whatever it names when the kernel reads it
+// (notify/proceed.go).
 //
-// This file decides by names alone and looks at nothing.
+// This file decides by names alone and does no IO.
 
-// Protection says what of a policy the broker holds. It is read-only once made.
+// Protection is the part of a policy that the broker enforces.
 type Protection struct {
 	policy sandbox.Policy
 	// roots are the write roots that are folders.
 	roots []string
-	// temporary are those of them where names are not protected, own those of
-	// these that no policy names.
+	// temporary are the roots where names are not protected. own are the folders that the
+	// command has for itself and that no policy names.
 	temporary, own []string
-	// Fixed are places that no folder on the way to them may be moved from.
+	// Fixed are paths that must stay: no folder on the way to one may be moved.
 	Fixed []string
-	// granted are single files and names, and what was opened since the command
-	// runs: the broker makes the changes there, of what stands at the path too.
+	// granted are single files and missing names, and what was granted to the running
+	// command. The broker also replaces and removes the file at the path itself.
 	granted []string
-	// entries are granted folders: they may be removed, moved and replaced.
+	// entries are granted folders. They may be removed, moved and replaced.
 	entries []string
 }
 
-// PlanProtection makes the broker answer for the folders among the write roots. own
-// are folders that a command with mounts has for itself.
+// PlanProtection makes the broker enforce the policy in folders, the folders among the
+// write roots, and in own, the folders that a command with mounts has for itself.
 func PlanProtection(p sandbox.Policy, folders, own []string) Protection {
 	out := Protection{policy: p, roots: slices.Concat(folders, own), temporary: own, own: own}
 	if slices.ContainsFunc(folders, p.Temporary) {
@@ -52,18 +52,18 @@ func PlanProtection(p sandbox.Policy, folders, own []string) Protection {
 	return out
 }
 
-// any reports whether anything is brokered at all.
+// any reports whether any path is brokered.
 func (p *Protection) any() bool { return len(p.roots)+len(p.granted)+len(p.entries) > 0 }
 
-// brokered reports whether the broker makes the changes of what stands at path: it
-// lies in a write root or was granted.
+// brokered reports whether the broker makes the changes at path: path lies in a write root
+// or was granted.
 func (p *Protection) brokered(path string) bool {
 	inside := func(dir string) bool { return path != dir && sandbox.Covers(dir, path) }
 	return slices.ContainsFunc(p.roots, inside) || slices.Contains(p.entries, path) || sandbox.CoveredBy(p.granted, path)
 }
 
-// isTemporary reports whether path lies in a folder for temporary files, and in no
-// other root inside of that: names are not protected there.
+// isTemporary reports whether the deepest root around path is a folder for temporary files.
+// Names are not protected there.
 func (p *Protection) isTemporary(path string) bool {
 	deepest := ""
 	for _, list := range [][]string{p.roots, p.granted} {
@@ -76,8 +76,7 @@ func (p *Protection) isTemporary(path string) bool {
 	return slices.Contains(p.temporary, deepest)
 }
 
-// judge says why the policy keeps path as it is, or nil; then root is the write
-// root that opens it.
+// judge returns the write root that allows changes at path, or the denial.
 func (p *Protection) judge(path string) (root string, d *sandbox.Denial) {
 	judged := p.policy.JudgeWrite(path)
 	if judged.Allowed {
@@ -97,29 +96,28 @@ func (p *Protection) outside(path string) bool {
 	return d != nil && d.Kind == sandbox.KindWrite
 }
 
-// holds reports whether a folder at path is, or lies on the way to, a place that
-// must stay where it is.
+// holds reports whether path is, or leads to, a path that must stay in place.
 func (p *Protection) holds(path string) bool {
 	return slices.ContainsFunc(p.Fixed, func(f string) bool { return sandbox.Covers(path, f) })
 }
 
-// above reports whether path is a folder on the way to codeagent's own files, or to
-// the folder for temporary files. Shut, it keeps every later session from starting;
-// open to other users, it lets these replace what it holds.
+// above reports whether path is a folder above codeagent's own files or above the folder for
+// temporary files. A mode without search permission there would keep every later session
+// from starting. A mode that admits other users would let them replace what it contains.
 func (p *Protection) above(path string) bool {
 	holds := func(own string) bool { return path != own && sandbox.Covers(path, own) }
 	return slices.ContainsFunc(p.policy.Protected.Own, holds) || p.policy.Temp != "" && holds(p.policy.Temp)
 }
 
-// writable reports whether the entry at path may be changed at all, by the broker
-// or by the command itself.
+// writable reports whether the entry at path may be changed, by the broker or by the command
+// itself.
 func (p *Protection) writable(path string) bool {
 	folder := filepath.Dir(path)
 	return sandbox.CoveredBy(p.roots, folder) || sandbox.CoveredBy(p.granted, path) || slices.Contains(p.entries, path)
 }
 
-// leads reports whether a protected name has its first parts at path: what a
-// folder or link there holds, or leads to, would count as protected.
+// leads reports whether path is the first part of a protected name or path. A folder moved
+// there, or a link made there, would bring content under protected names.
 func (p *Protection) leads(path string) bool {
 	if p.holds(path) {
 		return true
@@ -137,12 +135,12 @@ func (p *Protection) leads(path string) bool {
 	return false
 }
 
-// gitNames are the entries of a git directory that it takes programs to run and
-// places to trust from (sandbox.GitProtected).
+// gitNames are the entries of a git directory from which git takes programs to run and
+// places to trust (sandbox.GitProtected).
 var gitNames = []string{"config", "config.worktree", "hooks", "commondir", "gitdir"}
 
-// gitFolders are the folders of path that, if they are git directories, make it
-// one of gitNames or what lies below one. None is above root, which was granted.
+// gitFolders lists the folders above path that would make path protected if they were git
+// directories: path is, or lies below, one of their gitNames. It stops at root.
 func gitFolders(root, path string) []string {
 	var out []string
 	for {
@@ -158,8 +156,8 @@ func gitFolders(root, path string) []string {
 	}
 }
 
-// mayJudge reports whether an entry called name could be refused by judge for
-// more than where it lies.
+// mayJudge reports whether judge could deny an entry of this name because of the name, and
+// not only because of its folder.
 func (p *Protection) mayJudge(name string) bool {
 	return len(p.policy.DenyRead)+len(p.policy.DenyGlobs) > 0 ||
 		slices.ContainsFunc(p.policy.Protected.Names, func(n string) bool { return filepath.Base(n) == name })
