@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsByHand reports whether a person called the helper:
+// IsByHand reports whether a user called the helper:
 // linux-sandbox-helper CWD POLICY-JSON -- CMD [ARG]...
 func IsByHand(args []string) bool { return len(args) >= 5 && args[3] == "--" }
 
-// askCodeagent starts the codeagent beside the helper, under the helper's name. The
-// helper does not know policies: making a Spec of one is codeagent's half.
+// askCodeagent starts the codeagent beside the helper, under the helper's name. The helper does not
+// know policies; codeagent makes a Spec from one.
 func askCodeagent(args []string) int {
 	self, err := os.Executable()
 	if err == nil {
@@ -29,9 +29,9 @@ func askCodeagent(args []string) int {
 	return say(sandbox.ExitCannotConfine, err.Error())
 }
 
-// ByHand carries out s for a person: the command keeps the caller's files, and ends
-// when the caller does. The result is the exit status, or 125 to 127 when the command
-// did not run, with one line on standard error.
+// ByHand carries out s for a user: the command keeps the caller's files, and ends when the caller
+// does. The result is the exit status. If the command did not run it is 125 to 127, with one line
+// on standard error.
 func ByHand(s *spec.Spec) int {
 	lastFD, err := closeOnExec(spec.ControlFD)
 	if err != nil {
@@ -61,7 +61,7 @@ func dupStderr() int {
 	return fd
 }
 
-// handOutlet reports to a person: one line on stderr when something is wrong.
+// handOutlet reports to a user: one line on standard error if something is wrong.
 type handOutlet struct {
 	parent, stderr int
 	ran            bool

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeOnExec marks every descriptor from first on: none is open after execve(2), where
-// it could be a way out. Containers with an old filter refuse close_range(2), which
-// Linux has since 5.9, with EPERM or ENOSYS. Then each descriptor is marked by itself,
-// and the child marks those up to last again; last is 0 where the kernel did it.
+// closeOnExec marks every descriptor from first on. A descriptor that stays open across execve(2)
+// could be a way out of the sandbox. Linux has close_range(2) since 5.9, but containers with an old
+// filter refuse it with EPERM or ENOSYS. Then each descriptor is marked one by one, and the child
+// marks those up to last again. last is 0 if the kernel did it.
 func closeOnExec(first int) (last int, err error) {
 	err = unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -25,11 +25,11 @@ func closeOnExec(first int) (last int, err error) {
 			return 0, err
 		}
 	}
-	// What is opened from now on has O_CLOEXEC; the child marks some of it again.
+	// Descriptors opened from here on have O_CLOEXEC. The child marks up to 64 more to be safe.
 	return last + 64, nil
 }
 
-// lastDescriptor is the highest that is open, or that could be.
+// lastDescriptor is the highest descriptor that is open or could be.
 func lastDescriptor() (int, error) {
 	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,12 +1,11 @@
 //go:build linux
 
-// Package keeper is the helper's half of the sandbox: it carries out one Spec. It makes
-// the mounts, confines a thread (limits, capabilities, no_new_privs, Landlock, the
-// seccomp filter), tests the confinement, starts the command on that thread and kills
-// everything that the command leaves behind. It acts on its own process, on mounts in a
-// namespace of its own and on the paths that the Spec names; it decides nothing and
-// reaches no network. Start with keeperMain, then restrict (restrict.go) and spawn
-// (spawn.go).
+// Package keeper is the helper's half of the sandbox: it carries out one Spec. It makes the mounts,
+// confines a thread (limits, capabilities, no_new_privs, Landlock, the seccomp filter), tests the
+// confinement, starts the command on that thread and kills everything that the command leaves
+// behind. It acts on its own process, on mounts in its own namespace and on the paths that the Spec
+// names; it decides nothing and reaches no network. Start with keeperMain, then restrict
+// (restrict.go) and spawn (spawn.go).
 package keeper
 
 import (
@@ -34,19 +33,18 @@ import (
 //	                  orders. It kills everything when it is ordered to, at end of
 //	                  file, and when the command has ended.
 //
-// The threat is a command that outlives its sandbox. So the end of the command thread
-// is the death signal of the command, the keeper is a child subreaper, and end of file
-// on the control socket is an order to kill: a codeagent that crashes ends its commands.
+// The threat is a command that outlives its sandbox. So the command gets a signal when the command
+// thread ends (PR_SET_PDEATHSIG), the keeper is a child subreaper, and end of file on the control
+// socket is an order to kill: when codeagent crashes, its commands end.
 
-// Main is the whole of linux-sandbox-helper. args is os.Args; the result is the exit
-// status.
+// Main is the entire linux-sandbox-helper. args is os.Args; the result is the exit status.
 //
 //	--keeper                          started by codeagent, control socket at 3
 //	--session [NAMESERVER]...         makes a session's namespaces, answers at 3
 //	--file-worker                     serves file requests on stdin and stdout
 //	CWD POLICY-JSON -- CMD [ARG]...   by hand; exits with the command's status
 func Main(args []string) int {
-	debug.SetGCPercent(-1) // one short order: less memory than a collection is worth
+	debug.SetGCPercent(-1) // the process is short-lived: a collection costs more than the memory it frees
 	switch {
 	case len(args) == 2 && args[1] == spec.KeeperArg:
 		return keeperMain()
@@ -64,28 +62,28 @@ func Main(args []string) int {
 	return say(sandbox.ExitCannotConfine, "usage: "+spec.HelperName+" CWD POLICY-JSON -- CMD [ARG]... (codeagent starts it in its own way)")
 }
 
-// say writes the helper's one line and returns the exit status that goes with it.
+// say writes the helper's one line and returns the exit status code.
 func say(code int, what string) int {
 	_, _ = io.WriteString(os.Stderr, spec.HelperName+": "+what+"\n")
 	return code
 }
 
-// outlet is what the keeper reports to: codeagent, or a person's shell.
+// outlet is where the keeper reports to: codeagent, or a user's shell.
 type outlet interface {
-	// ready hands over the filter's listener, or none when it is -1.
+	// ready passes on the facts and the filter's listener; -1 means there is none.
 	ready(f spec.Facts, listener int) error
 	// proceed waits until the command may start.
 	proceed() error
 	started(pid int) error
 	failed(*spec.Failure) error
 	exited(spec.Ended) error
-	// gone reports that no process is left. The error is that codeagent has ended.
+	// gone reports that no process is left. An error means that codeagent has ended.
 	gone() error
-	// wait blocks until the next order. When wake becomes readable, the order is to end.
+	// wait blocks until the next order. When wake becomes readable, it returns the order to end.
 	wait(wake int) order
 }
 
-// order is what the command thread is to do next.
+// order is what the command thread must do next.
 type order struct {
 	signal unix.Signal
 	end    bool
@@ -99,7 +97,7 @@ func keeperMain() int {
 	out := socketOutlet{fd: spec.ControlFD}
 	kind, body, err := control.Socket(spec.ControlFD).Receive()
 	if err != nil || kind != control.FrameSpec {
-		return sandbox.ExitCannotConfine // codeagent has ended: there is no one to report to
+		return sandbox.ExitCannotConfine // codeagent has ended: nobody receives a report
 	}
 	order, err := spec.DecodeSpec(body)
 	if err != nil {
@@ -122,8 +120,8 @@ func keeperMain() int {
 // task is a Spec and what the keeper adds to it.
 type task struct {
 	*spec.Spec
-	// proc is the descriptor of a /proc that is writable until Landlock comes, where
-	// there are Mounts.
+	// proc is the descriptor of a /proc that is writable until Landlock is on; it is set if there
+	// are Mounts.
 	proc int
 	// lastFD is what closeOnExec returned.
 	lastFD int
@@ -133,13 +131,13 @@ type task struct {
 type keeper struct {
 	task *task
 	out  outlet
-	// wake is an eventfd that the first thread writes when the command has ended.
+	// wake is an eventfd to which the first thread writes when the command has ended.
 	wake int
 	// status is how the command ended; ByHand exits with it.
 	status spec.Ended
 }
 
-// spawned is what the command thread hands to the first thread.
+// spawned is what the command thread reports to the first thread.
 type spawned struct {
 	pid int
 	// code is the keeper's exit status when pid is 0.
@@ -164,8 +162,9 @@ func (k *keeper) run() int {
 	return 0
 }
 
-// prepareSelf makes the keeper ignore what a terminal sends to a process group, and
-// the parent of every orphan of the command (PR_SET_CHILD_SUBREAPER): none escapes reap.
+// prepareSelf makes the keeper ignore the signals that a terminal sends to a process group. It also
+// makes the keeper the parent of every orphan of the command (PR_SET_CHILD_SUBREAPER), so that none
+// escapes reap.
 func (k *keeper) prepareSelf() error {
 	ignoreSignals()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -176,8 +175,8 @@ func (k *keeper) prepareSelf() error {
 	return err
 }
 
-// onSecondThread runs f locked to a thread that is not the process's first. The first
-// stays in no Landlock domain, and a signal to the pid is delivered to it.
+// onSecondThread runs f locked to a thread that is not the process's first. The first thread stays
+// outside all Landlock domains, and signals to the pid are delivered to it.
 func onSecondThread(f func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
@@ -189,8 +188,8 @@ func onSecondThread(f func()) {
 	<-done // keeps the first thread busy, so that f gets another one
 }
 
-// commandThread never returns to the scheduler while the command lives: the end of
-// its thread is the command's death signal (PR_SET_PDEATHSIG acts on the thread).
+// commandThread does not return to the scheduler while the command lives: when its thread ends, the
+// command gets its death signal (PR_SET_PDEATHSIG acts on the thread).
 func (k *keeper) commandThread(started chan<- spawned) {
 	r, bad := restrict(k.task)
 	if bad != nil {
@@ -198,8 +197,8 @@ func (k *keeper) commandThread(started chan<- spawned) {
 		started <- spawned{code: bad.Code}
 		return
 	}
-	// The command could read the memory of the keeper, which is the same user's. In a
-	// probe there is no command, and codeagent tries whether it can read the thread.
+	// The command runs as the same user, so it could read the keeper's memory. A probe has no
+	// command, and codeagent tests whether it can read the thread.
 	if err := k.hideMemory(); err != nil {
 		_ = k.out.failed(fail("keeper", err))
 		started <- spawned{code: sandbox.ExitCannotConfine}
@@ -207,11 +206,11 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	}
 	err := k.reportReady(r)
 	if r.listener >= 0 {
-		// With no holder left the kernel answers ENOSYS: a call does not wait for ever
-		// when codeagent has ended.
+		// Without any holder of the listener the kernel answers ENOSYS, so a call does not wait for
+		// ever when codeagent has ended.
 		unix.Close(r.listener)
 	}
-	// A probe's thread waits here, while codeagent looks at it, until end of file.
+	// A probe's thread waits here until end of file, while codeagent looks at it.
 	if err != nil || k.out.proceed() != nil || k.task.Probe {
 		started <- spawned{}
 		return
@@ -228,17 +227,17 @@ func (k *keeper) commandThread(started chan<- spawned) {
 	k.watch(r, pid, pidfd)
 }
 
-// reportReady sends the listener from a thread without the filter: the filter may ask
-// the broker about that very call, and codeagent has no listener to answer with yet.
+// reportReady sends the listener from a thread without the filter. With the filter this very call
+// could be sent to the broker, and codeagent has no listener yet to answer it.
 func (k *keeper) reportReady(r *restricted) error {
 	done := make(chan error)
 	go func() { done <- k.out.ready(r.facts, r.listener) }()
 	return <-done
 }
 
-// hideMemory makes the keeper not dumpable: no process of the user can read its memory
-// or its /proc entries. The filter answers this call without doing it, so it is made on
-// a thread without the filter.
+// hideMemory makes the keeper not dumpable, so that no process of the user can read its memory or
+// its /proc entries. The filter answers this call without carrying it out, so it is made on a
+// thread without the filter.
 func (k *keeper) hideMemory() error {
 	if k.task.Probe {
 		return nil
@@ -248,10 +247,10 @@ func (k *keeper) hideMemory() error {
 	return <-done
 }
 
-// dropStandardFiles closes the command's files in the keeper: the reader of a pipe sees
-// end of file when the last process of the command has closed it. They are replaced by
-// /dev/null, opened for reading: the filter asks the broker about an open for writing,
-// and the broker refuses it because it cannot look at the keeper.
+// dropStandardFiles closes the command's files in the keeper, so that the reader of a pipe sees end
+// of file when the last process of the command has closed it. /dev/null takes their place, opened
+// for reading: an open for writing goes to the broker, which refuses it because it cannot look at
+// the keeper.
 func dropStandardFiles() {
 	null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -263,8 +262,8 @@ func dropStandardFiles() {
 	}
 }
 
-// watch carries out orders until one is to end. Then it kills again and again, until
-// the first thread finds no child left and exits the process.
+// watch carries out orders until one says to end. Then it kills repeatedly, until the first thread
+// finds no child left and exits the process.
 func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	for {
 		o := k.out.wait(k.wake)
@@ -277,17 +276,15 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	}
 	if r.facts.SignalProof || unix.Getpid() == 1 {
 		for {
-			// kill(-1) is for every process that this thread may signal. The
-			// self-test has shown that no signal leaves its Landlock domain, and a
-			// process cannot fork its way out of a domain. In a PID namespace of the
-			// keeper's own there are no other processes at all.
+			// kill(-1) reaches every process that this thread may signal. The self-test has shown
+			// that no signal leaves its Landlock domain, and a process cannot leave a domain by
+			// forking. In the keeper's own PID namespace there are no other processes at all.
 			_ = unix.Kill(-1, unix.SIGKILL)
 			kernel.Pause()
 		}
 	}
-	// Without that, kill(-1) would be for all of the user's processes. So the tree is
-	// walked instead, by a thread that is not confined: this one may be unable to read
-	// /proc.
+	// Without that proof, kill(-1) would reach all of the user's processes. So an unconfined thread
+	// walks the tree instead; this thread may be unable to read /proc.
 	go func() {
 		debug.SetGCPercent(100)
 		for {
@@ -298,9 +295,9 @@ func (k *keeper) watch(r *restricted, pid, pidfd int) {
 	select {}
 }
 
-// signal passes s to the command. SIGINT, which a terminal sends to its foreground
-// group, goes to the command's process group. The number of the group cannot be
-// another's while the command exists, which the descriptor shows.
+// signal sends s to the command. SIGINT, which a terminal sends to its foreground group, goes to
+// the command's process group. While the command exists no other group can have that number; the
+// descriptor proves that it exists.
 func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
 	if s == unix.SIGINT && !k.task.Command.Foreground && unix.PidfdSendSignal(pidfd, 0, nil, 0) == nil {
 		_ = unix.Kill(-pid, s)
@@ -309,8 +306,8 @@ func (k *keeper) signal(s unix.Signal, pid, pidfd int) {
 	_ = unix.PidfdSendSignal(pidfd, s, nil, 0)
 }
 
-// reap waits for every child, also the adopted ones, until none is left. When the
-// command's main process ends it reports that and wakes the command thread.
+// reap waits for every child, adopted ones included, until none is left. When the command's main
+// process ends, reap reports that and wakes the command thread.
 func (k *keeper) reap(command int) {
 	for {
 		var ws unix.WaitStatus

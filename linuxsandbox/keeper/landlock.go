@@ -14,30 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock is used through the raw calls of go-landlock. They restrict one thread: the
-// keeper's first thread has to stay outside. Its friendlier interface restricts all
-// threads below ABI 8, and its best effort silently drops what the kernel lacks.
+// The keeper makes the raw Landlock calls of go-landlock, which restrict one thread: the keeper's
+// first thread must stay outside. The library's usual interface restricts all threads below ABI 8,
+// and its best effort silently drops what the kernel lacks.
 
-// accessTerminals is spec.AccessDevice for a whole folder: of the terminals that the
-// keeper itself mounted there.
+// accessTerminals is spec.AccessDevice for the folder of terminals that the keeper itself mounted.
 const accessTerminals spec.Access = "terminals"
 
 const (
 	fsRead = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
-	// fsWrite leaves out MakeChar and MakeBlock: nothing needs device nodes.
+	// fsWrite omits MakeChar and MakeBlock: no command needs to create device nodes.
 	fsWrite = ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir | ll.AccessFSMakeReg |
 		ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer | ll.AccessFSTruncate
 	fsDevice = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSIoctlDev
-	// fsOfFile are the rights that a rule on something other than a directory
-	// may carry; the kernel answers EINVAL to any other.
+	// fsOfFile are the rights that a rule for a non-directory may have; the kernel answers EINVAL
+	// to any other.
 	fsOfFile = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
 
 	netTCP = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
 	netUDP = ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP
 )
 
-// handled is what Landlock denies unless a rule allows it: everything that the ABI
-// knows (kernel documentation, "Previous limitations").
+// handled is what Landlock denies unless a rule allows it: all rights that the ABI knows (kernel
+// documentation, "Previous limitations").
 func handled(abi int, network bool) ll.RulesetAttr {
 	var a ll.RulesetAttr
 	a.HandledAccessFS = 1<<13 - 1
@@ -67,7 +66,7 @@ func handled(abi int, network bool) ll.RulesetAttr {
 	return a
 }
 
-// rights are what a rule with that access allows, before the kernel's ABI is asked.
+// rights are what a rule with that access allows on a kernel that knows all rights.
 func rights(a spec.Access) uint64 {
 	switch a {
 	case spec.AccessList:
@@ -84,8 +83,8 @@ func rights(a spec.Access) uint64 {
 	return 0
 }
 
-// restrictFlags keeps the attempts of the self-test out of the kernel's audit log (ABI
-// 7). Those of the command are another executable's, and are not logged by default.
+// restrictFlags keeps the attempts of the self-test out of the kernel's audit log (ABI 7). The
+// command's attempts come from another executable and are not logged by default.
 func restrictFlags(abi int) uint32 {
 	if abi >= 7 {
 		return ll.FlagRestrictSelfLogSameExecOff
@@ -93,7 +92,7 @@ func restrictFlags(abi int) uint32 {
 	return 0
 }
 
-// LandlockABI is the kernel's, 0 where there is no Landlock or it is switched off.
+// LandlockABI is the ABI of the kernel; 0 if Landlock is missing or switched off.
 func LandlockABI() int {
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -102,8 +101,8 @@ func LandlockABI() int {
 	return abi
 }
 
-// buildRuleset opens the rules' paths and returns a ruleset that permits just
-// them. It restricts nothing yet.
+// buildRuleset opens the paths of the rules and returns a ruleset that permits only them. It
+// restricts nothing yet.
 func buildRuleset(abi int, s *task) (int, error) {
 	attr := handled(abi, s.Network)
 	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
@@ -117,8 +116,8 @@ func buildRuleset(abi int, s *task) (int, error) {
 		}
 	}
 	if s.Command.Terminal {
-		// By its descriptor: under its name it may not be in sight, and the name may
-		// be another's in the command's own /dev/pts.
+		// Open the terminal by its descriptor: its name may be hidden, or mean another terminal in
+		// the command's own /dev/pts.
 		own := ll.PathBeneathAttr{AllowedAccess: fsDevice & attr.HandledAccessFS, ParentFd: 0}
 		if err := ll.LandlockAddPathBeneathRule(ruleset, &own, 0); err != nil {
 			unix.Close(ruleset)
@@ -128,16 +127,16 @@ func buildRuleset(abi int, s *task) (int, error) {
 	return ruleset, nil
 }
 
-// addRule adds one rule. With brokered no folder is granted for writing, whatever is at
-// the path by now: the broker judges every change in a folder. Landlock looks at each
-// folder on the way up, through mounts too, so a write right on the command's own /tmp
-// would hold in a workspace that is mounted below it.
+// addRule adds one rule. With brokered it grants no folder for writing, whatever is at the path by
+// now: the broker judges every change in a folder. Landlock checks each folder on the way up,
+// through mounts too, so a write right on the command's own /tmp would also hold in a workspace
+// mounted below it.
 func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error {
 	fd, err := kernel.OpenPath(rule.Path)
 	if err != nil {
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 		if rule.Optional && (gone || rule.Access != spec.AccessWrite && errors.Is(err, unix.ELOOP)) {
-			return nil // left shut
+			return nil // it stays shut
 		}
 		return rule.Failed(err)
 	}
@@ -165,13 +164,13 @@ func addRule(ruleset int, rule spec.Rule, handledFS uint64, brokered bool) error
 	return nil
 }
 
-// signalRuleset is the layer that only the command gets. The threat is a command that
-// kills its keeper: a process may signal every process of its Landlock domain, and the
-// keeper's thread shares the domain of all other layers. With this layer the command is
-// in a domain nested in that one, out of which no signal goes (ABI 6, below it -1).
+// signalRuleset is a layer that only the command gets. The threat is a command that kills its
+// keeper: a process may signal every process of its Landlock domain, and the keeper's thread is in
+// the domain of all other layers. With this layer the command is in a nested domain that no signal
+// leaves (ABI 6; below that the result is -1).
 //
-// Every layer denies Refer by default, handled or not. Without the rule for / no file
-// could be moved from one folder to another in any root.
+// Every layer denies Refer by default, even if it does not handle it. Without the rule for / no
+// file could be moved between folders in any root.
 func signalRuleset(abi int) (int, error) {
 	if abi < 6 {
 		return -1, nil

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitOf is the limit of l for which the kernel sent the signal that ended a process,
-// or "". At the soft CPU limit it sends SIGXCPU and at the hard one, a second later,
-// SIGKILL (setrlimit(2)). It enforces the limit by a clock that counts ticks, which on a
-// busy machine is ahead of the usage that it reports. So a SIGKILL counts as the limit's
-// when that usage has reached the soft limit.
+// limitOf is the limit of l for which the kernel sent the signal that ended a process, or "". The
+// kernel sends SIGXCPU at the soft CPU limit and SIGKILL at the hard one, a second later
+// (setrlimit(2)). It enforces the limit by a clock that counts ticks, which on a busy machine runs
+// ahead of the usage that it reports. So limitOf attributes a SIGKILL to the limit if that usage
+// has reached the soft limit.
 func limitOf(l sandbox.Limits, signal unix.Signal, used *unix.Rusage) sandbox.Limit {
 	switch {
 	case signal == unix.SIGXCPU && l.CPUSeconds > 0:

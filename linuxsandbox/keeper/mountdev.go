@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command with mounts gets a /dev with nothing in it but what its policy opens. Disks,
-// other users' terminals and the sockets of system services have no name there.
+// A command with mounts gets a /dev with only what its policy opens. Disks, other users' terminals
+// and the sockets of system services have no name there.
 
-// devLinks are in every /dev.
+// devLinks are the links that every /dev has.
 var devLinks = map[string]string{
 	"ptmx": "pts/ptmx", "fd": "/proc/self/fd",
 	"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 }
 
-// newDev mounts the new /dev over the machine's, which is read-only by now. The new one
-// stays writable until closeDev.
+// newDev mounts the new /dev over the machine's, which is read-only by now. The new one stays
+// writable until closeDev.
 func (m *mounter) newDev() error {
 	if !m.plan.Devices {
 		return nil
@@ -63,7 +63,7 @@ func (m *mounter) newDev() error {
 	return err
 }
 
-// closeDev makes the new /dev itself read-only, and nothing that is mounted in it.
+// closeDev makes the new /dev itself read-only, but nothing mounted in it.
 func (m *mounter) closeDev() error {
 	if !m.plan.Devices {
 		return nil

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A copied tree is attached where it was. Where its folder is replaced by now, there is
-// no place for it, and one is made first:
+// A copied tree is attached at its old path. If another mount replaces the folder around it, the
+// mount point no longer exists and is created first:
 //
 //	/tmp/ws      Temp/ws is made; the workspace comes over it
 //	/tmp/a/b/ws  Temp/a is made; over it comes a small read-only tmpfs with
 //	             nothing in it but b/ws, and over that the workspace
 //
-// So everything on the way is a mount, which cannot be renamed: no command changes the
-// path by which a file is judged. On the host an empty entry stays in Temp, which is
-// removed with the session.
+// Every folder on the way is a mount, which cannot be renamed, so no command can change the path by
+// which a file is judged. On the host an empty entry stays in Temp, which is removed with the
+// session.
 
 // putAllBack attaches the trees, outer ones first.
 func (m *mounter) putAllBack(all []tree) error {
 	slices.SortStableFunc(all, func(a, b tree) int { return strings.Compare(a.path, b.path) })
-	var there []string // paths below replaced folders for which there is a place
+	var there []string // paths below replaced folders that have a mount point
 	for _, t := range all {
 		base := m.plan.Replaced(t.path)
 		if base != "" && !sandbox.CoveredBy(there, t.path) {
@@ -44,8 +44,8 @@ func (m *mounter) putAllBack(all []tree) error {
 	return nil
 }
 
-// makeWay makes a place in base for t, and for all other trees below the same first
-// folder. It returns the path of that folder.
+// makeWay creates a mount point in base for t and for all other trees below the same first folder.
+// It returns the path of that folder.
 func makeWay(base string, t tree, all []tree) (string, error) {
 	first, _, deep := strings.Cut(t.path[len(base)+1:], "/")
 	way := base + "/" + first
@@ -77,7 +77,7 @@ func makeWay(base string, t tree, all []tree) (string, error) {
 	return way, tree{fd: hall, path: way, dir: true}.putAt(way)
 }
 
-// makePath makes a place below the folder at, which no other process sees yet.
+// makePath creates a mount point below the folder at, which no other process sees yet.
 func makePath(at int, names []string, dir bool) error {
 	for i := range names {
 		name := strings.Join(names[:i+1], "/")
@@ -88,8 +88,8 @@ func makePath(at int, names []string, dir bool) error {
 	return nil
 }
 
-// makeEntry makes an empty folder or file unless there is one. A wrong kind is an error
-// of the mount over it.
+// makeEntry creates an empty folder or file if the name is free. If an entry of the wrong kind
+// exists, the mount over it fails.
 func makeEntry(at int, name string, dir bool) error {
 	if dir {
 		if err := unix.Mkdirat(at, name, 0o755); err != unix.EEXIST {

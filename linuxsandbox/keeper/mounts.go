@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The keeper's mounts, in a mount namespace of its own. No content is copied and
-// nothing of the host changes:
+// These are the keeper's mounts, in its own mount namespace. They copy no content and change
+// nothing on the host:
 //
 //	mounts of what stays writable are copied (open_tree)
 //	everything becomes read-only (mount_setattr, recursive)
@@ -26,31 +26,29 @@ import (
 //	protected paths and the folders on the way to them are bound to themselves
 //	something empty is mounted over each denied path
 //
-// Read-only mounts hold what Landlock does not handle: mode, owner, times and
-// attributes. A folder that is bound to itself cannot be renamed, so a command cannot
-// move a protected name away and make another one. All calls used here are in every
-// kernel with Landlock ABI 3.
+// Read-only mounts protect what Landlock does not handle: mode, owner, times and attributes. A
+// folder that is bound to itself cannot be renamed, so a command cannot move a protected name away
+// and create another one. All calls used here are in every kernel with Landlock ABI 3.
 
 // mounter carries out spec.Mounts.
 type mounter struct {
 	plan *spec.Mounts
-	// proc is a writable /proc that is mounted nowhere: the self-test tries
-	// Landlock on it.
+	// proc is a writable /proc that is mounted nowhere; the self-test tries Landlock on it.
 	proc int
-	// empty is the first empty folder that was mounted over a denied one, 0 before
-	// that; the others are copies of it.
+	// empty is the first empty folder that was mounted over a denied one; 0 before that. The others
+	// are copies of its mount.
 	empty int
 }
 
-// tree is a copy of a mount with all mounts below it, not attached yet.
+// tree is a copy of a mount with all mounts below it. It is not attached yet.
 type tree struct {
 	fd   int
 	path string
 	dir  bool
 }
 
-// mountAll makes the mounts of plan. It returns the descriptor of a /proc for the
-// self-test and the Landlock rules that the new mounts need.
+// mountAll makes the mounts of plan. It returns the descriptor of a /proc for the self-test, and
+// the Landlock rules that the new mounts need.
 func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	m := &mounter{plan: plan, proc: -1}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -100,8 +98,8 @@ func mountAll(plan *spec.Mounts) (proc int, rules []spec.Rule, err error) {
 	return m.proc, rules, nil
 }
 
-// take copies the mount tree at path. A symbolic link on the way is refused: the paths
-// are canonical, so the link is new.
+// take copies the mount tree at path. It refuses a symbolic link on the way: the paths are
+// canonical, so a link there is new.
 func take(path string) (tree, error) {
 	at, err := kernel.OpenPath(path)
 	if err != nil {
@@ -134,7 +132,7 @@ func takeAll(paths []string) ([]tree, error) {
 	return out, nil
 }
 
-// put attaches a tree over what is open at at.
+// put attaches a tree over the open file at.
 func (t tree) put(at int) error {
 	defer unix.Close(t.fd)
 	if err := unix.MoveMount(t.fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
@@ -162,9 +160,9 @@ func setReadOnly(at int, path string, flags uint) error {
 	return nil
 }
 
-// newProc mounts the /proc of the new PID namespace. It becomes read-only for the
-// command with everything else. It comes first: in a user namespace the kernel allows a
-// new /proc only while an old one is visible as a whole (mount_too_revealing).
+// newProc mounts the /proc of the new PID namespace. Later it becomes read-only for the command,
+// with everything else. It comes first: in a user namespace the kernel allows a new /proc only
+// while an old one is fully visible (mount_too_revealing).
 func (m *mounter) newProc() error {
 	if m.plan.HostProc {
 		old, err := take(kernel.ProcDir)
@@ -183,8 +181,8 @@ func (m *mounter) newProc() error {
 	return tree{fd: fd, path: kernel.ProcDir}.putAt(kernel.ProcDir)
 }
 
-// newFilesystem makes a new instance of a file system and mounts it nowhere. options
-// are name=value, or a name alone.
+// newFilesystem makes a new instance of a file system and mounts it nowhere. Each option is
+// name=value, or only a name.
 func newFilesystem(kind string, attrs int, options ...string) (int, error) {
 	at, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -239,7 +237,7 @@ func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
 			if err == nil {
 				err = master.putAt(kernel.Ptmx)
 			}
-			if err != nil && !errors.Is(err, unix.ELOOP) { // as on most machines
+			if err != nil && !errors.Is(err, unix.ELOOP) { // it is a link on most machines
 				return nil, err
 			}
 		}
@@ -253,7 +251,7 @@ func (m *mounter) private(temps []tree) ([]spec.Rule, error) {
 	return rules, nil
 }
 
-// protect pins the way to protected paths and makes them read-only.
+// protect pins the folders on the way to protected paths, and makes these paths read-only.
 func (m *mounter) protect() error {
 	type bind struct {
 		path     string
@@ -266,7 +264,7 @@ func (m *mounter) protect() error {
 	for _, path := range m.plan.Protected {
 		binds = append(binds, bind{path, true})
 	}
-	// Outer ones first: a copy of an outer folder would cover what was bound inside it.
+	// Outer ones first: a copy of an outer folder would cover what is bound inside it.
 	slices.SortFunc(binds, func(a, b bind) int { return strings.Compare(a.path, b.path) })
 	var granted []tree
 	var err error
@@ -296,9 +294,9 @@ func (m *mounter) protect() error {
 	return nil
 }
 
-// hide mounts over each denied path what cannot be opened: an empty folder without
-// permissions, or a device on a mount that opens no devices (nodev). Landlock cannot
-// take away a right below a folder that a rule opens; a mount can.
+// hide covers each denied path with something that cannot be opened: an empty folder without
+// permissions, or a device on a nodev mount. Landlock cannot take away a right below a folder that
+// a rule opens; a mount can.
 func (m *mounter) hide() error {
 	defer func() {
 		if m.empty != 0 {
@@ -322,7 +320,7 @@ func (m *mounter) hide() error {
 	return nil
 }
 
-// mask covers what is open at at, whose path is path.
+// mask covers the open file at, whose path is path.
 func (m *mounter) mask(at int, path string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(at, &st); err != nil {
@@ -343,8 +341,8 @@ func (m *mounter) mask(at int, path string) error {
 	return t.put(at)
 }
 
-// maskFolder makes one empty folder for all denied folders: a file system takes longer
-// to make, and to remove with the command, than a copy of its mount.
+// maskFolder mounts one empty folder over all denied folders. Copying its mount is faster than
+// making a file system for each of them and removing it with the command.
 func (m *mounter) maskFolder(at int, path string) error {
 	if m.empty == 0 {
 		fd, err := newFilesystem("tmpfs", unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV, "mode=0")

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// codeagent may run in its own checkout, with its binaries in bin/ where every command
-// may write. The threat is a command that replaces codeagent and so runs unconfined the
-// next time. Landlock cannot take bin/ out of the workspace, so a change there is undone
-// when the last process of the command has ended, before anything could start the file:
+// codeagent may run in its own checkout, with its binaries in bin/, where every command may write.
+// The threat is a command that replaces codeagent and so runs unconfined the next time. Landlock
+// cannot exclude bin/ from the workspace. So a change there is undone when the last process of the
+// command has ended, before anything could start the file:
 //
 //	Start   keep identity, size, times, mode and a sealed copy of each file
 //	end     compare; restore a file that differs, and record a Denial
 //
-// codeagent does this, or the keeper if codeagent has ended. Nothing on the way to the
-// file is trusted: the command may have made links and folders there.
+// codeagent does this, or the keeper if codeagent has ended. It trusts nothing on the way to the
+// file: the command may have made links and folders there.
 
-// ownFile is a spec.OwnFile that is put back.
+// ownFile is a spec.OwnFile that can be restored.
 type ownFile spec.OwnFile
 
 func stateOf(st *unix.Stat_t) spec.FileState {
@@ -36,7 +36,7 @@ func stateOf(st *unix.Stat_t) spec.FileState {
 	}
 }
 
-// StateOf looks at an open file.
+// StateOf returns the state of an open file.
 func StateOf(fd int) (spec.FileState, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -45,8 +45,8 @@ func StateOf(fd int) (spec.FileState, error) {
 	return stateOf(&st), nil
 }
 
-// StateAt looks at path and follows no link. A link on the way counts as absent: the
-// file does not have that path then.
+// StateAt returns the state of the file at path and follows no link. If a link is on the way, the
+// file counts as absent: that path no longer leads to it.
 func StateAt(path string) (spec.FileState, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
@@ -61,14 +61,14 @@ func StateAt(path string) (spec.FileState, error) {
 	return StateOf(fd)
 }
 
-// Changed reports whether the file is not what it was. A file that cannot be looked
-// at counts as changed.
+// Changed reports whether the file differs from its recorded state. A file that cannot be examined
+// counts as changed.
 func Changed(o spec.OwnFile) bool {
 	now, err := StateAt(o.Path)
 	return err != nil || now != o.State
 }
 
-// Restore makes the file what it was and returns its new state.
+// Restore gives the file its recorded state back and returns its new state.
 func Restore(own spec.OwnFile) (spec.FileState, error) {
 	o := ownFile(own)
 	parent, err := o.openParent()
@@ -87,7 +87,7 @@ func Restore(own spec.OwnFile) (spec.FileState, error) {
 	if err != nil {
 		return spec.FileState{}, fmt.Errorf("put back %s: %w", o.Path, err)
 	}
-	// Another command may have moved a folder in the meantime.
+	// Another command may have moved a folder meanwhile.
 	now, err := StateAt(o.Path)
 	if err != nil || now.Ino != want.Ino || now.Dev != want.Dev {
 		return spec.FileState{}, fmt.Errorf("put back %s: something else is there again", o.Path)
@@ -142,9 +142,9 @@ func (o ownFile) dress(fd int) error {
 	return unix.UtimesNanoAt(fd, "", []unix.Timespec{o.State.Mtime, o.State.Mtime}, unix.AT_EMPTY_PATH)
 }
 
-// openParent walks from / to the file's folder, one name at a time and through no link.
-// Below the write root it restores the folders too: it moves aside what replaced one,
-// makes a missing one and sets its mode.
+// openParent opens each folder from / to the file's, one name at a time and through no link. Below
+// the write root it restores the folders too: it moves aside what replaced a folder, creates a
+// missing one and sets its mode.
 func (o ownFile) openParent() (int, error) {
 	at, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -172,8 +172,8 @@ func (o ownFile) openParent() (int, error) {
 	return at, nil
 }
 
-// mend makes name in at the folder that it was. fd and err are the result of opening
-// it. With mayMake it moves aside what is there and makes the folder.
+// mend restores the folder name in at. fd and err are the result of opening it. With mayMake it
+// moves aside what is there and creates the folder.
 func (o ownFile) mend(at, fd int, name string, mode uint32, mayMake bool, err error) (int, error) {
 	if err != nil && mayMake {
 		if err != unix.ENOENT {
@@ -191,7 +191,7 @@ func (o ownFile) mend(at, fd int, name string, mode uint32, mayMake bool, err er
 	}
 	now, err := StateOf(fd)
 	if err == nil && now.Mode&0o7777 != mode&0o7777 {
-		// fchmod(2) does not take an O_PATH descriptor.
+		// fchmod(2) refuses an O_PATH descriptor.
 		err = unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode&0o7777)
 	}
 	if err != nil {
@@ -205,7 +205,7 @@ func openDir(at int, name string) (int, error) {
 	return unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// removeEntry removes name, a directory by moving it aside.
+// removeEntry removes name. It moves a directory aside.
 func removeEntry(at int, name string) error {
 	if err := clearDir(at, name); err != nil {
 		return err
@@ -216,7 +216,7 @@ func removeEntry(at int, name string) error {
 	return nil
 }
 
-// clearDir moves name aside when it is a directory.
+// clearDir moves name aside if it is a directory.
 func clearDir(at int, name string) error {
 	var st unix.Stat_t
 	err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -229,7 +229,7 @@ func clearDir(at int, name string) error {
 	return aside(at, name)
 }
 
-// aside renames name: nothing of the user's is deleted.
+// aside renames name, so that nothing of the user's is deleted.
 func aside(at int, name string) error {
 	return unix.Renameat2(at, name, at, spareName(name), unix.RENAME_NOREPLACE)
 }
@@ -241,7 +241,7 @@ func spareName(name string) string {
 	return name + ".refused-" + strconv.FormatInt(ts.Nano(), 36)
 }
 
-// copyAll copies size bytes from the start of src, whose offset it leaves alone.
+// copyAll copies size bytes from the start of src. It does not change the offset of src.
 func copyAll(dst, src int, size int64) error {
 	buf := make([]byte, 64<<10)
 	for off := int64(0); off < size; {
@@ -270,8 +270,8 @@ func copyAll(dst, src int, size int64) error {
 	return nil
 }
 
-// restoreAll is the keeper's part, when codeagent has ended. There is no one to report
-// an error to; the next start refuses to run with a file that was not restored.
+// restoreAll restores the files from the keeper, after codeagent has ended. Nobody can receive an
+// error; the next start refuses to run if a file was not restored.
 func restoreAll(own []spec.OwnFile) {
 	for _, o := range own {
 		if Changed(o) {

@@ -15,22 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restricted is a thread after restrict.
+// restricted is the result of restrict.
 type restricted struct {
 	facts spec.Facts
 	// signals is the ruleset of the command's own layer, or -1.
 	signals int
-	// listener is where the filter's questions arrive, or -1.
+	// listener receives the filter's notifications; -1 if there is none.
 	listener int
-	// lastFD is that of the task.
+	// lastFD is the task's lastFD.
 	lastFD int
 }
 
-// restrict confines the calling thread for good and tests that the confinement holds.
-// The order: Landlock and seccomp want no_new_privs of a thread without capabilities,
-// and the filter comes last because it answers some of the other calls itself. The
-// thread must be locked to its goroutine and must not be the process's first, which
-// stays unconfined.
+// restrict confines the calling thread for good and tests that the confinement holds. The order
+// matters: Landlock and seccomp require no_new_privs from a thread without capabilities, and the
+// filter comes last because it intercepts some of the other calls. The thread must be locked to its
+// goroutine and must not be the process's first, which stays unconfined.
 func restrict(s *task) (*restricted, *spec.Failure) {
 	r := &restricted{listener: -1, facts: spec.Facts{LandlockABI: LandlockABI(), Root: asRoot()}, lastFD: s.lastFD}
 	if err := r.facts.CheckLandlock(); err != nil {
@@ -62,7 +61,7 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	if err := ll.LandlockRestrictSelf(ruleset, restrictFlags(abi)); err != nil {
 		return nil, fail("landlock", err)
 	}
-	// With the filter these calls would wait for a broker that does not answer yet.
+	// With the filter on, these calls would wait for a broker that does not answer yet.
 	if err := errors.Join(testNetwork(s), testLandlock(s)); err != nil {
 		return nil, fail("self-test", err)
 	}
@@ -78,11 +77,11 @@ func restrict(s *task) (*restricted, *spec.Failure) {
 	return r, nil
 }
 
-// forbidCores keeps the memory of the command from leaving the sandbox. The host may
-// pipe the image of a crashed process to a handler of its own, which runs in no sandbox.
-// The limit 0 does not keep such a handler from running, the limit 1 does (core(5),
-// fs/coredump.c). The filter keeps the command from changing the limit. A hard limit of
-// 0 cannot be raised and stays; handled then reports whether the host has a handler.
+// forbidCores keeps the command's memory inside the sandbox. The host may pipe the image of a
+// crashed process to a handler, which runs outside any sandbox. A core limit of 0 does not prevent
+// that; a limit of 1 does (core(5), fs/coredump.c). The filter keeps the command from changing the
+// limit. A hard limit of 0 cannot be raised and stays; handled then reports whether the host has a
+// handler.
 func forbidCores() (handled bool, err error) {
 	err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
 	if err != unix.EPERM {
@@ -95,9 +94,8 @@ func forbidCores() (handled bool, err error) {
 	return len(pattern) > 0 && (pattern[0] == '|' || pattern[0] == '@'), err
 }
 
-// filter puts the seccomp filter on the calling thread. A probe may do without the
-// listener: the kernel allows one in a chain of filters, and codeagent itself may run
-// under codeagent.
+// filter installs the seccomp filter on the calling thread. A probe may go without the listener:
+// the kernel allows only one in a chain of filters, and codeagent may itself run under codeagent.
 func (r *restricted) filter(s *task) error {
 	o := filter.Options{AllowInet: s.Network, AllowUnix: s.PathSockets, Ask: s.Ask, AskSends: s.HostNet != 0 && s.Network && s.PathSockets, AskLocks: s.Locks}
 	prog, err := filter.Program(runtime.GOARCH, o)

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The self-test tries what must fail now. Each attempt was made before, unconfined
-// (observe): a call that failed then too proves nothing.
+// The self-test attempts what must fail now. observe made each attempt before, while unconfined: a
+// call that failed then too proves nothing.
 
-// probeFile is the thread's own name. The thread may always write it, and no policy has
-// a rule for it.
+// probeFile is the thread's own name. Without Landlock the thread can always write it, and no
+// policy has a rule for it.
 const probeFile = "/proc/self/comm"
 
-// observed is what the thread could do before.
+// observed is what the thread could do before it was confined.
 type observed struct {
 	// parent is a process that this thread could signal, or 0.
 	parent int
@@ -31,15 +31,15 @@ func observe(s *task) (observed, error) {
 	}
 	unix.Close(fd)
 	var o observed
-	// 0 is a parent outside this PID namespace; kill(0) would mean the group.
+	// 0 is a parent outside this PID namespace; kill(0) would signal the group.
 	if ppid := unix.Getppid(); ppid > 0 && unix.Kill(ppid, 0) == nil {
 		o.parent = ppid
 	}
 	return o, nil
 }
 
-// openProbe opens probeFile for writing. Where the command's /proc is mounted read-only
-// the file is opened in another mount of /proc, so that only Landlock can refuse it.
+// openProbe opens probeFile for writing. If the command's /proc is mounted read-only, it opens the
+// file in another mount of /proc, so that only Landlock can refuse it.
 func openProbe(s *task) (int, error) {
 	if s.Mounts == nil {
 		return unix.Open(probeFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -47,7 +47,7 @@ func openProbe(s *task) (int, error) {
 	return unix.Openat(s.proc, strings.TrimPrefix(probeFile, kernel.ProcDir+"/"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
 
-// testLandlock shows that Landlock stands.
+// testLandlock shows that Landlock is on.
 func testLandlock(s *task) error {
 	if fd, err := openProbe(s); err == nil {
 		unix.Close(fd)
@@ -56,7 +56,7 @@ func testLandlock(s *task) error {
 	return nil
 }
 
-// selfTest reports whether it was shown that no signal leaves the domain.
+// selfTest tests the confinement. signalProof reports that no signal leaves the domain.
 func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool, err error) {
 	for _, path := range s.Unreadable {
 		if err := refused(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); err != nil {
@@ -65,8 +65,8 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 	}
 	inet, kind := unix.AF_INET, unix.SOCK_STREAM
 	if s.Ask && !s.Network {
-		// The filter asks the broker about INET sockets, and the broker does not answer
-		// yet. A netlink socket is refused by the filter itself.
+		// INET sockets go to the broker, which does not answer yet. The filter itself refuses a
+		// netlink socket.
 		inet, kind = unix.AF_NETLINK, unix.SOCK_RAW
 	}
 	for _, socket := range []struct {
@@ -88,7 +88,7 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 		return false, nil
 	}
 	if before.parent == 0 || unix.Getppid() != before.parent {
-		return false, nil // nothing to show it with
+		return false, nil // no process to prove it with
 	}
 	if err := unix.Kill(before.parent, 0); err != unix.EPERM {
 		return false, fmt.Errorf("signalling codeagent from the sandbox: %v instead of EPERM", err)
@@ -96,8 +96,8 @@ func selfTest(s *task, before observed, abi int, keep uint64) (signalProof bool,
 	return true, nil
 }
 
-// refused tries to open path, which must fail. A path that does not exist counts as
-// refused.
+// refused tries to open path, and returns an error if that succeeds. A path that does not exist
+// counts as refused.
 func refused(path string, flags int) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func refused(path string, flags int) error {
 	}
 	defer unix.Close(fd)
 	if isMask(fd) {
-		return nil // root with KeepFileCaps opens the mask, and finds nothing in it
+		return nil // root with KeepFileCaps can open the mask, which is empty
 	}
 	return fmt.Errorf("%s could be opened from the sandbox", path)
 }
@@ -118,9 +118,9 @@ func isMask(fd int) bool {
 		unix.Fstatfs(fd, &at) == nil && at.Type == unix.TMPFS_MAGIC && at.Flags&unix.ST_RDONLY != 0
 }
 
-// checkStatus reads back from the kernel what the thread has. It uses system calls: the
-// kernel removes each name that was looked up below /proc/PID/task/TID when the thread
-// ends, under contention.
+// checkStatus reads the thread's actual state back from the kernel. It uses system calls and not
+// /proc: when the thread ends, the kernel removes each name that was looked up below
+// /proc/PID/task/TID, under contention.
 func checkStatus(keep uint64) error {
 	nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
 	if err != nil || nnp != 1 {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nowhere are addresses that are routed nowhere (RFC 5737, RFC 3849). Connecting a
-// datagram socket looks for a route there and sends nothing.
+// nowhere are documentation addresses that are never routed (RFC 5737, RFC 3849). Connecting a
+// datagram socket looks up a route and sends nothing.
 var nowhere = []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, 1}), netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 1})}
 
-// testNetwork is a part of the self-test: the thread is not in codeagent's network
-// namespace, and its own namespace has no route to the outside.
+// testNetwork is part of the self-test: it shows that the thread is not in codeagent's network
+// namespace, and that its own namespace has no route to the outside.
 func testNetwork(s *task) error {
 	if s.HostNet == 0 {
 		return nil
@@ -37,13 +37,13 @@ func testNetwork(s *task) error {
 		return errors.New("the network namespace is codeagent's own")
 	}
 	if !s.Network {
-		return nil // the filter refuses every socket that could look further
+		return nil // the filter refuses every socket that could test more
 	}
 	for _, addr := range nowhere {
 		family, there := kernelAddress(netip.AddrPortFrom(addr, 9))
 		fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		if err == unix.EAFNOSUPPORT {
-			continue // a kernel without IPv6
+			continue // this kernel has no IPv6
 		}
 		if err != nil {
 			return os.NewSyscallError("socket", err)
@@ -55,13 +55,13 @@ func testNetwork(s *task) error {
 		}
 	}
 	if s.Probe {
-		return onlyLoopback() // once a session: no command can make a device
+		return onlyLoopback() // once a session: no command can create a device
 	}
 	return nil
 }
 
-// onlyLoopback fails where a device other than the loopback is up. Where tunnels are
-// built into the kernel, every namespace has their devices, but down.
+// onlyLoopback fails if a device other than the loopback is up. Where tunnels are built into the
+// kernel, every namespace has their devices, but they are down.
 func onlyLoopback() error {
 	table, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
 	if err != nil {

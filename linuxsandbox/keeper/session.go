@@ -17,27 +17,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The helper sets up the network namespace of a session. It is cloned into the
-// namespace, brings the loopback up, makes the sockets that codeagent needs there, hands
-// them over (control.SendDoor) and ends.
+// The helper sets up the network namespace of a session. It is cloned into the namespace, brings
+// the loopback up, makes the sockets that codeagent needs there, hands them over (control.SendDoor)
+// and ends.
 
-// sessionMain is the helper's work for a session. resolvers are the addresses of
-// the machine's name servers.
+// sessionMain is the helper's main function for a session. resolvers are the addresses of the
+// machine's name servers.
 func sessionMain(resolvers []string) int {
 	door, err := openDoor(resolvers)
 	if control.SendDoor(spec.ControlFD, door, kernel.ErrnoOf(err)) != nil {
 		return 1
 	}
 	var word [1]byte
-	_ = kernel.ReadFull(spec.ControlFD, word[:]) // until codeagent has opened the namespaces
+	_ = kernel.ReadFull(spec.ControlFD, word[:]) // wait until codeagent has opened the namespaces
 	return 0
 }
 
-// relayAddresses are unlikely to be in the way of what commands serve.
+// relayAddresses are unlikely to collide with what commands serve.
 var relayAddresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 255, 255, 254}), netip.IPv6Loopback()}
 
-// openDoor sets up the namespace of the calling thread. Without the loopback or the
-// first socket it fails; the others are optional.
+// openDoor sets up the namespace of the calling thread. It fails without the loopback or the first
+// socket; the others are optional.
 func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 	if err := loopbackUp(); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func openDoor(resolvers []string) ([]control.DoorSocket, error) {
 	return door, nil
 }
 
-// openLost makes a socket whose queue has one place, which is taken: a connect to it
-// gets no answer.
+// openLost makes a socket whose queue has one place, and fills that place: a connect to it gets no
+// answer.
 func openLost(at netip.AddrPort) (int, error) {
 	fd, err := openAt(unix.SOCK_STREAM, at)
 	if err != nil {
@@ -114,7 +114,7 @@ func openAt(kind int, at netip.AddrPort) (int, error) {
 	return fd, err
 }
 
-// kernelAddress is at as the kernel takes it, with its address family.
+// kernelAddress converts at to the kernel's form, with its address family.
 func kernelAddress(at netip.AddrPort) (domain int, sa unix.Sockaddr) {
 	if at.Addr().Is6() {
 		return unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
@@ -122,8 +122,8 @@ func kernelAddress(at netip.AddrPort) (domain int, sa unix.Sockaddr) {
 	return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 }
 
-// allowLowPorts gives root's commands the ports below 1024, which they may serve on
-// the host: they have no capability left, and the namespace is the session's alone.
+// allowLowPorts lets root's commands use ports below 1024, as on the host: they have no
+// capabilities left, and the namespace belongs to the session.
 func allowLowPorts() {
 	const setting = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 	if asRoot() {
@@ -131,8 +131,8 @@ func allowLowPorts() {
 	}
 }
 
-// addAddress gives the loopback device one more address. It has all of 127.0.0.0/8
-// and ::1 already.
+// addAddress gives the loopback device one more address. The device already has all of 127.0.0.0/8
+// and ::1.
 func addAddress(addr netip.Addr) error {
 	if addr.IsLoopback() {
 		return nil
@@ -143,14 +143,14 @@ func addAddress(addr netip.Addr) error {
 	}
 	raw := addr.AsSlice()
 	body := []byte{family, bits, unix.IFA_F_NODAD, unix.RT_SCOPE_HOST, 0, 0, 0, 0}
-	binary.NativeEndian.PutUint32(body[4:], 1) // the number of the loopback device in every namespace
+	binary.NativeEndian.PutUint32(body[4:], 1) // the index of the loopback device in every namespace
 	attribute := make([]byte, unix.SizeofRtAttr, unix.SizeofRtAttr+len(raw))
 	binary.NativeEndian.PutUint16(attribute, uint16(unix.SizeofRtAttr+len(raw)))
 	binary.NativeEndian.PutUint16(attribute[2:], unix.IFA_LOCAL)
 	return newRouteObject(unix.RTM_NEWADDR, append(body, append(attribute, raw...)...))
 }
 
-// newRouteObject has the kernel make an object in its network (rtnetlink(7)).
+// newRouteObject makes the kernel create a network object (rtnetlink(7)).
 func newRouteObject(kind uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -179,9 +179,9 @@ func newRouteObject(kind uint16, body []byte) error {
 	return nil
 }
 
-// allowPing gives the command's group the sockets that ping(8) makes without a
-// privilege: a new network namespace gives them to nobody. They reach the loopback
-// alone. Where /proc/sys cannot be written, only ping is lost.
+// allowPing lets the command's group create the sockets of unprivileged ping(8): a new network
+// namespace lets nobody create them. They reach only the loopback. If /proc/sys is not writable,
+// only ping is lost.
 func allowPing() {
 	group := strconv.Itoa(os.Getegid())
 	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte(group+" "+group), 0)

@@ -20,26 +20,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The command is forked here and not through package syscall for one reason: the child
-// must restrict itself once more between fork and exec (signalRuleset). A process may
-// signal what shares its Landlock domain, so without a domain of its own the command
-// could kill the keeper's thread, and with it the keeper.
+// The keeper forks the command itself, and not through package syscall, for one reason: the child
+// must restrict itself once more between fork and exec (signalRuleset). A process may signal every
+// process in its Landlock domain. Without its own domain the command could kill the keeper's
+// thread, and with it the keeper.
 
-// childPlan is all that the child needs, prepared before the fork: the child may
-// allocate no memory and take no lock.
+// childPlan is all that the child needs, prepared before the fork: the child must not allocate
+// memory or take a lock.
 type childPlan struct {
 	paths      []*byte // tried in turn, as execvp does
-	argv, envv []*byte // ending in nil
+	argv, envv []*byte // with a final nil
 	dir        *byte
 	limits     []childLimit
-	group      int // what to join its control group by, or 0
+	group      int // the descriptor by which it joins its control group, or 0
 	signals    int // ruleset of the command's own Landlock layer, or -1
 	flags      uint32
 	setsid     bool
 	terminal   bool // descriptor 0 becomes its controlling terminal
-	keeper     int  // the keeper's pid: another parent means that it died during the fork
-	report     int  // the pipe for the step that failed; closed by exec
-	lastFD     int  // of closeOnExec
+	keeper     int  // the keeper's pid; another parent means that the keeper died during the fork
+	report     int  // the pipe that reports a failed step; exec closes it
+	lastFD     int  // the result of closeOnExec
 }
 
 type childLimit struct {
@@ -47,7 +47,7 @@ type childLimit struct {
 	limit    unix.Rlimit
 }
 
-// Steps of the child, as they are reported when one fails.
+// These are the steps of the child, reported when one fails.
 const (
 	stepSession = iota + 1
 	stepTerminal
@@ -66,10 +66,10 @@ var stepNames = [...]string{
 	stepFiles: "files", stepGroup: "cgroup", stepDomain: "landlock", stepSignals: "signals", stepExec: "exec",
 }
 
-// spawn starts the command of s on the calling thread and returns when the exec is done.
-// The thread must be restricted and must live as long as the command: its end is the
-// command's death signal. Only descriptors 0 to 2 are open in the command: any other
-// one could be a way out.
+// spawn starts the command of s on the calling thread and returns when the exec is done. The thread
+// must be restricted, and must live as long as the command: when it ends, the command gets its
+// death signal. Only descriptors 0 to 2 are open in the command, because any other one could be a
+// way out.
 func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	c, names, err := newChildPlan(s, r)
 	if err != nil {
@@ -101,8 +101,8 @@ func spawn(s *task, r *restricted) (pid, pidfd int, bad *spec.Failure) {
 	return 0, -1, stepFailure(s, names, step, unix.Errno(binary.NativeEndian.Uint32(answer[4:])))
 }
 
-// stepFailure is the failure of a step. A failed exec has the exit codes of env(1): 127
-// for a program that does not exist, else 126.
+// stepFailure is the failure of a step. A failed exec has the exit codes of env(1): 127 if the
+// program does not exist, else 126.
 func stepFailure(s *task, names []string, step uint32, errno unix.Errno) *spec.Failure {
 	if step != stepExec {
 		name := "child"
@@ -154,8 +154,8 @@ func newChildPlan(s *task, r *restricted) (*childPlan, []string, error) {
 	return c, names, err
 }
 
-// candidates are the paths that name may mean. Relative and empty entries of PATH are
-// skipped: a command that can write its working directory must not choose what runs.
+// candidates are the paths that name may mean. It skips relative and empty entries of PATH: a
+// command that can write its working directory must not choose which program runs.
 func candidates(name string, env []string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -175,13 +175,13 @@ func candidates(name string, env []string) []string {
 	return out
 }
 
-// childLimits are the resource limits of the command, none above the keeper's own.
+// childLimits are the command's resource limits. None is above the keeper's own.
 func childLimits(l sandbox.Limits) ([]childLimit, error) {
 	var out []childLimit
 	for _, want := range []struct {
 		resource int
 		value    int64
-		grace    uint64 // of the hard limit above the soft one
+		grace    uint64 // by how much the hard limit exceeds the soft one, in the unit of the limit
 	}{
 		{unix.RLIMIT_CPU, l.CPUSeconds, 1}, // SIGXCPU first, SIGKILL a second later
 		{unix.RLIMIT_AS, l.Memory, 0},
@@ -202,11 +202,11 @@ func childLimits(l sandbox.Limits) ([]childLimit, error) {
 	return out, nil
 }
 
-// forkExec forks and, in the child, carries out c. It follows the rules of package
-// syscall's forkAndExecInChild. The child makes raw system calls only: it has no
-// scheduler, cannot allocate or grow its stack, and the race detector must not
-// instrument it. It never returns from this frame, whose memory it shares with the
-// parent. The parent returns at once and reads nothing that the child may have written.
+// forkExec forks and, in the child, carries out c. It follows the rules of package syscall's
+// forkAndExecInChild. The child makes raw system calls only: it has no scheduler, cannot allocate
+// or grow its stack, and the race detector must not instrument it. The child never returns from
+// this frame, whose memory it shares with the parent. The parent returns at once and reads nothing
+// that the child may have written.
 //
 //go:noinline
 //go:norace
@@ -226,8 +226,8 @@ func forkExec(c *childPlan) (pid, pidfd int, errno syscall.Errno) {
 	}
 	step = stepTerminal
 	if c.terminal {
-		// Without force: the terminal is not taken from another session, and only a
-		// session leader without a terminal gets it.
+		// Without force, the call does not take the terminal from another session, and it succeeds
+		// only for a session leader without a terminal.
 		if _, _, e = syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); e != 0 {
 			goto failed
 		}
@@ -286,15 +286,15 @@ failed:
 	answer := [2]uint32{step, uint32(e)}
 	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, uintptr(c.report), uintptr(unsafe.Pointer(&answer)), unsafe.Sizeof(answer))
 	for {
-		// Not exit_group: the filter asks the broker about that, it fails when
-		// codeagent has died, and the keeper's thread would wait for ever. The child
-		// has no other thread.
+		// This must not be exit_group: the filter sends that call to the broker, so it fails if
+		// codeagent has died, and the keeper's thread would wait for ever. The child has no other
+		// thread.
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT, sandbox.ExitCannotConfine, 0, 0)
 	}
 }
 
-// execFirst runs the first candidate that can be executed. Like execvp(3) it skips
-// what is missing and returns EACCES if one was refused.
+// execFirst executes the first candidate that can be executed. Like execvp(3) it skips missing
+// files, and returns EACCES if one was refused.
 //
 //go:nosplit
 //go:norace

@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ParseAddress reads a struct sockaddr_in or sockaddr_in6. As in the kernel, an
-// IPv4-mapped IPv6 address is the IPv4 address, and the unspecified address is the
-// loopback.
+// ParseAddress decodes a struct sockaddr_in or sockaddr_in6. As in the kernel, an IPv4-mapped IPv6
+// address becomes the IPv4 address, and the unspecified address becomes the loopback.
 func ParseAddress(b []byte) (netip.AddrPort, bool) {
-	const short4, short6 = 8, 24 // as much as the kernel asks for
+	const short4, short6 = 8, 24 // the sizes that the kernel requires
 	if len(b) < 2 {
 		return netip.AddrPort{}, false
 	}
@@ -29,7 +28,7 @@ func ParseAddress(b []byte) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(meant(addr), binary.BigEndian.Uint16(b[2:])), true
 }
 
-// meant is the address that the kernel connects to for a.
+// meant is the address to which the kernel connects for a.
 func meant(a netip.Addr) netip.Addr {
 	switch a = a.Unmap().WithZone(""); a {
 	case netip.IPv4Unspecified():
@@ -40,7 +39,7 @@ func meant(a netip.Addr) netip.Addr {
 	return a
 }
 
-// SocketAddress is at as bytes for a socket of the domain, AF_INET or AF_INET6.
+// SocketAddress encodes at for a socket of the domain, AF_INET or AF_INET6.
 func SocketAddress(at netip.AddrPort, domain int) []byte {
 	if domain == unix.AF_INET {
 		b := make([]byte, unix.SizeofSockaddrInet4)
@@ -58,7 +57,7 @@ func SocketAddress(at netip.AddrPort, domain int) []byte {
 	return b
 }
 
-// domainOf is the domain of sockets for addr.
+// domainOf is the domain of sockets for addr, AF_INET or AF_INET6.
 func domainOf(addr netip.Addr) int {
 	if addr.Is6() {
 		return unix.AF_INET6
@@ -66,7 +65,7 @@ func domainOf(addr netip.Addr) int {
 	return unix.AF_INET
 }
 
-// LocalAddress is the address of a socket of AF_INET or AF_INET6.
+// LocalAddress is the local address of an AF_INET or AF_INET6 socket.
 func LocalAddress(sock int) (netip.AddrPort, bool) {
 	sa, err := unix.Getsockname(sock)
 	if err != nil {
@@ -85,22 +84,22 @@ func addressOf(sa unix.Sockaddr) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// Socket is a socket of AF_INET or AF_INET6.
+// Socket is an AF_INET or AF_INET6 socket.
 type Socket struct {
 	FD, Domain, Protocol int
 }
 
-// SocketOf looks at a socket of AF_INET or AF_INET6.
+// SocketOf describes fd, a socket of the domain AF_INET or AF_INET6.
 func SocketOf(fd, domain int) (Socket, bool) {
 	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	if protocol == unix.IPPROTO_MPTCP {
-		protocol = unix.IPPROTO_TCP // which it is on the wire
+		protocol = unix.IPPROTO_TCP // the protocol on the wire
 	}
 	return Socket{fd, domain, protocol}, err == nil
 }
 
-// Unused reports whether the socket can still be connected. Where it is connected
-// or listens, the kernel has an errno of its own.
+// Unused reports whether the socket can still be connected. If it is connected or listens, the
+// kernel refuses with an errno of its own.
 func (s Socket) Unused() bool {
 	if s.Protocol != unix.IPPROTO_TCP {
 		return true

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Client is one command in a Network. Its methods are called by the command's
-// broker, NewName and Counts on one thread alone.
+// Client is one command in a Network. The command's broker calls its methods; it calls NewName and
+// Counts on one thread only.
 type Client struct {
 	*Network
 	lookups *lookups
 }
 
-// NewClient is nil where there is no Network.
+// NewClient returns nil for a nil Network.
 func (n *Network) NewClient() *Client {
 	if n == nil {
 		return nil
@@ -25,11 +25,11 @@ func (n *Network) NewClient() *Client {
 	return &Client{n, newLookups(&n.names.conf)}
 }
 
-// drainTime is how long the end of a command waits for what it sent last.
+// drainTime bounds the wait, at the end of a command, for the data that the command sent last.
 const drainTime = 3 * time.Second
 
-// Leave forgets the command, and closes its connections once what it wrote has
-// been passed on: without a sandbox the kernel would have sent it.
+// Leave forgets the command. It closes the command's connections after the relay has passed on what
+// the command wrote: without a sandbox the kernel would have sent it.
 func (c *Client) Leave() {
 	if c == nil {
 		return
@@ -46,24 +46,22 @@ func (c *Client) Leave() {
 	}
 }
 
-// NewName reports whether the refusal of a name is to be recorded. It is not where
-// the name stands for another one that was, and where a refusal takes nothing from
-// the command, which could know the name from hosts(5). allowed says which names
-// the command may look up.
+// NewName reports whether to record the refusal of a name. It reports false for a variant of a name
+// that was recorded, and for a name in hosts(5): the command may know that address from the file,
+// so the refusal denies it nothing. allowed reports whether the command may look up a name.
 func (c *Client) NewName(name string, allowed func(string) bool) bool {
 	return !c.names.known.written[name] && c.lookups.report(name, allowed)
 }
 
-// Counts reports whether a refused question of a thread is a lookup of its own,
-// and not the second half of one.
+// Counts reports whether a refused question from a thread is a lookup of its own, and not the
+// second half of one.
 func (c *Client) Counts(q *Question, tid uint32) bool {
 	return c.lookups.counts(q.Name, tid, q.message.asked.Type)
 }
 
-// Expect notes that questions from the socket to a name server are the command's,
-// and passes them to ask, which reports false when nobody will answer. The socket
-// gets its port now if it has none: the question may arrive before anybody looks
-// again.
+// Expect registers the socket's port, so that questions from there to a name server belong to this
+// command. They go to ask, which reports false if nobody will answer. A socket without a port gets
+// one now: the question may arrive before the next call on the socket.
 func (c *Client) Expect(s Socket, to netip.AddrPort, ask func(*Question) bool) {
 	at, ok := LocalAddress(s.FD)
 	if ok && at.Port() == 0 {
@@ -79,15 +77,14 @@ func (c *Client) Expect(s Socket, to netip.AddrPort, ask func(*Question) bool) {
 	}
 }
 
-// Join connects sock, a copy of the command's own, to the relay, which carries its
-// stream to the socket host, connected to the address to. host belongs to the
-// relay if errno is 0, and if it is EINPROGRESS, when the command's socket has to
-// wait a little for door.
+// Join connects sock, a copy of the command's own, to the relay. The relay carries its stream to
+// the socket host, which is connected to the address to. errno is 0, or EINPROGRESS if the
+// command's socket must wait for door; in both cases the relay now owns host.
 func (c *Client) Join(sock, domain, host int, to netip.AddrPort) (door []byte, errno unix.Errno) {
 	return c.relay.join(sock, domain, &stream{client: c, to: to, host: host})
 }
 
-// Lose connects sock to a door that never opens, as to a host that does not answer.
+// Lose connects sock to a door that never opens, like a host that does not answer.
 func (c *Client) Lose(sock, domain int, to netip.Addr) unix.Errno {
 	door := c.relay.door(domain, to, true)
 	if door == nil {
@@ -97,8 +94,8 @@ func (c *Client) Lose(sock, domain int, to netip.Addr) unix.Errno {
 	return errno
 }
 
-// PeerOf is the host that a relayed socket of the session is connected to, as its
-// command believes. cookie is the socket's.
+// PeerOf is the host to which the command believes its relayed socket is connected. cookie is the
+// cookie of that socket.
 func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {
 	if n == nil {
 		return netip.AddrPort{}, false
@@ -112,7 +109,7 @@ func (n *Network) PeerOf(cookie uint64) (netip.AddrPort, bool) {
 	return c.to, true
 }
 
-// Disown forgets whose questions come from a port that another socket was bound to.
+// Disown forgets which command sends questions from a port, because another socket was bound to it.
 func (n *Network) Disown(protocol int, port uint16) {
 	n.names.mu.Lock()
 	defer n.names.mu.Unlock()

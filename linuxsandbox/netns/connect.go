@@ -11,19 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whether connect(2) blocks depends on O_NONBLOCK, a flag of the open file, which
-// codeagent's copy of a socket shares with the command. So the flag is set during
-// the call. A thread of the command that clears it in that moment could make the
-// call block for as long as it likes, and with it everybody who waits for the end
-// of the command. So a call that does not return is interrupted: the flag is set
-// again, and SIGURG, for which the Go runtime has a handler with SA_RESTART, makes
-// the kernel start the call anew.
+// connect(2) blocks unless O_NONBLOCK is set. That is a flag of the open file, which codeagent's
+// copy of a socket shares with the command, so codeagent sets it for the duration of the call. A
+// thread of the command could clear it at that moment. The call would then block for as long as the
+// command likes, and so would the wait for the command's end. So codeagent interrupts a call that
+// does not return: it sets the flag again and sends SIGURG, for which the Go runtime has a handler
+// with SA_RESTART. The kernel then restarts the call.
 
-// nudgeTime is how long a call that does not block may take.
+// nudgeTime is how long a non-blocking call may take.
 const nudgeTime = 50 * time.Millisecond
 
-// ConnectNow connects sock without blocking. patient: the command's own call would
-// block. The caller is locked to its thread.
+// ConnectNow connects sock without blocking. patient reports that the command's own call would
+// block. The caller must be locked to its thread.
 func ConnectNow(sock int, addr []byte) (errno unix.Errno, patient bool) {
 	flags, err := unix.FcntlInt(uintptr(sock), unix.F_GETFL, 0)
 	if err == nil && flags&unix.O_NONBLOCK == 0 {
@@ -40,7 +39,7 @@ func ConnectNow(sock int, addr []byte) (errno unix.Errno, patient bool) {
 	return AddressCall(unix.SYS_CONNECT, sock, addr), patient
 }
 
-// nudge interrupts the thread tid until the function that it returns is called.
+// nudge interrupts the thread tid repeatedly until the returned function is called.
 func nudge(sock, tid, flags int) (returned func()) {
 	var mu sync.Mutex
 	over := false
@@ -65,7 +64,7 @@ func nudge(sock, tid, flags int) (returned func()) {
 	}
 }
 
-// AddressCall is bind(2) or connect(2) with the address as bytes.
+// AddressCall calls bind(2) or connect(2) with an encoded address.
 func AddressCall(nr uintptr, sock int, addr []byte) unix.Errno {
 	_, _, errno := unix.Syscall(nr, uintptr(sock), uintptr(unsafe.Pointer(unsafe.SliceData(append(addr, 0)))), uintptr(len(addr)))
 	return errno

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel says whether a program listens at an address (sock_diag(7)). The
-// program would notice an attempt to connect.
+// codeagent asks the kernel whether a program listens at an address (sock_diag(7)). An attempt to
+// connect would be visible to the program.
 
-// inetDiag asks about the sockets of the network namespace that its own socket was
-// made in.
+// inetDiag asks about the sockets of the network namespace in which its own socket was created.
 type inetDiag struct {
 	mu  sync.Mutex
 	fd  int // -1: no answers
@@ -33,13 +32,12 @@ func (d *inetDiag) close() {
 const (
 	// loopbackIndex is the number of the loopback device in every namespace.
 	loopbackIndex = 1
-	// diagRequestSize is that of struct inet_diag_req_v2 behind its nlmsghdr.
+	// diagRequestSize is the size of an nlmsghdr and a struct inet_diag_req_v2.
 	diagRequestSize = unix.SizeofNlMsghdr + 56
 )
 
-// takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP,
-// receives what is sent to the loopback address at. ok is false when the kernel
-// does not say.
+// takes reports whether a socket of the protocol, IPPROTO_TCP or IPPROTO_UDP, receives what is sent
+// to the loopback address at. ok is false if the kernel gives no answer.
 func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +58,7 @@ func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 			return false, false
 		}
 		if binary.NativeEndian.Uint32(answer[8:]) != d.seq {
-			continue // to a question that was given up
+			continue // the answer to an earlier question
 		}
 		if binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
 			return true, true
@@ -70,8 +68,7 @@ func (d *inetDiag) takes(protocol int, at netip.AddrPort) (taken, ok bool) {
 	}
 }
 
-// diagQuestion asks for the one socket that would be handed a packet from the
-// loopback to at.
+// diagQuestion asks for the one socket that would receive a packet from the loopback to at.
 func diagQuestion(protocol int, at netip.AddrPort, seq uint32) []byte {
 	q := make([]byte, diagRequestSize)
 	binary.NativeEndian.PutUint32(q, diagRequestSize)
@@ -85,9 +82,9 @@ func diagQuestion(protocol int, at netip.AddrPort, seq uint32) []byte {
 		body[0], from = unix.AF_INET6, netip.IPv6Loopback()
 	}
 	body[1] = byte(protocol)
-	binary.NativeEndian.PutUint32(body[4:], ^uint32(0)) // whatever its state
+	binary.NativeEndian.PutUint32(body[4:], ^uint32(0)) // any state
 	id := body[8:]
-	// Which of the two ends is the own one differs, "for historical reasons".
+	// Which of the two ends is the socket's own depends on the protocol, "for historical reasons".
 	own, other := id[0:2], id[2:4]
 	ownAddr, otherAddr := id[4:20], id[20:36]
 	if protocol == unix.IPPROTO_UDP {

@@ -12,27 +12,27 @@ import (
 	"codeagent/sandbox"
 )
 
-// maxQuestion bounds the bytes of a question, maxAddresses the addresses of an
-// answer, which must fit the smallest datagram of the protocol.
+// maxQuestion bounds the bytes of a question. maxAddresses bounds the addresses of an answer, which
+// must fit the smallest datagram of the protocol.
 const (
 	maxQuestion  = 1500
 	maxAddresses = 8
 )
 
-// answerTTL is how long an answer may be kept. It is short, because the policy
-// judges a connection by the addresses of names.
+// answerTTL is how long a library may cache an answer. It is short, because the policy judges a
+// connection by the names of its address.
 const answerTTL = 10 * time.Second
 
-// dnsQuestion is a message that asks for one name.
+// dnsQuestion is a message that asks about one name.
 type dnsQuestion struct {
 	header dnsmessage.Header
 	asked  dnsmessage.Question
-	// name is the canonical name of the host, "" for what no policy can name: reverse
+	// name is the canonical name of the host. It is "" for what no policy can name: reverse
 	// lookups, and names that no host can have.
 	name string
 }
 
-// parseQuestion reads a message. ok is false for what deserves no answer.
+// parseQuestion decodes a message. ok is false if the message deserves no answer.
 func parseQuestion(message []byte) (q dnsQuestion, ok bool) {
 	var p dnsmessage.Parser
 	var err error
@@ -46,7 +46,7 @@ func parseQuestion(message []byte) (q dnsQuestion, ok bool) {
 	return q, true
 }
 
-// hostName is the canonical name of the host that a looked-up name belongs to.
+// hostName is the canonical name of the host to which a looked-up name belongs:
 // "_http._tcp.example.org" is a service of example.org.
 func hostName(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
@@ -66,8 +66,8 @@ func hostName(name string) string {
 	return h.Host
 }
 
-// wants is the family of the addresses in the answer, "ip4" or "ip6"; "" when the
-// question is not about addresses.
+// wants is the family of the addresses in the answer, "ip4" or "ip6"; "" if the question does not
+// ask for addresses.
 func (q dnsQuestion) wants() string {
 	switch q.asked.Type {
 	case dnsmessage.TypeA:
@@ -78,13 +78,12 @@ func (q dnsQuestion) wants() string {
 	return ""
 }
 
-// answer is the message that answers q.
+// answer encodes the answer to q.
 func (q dnsQuestion) answer(code dnsmessage.RCode, addrs []netip.Addr) []byte {
 	return q.build(dnsmessage.Header{RCode: code}, addrs)
 }
 
-// shortened says that the answer is too long for a datagram: libraries ask again
-// over a stream.
+// shortened is an answer with the TC bit: libraries then ask again over a stream.
 func (q dnsQuestion) shortened() []byte { return q.build(dnsmessage.Header{Truncated: true}, nil) }
 
 func (q dnsQuestion) build(h dnsmessage.Header, addrs []netip.Addr) []byte {
@@ -92,7 +91,7 @@ func (q dnsQuestion) build(h dnsmessage.Header, addrs []netip.Addr) []byte {
 	h.RecursionDesired, h.RecursionAvailable = q.header.RecursionDesired, true
 	b := dnsmessage.NewBuilder(make([]byte, 0, 512), h)
 	b.EnableCompression()
-	// None of this fails: what is built is bounded, and comes from a parser.
+	// None of these calls can fail: the input is bounded and comes from a parser.
 	_ = b.StartQuestions()
 	_ = b.Question(q.asked)
 	_ = b.StartAnswers()

@@ -11,25 +11,25 @@ import (
 	"codeagent/sandbox"
 )
 
-// hostNames are the names by which a session knows addresses: those that were
-// looked up, and those of hosts(5). Libraries look up the latter only for the
-// address family that the file does not have.
+// hostNames are the names by which a session knows addresses: those that commands looked up, and
+// those of hosts(5). Libraries look up a name of that file only for the address family that the
+// file does not have.
 type hostNames struct {
 	file map[netip.Addr][]string
-	// written are the names of the file.
+	// written are the names in the file.
 	written map[string]bool
 
 	mu   sync.Mutex
-	list map[netip.Addr][]string // the last one last; guarded by mu
+	list map[netip.Addr][]string // the most recent one last; guarded by mu
 }
 
-// maxHostNames bounds the addresses, maxNamesEach the names of one.
+// maxHostNames bounds the addresses, maxNamesEach the names of each address.
 const (
 	maxHostNames = 4096
 	maxNamesEach = 16
 )
 
-// newHostNames takes the text of hosts(5). This machine has its name without it.
+// newHostNames parses the text of hosts(5). It knows localhost even if the file does not name it.
 func newHostNames(file string) *hostNames {
 	h := &hostNames{file: map[netip.Addr][]string{}, written: map[string]bool{}, list: map[netip.Addr][]string{}}
 	for line := range strings.Lines(file + "\n127.0.0.1 localhost\n::1 localhost\n") {
@@ -66,14 +66,14 @@ func (h *hostNames) add(addr netip.Addr, name string) {
 	h.list[addr] = append(names, name)
 }
 
-// all are the names of an address.
+// all returns the names of an address.
 func (h *hostNames) all(addr netip.Addr) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Concat(h.list[addr], h.file[addr])
 }
 
-// last is the name by which an address was looked up last, or "".
+// last is the name under which an address was looked up most recently, or "".
 func (h *hostNames) last(addr netip.Addr) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

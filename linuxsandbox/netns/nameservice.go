@@ -22,25 +22,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The name service has the addresses of the machine's name servers in the
-// session's network. The port that a question comes from says which command asks:
-// its broker has seen the port. The broker decides, and the name service looks up
-// what is allowed on the host:
+// The name service listens in the session's network at the addresses of the machine's name servers.
+// The source port of a question identifies the command, because the command's broker registered the
+// port. The broker decides, and the name service looks up allowed names on the host:
 //
 //	command: sendto(10.0.0.2:53) ─▶ broker: Expect, with the port
 //	                             ─▶ name service: question ─▶ the command's broker: may it?
 //	   no:  "no such name", and a denial             yes: Outside.Lookup, addresses
 //
-// Every library takes "no such name" for an answer. After a refusal or a failure
-// musl waits for a better answer, and others try again.
+// Every library accepts "no such name" as an answer. After REFUSED or SERVFAIL musl waits for a
+// better answer, and other libraries try again.
 
 // nameService answers the questions of one session.
 type nameService struct {
 	Outside
 	conf  resolvConf
 	known *hostNames
-	// turns has a place for each question that is being looked up outside; waiting
-	// counts those and the ones that wait for a turn.
+	// turns has a place for each question that is being looked up outside. waiting counts these and
+	// the questions that wait for a place.
 	turns   chan struct{}
 	waiting atomic.Int32
 
@@ -48,31 +47,29 @@ type nameService struct {
 	inquirers map[inquirerKey]inquirer // guarded by mu
 }
 
-// inquirerKey is the socket that a question comes from.
+// inquirerKey identifies the socket that sent a question.
 type inquirerKey struct {
 	protocol int
 	six      bool
 	port     uint16
 }
 
-// inquirer is the command that had that socket. ask decides about a question, and
-// reports false when nobody will answer.
+// inquirer is the command that owned the socket. ask decides about a question, and reports false if
+// nobody will answer.
 type inquirer struct {
 	client *Client
 	ask    func(*Question) bool
 }
 
 const (
-	// maxInquirers bounds the sockets that are known. Then all are forgotten: their
-	// questions are refused without a denial.
+	// maxInquirers bounds the registered sockets. When it is reached all are forgotten; their
+	// questions are then refused without a denial.
 	maxInquirers = 4096
-	// maxOutside bounds what is looked up at the same time, maxAsked what waits for
-	// that besides: a command that asks again and again for a slow name gets a
-	// failure.
+	// maxOutside bounds the lookups that run at the same time. maxAsked bounds the lookups that
+	// wait in addition: a command that keeps asking for a slow name gets a failure.
 	maxOutside = 32
 	maxAsked   = 8 * maxOutside
-	// outsideTime is how long a lookup may take. After that the command has asked
-	// again or given up.
+	// outsideTime bounds one lookup. By then the command has asked again or given up.
 	outsideTime = 10 * time.Second
 )
 
@@ -89,15 +86,15 @@ func (r *nameService) expect(key inquirerKey, who inquirer) {
 	r.inquirers[key] = who
 }
 
-// forget drops the sockets of a command that ends.
+// forget drops the sockets of a command that has ended.
 func (r *nameService) forget(c *Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.inquirers, func(_ inquirerKey, who inquirer) bool { return who.client == c })
 }
 
-// question takes up a message from a socket; reply, which is called once, sends
-// the answer. It reports false for what deserves none.
+// question handles a message from a socket. It calls reply once, with the answer. It reports false
+// if the message deserves no answer.
 func (r *nameService) question(protocol int, from netip.AddrPort, message []byte, reply func([]byte)) bool {
 	m, ok := parseQuestion(message)
 	if !ok {
@@ -113,12 +110,12 @@ func (r *nameService) question(protocol int, from netip.AddrPort, message []byte
 	return true
 }
 
-// Question is one that a command asks the name service. One of Answer, Refuse and
-// Shorten must be called, once.
+// Question is a question from a command to the name service. Its receiver must call exactly one of
+// Answer, Refuse and Shorten, once.
 type Question struct {
 	// Name is the canonical name of the host.
 	Name string
-	// Datagram: it came as one, and not over a stream.
+	// Datagram reports that it came as a datagram, and not over a stream.
 	Datagram bool
 
 	message dnsQuestion
@@ -126,14 +123,14 @@ type Question struct {
 	reply   func([]byte)
 }
 
-// Refuse answers that there is no such name.
+// Refuse answers that the name does not exist.
 func (q *Question) Refuse() { q.reply(q.message.answer(dnsmessage.RCodeNameError, nil)) }
 
-// Shorten makes the command ask again over a stream, where libraries wait as long
-// as it takes. After a datagram without an answer they give up in seconds.
+// Shorten makes the command ask again over a stream, where libraries wait as long as necessary.
+// After a datagram without an answer they give up within seconds.
 func (q *Question) Shorten() { q.reply(q.message.shortened()) }
 
-// Answer looks the name up on the host, without making the caller wait.
+// Answer looks the name up on the host. It does not block the caller.
 func (q *Question) Answer() {
 	r := q.service
 	if r.waiting.Add(1) > maxAsked {
@@ -149,8 +146,8 @@ func (q *Question) Answer() {
 	}()
 }
 
-// outside looks a name up on the host. Where the name leads is judged when the
-// command connects, by the very address that is dialled (MayReach).
+// outside looks a name up on the host. The addresses are judged when the command connects, by the
+// very address that is dialled (MayReach).
 func (r *nameService) outside(q dnsQuestion) []byte {
 	if q.wants() == "" || r.Lookup == nil {
 		return q.answer(dnsmessage.RCodeSuccess, nil)
@@ -168,7 +165,7 @@ func (r *nameService) outside(q dnsQuestion) []byte {
 	return q.answer(dnsmessage.RCodeSuccess, addrs)
 }
 
-// closed says why a name that is allowed may not lead to an address, "" if it may.
+// closed returns why an allowed name may not lead to an address; "" if it may.
 func (r *nameService) closed(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string {
 	if r.Closed != nil {
 		return r.Closed(h, a, named)
@@ -195,7 +192,7 @@ func (r *nameService) serveDatagrams(f *os.File) {
 		}
 		at, ok := addressOf(from)
 		if got != nil || !ok {
-			continue // an answer that was not delivered comes back as an error
+			continue // an answer that could not be delivered comes back as an error
 		}
 		r.question(unix.IPPROTO_UDP, at, slices.Clone(buf[:n]), func(answer []byte) {
 			_ = conn.Control(func(fd uintptr) { _ = unix.Sendto(int(fd), answer, unix.MSG_DONTWAIT, from) })
@@ -204,13 +201,12 @@ func (r *nameService) serveDatagrams(f *os.File) {
 }
 
 const (
-	// maxStreams bounds the connections to one name server, streamTime how long one
-	// may stay.
+	// maxStreams bounds the connections to one name server. streamTime bounds the duration of one.
 	maxStreams = 32
 	streamTime = 30 * time.Second
-	// heldTime is more than a person may take to answer.
+	// heldTime is longer than a person takes to answer.
 	heldTime = 10 * time.Minute
-	// streamPause is the pause after an accept that failed.
+	// streamPause is the pause after a failed accept.
 	streamPause = 50 * time.Millisecond
 )
 
@@ -226,7 +222,7 @@ func (r *nameService) serveStreams(f *os.File) {
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		if err != nil { // no descriptor is left, for now
+		if err != nil { // no descriptor is free at the moment
 			time.Sleep(streamPause)
 			continue
 		}
@@ -248,7 +244,7 @@ func (r *nameService) serveStreams(f *os.File) {
 	}
 }
 
-// serveStream answers questions, each behind its length, one after the other.
+// serveStream answers questions one after the other. Each has its length in front.
 func (r *nameService) serveStream(f *os.File, from netip.AddrPort) {
 	for f.SetDeadline(time.Now().Add(streamTime)) == nil {
 		var size [2]byte
@@ -278,16 +274,16 @@ func (r *nameService) serveStream(f *os.File, from netip.AddrPort) {
 	}
 }
 
-// accept waits for a connection. Its socket does not block.
+// accept waits for a connection. The socket it returns does not block.
 func accept(listener syscall.RawConn) (fd int, peer unix.Sockaddr, err error) {
 	var got error
 	err = listener.Read(func(l uintptr) bool {
 		fd, peer, got = unix.Accept4(int(l), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-		// A connection may have been given up before it is taken.
+		// The peer may have given up the connection before accept takes it.
 		return got != unix.EAGAIN && got != unix.ECONNABORTED && got != unix.EINTR
 	})
 	if err != nil {
-		return -1, nil, os.ErrClosed // nothing else ends the wait
+		return -1, nil, os.ErrClosed // only closing the listener ends the wait
 	}
 	return fd, peer, got
 }

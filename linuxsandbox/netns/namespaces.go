@@ -1,12 +1,11 @@
 //go:build linux
 
-// Package netns is the network of a session: a network namespace that its
-// commands share, with a loopback and nothing else in it, and codeagent's side of
-// that namespace: the relay to allowed hosts and the name service.
+// Package netns is the network of a session: a network namespace that its commands share, with
+// nothing in it but a loopback, and codeagent's side of that namespace, which is the relay to
+// allowed hosts and the name service.
 //
-// It starts the helper that makes the namespace, uses the sockets that the helper
-// hands over, and looks up names and addresses on the host; it decides nothing
-// about a command and knows no broker.
+// It starts the helper that makes the namespace, uses the sockets that the helper hands over, and
+// looks up names and addresses on the host. It decides nothing about a command and knows no broker.
 //
 // Start reading at Make (namespaces.go), then Network (network.go).
 package netns
@@ -24,19 +23,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are what the commands of a session share: a network namespace, and
-// for an ordinary user the user namespace that owns it. What one command serves,
-// another one reaches. The helper is cloned into both, brings the loopback up and
-// ends. The two descriptors here keep the namespaces alive, so they end with
-// codeagent.
+// Namespaces are what the commands of a session share: a network namespace and, for an ordinary
+// user, the user namespace that owns it. One command can reach what another one serves. The helper
+// is cloned into both, brings the loopback up and ends. The two descriptors here keep the
+// namespaces alive, so the namespaces end with codeagent.
 //
-// INET sockets need not be refused in such a namespace: whatever they are used for
-// (MPTCP, Fast Open, datagrams) stays inside. Changing that takes a capability
-// over the namespace, and a command has none. A socket belongs to the namespace it
-// was made in, so a command that is started with a socket of the host's gets no
-// socket calls.
+// The filter need not refuse INET sockets in such a namespace: whatever a command uses them for
+// (MPTCP, Fast Open, datagrams) stays inside. Changing that takes a capability over the namespace,
+// and a command has none. A socket belongs to the namespace in which it was created, so a command
+// that starts with a socket of the host gets no socket calls.
 type Namespaces struct {
-	// User and Net are descriptors, -1: none.
+	// User and Net are descriptors; -1: none.
 	User, Net int
 	// HostNet is the cookie of codeagent's own network namespace.
 	HostNet uint64
@@ -47,15 +44,14 @@ type Namespaces struct {
 
 // Helper is the program that makes the namespaces.
 type Helper struct {
-	FD   int // its file
+	FD   int // the descriptor of its file
 	Name string
 	Env  []string
 }
 
-// Make makes the namespaces of a session. As root there is no user namespace: root
-// has the capabilities already, and in a user namespace it could not reach the
-// files of other users. conf is the text of resolv.conf(5): the name servers in it
-// are the ones that codeagent answers for.
+// Make makes the namespaces of a session. For root it makes no user namespace: root already has the
+// capabilities, and inside a user namespace it could not reach the files of other users. conf is
+// the text of resolv.conf(5): codeagent answers in place of the name servers in it.
 func Make(h Helper, root bool, conf string) (*Namespaces, error) {
 	n := &Namespaces{User: -1, Net: -1, conf: parseResolvConf(conf)}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -110,7 +106,7 @@ func (n *Namespaces) startHelper(h Helper, root bool, pair [2]int) (pid int, err
 	return pid, os.NewSyscallError("clone", err)
 }
 
-// Close releases the namespaces, and the sockets in them that nothing serves.
+// Close releases the namespaces, and the sockets in them that no Network serves.
 func (n *Namespaces) Close() {
 	if n == nil {
 		return
@@ -125,7 +121,7 @@ func (n *Namespaces) Close() {
 	}
 }
 
-// receiveDoor takes over the sockets that the helper made in the namespace.
+// receiveDoor receives the sockets that the helper made in the namespace.
 func receiveDoor(from int) ([]control.DoorSocket, error) {
 	door, err := control.ReceiveDoor(from)
 	for i := range door {
@@ -149,7 +145,7 @@ func openNamespace(pid int, kind string) (int, error) {
 	return longLived(fd)
 }
 
-// longLived moves fd out of the way of forks.
+// longLived moves fd to a number that forks do not overwrite.
 func longLived(fd int) (int, error) {
 	high, err := kernel.DupAbove(fd, kernel.LowestFD)
 	unix.Close(fd)

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Network is codeagent's side of a session's network namespace. Its methods are
-// safe for concurrent use, those of a nil Network too.
+// Network is codeagent's side of a session's network namespace. Its methods are safe for concurrent
+// use, also on a nil Network.
 type Network struct {
-	// inside and host say who listens in the namespace and on the host.
+	// inside and host find listening sockets in the namespace and on the host.
 	inside, host *inetDiag
-	// servers are the addresses of the name service, files its sockets.
+	// servers are the addresses of the name service; files are its sockets.
 	servers map[netip.Addr]bool
 	names   *nameService
 	files   []*os.File
@@ -30,16 +30,17 @@ type Network struct {
 type Outside struct {
 	// Hosts is the text of hosts(5).
 	Hosts string
-	// Lookup finds the addresses of a name: network is "ip4" or "ip6". nil: no name has any.
+	// Lookup finds the addresses of a name; network is "ip4" or "ip6". If it is nil, no name has
+	// any.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	// Closed says why the name of h may not lead to the address a, "" if it may;
-	// named says which hosts are allowed as they are written. nil is
+	// Closed returns why the name of h may not lead to the address a; "" if it may. named reports
+	// whether the policy allows a host as written. If Closed is nil, the Network uses
 	// HostPort.ClosedTo with the addresses of this machine.
 	Closed func(h sandbox.HostPort, a netip.Addr, named func(sandbox.HostPort) bool) string
 }
 
-// Serve takes over the sockets that the helper made in the namespace, and serves
-// them until the Network is closed. It is called once.
+// Serve takes over the sockets that the helper made in the namespace, and serves them until the
+// Network is closed. Call it once.
 func (n *Namespaces) Serve(o Outside) *Network {
 	s := &Network{inside: &inetDiag{fd: -1}, host: &inetDiag{fd: -1}, servers: map[netip.Addr]bool{}, names: newNameService(n.conf, o), relay: newRelay()}
 	if fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err == nil {
@@ -81,13 +82,13 @@ func (n *Network) Close() {
 	}
 }
 
-// NameServer reports whether a question to that address is answered by codeagent.
+// NameServer reports whether codeagent answers a question to that address.
 func (n *Network) NameServer(to netip.AddrPort) bool {
 	return to.Port() == control.NameServerPort && n.servers[to.Addr()]
 }
 
-// Serves reports whether a command of the session takes streams to a loopback
-// address. Where the kernel does not say, it is taken for granted.
+// Serves reports whether a command of the session accepts streams at a loopback address. It reports
+// true if the kernel gives no answer.
 func (n *Network) Serves(to netip.AddrPort) bool {
 	if !to.Addr().IsLoopback() {
 		return false
@@ -96,8 +97,7 @@ func (n *Network) Serves(to netip.AddrPort) bool {
 	return inside || !ok
 }
 
-// ServedByHost reports whether the host serves the loopback address at, and the
-// session does not.
+// ServedByHost reports whether the host, and not the session, serves the loopback address at.
 func (n *Network) ServedByHost(protocol int, at netip.AddrPort) bool {
 	if protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_UDP {
 		return false
@@ -110,15 +110,14 @@ func (n *Network) ServedByHost(protocol int, at netip.AddrPort) bool {
 	return served
 }
 
-// MayLookUp reports whether the policy names a host.
+// MayLookUp reports whether the policy names the host.
 func MayLookUp(p *sandbox.Policy, name string) bool {
 	return p.Network.Mode == sandbox.NetworkAllow && slices.ContainsFunc(p.Network.Hosts, func(h sandbox.HostPort) bool { return h.Host == name })
 }
 
-// MayReach reports whether the policy names an address, or a name by which a
-// command of this session knows it and which may lead there. Several names may
-// stand for one address, and the kernel does not say which of them a connection
-// is for. to is the address that is dialled afterwards.
+// MayReach reports whether the policy names the address, or a name that this session's commands
+// looked up for it and that may lead there. Several names may stand for one address, and the kernel
+// does not know for which of them a connection is. to is the address that is dialled afterwards.
 func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
 	if p.Network.Mode != sandbox.NetworkAllow {
 		return false
@@ -136,8 +135,8 @@ func (n *Network) MayReach(p *sandbox.Policy, to netip.AddrPort) bool {
 	return false
 }
 
-// Unreached is the denial of an address. Its target is the name that the address
-// was looked up by last, where that may lead there; without a port it is bare.
+// Unreached is the denial of an address. Its target is the name under which the address was looked
+// up last, if that name may lead there, else the address.
 func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial {
 	h := sandbox.HostPort{Host: to.Addr().String(), Port: to.Port()}
 	d := sandbox.Denial{Kind: sandbox.KindNetwork, Target: h.String()}
@@ -152,8 +151,8 @@ func (n *Network) Unreached(p *sandbox.Policy, to netip.AddrPort) sandbox.Denial
 	return d
 }
 
-// misled is the name, with its port, that led to an address to which no name may
-// lead, and the reason; "" where there was none.
+// misled finds a name that led to an address to which no name may lead. It returns the name with
+// its port, and the reason; "" if there was none.
 func (n *Network) misled(p *sandbox.Policy, to netip.AddrPort) (name, note string) {
 	named := func(h sandbox.HostPort) bool { return p.JudgeHost(h).Allowed }
 	for _, host := range slices.Backward(n.names.known.all(to.Addr())) {
@@ -168,7 +167,7 @@ func (n *Network) misled(p *sandbox.Policy, to netip.AddrPort) (name, note strin
 	return "", ""
 }
 
-// HostHas reports whether an address is one of the host's.
+// HostHas reports whether addr belongs to the host.
 func HostHas(addr netip.Addr) bool {
 	domain := domainOf(addr)
 	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

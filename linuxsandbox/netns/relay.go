@@ -13,27 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command that may reach a host never holds a socket of the host's network: it
-// could connect that elsewhere, listen on it, or send its packets another way.
-// Its own socket, in the session's network, is connected to codeagent, which
-// carries the stream to the host and back:
+// A command that may reach a host never holds a socket of the host's network: it could connect the
+// socket elsewhere, listen on it, or route its packets differently. Its own socket, in the
+// session's network, is connected to codeagent, which carries the stream to the host and back:
 //
 //	command ── its socket ─▶ relay, on the loopback of the session │ codeagent ── host's socket ─▶ host:port
 //
-// The broker makes the connection to the host first and the one inside second: so
-// the command's call fails with the errno that it would have without a sandbox.
-// The command's socket keeps its options and its registrations with epoll(7).
+// The broker connects to the host first and inside second, so the command's call fails with the
+// errno that it would have without a sandbox. The command's socket retains its options and its
+// epoll(7) registrations.
 
 // relay carries the connections of one session.
 type relay struct {
 	doors []relayDoor
 
 	mu sync.Mutex
-	// expected are the streams whose sockets were connected to a door, by the
-	// addresses of these sockets, until they are accepted; guarded by mu, as are all
-	// below.
+	// expected holds the streams whose sockets were connected to a door but not yet accepted, by
+	// the addresses of these sockets. mu guards it and all fields below.
 	expected map[netip.AddrPort]*stream
-	// carried are all streams, by the cookie of the command's socket.
+	// carried holds all streams, by the cookie of the command's socket.
 	carried map[uint64]*stream
 	closed  bool
 }
@@ -42,8 +40,8 @@ type relay struct {
 type relayDoor struct {
 	at   netip.AddrPort
 	file *os.File
-	// lost: its queue is full and stays so. A socket that is connected to it waits,
-	// as for a host that does not answer.
+	// lost means that the door's queue is full and stays full. A socket connected to it waits, as
+	// for a host that does not answer.
 	lost bool
 }
 
@@ -51,12 +49,12 @@ type relayDoor struct {
 type stream struct {
 	client *Client
 	cookie uint64
-	// local is the address of the command's socket, to the host that the command
-	// believes to be connected to.
+	// local is the address of the command's socket. to is the host to which the command believes it
+	// is connected.
 	local, to netip.AddrPort
-	// host is the socket outside, -1 once files has it.
+	// host is the socket outside; -1 once files has it.
 	host int
-	// files are both ends, once both are there.
+	// files are both ends, once both exist.
 	files [2]*os.File
 	// sent is closed, by handed, when all that the command wrote was passed on.
 	sent   chan struct{}
@@ -70,7 +68,7 @@ func newRelay() *relay {
 	return &relay{expected: map[netip.AddrPort]*stream{}, carried: map[uint64]*stream{}}
 }
 
-// serve takes a door over and accepts the sockets that a broker connected to it.
+// serve takes over a door and accepts the sockets that brokers connect to it.
 func (r *relay) serve(fd int, lost bool) {
 	at, ok := LocalAddress(fd)
 	if !ok {
@@ -89,8 +87,8 @@ func (r *relay) serve(fd int, lost bool) {
 	}
 }
 
-// door is the address for sockets of the domain that are to reach to; nil: there is
-// no such door.
+// door returns the address to which sockets of the domain connect in order to reach to; nil if
+// there is no such door.
 func (r *relay) door(domain int, to netip.Addr, lost bool) []byte {
 	six := domain == unix.AF_INET6 && to.Is6()
 	for _, d := range r.doors {
@@ -117,7 +115,7 @@ func (r *relay) close() {
 	}
 }
 
-// join is Client.Join.
+// join implements Client.Join.
 func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	door := r.door(domain, c.to.Addr(), false)
 	cookie, err := unix.GetsockoptUint64(sock, unix.SOL_SOCKET, unix.SO_COOKIE)
@@ -129,7 +127,7 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	if r.closed || len(r.carried) >= maxRelayed {
 		return nil, unix.ENOBUFS
 	}
-	// Nobody is admitted before mu is free, and by then the stream is expected.
+	// admit takes no stream before mu is free, and by then this stream is expected.
 	errno, _ := ConnectNow(sock, door)
 	if errno != 0 && errno != unix.EINPROGRESS {
 		return nil, errno
@@ -141,13 +139,13 @@ func (r *relay) join(sock, domain int, c *stream) ([]byte, unix.Errno) {
 	c.cookie, c.local, c.sent = cookie, local, make(chan struct{})
 	c.handed = sync.OnceFunc(func() { close(c.sent) })
 	if old := r.carried[cookie]; old != nil {
-		go r.drop(old) // the command has disconnected the socket, and uses it again
+		go r.drop(old) // the command disconnected the socket and now uses it again
 	}
 	r.expected[local], r.carried[cookie] = c, c
 	return door, errno
 }
 
-// admit takes connections until the door is closed.
+// admit accepts connections until the door is closed.
 func (r *relay) admit(conn syscall.RawConn) {
 	for {
 		fd, peer, err := accept(conn)
@@ -174,8 +172,8 @@ func (r *relay) admit(conn syscall.RawConn) {
 	}
 }
 
-// carry moves bytes both ways until both ends are shut. It reports false where there
-// is no socket outside any more.
+// carry copies bytes in both directions until both ends are shut. It reports false if the socket
+// outside is gone.
 func (r *relay) carry(c *stream, inside int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,10 +196,10 @@ func (r *relay) carry(c *stream, inside int) bool {
 	return true
 }
 
-// relayBuffer is how much is moved at once.
+// relayBuffer is the size of one copy, in bytes.
 const relayBuffer = 128 << 10
 
-// move copies what from sends, and its end; an error ends both ways.
+// move copies what from sends, and then its end of file. An error ends both directions.
 func move(to, from *os.File) {
 	buf := make([]byte, relayBuffer)
 	for {
@@ -225,7 +223,7 @@ func move(to, from *os.File) {
 	}
 }
 
-// onDescriptor does something to the descriptor of a file, unless that is closed.
+// onDescriptor calls do with the descriptor of a file, unless the file is closed.
 func onDescriptor(f *os.File, do func(fd int)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		_ = conn.Control(func(fd uintptr) { do(int(fd)) })
@@ -261,7 +259,7 @@ func (r *relay) drop(c *stream) {
 	}
 }
 
-// streamsOf are the connections of one command.
+// streamsOf returns the connections of one command.
 func (r *relay) streamsOf(c *Client) (own []*stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,17 +14,16 @@ import (
 // resolvConf is what libraries take from resolv.conf(5).
 type resolvConf struct {
 	servers []netip.Addr
-	// domains are the search domains, the longest first; a name with at least dots
-	// dots is looked up as it is first.
+	// domains are the search domains, the longest first. A library first looks up a name as it is
+	// if the name has at least dots dots.
 	domains []string
 	dots    int
 }
 
-// maxServers is more than the name servers that any library uses.
+// maxServers is larger than the number of name servers that any library uses.
 const maxServers = 8
 
-// parseResolvConf reads the file. Without a server in it, libraries ask this
-// machine.
+// parseResolvConf parses the file. If it has no server, libraries ask this machine.
 func parseResolvConf(text string) resolvConf {
 	c := resolvConf{dots: 1}
 	for line := range strings.Lines(text) {
@@ -59,16 +58,16 @@ func parseResolvConf(text string) resolvConf {
 	return c
 }
 
-// lookups are the refused names of one command. A library tries a name that does
-// not exist with each search domain of the machine, before or after the name as it
-// is. All these questions count as one name.
+// lookups are the refused names of one command. A library tries a name that does not exist with
+// each search domain of the machine, before or after the bare name. All these questions count as
+// one name.
 type lookups struct {
 	conf *resolvConf
-	// reported are the names with a denial. tried are those that were looked up with
-	// a domain, and will be looked up without.
+	// reported are the names with a denial. tried are the names that a library looked up with a
+	// domain and will look up without one.
 	reported, tried map[string]bool
-	// first is the type of a thread's first question for a name: libraries ask for the
-	// addresses of both families, which is one lookup.
+	// first is the type of a thread's first question about a name: libraries ask for the addresses
+	// of both families, which is one lookup.
 	first map[lookupKey]dnsmessage.Type
 }
 
@@ -77,15 +76,14 @@ type lookupKey struct {
 	tid  uint32
 }
 
-// maxLookups bounds the names of a command that are remembered.
+// maxLookups bounds the names that are remembered for a command.
 const maxLookups = 4096
 
 func newLookups(conf *resolvConf) *lookups {
 	return &lookups{conf: conf, reported: map[string]bool{}, tried: map[string]bool{}, first: map[lookupKey]dnsmessage.Type{}}
 }
 
-// counts reports whether a refused question is a lookup of its own, and not the
-// second half of one.
+// counts reports whether a refused question is a lookup of its own, and not the second half of one.
 func (l *lookups) counts(name string, tid uint32, asks dnsmessage.Type) bool {
 	key := lookupKey{name, tid}
 	first, known := l.first[key]
@@ -95,11 +93,11 @@ func (l *lookups) counts(name string, tid uint32, asks dnsmessage.Type) bool {
 	return !known || asks == first
 }
 
-// report says whether the refusal of a name is to be recorded. It is not where the
-// name stands for another one. allowed says which names the command may look up.
+// report reports whether to record the refusal of a name; it is not recorded if the name stands for
+// another one. allowed reports whether the command may look up a name.
 func (l *lookups) report(name string, allowed func(string) bool) bool {
 	if l.reported[name] {
-		return true // counted
+		return true // recorded before; it counts again
 	}
 	if len(l.reported)+len(l.tried) >= maxLookups {
 		return false
