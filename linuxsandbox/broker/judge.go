@@ -15,27 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Git takes programs to run from a git directory, and there may be one in any
-// folder. The policy lists those of its write roots; any other one is known when
-// something in it is to change. One that the session made itself is its own to
-// write, and so is a .git that is a file or link and was made by the session:
-// git init, clone, worktree add and submodule add go on working.
+// Threat: git runs programs that a git directory names, and any folder may contain a git
+// directory. The policy lists the git directories of its write roots. The judge recognises
+// any other one when something in it is about to change. The session may write a git
+// directory that it made itself, and a .git file or link that it made. So git init, clone,
+// worktree add and submodule add work.
 
 const gitDir = ".git"
 
-// gitMarks are the entries by which a directory of another name is known to be a
-// git directory. They may be replaced but not taken away: what no longer looks
-// like one would no longer be protected.
+// gitMarks are the entries by which a directory of any name is recognised as a git directory.
+// They may be replaced but not removed: a directory without them would lose its protection.
 var gitMarks = []string{"HEAD", "objects", "commondir"}
 
-// judge says what the policy makes of changes of files that were found.
+// judge decides whether the policy allows a change of a file that was found.
 type judge struct {
-	// policy is the command's, with what was granted since it runs.
+	// policy is the command's, with the grants since its start.
 	policy     sandbox.Policy
 	protection Protection
-	// roots are the paths that were granted.
+	// roots are the granted paths.
 	roots grantedRoots
-	// reach is what the kernel lets the command write by itself.
+	// reach is what Landlock lets the command write without the broker.
 	reach   reach
 	session *Session
 	walk    *pathwalk.Walker
@@ -43,7 +42,7 @@ type judge struct {
 	log     *evidence
 }
 
-// refusesPath says why nothing may be made or changed at path, or nil.
+// refusesPath returns the denial of any change at path, or nil.
 func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial {
 	root, d := j.protection.judge(path)
 	if d != nil {
@@ -63,12 +62,12 @@ func (j *judge) refusesPath(n *notify.Notification, path string) *sandbox.Denial
 	return nil
 }
 
-// refusesFile says why a file that is there may not be changed, or nil.
+// refusesFile returns the denial of a change of an existing file, or nil.
 func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t) *sandbox.Denial {
 	if d := j.refusesPath(n, path); d != nil {
 		return d
 	}
-	// A name that was removed while the file was open counts as if it stood.
+	// A removed name of an open file is judged as if it still existed.
 	if gone, ok := strings.CutSuffix(path, " (deleted)"); ok {
 		if d := j.refusesPath(n, gone); d != nil {
 			return d
@@ -80,8 +79,8 @@ func (j *judge) refusesFile(n *notify.Notification, path string, st *unix.Stat_t
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 }
 
-// refusesEntry says why the entry that stands at s may not be removed, replaced
-// or moved away, or nil.
+// refusesEntry returns the denial of removing, replacing or moving the entry at s, or nil.
+// stays: another entry takes its place.
 func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.Stat_t, stays bool) *sandbox.Denial {
 	path := s.Full()
 	if d := j.refusesFile(n, path, st); d != nil {
@@ -99,8 +98,8 @@ func (j *judge) refusesEntry(n *notify.Notification, s pathwalk.Spot, st *unix.S
 	return &sandbox.Denial{Kind: sandbox.KindProtected, Target: path}
 }
 
-// foreignGit reports whether dir is a git directory that the session did not
-// make. What cannot be looked at is taken for one.
+// foreignGit reports whether dir is a git directory that the session did not make. It is true
+// where dir cannot be examined.
 func (j *judge) foreignGit(n *notify.Notification, dir string) bool {
 	fd, err := j.walk.Open(n, pathwalk.Name{Dir: unix.AT_FDCWD, Path: dir, NoFollow: true})
 	if err == unix.ENOENT || err == unix.ENOTDIR {
@@ -120,8 +119,8 @@ func (j *judge) foreignGit(n *notify.Notification, dir string) bool {
 	return filepath.Base(dir) == gitDir || marked(fd)
 }
 
-// marked reports whether a directory has the entries of a git directory, or of
-// one that git keeps for a worktree.
+// marked reports whether a directory has the entries of a git directory, or of the directory
+// that git keeps for a worktree.
 func marked(fd int) bool {
 	has := func(name string) bool {
 		var st unix.Stat_t
@@ -130,7 +129,7 @@ func marked(fd int) bool {
 	return has("HEAD") && (has("objects") || has("commondir"))
 }
 
-// made takes note of what the broker made, where nothing was before.
+// made records that the broker made an entry.
 func (j *judge) made(s pathwalk.Spot) {
 	j.session.changed(s.Full())
 	switch {
@@ -141,7 +140,7 @@ func (j *judge) made(s pathwalk.Spot) {
 			j.session.own.add(fd, s.Full())
 		}
 	case filepath.Base(s.Path) == gitDir:
-		// Known by its name, so it was one before.
+		// The folder is called .git, so it was a git directory before.
 	case slices.Contains(gitMarks, s.Last) && marked(s.Dir):
 		fd, err := unix.FcntlInt(uintptr(s.Dir), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
@@ -152,8 +151,8 @@ func (j *judge) made(s pathwalk.Spot) {
 
 type fileID struct{ dev, ino uint64 }
 
-// refusesMetadata says why the policy does not let metadata of the open file change, or
-// nil. path is what the kernel calls it.
+// refusesMetadata returns the denial of a change of the open file's metadata, or nil. path is
+// its path in the policy.
 func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st *unix.Stat_t) *sandbox.Denial {
 	d := &sandbox.Denial{Kind: sandbox.KindMetadata, Target: path}
 	if !strings.HasPrefix(path, "/") {
@@ -164,11 +163,11 @@ func (j *judge) refusesMetadata(n *notify.Notification, fd int, path string, st 
 		return d
 	}
 	if st.Nlink == 0 {
-		// A file without a name is judged by the last one it had.
+		// A file without a name is judged by its last name.
 		path = strings.TrimSuffix(path, " (deleted)")
 	}
-	// The policy of the protection allows no more than the whole one, and most files
-	// are the broker's: that one look is then enough.
+	// The protection never allows more than the whole policy, and most files are brokered.
+	// So this one check is usually enough.
 	brokered := j.protection.brokered(path)
 	if brokered && j.refusesFileNow(n, path, st) == nil {
 		return nil

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxChain bounds how many ancestors of a process are recorded.
+// maxChain bounds the recorded ancestors of a process.
 const maxChain = 16
 
-// calling is the process that a thread belongs to.
+// calling is the process of a thread.
 type calling struct {
-	// comm is its name, which a process may choose (prctl(2), PR_SET_NAME).
+	// comm is its name, which a process may choose itself (prctl(2), PR_SET_NAME).
 	comm        string
 	pid, parent int
 }
 
-// callerOf looks a thread up; pid is 0 when it is gone.
+// callerOf looks up the process of a thread. pid is 0 if the thread is gone.
 func callerOf(tid uint32) (c calling) {
 	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(int(tid)) + "/status")
 	if err != nil {
@@ -33,12 +33,12 @@ func callerOf(tid uint32) (c calling) {
 	}
 	c.pid, _ = strconv.Atoi(kernel.StatusField(status, "Tgid:"))
 	c.parent, _ = strconv.Atoi(kernel.StatusField(status, "PPid:"))
-	// A thread may have a name of its own, which says little.
+	// A thread may have a name of its own, which says little about the process.
 	c.comm = commOf(c.pid)
 	return c
 }
 
-// commOf is the name of a process or thread, which it may have chosen.
+// commOf returns the name of a process or thread. The process may have chosen it.
 func commOf(pid int) string {
 	comm, err := kernel.ReadSmall("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {
@@ -47,7 +47,7 @@ func commOf(pid int) string {
 	return string(bytes.ToValidUTF8(bytes.TrimSuffix(comm, []byte("\n")), []byte("?")))
 }
 
-// chainOf are the ancestors of a process, from its parent to the child of the keeper.
+// chainOf lists the ancestors of a process, from its parent to the child of the keeper.
 func (e *evidence) chainOf(c calling, seen bool) []sandbox.Ancestor {
 	var chain []sandbox.Ancestor
 	for c.parent > 1 && c.parent != e.keeper && len(chain) < maxChain {
@@ -59,16 +59,15 @@ func (e *evidence) chainOf(c calling, seen bool) []sandbox.Ancestor {
 	return chain
 }
 
-// callerCache is the latest caller: a program that is refused something is often
-// refused more.
+// callerCache holds the latest caller: a program with one denied call often has more.
 type callerCache struct {
 	tid        uint32
-	comm, file string // of the thread, as /proc has them
+	comm, file string // of the thread, as in /proc
 	last       calling
 }
 
-// of is callerOf. A thread that has become another program, or another one with
-// its number, has another file or at least another name.
+// of is callerOf with the cache. A thread that has executed another program, or a new thread
+// with the same number, has another file or at least another name.
 func (k *callerCache) of(tid uint32) calling {
 	comm, file := commOf(int(tid)), kernel.LinkOf("/proc/"+strconv.Itoa(int(tid))+"/exe")
 	if tid != k.tid || comm != k.comm || file != k.file || comm == "" {
@@ -77,15 +76,14 @@ func (k *callerCache) of(tid uint32) calling {
 	return k.last
 }
 
-// Who asks is a fact only as the kernel has it. A process chooses its name (comm)
-// with one call, and its arguments; its executable is the file that execve(2)
-// opened. PR_SET_MM could change that link, but takes CAP_SYS_RESOURCE or
-// CAP_CHECKPOINT_RESTORE, which no command has.
+// Threat: a process lies about which program it is. It chooses its name (comm) and its
+// arguments freely. Its executable is the file that execve(2) opened. PR_SET_MM_EXE_FILE
+// could change that link, but needs CAP_SYS_RESOURCE or CAP_CHECKPOINT_RESTORE, which no
+// command has.
 
-// program is what c runs: the file's path on the host, its base name, and what c
-// calls itself where that is another name. The path is "" when the kernel does not
-// show it: c is gone, or runs from a file that its user may not read and is
-// therefore not dumpable (proc_pid_exe(5)).
+// program returns what c runs: the file's path on the host, its base name, and the comm of c
+// if it differs. The path is "" if the kernel does not show it: c is gone, or c is not
+// dumpable because its user may not read the file that it runs (proc_pid_exe(5)).
 func (e *evidence) program(c calling, seen bool) (executable, base, comm string) {
 	comm = strings.ToValidUTF8(c.comm, "?")
 	if !seen {
@@ -108,10 +106,10 @@ func (e *evidence) program(c calling, seen bool) (executable, base, comm string)
 	return executable, base, comm
 }
 
-// deleted is what the kernel adds to the name of a file that has lost it.
+// deleted is what the kernel appends to the path of a file without a name.
 const deleted = " (deleted)"
 
-// inMemory knows the name of a file of memfd_create(2), which no folder has.
+// inMemory returns the name of a memfd_create(2) file, which is in no folder.
 func inMemory(name string) (string, bool) {
 	name, ok := strings.CutPrefix(name, "/memfd:")
 	return strings.TrimSuffix(name, deleted), ok && strings.HasSuffix(name, deleted)

@@ -14,26 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flock(2) takes a descriptor that is open to read. A command could lock any file
-// that it can read, and whoever locks that file outside would wait for its end. So
-// the broker makes the call:
+// Threat: flock(2) needs only a descriptor that is open for reading. So a command could lock
+// any file that it can read, and a program outside that locks the same file would wait until
+// the command ends. So the broker makes the call:
 //
-//	takeFD        a copy of the caller's descriptor: the same open file
-//	judge         may the command change what this open file is?
-//	flock, NB     on the copy. A lock belongs to the open file: it is the caller's,
-//	              stays when the copy is closed, and goes with the caller's last one
+//	TakeFD        a copy of the caller's descriptor: the same open file description
+//	judge         may the command change that file?
+//	flock, NB     on the copy. A lock belongs to the open file description: the caller
+//	              holds it, it outlives the copy, and ends with the caller's last
+//	              descriptor
 //
-// What the caller puts under the number meanwhile is another open file, and is not
-// locked. Outside of what the command may write:
+// If the caller puts another open file under the same descriptor number meanwhile, that file
+// is not locked. Where the command may not write:
 //
-//	LOCK_SH  succeeds and does nothing. Programs take it on what they only read, as
-//	         go does on go.mod; the file is another one's to change as before
-//	LOCK_EX  is refused: a lock that keeps nobody out would be a lie
-//	LOCK_UN  succeeds and does nothing. The command has no lock there, but one that
-//	         was open before it, its standard input say, may be locked by its owner
+//	LOCK_SH  succeeds and does nothing. Programs lock files that they only read, as go
+//	         does with go.mod. Other programs can change the file as before
+//	LOCK_EX  is denied: a lock that keeps nobody out would be a lie
+//	LOCK_UN  succeeds and does nothing. The command holds no lock there, but its standard
+//	         input, for example, may be a file that its owner has locked
 
-// refusedLock is the errno of a lock that is refused: what flock(2) answers where
-// there are no locks to be had.
+// refusedLock is the errno of a denied lock: flock(2) gives it when the kernel has no memory
+// for locks.
 const refusedLock = unix.ENOLCK
 
 // locks answers flock.
@@ -46,7 +47,7 @@ type locks struct {
 	session *Session
 }
 
-// lock answers a flock.
+// lock answers one call.
 func (h *locks) lock(n *notify.Notification) notify.Reply {
 	how := uint32(n.Args[1])
 	op := how &^ unix.LOCK_NB
@@ -59,7 +60,7 @@ func (h *locks) lock(n *notify.Notification) notify.Reply {
 	}
 	if err == nil {
 		if err = h.walk.Look(n); err == nil && !n.Waits() {
-			err = unix.ESRCH // it may be a later owner's of the number
+			err = unix.ESRCH // the number may belong to a later thread
 		}
 		if err != nil {
 			unix.Close(fd)
@@ -91,7 +92,7 @@ func (h *locks) lock(n *notify.Notification) notify.Reply {
 	return a
 }
 
-// flockNow never waits.
+// flockNow tries to lock or unlock without waiting.
 func flockNow(fd, op int) error {
 	for {
 		if err := unix.Flock(fd, op|unix.LOCK_NB); err != unix.EINTR {
@@ -100,8 +101,8 @@ func flockNow(fd, op int) error {
 	}
 }
 
-// refuseLock answers a lock on an open file that the command may not change. fd is
-// the broker's own copy.
+// refuseLock answers a lock on an open file that the command may not change. fd is the broker's
+// copy of its descriptor.
 func (h *locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.Reply, done bool) {
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_PATH != 0 {
 		return notify.Failed(unix.EBADF), true
@@ -126,11 +127,11 @@ func (h *locks) refuseLock(n *notify.Notification, fd int, op uint32) (a notify.
 	return h.held.refuse(n, refusal{denial: d, call: "flock", errno: refusedLock, pins: []pin{{fd: fd, path: path, asked: path}}}), true
 }
 
-// namesNoFile reports an open file that never had a name in any folder: a pipe, a
-// socket, memory. Nobody else can open it.
+// namesNoFile reports whether an open file never had a name in a folder: a pipe, a socket or a
+// memfd. No other program can open it by name.
 func namesNoFile(path string, st *unix.Stat_t) bool {
 	if st.Nlink == 0 && strings.HasPrefix(path, "/memfd:") {
-		return true // its path is no name: only a mount called memfd: could have it
+		return true // the path of a memfd; only a mount called memfd: could have it too
 	}
 	return !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, pathwalk.HostsOwn)
 }

@@ -12,24 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A look through a large folder takes long, and all commands of the session would wait for
-// it. So it is made with no lock held, and the call is handled again after it:
+// A look through a large folder takes long, and it would block all commands of the session. So
+// the broker makes it without the lock, and then handles the call again:
 //
 //	rename ─▶ locked: more than lookHeld entries ─▶ nothing is done
-//	look through the folder, no lock held        ◀
-//	rename, from the call's start ─▶ locked: the look still holds ─▶ done
+//	look through the folder, without the lock    ◀
+//	rename, from the call's start ─▶ locked: the look is still valid ─▶ done
 //
-// A look holds for that very folder under that path, unless a command of the session made
-// or moved something there since it began (Session.changed). So what is found is the same
-// as if the lock had been held all the time. What other programs do on the host no lock
-// keeps out. After lookRounds looks that did not hold, one is made under the lock.
+// A look is valid for the same folder at the same path, until a command of the session makes
+// or moves something there (Session.changed). So it finds the same as a look under the lock.
+// The lock never kept out changes by other programs on the host. After lookRounds looks that
+// became invalid, the broker makes one under the lock.
 
 const (
-	// lookHeld is how many entries are looked at under the lock.
+	// lookHeld is how many entries are read under the lock.
 	lookHeld = 256
 	// lookRounds bounds the looks without the lock for one call.
 	lookRounds = 3
-	// maxChanges bounds how many changes a session remembers.
+	// maxChanges bounds the remembered changes of a session.
 	maxChanges = 4096
 )
 
@@ -39,29 +39,28 @@ var errTooMany = errors.New("too many entries to look at under the lock")
 type look struct {
 	folder fileID
 	path   string
-	// since is the number of the session's changes when it began.
+	// since is the session's change count when the look began.
 	since uint64
 	found string
 	err   error
 }
 
-// looks are those for the call that is being handled.
+// looks are the looks for the call that is being handled.
 type looks struct {
 	due    []dueLook
 	done   []look
 	rounds int
 }
 
-// dueLook is one to be made before the call is handled again.
+// dueLook is a look to make before the call is handled again.
 type dueLook struct {
 	fd     int // the folder
 	path   string
 	folder fileID
 }
 
-// lookThrough is below for a folder that is about to be moved, with session.mu held. Where
-// a look without the lock is due first, the error is errTooMany, and the call must not be
-// done.
+// lookThrough is below for a folder that is about to be moved, with session.mu held. If a look
+// without the lock must come first, the error is errTooMany, and the call must not be done.
 func (j *judge) lookThrough(s pathwalk.Spot, path string) (string, error) {
 	st, err := s.Stat()
 	if err != nil {
@@ -108,7 +107,7 @@ func (j *judge) makeLooks() {
 	j.looks.due = j.looks.due[:0]
 }
 
-// forget drops the looks of a call.
+// forget drops all looks of a call.
 func (l *looks) forget() {
 	for _, d := range l.due {
 		unix.Close(d.fd)
@@ -118,11 +117,11 @@ func (l *looks) forget() {
 
 // changes are the latest places where the session's commands made or moved something.
 type changes struct {
-	count uint64 // of all
+	count uint64 // of all changes, remembered or not
 	paths []string
 }
 
-// changed takes note of places where something was made or moved; session.mu is held.
+// changed records paths where something was made or moved; session.mu is held.
 func (s *Session) changed(paths ...string) {
 	for _, path := range paths {
 		if len(s.changes.paths) < maxChanges {
@@ -134,16 +133,16 @@ func (s *Session) changed(paths ...string) {
 	}
 }
 
-// changeCount is the number of changes so far.
+// changeCount returns the number of changes so far.
 func (s *Session) changeCount() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changes.count
 }
 
-// changedBelow reports whether something was made or moved in the folder at path, or the
-// folder was, since the change with that number; session.mu is held. What is not
-// remembered has changed.
+// changedBelow reports whether something was made or moved in or above the folder at path since
+// the change with that number; session.mu is held. It is true if some of these changes are no
+// longer remembered.
 func (s *Session) changedBelow(path string, since uint64) bool {
 	c := &s.changes
 	if c.count-since > uint64(len(c.paths)) {

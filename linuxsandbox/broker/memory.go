@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Shared memory and named semaphores are files of /dev/shm (shm_overview(7),
-// sem_overview(7)). With mounts a command has a /dev/shm of its own. Without them
-// it shares the machine's, where other programs trust what lies under the names
-// that they know. So the broker looks for such a name in a folder of the session:
+// Shared memory and named semaphores are files of /dev/shm (shm_overview(7), sem_overview(7)).
+// With mounts a command has its own /dev/shm. Without them it shares the machine's, where
+// other programs trust the files under names that they know. So the broker redirects such a
+// name to a folder of the session:
 //
 //	command: open("/dev/shm/sem.x", O_RDWR|O_CREAT) ─▶ broker: Temp/.shm/sem.x
 //
-// The new name is judged like any other. A name that the machine's /dev/shm has
-// stays what it is, so that a refusal says what was refused. An open for reading
-// alone is not asked about and finds nothing.
+// The new path is judged like any other. A name that exists in the machine's /dev/shm is not
+// redirected, so that the denial shows it. The filter does not ask about an open that only
+// reads: it is not redirected and does not find the file.
 
-// memoryFolder is the folder in the session's own folder for temporary files.
+// memoryFolder is the name of that folder in the session's folder for temporary files.
 const memoryFolder = ".shm"
 
-// inMemory is the path that stands for path.
+// inMemory returns the path to use in place of path.
 func (j *judge) inMemory(path string) string {
 	rest, below := strings.CutPrefix(path, kernel.ShmDir+"/")
 	first, _, _ := strings.Cut(rest, "/")
@@ -38,8 +38,9 @@ func (j *judge) inMemory(path string) string {
 	if !exists(own+"/"+first) && exists(kernel.ShmDir+"/"+first) {
 		return path
 	}
-	// If it is not there: the call fails if it cannot be made. A command of another
-	// session that may write the folder above may put a link in Temp's place.
+	// Make the folder if it is missing. If that fails, the call will fail too. OpenPath follows
+	// no link: a command of another session that may write the folder above Temp could have
+	// put a link in its place.
 	if temp, err := kernel.OpenPath(j.policy.Temp); err == nil {
 		_ = unix.Mkdirat(temp, memoryFolder, 0o700)
 		unix.Close(temp)
@@ -47,7 +48,7 @@ func (j *judge) inMemory(path string) string {
 	return own + "/" + rest
 }
 
-// exists reports whether an entry is there, a link that leads nowhere too.
+// exists reports whether an entry exists, even a link that leads nowhere.
 func exists(path string) bool {
 	var st unix.Stat_t
 	return unix.Lstat(path, &st) == nil

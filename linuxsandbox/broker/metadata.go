@@ -61,7 +61,7 @@ func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) noti
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if !n.Waits() {
-		return notify.Failed(unix.ESRCH) // nobody is left to read it
+		return notify.Failed(unix.ESRCH) // the caller is gone
 	}
 	d := h.judge.refusesMetadata(n, fd, path, &st)
 	if d == nil && do.Refused(&st) {
@@ -85,8 +85,8 @@ func (h *metadataChanges) change(n *notify.Notification, c *calls.Metadata) noti
 	return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: errno, pins: []pin{{fd: fd, path: path, asked: m.Path}}})
 }
 
-// metadataOfFresh answers a change by descriptor, if the file is the fresh one; fd
-// is the broker's own reference to it.
+// metadataOfFresh answers a change by descriptor if the file is the fresh one. fd is the
+// broker's own O_PATH descriptor of it.
 func (h *metadataChanges) metadataOfFresh(n *notify.Notification, c *calls.Metadata, do *calls.Change, fd int) (a notify.Reply, done bool) {
 	var st unix.Stat_t
 	if !h.fresh.held || unix.Fstat(fd, &st) != nil || !h.fresh.is(&st) || do.Refused(&st) || !n.Waits() {

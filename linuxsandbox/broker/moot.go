@@ -12,24 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A refusal did not matter when the user could not have done the same without a
-// sandbox. The broker's thread has the user and the rights of the command, so it
-// can ask the kernel.
+// A denial is moot when the user could not have done the same without a sandbox. The broker's
+// thread has the user and the rights of the command, so it asks the kernel.
 //
-// Root outside of the sandbox has capabilities that its commands have not. What
-// fails for want of one would have passed there, so that is no matter of the
-// user's own permissions.
+// If codeagent runs as root, it has capabilities that its commands lack. What fails for want
+// of such a capability would have succeeded outside the sandbox. So it is not moot.
 
-// lack is a right that the user of a command does not have by themselves: what the
-// kernel answers for it, and the capabilities of which one makes up for it.
+// lack is a right that the command's user does not have: the errno that the kernel would give,
+// and the capabilities, any one of which would make up for it.
 type lack struct {
 	errno unix.Errno
 	caps  uint64
-	// owner is whose file it is.
+	// owner is the user ID of the file's owner.
 	owner uint32
 }
 
-// firstLack is the one that the kernel would tell.
+// firstLack returns the first lack in the kernel's order of checks.
 func firstLack(list ...lack) lack {
 	for _, l := range list {
 		if l.errno != 0 {
@@ -44,23 +42,22 @@ const (
 	capsOwner  = 1 << unix.CAP_FOWNER
 )
 
-// rights answers what the user of a command could do without a sandbox.
+// rights tells what the command's user could do without a sandbox.
 type rights struct {
 	keep    uint64 // capabilities of the command
-	dropped uint64 // capabilities that codeagent has and the command has not
+	dropped uint64 // capabilities that codeagent has and the command lacks
 	// mounted: the command has mounts of its own.
 	mounted bool
 	log     *evidence
 }
 
-// lacksAccess asks for rights as access(2) does, to the open file that is called
-// path in the policy.
+// lacksAccess asks the kernel as access(2) does. fd is the file, path its path in the policy.
 func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
 	if r.log.tired() {
 		return lack{}
 	}
-	// The command's own mounts are read-only, or show something else. How it would
-	// be without them the host's file tells; in /proc the host's is another process.
+	// The command's own mounts are read-only or show another file. The host's file shows
+	// what would happen without them. In /proc the host's path means another process.
 	if r.mounted && !sandbox.Covers(kernel.ProcDir, path) {
 		if host, err := kernel.OpenPath(path); err == nil {
 			defer unix.Close(host)
@@ -79,7 +76,7 @@ func (r *rights) lacksAccess(fd int, path string, mode uint32) lack {
 	return l
 }
 
-// wants is l, unless a capability that the command has makes up for it.
+// wants returns l, unless the command has a capability that makes up for it.
 func (r *rights) wants(l lack) lack {
 	if l.caps&r.keep != 0 {
 		return lack{}
@@ -87,7 +84,7 @@ func (r *rights) wants(l lack) lack {
 	return l
 }
 
-// lacksOwner asks for what only the owner of a file may.
+// lacksOwner tests what only the owner of a file may do.
 func (r *rights) lacksOwner(st *unix.Stat_t) lack {
 	if int(st.Uid) == unix.Geteuid() {
 		return lack{}
@@ -95,8 +92,7 @@ func (r *rights) lacksOwner(st *unix.Stat_t) lack {
 	return r.wants(lack{errno: unix.EPERM, caps: capsOwner, owner: st.Uid})
 }
 
-// lacksEntry asks for the right to make, and where old is set to remove, the
-// entry s.
+// lacksEntry tests the right to make the entry s, and if old is set, to remove what is there.
 func (r *rights) lacksEntry(s pathwalk.Spot, old *unix.Stat_t) lack {
 	if l := r.lacksAccess(s.Dir, s.Path, unix.W_OK|unix.X_OK); l.errno != 0 || old == nil {
 		return l
@@ -105,11 +101,11 @@ func (r *rights) lacksEntry(s pathwalk.Spot, old *unix.Stat_t) lack {
 	if unix.Fstat(s.Dir, &dir) != nil || dir.Mode&unix.S_ISVTX == 0 || int(dir.Uid) == unix.Geteuid() {
 		return lack{}
 	}
-	return r.lacksOwner(old) // as in /tmp
+	return r.lacksOwner(old) // sticky bit, as on /tmp
 }
 
-// lacksSource asks for the right to give a file another name, as kernels do that
-// protect hard links (sysctl fs.protected_hardlinks, set nearly everywhere).
+// lacksSource tests the right to link to a file on kernels that protect hard links (sysctl
+// fs.protected_hardlinks, set nearly everywhere).
 func (r *rights) lacksSource(t *pathwalk.Target) lack {
 	l := r.lacksOwner(&t.Stat)
 	if l.errno != 0 && t.Stat.Mode&unix.S_IFMT == unix.S_IFREG && r.lacksAccess(t.FD, t.Path, unix.R_OK|unix.W_OK).errno == 0 {
@@ -118,7 +114,7 @@ func (r *rights) lacksSource(t *pathwalk.Target) lack {
 	return l
 }
 
-// lacksChange asks for what changing metadata takes of the user.
+// lacksChange tests the right to change metadata.
 func (r *rights) lacksChange(do *calls.Change, fd int, path string, st *unix.Stat_t) lack {
 	switch {
 	case do.Field == calls.Mode:
@@ -138,7 +134,7 @@ func (r *rights) lacksChange(do *calls.Change, fd int, path string, st *unix.Sta
 	return r.lacksAccess(fd, path, unix.W_OK)
 }
 
-// lacksGiving asks for what giving a file to another user or group takes.
+// lacksGiving tests the right to give a file to another user or group.
 func (r *rights) lacksGiving(do *calls.Change, st *unix.Stat_t) lack {
 	if do.UID >= 0 && do.UID != int(st.Uid) || do.GID >= 0 && do.GID != int(st.Gid) && !ownGroup(do.GID) {
 		return r.wants(lack{errno: unix.EPERM, caps: 1 << unix.CAP_CHOWN, owner: st.Uid})
@@ -159,7 +155,7 @@ func ownGroup(gid int) bool {
 	return false
 }
 
-// weigh notes on d what the user lacks besides, and returns the errno to answer.
+// weigh records on d what the user lacks, and returns the errno to answer.
 func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	switch {
 	case l.errno == 0:
@@ -169,7 +165,7 @@ func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 		if l.errno == unix.EROFS {
 			d.MootReason = "the file system is read-only"
 		}
-	// A write root that is another user's keeps these capabilities (spec.FileCaps).
+	// If another user owns a write root, the command keeps these capabilities (spec.FileCaps).
 	case l.owner == 0 || l.caps&spec.FileCaps == 0:
 		if d.Kind == sandbox.KindWrite || d.Kind == sandbox.KindMetadata {
 			d.Kind = sandbox.KindCapability
@@ -178,5 +174,5 @@ func (r *rights) weigh(d *sandbox.Denial, l lack, errno unix.Errno) unix.Errno {
 	return l.errno
 }
 
-// rootsCaps are those by which root bypasses the permissions of files.
+// rootsCaps are the capabilities by which root bypasses file permissions.
 const rootsCaps = capsAccess | capsOwner | 1<<unix.CAP_CHOWN | 1<<unix.CAP_MKNOD | 1<<unix.CAP_FSETID

@@ -14,9 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls about two names: rename and link.
-
-// moves answers them.
+// moves answers calls with two names: rename and link.
 type moves struct {
 	rules    notify.Rules
 	walk     *pathwalk.Walker
@@ -28,15 +26,15 @@ type moves struct {
 	session  *Session
 }
 
-// moving is a rename or link whose names were found.
+// moving is a rename or link whose two names were walked.
 type moving struct {
 	from, to pathwalk.Spot
-	// old is what stands at from, over what stands at to, if something does.
+	// old is the file at from, over the file at to; there: it exists.
 	old, over    unix.Stat_t
 	there        bool
 	flags        uint32
 	fromIn, toIn bool // brokered
-	// fromWhose and toWhose are who decides about each end.
+	// fromWhose and toWhose say who decides about each end.
 	fromWhose, toWhose whose
 }
 
@@ -72,7 +70,7 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	case !m.fromIn && !m.toIn:
 		return h.rules.Proceed(notify.ByLandlock)
 	case !h.judge.protection.writable(m.from.Full()) || !h.judge.protection.writable(m.to.Full()):
-		return h.rules.Proceed(notify.ByLandlock) // Landlock wants a right at both ends
+		return h.rules.Proceed(notify.ByLandlock) // Landlock requires rights at both ends, so it denies this
 	}
 	if errno := m.look(); errno != 0 {
 		return notify.Failed(errno)
@@ -80,7 +78,7 @@ func (h *moves) rename(n *notify.Notification, c *calls.File) notify.Reply {
 	return h.renameJudged(n, c, m)
 }
 
-// look finds out what stands at both ends.
+// look reads what is at both ends.
 func (m *moving) look() unix.Errno {
 	var err error
 	if m.old, err = m.from.Stat(); err != nil {
@@ -95,12 +93,12 @@ func (m *moving) look() unix.Errno {
 
 func (m *moving) exchange() bool { return m.flags&unix.RENAME_EXCHANGE != 0 }
 
-// folder reports whether a folder gets another name.
+// folder reports whether a folder is renamed.
 func (m *moving) folder() bool {
 	return kernel.IsFolder(&m.old) || m.exchange() && m.there && kernel.IsFolder(&m.over)
 }
 
-// settled reports what a rename comes to that depends on what is there alone.
+// settled reports whether the outcome depends only on what exists, and then which errno it is.
 func (m *moving) settled() (errno unix.Errno, is bool) {
 	switch exchange := m.exchange(); {
 	case exchange && !m.there:
@@ -110,7 +108,7 @@ func (m *moving) settled() (errno unix.Errno, is bool) {
 	case !kernel.IsFolder(&m.old) && (m.from.Slash || m.to.Slash && !exchange), exchange && m.to.Slash && !kernel.IsFolder(&m.over):
 		return unix.ENOTDIR, true
 	case m.there && m.old.Dev == m.over.Dev && m.old.Ino == m.over.Ino && m.old.Nlink > 1 && !m.folder() && !exchange:
-		return 0, true // two names of one file: nothing is to be done
+		return 0, true // two names of one file: rename(2) does nothing
 	}
 	return 0, false
 }
@@ -121,11 +119,11 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		return notify.Failed(errno)
 	}
 	if h.judge.unjudged(m) {
-		return notify.Failed(unix.EXDEV) // mv copies then, one file after the other
+		return notify.Failed(unix.EXDEV) // mv then copies file by file
 	}
 	d := h.judge.refusesRename(n, m, exchange)
 	if len(h.judge.looks.due) > 0 {
-		return notify.Reply{Again: true} // once a large folder is looked through
+		return notify.Reply{Again: true} // after the look through a large folder
 	}
 	if d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: c.Name, errno: unix.EPERM, pins: []pin{pinOf(m.from), pinOf(m.to)}})
@@ -137,7 +135,7 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		return notify.Failed(unix.ESRCH)
 	}
 	err := unix.Renameat2(m.from.Dir, m.from.Last, m.to.Dir, m.to.Last, uint(m.flags))
-	// A single file that was granted is a mount of its own, which holds its name.
+	// A granted single file is a mount of its own, which keeps its name in place.
 	if err == unix.EXDEV || err == unix.EBUSY && h.judge.granted(m.to.Full()) {
 		err = h.onHost(m, func(from, to int) error {
 			return unix.Renameat2(from, m.from.Last, to, m.to.Last, uint(m.flags))
@@ -153,22 +151,22 @@ func (h *moves) renameJudged(n *notify.Notification, c *calls.File, m *moving) n
 		h.session.own.removed(&m.over)
 		h.fresh.removed(&m.over)
 	}
-	// A folder that is called .git now is no repository of the session's making,
-	// unless it was one before.
+	// A folder that was renamed to .git is no git directory that the session made, unless it
+	// was one before.
 	if !m.there && !(kernel.IsFolder(&m.old) && m.to.Last == gitDir) {
 		h.judge.made(m.to)
 	}
 	return notify.Reply{}
 }
 
-// unjudged reports whether a folder comes to a place where names are protected from
-// one where they are not: nobody has judged what it holds.
+// unjudged reports whether m moves a folder from a place without protected names to one with
+// them: nobody has judged the names in it.
 func (j *judge) unjudged(m *moving) bool {
 	from, to := j.protection.isTemporary(m.from.Full()), j.protection.isTemporary(m.to.Full())
 	return m.folder() && from != to && (from || m.exchange())
 }
 
-// refusesRename says why m may not be done, or nil.
+// refusesRename returns the denial of m, or nil.
 func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) *sandbox.Denial {
 	if d := j.refusesEntry(n, m.from, &m.old, exchange); d != nil {
 		return d
@@ -186,7 +184,7 @@ func (j *judge) refusesRename(n *notify.Notification, m *moving, exchange bool) 
 	return j.refusesArrival(m.to, &m.over, m.from.Full())
 }
 
-// refusesArrival says why what stands at s may not get the name to, or nil.
+// refusesArrival returns the denial of giving the entry at s the name to, or nil.
 func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *sandbox.Denial {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -199,8 +197,8 @@ func (j *judge) refusesArrival(s pathwalk.Spot, st *unix.Stat_t, to string) *san
 	return nil
 }
 
-// link answers link and linkat. A second name is a second way to change a file,
-// so what has one made must itself be open to change.
+// link answers link and linkat. Threat: a second name is a second way to change a file. So the
+// command must be allowed to change the file itself.
 func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	flags := c.Flags(n)
 	one, err := c.First(n)
@@ -221,7 +219,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	}
 	defer t.Close()
 	if t.Spot.Slash && !(t.FD >= 0 && kernel.IsFolder(&t.Stat)) {
-		return h.rules.Proceed(notify.ByLandlock) // not found, or no folder: the kernel tells before it looks at rights
+		return h.rules.Proceed(notify.ByLandlock) // missing, or not a folder: the kernel fails before any check of rights
 	}
 	to, err := h.walk.Spot(n, two)
 	if err != nil {
@@ -241,7 +239,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 		return notify.Failed(unix.ENOENT)
 	}
 	if kernelFile(t.FD) || h.judge.protection.outside(t.Path) || !h.judge.protection.writable(to.Full()) {
-		return h.rules.Proceed(notify.ByLandlock) // Landlock wants a right at both ends
+		return h.rules.Proceed(notify.ByLandlock) // Landlock requires rights at both ends, so it denies this
 	}
 	if _, err := to.Stat(); err == nil {
 		return notify.Failed(unix.EEXIST)
@@ -271,7 +269,7 @@ func (h *moves) link(n *notify.Notification, c *calls.File) notify.Reply {
 	return notify.Reply{}
 }
 
-// source finds the file that gets another name.
+// source finds the file that gets a second name.
 func (h *moves) source(n *notify.Notification, m pathwalk.Name, follow bool) (*pathwalk.Target, error) {
 	if !m.Itself {
 		return h.walk.Target(n, m, follow)
@@ -310,7 +308,7 @@ func (h *moves) linkTo(t *pathwalk.Target, to pathwalk.Spot) error {
 	return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(t.FD), to.Dir, to.Last, unix.AT_SYMLINK_FOLLOW)
 }
 
-// linkHost gives the file t, which the host has in the folder from, the name to.
+// linkHost gives the file t the name to, where from is the host's folder of t.
 func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 	fd, err := kernel.Openat2(from, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -325,8 +323,8 @@ func (h *moves) linkHost(t *pathwalk.Target, from int, to pathwalk.Spot) error {
 	return h.linkTo(&host, to)
 }
 
-// onHost does what failed because two folders are on different mounts for the
-// command, where each is a folder of the same name on the host too.
+// onHost retries on the host's folders a call that failed with EXDEV or EBUSY because the
+// command's mounts separate what the host does not.
 func (h *moves) onHost(m *moving, do func(from, to int) error) error {
 	if h.walk.Mounts == nil {
 		return unix.EXDEV
@@ -344,13 +342,13 @@ func (h *moves) onHost(m *moving, do func(from, to int) error) error {
 	return do(from, to)
 }
 
-// granted reports whether path is a write root itself.
+// granted reports whether path is itself a write root.
 func (j *judge) granted(path string) bool {
 	root, _ := j.protection.judge(path)
 	return root == path
 }
 
-// hostFolder opens the host's folder of the name of s, if it is the very same.
+// hostFolder opens the folder of s by its path on the host, if it is the same folder.
 func hostFolder(s pathwalk.Spot) (int, error) {
 	fd, err := kernel.OpenPath(s.Path)
 	if err != nil {

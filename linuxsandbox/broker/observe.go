@@ -14,26 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A change observer (sandbox.ChangeObserver) gets a report before a change in a write root
-// is made:
+// A change observer (sandbox.ChangeObserver) gets a report before each change in a write
+// root:
 //
-//	handle ─▶ allowed, and about to be done ─▶ beforeEntries: not reported yet
-//	                                               │ nothing is done
-//	the observer looks at the old state, no lock held ◀
+//	handle ─▶ allowed, about to be done ─▶ beforeEntries: not reported yet
+//	                                           │ nothing is done
+//	the observer reads the old state, without the lock ◀
 //	handle, from the call's start ─▶ about to be done ─▶ beforeEntries: reported ─▶ done
 //
-// The second pass reads and resolves everything anew, and reports what it finds under
-// another name by then. The broker's thread waits for the observer, and with it the other
-// calls of the command: nothing that the command asks for can change what is being kept.
-// Other commands go on, and report before they change it.
+// The second pass reads the arguments and walks the paths again. If it finds another file, it
+// reports that one too. The broker's thread waits for the observer, and with it all other
+// calls of the command: none can change what the observer is saving. Other commands continue,
+// and report before they change the same file.
 //
-// Where there is an observer, the broker makes every change in a write root by itself
-// (PlanProtection). Two kinds of change bypass it. Writes through a descriptor that is open
-// already: the broker reports the file when it is opened. Single files that Landlock opens:
-// they are reported before the command starts.
+// If there is an observer, the broker makes every change in a write root (PlanProtection). Two
+// kinds of change bypass it. Writes through an open descriptor: the broker reports the file
+// when it is opened. Writes to single files that Landlock allows: they are reported before the
+// command starts.
 
-// observer reports changes to the change observer of a command before they are
-// made. The broker's thread alone uses it.
+// observer reports changes to the command's change observer before they are made. Only the
+// broker's thread uses it.
 type observer struct {
 	to       sandbox.ChangeObserver // nil: nothing is reported
 	reported reportedPaths
@@ -45,20 +45,21 @@ type observer struct {
 	session *Session
 }
 
-// dueReport is one call of the change observer; dir is a descriptor of its own.
+// dueReport is one call of the change observer. The report owns the descriptor dir.
 type dueReport struct {
 	dir        int
 	name, path string
 }
 
 const (
-	// MaxKeeps is after how many rounds a call fails whose names lead elsewhere each
-	// time: links outside of the brokered roots can be turned while a change observer works.
+	// MaxKeeps is the number of rounds after which a call fails. A command could otherwise
+	// change links outside the brokered roots during each report, so that the path leads
+	// elsewhere every time.
 	MaxKeeps = 16
 )
 
-// knows reports whether the entry at path was reported, directly or through a folder
-// above it: the observer looked through that folder, or the entry was made since.
+// knows reports whether the entry at path was reported, directly or through a folder above it:
+// the observer has looked through that folder, or the entry was made since.
 func (o *observer) knows(path string) bool {
 	for len(path) > 1 {
 		if o.reported.has(path) {
@@ -69,13 +70,13 @@ func (o *observer) knows(path string) bool {
 	return false
 }
 
-// unreported tells whether a report is due before the entry at path changes.
+// unreported reports whether a report is due before the entry at path changes.
 func (o *observer) unreported(path string) bool {
 	return o.judge.policy.Observes(path) && !o.judge.protection.isTemporary(path) && !o.knows(path)
 }
 
-// beforeEntries is called right before entries change. first: a report is due, so that the
-// call must not be done now; then a is its reply.
+// beforeEntries is called right before entries change. first: a report is due, the call must
+// not be done now, and a is the reply.
 func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, first bool) {
 	if o.to == nil {
 		return notify.Reply{}, false
@@ -86,14 +87,14 @@ func (o *observer) beforeEntries(entries ...pathwalk.Spot) (a notify.Reply, firs
 			continue
 		}
 		if err := o.put(s.Dir, s.Last, path); err != nil {
-			return notify.Failed(kernel.ErrnoOf(err)), true // what cannot be reported is not done
+			return notify.Failed(kernel.ErrnoOf(err)), true // a change that cannot be reported is not made
 		}
 	}
 	return notify.Reply{Again: true}, len(o.due) > 0
 }
 
-// beforeRemoval is beforeEntries for an entry that is removed. The kernel refuses a removal
-// that cannot be done: the observer need not look through a folder that is not empty.
+// beforeRemoval is beforeEntries for an entry that is removed. If the kernel will refuse the
+// removal, as for a folder that is not empty, the observer need not look.
 func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) (a notify.Reply, first bool) {
 	if o.to == nil || !o.unreported(s.Full()) || o.judge.unremovable(s, st, folder) != 0 {
 		return notify.Reply{}, false
@@ -101,8 +102,8 @@ func (o *observer) beforeRemoval(s pathwalk.Spot, st *unix.Stat_t, folder bool) 
 	return o.beforeEntries(s)
 }
 
-// beforeMove is beforeEntries for both ends of a rename. A folder that is moved takes
-// along what is in it, so one report names it as an entry.
+// beforeMove is beforeEntries for both ends of a rename. A moved folder takes its content
+// along, so one report about the folder is enough.
 func (o *observer) beforeMove(m *moving) (a notify.Reply, first bool) {
 	over := m.there && !m.exchange()
 	if o.to == nil || over && o.unreported(m.to.Full()) && o.judge.unremovable(m.to, &m.over, kernel.IsFolder(&m.old)) != 0 {
@@ -111,8 +112,8 @@ func (o *observer) beforeMove(m *moving) (a notify.Reply, first bool) {
 	return o.beforeEntries(m.from, m.to)
 }
 
-// beforeLink is beforeEntries for a file that gets another name: it can be changed by
-// that one from then on.
+// beforeLink is beforeEntries for a file that gets a second name: it can be changed through
+// that name later.
 func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pathwalk.Spot) (a notify.Reply, first bool) {
 	if a, first := o.beforeTarget(n, t); first {
 		return a, true
@@ -120,15 +121,15 @@ func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pat
 	return o.beforeEntries(to)
 }
 
-// beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A
-// change of times is not reported (sandbox.ChangeObserver).
+// beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A change of
+// times is not reported (sandbox.ChangeObserver).
 func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd int) (a notify.Reply, first bool) {
 	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
 	}
 	o.session.mu.Lock()
 	defer o.session.mu.Unlock()
-	// The name that it has now, while no command can give it another.
+	// session.mu is held, so that no command can change the name that is read here.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return notify.Failed(kernel.ErrnoOf(err)), true
@@ -136,9 +137,8 @@ func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd i
 	return o.beforeFile(n, fd, o.walk.PolicyPath(fd), &st)
 }
 
-// beforeFile is beforeEntries for the open file fd, which is called path. A file
-// that has lost its name is not reported. session.mu is held, so that no command
-// changes the name meanwhile.
+// beforeFile is beforeEntries for the open file fd at path. A file without a name is not
+// reported. session.mu is held, so that no command changes the name meanwhile.
 func (o *observer) beforeFile(n *notify.Notification, fd int, path string, st *unix.Stat_t) (a notify.Reply, first bool) {
 	if !o.unreported(path) || st.Nlink == 0 {
 		return notify.Reply{}, false
@@ -156,12 +156,12 @@ func (o *observer) beforeFile(n *notify.Notification, fd int, path string, st *u
 		}
 	}
 	if err == nil || err == unix.ENOENT || err == unix.ENOTDIR {
-		return notify.Reply{}, false // it has another name now
+		return notify.Reply{}, false // it has another name by now
 	}
 	return notify.Failed(kernel.ErrnoOf(err)), true
 }
 
-// beforeFolder is beforeEntries for a folder itself, without what is in it.
+// beforeFolder is beforeEntries for a folder itself, without its content.
 func (o *observer) beforeFolder(fd int, path string) (a notify.Reply, first bool) {
 	if o.reported.has(path + "/.") {
 		return notify.Reply{}, false
@@ -172,7 +172,7 @@ func (o *observer) beforeFolder(fd int, path string) (a notify.Reply, first bool
 	return notify.Reply{Again: true}, true
 }
 
-// beforeTarget is beforeEntries for the file that t has found, and is about to be written.
+// beforeTarget is beforeEntries for the existing file t, which is about to be written.
 func (o *observer) beforeTarget(n *notify.Notification, t *pathwalk.Target) (a notify.Reply, first bool) {
 	if o.to == nil {
 		return notify.Reply{}, false
@@ -180,7 +180,7 @@ func (o *observer) beforeTarget(n *notify.Notification, t *pathwalk.Target) (a n
 	if t.Spot.Dir >= 0 && t.Path == t.Spot.Full() {
 		return o.beforeEntries(t.Spot)
 	}
-	return o.beforeFile(n, t.FD, t.Path, &t.Stat) // a link of /proc led to it
+	return o.beforeFile(n, t.FD, t.Path, &t.Stat) // a link in /proc led to it
 }
 
 // put makes a report due.
@@ -197,7 +197,7 @@ func (o *observer) put(dir int, name, path string) error {
 	return nil
 }
 
-// report makes the reports that are due, and returns whether there were any.
+// report makes the due reports, and returns whether there were any.
 func (o *observer) report() bool {
 	if len(o.due) == 0 {
 		return false
@@ -216,14 +216,14 @@ func (o *observer) report() bool {
 }
 
 const (
-	// maxReported and maxToldBytes bound how many reported paths are remembered, and how long they
-	// are: a command chooses both.
+	// maxReported and maxReportedBytes bound the number and the total length of the remembered
+	// paths. A command chooses both.
 	maxReported      = 1 << 16
 	maxReportedBytes = 8 << 20
 )
 
-// reportedPaths are the paths that were reported. A folder that was reported as "." has "/."
-// behind its path. Beyond the bounds all are forgotten, and reported once more.
+// reportedPaths are the paths that were reported. For a folder that was reported as "." the path
+// ends in "/.". Beyond the bounds all are forgotten, and so reported again.
 type reportedPaths struct {
 	paths map[string]struct{}
 	bytes int

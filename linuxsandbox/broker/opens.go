@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter asks about every open that may change something, and about every
-// openat2, whose flags lie in memory. What lies in a write root (protect.go) is
-// judged, opened by the broker and handed in. What lies outside of all roots is
-// refused (outside.go). The rest proceeds: the path may name another file by the
-// time the kernel reads it, but none that Landlock would let it write (proceed.go).
+// The filter asks about every open that may change something, and about every openat2, whose
+// flags are in memory. A path in a write root (protect.go) is judged, opened by the broker, and
+// the descriptor is installed in the caller. A path outside all roots is denied (outside.go).
+// The rest proceeds: the path may name another file when the kernel reads it, but none that
+// Landlock would let the command write (notify/proceed.go).
 
 // opens answers calls that open or truncate a file.
 type opens struct {
@@ -43,14 +43,14 @@ type opening struct {
 	name  pathwalk.Name
 	flags uint64
 	mode  uint32
-	// resolve are openat2's limits on where the name may lead.
+	// resolve are the RESOLVE_ flags of openat2.
 	resolve uint64
 }
 
-// openTmpfile is the bit of its own that O_TMPFILE has.
+// openTmpfile is the bit of O_TMPFILE that is not O_DIRECTORY.
 const openTmpfile = 0o20000000
 
-// Flags of an open that are its file's own, and so the broker's to pass on.
+// passedFlags are the open flags that belong to the open file. The broker passes them on.
 const passedFlags = unix.O_ACCMODE | unix.O_APPEND | unix.O_ASYNC | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC |
 	unix.O_NOATIME | unix.O_NONBLOCK | unix.O_TRUNC
 
@@ -61,7 +61,7 @@ func (h *opens) openFile(n *notify.Notification, c *calls.File) notify.Reply {
 		return notify.Failed(h.deny.unread(n, c.Name, sandbox.KindWrite, err))
 	}
 	if o.flags&unix.O_PATH != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY && o.flags&filter.WriteIntent == 0 {
-		return h.rules.Proceed(notify.ByLandlock) // it only reads, and what may be read Landlock knows
+		return h.rules.Proceed(notify.ByLandlock) // it only reads, and Landlock alone decides about reading
 	}
 	return h.openJudged(n, o)
 }
@@ -73,7 +73,7 @@ func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
 	case calls.Creat:
 		o.flags, o.mode = unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(n.Args[c.Arg])
 	case calls.Openat2:
-		// A later kernel's struct open_how is longer; what it adds is unknown here.
+		// struct open_how may be longer on later kernels. What they add is unknown here.
 		const size = 24
 		if n.Args[c.Arg+1] < size {
 			return nil, unix.EINVAL
@@ -92,19 +92,19 @@ func openingOf(n *notify.Notification, c *calls.File) (*opening, error) {
 	return o, err
 }
 
-// openJudged opens what o means, or says what becomes of the call.
+// openJudged opens the file for the caller, or returns why not.
 func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 	if a, done := h.terms.openTerminal(n, o); done {
 		return a
 	}
 	if o.flags&openTmpfile != 0 {
 		if o.flags&unix.O_TMPFILE != unix.O_TMPFILE || o.flags&unix.O_CREAT != 0 || o.flags&unix.O_ACCMODE == unix.O_RDONLY {
-			return h.rules.Proceed(notify.ByLandlock) // no such open: EINVAL
+			return h.rules.Proceed(notify.ByLandlock) // invalid flags: the kernel fails with EINVAL
 		}
 		return h.openTemporary(n, o)
 	}
 	if strings.HasSuffix(o.name.Path, "/") {
-		return h.rules.Proceed(notify.ByLandlock) // a folder's name: the kernel opens none for writing
+		return h.rules.Proceed(notify.ByLandlock) // a folder's name: the kernel opens no folder for writing
 	}
 	exclusive := o.flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := o.flags&unix.O_NOFOLLOW == 0 && !exclusive
@@ -113,7 +113,7 @@ func (h *opens) openJudged(n *notify.Notification, o *opening) notify.Reply {
 			return a
 		}
 	}
-	// The host may make the file between the look and the creation.
+	// A program on the host may make the file between the look and the creation.
 	for range 16 {
 		t, err := h.openTarget(n, o, follow)
 		if err != nil {
@@ -136,11 +136,11 @@ func (h *opens) openTarget(n *notify.Notification, o *opening, follow bool) (*pa
 	return h.walk.Target(n, o.name, follow)
 }
 
-// openThis opens the target. again: it is not what it was any more.
+// openThis opens the target. again: the file changed since it was found, so look again.
 func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	who := h.judge.whoseFile(t)
-	// The kernel refuses these before any look at rights. With a slash at the end,
-	// here of a link's text, it is a folder's name.
+	// The kernel fails these calls before it checks rights. A slash at the end, here in the
+	// text of a link, means a folder.
 	if who == kernels || t.Spot.Odd() || t.Spot.Slash || o.flags&unix.O_CREAT != 0 && o.flags&unix.O_DIRECTORY != 0 {
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
@@ -167,13 +167,13 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 	case kind == unix.S_IFSOCK:
 		return notify.Failed(unix.ENXIO), false
 	case kind == unix.S_IFIFO && h.judge.roots.opens(t.Path):
-		return notify.Failed(unix.EACCES), false // a program of the host may listen to it
+		return notify.Failed(unix.EACCES), false // a program on the host may read the pipe
 	case who == nobodys && o.access(kind)&unix.W_OK == 0:
-		return h.rules.Proceed(notify.ByLandlock), false // it is there, and only to be read
+		return h.rules.Proceed(notify.ByLandlock), false // the file exists, and the call only reads it
 	case who == nobodys:
 		return h.deny.refuseFile(n, o.call, t, o.access(kind)), false
 	case kind != unix.S_IFREG && kind != unix.S_IFIFO:
-		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock refuses it
+		return h.rules.Proceed(notify.ByLandlock), false // a device: Landlock denies it
 	case kernelFile(t.FD):
 		return h.rules.Proceed(notify.ByLandlock), false
 	}
@@ -183,8 +183,8 @@ func (h *opens) openThis(n *notify.Notification, o *opening, t *pathwalk.Target,
 	return h.openOld(n, o, t), false
 }
 
-// openOld opens a file that is there. It never waits: a file may be held up by a
-// lease, a pipe by the lack of a reader.
+// openOld opens an existing file. It never blocks, neither on a lease nor on a pipe without a
+// reader.
 func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) notify.Reply {
 	flags := int(o.flags&passedFlags) | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	if kind := t.Stat.Mode & unix.S_IFMT; kind == unix.S_IFREG && o.access(kind)&unix.W_OK != 0 {
@@ -212,7 +212,7 @@ func (h *opens) openOld(n *notify.Notification, o *opening, t *pathwalk.Target) 
 	return n.Give(fd, o.cloexec())
 }
 
-// openNew makes the file.
+// openNew makes the file and opens it.
 func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, exclusive bool) (a notify.Reply, again bool) {
 	if d := h.judge.refusesPath(n, t.Path); d != nil {
 		return h.held.refuse(n, refusal{denial: d, call: o.call, errno: unix.EACCES, pins: []pin{pinOfTarget(t)}}), false
@@ -221,8 +221,8 @@ func (h *opens) openNew(n *notify.Notification, o *opening, t *pathwalk.Target, 
 	return a, a.Errno == unix.EEXIST && !exclusive
 }
 
-// openExclusive makes a file that must not be there, if nothing is to be said
-// about that but by the kernel: then nobody need look for the file first.
+// openExclusive makes a file that must not exist yet (O_EXCL). It skips the look for the file
+// where nothing denies the call: the kernel fails if the file exists.
 func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	s, err := h.walk.Spot(n, o.name)
 	if err != nil {
@@ -235,7 +235,7 @@ func (h *opens) openExclusive(n *notify.Notification, o *opening) (a notify.Repl
 	return h.makeAndGive(n, o, s), true
 }
 
-// makeAndGive makes a file at s, where none is, and opens it for the caller.
+// makeAndGive makes a new file at s and opens it for the caller.
 func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot) notify.Reply {
 	if a, first := h.observer.beforeEntries(s); first {
 		return a
@@ -254,7 +254,7 @@ func (h *opens) makeAndGive(n *notify.Notification, o *opening, s pathwalk.Spot)
 // openTemporary makes a file without a name (O_TMPFILE).
 func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	if o.resolve != 0 {
-		return notify.Failed(unix.EOPNOTSUPP) // as on a file system that has none
+		return notify.Failed(unix.EOPNOTSUPP) // as on a file system without O_TMPFILE
 	}
 	o.name.NoFollow = o.flags&unix.O_NOFOLLOW != 0
 	dir, err := h.walk.Open(n, o.name)
@@ -271,8 +271,8 @@ func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 		return h.rules.Proceed(notify.ByLandlock)
 	case nobodys:
 		if h.held.learning.learn != nil {
-			// As on a file system that has none: programs then make one with a name,
-			// and what it is granted for can be told.
+			// As on a file system without O_TMPFILE. Programs then make a file with a
+			// name, and the grant can name it.
 			return notify.Failed(unix.EOPNOTSUPP)
 		}
 		return h.deny.refuseTemporary(n, o, dir, path)
@@ -289,7 +289,7 @@ func (h *opens) openTemporary(n *notify.Notification, o *opening) notify.Reply {
 	return n.Give(fd, o.cloexec())
 }
 
-// truncate answers truncate.
+// truncate answers truncate(2).
 func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	m, err := c.First(n)
 	if err != nil {
@@ -338,8 +338,8 @@ func (h *opens) truncate(n *notify.Notification, c *calls.File) notify.Reply {
 	return notify.Failed(kernel.ErrnoOf(unix.Ftruncate(fd, size)))
 }
 
-// access is what access(2) would be asked for before the open of a file of that
-// kind that is there.
+// access returns the mode that access(2) would test for the open of an existing file of that
+// kind.
 func (o *opening) access(kind uint32) uint32 {
 	mode := uint32(unix.R_OK | unix.W_OK)
 	switch o.flags & unix.O_ACCMODE {
@@ -356,7 +356,7 @@ func (o *opening) access(kind uint32) uint32 {
 
 func (o *opening) cloexec() uint32 { return uint32(o.flags & unix.O_CLOEXEC) }
 
-// setBlocking undoes O_NONBLOCK.
+// setBlocking clears O_NONBLOCK.
 func setBlocking(fd int) error {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err == nil {
@@ -365,8 +365,8 @@ func setBlocking(fd int) error {
 	return err
 }
 
-// kernelFile reports whether an open file is the kernel's own and only looks
-// like one: what it does depends on who opens it.
+// kernelFile reports whether an open file is on a kernel file system. What an access to it does
+// depends on who opened it. It is true where that is unknown.
 func kernelFile(fd int) bool {
 	var fs unix.Statfs_t
 	if unix.Fstatfs(fd, &fs) != nil {
@@ -380,8 +380,8 @@ func kernelFile(fd int) bool {
 	return false
 }
 
-// waitForReader puts off the open of a pipe for writing. It takes over the fd of t;
-// flags have O_NONBLOCK.
+// waitForReader postpones an open of a pipe for writing until the pipe has a reader. It takes
+// ownership of t.FD. flags contain O_NONBLOCK.
 func (h *opens) waitForReader(n *notify.Notification, t *pathwalk.Target, flags int, cloexec uint32) notify.Reply {
 	w := &waitingCall{call: *n, fd: t.FD, try: func(w *waitingCall) (notify.Reply, bool) {
 		fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(w.fd), flags, 0)

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// posts are what others leave for a broker's thread to do, which alone knows the
-// policy and what was refused so far.
+// posts are functions that other goroutines leave for the broker's thread, which alone may use
+// the policy and the denials.
 type posts struct {
 	wake   int // an eventfd
 	mu     sync.Mutex
-	list   []func() // guarded by mu, as closed is
+	list   []func() // mu guards it and closed
 	closed bool
 }
 
-// maxPosts bounds what waits to be done.
+// maxPosts bounds the waiting functions.
 const maxPosts = 256
 
 func newPosts() (*posts, error) {
@@ -25,7 +25,7 @@ func newPosts() (*posts, error) {
 	return &posts{wake: wake}, err
 }
 
-// add leaves something to be done. It reports false when nobody will.
+// add leaves a function for the broker's thread. It returns false if the function will not run.
 func (p *posts) add(do func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +37,7 @@ func (p *posts) add(do func()) bool {
 	return true
 }
 
-// do does all that was left.
+// do runs all waiting functions.
 func (p *posts) do() {
 	var count [8]byte
 	_, _ = unix.Read(p.wake, count[:])
@@ -50,7 +50,7 @@ func (p *posts) do() {
 	}
 }
 
-// close does what is left, for the last time.
+// close runs the waiting functions and accepts no more.
 func (p *posts) close() {
 	p.mu.Lock()
 	p.closed = true

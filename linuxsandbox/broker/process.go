@@ -14,25 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls on the scheduling and the limits of a process take its number in a
-// register, which no other thread can change while the call waits. So they may
-// proceed where the number means the command's own:
+// Calls on the scheduling and the limits of a process take its number in a register, which no
+// other thread can change while the call waits. So they may proceed where the number can only
+// mean a process of the command:
 //
-//	the caller's process or thread   it lives until the call returns, so that its
-//	                                 number cannot become another one's
-//	any, in a PID namespace          a number means a process of the namespace, or
-//	                                 none: the command's, or the keeper
+//	the caller's process or thread   it lives until the call returns, so the number
+//	                                 cannot pass to another process
+//	any, in a PID namespace          the number means a process of the namespace, or
+//	                                 none: one of the command, or the keeper
 //
-// The keeper's are refused. Without a PID namespace children are refused too: one
-// that ends meanwhile leaves its number to any process of the user.
+// A call on the keeper is denied. Without a PID namespace a call on a child is denied too: the
+// child may end meanwhile, and its number may pass to any process of the user.
 
-// processHandler answers them.
+// processHandler answers those calls.
 type processHandler struct {
 	rules notify.Rules
 	log   *evidence
 }
 
-// process answers one of them.
+// process answers one call.
 func (h *processHandler) process(n *notify.Notification, c *calls.Process) notify.Reply {
 	who := int(int32(n.Args[c.Number]))
 	if who < 0 {
@@ -52,8 +52,8 @@ func (h *processHandler) process(n *notify.Notification, c *calls.Process) notif
 	return notify.Failed(unix.EPERM)
 }
 
-// isKeeper reports whether number is the keeper, or one of its threads, in the
-// command's PID namespace. What cannot be looked up counts as the keeper's.
+// isKeeper reports whether number is the keeper or one of its threads in the command's PID
+// namespace. It is true where that cannot be looked up.
 func (h *processHandler) isKeeper(number int) bool {
 	threads, err := os.ReadDir(kernel.ProcDir + "/" + strconv.Itoa(h.log.keeper) + "/task")
 	if err != nil {
@@ -71,13 +71,13 @@ func (h *processHandler) isKeeper(number int) bool {
 	return false
 }
 
-// refusedCalls answers them.
+// refusedCalls denies calls that are never allowed.
 type refusedCalls struct {
 	rights *rights
 	log    *evidence
 }
 
-// refuse refuses a call and writes it down.
+// refuse denies a call and records it.
 func (h *refusedCalls) refuse(n *notify.Notification, c *calls.Refused) notify.Reply {
 	d := &sandbox.Denial{Kind: sandbox.KindSyscall, Operation: c.Name, Target: c.Name, Errno: "EPERM"}
 	switch caps := c.Needs(n); {

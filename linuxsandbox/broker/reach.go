@@ -12,16 +12,16 @@ import (
 	"codeagent/sandbox"
 )
 
-// Whatever the policy and the kernel's layers both refuse, the broker answers
-// itself, although the call could proceed into that refusal: so it is known what
-// was refused, to whom, and whether it mattered. What is enforced is the same
-// either way; TestReplicaOfLandlock holds the two answers together.
+// The broker itself denies what both the policy and the kernel's layers deny, although such a
+// call could proceed and fail in the kernel. So the denial is recorded, with its process and
+// whether it mattered. What is enforced is the same either way; TestReplicaOfLandlock compares
+// the two.
 
-// reach is the pure replica of the ruleset that confines a command: the single
-// files that it may write by itself, and folders of nothing but terminals.
+// reach is the replica of the command's Landlock ruleset: the single files that the command may
+// write without the broker, and the folders that contain only terminals.
 type reach struct{ files []string }
 
-// planReach reads the replica off the rules that a keeper enforces. roots are the
+// planReach derives the replica from the rules that the keeper enforces. It leaves out roots, the
 // write roots that are folders: the broker makes the changes in them.
 func planReach(rules []spec.Rule, roots []string, mounts *spec.Mounts) reach {
 	var r reach
@@ -39,34 +39,33 @@ func planReach(rules []spec.Rule, roots []string, mounts *spec.Mounts) reach {
 // file reports whether Landlock lets the file at path be written.
 func (r *reach) file(path string) bool { return sandbox.CoveredBy(r.files, path) }
 
-// whose says who decides about a change of files.
+// whose is who decides about a change of files.
 type whose int
 
 const (
-	// kernels: the call may proceed. It is let by Landlock, or refused unseen.
+	// kernels: the call may proceed. Landlock allows it, or denies it without a record.
 	kernels whose = iota
-	// brokers: it lies in a brokered root (protect.go).
+	// brokers: the broker decides, since the path is brokered (protect.go).
 	brokers
-	// nobodys: nothing lets it happen. The broker refuses it.
+	// nobodys: no layer allows the change. The broker denies it.
 	nobodys
 )
 
-// whoseFile says who decides about the content of what t has found.
+// whoseFile returns who decides about a change of the content of t.
 func (j *judge) whoseFile(t *pathwalk.Target) whose {
 	switch {
 	case t.FD < 0:
 		return j.whoseEntry(t.Spot)
 	case j.protection.brokered(t.Path):
 		return brokers
-	// A file without a name may be one that no folder ever held (memfd), which
-	// Landlock leaves alone.
+	// A file without a name may be a memfd, which Landlock does not restrict.
 	case !strings.HasPrefix(t.Path, "/"), t.Stat.Nlink == 0, j.reach.file(t.Path), !j.log.sees():
 		return kernels
 	}
 	return nobodys
 }
 
-// whoseEntry says who decides about making, removing or replacing an entry.
+// whoseEntry returns who decides about making, removing or replacing the entry at s.
 func (j *judge) whoseEntry(s pathwalk.Spot) whose {
 	switch {
 	case j.protection.brokered(s.Full()):
@@ -77,7 +76,7 @@ func (j *judge) whoseEntry(s pathwalk.Spot) whose {
 	return nobodys
 }
 
-// denial is the refusal of a change at path, which nothing lets happen.
+// denial returns the denial of a change at path that no layer allows.
 func (j *judge) denial(path string) *sandbox.Denial {
 	kind := sandbox.KindWrite
 	if judged := j.policy.JudgeWrite(path); !judged.Allowed {

@@ -10,31 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusal is a call about files that the policy does not let happen.
+// refusal is a call on files that the policy denies.
 type refusal struct {
 	denial *sandbox.Denial
-	// also is the other end of a rename or link, where that is refused too.
+	// also is the denial of the other end of a rename or link, if that is denied too.
 	also  *sandbox.Denial
 	call  string
 	errno unix.Errno
-	// requested is what the call names, where it is no file and called otherwise.
+	// requested is what the call names, if that is no file and differs from the target.
 	requested string
-	// pins are what the call is about. They are open only until refuse returns.
+	// pins are the files that the call names. They are open only until refuse returns.
 	pins []pin
 }
 
-// pin is a file that is there, or with a name an entry of the folder that fd is,
-// which may not be there.
+// pin is an open file or, with a name, an entry of the folder fd, which may be missing.
 type pin struct {
 	fd   int
 	name string
-	// path is what it is called in the policy, asked what the call names it.
+	// path is its path in the policy, asked the path that the call gives.
 	path, asked string
 }
 
-// refuse answers a refusal, after whoever may grant it was asked (hold.go), or
-// else at once, and writes it down. Every refusal that could be granted comes by
-// here; one of a change of files with session.mu held.
+// refuse denies a call, records the denial and returns the answer. If somebody can grant the
+// call, it asks first and holds the call (hold.go). Every denial that could be granted comes
+// through here. For a change of files, session.mu is held.
 func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	var denials []sandbox.Denial
 	for _, d := range []*sandbox.Denial{r.denial, r.also} {
@@ -55,7 +54,7 @@ func (h *holding) refuse(n *notify.Notification, r refusal) notify.Reply {
 	return notify.Failed(r.errno)
 }
 
-// asked is how the call names target, where it does so otherwise.
+// asked returns how the call names target, "" if by the same path.
 func (r *refusal) asked(target string) string {
 	if r.requested != "" {
 		return r.requested
@@ -68,10 +67,10 @@ func (r *refusal) asked(target string) string {
 	return ""
 }
 
-// pinOf is what s stands for.
+// pinOf returns the entry at s.
 func pinOf(s pathwalk.Spot) pin { return pin{fd: s.Dir, name: s.Last, path: s.Full(), asked: s.Asked} }
 
-// pinOfTarget is the file that is there, or the entry to be made.
+// pinOfTarget returns the existing file, or the entry to be made.
 func pinOfTarget(t *pathwalk.Target) pin {
 	if t.FD >= 0 {
 		return pin{fd: t.FD, path: t.Path, asked: t.Spot.Asked}

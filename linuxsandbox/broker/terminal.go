@@ -16,30 +16,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// With mounts a command has a /dev/pts of its own. Without them the terminals of the
-// machine stand in one folder, the user's among them, and Landlock can open all of
-// it or none. So the broker makes the terminals that the command asks for:
+// With mounts a command has its own /dev/pts. Without them all terminals of the machine are in
+// one folder, including the user's, and Landlock can open all of that folder or nothing. So the
+// broker makes the terminals that the command asks for:
 //
-//	open("/dev/ptmx")   the broker opens it, keeps a reference to the far end
-//	                    (TIOCGPTPEER) and hands the near end in
-//	open("/dev/pts/3")  the far end that the broker has under that number, opened by
-//	                    the reference
+//	open("/dev/ptmx")   the broker opens it, keeps a reference to the terminal side
+//	                    (TIOCGPTPEER), and gives the ptmx side to the caller
+//	open("/dev/pts/3")  the broker opens the terminal side that it has under that
+//	                    number, through the reference
 //
-// A name is never looked up. When the near end is closed the kernel takes the far
-// end's folder entry down (devpts_pty_kill), and an open by the reference fails with
-// EIO, whoever has the number then. So no other terminal is reached.
+// A name is never looked up. When the ptmx side is closed, the kernel removes the entry of the
+// terminal side (devpts_pty_kill), and an open through the reference fails with EIO, even if
+// the number was reused. So the command reaches no other terminal.
 
-// maxTerminals bounds the terminals of one command: all users share the machine's.
+// maxTerminals bounds the terminals of one command: all users share the machine's supply.
 const maxTerminals = 64
 
-// madeTerminal is the far end of a terminal that the broker, or codeagent, made.
+// madeTerminal is the terminal side of a pair that the broker or codeagent made.
 type madeTerminal struct{ number, ref int }
 
-// terminals are those of one command outside of a /dev/pts of its own.
+// terminals are the terminals of one command that has no /dev/pts of its own.
 type terminals struct {
 	list []madeTerminal
-	// ownPTS: the command has a /dev/pts of its own. ownSession: no terminal of the
-	// user can be the controlling one.
+	// ownPTS: the command has a /dev/pts of its own. ownSession: the controlling terminal is
+	// not one of the user's.
 	ownPTS, ownSession bool
 	takes              sockets.Taking
 	judge              *judge
@@ -47,8 +47,8 @@ type terminals struct {
 	log                *evidence
 }
 
-// addTerminal takes up the terminal that codeagent made for the command. Where there
-// is no reference to be had it is treated as anybody's.
+// addTerminal adds the terminal that codeagent made for the command. If no reference to it can
+// be opened, it is treated like any terminal.
 func (t *terminals) addTerminal(far *os.File) {
 	if far == nil {
 		return
@@ -71,8 +71,8 @@ func (t *terminals) addTerminal(far *os.File) {
 	})
 }
 
-// openTerminal answers an open for writing of a terminal. done is false where it is
-// none of the command's own.
+// openTerminal answers an open of a terminal for writing. done is false if the terminal is not
+// one of the command's own.
 func (t *terminals) openTerminal(n *notify.Notification, o *opening) (a notify.Reply, done bool) {
 	path := o.name.Path
 	const others = openTmpfile | unix.O_EXCL | unix.O_DIRECTORY
@@ -96,7 +96,7 @@ func (t *terminals) openTerminal(n *notify.Notification, o *opening) (a notify.R
 	return n.Give(fd, o.cloexec()), true
 }
 
-// makeTerminal opens a new terminal.
+// makeTerminal opens a new pair.
 func (t *terminals) makeTerminal(n *notify.Notification, o *opening) notify.Reply {
 	t.dropTerminals(madeTerminal.gone)
 	if len(t.list) >= maxTerminals {
@@ -109,7 +109,7 @@ func (t *terminals) makeTerminal(n *notify.Notification, o *opening) notify.Repl
 	defer unix.Close(near)
 	number, err := unix.IoctlGetInt(near, unix.TIOCGPTN)
 	if err != nil {
-		return notify.Failed(unix.ENODEV) // no terminal
+		return notify.Failed(unix.ENODEV) // not a terminal
 	}
 	ref, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(near), unix.TIOCGPTPEER, unix.O_PATH|unix.O_CLOEXEC)
 	if errno != 0 {
@@ -119,13 +119,13 @@ func (t *terminals) makeTerminal(n *notify.Notification, o *opening) notify.Repl
 	return n.Give(near, o.cloexec())
 }
 
-// terminalFlags never make a terminal codeagent's own: a command makes it its own by
-// TIOCSCTTY.
+// terminalFlags include O_NOCTTY, so that no terminal becomes codeagent's controlling terminal. A
+// command sets its own with TIOCSCTTY.
 func (o *opening) terminalFlags() int {
 	return int(o.flags&(unix.O_ACCMODE|unix.O_NONBLOCK)) | unix.O_NOCTTY | unix.O_CLOEXEC
 }
 
-// terminalNumbered is the one with that number, or nil.
+// terminalNumbered returns the terminal with that number, or nil.
 func (t *terminals) terminalNumbered(number int) *madeTerminal {
 	i := slices.IndexFunc(t.list, func(t madeTerminal) bool { return t.number == number && !t.gone() })
 	if i < 0 {
@@ -134,18 +134,18 @@ func (t *terminals) terminalNumbered(number int) *madeTerminal {
 	return &t.list[i]
 }
 
-// open opens the far end.
+// open opens the terminal side.
 func (t *madeTerminal) open(flags int) (int, error) {
 	return unix.Open("/proc/self/fd/"+strconv.Itoa(t.ref), flags, 0)
 }
 
-// gone reports whether the near end was closed.
+// gone reports whether the ptmx side was closed.
 func (t madeTerminal) gone() bool {
 	var st unix.Stat_t
 	return unix.Fstat(t.ref, &st) != nil || st.Nlink == 0
 }
 
-// dropTerminals forgets the terminals that are meant.
+// dropTerminals forgets the chosen terminals.
 func (t *terminals) dropTerminals(meant func(madeTerminal) bool) {
 	t.list = slices.DeleteFunc(t.list, func(t madeTerminal) bool {
 		if meant(t) {

@@ -14,33 +14,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file that is made has the mode that the umask of its maker leaves. The
-// broker's umask is that of all threads of codeagent, and giving a thread its own
-// is refused in containers. Mostly it is the caller's too. Where it is not, the
-// file is made with no more than the caller would leave, and then given the rest.
+// A new file gets the mode that its maker's umask leaves. The broker's umask is shared by all
+// threads of codeagent, and containers deny the call that would give a thread its own
+// (unshare(2), CLONE_FS). Usually it equals the caller's. If not, the broker makes the file with
+// no more than the caller's umask leaves, and then adds the missing bits.
 //
-// Whose umask is which stands in /proc, and to read it there takes longer than to
-// make the file. But a umask is inherited or comes from umask(2), about which the
-// broker is asked before it happens. So all that threads of the command can have
-// are the first one and those that were asked for; and where each of them leaves
-// the same of a mode, nobody need know which is the caller's.
+// /proc shows the umask of a thread, but reading it takes longer than making the file. A umask
+// is inherited or comes from umask(2), and the filter asks the broker about umask(2) before it
+// takes effect. So a thread of the command has either the first umask or one that was set
+// later. If all of them leave the same bits of a mode, the broker need not know which is the
+// caller's.
 
-// masks are those umasks.
+// masks are the umasks that threads of a command may have.
 type masks struct {
 	own uint32   // codeagent's
-	all []uint32 // of the command, nil: not known yet
+	all []uint32 // of the command; nil: not read yet
 }
 
 // newMode is the mode of a file to be made.
 type newMode struct {
 	mode uint32
-	// rest: the broker's umask takes away what the caller's does not.
+	// rest: the broker's umask removes bits that the caller's leaves.
 	rest bool
 }
 
-// modeFor is what the caller of n, which still waits, makes of mode.
+// modeFor returns the mode that the caller's umask leaves of mode. It fails if the caller is gone.
 func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
-	// What would make a program run with other rights is left out.
+	// The set-user-ID and set-group-ID bits are left out.
 	mode &= 0o1777
 	err := k.knowMasks(n)
 	left, same := k.leave(mode)
@@ -58,7 +58,7 @@ func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
 	return newMode{mode: left, rest: left&k.own != 0}, nil
 }
 
-// umask takes note of an umask(2): what it will set counts from now on.
+// umask records a umask(2) before it takes effect.
 func (k *masks) umask(n *notify.Notification) unix.Errno {
 	if k.knowMasks(n) != nil {
 		return unix.ESRCH
@@ -69,8 +69,7 @@ func (k *masks) umask(n *notify.Notification) unix.Errno {
 	return 0
 }
 
-// knowMasks reads the first umask of the command, which every thread of it has as
-// long as nobody was asked for another one.
+// knowMasks reads the first umask of the command. Every thread has it until the first umask(2).
 func (k *masks) knowMasks(n *notify.Notification) error {
 	if k.all != nil {
 		return nil
@@ -81,7 +80,7 @@ func (k *masks) knowMasks(n *notify.Notification) error {
 	}
 	first, err := maskOf(int(n.TID))
 	if err == nil && !n.Waits() {
-		err = unix.ESRCH // it may be that of a later owner of the number
+		err = unix.ESRCH // the number may belong to a later thread
 	}
 	if err == nil {
 		*k = masks{own: uint32(own), all: []uint32{uint32(first)}}
@@ -89,8 +88,8 @@ func (k *masks) knowMasks(n *notify.Notification) error {
 	return err
 }
 
-// leave is what is left of mode under every umask of the command, if it is the
-// same.
+// leave returns the bits of mode that every umask of the command leaves; same is false if they
+// differ.
 func (k *masks) leave(mode uint32) (left uint32, same bool) {
 	for i, mask := range k.all {
 		if i > 0 && mode&^mask != left {
@@ -101,8 +100,8 @@ func (k *masks) leave(mode uint32) (left uint32, same bool) {
 	return left, len(k.all) > 0
 }
 
-// maskOf is the file mode creation mask of a thread. It stands in the second line
-// of the file, so no more of it is read.
+// maskOf reads the umask of a thread from the second line of its status file, and reads no
+// more than that needs.
 func maskOf(tid int) (int, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(tid)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -134,8 +133,8 @@ func (k *masks) create(n *notify.Notification, dir int, last string, flags int, 
 	return fd, err
 }
 
-// complete gives an entry that was just made its whole mode. A folder may have
-// inherited the bit that hands its group on.
+// complete gives a new entry its whole mode. A folder may have inherited the set-group-ID bit,
+// which is kept.
 func (m newMode) complete(s pathwalk.Spot) error {
 	if !m.rest {
 		return nil
