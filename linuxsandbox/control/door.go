@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process can make a socket only in the network namespace that it is in, and
-// codeagent cannot enter another one. So the helper that sets up the session's
-// namespace makes a few sockets there and hands them over. What arrives at them
-// comes from commands and is not trusted.
+// A process can create a socket only in its own network namespace, and codeagent cannot enter
+// another one. So the helper that sets up the session's namespace creates a few sockets there and
+// hands them over. Whatever arrives at them comes from commands and is not trusted.
 
-// DoorKind says what a socket is for.
+// DoorKind is the purpose of a socket.
 type DoorKind byte
 
 const (
 	// DoorDiag asks about the sockets of the namespace.
 	DoorDiag DoorKind = 'd'
-	// DoorDatagrams and DoorStreams have the addresses of the machine's name servers.
+	// DoorDatagrams and DoorStreams are bound to the addresses of the machine's name servers.
 	DoorDatagrams DoorKind = 'u'
 	DoorStreams   DoorKind = 't'
-	// DoorRelay and DoorLost take the streams to allowed hosts.
+	// DoorRelay and DoorLost accept the streams to allowed hosts.
 	DoorRelay DoorKind = 'r'
 	DoorLost  DoorKind = 'l'
 )
@@ -38,11 +37,11 @@ type DoorSocket struct {
 // NameServerPort is the port of a name server.
 const NameServerPort = 53
 
-// maxDoor bounds the sockets that are handed over.
+// maxDoor bounds the number of sockets handed over.
 const maxDoor = 64
 
-// SendDoor hands the sockets over, or reports an errno: four bytes with the errno,
-// then a byte for each socket.
+// SendDoor hands the sockets over, or reports an errno. The message is four bytes with the errno,
+// then one byte for each socket.
 func SendDoor(to int, door []DoorSocket, failed unix.Errno) error {
 	head := make([]byte, 4)
 	binary.NativeEndian.PutUint32(head, uint32(failed))
@@ -53,7 +52,7 @@ func SendDoor(to int, door []DoorSocket, failed unix.Errno) error {
 	return unix.Sendmsg(to, head, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
 }
 
-// ReceiveDoor takes the sockets over.
+// ReceiveDoor receives the sockets.
 func ReceiveDoor(from int) ([]DoorSocket, error) {
 	head, oob := make([]byte, 4+maxDoor), make([]byte, unix.CmsgSpace(4*maxDoor))
 	n, oobn, _, _, err := unix.Recvmsg(from, head, oob, unix.MSG_CMSG_CLOEXEC)

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package control is the control socket between codeagent and its helper: frames, and
-// the sockets that the helper hands over. It imports nothing of ours but
-// linuxsandbox/kernel and touches nothing but that socket. Start with Frame, which says
-// who sends what.
+// Package control is the control socket between codeagent and its helper: frames, and the sockets
+// that the helper hands over. It imports nothing of ours but linuxsandbox/kernel and touches
+// nothing but that socket. Start with Frame, which says who sends what.
 package control
 
 import (
@@ -17,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Frame is the first byte of a frame on the control socket. After it come the length
-// of the body as four bytes, high first, and the body.
+// Frame is the first byte of a frame on the control socket. The length of the body follows in four
+// bytes, big-endian, and then the body.
 type Frame byte
 
 const (
@@ -28,25 +27,25 @@ const (
 	FrameSignal Frame = 'k' // one byte: a signal number for the command
 	// From the keeper.
 	FrameReady   Frame = 'r' // spec.Facts: confined and self-tested
-	FrameStarted Frame = 'p' // the command's pid, an int as spec.Encode has it
+	FrameStarted Frame = 'p' // the command's pid, an int in the encoding of spec.Encode
 	FrameFailed  Frame = 'f' // a spec.Failure: the command did not run
 	FrameExited  Frame = 'x' // spec.Ended: the main process
 	FrameGone    Frame = 'e' // no process is left; the last frame
 )
 
-// maxBody bounds a frame: as much as a Spec may take.
+// maxBody bounds the body of a frame; a Spec must fit.
 const (
 	frameHeader = 5
 	maxBody     = 1 << 20
 )
 
-// Socket is an end of the control socket, which is a stream.
+// Socket is an end of the control socket, a stream socket.
 type Socket int
 
-// Send writes one frame. A peer that is gone is EPIPE, never a signal.
+// Send writes one frame. If the peer is gone it returns EPIPE and raises no signal.
 func (s Socket) Send(kind Frame, body []byte) error { return s.SendFD(kind, body, -1) }
 
-// SendFD sends a copy of the descriptor passed along, unless that is -1.
+// SendFD writes one frame and sends a copy of the descriptor passed with it, unless passed is -1.
 func (s Socket) SendFD(kind Frame, body []byte, passed int) error {
 	var rights []byte
 	if passed >= 0 {
@@ -75,8 +74,8 @@ func (s Socket) SendFD(kind Frame, body []byte, passed int) error {
 	return nil
 }
 
-// send is send(2). The keeper's thread has the command's filter, which asks the broker
-// about a sendmsg but not about a sendto without an address.
+// send is send(2). The keeper's thread has the command's filter, which sends sendmsg to the broker
+// but not sendto without an address.
 func (s Socket) send(buf []byte) (int, error) {
 	n, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(s), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
@@ -85,8 +84,7 @@ func (s Socket) send(buf []byte) (int, error) {
 	return int(n), nil
 }
 
-// ReceiveFD is Receive for a frame that may bring a descriptor; passed is -1 when it
-// brings none.
+// ReceiveFD is Receive for a frame that may carry a descriptor; passed is -1 if it carries none.
 func (s Socket) ReceiveFD() (kind Frame, body []byte, passed int, err error) {
 	passed = -1
 	var first [1]byte
@@ -110,8 +108,8 @@ func (s Socket) ReceiveFD() (kind Frame, body []byte, passed int, err error) {
 	return Frame(first[0]), body, passed, err
 }
 
-// Receive reads one frame, waiting for it. It returns kernel.ErrClosed at end of file,
-// and an error for a frame that is too large.
+// Receive waits for one frame and reads it. It returns kernel.ErrClosed at end of file, and an
+// error if the frame is too large.
 func (s Socket) Receive() (Frame, []byte, error) {
 	var kind [1]byte
 	if err := kernel.ReadFull(int(s), kind[:]); err != nil {
@@ -121,7 +119,7 @@ func (s Socket) Receive() (Frame, []byte, error) {
 	return Frame(kind[0]), body, err
 }
 
-// body reads what follows a frame's kind.
+// body reads the rest of a frame after its kind.
 func (s Socket) body() ([]byte, error) {
 	var head [frameHeader - 1]byte
 	if err := kernel.ReadFull(int(s), head[:]); err != nil {

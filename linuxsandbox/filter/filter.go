@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package filter is the seccomp filter of every command: which system calls are
-// refused, which the broker is asked about, which are allowed. It imports nothing of
-// ours and touches nothing but the calling thread, on which it puts the filter. Start
-// with table.go, which is the whole of the policy; programs.go is generated from it.
+// Package filter is the seccomp filter of every command: which system calls are refused, which go
+// to the broker, which are allowed. It imports nothing of ours and affects nothing but the calling
+// thread, on which it installs the filter. Start with table.go, which is the entire policy;
+// programs.go is generated from it.
 package filter
 
 import (
@@ -18,33 +18,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are what the policy and the machine open in the filter. The zero value
-// opens nothing and asks about nothing.
+// Options are what the policy and the machine open in the filter. The zero value opens nothing and
+// sends nothing to the broker.
 type Options struct {
-	// AllowInet opens INET sockets: the command's network is the host's, which the
-	// policy grants ("full"), or the session's own.
+	// AllowInet opens INET sockets: the command's network is the session's own, or the host's if
+	// the policy grants that ("full").
 	AllowInet bool
-	// AllowUnix opens AF_UNIX stream sockets. The broker then makes each of their
-	// connections.
+	// AllowUnix opens AF_UNIX stream sockets. The broker then makes each of their connections.
 	AllowUnix bool
-	// Ask leaves changes of files, by name and of metadata, to the broker.
+	// Ask sends changes of files, of names and of metadata, to the broker.
 	Ask bool
-	// AskSends shows the broker the receiver of each datagram, in the session's own
-	// network.
+	// AskSends shows the broker the receiver of each datagram in the session's own network.
 	AskSends bool
-	// AskLocks leaves flock to the broker, which can copy descriptors.
+	// AskLocks sends flock to the broker; it requires a broker that can copy descriptors.
 	AskLocks bool
 }
 
 // Brokered reports whether the filter needs a broker that answers.
 func (o Options) Brokered() bool { return o.AllowUnix || o.Ask }
 
-// Program is the filter for goarch, "amd64" or "arm64", under o.
+// Program is the filter under o for goarch, "amd64" or "arm64".
 //
-// One program is generated for each architecture. In it a jump stands before each
-// row that holds for some Options only, with the row's conditions in Jt, which the
-// kernel does not read in an unconditional jump. Program leaves out what o has no use
-// for: the time that the kernel takes to install a filter grows with its length.
+// There is one generated program for each architecture. In it, a jump stands before each row that
+// holds only for some Options. The row's conditions are in the jump's Jt, which the kernel does not
+// read in an unconditional jump. Program removes what o does not need: the kernel takes longer to
+// install a longer filter.
 func Program(goarch string, o Options) ([]bpf.RawInstruction, error) {
 	for _, p := range programs {
 		if p.goarch == goarch {
@@ -54,11 +52,11 @@ func Program(goarch string, o Options) ([]bpf.RawInstruction, error) {
 	return nil, fmt.Errorf("no filter for %q", goarch)
 }
 
-// link makes the program for o of a generated one: it leaves out the jumps of scopes,
-// each branch whose two ends give the same answer, and what is no longer reached.
+// link makes the program for o from a generated one. It removes the jumps of scopes, each branch
+// whose two targets give the same answer, and unreachable instructions.
 func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
-	// next is where control gets to from an instruction without doing anything: to the
-	// instruction itself, or past it. All jumps go forward, so what comes later is known.
+	// next is the first instruction with an effect that control reaches from an instruction: itself
+	// or a later one. All jumps go forward, so the loop computes later entries first.
 	next := make([]int, len(code))
 	for i := len(code) - 1; i >= 0; i-- {
 		next[i] = i
@@ -72,7 +70,7 @@ func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
 			next[i] = next[no]
 		}
 	}
-	// at is the new place of an instruction that is reached, else -1.
+	// at is the new index of a reachable instruction, else -1.
 	at, size := make([]int, len(code)), 0
 	used := make([]bool, len(code))
 	used[next[0]] = true
@@ -112,14 +110,14 @@ func link(code []bpf.RawInstruction, o Options) ([]bpf.RawInstruction, error) {
 
 func isJump(ins bpf.RawInstruction) bool { return ins.Op&7 == unix.BPF_JMP } // the low bits are the class
 
-// isScope reports the jump that stands before a row with conditions.
+// isScope reports whether ins is the jump before a row with conditions.
 func isScope(ins bpf.RawInstruction) bool { return ins.Op == jumpAlways && ins.Jt != 0 }
 
-// sameAnswer reports two instructions that both end the program, and alike.
+// sameAnswer reports whether both instructions end the program with the same answer.
 func sameAnswer(a, b bpf.RawInstruction) bool { return a.Op == returns && a == b }
 
-// successors are the instructions that can come after the one at i, which does not end
-// the program. They are the same one where there is no choice.
+// successors are the instructions that can follow the one at i, which does not end the program.
+// They are equal if it does not branch.
 func successors(i int, ins bpf.RawInstruction) (yes, no int) {
 	switch {
 	case ins.Op == jumpAlways:
@@ -130,20 +128,20 @@ func successors(i int, ins bpf.RawInstruction) (yes, no int) {
 	return i + 1, i + 1
 }
 
-// Codes of instructions (linux/bpf_common.h).
+// These are codes of instructions (linux/bpf_common.h).
 const (
 	jumpAlways = unix.BPF_JMP | unix.BPF_JA
 	returns    = unix.BPF_RET | unix.BPF_K
 )
 
-// generated is one of programs.
+// generated is one element of programs.
 type generated struct {
 	goarch string
 	code   []bpf.RawInstruction
 }
 
-// Asked lists the calls about which the filter asks the broker under o, for all
-// values of their arguments or for some. Whoever answers must know each of them.
+// Asked lists the calls that the filter sends to the broker under o, for all or some values of
+// their arguments. The broker must have a handler for each of them.
 func Asked(o Options) []string {
 	var out []string
 	for _, r := range table {
@@ -154,16 +152,15 @@ func Asked(o Options) []string {
 	return out
 }
 
-// Install puts prog on the calling thread and on nothing else. The caller has
-// locked the thread to its goroutine and has set no_new_privs. Whatever the thread
-// starts from then on inherits the filter, and no process can take it off again.
-// Install reads back from the kernel that the filter is there: a command must not
-// run because a call reported success that it did not have.
+// Install installs prog on the calling thread only. The caller has locked the thread to its
+// goroutine and has set no_new_privs. Everything that the thread starts later inherits the filter,
+// and no process can remove it. Install reads back from the kernel that the filter is installed: a
+// command must not run because a call falsely reported success.
 //
-// With listen the filter gets a listener, which is returned; else the result is -1.
+// With listen the filter gets a listener, and Install returns it; otherwise it returns -1.
 func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 	before, nested := seccompState{}, false
-	// Asking for the mode is faster than reading the file, and there is mostly no filter.
+	// The mode is faster to get than the file, and most threads have no filter yet.
 	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != unix.SECCOMP_MODE_DISABLED {
 		nested = true
 		if before, err = readSeccomp(); err != nil {
@@ -180,9 +177,8 @@ func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 	fprog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	flags := uintptr(0)
 	if listen {
-		// Once the broker has received a call only a fatal signal interrupts it
-		// (Linux 5.19). Without the flag a signal would have the caller repeat what
-		// the broker has done.
+		// With this flag, only a fatal signal interrupts a call that the broker has received (Linux
+		// 5.19). Without it, another signal would make the caller repeat what the broker has done.
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
@@ -194,9 +190,9 @@ func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 	if listen {
 		listener = int(fd) // close-on-exec
 	}
-	// Each name looked up below /proc/PID/task/TID costs once more when the thread
-	// ends: the kernel then removes it, and the reaper of the process waits for that.
-	// Where there was no filter before, the mode alone shows that there is one now.
+	// Each name looked up below /proc/PID/task/TID costs time again when the thread ends: the
+	// kernel removes it then, and the reaper of the process waits for that. If there was no filter
+	// before, the mode alone proves that there is one now.
 	after := seccompState{filters: -1}
 	if nested {
 		after, err = readSeccomp()
@@ -209,15 +205,15 @@ func Install(prog []bpf.RawInstruction, listen bool) (listener int, err error) {
 	if after.mode != unix.SECCOMP_MODE_FILTER {
 		return -1, fmt.Errorf("install filter: the kernel reports mode %d, not %d", after.mode, unix.SECCOMP_MODE_FILTER)
 	}
-	// Before Linux 5.9 the kernel does not count.
+	// Before Linux 5.9 the kernel reports no count.
 	if after.filters >= 0 && after.filters != before.filters+1 {
 		return -1, fmt.Errorf("install filter: %d filters before, %d after", before.filters, after.filters)
 	}
 	return listener, nil
 }
 
-// seccompState is what the kernel reports of the calling thread; filters is -1 where
-// it does not count them.
+// seccompState is what the kernel reports about the calling thread. filters is -1 if the kernel
+// reports no count.
 type seccompState struct{ mode, filters int }
 
 // readSeccomp reads /proc/thread-self/status.
@@ -230,7 +226,7 @@ func readSeccomp() (seccompState, error) {
 	defer unix.Close(fd)
 	var text []byte
 	for {
-		// A user in many groups has a long line of group numbers.
+		// A user with many groups has a long line of group numbers.
 		text = slices.Grow(text, 8192)
 		n, err := unix.Read(fd, text[len(text):cap(text)])
 		if err != nil {

@@ -4,9 +4,8 @@ package filter
 
 import "golang.org/x/sys/unix"
 
-// This file says what the filter does: data, one row a rule, each with its reason.
-// The programs of programs.go are generated from it alone, and tests compare every
-// answer of theirs with it.
+// This file defines what the filter does. It is data: one row for each rule, with its reason. The
+// programs of programs.go are generated from it, and tests compare each of their answers with it.
 //
 // Before any row, for every call:
 //
@@ -15,15 +14,15 @@ import "golang.org/x/sys/unix"
 //	number above the newest of the table    -> ENOSYS (-1 is among them)
 //	number in a hole of the table           -> ENOSYS
 //
-// The first two stop a program that is built for another machine: there the same
-// number is another call. The other two are what an older kernel answers to a newer
-// call, so that programs fall back to what they know.
+// The first two stop a program built for another machine, for which the same number means another
+// call. The other two give the answer of an older kernel to a newer call, so that programs fall
+// back to older calls.
 //
-// Then the rows that name the call, from the top: the first row whose tests all
-// hold decides. A call that no row decides is allowed.
+// Then come the rows that name the call, from the top. The first row whose tests all hold decides.
+// A call that no row decides is allowed.
 //
-// The errno is EPERM, which programs print as "Operation not permitted". Where
-// another errno makes programs fall back to something that works, the row says so.
+// The errno is EPERM, which programs print as "Operation not permitted". A row says so if another
+// errno makes programs fall back to something that works.
 
 // action is what the kernel does with a call: a seccomp return value.
 type action uint32
@@ -37,39 +36,39 @@ const (
 	einval       = action(unix.SECCOMP_RET_ERRNO) | action(unix.EINVAL)
 	eopnotsupp   = action(unix.SECCOMP_RET_ERRNO) | action(unix.EOPNOTSUPP)
 	eafnosupport = action(unix.SECCOMP_RET_ERRNO) | action(unix.EAFNOSUPPORT)
-	// success answers 0 and does nothing.
+	// success returns 0 without carrying out the call.
 	success = action(unix.SECCOMP_RET_ERRNO)
 	// ask holds the call until the broker has answered it.
 	ask action = unix.SECCOMP_RET_USER_NOTIF
 )
 
-// rule is one row: for the named calls, do when every test holds.
+// rule is one row: it applies do to the named calls if every test holds.
 type rule struct {
 	calls []string
-	// only limits the row to some Options; zero: the row holds for all.
+	// only limits the row to some Options; the zero value applies to all.
 	only scope
 	when []test
 	do   action
 	why  string
 }
 
-// test looks at one argument. Most calls use 32 bits of an argument and drop the
-// rest. A comparison of all 64 bits would take AF_UNIX|1<<32 for another family and
-// let it pass, so a test sees the low half alone unless it is wide.
+// test checks one argument. Most calls use the low 32 bits of an argument and drop the rest. A
+// comparison of all 64 bits would take AF_UNIX|1<<32 for another family and let it pass. So a test
+// compares only the low half, unless it is wide.
 type test struct {
 	arg int // 0 to 5
 	// mask is applied to the low half first; 0 means all 32 bits.
 	mask uint32
-	// in holds the values for which the test holds.
+	// in are the values for which the test holds.
 	in []uint32
-	// not turns the outcome around.
+	// not inverts the result.
 	not bool
-	// wide is for pointers and longs: a value with a high bit set is in no list.
+	// wide is for pointers and longs: a value with a bit set in its high half is not in the list.
 	wide bool
 }
 
-// scope is a set of conditions on Options, all of which must be met. It fits into
-// one byte of a BPF instruction, where a generated program keeps it.
+// scope is a set of conditions on Options, all of which must hold. It fits into one byte of a BPF
+// instruction, where a generated program stores it.
 type scope uint8
 
 const (
@@ -80,7 +79,7 @@ const (
 	filesAsked
 	sendsAsked
 	locksAsked
-	brokered // any call is asked about
+	brokered // some call goes to the broker
 
 	noSockets = inetDenied | unixDenied
 )
@@ -93,26 +92,25 @@ func (s scope) covers(o Options) bool {
 }
 
 const (
-	// cloneNamespaces is every CLONE_NEW* flag that clone(2) can carry.
-	// CLONE_NEWTIME is not: there its bit is part of the exit signal.
+	// cloneNamespaces is every CLONE_NEW* flag that clone(2) accepts. CLONE_NEWTIME is not among
+	// them: there its bit is part of the exit signal.
 	cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-	// unshareHarmless are the flags of unshare(2) that make no namespace.
+	// unshareHarmless are the flags of unshare(2) that create no namespace.
 	unshareHarmless = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND |
 		unix.CLONE_THREAD | unix.CLONE_SYSVSEM
-	// WriteIntent are the flags of an open that may change something, beside those of
-	// the access mode. O_TMPFILE is more than one bit; the last is the one of its own.
+	// WriteIntent are the flags of open(2) that may change something, in addition to the access
+	// mode. O_TMPFILE has several bits; the last value here is the bit that only it has.
 	WriteIntent = unix.O_CREAT | unix.O_TRUNC | 0o20000000
-	// SocketType is the kernel's SOCK_TYPE_MASK: the type without SOCK_CLOEXEC and
-	// SOCK_NONBLOCK.
+	// SocketType is the kernel's SOCK_TYPE_MASK: the type without SOCK_CLOEXEC and SOCK_NONBLOCK.
 	SocketType = 0xf
-	// ioctlType is the byte of a request number that names the driver.
+	// ioctlType is the byte of a request number that identifies the driver.
 	ioctlType = 0xff00
 )
 
 var table = []rule{
-	// What the rows below refuse, where there is a broker: it refuses these too and
-	// records the denial. Left out are calls that ordinary programs try and do not need.
+	// If there is a broker, it refuses these calls, which the rows below would refuse too, and
+	// records the denial. The list omits calls that ordinary programs try but do not need.
 	{calls: []string{
 		"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "setns",
 		"mount", "umount2", "pivot_root", "chroot", "open_tree", "move_mount", "fsopen", "fsmount", "mount_setattr",
@@ -168,7 +166,8 @@ var table = []rule{
 	{calls: []string{"prlimit64"}, when: []test{{arg: 1, in: []uint32{unix.RLIMIT_CORE}}, {arg: 2, in: []uint32{0}, not: true, wide: true}}, do: success,
 		why: "the same by its newer name"},
 
-	// Namespaces: inside a new one, what is refused below would be one's own.
+	// Namespaces. A process would have all rights over a new one, also those that the rows below
+	// refuse.
 	{calls: []string{"setns"}, do: eperm,
 		why: "enters the namespaces of another process"},
 	{calls: []string{"unshare"}, when: []test{{arg: 0, mask: ^uint32(unshareHarmless), in: []uint32{0}, not: true, wide: true}}, do: eperm,
@@ -184,7 +183,7 @@ var table = []rule{
 	{calls: []string{"open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr"}, do: eperm,
 		why: "the same by the newer calls; statmount and listmount only report"},
 
-	// Files past the path checks.
+	// Access to files without path checks.
 	{calls: []string{"open_by_handle_at"}, do: eperm,
 		why: "opens a file by number, below every directory rule"},
 	{calls: []string{"name_to_handle_at"}, do: eopnotsupp,
@@ -194,7 +193,7 @@ var table = []rule{
 	{calls: []string{"quotactl", "quotactl_fd"}, do: eperm,
 		why: "changes quotas of a whole file system"},
 
-	// Ways to do calls that no filter sees.
+	// Ways to bypass the filter.
 	{calls: []string{"io_uring_setup", "io_uring_enter", "io_uring_register"}, do: eperm,
 		why: "opens, connects and writes without system calls; EPERM is what the sysctl io_uring_disabled answers"},
 	{calls: []string{"bpf"}, do: eperm,
@@ -204,19 +203,19 @@ var table = []rule{
 	{calls: []string{"userfaultfd"}, do: eperm,
 		why: "stops the kernel in the middle of a copy, which makes a race certain to be won"},
 
-	// Keys. A session keyring is shared with what started codeagent.
+	// Keys. The command shares the session keyring with the program that started codeagent.
 	{calls: []string{"keyctl", "add_key", "request_key"}, do: eperm,
 		why: "reads and replaces the keys of the user's session; request_key starts a program on the host"},
 
-	// Shared memory, semaphores and queues that have a number instead of a
-	// path. An id can be guessed, so the calls that use one are refused too.
-	// POSIX shared memory and semaphores are files and stay.
+	// Shared memory, semaphores and queues that are identified by number, not by path. A process
+	// can guess an id, so the calls that use one are refused too. POSIX shared memory and
+	// semaphores are files and stay allowed.
 	{calls: []string{"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl"}, do: eperm,
 		why: "reaches other programs of the user past every file rule, while there is no IPC namespace"},
 	{calls: []string{"mq_open", "mq_unlink"}, do: eperm,
 		why: "the same by name; the other mq calls need what mq_open returns"},
 
-	// The machine.
+	// Calls that affect the whole machine.
 	{calls: []string{"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load"}, do: eperm,
 		why: "replaces kernel code"},
 	{calls: []string{"reboot", "swapon", "swapoff", "acct", "sethostname", "setdomainname", "vhangup"}, do: eperm,
@@ -232,7 +231,7 @@ var table = []rule{
 	{calls: []string{"personality"}, when: []test{{arg: 0, in: []uint32{0, perLinux32, uname26, perLinux32 | uname26, perQuery}, not: true}}, do: eperm,
 		why: "switches off protections of memory (ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC, MMAP_PAGE_ZERO); setarch(1) without flags, and asking, pass"},
 
-	// Terminals: the command may share the user's.
+	// Terminals. The command may share the user's.
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS, unix.TIOCEXCL}}}, do: eperm,
 		why: "types into the user's terminal, pastes into the console, loads a line discipline, takes the console's output, lets nobody else open the terminal"},
 	{calls: []string{"ioctl"}, only: brokered, when: []test{{arg: 1, in: []uint32{unix.TIOCSWINSZ}}}, do: ask,
@@ -242,7 +241,7 @@ var table = []rule{
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{kdskbent, kdskbsent, kdskbdiacr, kdskbdiacruc, kdsetkeycode}}}, do: eperm,
 		why: "gives keys of the Linux console another meaning: what the user presses next is typed by the command"},
 
-	// What a descriptor that is open to read does to other programs.
+	// Calls that affect other programs through a descriptor that is open for reading.
 	{calls: []string{"fcntl"}, when: []test{{arg: 1, in: []uint32{
 		unix.F_GETLEASE, fDupfdQuery, fCreatedQuery, unix.F_DUPFD_CLOEXEC, unix.F_SETPIPE_SZ, unix.F_GETPIPE_SZ, unix.F_ADD_SEALS, unix.F_GET_SEALS,
 		unix.F_GET_RW_HINT, unix.F_SET_RW_HINT, unix.F_GET_FILE_RW_HINT, unix.F_SET_FILE_RW_HINT,
@@ -254,8 +253,8 @@ var table = []rule{
 	{calls: []string{"flock"}, only: locksAsked, do: ask,
 		why: "a file that is open to read can be locked: every program of the host that locks it then waits"},
 
-	// Attributes of files. These need no write access, only ownership, so
-	// that a file opened for reading, anywhere, could be changed.
+	// Attributes of files. Changing these needs ownership but no write access, so a command could
+	// change any file that it can open for reading.
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE}}}, do: allow,
 		why: "cp --reflink and dedupe: they write only to files open for writing, or change no content"},
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{
@@ -272,7 +271,7 @@ var table = []rule{
 	{calls: []string{"ioctl"}, when: []test{{arg: 1, in: []uint32{userfaultfdIocNew}}}, do: eperm,
 		why: "userfaultfd by its device"},
 
-	// Metadata of files, which no Landlock rule holds.
+	// Metadata of files, which Landlock does not handle.
 	{calls: []string{
 		"chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat",
 		"utime", "utimes", "futimesat", "utimensat",
@@ -280,7 +279,7 @@ var table = []rule{
 	}, only: filesAsked, do: ask,
 		why: "owning a file is enough to change these, wherever it lies and however it was opened; file_setattr is newer than the table"},
 
-	// Changes of files by name. Landlock grants none where protected names may lie.
+	// Changes of files by name. Landlock allows none of them where protected names may exist.
 	{calls: []string{"open"}, only: filesAsked, when: []test{{arg: 1, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
 		why: "may make or change a file; an open for reading is Landlock's alone"},
 	{calls: []string{"openat"}, only: filesAsked, when: []test{{arg: 2, mask: unix.O_ACCMODE | WriteIntent, in: []uint32{0}, not: true}}, do: ask,
@@ -300,7 +299,7 @@ var table = []rule{
 	{calls: []string{"prctl"}, only: brokered, when: []test{{arg: 0, in: []uint32{unix.PR_SET_DUMPABLE}}}, do: success,
 		why: "a process could make its memory unreadable, and the broker would have to refuse all its calls"},
 
-	// Sockets. Every family is refused but what a row allows.
+	// Sockets. Every family is refused unless a row allows it.
 	{calls: []string{"socket"}, only: unixAllowed, when: []test{
 		{arg: 0, in: []uint32{unix.AF_UNIX}},
 		{arg: 1, mask: SocketType, in: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
@@ -341,7 +340,7 @@ var table = []rule{
 	{calls: []string{"sendmsg", "sendmmsg"}, only: sendsAsked, do: ask,
 		why: "the same; the receiver lies in memory"},
 
-	// A socket can come in only as file 0, 1 or 2, and only from outside.
+	// Here a command can get a socket only as descriptor 0, 1 or 2, from outside the sandbox.
 	{calls: []string{"connect", "bind", "listen", "accept", "accept4"}, only: noSockets, do: eperm,
 		why: "a socket handed in as standard input or output stays what it is; pairs need none of these"},
 	{calls: []string{"sendto"}, only: inetDenied, when: []test{{arg: 4, in: []uint32{0}, not: true, wide: true}}, do: eperm,
@@ -354,7 +353,7 @@ var table = []rule{
 		why: "the same"},
 }
 
-// What x/sys does not name, from the kernel's headers (include/uapi/linux).
+// These are missing in x/sys; they come from the kernel's headers (include/uapi/linux).
 const (
 	ioprioWhoProcess = 1    // ioprio.h
 	linuxFcntl       = 1024 // fcntl.h, F_LINUX_SPECIFIC_BASE

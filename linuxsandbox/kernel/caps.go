@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropCaps takes every capability from this thread, and so from what it starts:
-// effective, permitted, inheritable, ambient and, where the thread may, the bounding
-// set. keep is a bit mask of those that stay. A thread without CAP_SETPCAP cannot change
-// its bounding set; with no_new_privs no program can gain a capability from it.
+// DropCaps removes every capability from this thread, and so from what it starts: effective,
+// permitted, inheritable, ambient and, where the thread may, the bounding set. keep is a bit mask
+// of capabilities to retain. A thread without CAP_SETPCAP cannot change its bounding set; with
+// no_new_privs no program can gain a capability from it.
 func DropCaps(keep uint64) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("clear ambient set: %w", err)
@@ -31,7 +31,7 @@ func DropCaps(keep uint64) error {
 	return KeepCaps(keep)
 }
 
-// HeldCaps are the effective capabilities of this thread, none on an error.
+// HeldCaps are the effective capabilities of this thread; 0 on an error.
 func HeldCaps() uint64 {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
@@ -41,8 +41,8 @@ func HeldCaps() uint64 {
 	return uint64(have[0].Effective) | uint64(have[1].Effective)<<32
 }
 
-// KeepCaps is DropCaps for a thread that never executes a program: the bounding set
-// matters to execve(2) alone. It saves forty calls.
+// KeepCaps is DropCaps for a thread that never executes a program. It leaves the bounding set,
+// which matters only to execve(2), and so saves forty calls.
 func KeepCaps(keep uint64) error {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData

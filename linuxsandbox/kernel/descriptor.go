@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LowestFD keeps our long-lived descriptors clear of 0 to 9, which a fork
-// rearranges.
+// LowestFD keeps our long-lived descriptors above 0 to 9, which a fork rearranges.
 const LowestFD = 10
 
-// DupAbove is fd once more, with a number from least on. fcntl(2) has EINVAL for a
-// number that the limit of open files does not reach: that limit is the reason.
+// DupAbove duplicates fd to a number of at least least. If that number exceeds the limit of open
+// files, fcntl(2) answers EINVAL and DupAbove returns EMFILE.
 func DupAbove(fd, least int) (int, error) {
 	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
 	if err == unix.EINVAL {
@@ -22,11 +21,10 @@ func DupAbove(fd, least int) (int, error) {
 	return high, err
 }
 
-// ErrClosed is end of file between two frames.
+// ErrClosed reports end of file between two frames.
 var ErrClosed = errors.New("the other end is closed")
 
-// ReadFull fills buf. At end of file, and where the other end was reset, it returns
-// ErrClosed.
+// ReadFull fills buf. It returns ErrClosed at end of file, and if the other end was reset.
 func ReadFull(fd int, buf []byte) error {
 	for len(buf) > 0 {
 		n, err := unix.Read(fd, buf)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Folders and files of the system that several rooms name.
+// These are folders and files of the system that several rooms name.
 const (
 	ShmDir  = "/dev/shm"
 	PtsDir  = "/dev/pts"
@@ -17,21 +17,21 @@ const (
 	DevDir  = "/dev"
 )
 
-// MaxPath is PATH_MAX, the NUL included.
+// MaxPath is PATH_MAX, including the NUL.
 const MaxPath = 4096
 
-// Scopes keep a name below the folder it starts at.
+// Scopes are the resolve flags that keep a path walk below its start folder.
 const Scopes = unix.RESOLVE_BENEATH | unix.RESOLVE_IN_ROOT
 
-// SameFile reports whether two open files are the same.
+// SameFile reports whether two descriptors refer to the same file.
 func SameFile(a, b int) bool {
 	var x, y unix.Stat_t
 	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// Openat2 is openat2(2), tried again where a signal came, and where something was
-// renamed or mounted anywhere on the machine while a name with ".." was looked for
-// in a scope: the kernel answers EAGAIN then, and for a moment only.
+// Openat2 is openat2(2) with retries. It retries after a signal (EINTR). It also retries after
+// EAGAIN: the kernel answers that, only briefly, if something was renamed or mounted anywhere on
+// the machine while it resolved a name with ".." in a scope.
 func Openat2(dir int, path string, flags, resolve uint64) (int, error) {
 	for tries := 0; ; tries++ {
 		fd, err := unix.Openat2(dir, path, &unix.OpenHow{Flags: flags, Resolve: resolve})
@@ -42,24 +42,24 @@ func Openat2(dir int, path string, flags, resolve uint64) (int, error) {
 	}
 }
 
-// scopeTries bounds how often a name is looked for in a scope while things move.
+// scopeTries bounds these retries.
 const scopeTries = 64
 
-// OnProc reports whether an open file lies in a /proc.
+// OnProc reports whether an open file is in a /proc file system.
 func OnProc(fd int) bool {
 	var fs unix.Statfs_t
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 }
 
-// PathOf is the kernel's own name for an open file: no links, no "..". For what
-// is no file of any directory it does not begin with a slash.
+// PathOf is the kernel's path of an open file, without links and "..". It does not begin with a
+// slash if the file is in no directory.
 func PathOf(fd int) string {
 	return LinkOf("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// LinkOf is what a link of /proc shows, "" when it cannot be read.
+// LinkOf is the target of a link in /proc; "" if it cannot be read.
 func LinkOf(link string) string {
-	var short [512]byte // most are, and this one is on the stack
+	var short [512]byte // most targets fit, and this buffer is on the stack
 	n, err := unix.Readlink(link, short[:])
 	if err == nil && n < len(short) {
 		return string(short[:n])
@@ -72,7 +72,7 @@ func LinkOf(link string) string {
 	return string(long[:n])
 }
 
-// ErrnoOf is what a call that failed with err answers.
+// ErrnoOf is the errno for a call that failed with err.
 func ErrnoOf(err error) unix.Errno {
 	if err == nil {
 		return 0
@@ -83,10 +83,10 @@ func ErrnoOf(err error) unix.Errno {
 	return unix.EPERM
 }
 
-// IsFolder reports whether st is that of a folder.
+// IsFolder reports whether st describes a folder.
 func IsFolder(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-// ChmodOpen changes the mode of what a reference (O_PATH) is to, which is no link.
+// ChmodOpen changes the mode of the file that a reference (O_PATH) refers to, which is not a link.
 func ChmodOpen(fd int, mode uint32) error {
 	err := unix.Fchmodat(fd, "", mode, unix.AT_EMPTY_PATH)
 	if err == unix.EOPNOTSUPP || err == unix.EPERM { // before Linux 6.6, in a container that does not know the call

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Vfork is clone(2) for a child that shares the memory and the stack of its parent
-// until it executes a program; the thread of the parent waits until then. A copy of
-// the memory would cost a third of a millisecond in page faults.
+// Vfork is clone(2) for a child that shares the memory and the stack of its parent until it
+// executes a program. The parent's thread waits until then. A copy of the memory would cost a third
+// of a millisecond in page faults.
 func Vfork(trap, flags, stack, pidfd uintptr) (r1, errno uintptr)
 
 // Sigprocmask sets the signals that the calling thread blocks. old may be nil.
@@ -21,13 +21,13 @@ func Sigprocmask(set, old *uint64) {
 		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 }
 
-// DefaultSignals gives every signal its default action and blocks none. It runs in a
-// child of Vfork: nothing but raw system calls.
+// DefaultSignals gives every signal its default action and blocks none. It runs in a child of
+// Vfork, so it makes raw system calls only.
 //
 //go:nosplit
 //go:norace
 func DefaultSignals() syscall.Errno {
-	var dfl [4]uint64 // a kernel sigaction of all zeroes: SIG_DFL
+	var dfl [4]uint64 // a kernel sigaction of zeroes, which is SIG_DFL
 	for sig := uintptr(1); sig <= 64; sig++ {
 		if sig == uintptr(unix.SIGKILL) || sig == uintptr(unix.SIGSTOP) {
 			continue
@@ -41,7 +41,7 @@ func DefaultSignals() syscall.Errno {
 	return e
 }
 
-// Pointers are the strings as execve(2) takes them, with a nil at the end.
+// Pointers converts strings for execve(2), with a final nil.
 func Pointers[S ~string](list []S) ([]*byte, error) {
 	out := make([]*byte, 0, len(list)+1)
 	for _, s := range list {

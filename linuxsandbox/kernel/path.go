@@ -1,18 +1,17 @@
 //go:build linux
 
-// Package kernel holds the calls of Linux that several rooms below linuxsandbox make
-// alike: paths opened through no link, descriptors with high numbers, vfork, the
-// capabilities of a thread, and what /proc shows of processes. It imports nothing of
-// ours and decides nothing. Start with path.go, by which every path of a policy is
-// opened.
+// Package kernel wraps the Linux calls that several rooms below linuxsandbox share: paths opened
+// through no link, descriptors with high numbers, vfork, the capabilities of a thread, and what
+// /proc shows about processes. It imports nothing of ours and decides nothing. Start with path.go,
+// which opens every path of a policy.
 package kernel
 
 import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPath opens path for reference only (O_PATH). No component may be a
-// symbolic link: policy paths are canonical, so a link there is new.
+// OpenPath opens path as a reference (O_PATH). No component may be a symbolic link: policy paths
+// are canonical, so a link there is new.
 func OpenPath(path string) (int, error) {
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
@@ -24,7 +23,7 @@ func OpenPath(path string) (int, error) {
 	}
 }
 
-// StatPath looks at what OpenPath opens.
+// StatPath returns the state of the file that OpenPath opens.
 func StatPath(path string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	fd, err := OpenPath(path)

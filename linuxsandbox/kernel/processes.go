@@ -10,24 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How a tree of processes is killed without a namespace or a Landlock scope: stop
-// what descends from a process until nothing new appears, then kill it. A stopped
-// process cannot fork.
+// This is how to kill a tree of processes without a namespace or a Landlock scope: stop all
+// descendants of a process until no new one appears, then kill them. A stopped process cannot fork.
 
 // Process is one line of the process table.
 type Process struct {
 	PID, Parent int
 	// State is a letter of proc_pid_stat(5): Z is a zombie, X is dead.
 	State byte
-	// Start, in clock ticks since boot, tells a pid from its next owner.
+	// Start, in clock ticks since boot, distinguishes a process from a later one with the same pid.
 	Start uint64
 }
 
-// sweepRounds bounds one sweep: a fork bomb that outruns it meets the next one.
+// sweepRounds bounds one sweep: the next sweep continues with a fork bomb that is faster.
 const sweepRounds = 50
 
-// Sweep stops and then kills all processes that pick returns, and returns those.
-// pick gets the whole process table.
+// Sweep stops and then kills all processes that pick returns, and returns them. pick gets the whole
+// process table.
 func Sweep(pick func([]Process) []Process) []Process {
 	stopped := map[Process]bool{}
 	for range sweepRounds {
@@ -52,12 +51,12 @@ func Sweep(pick func([]Process) []Process) []Process {
 	return found
 }
 
-// Descendants picks everything below root, zombies left out.
+// Descendants picks all descendants of root except zombies.
 func Descendants(root int) func([]Process) []Process {
 	return func(table []Process) []Process { return Below(table, map[int]bool{root: true}) }
 }
 
-// Below returns the processes whose line of parents meets one of roots.
+// Below returns the descendants of roots.
 func Below(table []Process, roots map[int]bool) []Process {
 	children := map[int][]Process{}
 	for _, p := range table {
@@ -81,7 +80,7 @@ func Below(table []Process, roots map[int]bool) []Process {
 	return out
 }
 
-// signalProcess signals p if it is still that process.
+// signalProcess signals p if the pid still belongs to that process.
 func signalProcess(p Process, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if err != nil {
@@ -113,8 +112,8 @@ func Processes() []Process {
 	return out
 }
 
-// ReadProcess reads /proc/PID/stat. The program's name stands in parentheses and
-// may contain anything, so fields are counted from the last one.
+// ReadProcess reads /proc/PID/stat. The program's name is in parentheses and may contain anything,
+// so fields are counted from the last parenthesis.
 func ReadProcess(pid int) (Process, bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -130,7 +129,7 @@ func ReadProcess(pid int) (Process, bool) {
 	}
 	state := fields[0][0]
 	if threads, err := strconv.Atoi(string(fields[17])); err == nil && threads > 1 && state == 'Z' {
-		state = 'S' // its first thread has ended, and others have not
+		state = 'S' // its first thread has ended, but others have not
 	}
 	ppid, err1 := strconv.Atoi(string(fields[1]))
 	start, err2 := strconv.ParseUint(string(fields[19]), 10, 64)

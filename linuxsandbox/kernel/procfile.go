@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StatusField is the value of a line of /proc/PID/status, or of another file like it,
-// "" without such a line. name ends in the colon.
+// StatusField is the value of a line of /proc/PID/status or a similar file; "" if there is no such
+// line. name includes the colon.
 func StatusField(status []byte, name string) string {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ProcessOf is the process that a thread belongs to, or 0.
+// ProcessOf is the pid of the process to which a thread belongs, or 0.
 func ProcessOf(tid int) int {
 	status, err := ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
@@ -17,7 +17,7 @@ func ProcessOf(tid int) int {
 	return pid
 }
 
-// InsideNumbers are what tid and its process are called in their PID namespace.
+// InsideNumbers are the pid and tid of the thread tid in its own PID namespace.
 func InsideNumbers(tid int) (process, thread int) {
 	status, err := ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {
@@ -26,7 +26,7 @@ func InsideNumbers(tid int) (process, thread int) {
 	return innermost(StatusField(status, "NStgid:")), innermost(StatusField(status, "NSpid:"))
 }
 
-// innermost is the last of the numbers that a process has, one per namespace.
+// innermost is the last of a process's numbers; it has one for each namespace.
 func innermost(numbers string) int {
 	list := strings.Fields(numbers)
 	if len(list) == 0 {

@@ -9,9 +9,9 @@ import (
 	"reflect"
 )
 
-// The encoding of what crosses the control socket. Both ends come from one build, and
-// the reading end is a process that reads one value in its life: encoding/json would
-// take longer to set itself up than all else that the keeper does before its mounts.
+// This file encodes what crosses the control socket. Both ends come from one build. The reading end
+// is a process that decodes one value in its life: encoding/json would take longer to set itself up
+// than all that the keeper does before its mounts.
 //
 //	struct      each field in order: its name as a string, its value
 //	string      length, bytes
@@ -22,7 +22,7 @@ import (
 //
 // Every value has one encoding and every encoding one value (FuzzSpec).
 
-// Encode is the encoding of v, which consists of the kinds above with exported fields.
+// Encode encodes v, which consists of the kinds above with exported fields.
 func Encode(v any) []byte { return appendValue(nil, reflect.ValueOf(v)) }
 
 func appendValue(out []byte, v reflect.Value) []byte {
@@ -60,8 +60,8 @@ func appendValue(out []byte, v reflect.Value) []byte {
 	panic("bug: the control socket carries no " + v.Type().String())
 }
 
-// Decode reads into the value that into points to what Encode wrote. It is an error if
-// a field has another name or anything is left over.
+// Decode decodes what Encode wrote into the value to which into points. It is an error if a field
+// has another name or bytes are left over.
 func Decode(data []byte, into any) error {
 	d := decoder{left: data}
 	d.value(reflect.ValueOf(into).Elem())
@@ -73,7 +73,7 @@ func Decode(data []byte, into any) error {
 
 var errShort = errors.New("it ends too early")
 
-// decoder takes an encoding apart; err is the first thing that was wrong with it.
+// decoder decodes an encoding; err is the first error in it.
 type decoder struct {
 	left []byte
 	err  error
@@ -85,7 +85,7 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-// take is the next n bytes, all zeroes after an error.
+// take returns the next n bytes; after an error they are all zero.
 func (d *decoder) take(n int) []byte {
 	if n > len(d.left) {
 		d.fail(errShort)
@@ -98,7 +98,8 @@ func (d *decoder) take(n int) []byte {
 
 func (d *decoder) number() uint64 { return binary.BigEndian.Uint64(d.take(8)) }
 
-// length is that of something whose every element takes at least one byte.
+// length decodes a length. Each element takes at least one byte, so a length above the rest of the
+// data is an error.
 func (d *decoder) length() int {
 	n := d.number()
 	if n > uint64(len(d.left)) {
@@ -108,7 +109,7 @@ func (d *decoder) length() int {
 	return int(n)
 }
 
-// flag is a byte that is 0 or 1.
+// flag decodes a byte that is 0 or 1.
 func (d *decoder) flag() bool {
 	b := d.take(1)[0]
 	if b > 1 {

@@ -4,27 +4,25 @@ package spec
 
 import "golang.org/x/sys/unix"
 
-// OwnFile is one of codeagent's files inside a write root, as it was before the
-// command started.
+// OwnFile is one of codeagent's files inside a write root, in its state before the command started.
 type OwnFile struct {
 	Path string
-	// Root is the write root that it lies in. Only below Root could the command change
-	// anything, and only there a restore makes or moves anything.
+	// Root is the write root that contains the file. The command can change entries only below
+	// Root, and a restore creates or moves entries only there.
 	Root string
-	// Dirs are the modes of Root and of each folder from there down to the file.
+	// Dirs are the modes of Root and of each folder between it and the file.
 	Dirs []uint32
-	// State is what was seen. A file that was absent has State.Exists false, and must
-	// be absent again.
+	// State is the recorded state. If State.Exists is false, the file was absent and must be absent
+	// again.
 	State FileState
-	// Source is the descriptor of the copy, -1 for a file that was absent.
+	// Source is the descriptor of the copy; -1 if the file was absent.
 	Source int
-	// SourceState is set when Source is the file itself and no sealed copy: its
-	// content counts only while this still holds.
+	// SourceState is set if Source is the file itself and not a sealed copy. Its content is valid
+	// only while the file still has this state.
 	SourceState *FileState
 }
 
-// FileState shows whether a file is still the same and unchanged: no process can set
-// the change time.
+// FileState identifies a file and its version: no process can set the change time.
 type FileState struct {
 	Exists bool
 	Dev    uint64

@@ -8,28 +8,28 @@ import (
 	"codeagent/sandbox"
 )
 
-// Facts are what the keeper found while it restricted itself (FrameReady).
+// Facts are what the keeper found out while it restricted itself (FrameReady).
 type Facts struct {
 	LandlockABI int
-	// SignalProof: it was shown that no signal leaves the Landlock domain.
+	// SignalProof means that the self-test showed that no signal leaves the Landlock domain.
 	SignalProof bool
-	// Root: the command runs as uid 0.
+	// Root means that the command runs as uid 0.
 	Root bool
-	// Broker: the filter has a listener.
+	// Broker means that the filter has a listener.
 	Broker bool
-	// NoBroker says why not, in words; empty when it was not tried.
+	// NoBroker is the reason if it has none; empty if it was not tried.
 	NoBroker string
-	// Thread is the confined thread, in a probe.
+	// Thread is the confined thread of a probe.
 	Thread int
-	// CoreHandler: the host hands a program that crashes to a handler of its own.
+	// CoreHandler means that the host pipes the memory of a crashed program to a handler.
 	CoreHandler bool
 }
 
-// MinLandlockABI is the first ABI that handles truncation (Linux 6.2). Below it a
-// command could empty every file that it can read.
+// MinLandlockABI is the first ABI that handles truncation (Linux 6.2). Below it a command could
+// empty every file that it can read.
 const MinLandlockABI = 3
 
-// CheckLandlock is the error of a kernel whose Landlock cannot confine writes.
+// CheckLandlock returns an error if the kernel's Landlock cannot confine writes.
 func (f Facts) CheckLandlock() error {
 	if f.LandlockABI < 1 {
 		return fmt.Errorf("this kernel has no Landlock: it cannot confine writes (Linux 6.2 or newer with Landlock enabled is needed)")
@@ -43,10 +43,10 @@ func (f Facts) CheckLandlock() error {
 
 // Failure is what the keeper reports instead of running the command (FrameFailed).
 type Failure struct {
-	// Code is the exit status that goes with it.
+	// Code is the exit status for this failure.
 	Code  int
 	Stage string
-	// Errno is 0 when no system call failed.
+	// Errno is 0 if no system call failed.
 	Errno int
 	Text  string
 }
@@ -55,6 +55,6 @@ type Failure struct {
 type Ended struct {
 	Exit   int
 	Signal int
-	// Limit is set when the keeper saw which limit ended it.
+	// Limit is set if the keeper saw which limit ended it.
 	Limit sandbox.Limit
 }

@@ -14,65 +14,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Version is the version of Spec. Both halves come from one build. A helper of another
-// version refuses to run anything.
+// Version is the version of Spec. Both halves come from one build; a helper of another version
+// refuses to run anything.
 const Version = 2
 
-// maxSpec bounds an encoded Spec, command line and environment included.
+// maxSpec bounds an encoded Spec in bytes, including command line and environment.
 const maxSpec = 1 << 20
 
-// Spec is the order that the keeper carries out: what codeagent decided, in the terms
-// of the kernel. The keeper refuses another version, another field and a value that
-// codeagent never sends (stage "spec"); the command does not run then.
+// Spec is the order that the keeper carries out: codeagent's decisions in the kernel's terms. The
+// keeper refuses another version, an unknown field and a value that codeagent never sends (stage
+// "spec"); the command then does not run.
 type Spec struct {
-	// Rules are all that Landlock opens; a path without a rule stays shut.
+	// Rules are all that Landlock opens. A path without a rule stays shut.
 	Rules []Rule
 	// Unreadable are exact deny-read paths; the self-test tries to open each.
 	Unreadable []string
-	// Network lets INET sockets pass the filter, and Landlock handles no right of
-	// theirs: the policy grants the host's own network, or the keeper is not in it.
+	// Network lets INET sockets pass the filter, and Landlock handles none of their rights. It is
+	// set if the policy grants the host's own network, or if the keeper is not in that network.
 	Network bool
-	// HostNet is the cookie of the network namespace that codeagent itself is in,
-	// where the keeper must be in another one.
+	// HostNet is the cookie of codeagent's own network namespace. If it is set, the keeper must be
+	// in another one.
 	HostNet uint64
-	// Ask and PathSockets give the filter a listener, which goes to codeagent's broker
-	// with FrameReady. Ask is for changes of files, PathSockets for AF_UNIX sockets
-	// with a path, which are shut without it.
+	// Ask and PathSockets give the filter a listener, which goes to codeagent's broker with
+	// FrameReady. Ask is for changes of files. PathSockets is for AF_UNIX sockets with a path,
+	// which are shut without it.
 	Ask         bool
 	PathSockets bool
-	// Locks goes with Ask: the broker makes flock(2) too.
+	// Locks requires Ask: the broker carries out flock(2) too.
 	Locks bool
-	// KeepFileCaps keeps DAC_OVERRIDE, FOWNER and CHOWN: for root in a workspace
-	// that is another user's.
+	// KeepFileCaps retains DAC_OVERRIDE, FOWNER and CHOWN, for root in another user's workspace.
 	KeepFileCaps bool
-	// Limits become resource limits of the command. Wall time and output are limited
-	// by codeagent.
+	// Limits become resource limits of the command. codeagent itself limits wall time and output.
 	Limits sandbox.Limits
 	// Group is the descriptor by which the command joins its control group, or 0.
 	Group int
-	// Own are codeagent's binaries that lie where the command may write. The keeper
-	// restores them if codeagent has ended before the command does.
+	// Own are codeagent's binaries in places that the command may write. The keeper restores them
+	// if codeagent ends before the command.
 	Own []OwnFile
-	// Mounts are set where the keeper has mount and IPC namespaces of its own, and
-	// a PID namespace unless it keeps the host's /proc.
+	// Mounts is set if the keeper has its own mount and IPC namespaces, and a PID namespace unless
+	// it retains the host's /proc.
 	Mounts *Mounts
-	// Probe asks for everything up to the self-test and no command.
+	// Probe asks for everything up to the self-test, and for no command.
 	Probe bool
-	// Command is what to start; unset with Probe.
+	// Command is the command to start; it is unset with Probe.
 	Command Command
 }
 
-// Rule opens one file, or one directory with everything below it.
+// Rule opens one file, or one directory with everything in it.
 type Rule struct {
 	Path   string
 	Access Access
-	// Optional rules are left out when the path is missing or out of reach. Optional
-	// read rules are also left out when it is a symbolic link, as /bin on most
-	// systems: what the link leads to must have a rule of its own.
+	// Optional rules are skipped if the path is missing or not reachable. Optional read rules are
+	// also skipped if the path is a symbolic link, such as /bin on most systems: the link's target
+	// must have a rule of its own.
 	Optional bool
 }
 
-// Failed is the error of a rule whose path could not be opened.
+// Failed returns the error for a rule whose path could not be opened.
 func (r Rule) Failed(err error) error {
 	what := "read root"
 	if r.Access == AccessWrite {
@@ -92,8 +90,8 @@ const (
 	AccessList Access = "list"
 	// AccessRead reads and executes.
 	AccessRead Access = "read"
-	// AccessWrite is AccessRead and every change but making device nodes. With
-	// Spec.Ask it is AccessRead for a folder: the broker makes every change there.
+	// AccessWrite is AccessRead and every change except creating device nodes. With Spec.Ask it is
+	// AccessRead for a folder, because the broker makes every change there.
 	AccessWrite Access = "write"
 	// AccessDevice reads, writes and controls one device node.
 	AccessDevice Access = "device"
@@ -101,18 +99,18 @@ const (
 
 // Command is what the keeper starts.
 type Command struct {
-	// Path is a path, a name to look for in the PATH of Env, or sandbox.FileWorker.
+	// Path is a path, a name to look up in the PATH of Env, or sandbox.FileWorker.
 	Path string
 	Args []string
 	Env  []string
 	Dir  string
 	// Foreground leaves the command in codeagent's session, with its terminal.
 	Foreground bool
-	// Terminal makes file 0 the controlling terminal of the command's own session.
+	// Terminal makes descriptor 0 the controlling terminal of the command's own session.
 	Terminal bool
 }
 
-// Encode is s as it crosses the control socket: the version, then the fields.
+// Encode encodes s for the control socket: the version, then the fields.
 func (s *Spec) Encode() ([]byte, error) {
 	data := append(binary.BigEndian.AppendUint64(nil, Version), Encode(*s)...)
 	if len(data) > maxSpec {
@@ -121,7 +119,7 @@ func (s *Spec) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// DecodeSpec reads what Spec.Encode wrote and refuses anything else.
+// DecodeSpec decodes what Spec.Encode wrote and refuses anything else.
 func DecodeSpec(data []byte) (*Spec, error) {
 	if len(data) > maxSpec {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(data), maxSpec)
@@ -139,10 +137,10 @@ func DecodeSpec(data []byte) (*Spec, error) {
 	return s, s.Validate()
 }
 
-// FileCaps are what root may keep to work in another user's workspace.
+// FileCaps are the capabilities that root may retain to work in another user's workspace.
 const FileCaps = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_CHOWN
 
-// KeptCaps are the capabilities that the command has.
+// KeptCaps are the capabilities that the command retains.
 func (s *Spec) KeptCaps() uint64 {
 	if s.KeepFileCaps {
 		return FileCaps
@@ -184,7 +182,7 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// NeverWritable says why no policy opens path for writing, or "".
+// NeverWritable returns why no policy may open path for writing, or "".
 func NeverWritable(path string) string {
 	switch {
 	case path == "/":
