@@ -12,50 +12,50 @@ type TextDelta struct{ Text string }
 // ReasoningDelta is more of the model's thinking.
 type ReasoningDelta struct{ Text string }
 
-// Sealed ends the run of text (Assistant) or thinking (Reasoning) before it;
-// where there was none and Opaque is set it is a run without text. Opaque is
-// kept with the item. Wires that do not tell where a run ends do not send it.
+// Sealed ends the run of text (Assistant) or thinking (Reasoning) before it. If there was
+// none and Opaque is set, it is a run without text. Opaque is stored with the item. APIs
+// that do not show where a run ends do not send it.
 type Sealed struct {
 	Kind   Kind
 	Opaque *Opaque
 }
 
-// CallStarted says that a tool call has begun; its arguments follow. ID is
-// unique within the conversation also where the provider sends none.
+// CallStarted begins a tool call; its arguments follow. ID is unique within the
+// conversation, also if the provider sends none.
 type CallStarted struct{ ID, Name string }
 
 // CallDelta is more of the raw arguments of the call ID.
 type CallDelta struct{ ID, Arguments string }
 
-// CallDone is a complete call, sent as soon as nothing that may still come can
-// change it: it may run while the answer goes on. Empty arguments have become
-// "{}". Opaque is kept with its item; nil without.
+// CallDone is a complete call, sent as soon as it is final: it may run while the answer is
+// still being streamed. Empty arguments have become "{}". Opaque is stored with its item;
+// nil if there is none.
 type CallDone struct {
 	Call   ToolCall
 	Opaque *Opaque
 }
 
-// Retrying says that the request failed, is sent again after Delay, and that
-// everything yielded for it before is void.
+// Retrying says that the request failed and is sent again after Delay. Everything yielded
+// for it before is void.
 type Retrying struct {
 	Err     error
 	Delay   time.Duration
-	Attempt int // of the attempt that will follow, from 2
-	Most    int // attempts allowed in all; 0: as many as there is time for
-	// Left is how long the request will be tried again after that; 0: not known.
+	Attempt int // number of the next attempt, from 2
+	Most    int // attempts allowed in all; 0: limited by time only
+	// Left is how long retries continue after that; 0: not known.
 	Left time.Duration
 }
 
-// Unseen says that the provider refused the images of the request, which is sent
-// again at once with words in their place; Err is what it said.
+// Unseen says that the provider refused the images of the request, which is sent again at
+// once with words in their place; Err is the refusal.
 type Unseen struct {
 	Err error
-	// Blind: the model sees no images at all, as far as can be told; else it was
-	// something about these.
+	// Blind: the model accepts no images at all, as far as the refusal shows; otherwise the
+	// refusal was about these images.
 	Blind bool
 }
 
-// Finished is the last delta of an answer that came to its end.
+// Finished is the last delta of a complete answer.
 type Finished struct {
 	Reason StopReason
 	Usage  Usage
@@ -65,7 +65,7 @@ type Finished struct {
 type StopReason string
 
 const (
-	// StopEnd: it had said what it wanted to say.
+	// StopEnd: the answer is complete.
 	StopEnd StopReason = "stop"
 	// StopCalls: it waits for the results of its tool calls.
 	StopCalls StopReason = "tool_calls"

@@ -11,27 +11,27 @@ type ErrorKind string
 const (
 	// SignIn: the key is missing, wrong, or may not use this model.
 	SignIn ErrorKind = "sign_in"
-	// RateLimited: too many requests or no quota; RetryAfter may be set.
+	// RateLimited: too many requests, or the quota is used up; RetryAfter may be set.
 	RateLimited ErrorKind = "rate_limited"
-	// ContextFull: the conversation is longer than the model takes.
+	// ContextFull: the conversation is longer than the model's context.
 	ContextFull ErrorKind = "context_full"
 	// Transport: the provider could not be reached or the stream broke.
 	Transport ErrorKind = "transport"
-	// ServerFault: the provider answered with a fault of its own (5xx, HTML).
+	// ServerFault: the provider had an internal error (5xx, HTML).
 	ServerFault ErrorKind = "server"
 	// BadRequest: the provider refused the request; sending it again is useless.
 	BadRequest ErrorKind = "bad_request"
 )
 
-// Error is a provider's failure. Adapters return no other error type but the
-// context's own.
+// Error is a provider's failure. Adapters return only this type and the context's own
+// errors.
 type Error struct {
 	Kind ErrorKind
 	// Message is the provider's own text, bounded to 2 KiB, control characters removed.
 	Message string
 	// Status is the HTTP status; 0 when there was no answer.
 	Status int
-	// RetryAfter is what the provider asked for; 0 when it did not say.
+	// RetryAfter is the wait that the provider asked for; 0 if it named none.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -46,13 +46,13 @@ func (e *Error) Error() string {
 		return e.Kind.words()
 	case msg == "":
 		return fmt.Sprintf("%s (%d)", e.Kind.words(), e.Status)
-	case e.Status == 0: // an adapter wrote the message, which says what happened
+	case e.Status == 0: // the adapter's message is complete
 		return msg
 	}
 	return fmt.Sprintf("%s (%d): %s", e.Kind.words(), e.Status, msg)
 }
 
-// words is what the kind means, for a user.
+// words explains the kind to a user.
 func (k ErrorKind) words() string {
 	switch k {
 	case SignIn:
@@ -71,7 +71,7 @@ func (k ErrorKind) words() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable reports whether the same request may pass later.
+// Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
 	case RateLimited, Transport, ServerFault:

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Image is a picture that the person or a tool shows to the model: a PNG, JPEG,
-// GIF or WebP file of at most MaxImageBytes. internal/picture makes one of a file.
+// Image is a picture that the person or a tool shows to the model: a PNG, JPEG, GIF or WebP
+// file of at most MaxImageBytes. internal/picture makes an Image from a file.
 type Image struct {
-	// Name is what the person or the tool calls it: a path, "pasted image".
+	// Name is the person's or tool's name for it: a path, or "pasted image".
 	Name string `json:"name,omitempty"`
 	// MediaType is "image/png", "image/jpeg", "image/gif" or "image/webp".
 	MediaType string `json:"media_type"`
@@ -16,20 +16,20 @@ type Image struct {
 	Height    int    `json:"height"`
 	// Sum is the SHA-256 of Data, in hex.
 	Sum string `json:"sha256"`
-	// Data is the file; empty where it was lost. It stands in no record and no
-	// event: whoever keeps an image keeps it by its Sum.
+	// Data is the file's content; empty if it was lost. Records and events do not contain
+	// it: images are stored by their Sum.
 	Data []byte `json:"-"`
 }
 
 // MaxImageBytes is the largest file: with base64 it stays below the 5 MB that
-// providers take. They refuse more, or make it smaller after it was sent each time.
+// providers accept. They refuse larger files, or scale them down on every request.
 const MaxImageBytes = 3_750_000
 
-// MaxShown is how many images one request holds, and how many bytes they come to. Of
-// more, the oldest are no longer shown.
+// MaxShown is how many images one request may hold, and their total size in bytes. Beyond
+// that the oldest are left out.
 var MaxShown = struct{ Images, Bytes int }{50, 15_000_000}
 
-// String says in a few words which image it is.
+// String describes the image in a few words.
 func (i Image) String() string {
 	kind := strings.ToUpper(strings.TrimPrefix(i.MediaType, "image/"))
 	about := fmt.Sprintf("%s, %d×%d", kind, i.Width, i.Height)
@@ -39,9 +39,8 @@ func (i Image) String() string {
 	return i.Name + " (" + about + ")"
 }
 
-// Tokens estimates what the image costs of the context. Providers count a token
-// for some 750 pixels of what they have made smaller, or tiles that come to
-// about as much.
+// Tokens estimates the tokens that the image costs. Providers count one token per about 750
+// pixels after scaling it down, or tiles that amount to about the same.
 func (i Image) Tokens() int {
 	const least, most = 85, 1600
 	return min(max(i.Width*i.Height/750, least), most)

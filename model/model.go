@@ -1,34 +1,34 @@
-// Package model holds the words spoken with a language model: the items of a conversation,
+// Package model holds the types exchanged with a language model: the items of a conversation,
 // tools and their calls, the deltas of a streamed answer, usage and typed errors. It
-// imports nothing of ours and performs no IO; adapters (model/chat, model/responses) turn
-// its types into a wire's JSON. Start reading at Item and Delta.
+// imports no other room and performs no IO; adapters (model/chat, model/responses) convert
+// its types to the JSON of an API. Start reading at Item and Delta.
 package model
 
 import "encoding/json"
 
-// Kind tells the items of a conversation apart.
+// Kind is the type of an item in a conversation.
 type Kind string
 
 const (
-	// User is what the person (or a script) said.
+	// User is what the person (or a script) wrote.
 	User Kind = "user"
-	// Assistant is text the model said.
+	// Assistant is text of the model.
 	Assistant Kind = "assistant"
-	// Reasoning is the model's thinking, kept to be sent back.
+	// Reasoning is the model's thinking, kept because providers want it back.
 	Reasoning Kind = "reasoning"
 	// Call is a tool call the model made.
 	Call Kind = "tool_call"
 	// Result answers a Call; every Call has exactly one.
 	Result Kind = "tool_result"
-	// Note is what codeagent tells the model outside of any call (a steering
-	// message's frame, a changed policy); sent with the user's role.
+	// Note is what codeagent tells the model outside a call (the frame of a steering message,
+	// a changed policy); sent with the user's role.
 	Note Kind = "note"
-	// Summary stands for all that was said before it and is not given to the
-	// model any more; sent with the user's role.
+	// Summary replaces everything before it, which is no longer sent to the model; sent with
+	// the user's role.
 	Summary Kind = "summary"
 )
 
-// Answers reports whether items of the kind are parts of a model's answer.
+// Answers reports whether items of the kind are part of a model's answer.
 func (k Kind) Answers() bool { return k == Assistant || k == Reasoning || k == Call }
 
 // Item is one entry of a conversation. Kind says which fields are set.
@@ -39,31 +39,30 @@ type Item struct {
 	Call *ToolCall `json:"call,omitempty"`
 	// CallID is set for Kind Result: the call it answers. Text is the result.
 	CallID string `json:"call_id,omitempty"`
-	// Images are what a User shows, or a Result brings, beside its text.
+	// Images are the images of a User or a Result beside its text.
 	Images []Image `json:"images,omitempty"`
 	// Failed marks a Result that reports an error.
 	Failed bool `json:"failed,omitempty"`
-	// Opaque is what the provider wants back with this item; nil without. A
-	// Reasoning may be nothing but that.
+	// Opaque is what the provider wants back with this item; nil if there is nothing. A
+	// Reasoning may consist of only that.
 	Opaque *Opaque `json:"opaque,omitempty"`
-	// Carried is the agent's own, and no model is sent it. For Kind Summary it is what
-	// the next one takes over as it is, and in Text already; for a Result or a Note
-	// what it tells beside its text.
+	// Carried is data of the agent that no model receives. For Kind Summary it is what the
+	// next summary takes over unchanged, and Text contains it too. For a Result or a Note it
+	// is information beside its text.
 	Carried json.RawMessage `json:"carried,omitempty"`
 }
 
-// Opaque is what a provider sent beside the text and wants back unchanged:
-// encrypted thinking, signatures. It means nothing to anybody else, so an adapter
-// sends it only where Source is its own: a conversation may change its model or
-// its wire and stays valid.
+// Opaque is what a provider sent beside the text and wants back unchanged: encrypted
+// thinking, signatures. Only that provider can read it, so an adapter sends it only if
+// Source is its own. A conversation therefore stays valid when its model or API changes.
 type Opaque struct {
-	// Source names the wire, the host and the model that it came from.
+	// Source names the API, the host and the model that it came from.
 	Source string          `json:"source"`
 	Data   json.RawMessage `json:"data"`
 }
 
-// ToolCall is one call as the model wrote it. Arguments is the raw text, which
-// may not be valid JSON; tools.Plan answers that with words for the model.
+// ToolCall is one call as the model wrote it. Arguments is the raw text, which may be invalid
+// JSON; tools.Plan then returns an error that the model can read.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -78,7 +77,7 @@ type ToolSpec struct {
 	Schema json.RawMessage
 }
 
-// Request is one question to a model.
+// Request is one request to a model.
 type Request struct {
 	Model        string
 	Instructions string
@@ -88,10 +87,10 @@ type Request struct {
 	MaxOutputTokens int
 	// Effort is the reasoning effort ("low", "medium", "high"); empty: unset.
 	Effort string
-	// Blind: the model cannot see images. It gets words for each instead.
+	// Blind: the model cannot see images. It receives words in place of each image.
 	Blind bool
-	// CacheKey is the same for all requests of a conversation: a provider then
-	// finds what it has read already. Empty: unset.
+	// CacheKey is the same for all requests of a conversation, so that the provider's prompt
+	// cache applies. Empty: unset.
 	CacheKey string
 }
 

@@ -6,10 +6,9 @@ import (
 	"codeagent/model/wire"
 )
 
-// A call that a server tells again, in another form or behind its end, must not
-// run twice.
+// A call that a server repeats, in another form or after its end, must not run twice.
 
-// repeated is the call that f tells again, whole; nil without one.
+// repeated returns the call that f repeats in full; nil if there is none.
 func (a *assembler) repeated(f *fragment) *call {
 	for _, c := range a.calls {
 		id := f.ID != "" && f.ID == c.theirs
@@ -21,15 +20,15 @@ func (a *assembler) repeated(f *fragment) *call {
 	return nil
 }
 
-// says reports whether the call is whole and f is in its words.
+// says reports whether the call is complete and has the same name and arguments as f.
 func (c *call) says(f *fragment) bool {
 	args := string(f.Function.Arguments)
 	return c.arguments.Closed() && f.Function.Name == c.name && opens(f) &&
 		c.arguments.Len() <= 2*len(args)+64 && wire.SameJSON(c.arguments.Text(), args)
 }
 
-// again takes a whole call of an answer whose calls were streamed already: what
-// is missing of one that was cut off is added to it.
+// again takes a complete call of an answer whose calls were streamed already. If the
+// streamed call was cut off, it adds the missing rest.
 func (a *assembler) again(f *fragment) error {
 	c := a.told(f)
 	if c == nil {
@@ -46,7 +45,7 @@ func (a *assembler) again(f *fragment) error {
 	return a.more(c, &more)
 }
 
-// told is the call that f, which is whole, tells again: by its id, or by its words.
+// told returns the call that f, which is complete, repeats: by its id, or by its content.
 func (a *assembler) told(f *fragment) *call {
 	for _, c := range a.calls {
 		if f.ID != "" && f.ID == c.theirs {
@@ -61,7 +60,7 @@ func (a *assembler) told(f *fragment) *call {
 	return nil
 }
 
-// cut reports whether the call is the beginning of f.
+// cut reports whether the call is a proper beginning of f.
 func (c *call) cut(f *fragment) bool {
 	args := string(f.Function.Arguments)
 	return !c.arguments.Closed() && c.arguments.Len() <= len(args) && strings.HasPrefix(args, c.arguments.Text())

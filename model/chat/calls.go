@@ -8,34 +8,34 @@ import (
 	"codeagent/model/wire"
 )
 
-// assembler puts tool calls together from their fragments. The rules are for
-// providers that leave out or repeat what should tell calls apart:
-//   - an index leads to its call, unless a new id and a name come with it
+// assembler builds tool calls from their fragments. The rules allow for providers that
+// leave out or repeat the values that distinguish calls:
+//   - an index identifies its call, unless a new id and a name come with it
 //     (servers that send parallel calls all with index 0) or the call is
 //     complete and another object begins with a name;
-//   - without an index an id leads to its call; a new id, or a name after a
-//     call that has arguments, begins one; else the fragment continues the last;
-//   - a call without an id gets one, and one whose id was used in the
-//     conversation before gets another;
-//   - what repeats the words of a complete call is that call,
-//     where its id or its index does not say otherwise;
-//   - arguments end with their object: what servers repeat behind it, and what
-//     models babble there, belongs to no call. Only so may a call run before its
-//     answer is over: what it ran with is what stands in the conversation.
+//   - without an index an id identifies its call; a new id, or a name after a
+//     call that has arguments, begins a new call; otherwise the fragment continues the last;
+//   - a call without an id gets one, and a call whose id was used earlier in the
+//     conversation gets another;
+//   - a fragment with the content of a complete call is that call, unless its id or its
+//     index says otherwise;
+//   - arguments end with their JSON object: what servers repeat or models write after it
+//     belongs to no call. Therefore a call may run before its answer is over, with exactly
+//     the arguments that the conversation records.
 type assembler struct {
 	yield  func(model.Delta) bool
 	source string
 	used   wire.CallIDs
 	calls  []*call
-	older  *call // of the older form, which counts where no other call comes
-	done   int   // how many of them are, from the first
+	older  *call // of the older form, used only if no other call comes
+	done   int   // how many calls are done, from the first
 	size   int   // bytes of all arguments
 }
 
 type call struct {
-	index     int    // as the provider numbers it; -1 without
+	index     int    // the provider's index; -1 if absent
 	theirs    string // the provider's id; may be empty
-	id        string // ours, unique; set when started
+	id        string // our id, unique; set when started
 	name      string
 	arguments partial.Object
 	started   bool
@@ -64,7 +64,7 @@ func (a *assembler) add(f *fragment) error {
 	return a.more(c, f)
 }
 
-// more adds a fragment to its call.
+// more adds a fragment to call c.
 func (a *assembler) more(c *call, f *fragment) error {
 	if c.theirs == "" {
 		c.theirs = f.ID
@@ -88,9 +88,9 @@ func (a *assembler) more(c *call, f *fragment) error {
 	return nil
 }
 
-// grow adds to a call's name and arguments and returns what was new of these.
+// grow adds to a call's name and arguments and returns the new part of the arguments.
 func (a *assembler) grow(c *call, f *function) (string, error) {
-	// A name comes whole, whole with each fragment, or in pieces.
+	// A name comes at once, again with each fragment, or in pieces.
 	if n := f.Name; n != "" && n != c.name && !c.started {
 		c.name += n
 	}
@@ -101,8 +101,8 @@ func (a *assembler) grow(c *call, f *function) (string, error) {
 	return args[:c.arguments.Write(args)], nil
 }
 
-// addOlder takes a fragment of the older form, of which an answer has one call.
-// Servers send the same call in both forms, so it waits for the end.
+// addOlder takes a fragment of the older form, in which an answer has one call. Servers send
+// the same call in both forms, so it is kept until the end.
 func (a *assembler) addOlder(f *function) error {
 	if a.older == nil {
 		a.older = &call{index: -1}
@@ -111,7 +111,7 @@ func (a *assembler) addOlder(f *function) error {
 	return err
 }
 
-// find is the call that f continues; nil when it begins one.
+// find returns the call that f continues; nil when f begins a new call.
 func (a *assembler) find(f *fragment) *call {
 	if c := a.repeated(f); c != nil {
 		return c
@@ -152,7 +152,7 @@ func (a *assembler) find(f *fragment) *call {
 	return last
 }
 
-// start yields the call's beginning and the arguments that are there already.
+// start yields the call's beginning and the arguments received so far.
 func (a *assembler) start(c *call) error {
 	c.started = true
 	c.id = a.used.Unique(c.theirs)
@@ -165,10 +165,9 @@ func (a *assembler) start(c *call) error {
 	return nil
 }
 
-// settle yields the calls that nothing can change any more, in their order: a
-// call whose arguments go on keeps those after it waiting. What is wanted back
-// with a call comes with its fragments, and so does what is wanted back with the
-// thinking before it: that goes along with the call.
+// settle yields the calls that are final, in their order: a call whose arguments are still
+// incomplete holds back those after it. What the provider wants back arrives with a call's
+// fragments, or with the thinking before the call; both are stored with the call.
 func (a *assembler) settle(thinking *details) error {
 	for a.done < len(a.calls) {
 		c := a.calls[a.done]
@@ -183,7 +182,7 @@ func (a *assembler) settle(thinking *details) error {
 	return nil
 }
 
-// finish yields the calls that are not done; false when the consumer has enough.
+// finish yields the calls that are not done; it returns false when the consumer stops.
 func (a *assembler) finish() bool {
 	if a.older != nil && !a.any() {
 		a.calls = append(a.calls, a.older)
@@ -197,7 +196,7 @@ func (a *assembler) finish() bool {
 	return true
 }
 
-// end yields the next call that is done, c.
+// end yields the next complete call, c.
 func (a *assembler) end(c *call) bool {
 	args := strings.TrimSpace(c.arguments.Text())
 	if args == "" {

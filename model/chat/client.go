@@ -1,11 +1,11 @@
-// Package chat speaks Chat Completions, streamed, with any provider that
+// Package chat is the client of the Chat Completions API, streamed, for any provider that
 // offers it.
 //
 //	model.Request -> request.go -> go-openai -> model/wire -> provider
 //	model.Delta   <- decode.go  <- RecvRaw   <- (repaired stream)
 //
 // go-openai builds and sends the request. The answer is decoded here, from its
-// raw chunks, because providers send shapes that its types refuse.
+// raw chunks, because providers send shapes that go-openai's types refuse.
 package chat
 
 import (
@@ -19,25 +19,25 @@ import (
 // Options say where the provider is.
 type Options = wire.Options
 
-// Client asks one provider. It is safe for concurrent use.
+// Client sends requests to one provider. It is safe for concurrent use.
 type Client struct {
 	at      *wire.Endpoint
 	learned wire.Learned[quirks]
 }
 
-// New makes a Client; a base URL that cannot be used is reported by Stream.
+// New makes a Client. Stream reports a base URL that cannot be used.
 func New(o Options) *Client {
 	return &Client{at: wire.NewEndpoint(o, "/chat/completions")}
 }
 
-// Close closes the connections that are kept for later requests.
+// Close closes idle connections.
 func (c *Client) Close() { c.at.Close() }
 
-// Models asks the provider which models it serves, in its own order. The error
+// Models returns the models that the provider lists, in the provider's order. The error
 // is a *model.Error.
 func (c *Client) Models(ctx context.Context) ([]string, error) { return c.at.Models(ctx) }
 
-// Stream asks the model and yields its answer. The last delta of an answer is
+// Stream sends a request and yields the answer. The last delta of an answer is
 // model.Finished; after a model.Retrying the answer begins anew. It yields at
 // most one error, last: a *model.Error, or the context's own error when ctx is
 // done.
@@ -47,7 +47,7 @@ func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.
 	})
 }
 
-// attempt asks once, but for refusals that c learns from.
+// attempt makes one attempt, repeated at once after refusals that c learns from.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
 	return c.learned.Ask(req, yield, func(q quirks, view *wire.View, yield func(model.Delta) bool) error {
 		ctx, cancel := context.WithCancel(ctx)

@@ -8,11 +8,11 @@ import (
 	"codeagent/model/wire"
 )
 
-// chunk is what is read of a streamed chunk, or of a whole answer that a server
+// chunk holds the used members of a streamed chunk, or of a whole answer that a server
 // sends instead. Members of unexpected types are skipped, see parse.
 type chunk struct {
 	Type    string   `json:"type"`   // of the Responses API
-	Object  string   `json:"object"` // "response" there
+	Object  string   `json:"object"` // "response" in the Responses API
 	Choices []choice `json:"choices"`
 	Usage   *usage   `json:"usage"`
 	Groq    struct {
@@ -64,7 +64,7 @@ type fragment struct {
 	Index    *float64 `json:"index"`
 	ID       string   `json:"id"`
 	Function function `json:"function"`
-	// Extra is wanted back with the call (Gemini).
+	// Extra must be sent back with the call (Gemini).
 	Extra json.RawMessage `json:"extra_content"`
 }
 
@@ -85,21 +85,21 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// decoder turns chunks into deltas.
+// decoder converts chunks to deltas.
 type decoder struct {
 	yield  func(model.Delta) bool
 	calls  assembler
 	usage  model.Usage
-	reason model.StopReason // empty until the provider says that it is done
+	reason model.StopReason // empty until the provider sends it
 	spoke  bool
-	other  bool // an event was one of the Responses API
+	other  bool // an event had the shape of the Responses API
 	known  pattern
 	source string
-	kept   details // of the answer's thinking
-	came   came    // in deltas
+	kept   details // thinking blocks to send back
+	came   came    // what deltas have brought
 }
 
-// came is what deltas have brought.
+// came records which kinds of content came in deltas.
 type came struct{ text, thinking, details, calls bool }
 
 func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
@@ -112,7 +112,7 @@ func newDecoder(req model.Request, source string, yield func(model.Delta) bool) 
 	return d
 }
 
-// Event decodes one chunk and yields what it brings.
+// Event decodes one chunk and yields its content.
 func (d *decoder) Event(data []byte) error {
 	if t, ok := d.known.match(data); ok {
 		if !d.yield(model.TextDelta{Text: t}) {
@@ -135,7 +135,7 @@ func (d *decoder) Event(data []byte) error {
 	}
 	for i := range c.Choices {
 		if c.Choices[i].Index != 0 {
-			continue // one answer was asked for
+			continue // only one answer was requested
 		}
 		if err := d.choice(&c.Choices[i]); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (d *decoder) Event(data []byte) error {
 	return nil
 }
 
-// onlyText is the text of a chunk that brings text and nothing else.
+// onlyText returns the text of a chunk that has no other content.
 func (c *chunk) onlyText() (string, bool) {
 	if len(c.Choices) != 1 || c.Usage != nil || c.Groq.Usage != nil {
 		return "", false
@@ -183,7 +183,7 @@ func (d *decoder) choice(c *choice) error {
 	return err
 }
 
-// whole takes a message in which a server repeats what came in deltas.
+// whole takes a message that repeats what came in deltas.
 func (d *decoder) whole(m message) error {
 	if d.came.text {
 		m.Content.text, m.Refusal = "", ""
@@ -203,7 +203,7 @@ func (d *decoder) whole(m message) error {
 	return d.message(&m, d.calls.add)
 }
 
-// thought is the thinking of a message, by whichever name.
+// thought returns the thinking of a message, from any of its fields.
 func (m *message) thought() wire.Text {
 	for _, t := range [...]wire.Text{m.Reasoning, m.Thinking} {
 		if t != "" {
@@ -213,7 +213,7 @@ func (m *message) thought() wire.Text {
 	return m.Content.thinking
 }
 
-// message yields what a message brings; call takes its calls.
+// message yields the content of a message; call takes its calls.
 func (d *decoder) message(m *message, call func(*fragment) error) error {
 	if d.kept.add(m.Details); d.kept.size > wire.MaxAnswer {
 		return wire.TooLarge()
@@ -237,7 +237,7 @@ func (d *decoder) message(m *message, call func(*fragment) error) error {
 	return nil
 }
 
-// stopReason reads finish_reason; reasons that are failures of the provider are
+// stopReason parses finish_reason; reasons that are failures of the provider become
 // errors.
 func stopReason(finish string) (model.StopReason, error) {
 	switch strings.ToLower(finish) {
@@ -253,13 +253,13 @@ func stopReason(finish string) (model.StopReason, error) {
 	return model.StopEnd, nil
 }
 
-// State reports how much of the answer is there.
+// State reports whether the answer is complete, and whether its usage is there too.
 func (d *decoder) State() (complete, all bool) {
 	return d.reason != "", d.usage != (model.Usage{})
 }
 
-// End yields what ends an answer, or says why this was none. A stream that ends
-// without a reason and without [DONE] was cut off.
+// End yields the end of an answer, or returns why the stream was not a complete one. A
+// stream that ends without a reason and without [DONE] was cut off.
 func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {
@@ -273,8 +273,8 @@ func (d *decoder) End(err error) error {
 	default:
 		return err
 	}
-	// What is wanted back with the thinking is complete only now; it is an item
-	// of thinking without text.
+	// What must be sent back with the thinking is complete only now; it becomes an item of
+	// thinking without text.
 	if o := (kept{Details: d.kept.take()}).opaque(d.source); o != nil && !d.yield(model.Sealed{Kind: model.Reasoning, Opaque: o}) {
 		return wire.ErrStopped
 	}

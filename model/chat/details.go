@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// details are blocks of thinking while they are streamed. A provider may send a
-// piece a token, so what grows is kept as text and encoded once.
+// details collects streamed blocks of thinking. A provider may send one piece per token,
+// so growing texts are kept as text and encoded once.
 type details struct {
 	blocks []*block
 	size   int // of all pieces of the answer, in bytes
 }
 
-// blockSize stands for what a block costs beside its fields.
+// blockSize stands for the memory of a block beside its fields, in bytes.
 const blockSize = 512
 
-// block is one of them, from its pieces.
+// block is one block, built from its pieces.
 type block struct {
 	fields detail
-	texts  map[string]*strings.Builder // what came in several pieces
+	texts  map[string]*strings.Builder // texts that came in several pieces
 }
 
-// add takes pieces: one of the block that came last, by type and index, is
-// appended to its texts.
+// add takes pieces. A piece with the type and index of the last block is appended to the
+// texts of that block.
 func (d *details) add(pieces []detail) {
 	for _, p := range pieces {
 		if p == nil {
@@ -40,7 +40,7 @@ func (d *details) add(pieces []detail) {
 	}
 }
 
-// take returns the blocks, which are complete, and forgets them.
+// take returns and removes the blocks, which are complete.
 func (d *details) take() []detail {
 	var all []detail
 	for _, b := range d.blocks {
@@ -66,7 +66,7 @@ func (b *block) add(p detail) {
 	}
 }
 
-// grow appends v to the text name; false where either is not a text.
+// grow appends v to the text name; false if either is not a text.
 func (b *block) grow(name string, v json.RawMessage) bool {
 	var have, more string
 	if name != "text" && name != "summary" && name != "data" || json.Unmarshal(v, &more) != nil {

@@ -8,21 +8,21 @@ import (
 	"codeagent/model/wire"
 )
 
-// kept is the Opaque of a call or of thinking: what providers send beside them
-// and refuse the next request without, or think worse.
+// kept is the Opaque of a call or of thinking: values beside the text that a provider wants
+// back. Without them it refuses the next request or answers worse.
 type kept struct {
 	// Extra is a call's extra_content: Gemini's thought signature.
 	Extra json.RawMessage `json:"extra_content,omitempty"`
-	// Details are an answer's reasoning_details: OpenRouter's blocks of thinking
-	// with their signatures. They are kept with the call that the thinking led to,
-	// or of their own.
+	// Details are an answer's reasoning_details: OpenRouter's blocks of thinking with their
+	// signatures. They are kept with the call that the thinking led to, or as an item of
+	// their own.
 	Details []detail `json:"reasoning_details,omitempty"`
 }
 
-// detail is one block of thinking; pieces of a block come one by one.
+// detail is one block of thinking; its pieces arrive one by one.
 type detail map[string]json.RawMessage
 
-// opaque is what is kept, for an item; nil when that is nothing.
+// opaque returns k for an item; nil if k is empty.
 func (k kept) opaque(source string) *model.Opaque {
 	if len(k.Extra) == 0 && len(k.Details) == 0 {
 		return nil
@@ -34,22 +34,22 @@ func (k kept) opaque(source string) *model.Opaque {
 	return &model.Opaque{Source: source, Data: data}
 }
 
-// keptIn is what an item keeps for this provider and model.
+// keptIn returns what an item keeps for this provider and model.
 func keptIn(it model.Item, source string) (k kept) {
 	if it.Opaque != nil && it.Opaque.Source == source {
-		_ = json.Unmarshal(it.Opaque.Data, &k) // what cannot be read is not sent
+		_ = json.Unmarshal(it.Opaque.Data, &k) // unreadable data is not sent
 	}
 	return k
 }
 
-// additions are the fields of a request that go-openai has no place for.
+// additions are request fields that go-openai does not have.
 type additions struct {
 	cacheKey string
-	extra    map[string]json.RawMessage // by the id of the call
-	details  map[int][]detail           // by the position of the message
+	extra    map[string]json.RawMessage // by call id
+	details  map[int][]detail           // by position of the message
 }
 
-// into is ctx with which the request gets the additions.
+// into returns a context that adds the fields to the request.
 func (a additions) into(ctx context.Context) context.Context {
 	if a.cacheKey == "" && len(a.extra) == 0 && len(a.details) == 0 {
 		return ctx

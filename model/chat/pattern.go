@@ -5,20 +5,20 @@ import (
 	"encoding/json"
 )
 
-// pattern knows the chunk that brings text: the chunks of one answer differ in
-// nothing but the text itself, and comparing bytes is many times cheaper than
-// decoding JSON. Where data is head + S + tail, head ends in an opening quote,
-// tail begins with the closing one and S holds no quote but an escaped one, the
-// JSON has the structure of the chunk that was decoded, with S for its text.
+// pattern recognises chunks that bring only text: the chunks of one answer differ only in
+// the text, and comparing bytes is many times cheaper than decoding JSON. If data is
+// head + S + tail, head ends in an opening quote, tail begins with the closing one and S
+// holds no unescaped quote, then the JSON has the structure of the decoded chunk, with S as
+// its text.
 type pattern struct{ head, tail []byte }
 
 var content = []byte(`"content":"`)
 
-// learn takes data, which was decoded and found to bring text alone.
+// learn takes data that was decoded and brought only text.
 func (p *pattern) learn(data []byte, text string) {
 	at := bytes.Index(data, content)
 	if at < 0 || bytes.Contains(data[at+len(content):], []byte(`"content"`)) {
-		return // spaced otherwise, or not certain which one it is
+		return // other spacing, or more than one place
 	}
 	start := at + len(content)
 	size := stringEnd(data[start:])
@@ -32,7 +32,7 @@ func (p *pattern) learn(data []byte, text string) {
 	p.tail = append(p.tail[:0], data[start+size:]...)
 }
 
-// match is the text of data, when data is a chunk of the known pattern.
+// match returns the text of data if data is a chunk of the known pattern.
 func (p *pattern) match(data []byte) (string, bool) {
 	if len(p.head) == 0 || len(data) <= len(p.head)+len(p.tail) || !bytes.HasPrefix(data, p.head) || !bytes.HasSuffix(data, p.tail) {
 		return "", false
@@ -44,8 +44,8 @@ func (p *pattern) match(data []byte) (string, bool) {
 	return unquote(s)
 }
 
-// stringEnd is the offset of the quote that ends the JSON string whose inside
-// b begins with; -1 without one.
+// stringEnd returns the offset of the quote that ends the JSON string in whose inside b
+// begins; -1 if there is none.
 func stringEnd(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
@@ -58,7 +58,7 @@ func stringEnd(b []byte) int {
 	return -1
 }
 
-// unquote is the text of the inside of a JSON string; false when it is not one.
+// unquote decodes the inside of a JSON string; false when it is invalid.
 func unquote(s []byte) (string, bool) {
 	for _, c := range s {
 		if c < ' ' || c == '\\' || c >= 0x80 { // rare enough to decode in full

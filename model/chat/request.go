@@ -10,7 +10,7 @@ import (
 	"codeagent/model/wire"
 )
 
-// quirks is what a provider has refused.
+// quirks records what a provider has refused.
 type quirks struct {
 	noUsage     bool // stream_options
 	noEffort    bool // reasoning_effort
@@ -47,7 +47,7 @@ func (q quirks) After(err error) (quirks, bool) {
 	return q, q != old
 }
 
-// request is req in go-openai's words, and what it has none for.
+// request converts req to go-openai's types, and returns the fields that these lack.
 func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.ChatCompletionRequest, additions) {
 	reasons := wire.ReasonsByName(req.Model)
 	own := c.at.Host == "api.openai.com"
@@ -65,7 +65,7 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 		more.details[len(out.Messages)+i] = blocks
 	}
 	out.Messages = append(out.Messages, m.out...)
-	if own { // others refuse fields that they do not know
+	if own { // others refuse unknown fields
 		more.cacheKey = req.CacheKey
 	}
 	for _, t := range req.Tools {
@@ -82,7 +82,7 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 	}
 	limit := q.limit
 	if limit == "" {
-		limit = "max_tokens" // what every compatible server knows
+		limit = "max_tokens" // every compatible server accepts it
 		if own || reasons {
 			limit = "max_completion_tokens"
 		}
@@ -90,17 +90,17 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) (openai.C
 	switch {
 	case limit == "max_completion_tokens":
 		out.MaxCompletionTokens = req.MaxOutputTokens
-	case limit == "max_tokens" && !reasons: // go-openai refuses it by the model's name
+	case limit == "max_tokens" && !reasons: // go-openai refuses it for such model names
 		//lint:ignore SA1019 OpenAI deprecates it; the servers that follow OpenAI know no other
 		out.MaxTokens = req.MaxOutputTokens
 	}
 	return out, more
 }
 
-// messages turns items into messages that every provider accepts: what one
-// answer said and called is one assistant message, each call is followed at
-// once by its one result, nothing is empty, and the person's words that follow
-// each other are one message (strict chat templates want turns to alternate).
+// messages converts items to messages that every provider accepts. The text and calls of
+// one answer are one assistant message, each call is followed directly by its one result,
+// nothing is empty, and consecutive messages of the person are joined (strict chat templates
+// require alternating turns).
 func messages(req model.Request, view *wire.View, source string, withReasoning bool) *messenger {
 	items := req.Items
 	m := &messenger{model: req.Model, items: items, view: view, conversation: wire.NewConversation(items), source: source, extra: map[string]json.RawMessage{}, details: map[int][]detail{}}
@@ -127,15 +127,15 @@ type messenger struct {
 	view         *wire.View
 	conversation *wire.Conversation
 	source       string
-	// thinking is the position from which thinking is sent: it is wanted back
-	// within the turn that it belongs to, and refused or wasted outside of it.
+	// thinking is the position from which thinking is sent: providers want it back within the
+	// same turn, and refuse or ignore it elsewhere.
 	thinking int
 	extra    map[string]json.RawMessage // of calls, see additions
 	details  map[int][]detail           // of messages of out
 	out      []openai.ChatCompletionMessage
 }
 
-// user says text and shows images with the user's role.
+// user adds a message with the user's role.
 func (m *messenger) user(text string, images []model.Image) {
 	for _, p := range m.view.Parts(text, images) {
 		if n := len(m.out); n == 0 || m.out[n-1].Role != openai.ChatMessageRoleUser {
@@ -145,8 +145,8 @@ func (m *messenger) user(text string, images []model.Image) {
 	}
 }
 
-// add puts p behind what msg says. Only a message with an image has a list of
-// parts: many servers know nothing but text.
+// add appends p to msg. Only a message with an image has a list of parts: many servers
+// accept only text.
 func add(msg *openai.ChatCompletionMessage, p wire.Part) {
 	switch n := len(msg.MultiContent); {
 	case p.Image != nil:
@@ -166,11 +166,11 @@ func add(msg *openai.ChatCompletionMessage, p wire.Part) {
 	}
 }
 
-// maxCalls is how many calls OpenAI takes in one message. It sends more than that,
-// and refuses to read them: "Invalid 'messages[3].tool_calls': array too long".
+// maxCalls is how many calls OpenAI accepts in one message. Its models make more than that,
+// and it refuses to read them back: "Invalid 'messages[3].tool_calls': array too long".
 const maxCalls = 128
 
-// assistant makes messages of items[from:to], an answer, and the results of its calls.
+// assistant adds the messages of items[from:to], an answer, and the results of its calls.
 func (m *messenger) assistant(from, to int) {
 	for begin, calls := from, 0; from < to; from++ {
 		if m.items[from].Kind == model.Call {
@@ -183,8 +183,8 @@ func (m *messenger) assistant(from, to int) {
 	}
 }
 
-// message makes one message of items[from:to], and the results of its calls, which
-// stand behind the answer's end.
+// message adds one message of items[from:to], and the results of its calls, which come
+// after the answer's end.
 func (m *messenger) message(from, to, end int) {
 	msg := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant}
 	var text, thought, calls []string
@@ -224,7 +224,7 @@ func (m *messenger) message(from, to, end int) {
 		m.out = append(m.out, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleTool, ToolCallID: msg.ToolCalls[i].ID, Content: text})
 		brought = append(brought, images)
 	}
-	// A result is text on this wire. Its images follow when all results are there.
+	// A result is only text in this API. Its images follow after the last result.
 	for _, images := range brought {
 		m.user("", images)
 	}

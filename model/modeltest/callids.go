@@ -8,8 +8,8 @@ import (
 	"codeagent/model"
 )
 
-// foreignCallIDs continues a conversation whose calls have ids of others,
-// which strict providers refuse.
+// foreignCallIDs continues a conversation whose call ids come from other providers, which
+// strict providers refuse.
 func foreignCallIDs(t *testing.T, w Wire, build Build) {
 	srv := serve(t, scripted.Always(scripted.Reply{Text: "ok"}))
 	long := strings.Repeat("x", 100)

@@ -7,19 +7,19 @@ import (
 	"codeagent/model"
 )
 
-// one and two are the calls that most cases make.
+// one and two are the calls of most cases.
 var (
 	one = model.ToolCall{ID: "a", Name: "shell", Arguments: `{"x":1}`}
 	two = model.ToolCall{ID: "b", Name: "read_file", Arguments: `{"y":2}`}
 )
 
-// made is an answer that is nothing but calls.
+// made returns an answer that consists of calls only.
 func made(calls ...model.ToolCall) Answer { return Answer{Calls: calls, Reason: model.StopCalls} }
 
-// unnamed is c under the id that it gets where the provider's cannot be used.
+// unnamed returns c with the id that it gets if the provider's id cannot be used.
 func unnamed(c model.ToolCall, id string) model.ToolCall { c.ID = id; return c }
 
-// many are n calls, each with arguments of its own.
+// many returns n calls with different arguments.
 func many(n int) (played []scripted.Call, want []model.ToolCall) {
 	for i := range n {
 		c := scripted.Call{ID: fmt.Sprintf("id-%d", i), Name: "shell", Arguments: fmt.Sprintf(`{"command":"echo %d"}`, i)}
@@ -29,7 +29,7 @@ func many(n int) (played []scripted.Call, want []model.ToolCall) {
 	return played, want
 }
 
-// calls are tool calls that every wire can make.
+// calls returns the cases of tool calls for every API.
 func calls() []testcase {
 	hundred, wanted := many(100)
 	unusual, unusualWanted := many(300)

@@ -12,12 +12,12 @@ import (
 	"codeagent/model"
 )
 
-// cancelcase cancels a stream at a point that the script determines.
+// cancelcase cancels a stream at a point that the script defines.
 type cancelcase struct {
 	name  string
 	reply scripted.Reply
-	// at says whether the delta is the one to cancel at; nil: when the request
-	// has reached the server.
+	// at reports whether to cancel at this delta; nil: cancel when the request has reached
+	// the server.
 	at func(model.Delta) bool
 }
 
@@ -71,7 +71,7 @@ func stopsEarly(t *testing.T, build Build) {
 	seen := 0
 	for stop := 1; ; stop++ {
 		q := question()
-		q.Items[0].Text = strings.Repeat("x", stop) // a conversation of its own
+		q.Items[0].Text = strings.Repeat("x", stop) // a different conversation each time
 		seen = 0
 		for _, err := range m.Stream(unhung(t), q) {
 			if err != nil {

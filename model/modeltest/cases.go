@@ -18,22 +18,22 @@ import (
 	"codeagent/model"
 )
 
-// testcase is one script and what it must lead to.
+// testcase is a script and the expected result.
 type testcase struct {
 	name    string
 	replies []scripted.Reply
 	want    Answer
-	// kind, when set, is the kind of the error that must end the stream, and
-	// says is in its message.
+	// kind, if set, is the kind of the error that must end the stream; its message contains
+	// says.
 	kind model.ErrorKind
 	says string
 	// wait is the RetryAfter that the error must carry.
 	wait time.Duration
-	// requests is how many must have been made; 0: one more than want.Retries.
+	// requests is how many requests must have been made; 0: one more than want.Retries.
 	requests int
 	// idle is how long the server may be silent; 0: the adapter's own limit.
 	idle time.Duration
-	// huge answers are not sent back.
+	// huge answers are not sent back to the server.
 	huge bool
 }
 
@@ -56,7 +56,7 @@ func (c testcase) run(t *testing.T, w Wire, build Build) {
 	w.accepts(t, m, srv, got)
 }
 
-// check compares what a stream left its consumer with.
+// check compares what the consumer of a stream received with the expected result.
 func (c testcase) check(t *testing.T, got Answer, err error, made int) {
 	t.Helper()
 	requests := c.requests
@@ -86,7 +86,7 @@ func (c testcase) check(t *testing.T, got Answer, err error, made int) {
 	}
 	for i := range got.Items {
 		if o := got.Items[i].Opaque; o != nil {
-			o.Source = "" // holds the port
+			o.Source = "" // it contains the port
 		}
 	}
 	if d := cmp.Diff(c.want, got); d != "" {
@@ -107,7 +107,7 @@ const prose = "Grüße aus 世界. \"quoted\", back\\slash,\nnewline\tand \u0001
 
 func end(text string) Answer { return Answer{Text: text, Reason: model.StopEnd} }
 
-// framings are ways to put the same events on the wire.
+// framings returns different ways to frame the same events.
 func framings() []testcase {
 	names := map[scripted.Framing]string{
 		scripted.LF: "lf", scripted.CRLF: "crlf", scripted.CR: "cr", scripted.NoSpace: "no space",
@@ -137,7 +137,7 @@ func framings() []testcase {
 	)
 }
 
-// breaks are streams and connections that go wrong on the way.
+// breaks returns streams and connections that fail on the way.
 func breaks(w Wire) []testcase {
 	half := scripted.Reply{Text: "this is void", Calls: []scripted.Call{{ID: "v", Name: "shell", Arguments: `{"void":true}`}}, Piece: 4}
 	broken := func(f scripted.Fault, after int) scripted.Reply { r := half; r.Fault, r.After = f, after; return r }
@@ -163,7 +163,7 @@ func breaks(w Wire) []testcase {
 		testcase{name: "no [DONE]", replies: []scripted.Reply{{Text: "ok", Fault: scripted.NoDone}}, want: whole},
 		testcase{name: "open after the end", replies: []scripted.Reply{{Text: "ok", Fault: scripted.NeverEnd}}, want: whole, idle: silence},
 		testcase{name: "reset after the end", replies: []scripted.Reply{{Chunks: []string{w.text("ok"), w.end}, Fault: scripted.Reset, After: 2}, ok},
-			// Nothing is lost, whether the last bytes survive the reset or not.
+			// Whether the last bytes survive the reset or not, nothing is lost.
 			want: whole},
 		testcase{name: "an answer of nothing but [DONE]", replies: []scripted.Reply{{Body: "data: [DONE]\n\n"}, ok}, want: again},
 		testcase{name: "an empty body", replies: []scripted.Reply{{Body: "\n"}, ok}, want: again},
@@ -172,7 +172,7 @@ func breaks(w Wire) []testcase {
 	)
 }
 
-// sizes are answers larger than anybody expects.
+// sizes returns answers that are larger than expected.
 func sizes(w Wire) []testcase {
 	const piece, pieces = 64 << 10, 800
 	part := w.text(strings.Repeat("x", piece))
@@ -188,7 +188,7 @@ func sizes(w Wire) []testcase {
 	}
 }
 
-// statuses are answers that are no stream, and errors inside of one.
+// statuses returns answers that are not streams, and errors inside streams.
 func statuses(w Wire) []testcase {
 	ok := scripted.Reply{Text: "ok"}
 	again := Answer{Text: "ok", Reason: model.StopEnd, Retries: 1}
@@ -230,14 +230,14 @@ func statuses(w Wire) []testcase {
 	)
 }
 
-// packed is the header of an answer in that coding.
+// packed returns the header of an answer with that Content-Encoding.
 func packed(coding string) http.Header { return http.Header{"Content-Encoding": {coding}} }
 
-// zipped is text as gzip has it.
+// zipped returns text compressed by gzip.
 func zipped(text string) string {
 	var b strings.Builder
 	z := gzip.NewWriter(&b)
-	_, _ = io.WriteString(z, text) // a Builder takes all
+	_, _ = io.WriteString(z, text) // a Builder never fails
 	_ = z.Close()
 	return b.String()
 }
@@ -245,7 +245,7 @@ func zipped(text string) string {
 func nobodyListens(t *testing.T, build Build) {
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() { settled(t, before) })
-	// One of root's ports: that of a server which is closed could be another's by now.
+	// A port reserved for root: the port of a closed server could be taken by another process.
 	got, err := Collect(t, build(t, "http://127.0.0.1:1/v1", 0).Stream(unhung(t), question()))
 	e := new(model.Error)
 	if !errors.As(err, &e) || e.Kind != model.Transport || got.Retries != Attempts-1 {

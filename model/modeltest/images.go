@@ -10,8 +10,8 @@ import (
 	"codeagent/model"
 )
 
-// images holds an adapter to what is promised of images: they arrive where
-// providers take them, and where one does not the conversation goes on.
+// images tests what an adapter must do with images: they arrive at providers that accept
+// them, and the conversation continues with those that do not.
 func images(t *testing.T, w Wire, build Build) {
 	t.Run("arrive", func(t *testing.T) { imagesArrive(t, w, build) })
 	t.Run("blind", func(t *testing.T) { imagesBlind(t, w, build) })
@@ -22,13 +22,13 @@ func images(t *testing.T, w Wire, build Build) {
 	t.Run("refused without a word of them", func(t *testing.T) { imagesNotMeant(t, w, build) })
 }
 
-// shown is an image whose data tell it apart; only its beginning is a PNG's.
+// shown returns an image identified by its data; only its beginning is a PNG's.
 func shown(name, data string) model.Image {
 	return model.Image{Name: name, MediaType: "image/png", Width: 4, Height: 3, Sum: name, Data: []byte("\x89PNG" + data)}
 }
 
-// seeing is a conversation with images everywhere: in the first message, in the
-// first of two results, and in a message that has no text.
+// seeing returns a conversation with images everywhere: in the first message, in the first
+// of two results, and in a message without text.
 func seeing() model.Request {
 	r := question()
 	call := func(id string) model.Item {
@@ -45,8 +45,8 @@ func seeing() model.Request {
 	return r
 }
 
-// ask sends r and returns the bodies of the requests that were made, each held to
-// the wire's rules.
+// ask sends r and returns the bodies of the requests that were made; it checks each by the
+// API's rules.
 func ask(t *testing.T, w Wire, m Model, srv *scripted.Server, r model.Request) ([]string, Answer, error) {
 	t.Helper()
 	before := len(srv.Requests())
@@ -73,7 +73,7 @@ func imagesArrive(t *testing.T, w Wire, build Build) {
 	if err != nil || got.Unseen != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// The image of the first result comes when all results are there.
+	// The image of the first result comes after all results.
 	at := -1
 	for _, want := range []string{
 		"hello", "[image: one.png (PNG, 4×3)]", "data:image/png;base64,iVBORzE=", "[image: two.png (PNG, 4×3)]", "data:image/png;base64,iVBORzIy",
@@ -109,8 +109,8 @@ func imagesBlind(t *testing.T, w Wire, build Build) {
 	}
 }
 
-// imagesMany: of more images than a request holds the oldest are left out, and
-// not one by one: what stands in front of the newest stays the same for a while.
+// imagesMany: if there are more images than a request may hold, the oldest are left out,
+// several at a time, so that the beginning of the request stays the same for a while.
 func imagesMany(t *testing.T, w Wire, build Build) {
 	srv := serve(t, scripted.Always(scripted.Reply{Text: "ok"}))
 	m := build(t, srv.URL, 0)
@@ -149,12 +149,12 @@ func imagesMany(t *testing.T, w Wire, build Build) {
 	}
 }
 
-// imageRefusal is how a server says that it does not take an image.
+// imageRefusal is a server's refusal of an image.
 type imageRefusal struct {
 	who    string
-	status int // 200: inside of a stream, or in its place
+	status int // 200: inside a stream, or instead of one
 	body   string
-	// blind: it is the model that takes none.
+	// blind: the model accepts no images.
 	blind bool
 }
 
@@ -181,13 +181,13 @@ var imageRefusals = []imageRefusal{
 	{"a gateway, in place of a stream", 200, `{"error":{"message":"Could not process image","type":"invalid_request_error"}}`, false},
 }
 
-// sse is events as a stream.
+// sse returns events as a stream.
 func sse(events ...string) string {
 	return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n"
 }
 
-// run: the refused request is sent again with words; what was learned holds for
-// the model, or for those images, and for nothing else.
+// run: the refused request is sent again with words. What was learned applies only to
+// the model, or only to those images.
 func (c imageRefusal) run(t *testing.T, w Wire, build Build) {
 	srv := serve(t, func(r scripted.Request) scripted.Reply {
 		if r.Model == "m" && strings.Contains(string(r.Body), "iVBORz") && (c.blind || strings.Contains(string(r.Body), "iVBORzIy")) {
@@ -220,8 +220,8 @@ func (c imageRefusal) run(t *testing.T, w Wire, build Build) {
 	}
 }
 
-// imagesNotMeant: other refusals stay what they are, also where a request has
-// images.
+// imagesNotMeant: refusals of something else are not taken for refusals of images, also in
+// a request that has images.
 func imagesNotMeant(t *testing.T, w Wire, build Build) {
 	for _, reply := range []scripted.Reply{
 		{Status: http.StatusBadRequest, Body: `{"error":{"message":"tools are not for you"}}`},

@@ -1,7 +1,6 @@
-// Package modeltest holds every model adapter to one law. Run plays the
-// misbehaviour of real servers against it, over real HTTP, and checks that each
-// leads to the right answer, to a retry, or to one clear typed error, and never
-// to a hang.
+// Package modeltest is the conformance suite of the model adapters. Run plays the
+// misbehaviour of real servers, over real HTTP, and checks that each leads to the right
+// answer, to a retry, or to one clear typed error, and never to a hang.
 package modeltest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"codeagent/model"
 )
 
-// Model is what an adapter is.
+// Model is the interface of an adapter.
 type Model interface {
 	Stream(context.Context, model.Request) iter.Seq2[model.Delta, error]
 }
@@ -25,38 +24,36 @@ type Model interface {
 // Attempts is how often the models that Run builds must try.
 const Attempts = 3
 
-// hang is when a case counts as hanging. Nothing waits for it to pass.
+// hang is the time after which a case counts as hanging. No passing test waits for it.
 const hang = 5 * time.Minute
 
-// silence is how long a server may be silent in the cases where it is: short,
-// because they wait for it to pass, but not so short that a busy machine's
-// pause looks like it.
+// silence is the idle limit in the cases with a silent server: short, because the tests
+// wait for it, but longer than the pauses of a busy machine.
 const silence = time.Second
 
-// Build makes the adapter for baseURL. It must try Attempts times, take no time
-// between attempts, and give a server up that is silent for idle (0: its own
-// limit). What it opens must be closed by t.Cleanup.
+// Build makes the adapter for baseURL. It must try Attempts times without a pause between
+// attempts, and give up on a server that is silent for idle (0: its own limit). It must
+// register the closing of what it opens with t.Cleanup.
 type Build func(t *testing.T, baseURL string, idle time.Duration) Model
 
-// Answer is what a consumer is left with when a stream has ended: what
-// Retrying voided is gone.
+// Answer is what a consumer has at the end of a stream; what Retrying voided is not in it.
 type Answer struct {
 	Text, Reasoning string
 	Calls           []model.ToolCall
 	Reason          model.StopReason
 	Usage           model.Usage
 	Retries         int
-	// Unseen are the refusals of images.
+	// Unseen holds the refusals of images.
 	Unseen []model.Unseen `json:"-"`
-	// Items is all of it as items of the conversation, in order.
+	// Items is the whole answer as items of the conversation, in order.
 	Items []model.Item
 }
 
-// Collect reads a stream to its end, as a consumer would, and checks the law of
+// Collect reads a stream to its end, as a consumer would, and checks the rules for
 // deltas on the way:
-//   - a call begins, gets its fragments and is done, in this order; what is
-//     done is the fragments together ("{}" where they are nothing); ids differ;
-//   - Retrying makes all that came before void and counts up;
+//   - a call begins, gets its fragments and is done, in this order; its arguments are the
+//     joined fragments ("{}" if they are empty); ids differ;
+//   - Retrying voids everything before it and counts up;
 //   - Finished comes last and once, or an error comes last and once; the error
 //     is a *model.Error or the context's.
 func Collect(t *testing.T, seq iter.Seq2[model.Delta, error]) (Answer, error) {
@@ -92,8 +89,8 @@ type collector struct {
 	t        *testing.T
 	answer   Answer
 	text     strings.Builder
-	run      strings.Builder // the run of text or thinking that is open
-	kind     model.Kind      // of that run; "" without
+	run      strings.Builder // the open run of text or thinking
+	kind     model.Kind      // of that run; "" if none is open
 	calls    map[string]*progress
 	finished bool
 	err      error
@@ -196,7 +193,7 @@ func (c *collector) done(call model.ToolCall) {
 	c.answer.Calls = append(c.answer.Calls, call)
 }
 
-// question is the request of every case.
+// question returns the request of every case.
 func question() model.Request {
 	return model.Request{
 		Model: "m", Instructions: "be brief",
@@ -205,8 +202,8 @@ func question() model.Request {
 	}
 }
 
-// Run holds the adapter of a wire to the law. It counts goroutines, so the test
-// that calls it must not be parallel.
+// Run tests the adapter of a wire. It counts goroutines, so the test that calls it must not
+// be parallel.
 func Run(t *testing.T, w Wire, build Build) {
 	for _, c := range cases(w) {
 		t.Run(c.name, func(t *testing.T) { c.run(t, w, build) })
@@ -221,12 +218,12 @@ func Run(t *testing.T, w Wire, build Build) {
 	t.Run("images", func(t *testing.T) { images(t, w, build) })
 }
 
-// serve starts a script for one case, and checks at the case's end that
-// nothing of server and adapter runs on.
+// serve starts a script for one case, and checks at the case's end that no goroutine of
+// server or adapter still runs.
 func serve(t *testing.T, h scripted.Handler) *scripted.Server {
 	t.Helper()
 	before := runtime.NumGoroutine()
-	t.Cleanup(func() { settled(t, before) }) // runs after the cleanups that follow
+	t.Cleanup(func() { settled(t, before) }) // runs after the later cleanups
 	srv, err := scripted.Start(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +232,7 @@ func serve(t *testing.T, h scripted.Handler) *scripted.Server {
 	return srv
 }
 
-// settled waits until no more goroutines run than before.
+// settled waits until there are no more goroutines than before.
 func settled(t *testing.T, before int) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < hang; time.Sleep(time.Millisecond) {
@@ -247,7 +244,7 @@ func settled(t *testing.T, before int) {
 	t.Errorf("goroutines are left:\n%s", stacks[:runtime.Stack(stacks, true)])
 }
 
-// unhung is a context that turns a hang into a failure.
+// unhung returns a context that turns a hang into a failure.
 func unhung(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)

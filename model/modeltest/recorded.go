@@ -24,20 +24,19 @@ import (
 	"codeagent/model"
 )
 
-// recordings are answers in the shapes that providers document, one folder a
-// wire: NAME.sse is the stream, NAME.json what it must lead to.
-//
+// recordings holds answers in the shapes that providers document, one folder per
+// wire: NAME.sse is the stream, NAME.json the expected result.
 //go:embed testdata
 var recordings embed.FS
 
 var update = flag.Bool("update-recorded", false, "rewrite what the recorded streams lead to")
 
-// Connect makes an adapter over a transport. It must try Attempts times and
-// take no time between attempts.
+// Connect makes an adapter over a transport. It must try Attempts times without a pause
+// between attempts.
 type Connect func(t *testing.T, base http.RoundTripper) Model
 
-// canned answers the requests one after the other with bodies, the last again
-// and again, and remembers what was asked.
+// canned answers the requests in order with bodies, repeats the last one, and records the
+// requests.
 type canned struct {
 	bodies []io.Reader
 	again  []byte
@@ -61,7 +60,7 @@ func (c *canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: req}, nil
 }
 
-// broken ends after its text with err.
+// broken returns err at the end of its text.
 type broken struct {
 	text io.Reader
 	err  error
@@ -75,7 +74,7 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// streams are the recorded answers of a wire by name.
+// streams returns the recorded answers of a wire by name.
 func (w Wire) streams(t testing.TB) map[string][]byte {
 	t.Helper()
 	folder := path.Join("testdata", w.name)
@@ -121,7 +120,7 @@ func checkRecorded(t *testing.T, w Wire, name string, got Answer) {
 	data = append(data, '\n')
 	file := path.Join("testdata", w.name, name+".json")
 	if *update {
-		// Tests run in the folder of the adapter.
+		// Tests run in the adapter's folder.
 		if err := os.WriteFile(filepath.Join("..", "modeltest", filepath.FromSlash(file)), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +151,8 @@ func (w Wire) goesOn(t *testing.T, ctx context.Context, m Model, c *canned, got 
 	}
 }
 
-// Switch goes on over another wire with the conversation that each recorded
-// answer leaves: it holds nothing that only the first wire understands.
+// Switch continues the conversation after each recorded answer over another wire: it must
+// hold nothing that only the first wire understands.
 func Switch(t *testing.T, from Wire, connectFrom Connect, to Wire, connectTo Connect) {
 	for name, stream := range from.streams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -177,19 +176,19 @@ func Switch(t *testing.T, from Wire, connectFrom Connect, to Wire, connectTo Con
 	}
 }
 
-// secret finds what only the provider that sent it can read.
+// secret matches what only the provider that sent it can read.
 var secret = regexp.MustCompile(`"(?:encrypted_content|signature|thought_signature)":"([^"]+)"`)
 
-// sparse is how many bytes lie between two cuts, but for the answer named
-// minimal, which is cut after each byte; a prime, so that cuts fall everywhere.
-// resets is how many cuts there are for one that breaks the connection.
+// sparse is the distance between two cuts in bytes, except for the answer named minimal,
+// which is cut after each byte; it is a prime, so that cuts fall everywhere. resets is the
+// number of cuts per cut that breaks the connection.
 const (
 	sparse = 53
 	resets = 3
 )
 
-// Cuts ends recorded answers early, in good order and by a broken connection:
-// the answer is then the same, asked for once more where it was not complete.
+// Cuts ends recorded answers early, by a regular end and by a broken connection: the answer
+// is then the same, after a retry if it was not complete.
 func Cuts(t *testing.T, w Wire, connect Connect) {
 	for name, stream := range w.streams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -222,15 +221,15 @@ func Cuts(t *testing.T, w Wire, connect Connect) {
 					}
 				}
 			}
-			if retried < cuts/3 { // the last events are long and may be lost
+			if retried < cuts/3 { // the last events are long, and losing them is allowed
 				t.Errorf("only %d of %d cuts were noticed", retried, cuts)
 			}
 		})
 	}
 }
 
-// sameAnswer compares all but what a cut after the end of the answer may lose:
-// its usage, and what is kept beside it.
+// sameAnswer compares everything except what a cut after the end of the answer may lose:
+// its usage and its Opaque values.
 func sameAnswer(t *testing.T, what string, want, got Answer, err error) {
 	t.Helper()
 	if err != nil || got.Retries > 1 {
@@ -243,8 +242,8 @@ func sameAnswer(t *testing.T, what string, want, got Answer, err error) {
 	}
 }
 
-// Fuzz mutates and cuts recorded answers: whatever comes of it, the law of
-// deltas holds and the conversation can go on.
+// Fuzz mutates and cuts recorded answers: the rules for deltas must hold, and the
+// conversation must remain valid.
 func Fuzz(f *testing.F, w Wire, connect Connect) {
 	for _, stream := range w.streams(f) {
 		f.Add(stream, uint16(len(stream)), uint16(0), []byte{})
@@ -272,7 +271,7 @@ func Fuzz(f *testing.F, w Wire, connect Connect) {
 	})
 }
 
-// dripped hands out its text in pieces of these sizes, again and again.
+// dripped returns its text in pieces of these sizes, repeated.
 type dripped struct {
 	text  io.Reader
 	sizes []byte
@@ -285,8 +284,8 @@ func (d *dripped) Read(p []byte) (int, error) {
 	return d.text.Read(p[:min(len(p), size)])
 }
 
-// FuzzPieces hands out recorded answers, changed or not, in pieces: however the
-// bytes come, the answer is the same.
+// FuzzPieces sends recorded answers, mutated or not, in pieces: the answer must not depend
+// on how the bytes arrive.
 func FuzzPieces(f *testing.F, w Wire, connect Connect) {
 	for _, stream := range w.streams(f) {
 		f.Add(stream, []byte{0})

@@ -7,7 +7,7 @@ import (
 	"codeagent/model"
 )
 
-// chatShapes are chunks that real servers send and no document shows.
+// chatShapes returns undocumented chunks that real servers send.
 func chatShapes() []testcase {
 	chunks := func(name string, want Answer, deltas ...string) testcase {
 		var all []string
@@ -62,7 +62,7 @@ func chatShapes() []testcase {
 	return append(all, chatCalls()...)
 }
 
-// chatCalls are tool calls in the shapes that servers give them.
+// chatCalls returns tool calls in the shapes of different servers.
 func chatCalls() []testcase {
 	chunks := func(name string, want Answer, deltas ...string) testcase {
 		var all []string
@@ -113,7 +113,7 @@ func chatCalls() []testcase {
 	}...)
 }
 
-// chatCallsAgain are calls that servers send in two forms.
+// chatCallsAgain returns calls that servers send in two forms.
 func chatCallsAgain() []testcase {
 	const (
 		oneWhole = `{"function":{"name":"shell","arguments":"{\"x\":1}"}}`

@@ -9,21 +9,21 @@ import (
 	"codeagent/model"
 )
 
-// completed ends an answer of these cases.
+// completed ends the answers of these cases.
 const completed = `{"type":"response.completed","response":{"status":"completed"}}`
 
-// ev is an event of the given type with more members.
+// ev returns an event of the given type with more members.
 func ev(kind, members string) string {
 	return `{"type":"response.` + kind + `",` + members + `}`
 }
 
-// events is a case whose answer is these events.
+// events returns a case whose answer consists of these events.
 func events(name string, want Answer, all ...string) testcase {
 	return testcase{name: name, replies: []scripted.Reply{{Chunks: all}}, want: want}
 }
 
-// otherWire are answers in the words of another API, streamed and whole: one error
-// at once.
+// otherWire returns answers in the shape of another API, streamed and whole: they must end in
+// one error at once.
 func otherWire(api, whole string, streamed ...string) []testcase {
 	says := "the server answers as the " + api + " API does"
 	return []testcase{
@@ -32,8 +32,8 @@ func otherWire(api, whole string, streamed ...string) []testcase {
 	}
 }
 
-// responsesShapes are events that real servers send and no document shows, and
-// what only this wire has.
+// responsesShapes returns undocumented events that real servers send, and cases that only
+// this wire has.
 func responsesShapes() []testcase {
 	all := append(responsesTexts(), otherWire("Chat Completions", `{"object":"chat.completion","choices":[{"index":0,"message":{"content":"ab"},"finish_reason":"stop"}]}`,
 		`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"ab"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`)...)

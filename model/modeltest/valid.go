@@ -12,14 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// name is what providers allow as the name of a tool.
+// name matches what providers allow as a tool's name.
 var name = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// callID is what all providers allow as the id of a call.
+// callID matches what all providers allow as a call id.
 var callID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
-// strict decodes data into v and refuses what v does not know: providers that
-// validate their input refuse fields of others.
+// strict decodes data into v and refuses unknown fields, as strict providers do.
 func strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -38,7 +37,7 @@ func filled(what, s string) error {
 	return nil
 }
 
-// chatMessage is all that a message may hold.
+// chatMessage has all fields that a message may have.
 type chatMessage struct {
 	Role      string       `json:"role"`
 	Content   *chatContent `json:"content"`
@@ -56,8 +55,8 @@ type chatMessage struct {
 	Details json.RawMessage `json:"reasoning_details"` // for the provider that sent them
 }
 
-// chatContent is a text, or a list of parts, which only a message of the user's
-// may have and only where one of them is an image.
+// chatContent is a text, or a list of parts. Only a user message may have a list, and only
+// if a part is an image.
 type chatContent struct {
 	text  string
 	parts bool
@@ -101,8 +100,8 @@ func (c *chatContent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// validImage judges the URL of an image: providers take data of four kinds, and
-// look at what it really is.
+// validImage checks the URL of an image: providers accept data of four types, and check the
+// content.
 func validImage(url string) error {
 	rest, ok := strings.CutPrefix(url, "data:")
 	kind, data, cut := strings.Cut(rest, ";base64,")
@@ -120,10 +119,9 @@ func validImage(url string) error {
 	return nil
 }
 
-// ValidChat judges a Chat Completions request: what the documents ask for, and
-// what strict servers add to it (Mistral, DeepSeek, chat templates): turns
-// alternate, the results follow their calls at once and completely, arguments
-// are an object, nothing is empty.
+// ValidChat checks a Chat Completions request against the documents and the additional
+// rules of strict servers (Mistral, DeepSeek, chat templates): turns alternate, the results
+// follow their calls at once and completely, arguments are an object, nothing is empty.
 func ValidChat(body []byte) error {
 	var r struct {
 		Model         string          `json:"model"`
@@ -166,7 +164,7 @@ func ValidChat(body []byte) error {
 
 func validMessages(messages []chatMessage) error {
 	seen := map[string]bool{}
-	var due []string // calls that wait for their results
+	var due []string // calls without a result so far
 	before := ""
 	for i, m := range messages {
 		if len(due) > 0 && m.Role != "tool" {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// inputItem is all that an input item may hold. Ids are for stored items: with
-// store false only thinking, which brings itself along, may have one.
+// inputItem has all fields that an input item may have. Ids refer to stored items: with
+// store false only thinking, which is sent in full, may have one.
 type inputItem struct {
 	Type      string `json:"type"`
 	Role      string `json:"role"`
@@ -18,7 +18,7 @@ type inputItem struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	Output    string `json:"output"`
-	// Content is a list of parts, of other kinds for thinking.
+	// Content is a list of parts; for thinking the kinds of parts differ.
 	Content   []contentPart  `json:"content"`
 	Summary   *[]contentPart `json:"summary"`
 	Encrypted string         `json:"encrypted_content"`
@@ -28,14 +28,13 @@ type contentPart struct {
 	Type  string `json:"type"`
 	Text  string `json:"text"`
 	Image string `json:"image_url"`
-	// Detail must be said of an image, as vLLM has it.
+	// Detail is required for an image (vLLM).
 	Detail string `json:"detail"`
 }
 
-// ValidResponses judges a Responses request that stores nothing: each call has
-// exactly one result, which comes after it and before anybody speaks; thinking
-// has a summary, is followed by what it led to and can be read without a store;
-// nothing is empty.
+// ValidResponses checks a Responses request that stores nothing. Each call has exactly one
+// result, which comes after it and before the next message. Thinking has a summary, is
+// followed by what it led to, and can be read without a store. Nothing is empty.
 func ValidResponses(body []byte) error {
 	var r struct {
 		Model        string            `json:"model"`
@@ -86,7 +85,7 @@ func validInput(input []json.RawMessage) error {
 	for i, raw := range input {
 		var it inputItem
 		err := json.Unmarshal(raw, &it)
-		if it.Type != "reasoning" { // which is its provider's own, unchanged
+		if it.Type != "reasoning" { // reasoning items are the provider's own, unchanged
 			err = strict(raw, &it)
 		}
 		if err == nil {

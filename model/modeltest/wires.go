@@ -8,16 +8,16 @@ import (
 	"codeagent/model"
 )
 
-// Wire is what the cases must know of a wire.
+// Wire describes an API to the cases.
 type Wire struct {
-	// Valid judges the body of a request by the strictest rules that a provider
-	// of this wire is known for.
+	// Valid checks the body of a request by the strictest rules known of a provider of this
+	// API.
 	Valid func(body []byte) error
 
-	name   string              // the folder of its recordings
-	text   func(string) string // the event that brings text
+	name   string              // folder of the recordings
+	text   func(string) string // returns an event that brings text
 	end    string              // the event that ends an answer
-	shapes func() []testcase   // cases of this wire alone
+	shapes func() []testcase   // cases for this API only
 }
 
 // Chat is Chat Completions.
@@ -40,8 +40,8 @@ var Responses = Wire{
 	shapes: responsesShapes,
 }
 
-// accepts continues the conversation that an answer has left, as an agent
-// would, and holds the request to the wire's rules.
+// accepts continues the conversation after an answer, as an agent would, and checks the
+// request by the API's rules.
 func (w Wire) accepts(t *testing.T, m Model, srv *scripted.Server, got Answer) {
 	t.Helper()
 	next := question()
@@ -62,8 +62,8 @@ func (w Wire) accepts(t *testing.T, m Model, srv *scripted.Server, got Answer) {
 	}
 }
 
-// Continued is the conversation after an answer: its items, a result for each
-// call, and what the person says next.
+// Continued returns the conversation after an answer: its items, a result for each call,
+// and the person's next message.
 func Continued(items []model.Item, a Answer) []model.Item {
 	items = append(items, a.Items...)
 	for i, c := range a.Calls {

@@ -1,13 +1,12 @@
-// Package responses speaks the Responses API, streamed, with any provider that
-// offers it. Nothing is stored at the provider: the whole conversation goes
-// along with each request, and with it the encrypted thinking that came before.
+// Package responses is the client of the Responses API, streamed, for any provider that
+// offers it. Nothing is stored at the provider: each request contains the whole
+// conversation, including the encrypted thinking of earlier answers.
 //
 //	model.Request -> request.go -> go-openai -> model/wire -> provider
 //	model.Delta   <- decode.go  <- RecvRaw   <- (repaired stream)
 //
 // go-openai builds and sends the request. The answer is decoded here, from its
-// raw events, because go-openai's types end a stream at the first event that
-// they do not know.
+// raw events, because go-openai's types end a stream at the first unknown event.
 package responses
 
 import (
@@ -21,32 +20,32 @@ import (
 // Options say where the provider is.
 type Options = wire.Options
 
-// Client asks one provider. It is safe for concurrent use.
+// Client sends requests to one provider. It is safe for concurrent use.
 type Client struct {
 	at      *wire.Endpoint
 	learned wire.Learned[quirks]
 }
 
-// New makes a Client; a base URL that cannot be used is reported by Stream.
+// New makes a Client. Stream reports a base URL that cannot be used.
 func New(o Options) *Client {
 	return &Client{at: wire.NewEndpoint(o, "/responses")}
 }
 
-// Close closes the connections that are kept for later requests.
+// Close closes idle connections.
 func (c *Client) Close() { c.at.Close() }
 
-// Models asks the provider which models it serves, in its own order. The error
+// Models returns the models that the provider lists, in the provider's order. The error
 // is a *model.Error.
 func (c *Client) Models(ctx context.Context) ([]string, error) { return c.at.Models(ctx) }
 
-// Stream asks the model and yields its answer, as chat.Client does.
+// Stream sends a request and yields the answer, as chat.Client does.
 func (c *Client) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Delta, error] {
 	return c.at.Stream(ctx, func(ctx context.Context, yield func(model.Delta) bool) error {
 		return c.attempt(ctx, req, yield)
 	})
 }
 
-// attempt asks once, but for refusals that c learns from.
+// attempt makes one attempt, repeated at once after refusals that c learns from.
 func (c *Client) attempt(ctx context.Context, req model.Request, yield func(model.Delta) bool) error {
 	return c.learned.Ask(req, yield, func(q quirks, view *wire.View, yield func(model.Delta) bool) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -59,5 +58,5 @@ func (c *Client) attempt(ctx context.Context, req model.Request, yield func(mode
 	})
 }
 
-// source is the Source of what this provider wants back for req's model.
+// source returns the Opaque.Source for this provider and req's model.
 func (c *Client) source(req model.Request) string { return c.at.Source + req.Model }

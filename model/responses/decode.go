@@ -8,7 +8,7 @@ import (
 	"codeagent/model/wire"
 )
 
-// event is what is read of a streamed event. Members of unexpected types are
+// event holds the used members of a streamed event. Members of unexpected types are
 // skipped, see wire.Parse.
 type event struct {
 	Type   string   `json:"type"`
@@ -25,8 +25,7 @@ type event struct {
 	Choices   json.RawMessage `json:"choices"` // of Chat Completions
 }
 
-// response is an answer as a whole: at the end of a stream, and where a server
-// sends it instead of one.
+// response is a whole answer: at the end of a stream, or sent instead of a stream.
 type response struct {
 	Object     string            `json:"object"`
 	Status     string            `json:"status"`
@@ -48,29 +47,29 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// decoder turns events into deltas.
+// decoder converts events to deltas.
 type decoder struct {
 	yield  func(model.Delta) bool
 	source string
 	items  items
 	usage  model.Usage
-	reason model.StopReason // empty until the provider says that it is done
-	ended  bool             // it said so
-	other  bool             // an event was one of Chat Completions
+	reason model.StopReason // empty until the provider sends it
+	ended  bool             // the provider ended the answer
+	other  bool             // an event had the shape of Chat Completions
 }
 
 func newDecoder(req model.Request, source string, yield func(model.Delta) bool) *decoder {
 	return &decoder{yield: yield, source: source, items: items{used: wire.NewCallIDs(req.Items)}}
 }
 
-// Event decodes one event and yields what it brings.
+// Event decodes one event and yields its content.
 func (d *decoder) Event(data []byte) error {
 	var e event
 	if err := wire.Parse(data, &e); err != nil {
 		return wire.NotJSON(err)
 	}
 	if d.ended {
-		return nil // whatever comes after the end is not part of the answer
+		return nil // what follows the end is not part of the answer
 	}
 	if len(d.items.all) > wire.MaxItems {
 		return wire.TooLarge()
@@ -103,7 +102,7 @@ func (d *decoder) Event(data []byte) error {
 		d.other = d.other || len(e.Choices) > 0
 		return d.answer(data)
 	}
-	return nil // created, in_progress, parts, and what is not known yet
+	return nil // created, in_progress, parts, and unknown events
 }
 
 // answer takes a whole answer that a server sent instead of a stream.
@@ -115,14 +114,14 @@ func (d *decoder) answer(data []byte) error {
 	return d.end(&r)
 }
 
-// end takes the provider's word on how the answer ended.
+// end processes the event that ends the answer.
 func (d *decoder) end(r *response) error {
 	if u := r.Usage; u != nil {
 		d.usage = model.Usage{
 			Input: int(u.Input), Cached: int(u.Details.Cached), Output: int(u.Output), Reasoning: int(u.OutputDetails.Reasoning),
 		}
 	}
-	if d.items.none() { // a server that streams nothing but the end
+	if d.items.none() { // the server streams only the end
 		for i, raw := range r.Output {
 			at := float64(i)
 			if err := d.done(&event{Index: &at, Item: raw}); err != nil {
@@ -149,11 +148,11 @@ func (d *decoder) end(r *response) error {
 	return wire.BrokenOff(r.Status)
 }
 
-// State reports how much of the answer is there.
+// State reports whether the answer is complete, and whether its usage is there too.
 func (d *decoder) State() (complete, all bool) { return d.ended, d.ended }
 
-// End yields what ends an answer, or says why this was none. A stream without
-// its last event was cut off; [DONE] stands for it where nothing is open.
+// End yields the end of an answer, or returns why the stream was not a complete one. A stream
+// without its last event was cut off; [DONE] replaces that event if no item is open.
 func (d *decoder) End(err error) error {
 	ended, said := wire.Ended(err)
 	switch {

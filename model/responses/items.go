@@ -8,14 +8,14 @@ import (
 	"codeagent/model/wire"
 )
 
-// The kinds of output items that are read.
+// The kinds of output items that are decoded.
 const (
 	kindMessage   = "message"
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
 )
 
-// output is what is read of an output item.
+// output holds the used members of an output item.
 type output struct {
 	Type      string        `json:"type"`
 	ID        string        `json:"id"`
@@ -33,26 +33,26 @@ type output struct {
 	} `json:"summary"`
 }
 
-// item is one output item while it is streamed.
+// item is one output item during streaming.
 type item struct {
 	kind   string
-	index  int    // output_index; -1 without
-	id     string // as the provider names it; may be empty
-	said   bool   // some of its text came
-	part   int    // the summary part that came last
+	index  int    // output_index; -1 if absent
+	id     string // the provider's id; may be empty
+	said   bool   // some of its text has come
+	part   int    // the last summary part
 	closed bool
 
-	// Of a call:
+	// For a call:
 	callID    string // the provider's
-	ours      string // unique; set when started
+	ours      string // our id, unique; set when started
 	name      string
 	arguments strings.Builder
 }
 
-// items are the output items of one answer. Events name theirs by item_id and
-// by output_index, and servers get either wrong: ids that change with every
-// event, indexes that are all 0, neither. The id leads where it is known, then
-// the index among items of the right kind, then what came last.
+// items are the output items of one answer. Events name their item by item_id and by
+// output_index, and servers get either wrong: ids that change with every event, indexes that
+// are all 0, neither. A known id decides first, then the index among items of the right
+// kind, then the last item.
 type items struct {
 	used wire.CallIDs
 	all  []*item
@@ -70,7 +70,7 @@ func (s *items) open() bool {
 	return false
 }
 
-// find is the item of that kind which is meant; nil without one.
+// find returns the item of that kind that an event names; nil if there is none.
 func (s *items) find(kind, id string, index *float64) *item {
 	var last *item
 	for _, it := range s.all {
@@ -93,7 +93,7 @@ func (s *items) find(kind, id string, index *float64) *item {
 	return last
 }
 
-// at is the item that an event belongs to, made where none was announced.
+// at returns the item that an event belongs to; it makes one that was not announced.
 func (s *items) at(e *event, kind string) *item {
 	if it := s.find(kind, e.ItemID, e.Index); it != nil {
 		return it
@@ -120,13 +120,13 @@ func (s *items) announced(o *output, index *float64) bool {
 			return true
 		}
 		if !it.closed && o.CallID != "" && it.callID == o.CallID && index != nil && it.index == int(*index) {
-			return true // under an id that changes with each event
+			return true // its id changes with each event
 		}
 	}
 	return false
 }
 
-// added takes the beginning of an item.
+// added processes the beginning of an item.
 func (d *decoder) added(e *event) error {
 	var o output
 	if wire.Parse(e.Item, &o) != nil {
@@ -148,7 +148,7 @@ func (d *decoder) added(e *event) error {
 	return nil
 }
 
-// done takes an item that is complete.
+// done processes a complete item.
 func (d *decoder) done(e *event) error {
 	var o output
 	if err := wire.Parse(e.Item, &o); err != nil {
@@ -156,7 +156,7 @@ func (d *decoder) done(e *event) error {
 	}
 	it := d.items.meant(&o, e.Index)
 	if it != nil && it.closed {
-		return nil // told twice
+		return nil // sent twice
 	}
 	switch o.Type {
 	case kindMessage, kindReasoning, kindCall:
@@ -191,7 +191,7 @@ func (d *decoder) done(e *event) error {
 	return nil
 }
 
-// say yields more of a message.
+// say yields more text of a message.
 func (d *decoder) say(it *item, text string) error {
 	if text == "" || it.closed {
 		return nil
@@ -203,7 +203,7 @@ func (d *decoder) say(it *item, text string) error {
 	return nil
 }
 
-// sayWhole yields a text that a server sends whole, unless it was streamed.
+// sayWhole yields a text that a server sends at once, unless it was streamed.
 func (d *decoder) sayWhole(it *item, text string) error {
 	if it.said {
 		return nil
@@ -211,7 +211,7 @@ func (d *decoder) sayWhole(it *item, text string) error {
 	return d.say(it, text)
 }
 
-// think yields more of the thinking; parts of a summary are paragraphs.
+// think yields more thinking; parts of a summary become paragraphs.
 func (d *decoder) think(it *item, part *float64, text string) error {
 	if text == "" || it.closed {
 		return nil
@@ -229,7 +229,7 @@ func (d *decoder) think(it *item, part *float64, text string) error {
 	return nil
 }
 
-// thinkWhole yields the thinking of an item of which nothing was streamed.
+// thinkWhole yields the thinking of an item that was not streamed.
 func (d *decoder) thinkWhole(it *item, o *output) error {
 	if it.said {
 		return nil
@@ -246,7 +246,7 @@ func (d *decoder) thinkWhole(it *item, o *output) error {
 	return d.think(it, nil, strings.Join(parts, "\n\n"))
 }
 
-// begin yields the beginning of a call whose name is known.
+// begin yields the beginning of a call with a known name.
 func (d *decoder) begin(it *item) error {
 	if it.ours != "" || it.name == "" {
 		return nil
@@ -274,7 +274,7 @@ func (s *items) calls() int {
 	return n
 }
 
-// fragment takes more of a call's arguments.
+// fragment adds to a call's arguments.
 func (d *decoder) fragment(it *item, text string) error {
 	if text == "" || it.closed {
 		return nil
@@ -292,8 +292,8 @@ func (d *decoder) fragment(it *item, text string) error {
 	return nil
 }
 
-// whole takes a call's arguments as a server repeats them at the end. What was
-// streamed stays, where it is JSON; what is missing of it is added.
+// whole processes the complete arguments of a call at its end. Streamed arguments stay if
+// they are JSON; otherwise the missing rest is added.
 func (d *decoder) whole(it *item, text string) error {
 	if it.closed {
 		return nil
@@ -311,7 +311,7 @@ func (d *decoder) whole(it *item, text string) error {
 	return wire.BrokenOff("the arguments of a tool call are not what was streamed of them")
 }
 
-// close ends an item. What closes without the provider's word has no opaque.
+// close ends an item. An item that the provider has not ended has no opaque.
 func (d *decoder) close(it *item, opaque *model.Opaque) error {
 	if it.closed {
 		return nil
@@ -330,7 +330,7 @@ func (d *decoder) close(it *item, opaque *model.Opaque) error {
 	case kindCall:
 		if it.ours == "" {
 			if it.name == "" {
-				it.name = "unknown" // answered with words, like any name that no tool has
+				it.name = "unknown" // no tool has this name, so the call fails
 			}
 			if err := d.begin(it); err != nil {
 				return err
@@ -348,7 +348,7 @@ func (d *decoder) close(it *item, opaque *model.Opaque) error {
 	return nil
 }
 
-// phase is what a message wants back.
+// phase returns what must be sent back with a message.
 func (d *decoder) phase(o *output) *model.Opaque {
 	if o.Phase == "" || len(o.Phase) > 64 {
 		return nil
@@ -360,8 +360,8 @@ func (d *decoder) phase(o *output) *model.Opaque {
 	return &model.Opaque{Source: d.source, Data: data}
 }
 
-// thinking is what a reasoning item wants back: itself, where it holds what the
-// provider cannot look up.
+// thinking returns a reasoning item itself if it must be sent back, that is, if it holds what
+// the provider cannot look up.
 func (d *decoder) thinking(o *output, raw json.RawMessage) *model.Opaque {
 	if o.Encrypted == "" && len(o.Content) == 0 {
 		return nil
@@ -370,7 +370,7 @@ func (d *decoder) thinking(o *output, raw json.RawMessage) *model.Opaque {
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	delete(fields, "status") // "status":null comes back as an error
+	delete(fields, "status") // the provider refuses "status":null
 	if _, ok := fields["summary"]; !ok {
 		fields["summary"] = json.RawMessage("[]")
 	}

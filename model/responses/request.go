@@ -10,12 +10,12 @@ import (
 	"codeagent/model/wire"
 )
 
-// quirks is what a provider has refused.
+// quirks records what a provider has refused.
 type quirks struct {
-	noInclude  bool // encrypted thinking, for models that have none
+	noInclude  bool // encrypted thinking, for models that do not have it
 	noSummary  bool // reasoning.summary: OpenAI wants a verified organization
 	noEffort   bool // reasoning.effort
-	noThinking bool // earlier thinking: another key's, or too old to decrypt
+	noThinking bool // earlier thinking: of another key, or too old to decrypt
 	noCacheKey bool
 	noStore    bool
 	noLimit    bool // max_output_tokens
@@ -45,7 +45,7 @@ func (q quirks) After(err error) (quirks, bool) {
 	return q, q != old
 }
 
-// request is req in go-openai's words.
+// request converts req to go-openai's types.
 func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.CreateResponseRequest {
 	out := openai.CreateResponseRequest{Model: req.Model, Instructions: req.Instructions}
 	out.Input = input(req, view, c.source(req), q)
@@ -78,16 +78,16 @@ func (c *Client) request(req model.Request, q quirks, view *wire.View) openai.Cr
 	return out
 }
 
-// tool says strict: false, because here it is true by default, and a strict
-// schema may have no optional field.
+// tool sets strict: false, because the API's default is true, and a strict schema may have no
+// optional field.
 func tool(t model.ToolSpec) openai.ResponseTool {
 	return openai.ResponseTool{Type: openai.ToolTypeFunction, Parameters: map[string]any{
 		"name": t.Name, "description": t.Description, "parameters": wire.Schema(t), "strict": false,
 	}}
 }
 
-// The items of a request. Ids are left out: they would be looked up at the
-// provider, where nothing is stored.
+// The items of a request. They have no ids: the provider would look them up, and nothing is
+// stored there.
 type (
 	message struct {
 		Type    string `json:"type"`
@@ -99,7 +99,7 @@ type (
 		Type     string `json:"type"`
 		Text     string `json:"text,omitempty"`
 		ImageURL string `json:"image_url,omitempty"`
-		Detail   string `json:"detail,omitempty"` // "auto" of an image: vLLM wants the default to be said
+		Detail   string `json:"detail,omitempty"` // "auto" for an image: vLLM requires it
 	}
 	functionCall struct {
 		Type      string `json:"type"`
@@ -114,16 +114,15 @@ type (
 	}
 )
 
-// phase is the Opaque of an assistant message: whether it was commentary or the
-// final answer. Newer models want it back.
+// phase is the Opaque of an assistant message: whether it was commentary or the final answer.
+// Newer models want it back.
 type phase struct {
 	Phase string `json:"phase"`
 }
 
-// input turns items into input items that every provider accepts: each call is
-// followed by its one result after the calls of its answer, nothing is empty,
-// and thinking goes back only to where it came from and only with what it led
-// to.
+// input converts items to input items that every provider accepts. Each call has one result
+// after the calls of its answer, and nothing is empty. Thinking is sent only to the provider
+// it came from, and only with the item it led to.
 func input(req model.Request, view *wire.View, source string, q quirks) []any {
 	in := &inputter{model: req.Model, items: req.Items, view: view, conversation: wire.NewConversation(req.Items), source: source, quirks: q, out: []any{}}
 	in.conversation.Each(in.user, in.answer)
@@ -140,7 +139,7 @@ type inputter struct {
 	out          []any
 }
 
-// user says text and shows images with the user's role.
+// user adds a message with the user's role.
 func (in *inputter) user(text string, images []model.Image) {
 	var content []part
 	for _, p := range in.view.Parts(text, images) {
@@ -155,10 +154,10 @@ func (in *inputter) user(text string, images []model.Image) {
 	}
 }
 
-// answer is items[from:to], and the results of its calls.
+// answer adds items[from:to], and the results of its calls.
 func (in *inputter) answer(from, to int) {
 	var calls []string
-	var thought []any // what waits for the item that it led to
+	var thought []any // thinking before the item that it led to
 	add := func(item any) {
 		in.out = append(append(in.out, thought...), item)
 		thought = nil
@@ -187,8 +186,8 @@ func (in *inputter) answer(from, to int) {
 		in.out = append(in.out, functionOutput{"function_call_output", wire.CallID(id, in.model), text})
 		brought = append(brought, images)
 	}
-	// OpenAI takes images in a result as well; others (LM Studio) refuse a result
-	// that is no text, and know them in a message.
+	// OpenAI accepts images in a result as well. Others (LM Studio) refuse a result that is not
+	// text, and accept images in a message.
 	for _, images := range brought {
 		in.user("", images)
 	}

@@ -2,9 +2,9 @@ package responses
 
 import "codeagent/model/wire"
 
-// meant is the item that o completes; nil where it is one of its own. A call that
-// is taken for another runs twice, so all that may tell is looked at: what most
-// surely does decides, and among equals the last.
+// meant returns the item that o completes; nil if o is a new item. A call that is mistaken
+// for another runs twice, so all evidence is compared: the strongest decides, and among equals
+// the last item.
 func (s *items) meant(o *output, index *float64) *item {
 	if o.Type != kindCall {
 		return s.find(o.Type, o.ID, index)
@@ -21,8 +21,8 @@ func (s *items) meant(o *output, index *float64) *item {
 	return best
 }
 
-// meant is how surely o completes it, a call; 0: it does not. A call that is
-// closed was reported already, and is meant again only where nothing is new.
+// meant returns how certain it is that o completes it, a call; 0 means that it does not. A
+// closed call was reported already, and matches again only if o has nothing new.
 func (it *item) meant(o *output, index *float64) int {
 	var (
 		id     = o.ID != "" && it.id == o.ID
@@ -47,7 +47,7 @@ func (it *item) meant(o *output, index *float64) int {
 	return 0
 }
 
-// says reports whether the call it is in words the call o.
+// says reports whether it and o are the same call by name and arguments.
 func (it *item) says(o *output) bool {
 	return it.name == o.Name && wire.SameJSON(it.arguments.String(), string(o.Arguments))
 }

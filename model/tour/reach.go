@@ -9,11 +9,11 @@ import (
 	"codeagent/hostfile"
 )
 
-// knocker is a program that can open a connection, and how.
+// knocker is a program that can open a connection, with its command line.
 type knocker struct{ program, command string }
 
-// knockers are tried in order; %[1]s is the host and %[2]s the port. bash comes
-// first because its message is the plainest.
+// knockers are tried in order; %[1]s is the host and %[2]s the port. bash comes first because
+// its error message is the clearest.
 var knockers = []knocker{
 	{"bash", `bash -c 'exec 3<>/dev/tcp/%[1]s/%[2]s && head -n 1 <&3'`},
 	{"python3", `python3 -c 'import socket; print(socket.create_connection(("%[1]s", %[2]s), 3).recv(99).decode())'`},
@@ -22,8 +22,8 @@ var knockers = []knocker{
 	{"curl", `curl -sS -m 3 telnet://%[1]s:%[2]s </dev/null`},
 }
 
-// knock is a command that connects to addr and prints the greeting, with a
-// program found in path; empty when it has none.
+// knock returns a command that connects to addr and prints the greeting, with a program
+// found in path; empty if there is none.
 func knock(addr, path string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -49,7 +49,7 @@ func found(program, path string) bool {
 	return false
 }
 
-// quoted is s as one word for a shell.
+// quoted quotes s as one word of a shell.
 func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -11,9 +11,8 @@ import (
 	"codeagent/internal/scripted"
 )
 
-// The steps of the script, by the ids of their calls. What was done is read
-// from the conversation alone, so that a request that is sent again gets the
-// same answer.
+// The steps of the script, by the ids of their calls. The state is read only from the
+// conversation, so that a request that is sent again gets the same answer.
 const (
 	stepLook  = "look"
 	stepEdit  = "edit"
@@ -29,16 +28,16 @@ const afterwards = "I am the tour's scripted model, so I cannot help with that. 
 
 const howToSet = "For a real model set `OPENAI_API_KEY`, or `OPENAI_BASE_URL` for any OpenAI-compatible server (also one on this machine), and start codeagent again."
 
-// outcome is what became of a step, as its result tells.
+// outcome is the outcome of a step, according to its result.
 type outcome int
 
 const (
 	notYet   outcome = iota // no result so far
-	passed                  // the command ran and did what it should
-	refused                 // the sandbox refused
-	declined                // the person, or the approval policy, said no
+	passed                  // the command succeeded
+	refused                 // the sandbox denied it
+	declined                // the person, or the approval policy, refused it
 	stopped                 // the person interrupted it
-	failed                  // it did not do what it should, for another reason
+	failed                  // it failed for another reason
 )
 
 var (
@@ -47,8 +46,8 @@ var (
 	never     = regexp.MustCompile(`[^\s\S]`)
 )
 
-// judge reads a result. done matches what the command prints at its very end
-// and what its text does not hold.
+// judge parses a result. done matches what the command prints at its end, which the command's
+// own text does not contain.
 func judge(result string, have bool, done *regexp.Regexp) outcome {
 	text := strings.ToLower(result)
 	has := func(phrases ...string) bool {
@@ -74,20 +73,20 @@ func judge(result string, have bool, done *regexp.Regexp) outcome {
 	return failed
 }
 
-// interrupted reports whether a result says that the person interrupted its call,
-// whatever the sandbox had refused it by then.
+// interrupted reports whether a result says that the person interrupted its call, even if
+// the sandbox had denied something before.
 func interrupted(result string) bool {
 	return strings.Contains(strings.ToLower(result), "interrupted by the user")
 }
 
-// scene is one request, read.
+// scene is one parsed request.
 type scene struct {
 	*Tour
 	stage
-	number   int // of this playing of the tour, from 1; 0: the tour was not asked for
+	number   int // the number of this run of the tour, from 1; 0: the tour was not requested
 	results  map[string]string
-	steered  bool // the person said something in the middle
-	finished bool // the tour was played to its end
+	steered  bool // the person wrote something during the tour
+	finished bool // the tour has ended
 }
 
 func (t *Tour) read(r scripted.Request) scene {
@@ -126,8 +125,8 @@ func (s *scene) outcome(step string, done *regexp.Regexp) outcome {
 	return judge(text, have, done)
 }
 
-// answer is the handler of the tour's server: the first step without a result
-// comes next.
+// answer is the handler of the tour's server. The next step is the first one without a
+// result.
 func (t *Tour) answer(r scripted.Request) scripted.Reply {
 	s := t.read(r)
 	reply := scripted.Reply{Text: afterwards}
@@ -167,8 +166,8 @@ func (s *scene) next() scripted.Reply {
 func (s *scene) call(step, tool, text string, arguments any) scripted.Reply {
 	var raw strings.Builder
 	enc := json.NewEncoder(&raw)
-	enc.SetEscapeHTML(false)                      // a screen may show the arguments as they come
-	if err := enc.Encode(arguments); err != nil { // only strings and maps of them come here
+	enc.SetEscapeHTML(false)                      // a screen may show the arguments while they arrive
+	if err := enc.Encode(arguments); err != nil { // only strings and maps of strings are encoded here
 		raw.Reset()
 	}
 	return scripted.Reply{Text: text, Calls: []scripted.Call{{ID: s.id(step), Name: tool, Arguments: strings.TrimSpace(raw.String())}}}
@@ -197,13 +196,13 @@ func (s *scene) edit(look outcome) scripted.Reply {
 		map[string]any{"patch": patch.String()})
 }
 
-// writeCommand is the command that is refused first and granted later.
+// writeCommand returns the command that is denied first and granted later.
 func (s *scene) writeCommand() string {
 	out := quoted(s.outside)
 	return `echo "` + outsideText + `" > ` + out + ` && echo "written: $(wc -c < ` + out + `) bytes"`
 }
 
-// edited says in words how the edit ended.
+// edited returns in words how the edit ended.
 func (s *scene) edited() string {
 	if !exists(s.file) {
 		return "The file was not made, and I go on without it.\n\n"
@@ -212,7 +211,7 @@ func (s *scene) edited() string {
 }
 
 func (s *scene) write() scripted.Reply {
-	s.Tour.waits.Store(false) // until the refusal was seen
+	s.Tour.waits.Store(false) // until the denial was shown
 	return s.call(stepWrite, "shell",
 		s.edited()+"Next I try what I may not do: write to `"+s.outside+"`, which lies outside of this folder.",
 		map[string]any{"command": s.writeCommand()})
@@ -250,7 +249,7 @@ func (s *scene) knock(write, ask outcome) scripted.Reply {
 	return s.call(stepReach, "shell", text, map[string]any{"command": s.Tour.reach})
 }
 
-// written says in words how the write outside ended.
+// written returns in words how the write outside the workspace ended.
 func written(write, ask outcome) string {
 	switch {
 	case write == notYet && ask == passed:
@@ -275,7 +274,7 @@ func written(write, ask outcome) string {
 	return "It did not succeed this time either, so I carry on without it."
 }
 
-// reached says in words how the network call ended.
+// reached returns in words how the network call ended.
 func (s *scene) reached() (string, string) {
 	result, tried := s.results[stepReach]
 	opened, closed := strings.Contains(result, "the user opened for it"), strings.Contains(result, "did not open")

@@ -1,20 +1,20 @@
-// Package tour is the model of the built-in tour: a script, served on loopback
-// over the real chat wire, that shows what codeagent is for. Everything but the
-// model is real: its commands run in the user's folder and sandbox, the
-// refusals are the sandbox's, and what the user allows is what gets allowed.
+// Package tour is the model of the built-in tour: a script, served on loopback over the real
+// chat API, that demonstrates codeagent. Everything except the model is real: commands run
+// in the user's folder and sandbox, denials are the sandbox's, and what the user allows is
+// allowed.
 //
 //	look (allowed) -> edit (a diff) -> write outside (refused)
 //	  -> ask for that one path -> the same command again -> network (refused)
 //	  -> what happened, and how to set a real model
 //
-// Where a refused call can wait for a person's answer the write is asked for
-// before it is tried, and the network call waits:
+// If a held call can wait for a person's answer, the tour asks for the write before it tries
+// it, and the network call is held:
 //
 //	look -> edit -> ask for one path outside -> write -> network (held, answered,
-//	the same command goes on) -> what happened
+//	the same command continues) -> what happened
 //
-// The script reacts to its input (script.go) and claims nothing that it
-// has not seen: where a policy allows what it expects to be refused, it says so.
+// The script reacts to its input (script.go) and claims only what it has seen: if a policy
+// allows what the script expects to be denied, the script says so.
 package tour
 
 import (
@@ -42,18 +42,18 @@ const (
 	// Model is the name under which the script answers.
 	Model = "codeagent-tour"
 
-	// fileName is the file that the tour adds to the workspace.
+	// fileName is the file that the tour creates in the workspace.
 	fileName = "codeagent-tour.txt"
-	// maxNames bounds the search for a name that nothing has yet.
+	// maxNames bounds the search for an unused name.
 	maxNames = 100
-	// tokensPerSecond is a pace that can be read along.
+	// tokensPerSecond is a pace at which a person can read.
 	tokensPerSecond = 40
 	greeting        = "hello from outside the sandbox\n"
 	checkTime       = 10 * time.Second
 )
 
-// fileText is what the tour's file in the workspace says, and outsideText what
-// the one outside says: by them Made knows the tour's own work.
+// fileText is the content of the tour's file in the workspace, and outsideText that of the
+// file outside. Made recognises the tour's files by them.
 const (
 	fileText = "This file was made by codeagent's built-in tour.\n" +
 		"A tool call of the model wrote it, in the sandbox, where writing\n" +
@@ -61,48 +61,46 @@ const (
 	outsideText = "codeagent was here"
 )
 
-// Options say where the tour takes place.
+// Options configures the tour.
 type Options struct {
-	// Workspace is the folder that codeagent works in, absolute.
+	// Workspace is codeagent's workspace, absolute.
 	Workspace string
-	// Outside is the file that the tour tries to write, absolute and outside of
-	// the workspace. Where it exists already the tour takes a numbered name
-	// beside it.
+	// Outside is the file that the tour tries to write, absolute and outside the workspace.
+	// If it exists already, the tour uses a numbered name beside it.
 	Outside string
-	// Host is the address of the listener that the tour opens and then may not
-	// reach; empty: a free port of 127.0.0.1.
+	// Host is the address of the listener that the tour opens and whose connection the sandbox
+	// should deny; empty: a free port of 127.0.0.1.
 	Host string
-	// Path is the list of folders in which a program for the network call is
-	// looked for; empty: $PATH.
+	// Path is the list of folders that are searched for a program for the network call; empty:
+	// $PATH.
 	Path string
-	// Attended: somebody reads along and can answer; the text then comes at a
-	// speed that can be read.
+	// Attended: a person reads and can answer, so the text comes at a readable pace.
 	Attended bool
-	// Held: a call that the sandbox refuses waits while who attends is asked.
+	// Held: a refused call is held while the person is asked.
 	Held bool
-	// NotHeld says why a connection does not; empty where it does.
+	// NotHeld is the reason why a connection is not held; empty if it is.
 	NotHeld string
 }
 
 // Tour is a running tour.
 type Tour struct {
-	// BaseURL is where its model answers.
+	// BaseURL is the address of its model.
 	BaseURL string
-	// Prompt starts it.
+	// Prompt is the message that starts it.
 	Prompt string
 
 	options Options
 	server  *scripted.Server
 	door    *scripted.Door
-	reach   string // the command that knocks at the door; empty: no program can
+	reach   string // the command that connects to the listener; empty if no program can
 	waits   atomic.Bool
 
 	mu   sync.Mutex
 	runs []stage // guarded by mu
 }
 
-// stage is one playing of the tour: the files that it makes, neither of which
-// existed when it began, and how many connections the listener saw.
+// stage is one run of the tour: the files that it makes, neither of which existed before,
+// and how many connections the listener saw.
 type stage struct {
 	file, outside string
 	knocks        int
@@ -137,8 +135,8 @@ func Start(ctx context.Context, o Options) (*Tour, error) {
 	return t, nil
 }
 
-// check connects to the tour's own listener: only when it answers does a
-// refusal later prove anything.
+// check connects to the tour's own listener: a later denial proves something only if the
+// listener answers.
 func (t *Tour) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -156,19 +154,19 @@ func (t *Tour) check(ctx context.Context) error {
 	return nil
 }
 
-// Waits reports whether a refused call should wait for an answer by now: the tour
-// shows first what a refusal looks like that does not.
+// Waits reports whether a refused call should be held now: the tour first shows a denial
+// that is not held.
 func (t *Tour) Waits() bool { return t.waits.Load() }
 
-// Close ends the tour. The files that it made stay, see Made.
+// Close ends the tour. Its files stay, see Made.
 func (t *Tour) Close() {
 	t.server.Close()
 	t.door.Close()
 }
 
-// Made are the files that exist because of the tour and hold what it wrote;
-// absolute, in the order of their making. What was changed since is not the
-// tour's any more and not listed.
+// Made returns the files that the tour wrote and that still hold its content; absolute, in
+// the order in which they were made. A file that was changed since is not the tour's any
+// more and not listed.
 func (t *Tour) Made() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +175,7 @@ func (t *Tour) Made() []string {
 		if t.ours(s.file, fileText) {
 			made = append(made, s.file)
 		}
-		// An empty file is what a grant for a new name may leave behind.
+		// A grant for a new name may leave an empty file.
 		if t.ours(s.outside, outsideText+"\n") || t.ours(s.outside, "") {
 			made = append(made, s.outside)
 		}
@@ -191,7 +189,7 @@ func (t *Tour) ours(path, text string) bool {
 	return err == nil && string(data) == text
 }
 
-// stage is the playing number n, from 1; it begins with the first call.
+// stage returns run number n of the tour, from 1; it begins with the first call.
 func (t *Tour) stage(n int) stage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,9 +203,9 @@ func (t *Tour) stage(n int) stage {
 	return t.runs[n-1]
 }
 
-// unusedName is path, or path with a number before its extension, such that
-// nothing has that name. When all are taken it is path itself: the edit then
-// fails by itself, and nothing is overwritten.
+// unusedName returns path, or path with a number before its extension, so that the name does
+// not exist. If all names are taken it returns path: the edit then fails, and nothing is
+// overwritten.
 func unusedName(path string) string {
 	ext := filepath.Ext(path)
 	for n := 1; n <= maxNames; n++ {

@@ -10,8 +10,8 @@ import (
 
 type amendment struct{}
 
-// WithAmendment lets change alter the body of the request made with the
-// returned context: for fields that go-openai has no place for.
+// WithAmendment returns a context for one request whose body change may alter, for fields
+// that go-openai does not have.
 func WithAmendment(ctx context.Context, change func([]byte) ([]byte, error)) context.Context {
 	return context.WithValue(ctx, amendment{}, change)
 }

@@ -8,17 +8,16 @@ import (
 )
 
 var (
-	// anyones are the ids of calls that every provider takes: OpenAI refuses more
-	// than 40 bytes, Anthropic other characters.
+	// anyones matches call ids that every provider accepts: OpenAI refuses more than 40 bytes,
+	// Anthropic other characters.
 	anyones = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
-	// kimis are those of Kimi, whose models call worse where they read others in
-	// what they called before: functions.shell:0.
+	// kimis matches the call ids of Kimi (functions.shell:0). Its models call worse if earlier
+	// calls have other ids.
 	kimis = regexp.MustCompile(`^functions\.[a-zA-Z0-9_-]{1,64}:[0-9]{1,6}$`)
 )
 
-// CallID is an id of a call as a provider of that model takes it: one that others
-// may refuse, and with it the whole conversation, becomes another, which is the
-// same each time.
+// CallID returns an id for a call that the providers of that model accept. An id that others
+// may refuse, and with it the whole conversation, is replaced, always by the same one.
 func CallID(id, model string) string {
 	if anyones.MatchString(id) || kimis.MatchString(id) && strings.Contains(strings.ToLower(model), "kimi") {
 		return id

@@ -23,21 +23,19 @@ import (
 // maxMessage bounds a provider's text in a model.Error.
 const maxMessage = 2 << 10
 
-// errQuota is wrapped by a RateLimited error that no waiting cures: the account
-// has no money or no quota left.
+// errQuota is wrapped by a RateLimited error that waiting does not resolve: the account has
+// no money or no quota left.
 var errQuota = errors.New("no quota left")
 
-// final marks an error that its kind would allow to be tried again, but that
-// will come again.
+// final marks an error whose kind is retryable, although a retry would fail again.
 type final struct{ err error }
 
 func (f final) Error() string { return f.err.Error() }
 func (f final) Unwrap() error { return f.err }
 
-// contextCodes are the codes by which providers say that the conversation is
-// too long.
+// contextCodes are the codes by which providers report that the conversation is too long.
 var contextCodes = []string{
-	"context_length_exceeded",       // OpenAI, and those who follow it
+	"context_length_exceeded",       // OpenAI, and compatible servers
 	"context_window_exceeded",       // gateways
 	"model_context_window_exceeded", // Anthropic, Zhipu
 	"exceed_context_size_error",     // llama.cpp
@@ -45,7 +43,7 @@ var contextCodes = []string{
 	"1261",                          // Zhipu
 }
 
-// contextWords are the same in messages, lower case.
+// contextWords are the same in error messages, lower case.
 var contextWords = []string{
 	"maximum context length",             // OpenAI, vLLM, DeepSeek, OpenRouter
 	"context length exceeded",            // gateways
@@ -83,13 +81,13 @@ var quotaWords = []string{
 	"insufficient credits", "out of credits", "requires more credits", "insufficient funds",
 }
 
-// tooLargeWords stand for a page that says the same: proxies bound requests in bytes.
+// tooLargeWords replace a web page that reports it: proxies bound requests in bytes.
 const tooLargeWords = "the request is too large for the server, or for a proxy before it"
 
-// classify turns an answer that is not a stream, or an error inside of one,
-// into a typed error. status is 0 inside of a stream.
+// classify converts an answer that is not a stream, or an error inside a stream, to a typed
+// error. status is 0 inside a stream.
 func classify(status int, h http.Header, f fault, now time.Time) *model.Error {
-	f.message = f.message[:min(len(f.message), maxErrorBody)] // an event's may be larger
+	f.message = f.message[:min(len(f.message), maxErrorBody)] // an event's message may be larger
 	if f.page {
 		f.message = shortened(f.message)
 	}
@@ -139,7 +137,7 @@ func kindOf(status int, f fault) model.ErrorKind {
 	case status == http.StatusConflict, status >= 500:
 		return model.ServerFault
 	case status >= 300:
-		if says(f, quotaWords) { // Anthropic: 400 for an empty purse
+		if says(f, quotaWords) { // Anthropic: 400 when the account has no money
 			return model.RateLimited
 		}
 		return model.BadRequest
@@ -169,12 +167,11 @@ func hasAny(text string, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
 }
 
-// maxWait is the longest wait that makes a difference: who asks for more asks not to
-// be tried again today.
+// maxWait is the longest wait that makes a difference; a longer one means no retry today.
 const maxWait = 24 * time.Hour
 
-// retryAfter reads Retry-After (seconds or an HTTP date, RFC 9110 10.2.3) and
-// OpenAI's retry-after-ms, which is finer and goes first.
+// retryAfter parses Retry-After (seconds or an HTTP date, RFC 9110 10.2.3) and OpenAI's
+// retry-after-ms, which is more exact and takes precedence.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if wait := waitOf(h.Get("retry-after-ms"), time.Millisecond); wait > 0 {
 		return wait
@@ -186,8 +183,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return waitOf(v, time.Second)
 }
 
-// waitOf is a number of units, at most maxWait; 0 for what is not a number. A number that
-// no float holds is a long wait all the same.
+// waitOf returns a number of units as a duration, at most maxWait; 0 if it is not a number. A
+// number that overflows a float counts as a long wait.
 func waitOf(number string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(n) || n <= 0 {
@@ -196,8 +193,8 @@ func waitOf(number string, unit time.Duration) time.Duration {
 	return time.Duration(min(n, float64(maxWait/unit)) * float64(unit))
 }
 
-// unreachable types an error of the connection. Its text names no URL: URLs may
-// hold keys. hidden takes secrets out of what the error says.
+// unreachable types an error of the connection. Its text contains no URL, since URLs may
+// hold keys. hidden removes secrets from the error's text.
 func unreachable(err error, during string, hidden func(string) string) *model.Error {
 	if typed := new(model.Error); errors.As(err, &typed) {
 		return typed
@@ -218,9 +215,9 @@ func unreachable(err error, during string, hidden func(string) string) *model.Er
 	return e
 }
 
-// asError is err as the type that adapters return: the context's own error
-// where ctx is done, else a *model.Error; what no layer typed is the request's
-// fault (it was refused before it was sent).
+// asError converts err to a type that adapters return: the context's own error if ctx is
+// done, otherwise a *model.Error. An error that no layer typed is a bad request: it was
+// refused before it was sent.
 func asError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -229,18 +226,18 @@ func asError(ctx context.Context, err error) error {
 		return typed
 	}
 	if u := new(url.Error); errors.As(err, &u) {
-		err = u.Err // its text holds the URL
+		err = u.Err // its text contains the URL
 	}
 	return &model.Error{Kind: model.BadRequest, Message: clean(err.Error()), Err: err}
 }
 
-// clean makes hostile text one bounded line: no control, format or invalid
+// clean converts hostile text to one bounded line without control, format or invalid
 // characters.
 func clean(s string) string {
 	return short.Bound(strings.TrimSpace(oneLine(short.Head(s, 4*maxMessage))), maxMessage)
 }
 
-// oneLine is s without breaks and without what is not seen.
+// oneLine returns s without line breaks and invisible characters.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

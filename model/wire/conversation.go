@@ -7,27 +7,26 @@ import (
 	"codeagent/model"
 )
 
-// What is said in the place of what is not there: fields that are empty are
-// left out by go-openai, and a call without a result is refused by providers.
+// Texts in place of missing ones: go-openai leaves out empty fields, and providers refuse
+// a call without a result.
 const (
 	noOutput   = "(no output)"
 	noResult   = "(the call was interrupted, there is no result)"
 	lostResult = "The result of a tool call that is no longer part of this conversation:\n"
 )
 
-// Conversation is what goes to a provider; it hands out each result once.
+// Conversation is what is sent to a provider; it returns each result once.
 type Conversation struct {
 	items []model.Item
 	taken []bool
 }
 
-// NewConversation is the conversation of items.
+// NewConversation returns the conversation of items.
 func NewConversation(items []model.Item) *Conversation {
 	return &Conversation{items: items, taken: make([]bool, len(items))}
 }
 
-// Take returns the text of the first result for id from position from on, and its
-// images.
+// Take returns the text and the images of the first result for id at or after position from.
 func (c *Conversation) Take(from int, id string) (string, []model.Image) {
 	for i := from; i < len(c.items); i++ {
 		if it := c.items[i]; it.Kind == model.Result && it.CallID == id && !c.taken[i] {
@@ -41,9 +40,9 @@ func (c *Conversation) Take(from int, id string) (string, []model.Image) {
 	return noResult, nil
 }
 
-// Each goes through the conversation: user gets what is said with the user's
-// role, answer where one answer of the model begins and ends. A result that
-// answer has not taken by then has no call, and is said by the user.
+// Each visits the conversation: it calls user for what is sent with the user's role, and
+// answer with the bounds of each answer of the model. A result that answer has not taken has
+// no call, and is sent with the user's role.
 func (c *Conversation) Each(user func(text string, images []model.Image), answer func(from, to int)) {
 	for i := 0; i < len(c.items); i++ {
 		switch it := c.items[i]; it.Kind {
@@ -67,7 +66,7 @@ func (c *Conversation) Each(user func(text string, images []model.Image), answer
 // CallIDs gives each call of a conversation an id of its own.
 type CallIDs map[string]bool
 
-// NewCallIDs knows the ids in items.
+// NewCallIDs returns the ids in items.
 func NewCallIDs(items []model.Item) CallIDs {
 	used := CallIDs{}
 	for _, it := range items {
@@ -78,8 +77,8 @@ func NewCallIDs(items []model.Item) CallIDs {
 	return used
 }
 
-// Unique is theirs, or a new id where that is empty, was used before or is of no
-// form that a provider is known to want back.
+// Unique returns theirs, or a new id if theirs is empty, was used before, or has a form that
+// no provider is known to want back.
 func (used CallIDs) Unique(theirs string) string {
 	id := theirs
 	if id != "" && !anyones.MatchString(id) && !kimis.MatchString(id) {

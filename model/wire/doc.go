@@ -1,7 +1,7 @@
 // Package wire is what the model adapters share: an HTTP transport that repairs event
-// streams and turns every failure into a typed *model.Error, what a provider has refused,
-// and the retry policy around a streamed answer. It may reach the network, and knows the
-// types of model alone. Start reading at Endpoint.
+// streams and turns every failure into a typed *model.Error, the memory of what a provider
+// has refused, and the retry policy around a streamed answer. It may reach the network, and
+// imports only model. Start reading at Endpoint.
 //
 //	http.Client -> transport -> provider
 //	                  |  gzip is undone
@@ -12,7 +12,7 @@
 //	                  v
 //	            the adapter's decoder
 //	                  v
-//	            Learned.Ask: once more without what the provider does not take
+//	            Learned.Ask: once more without what the provider refused
 //	                  v
 //	            one attempt of Retry.Stream
 package wire

@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// minSecret is the length from which a key is cut out of error texts; a
-	// local server's key may be "x".
+	// minSecret is the shortest key that is cut out of error texts; a local server's key may
+	// be "x".
 	minSecret = 6
-	// listTime is how long a provider may take to list its models.
+	// listTime bounds the request for the list of models.
 	listTime = 30 * time.Second
-	// maxName is the longest name of a model that is taken for one.
+	// maxName is the longest accepted name of a model.
 	maxName = 512
 )
 
-// Options say where a provider is.
+// Options describes a provider.
 type Options struct {
-	// BaseURL ends where "/chat/completions" or "/responses" follows, such as
-	// https://api.openai.com/v1. A query in it is kept.
+	// BaseURL is the URL before "/chat/completions" or "/responses", such as
+	// https://api.openai.com/v1. Its query is kept.
 	BaseURL string
-	// Key is sent as a bearer token; empty: nothing is sent.
+	// Key is sent as a bearer token; if empty, no token is sent.
 	Key string
-	// KeyFrom, when set, is asked for the key instead: with the first request,
-	// and again when the provider refuses what it gave.
+	// KeyFrom, if set, returns the key instead. It is called for the first request, and again
+	// when the provider rejects the key.
 	KeyFrom func(context.Context) (string, error)
 	// Header is sent with every request.
 	Header http.Header
-	// HTTP, when set, gives the transport to use; its other fields are not used.
+	// HTTP, if set, provides the transport; its other fields are not used.
 	HTTP *http.Client
 	// Retry is the retry policy; the zero value is the default one.
 	Retry Retry
-	// IdleTimeout is how long the provider may say nothing; 0: 5 minutes.
+	// IdleTimeout is how long the provider may be silent; 0: 5 minutes.
 	IdleTimeout time.Duration
 }
 
-// Endpoint is a provider that an adapter speaks to, through go-openai and a
-// transport. It is safe for concurrent use.
+// Endpoint is the provider of an adapter, used through go-openai and a transport. It is safe
+// for concurrent use.
 type Endpoint struct {
 	// API makes the requests.
 	API *openai.Client
-	// Host is the provider's name in the network, without a port.
+	// Host is the provider's host name, without a port.
 	Host string
-	// Source begins the Source of every Opaque that comes from here; the
-	// model's name follows.
+	// Source is the beginning of the Source of every Opaque from this provider; the model's
+	// name follows.
 	Source string
 
 	retry    Retry
@@ -59,8 +59,8 @@ type Endpoint struct {
 	invalid  error // why BaseURL cannot be used
 }
 
-// NewEndpoint makes the Endpoint of an adapter whose requests go to path, which
-// BaseURL may end in; a base URL that cannot be used is reported by Stream.
+// NewEndpoint makes the Endpoint of an adapter whose requests go to path. BaseURL may already
+// end in path. Stream reports a base URL that cannot be used.
 func NewEndpoint(o Options, path string) *Endpoint {
 	e := &Endpoint{retry: o.Retry, base: NewBase()}
 	if o.HTTP != nil && o.HTTP.Transport != nil {
@@ -87,7 +87,7 @@ func NewEndpoint(o Options, path string) *Endpoint {
 	return e
 }
 
-// Close closes the connections that are kept for later requests.
+// Close closes idle connections.
 func (e *Endpoint) Close() {
 	if t, ok := e.base.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -104,8 +104,8 @@ func (e *Endpoint) Stream(ctx context.Context, try attempt) func(func(model.Delt
 	})
 }
 
-// Models asks the provider which models it serves, in its own order; what is too
-// long to be a name is left out. The error is a *model.Error.
+// Models returns the models that the provider lists, in its order, without names that are
+// too long. The error is a *model.Error.
 func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
 	if e.invalid != nil {
 		return nil, e.invalid
@@ -125,8 +125,8 @@ func (e *Endpoint) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// doer adds what go-openai has no option for, and follows no redirect: a POST
-// that becomes a GET elsewhere helps nobody, and the key is not for elsewhere.
+// doer adds what go-openai has no option for, and follows no redirect: a redirected POST
+// becomes a GET, and the key must not reach another host.
 type doer struct {
 	http   http.Client
 	header http.Header
@@ -148,7 +148,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	return d.http.Do(req)
 }
 
-// secrets are the texts that no error may show.
+// secrets returns the texts that no error may show.
 func secrets(o Options, base *url.URL) []string {
 	var all []string
 	add := func(s string) {
@@ -172,7 +172,7 @@ func secrets(o Options, base *url.URL) []string {
 	}
 	for pair := range strings.SplitSeq(base.RawQuery, "&") {
 		_, v, _ := strings.Cut(pair, "=")
-		add(v) // as it is sent, and as it is read
+		add(v) // both as sent and decoded
 		if read, err := url.QueryUnescape(v); err == nil && read != v {
 			add(read)
 		}

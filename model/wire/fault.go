@@ -13,17 +13,17 @@ import (
 	"codeagent/internal/short"
 )
 
-// fault is what a provider's error text says, whichever shape it came in.
+// fault is a provider's error in any of its shapes.
 type fault struct {
 	message string
 	codes   []string      // type, code and status fields, lower case
-	status  int           // a code that is an HTTP status; 0 without
-	retry   time.Duration // a wait named in the text; 0 without
-	failed  bool          // a response.failed, which is nothing but an error
-	page    bool          // the message is that of a web page
+	status  int           // a code that is an HTTP status; 0 if there is none
+	retry   time.Duration // a wait named in the text; 0 if there is none
+	failed  bool          // a response.failed, which is always an error
+	page    bool          // the message comes from a web page
 }
 
-// readFault understands the error bodies of the servers that speak this wire:
+// readFault parses the error bodies of all known servers:
 //
 //	{"error":{"message","type","code"}}      OpenAI, and most
 //	{"error":"text"}                         Ollama
@@ -36,11 +36,10 @@ type fault struct {
 //	<html>…<title>…                          proxies
 //	text
 //
-// false when body is a JSON object that reports no error. No server nests these
-// further, and nothing here follows one that does: each level would be a pass
-// over all that is left. Of an object any size is asked for its error, since a
-// good answer is asked, too; no list is parsed above maxErrorBody, and pages come
-// cut to it.
+// It returns false when body is a JSON object that reports no error. No server nests these
+// further, and deeper nesting is not followed: each level would be a pass over all that is
+// left. An object of any size is searched for an error, since a good answer is passed here
+// too. A list above maxErrorBody is not parsed, and pages are cut to that size.
 func readFault(body []byte) (fault, bool) {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, bom))
 	if len(body) == 0 {
@@ -68,7 +67,7 @@ func readFault(body []byte) (fault, bool) {
 	return fault{message: string(body)}, true
 }
 
-// members are what is read of an object; it may have any number of others.
+// members are the used members of an object; it may have others.
 type members struct {
 	Error    json.RawMessage `json:"error"`
 	Choices  json.RawMessage `json:"choices"`
@@ -92,12 +91,12 @@ type members struct {
 	Details  json.RawMessage `json:"details"`
 }
 
-// fault is what an answer or an event reports; false without an error.
+// fault returns the error of an answer or an event; false if there is none.
 func (m *members) fault() (fault, bool) {
 	if !falsy(m.Error) {
 		f := fault{}
 		f.readError(m.Error)
-		f.read(m) // codes that stand beside it
+		f.read(m) // codes beside the error
 		return f, true
 	}
 	if m.Choices != nil {
@@ -117,7 +116,7 @@ func (m *members) fault() (fault, bool) {
 	return f, f.message != ""
 }
 
-// readError reads an "error": an object, or words.
+// readError parses an "error": an object, or a text.
 func (f *fault) readError(raw json.RawMessage) {
 	var inner members
 	if json.Unmarshal(raw, &inner) == nil {
@@ -127,7 +126,7 @@ func (f *fault) readError(raw json.RawMessage) {
 	}
 }
 
-// read takes what an error object says; what is known already stays.
+// read adds what an error object says; known values stay.
 func (f *fault) read(m *members) {
 	for _, raw := range [...]json.RawMessage{m.Message, m.Detail, m.Msg, m.ErrorMessage, m.ErrorDescription, m.Errors, m.Title} {
 		if f.message == "" {
@@ -161,8 +160,8 @@ func (f *fault) read(m *members) {
 	}
 }
 
-// readRaw reads the error that a gateway passes on in a string. Only a few fit
-// into another within the bound: each escapes the quotes once more.
+// readRaw parses an error that a gateway passes on as a string. The size limit bounds the
+// nesting: each level escapes the quotes once more.
 func (f *fault) readRaw(metadata json.RawMessage) {
 	var meta struct {
 		Raw json.RawMessage `json:"raw"`
@@ -184,8 +183,8 @@ func falsy(raw json.RawMessage) bool {
 	return false
 }
 
-// words is the text in a JSON value: strings and numbers as they are, of lists
-// and objects the members that hold the text.
+// words returns the text in a JSON value: strings and numbers as they are, and of lists and
+// objects the members that hold text.
 func words(raw json.RawMessage, depth int) string {
 	if falsy(raw) || depth > 4 || raw[0] != '"' && len(raw) > maxErrorBody {
 		return ""
@@ -225,7 +224,7 @@ var (
 	pageNoise = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
 )
 
-// pageText is the title of a web page, or its text.
+// pageText returns the title of a web page, or its text.
 func pageText(page string) string {
 	text := ""
 	if m := pageTitle.FindStringSubmatch(page); m != nil {
@@ -237,10 +236,10 @@ func pageText(page string) string {
 	return "a web page: " + strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// shortened is the beginning of what pageText says.
+// shortened returns the beginning of what pageText returns.
 func shortened(page string) string { return short.Bound(page, len("a web page: ")+200) }
 
-// tryAgain finds the wait that OpenAI and others write into the message.
+// tryAgain matches the wait that OpenAI and others write into the message.
 var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) (?:in|after) ((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?(?:ms|s|m|h| ?seconds?| ?minutes?))`)
 
 func waitInText(message string) time.Duration {
@@ -256,7 +255,7 @@ func waitInText(message string) time.Duration {
 		text = strings.Replace(text, unit, "m", 1)
 	}
 	wait, err := time.ParseDuration(text)
-	if err != nil { // the expression lets nothing through but numbers that are too large
+	if err != nil { // only a number that is too large fails here
 		return maxWait
 	}
 	return wait

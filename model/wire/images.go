@@ -11,27 +11,26 @@ import (
 	"codeagent/model"
 )
 
-// sight is what a provider has shown of what its models see. It is safe for
+// sight is what is known about the images that a provider's models accept. It is safe for
 // concurrent use; the zero value has learned nothing.
 type sight struct {
 	mu sync.Mutex
-	// Both guarded by mu: models that refused images, and the sums of images that
-	// were refused for what they are.
+	// Both guarded by mu: models that refused all images, and the sums of images that
+	// were refused for their content.
 	blind, bad map[string]bool
 }
 
-// Part is a piece of what is said with the user's role: an image, or words.
+// Part is a piece of a message with the user's role: an image, or words.
 type Part struct {
 	Text  string
 	Image *model.Image
 }
 
-// View is which images of a request are sent, and why others are not.
+// View says which images of a request are sent, and why others are not.
 type View struct {
-	// hidden holds the reason for each image that is not sent, by its place in
-	// the items.
+	// hidden holds the reason for each image that is not sent, by its address in the items.
 	hidden map[*model.Image]string
-	sent   []string // sums
+	sent   []string // sums of the images that are sent
 }
 
 // look decides which images of a request are sent.
@@ -57,8 +56,8 @@ func (s *sight) look(r model.Request) *View {
 				size += len(img.Data)
 			}
 		}
-		// Half of them go at once: a request that begins as the last one did costs
-		// less, and one more image must not change that each time.
+		// Drop half of them at once: a request with the same beginning as the last one is cheaper,
+		// and not every new image should change that beginning.
 		for full := over(shown, size, 1); full && over(shown, size, 2); shown = shown[1:] {
 			v.hidden[shown[0]] = gone
 			size -= len(shown[0].Data)
@@ -70,18 +69,17 @@ func (s *sight) look(r model.Request) *View {
 	return v
 }
 
-// gone is said of images that are too old to be sent once more, and of those
-// whose file is lost.
+// gone replaces images that are too old to be sent again, and images whose file is lost.
 const gone = "it is no longer at hand; view_image shows a file again"
 
-// over reports whether images of that size are more than 1/share of what one
-// request holds. One alone is never too much.
+// over reports whether images of that size exceed 1/share of what one request may hold. A
+// single image never does.
 func over(images []*model.Image, size, share int) bool {
 	return len(images) > 1 && (len(images) > model.MaxShown.Images/share || size > model.MaxShown.Bytes/share)
 }
 
-// Parts are the text of an item, unless it is blank, and its images, each with
-// words about it.
+// Parts returns the text of an item, unless it is blank, and its images, each with words
+// about it.
 func (v *View) Parts(text string, images []model.Image) []Part {
 	var parts []Part
 	if strings.TrimSpace(text) != "" {
@@ -98,13 +96,13 @@ func (v *View) Parts(text string, images []model.Image) []Part {
 	return parts
 }
 
-// DataURL is an image as a URL that holds it.
+// DataURL returns an image as a data: URL.
 func DataURL(i *model.Image) string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// after learns from a refusal of the request that v was made for: the delta to
-// tell before it is sent again, and false where the refusal is not about images.
+// after learns from a refusal of the request that v was made for. It returns the delta to
+// yield before the request is sent again, or false if the refusal is not about images.
 func (s *sight) after(err error, r model.Request, v *View) (model.Unseen, bool) {
 	e := new(model.Error)
 	if len(v.sent) == 0 || !errors.As(err, &e) {
@@ -129,21 +127,21 @@ func (s *sight) after(err error, r model.Request, v *View) (model.Unseen, bool) 
 	return model.Unseen{Err: e, Blind: blind}, true
 }
 
-// mayRefuse reports whether e is of those with which servers refuse an image.
+// mayRefuse reports whether servers use an error like e to refuse an image.
 func mayRefuse(e *model.Error) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return e.Kind == model.BadRequest
 	case http.StatusInternalServerError, http.StatusNotImplemented: // llama.cpp, older vLLM
 		return true
-	case 0: // inside of a stream, where many an error has no code
+	case 0: // inside a stream, where many errors have no code
 		return e.Kind == model.BadRequest || e.Kind == model.ServerFault
 	}
 	return false
 }
 
-// blindWords are how servers say that a model takes no images at all, imageWords
-// that they speak of one; lower case.
+// blindWords occur in refusals by models that accept no images at all, imageWords in refusals
+// about an image; lower case.
 var (
 	blindWords = []string{
 		"image_url is only supported by", // OpenAI
@@ -154,7 +152,7 @@ var (
 		"mmproj",                         // llama.cpp
 		"unknown variant `image_url`",    // DeepSeek
 		"unknown variant image_url",      // gateways before it
-		"unknown variant `input_image`",  // servers of the same make
+		"unknown variant `input_image`",  // similar servers
 		"expected a string",              // DeepSeek, earlier: the content is a list
 		"content must be a string",       // Groq
 		"content should be a valid string",

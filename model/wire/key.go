@@ -11,18 +11,17 @@ import (
 	"codeagent/model"
 )
 
-// keyring holds a key that is asked for when it is first needed, and again when
-// the provider refuses it: keys of clouds live for an hour.
+// keyring holds a key that KeyFrom returns when it is first needed, and again when the
+// provider rejects it: keys of clouds are valid for an hour.
 type keyring struct {
 	from func(context.Context) (string, error)
 
 	mu   sync.Mutex
 	key  string   // guarded by mu; empty: not known
-	seen []string // guarded by mu; every key there was, for errors not to show
+	seen []string // guarded by mu; all keys so far, which errors must not show
 }
 
-// get returns the key, and asks for it where it is not known or is the one that
-// was refused.
+// get returns the key. It calls KeyFrom if the key is not known, or is the rejected one.
 func (k *keyring) get(ctx context.Context, refused string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +45,7 @@ func (k *keyring) get(ctx context.Context, refused string) (string, error) {
 	return key, nil
 }
 
-// secrets are the keys so far; nil for a nil keyring.
+// secrets returns the keys so far; nil for a nil keyring.
 func (k *keyring) secrets() []string {
 	if k == nil {
 		return nil
@@ -56,8 +55,7 @@ func (k *keyring) secrets() []string {
 	return slices.Clone(k.seen)
 }
 
-// send sends req with the key, and once more with a new one where the provider
-// refuses it.
+// send sends req with the key, and once more with a new key if the provider rejects it.
 func (k *keyring) send(req *http.Request, do func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	key, err := k.get(req.Context(), "")
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"codeagent/model"
 )
 
-// Quirks is what a provider has refused, in the words of an adapter.
+// Quirks is what an adapter knows of a provider's refusals.
 type Quirks[Q any] interface {
-	// After learns from a refusal: the quirks without what it names; false when it
-	// names nothing that was not yet known.
+	// After learns from a refusal. It returns the extended quirks, or false if the refusal
+	// names nothing new.
 	After(err error) (Q, bool)
 }
 
@@ -24,9 +24,9 @@ type Learned[Q Quirks[Q]] struct {
 	quirks Q // guarded by mu
 }
 
-// Ask makes one attempt with try, which opens a stream and has it read. Where the
-// provider refuses what is new to l, before or inside of the stream, it is asked
-// again without that; yield receives an Unseen for images that the model does not see.
+// Ask makes one attempt with try, which opens a stream and has it read. If the provider
+// refuses something that l did not know, before or inside the stream, it makes another
+// attempt without that. yield receives an Unseen for images that the model does not see.
 func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func(Q, *View, func(model.Delta) bool) error) error {
 	began := false
 	answer := func(d model.Delta) bool {
@@ -36,7 +36,7 @@ func (l *Learned[Q]) Ask(r model.Request, yield func(model.Delta) bool, try func
 	for {
 		quirks, view := l.known(), l.sight.look(r)
 		err := try(quirks, view, answer)
-		if err == nil || began { // what is being answered was not refused
+		if err == nil || began { // a request that is being answered was not refused
 			return err
 		}
 		if more, ok := quirks.After(err); ok {
@@ -65,11 +65,11 @@ func (l *Learned[Q]) learn(q Q) {
 	l.quirks = q
 }
 
-// refusal is what a provider says of a request that it does not take, in lower
-// case; empty where an error is no such refusal.
+// refusal is a provider's error text about a request that it refuses, in lower case; empty
+// if an error is not a refusal.
 type refusal string
 
-// RefusalIn reads err, which is a refusal where it came with one of these HTTP
+// RefusalIn returns the text of err if it is a refusal, that is, came with one of these HTTP
 // statuses.
 func RefusalIn(err error, statuses ...int) refusal {
 	e := new(model.Error)
@@ -79,7 +79,7 @@ func RefusalIn(err error, statuses ...int) refusal {
 	return refusal(strings.ToLower(e.Message))
 }
 
-// Names reports whether one of the words, lower case, stands in the refusal.
+// Names reports whether the refusal contains one of the words, lower case.
 func (r refusal) Names(words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(string(r), w) })
 }

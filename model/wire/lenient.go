@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Text is a string, null, or a list of parts whose text is a string. Anything else
-// is empty: lists within lists would be a pass over the rest for each.
+// Text is a string, null, or a list of parts whose text is a string. Anything else becomes
+// empty: each level of nested lists would need another pass over the rest.
 type Text string
 
-// UnmarshalJSON decodes any of them.
+// UnmarshalJSON decodes any of these.
 func (t *Text) UnmarshalJSON(data []byte) error {
 	switch data[0] {
 	case '"':
@@ -31,7 +31,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// JSONText is JSON in a string, or the JSON itself where a string should be.
+// JSONText is JSON in a string, or the JSON itself in place of the string.
 type JSONText string
 
 // UnmarshalJSON decodes either.
@@ -45,7 +45,7 @@ func (r *JSONText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Parse decodes what fits: members of another type than expected stay unset.
+// Parse decodes what fits: members of unexpected types stay unset.
 func Parse(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if odd := new(json.UnmarshalTypeError); errors.As(err, &odd) {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// smallEvent is what costs little to decode, whatever stands in it.
+	// smallEvent is the size below which any event is cheap to decode, in bytes.
 	smallEvent = 64 << 10
 	// maxEventMembers bounds the members of one event's lists and objects: each may
 	// become a struct of some hundred bytes, so that 30 MB of "{}," would take 5 GB.
 	maxEventMembers = 100_000
 )
 
-// overfull is the error of JSON with more members than an answer has a use for; nil
-// for any other. Commas within strings are text.
+// overfull returns an error for JSON with more members than an answer needs; nil otherwise.
+// It does not count commas in strings.
 func overfull(data []byte) error {
 	if len(data) <= smallEvent {
 		return nil

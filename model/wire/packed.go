@@ -12,11 +12,11 @@ import (
 	"codeagent/model"
 )
 
-// Nothing packed is asked for, because packing delays events. But a request that
-// names no coding takes any (RFC 9110, 12.5.3), and proxies pack what they pass on.
+// No compression is requested, because it delays events. But a request without
+// Accept-Encoding allows any (RFC 9110, 12.5.3), and some proxies compress.
 
-// unpack undoes the Content-Encoding of resp as it is read, or returns the one
-// that it cannot undo.
+// unpack decodes the Content-Encoding of resp as it is read, or returns the name of an
+// unsupported one.
 func unpack(resp *http.Response) (unknown string) {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ", ")))
 	switch {
@@ -32,7 +32,7 @@ func unpack(resp *http.Response) (unknown string) {
 	return ""
 }
 
-// packedWords says what to do about an answer that cannot be read.
+// packedWords says what to do about an unsupported Content-Encoding.
 func packedWords(coding string) string {
 	return clean(fmt.Sprintf("the server, or a proxy before it, packs its answers with %.40q, which codeagent does not read; "+
 		"have it send them as they are, which the header Accept-Encoding: identity asks for (headers in providers.NAME)", coding))
@@ -41,14 +41,14 @@ func packedWords(coding string) string {
 // gzipMagic begins every gzip file (RFC 1952, 2.3.1).
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// unzipped is a body that is said to be packed with gzip. What the server flushes
-// comes through at once. A proxy may have unpacked it and left the header: no text
-// begins like gzip, so that it is taken as it is.
+// unzipped is a body that claims to be gzip. What the server flushes is available at once. A
+// proxy may have decompressed the body and kept the header: no text begins like gzip, so such
+// a body is passed through unchanged.
 type unzipped struct {
-	io.Closer // of the packed body
+	io.Closer // of the compressed body
 	packed    *bufio.Reader
 	plain     io.Reader // nil before the first read
-	err       error     // why it is nil
+	err       error     // why plain is nil
 }
 
 func (u *unzipped) Read(p []byte) (int, error) {
@@ -78,8 +78,8 @@ func (u *unzipped) begin() {
 	}
 }
 
-// capped ends an answer that is not a stream where it grows beyond limit, or has
-// more than maxMembers: its reader keeps all of it.
+// capped fails when an answer that is not a stream exceeds limit bytes or maxMembers: its
+// reader keeps all of it in memory.
 type capped struct {
 	io.ReadCloser
 	limit, read, members int

@@ -8,36 +8,35 @@ import (
 )
 
 const (
-	// afterFinish is how long the usage may take once the answer is complete,
-	// and afterAll how long the end of the stream may take once nothing is
-	// missing; some servers keep the connection open instead.
+	// afterFinish bounds the wait for the usage once the answer is complete, and afterAll the
+	// wait for the end of the stream once nothing is missing; some servers keep the connection
+	// open instead.
 	afterFinish = 3 * time.Second
 	afterAll    = 200 * time.Millisecond
 )
 
-// ErrStopped ends an attempt whose consumer has enough.
+// ErrStopped ends an attempt whose consumer has stopped.
 var ErrStopped = errors.New("the consumer stopped")
 
-// source is a stream of go-openai's.
+// source is a stream of go-openai.
 type source interface {
 	RecvRaw() ([]byte, error)
 	Close() error
 }
 
-// decoder turns the events of one answer into deltas.
+// decoder converts the events of one answer to deltas.
 type decoder interface {
 	// Event decodes one event.
 	Event(data []byte) error
-	// State reports whether the answer is complete, and whether its usage is
-	// there too.
+	// State reports whether the answer is complete, and whether its usage has come too.
 	State() (complete, all bool)
-	// End yields what ends an answer, or says why this was none; err is what
-	// the stream ended with.
+	// End yields the end of an answer, or returns why the stream was not a complete one; err
+	// is the stream's last error.
 	End(err error) error
 }
 
-// Read decodes the stream to its end and closes it. cancel gives up on a server
-// that keeps the stream open after the answer is complete.
+// Read decodes the stream to its end and closes it. cancel aborts a stream that the server
+// keeps open after the answer is complete.
 func Read(stream source, d decoder, cancel func()) error {
 	defer stream.Close()
 	var patience *time.Timer
@@ -69,7 +68,7 @@ func Read(stream source, d decoder, cancel func()) error {
 	}
 }
 
-// Ended reports whether err is the stream's own end, and whether it said so.
+// Ended reports whether err is a regular end of the stream, and whether [DONE] was sent.
 func Ended(err error) (end, said bool) {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF)
 }

@@ -12,20 +12,18 @@ import (
 	"codeagent/model"
 )
 
-// Retry says how often and how patiently a request is tried again. The zero
-// value is the default policy.
+// Retry is the policy for repeating a request. The zero value is the default policy.
 type Retry struct {
-	// Attempts allowed in all; 1: no retry; 0: as many as the patience lasts. Of
-	// answers that broke off after they had begun, which are paid for, 5 at most.
+	// Attempts allowed in all; 1: no retry; 0: limited by Patience. Answers that broke off
+	// after they had begun, which are paid for, are tried 5 times at most.
 	Attempts int
-	// Base is the first wait, doubled each time up to Max, each multiplied by a
+	// Base is the first wait. It doubles each time up to Max, and each wait is multiplied by a
 	// random factor between 0.5 and 1; 0: 500 ms and 20 s.
 	Base, Max time.Duration
-	// Patience bounds the waits together, and so the longest that a provider may
-	// ask for; 0: 2 min, in which a server or its proxy has started again.
+	// Patience bounds the sum of all waits, and so the longest wait that a provider may
+	// ask for; 0: 2 min, enough for a server or its proxy to restart.
 	Patience time.Duration
-	// Total bounds the time lost: waits, and attempts that brought nothing;
-	// 0: 15 min.
+	// Total bounds the time lost: waits, and failed attempts; 0: 15 min.
 	Total time.Duration
 	// Rand gives the random factor, in [0,1); nil: math/rand.
 	Rand func() float64
@@ -33,7 +31,7 @@ type Retry struct {
 	Sleep func(context.Context, time.Duration) error
 }
 
-// fewAttempts is how often a slow or costly request is tried whatever the patience.
+// fewAttempts is how often a slow or costly request is tried, whatever Patience allows.
 const fewAttempts = 5
 
 func (r Retry) withDefaults() Retry {
@@ -55,14 +53,13 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// attempt asks once. It hands what comes to yield, returns when yield returns
+// attempt makes one request. It passes deltas to yield, returns when yield returns
 // false, and returns nil only after it has yielded model.Finished.
 type attempt func(ctx context.Context, yield func(model.Delta) bool) error
 
-// Stream makes attempts until one succeeds, the error is not worth another, or
-// the policy's bounds are met. Before each new attempt it yields
-// model.Retrying: what came before is void. It yields at most one error, last,
-// and ends when ctx is done or the consumer has enough.
+// Stream makes attempts until one succeeds, an error is not retryable, or a bound of the
+// policy is reached. Before each new attempt it yields model.Retrying, which voids what came
+// before. It yields at most one error, last, and ends when ctx is done or the consumer stops.
 func (r Retry) Stream(ctx context.Context, try attempt) iter.Seq2[model.Delta, error] {
 	r = r.withDefaults()
 	return func(yield func(model.Delta, error) bool) {
@@ -115,8 +112,8 @@ func (r Retry) Stream(ctx context.Context, try attempt) iter.Seq2[model.Delta, e
 	}
 }
 
-// weight is what a delta adds to an answer, in bytes. The arguments of a call that
-// is done came before it.
+// weight returns what a delta adds to an answer, in bytes. CallDone adds nothing: its
+// arguments came before.
 func weight(d model.Delta) int {
 	opaque := func(o *model.Opaque) int {
 		if o == nil {
@@ -139,15 +136,15 @@ func weight(d model.Delta) int {
 	return 0
 }
 
-// failures is what the attempts cost so far.
+// failures counts the attempts that failed and their cost.
 type failures struct {
 	attempts int
-	begun    int           // of these, answers that broke off after they had begun
+	begun    int           // of these, answers that had begun
 	waited   time.Duration // between attempts
-	lost     time.Duration // waits, and attempts that brought nothing
+	lost     time.Duration // waits, and failed attempts
 }
 
-// add counts an attempt that failed.
+// add counts a failed attempt.
 func (f *failures) add(begun bool, took time.Duration) {
 	f.attempts++
 	if begun {
@@ -157,7 +154,7 @@ func (f *failures) add(begun bool, took time.Duration) {
 	}
 }
 
-// retrying is what the consumer reads of the next attempt.
+// retrying returns the delta about the next attempt.
 func (r Retry) retrying(e *model.Error, f failures, delay time.Duration) model.Retrying {
 	d := model.Retrying{Err: e, Delay: delay, Attempt: f.attempts + 1, Most: r.Attempts}
 	if r.Attempts == 0 {
@@ -166,8 +163,8 @@ func (r Retry) retrying(e *model.Error, f failures, delay time.Duration) model.R
 	return d
 }
 
-// next decides after the last failure, e: the wait before the next attempt, or the
-// error to end with.
+// next decides after the last failure, e: it returns the wait before the next attempt, or the
+// final error.
 func (r Retry) next(e *model.Error, f failures) (time.Duration, *model.Error) {
 	if last := (final{}); !e.Retryable() || errors.As(e.Err, &last) || r.Attempts == 1 {
 		return 0, e
@@ -186,9 +183,9 @@ func (r Retry) next(e *model.Error, f failures) (time.Duration, *model.Error) {
 	return delay, nil
 }
 
-// delay is the wait before the next attempt: what the provider asked for, and by
-// itself more each time. Who asks for very little again and again gets no more
-// attempts than who asks for nothing.
+// delay returns the wait before the next attempt: the longer of the provider's request and
+// our own growing wait. A provider that asks for very short waits gets no more attempts than
+// one that names none.
 func (r Retry) delay(e *model.Error, f failures) time.Duration {
 	if e.RetryAfter > 0 && f.attempts < fewAttempts {
 		return e.RetryAfter
@@ -201,7 +198,7 @@ func (r Retry) delay(e *model.Error, f failures) time.Duration {
 	return max(delay, e.RetryAfter)
 }
 
-// extended is a copy of e whose message says why it was the last.
+// extended returns a copy of e whose message says why there is no further attempt.
 func extended(e *model.Error, why string) *model.Error {
 	last := *e
 	last.Message = short.Bound(last.Message, maxMessage-len(why)-len(" ()")) + " (" + why + ")"

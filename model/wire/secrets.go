@@ -12,16 +12,16 @@ import (
 	"codeagent/model"
 )
 
-// hidden is hostile text in one line and without the secrets. It comes before
-// any cut: a cut through a secret would leave a part that no search finds.
+// hidden converts hostile text to one line without the secrets. It must run before
+// any cut: the rest of a cut secret would not be found.
 func (t *transport) hidden(text string) string {
-	// Once as it came and once without the characters that are not seen: those
-	// must not hold a secret apart until it is shown without them.
+	// Search the text as it came, and again without its invisible characters: these could
+	// split a secret that is whole once they are removed.
 	return t.replaced(oneLine(t.replaced(text)))
 }
 
-// replaced is text with a mark for each secret, the longest first: one may be
-// the beginning of another.
+// replaced returns text with a mark for each secret, the longest first, since one may be the
+// beginning of another.
 func (t *transport) replaced(text string) string {
 	for _, s := range t.secrets() {
 		text = strings.ReplaceAll(text, s, "[secret]")
@@ -29,7 +29,7 @@ func (t *transport) replaced(text string) string {
 	return text
 }
 
-// secrets are all there are, the longest first.
+// secrets returns all secrets, the longest first.
 func (t *transport) secrets() []string {
 	all := slices.DeleteFunc(slices.Concat(t.keys.secrets(), t.Secrets), func(s string) bool { return s == "" })
 	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -42,8 +42,7 @@ func (t *transport) head(src io.Reader) []byte {
 	return t.bounded(body)
 }
 
-// bounded is the beginning of body. Where it is cut, it ends before a secret that
-// begins there.
+// bounded returns the beginning of body. It cuts before a secret, not inside one.
 func (t *transport) bounded(body []byte) []byte {
 	if len(body) <= maxErrorBody {
 		return body
@@ -61,14 +60,13 @@ func (t *transport) bounded(body []byte) []byte {
 	return body[:end]
 }
 
-// failure is the typed error of f.
+// failure returns the typed error of f.
 func (t *transport) failure(status int, h http.Header, f fault) *model.Error {
 	f.message = t.hidden(f.message)
 	return t.scrubbed(classify(status, h, f, time.Now()))
 }
 
-// scrubbed drops an inner error that shows a secret; what e says itself comes
-// from hidden.
+// scrubbed drops an inner error that shows a secret; the text of e itself comes from hidden.
 func (t *transport) scrubbed(e *model.Error) *model.Error {
 	e.Message = t.replaced(e.Message)
 	if e.Err != nil && t.replaced(e.Err.Error()) != e.Err.Error() {

@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// drainTime and drainSize bound the wait for the last bytes of an answer, after
-// which its connection can be used again.
+// drainTime and drainSize bound the reading of an answer's last bytes, after which the
+// connection can be reused.
 const (
 	drainTime = 50 * time.Millisecond
 	drainSize = 4 << 10
 )
 
-// errIdle is the cause of a request that was given up for silence.
+// errIdle is the cause of a request that was cancelled because the provider was silent.
 type errIdle struct{ after time.Duration }
 
 func (e errIdle) Error() string { return fmt.Sprintf("the provider said nothing for %s", e.after) }
 
-// commentsOnly is how many times Idle a provider may send nothing but comments:
-// they say that a queue or a model is alive, not that it will ever answer.
+// commentsOnly is how many times Idle a provider may send only comments: they show that a
+// queue or a model is alive, not that it will ever answer.
 const commentsOnly = 3
 
-// watched reads a body and gives the request up when a read brings nothing for
-// too long. Time between reads is the consumer's own and does not count.
+// watched reads a body and cancels the request when a read returns nothing for
+// too long. The time between reads is the consumer's and does not count.
 type watched struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	idle   time.Duration
-	bytes  alarm // for a read that brings nothing
-	events alarm // for reads that bring no event
+	bytes  alarm // for a read that returns nothing
+	events alarm // for reads without an event
 	body   io.ReadCloser
 }
 
-// alarm is a timer that is set again and again.
+// alarm is a timer that is set repeatedly.
 type alarm struct{ timer *time.Timer }
 
-// set lets w give up after so many times its limit.
+// set makes w give up after this multiple of its limit.
 func (a *alarm) set(w *watched, times time.Duration) {
 	switch {
 	case w.idle < 0:
@@ -55,7 +55,7 @@ func (a *alarm) off() {
 	}
 }
 
-// why replaces the cancelled request's error by the reason it was cancelled for.
+// why replaces the error of a cancelled request by the reason for the cancellation.
 func (w *watched) why(err error) error {
 	if idle := (errIdle{}); errors.As(context.Cause(w.ctx), &idle) {
 		return idle
@@ -81,8 +81,8 @@ func (w *watched) Close() error {
 	return err
 }
 
-// drain reads what is left of an answer that is over, so that its connection
-// can be used again; not for long.
+// drain reads the rest of a finished answer, for a bounded time, so that its connection can
+// be reused.
 func (w *watched) drain() {
 	stop := time.AfterFunc(drainTime, func() { w.cancel(nil) })
 	defer stop.Stop()

@@ -8,13 +8,12 @@ import (
 )
 
 const (
-	// firstBuffer holds what one read of the connection brings.
+	// firstBuffer is enough for what one read of the connection returns.
 	firstBuffer = 32 << 10
-	// maxEmptyReads is bufio's bound on reads that bring nothing.
+	// maxEmptyReads is bufio's bound on reads that return nothing.
 	maxEmptyReads = 100
-	// maxSplitTries bounds, per event, how often its data is parsed to find out
-	// whether a blank line was left out; more would make hostile input cost
-	// the square of its size.
+	// maxSplitTries bounds, per event, how often its data is parsed to find a missing blank
+	// line; otherwise hostile input would cost the square of its size.
 	maxSplitTries = 8
 )
 
@@ -30,31 +29,30 @@ type event struct {
 	data []byte
 }
 
-// events parses server-sent events as the HTML standard says (section 9.2.6),
-// with two leniences that real servers need: the last event counts without its
-// blank line, and a data line that follows a complete JSON value begins a new
-// event.
+// events parses server-sent events as in the HTML standard (section 9.2.6), with two
+// leniences that real servers need: the last event counts without its blank line, and a data
+// line after a complete JSON value begins a new event.
 type events struct {
 	src   io.Reader
-	limit int // bytes of one line and of one event's data
+	limit int // bound of one line and of one event's data, in bytes
 
 	buf              []byte
 	start, scan, end int  // buf[start:end] is unread, buf[start:scan] has no line end
-	skipLF           bool // the last line ended in CR; a LF that follows belongs to it
-	begun            bool // the place of a byte order mark is behind us
+	skipLF           bool // the last line ended in CR; a following LF belongs to it
+	begun            bool // past the position of a byte order mark
 	err              error
 
 	name string
 	data []byte
-	held []byte // the line that showed that the event before it was complete
+	held []byte // the line that showed that the previous event was complete
 }
 
 func newEvents(src io.Reader, limit int) *events {
 	return &events{src: src, limit: limit, buf: make([]byte, firstBuffer)}
 }
 
-// next returns the next event that has data, or io.EOF, or what the source or
-// the limit says.
+// next returns the next event that has data, or io.EOF, or the error of the source or the
+// limit.
 func (e *events) next() (event, error) {
 	e.name, e.data = "", append(e.data[:0], e.held...)
 	has, tries := len(e.held) > 0, 0
@@ -99,8 +97,8 @@ func (e *events) next() (event, error) {
 	}
 }
 
-// ready reports that the next call of next will not read from the source. It
-// may miss that, but for the plainest of framings.
+// ready reports that the next call of next will not read from the source. It may return
+// false although that is so, except for the simplest framing.
 func (e *events) ready() bool {
 	rest := e.buf[e.start:e.end]
 	return len(e.held) == 0 && e.begun && !e.skipLF && bytes.HasPrefix(rest, []byte("data:")) && bytes.Contains(rest, []byte("\n\n"))
@@ -147,7 +145,7 @@ func (e *events) line() ([]byte, error) {
 	}
 }
 
-// cut takes one line from the buffer, if a whole one is there.
+// cut takes one line from the buffer, if it holds a whole one.
 func (e *events) cut() ([]byte, bool) {
 	rest := e.buf[e.scan:e.end]
 	lf := bytes.IndexByte(rest, '\n')
@@ -170,7 +168,7 @@ func (e *events) cut() ([]byte, bool) {
 	return line, true
 }
 
-// fill reads more, after moving what is unread to the front or growing.
+// fill reads more, after moving the unread bytes to the front or growing the buffer.
 func (e *events) fill() {
 	if e.end == len(e.buf) {
 		if e.start > 0 {
@@ -179,7 +177,7 @@ func (e *events) fill() {
 			e.end -= e.start
 			e.start = 0
 		} else {
-			// "data: " and the line end come on top of the limit.
+			// "data: " and the line end are not part of the limit.
 			if len(e.buf) >= e.limit+16 {
 				e.err = errEventSize
 				return

@@ -16,60 +16,57 @@ import (
 )
 
 const (
-	// defaultIdle is how long a provider may say nothing: reasoning models are
-	// silent for minutes.
+	// defaultIdle is how long a provider may be silent: reasoning models are silent for minutes.
 	defaultIdle = 5 * time.Minute
-	// maxEvent bounds one event and one answer that is not a stream.
+	// maxEvent bounds an event, and an answer that is not a stream, in bytes.
 	maxEvent = 32 << 20
-	// maxErrorBody is how much of a failed answer is read.
+	// maxErrorBody is how many bytes of a failed answer are read.
 	maxErrorBody = 64 << 10
-	// maxList bounds a list of models, in bytes and in the commas that each of its
-	// members needs: one of nothing but commas would take a hundred times its size.
-	// Whoever listens on a port of this machine may be asked for one.
+	// maxList bounds a list of models in bytes, and maxMembers its commas: a list of nothing but
+	// commas would take a hundred times its size in memory. Any process that listens on a port of
+	// this machine may be asked for its models.
 	maxList, maxMembers = 8 << 20, 300_000
-	// batchSize is where a line of several events ends.
+	// batchSize is the size at which a line of several events ends, in bytes.
 	batchSize = 16 << 10
 )
 
-// errPacked: to send the request again would bring the same.
+// errPacked is final: the same request would get the same answer.
 var errPacked = errors.New("the answer is packed")
 
-// transport is an http.RoundTripper for model providers. What it returns is
-// either an answer whose body is a clean event stream or a *model.Error:
+// transport is an http.RoundTripper for model providers. It returns either an answer whose
+// body is a clean event stream, or a *model.Error:
 //   - a status of 300 and above is returned as an error and not as a response,
-//     because the typed error is what every caller wants and the headers that
-//     it needs (Retry-After) do not survive the client library above;
-//   - gzip is undone, asked for or not; any other Content-Encoding is an error;
+//     because every caller needs the typed error, and the headers it is made from
+//     (Retry-After) do not survive the client library above;
+//   - gzip is decoded, requested or not; any other Content-Encoding is an error;
 //   - the body holds only "data: JSON" lines with a blank line after each, and
 //     "data: [DONE]" where the provider sent it. A single JSON answer becomes
 //     one event. Reading fails with a *model.Error for an error event, a web
 //     page, an event above 32 MiB, a broken connection and silence, and with
 //     io.ErrUnexpectedEOF when the stream ends without [DONE].
 type transport struct {
-	// Base does the requests, see NewBase.
+	// Base makes the requests, see NewBase.
 	Base http.RoundTripper
-	// Idle is how long the provider may be silent, before its answer and within
-	// it, and a third of how long it may send nothing but comments; 0:
-	// defaultIdle; negative: for ever.
+	// Idle is how long the provider may be silent, before its answer and within it. It may send
+	// only comments for three times as long. 0: defaultIdle; negative: no limit.
 	Idle time.Duration
-	// Secrets are cut out of every error's text.
+	// Secrets are removed from every error's text.
 	Secrets []string
 	// MaxEvent bounds one event in bytes; 0: 32 MiB.
 	MaxEvent int
-	// Batch puts events that are there already on one data line, with
-	// separator between them. Reading a line costs a client library more than
-	// an event of a few bytes.
+	// Batch joins events that are already available on one data line, with separator between
+	// them. A client library takes longer to read a line than to decode an event of a few bytes.
 	Batch bool
 
-	keys *keyring // nil: no key that comes later; its keys are Secrets too
+	keys *keyring // nil: no KeyFrom; its keys count as Secrets too
 }
 
-// separator stands between the events of one line. No JSON holds it.
+// separator separates the events of one line. JSON never contains it.
 const separator = 0x1E
 
-// NewBase is the http.Transport for model providers: proxies from the
+// NewBase returns the http.Transport for model providers: proxies from the
 // environment, short dial and TLS limits, no compression (it delays events),
-// and a ping that finds a connection that died while the machine slept.
+// and a ping that detects a connection that died while the machine slept.
 func NewBase() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -125,14 +122,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal is the typed error of an answer that is not a success; what it is packed
-// with, if anything, cannot be undone.
+// refusal returns the typed error of an answer that is not a success; packed is its
+// Content-Encoding if that is unsupported.
 func (t *transport) refusal(req *http.Request, resp *http.Response, w *watched, packed string) error {
 	body := t.head(w)
 	if req.Context().Err() != nil {
 		return req.Context().Err()
 	}
-	f, _ := readFault(body) // without a body the status says enough
+	f, _ := readFault(body) // without a body the status is enough
 	if packed != "" {
 		f = fault{message: "its reason cannot be read: " + packedWords(packed)}
 	}
@@ -142,7 +139,7 @@ func (t *transport) refusal(req *http.Request, resp *http.Response, w *watched, 
 	return t.failure(resp.StatusCode, resp.Header, f)
 }
 
-// typed is err as a *model.Error, or the context's error when ctx is done.
+// typed converts err to a *model.Error, or to the context's error when ctx is done.
 func (t *transport) typed(ctx context.Context, err error, during string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -150,7 +147,7 @@ func (t *transport) typed(ctx context.Context, err error, during string) error {
 	return t.scrubbed(unreachable(err, during, t.hidden))
 }
 
-// repaired is the body of a transport's answer.
+// repaired is the body of an answer.
 type repaired struct {
 	t      *transport
 	ctx    context.Context
@@ -160,9 +157,9 @@ type repaired struct {
 	limit  int
 
 	events *events
-	out    []byte // what the next reads return
+	out    []byte // the bytes for the next reads
 	rest   []byte // the storage of out
-	single []byte // a JSON answer that stands for the whole stream
+	single []byte // a JSON answer in place of a stream
 	done   bool   // [DONE] has been passed on
 	err    error
 }
@@ -196,7 +193,7 @@ func (r *repaired) Close() error {
 	return r.src.Close()
 }
 
-// step appends the next event to rest, or says how the stream ended.
+// step appends the next event to rest, or returns how the stream ended.
 func (r *repaired) step() error {
 	if r.events == nil {
 		if err := r.begin(); err != nil {
@@ -245,19 +242,19 @@ func (r *repaired) one() error {
 	return r.pass(ev.name, data)
 }
 
-// pass emits one event's JSON, or returns the error that it reports. Only an
-// event that could be an error is parsed here.
+// pass emits one event's JSON, or returns the error that the event reports. Only events that
+// could be errors are parsed here.
 func (r *repaired) pass(name string, data []byte) error {
 	if name == "error" || bytes.Contains(data, []byte(`"error"`)) || !(bytes.Contains(data, []byte(`"choices"`)) || bytes.Contains(data, []byte(`"type":"response.`))) {
 		if e := r.reported(name, data); e != nil {
 			return e
 		}
 	}
-	// What goes back to the provider as it came must be text.
+	// The JSON may be sent back to the provider unchanged, so it must be valid UTF-8.
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
 	}
-	// A client library that reads line by line needs the JSON on one.
+	// A client library that reads line by line needs the JSON on one line.
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
 		data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
 	}
@@ -265,7 +262,7 @@ func (r *repaired) pass(name string, data []byte) error {
 	return nil
 }
 
-// reported is the error that an event reports; nil without one.
+// reported returns the error that an event reports; nil if there is none.
 func (r *repaired) reported(name string, data []byte) error {
 	if data[0] == '<' {
 		data = r.t.bounded(data)
@@ -283,8 +280,8 @@ func (r *repaired) reported(name string, data []byte) error {
 	return r.t.failure(0, r.header, f)
 }
 
-// looksFlat tells an error without an "error" member from other events that
-// happen to have a text: it has a code or a type that says so.
+// looksFlat recognises an error without an "error" member: it has a code or a type that
+// says so. Other events may contain a text too.
 func looksFlat(f fault) bool {
 	if f.status != 0 || len(f.codes) == 0 {
 		return f.status != 0 || f.message != ""
@@ -292,16 +289,15 @@ func looksFlat(f fault) bool {
 	return hasAny(strings.Join(f.codes, " "), []string{"error", "exceeded", "invalid", "limit", "failed"})
 }
 
-// emit appends an event to rest: on a line of its own, or to the line that is
-// already there.
+// emit appends an event to rest: on a new line, or on the line that is already there.
 func (r *repaired) emit(data []byte) {
 	if n := len(r.rest); n > 0 && !r.done {
 		r.rest = append(r.rest[:n-len("\n\n")], separator)
 	} else {
 		r.rest = append(r.rest, "data: "...)
 		if bytes.HasPrefix(data, []byte(`{"error":`)) {
-			// What reaches this place is no error ("error":null stands first in
-			// it), but go-openai goes by these very bytes.
+			// This event is no error ("error":null comes first in it), but go-openai checks for
+			// exactly these bytes.
 			r.rest = append(r.rest, "{ "...)
 			data = data[1:]
 		}
@@ -310,8 +306,8 @@ func (r *repaired) emit(data []byte) {
 	r.rest = append(r.rest, "\n\n"...)
 }
 
-// begin looks at the first bytes: providers and the proxies before them send
-// web pages and single JSON answers with status 200 and any content type.
+// begin examines the first bytes: providers and proxies send web pages and single JSON
+// answers with status 200 and any content type.
 func (r *repaired) begin() error {
 	head := make([]byte, 0, 512)
 	first := byte(0)

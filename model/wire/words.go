@@ -10,15 +10,15 @@ import (
 	"codeagent/model"
 )
 
-// MaxCalls and MaxArguments bound the calls of one answer. An agent does far fewer,
-// and refuses the rest in words.
+// MaxCalls and MaxArguments bound the calls of one answer. The agent makes far fewer of
+// them, and refuses the rest.
 const (
 	MaxCalls     = 2048
 	MaxArguments = 32 << 20
 )
 
-// MaxAnswer bounds all that one answer says, thinks, calls and wants back, and
-// MaxItems its parts: a server may send without end, and all of it is kept.
+// MaxAnswer bounds the bytes of one answer (text, thinking, calls, Opaque), and MaxItems its
+// parts: a server may send without end, and all of it is kept.
 const (
 	MaxAnswer = 64 << 20
 	MaxItems  = 10_000
@@ -26,26 +26,26 @@ const (
 
 var errAnswerSize = errors.New("an answer is larger than the limit")
 
-// TooLarge ends an answer beyond those. The next try would be no smaller.
+// TooLarge ends an answer beyond these bounds. A retry would not be smaller.
 func TooLarge() error {
 	return &model.Error{Kind: model.ServerFault, Message: fmt.Sprintf("the provider sent an answer larger than %d MiB, or of more than %d parts", MaxAnswer>>20, MaxItems), Err: final{errAnswerSize}}
 }
 
-// TooManyCalls and TooLargeCalls end an answer beyond those bounds.
+// TooManyCalls ends an answer with more than MaxCalls calls.
 func TooManyCalls() error {
 	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model made more than %d tool calls at once", MaxCalls)}
 }
 
-// TooLargeCalls is TooManyCalls for the size of all arguments.
+// TooLargeCalls ends an answer with more than MaxArguments bytes of arguments.
 func TooLargeCalls() error {
 	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the model's tool calls are larger than %d MiB", MaxArguments>>20)}
 }
 
-// ErrOtherWire is wrapped by the error of an answer in the words of another API.
+// ErrOtherWire is wrapped by the error of an answer in the shape of another API.
 var ErrOtherWire = errors.New("another API")
 
-// OtherWire is the error of a server that was asked over one API and answers as
-// another one does. The next try would bring the same.
+// OtherWire is the error of a server that answers in the shape of another API. A retry would
+// get the same.
 func OtherWire(asked, speaks string) error {
 	return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("the server answers as the %s API does, and was asked over %s", speaks, asked), Err: ErrOtherWire}
 }
@@ -65,8 +65,7 @@ func NotJSON(err error) error {
 	return &model.Error{Kind: model.ServerFault, Message: "the provider sent a chunk that is not JSON", Err: err}
 }
 
-// ReasonsByName tells the names that go-openai, and OpenAI, treat as reasoning
-// models.
+// ReasonsByName reports whether go-openai, and OpenAI, treat the name as a reasoning model.
 func ReasonsByName(name string) bool {
 	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(name, prefix) {
@@ -76,8 +75,8 @@ func ReasonsByName(name string) bool {
 	return false
 }
 
-// CallName is never empty and holds only what providers allow in a name, so
-// that a name the model made up does not spoil every later request.
+// CallName returns a non-empty name of only the characters that providers allow, so that a
+// name the model made up does not make every later request invalid.
 func CallName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -92,8 +91,8 @@ func CallName(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// Schema is the schema of a tool's arguments; providers want one of a tool that
-// takes none, too.
+// Schema returns the schema of a tool's arguments; providers require one also for a tool
+// without arguments.
 func Schema(t model.ToolSpec) json.RawMessage {
 	if len(t.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
@@ -101,8 +100,8 @@ func Schema(t model.ToolSpec) json.RawMessage {
 	return t.Schema
 }
 
-// Arguments is always a JSON object: servers that render a chat template parse
-// it and answer a malformed one with a fault.
+// Arguments always returns a JSON object: servers that render a chat template parse it, and
+// fail on malformed JSON.
 func Arguments(raw string) string {
 	if strings.TrimSpace(raw) == "" {
 		return "{}"
@@ -117,9 +116,9 @@ func Arguments(raw string) string {
 	return string(wrapped)
 }
 
-// SameJSON reports whether two texts are the same JSON but for the spaces between
-// its parts. It looks at no text much longer than the other, so that small events
-// cannot have a large one read again and again.
+// SameJSON reports whether two texts are the same JSON apart from white space between
+// tokens. It does not read a text much longer than the other, so that many small events
+// cannot force repeated reads of a large one.
 func SameJSON(one, two string) bool {
 	one, two = strings.TrimSpace(one), strings.TrimSpace(two)
 	if one == two {
