@@ -8,112 +8,109 @@ import (
 	"strings"
 )
 
-// Backend confines commands. Every implementation is held to sandboxtest.Run.
+// Backend confines commands. Every implementation must pass sandboxtest.Run.
 type Backend interface {
 	// Name is "linux", "seatbelt" or "none".
 	Name() string
-	// Enforcement says what this backend does for p on this machine, found by
-	// doing. An error means p cannot be confined here and must not run: a
-	// required layer is missing, or p asks for what cannot be held.
+	// Enforcement reports what this backend enforces for p on this machine; it finds out by trying.
+	// An error means that p cannot be confined here and must not run: a required layer is missing,
+	// or p asks for something that cannot be enforced.
 	Enforcement(p Policy) (Enforcement, error)
-	// Start runs cmd under p. It returns a *StartError when the command did not
-	// run. h may be nil: nothing is then held. The command ends when ctx does.
+	// Start runs cmd under p. It returns a *StartError if the command did not run. h may be nil;
+	// then no call is held. The command ends when ctx ends.
 	Start(ctx context.Context, p Policy, cmd Command, h Holder) (Process, error)
 }
 
 // Process is one running command with all its descendants.
 type Process interface {
-	// Wait returns once the command and every process it left behind are gone.
-	// The error is a *StartError when the command could not be executed.
+	// Wait returns when the command and every process it left behind are gone. The error is a
+	// *StartError if the command could not be executed.
 	Wait() (Status, error)
-	// Kill ends the command and everything it started. It may be called at any
-	// time, from any goroutine, more than once.
+	// Kill ends the command and all its descendants. Any goroutine may call it, at any time and
+	// repeatedly.
 	Kill()
-	// Signal passes an os signal number (1 to 64) to the command; SIGINT, as a
-	// terminal does, to the whole process group of a command that leads one.
+	// Signal sends a signal number (1 to 64) to the command. Like a terminal, it sends SIGINT to
+	// the whole process group if the command leads one.
 	Signal(number int) error
-	// Refused is what the backend has refused so far, also while the command runs. What
-	// becomes known at its end alone is missing: Trace has it.
+	// Refused is what the backend has refused so far; it works while the command runs. It lacks
+	// what becomes known only at the end, which Trace has.
 	Refused() []Denial
-	// Trace is what the backend saw; complete after Wait.
+	// Trace is what the backend saw. It is complete after Wait.
 	Trace() Trace
 }
 
-// Holder answers a denial while the refused call waits. The only one that can
-// say yes for a model's command stands in agent/held.go.
+// Holder answers a denial while the refused call waits. For a model's commands, the only Holder
+// that can allow a call is in agent/held.go.
 type Holder interface {
-	// Hold reports the grant under which the call may go on, or false. Several may
-	// be asked at once; one that was answered is not asked again for the same kind
-	// and target. When ctx ends nobody waits for the answer any more.
+	// Hold returns the grant under which the call may continue, or false. Several calls may run at
+	// the same time; after an answer, the same kind and target are not asked about again. When ctx
+	// ends, nobody waits for the answer any more.
 	Hold(ctx context.Context, d Denial) (Grant, bool)
 }
 
-// FileWorker as a Command's Path starts the backend's own file worker (package
-// internal/fileworker) instead of a program: it serves on stdin and stdout
-// until end of file.
+// FileWorker as a Command's Path starts the backend's own file worker (package internal/fileworker)
+// instead of a program. It serves on standard input and output until end of file.
 const FileWorker = "codeagent:file-worker"
 
-// Command is what to start. It inherits nothing but the three files.
+// Command is what to start. It inherits only the three files.
 type Command struct {
-	// Path is an absolute program path, or FileWorker. A Path without a
-	// separator is looked up in the PATH of Env.
+	// Path is an absolute program path, or FileWorker. A Path without a slash is looked up in the
+	// PATH of Env.
 	Path string
-	// Args is the whole argv; Args[0] is the name the program sees.
+	// Args is the complete argv; Args[0] is the name that the program sees.
 	Args []string
 	// Dir is the working directory, absolute.
 	Dir string
 	// Env is the complete environment, "K=V".
 	Env []string
-	// Evidence is how much of what is refused the backend is to see and record:
-	// EvidenceFull, EvidenceNetworkOnly or EvidenceNothing; empty is full. What is
-	// enforced does not depend on it.
+	// Evidence is how much of what it refuses the backend must see and record: EvidenceFull,
+	// EvidenceNetworkOnly or EvidenceNothing. Empty means EvidenceFull. It does not change what is
+	// enforced.
 	Evidence EvidenceLevel
-	// Observer hears of changes in write roots before they happen; it may be nil.
-	// Enforcement.Observes says whether a backend calls it.
+	// Observer receives changes in write roots before they happen; it may be nil.
+	// Enforcement.Observes reports whether a backend calls it.
 	Observer ChangeObserver
-	// Learn, when set, is called for each refusal that a grant could lift, and answers at
-	// once what that one call may do: so the needs of a command are learned in one run.
-	// No Holder is asked then. What is protected or closed to reading (Policy.Protected,
-	// DenyRead) stays refused, and Learn does not see it. The command waits meanwhile:
-	// Learn must neither block nor take long. Its calls come one at a time. A grant that
-	// does not reach Denial.Target is a no. A backend without a broker never calls it.
+	// Learn, if set, is called for each refusal that a grant could lift. It returns at once what
+	// that one call may do, so one run shows all that a command needs. No Holder is asked then.
+	// What is protected or closed to reading (Policy.Protected, DenyRead) stays refused, and Learn
+	// does not see it. The command waits during the call, so Learn must neither block nor take
+	// long. The calls come one at a time. A grant that does not cover Denial.Target is a refusal. A
+	// backend without a broker never calls Learn.
 	Learn func(Denial) (Grant, bool)
-	// Stdin, Stdout and Stderr are handed to the command as 0, 1 and 2. A nil
-	// file is /dev/null.
+	// Stdin, Stdout and Stderr become the command's descriptors 0, 1 and 2. A nil file is
+	// /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// Foreground keeps the caller's session, terminal and process group (for
-	// `codeagent sandbox`). Otherwise the command gets a session of its own and
-	// no controlling terminal.
+	// Foreground leaves the command in the caller's session, terminal and process group (for
+	// `codeagent sandbox`). Otherwise the command gets its own session and no controlling terminal.
 	Foreground bool
-	// Terminal: the three files are one terminal, which becomes the controlling
-	// terminal of the command's own session. Not with Foreground.
+	// Terminal means that the three files are one terminal. It becomes the controlling terminal of
+	// the command's own session. It excludes Foreground.
 	Terminal bool
 }
 
 // Status is how a command ended. Exactly one of Exit and Signal is meaningful.
 type Status struct {
-	// Exit is the exit status; -1 when a signal ended the command.
+	// Exit is the exit status; -1 if a signal ended the command.
 	Exit int
-	// Signal is the signal number that ended it; 0 when it exited.
+	// Signal is the number of the signal that ended it; 0 if it exited.
 	Signal int
-	// Limit is the limit that ended it or stood in its way, where the backend
-	// knows for certain; see exec.Reached for the rest.
+	// Limit is the limit that the command reached, if the backend knows it for certain;
+	// exec.Reached finds the others.
 	Limit Limit
 }
 
-// Exit statuses that report a failed start, as env(1) and timeout(1) use them.
+// These exit statuses report a failed start, as in env(1) and timeout(1).
 const (
 	ExitCannotConfine = 125
 	ExitCannotExec    = 126
 	ExitNotFound      = 127
 )
 
-// StartError says that the command did not run and why. It is never the
-// command's own doing.
+// StartError reports that the command did not run, and why. The command itself never causes it.
 type StartError struct {
 	// Code is ExitCannotConfine, ExitCannotExec or ExitNotFound.
 	Code int
-	// Stage names the step, e.g. "landlock", "seccomp", "exec".
+	// Stage is the step that failed, e.g. "landlock", "seccomp", "exec".
 	Stage string
 	Err   error
 }
@@ -130,11 +127,10 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// LeftError says that processes of a command outlived every attempt to kill them:
-// they hang in the kernel, in a frozen group or on a file system that is gone. They
-// stay confined.
+// LeftError reports that processes of a command survived every attempt to kill them: they hang in
+// the kernel, in a frozen group or on a file system that is gone. They stay confined.
 type LeftError struct {
-	// Processes are "PID (program)".
+	// Processes are in the form "PID (program)".
 	Processes []string
 }
 
@@ -142,7 +138,7 @@ func (e *LeftError) Error() string {
 	return "could not be killed and still there: process " + strings.Join(e.Processes, ", ")
 }
 
-// LayerState says how far a layer works here.
+// LayerState is how well a layer works here.
 type LayerState string
 
 const (
@@ -156,28 +152,28 @@ const (
 type Layer struct {
 	Name  string     `json:"name"`
 	State LayerState `json:"state"`
-	// Reason says what was found, e.g. "ABI 7" or the error of the probe.
+	// Reason is what was found, e.g. "ABI 7" or the error of the probe.
 	Reason string `json:"reason,omitempty"`
 }
 
 // Enforcement is what a backend does for one policy on this machine.
 type Enforcement struct {
 	Backend string `json:"backend"`
-	// LandlockABI is 0 where there is no Landlock.
+	// LandlockABI is 0 if there is no Landlock.
 	LandlockABI int        `json:"landlock_abi"`
 	Layers      []Layer    `json:"layers"`
 	Weaknesses  []Weakness `json:"weaknesses"`
-	// Observes: Command.Observer hears of every change in a write root. If false it
-	// hears of none, and undo needs another way. The same for every policy.
+	// Observes means that Command.Observer receives every change in a write root. Otherwise it
+	// receives none, and undo needs another way. It is the same for every policy.
 	Observes bool `json:"-"`
 }
 
-// Weak reports whether e lists the weakness of that ID.
+// Weak reports whether e lists the weakness with that ID.
 func (e Enforcement) Weak(id string) bool {
 	return slices.ContainsFunc(e.Weaknesses, func(w Weakness) bool { return w.ID == id })
 }
 
-// Active lists the names of the active layers, in order.
+// Active returns the names of the active layers, in order.
 func (e Enforcement) Active() []string {
 	names := []string{}
 	for _, l := range e.Layers {

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// cachesOf hold a cache for each program, by its name: the XDG Base Directory
-// Specification's default, and macOS's. Both standards put settings and programs
-// elsewhere, and let everything in there be thrown away. Folders of a program's own
-// making promise neither: ~/.ccache has its settings in it, ~/.pub-cache and ~/.npm
-// programs that are run outside, and a CACHEDIR.TAG, which ccache writes beside
-// its settings, promises no more than that backups may leave the folder out.
+// cachesOf are the folders that contain a cache for each program, by the program's name: the
+// defaults of the XDG Base Directory Specification and of macOS. Both standards put settings and
+// programs elsewhere, and allow all content of these folders to be deleted. Other cache folders do
+// not promise that: ~/.ccache contains settings, and ~/.pub-cache and ~/.npm contain programs that
+// run outside. A CACHEDIR.TAG, which ccache writes beside its settings, only promises that backups
+// may skip the folder.
 var cachesOf = []string{".cache", "Library/Caches"}
 
-// CacheOf returns the cache that path lies in, and false when it lies in none: who
-// lets a tool write one of its entries lets it write all. The cache itself lies in
-// itself.
+// CacheOf returns the cache that contains path, or false if none does. A tool that may write one
+// entry of a cache may write the whole cache. The cache contains itself.
 func CacheOf(path string) (string, bool) {
 	parts := strings.Split(path, "/")
 	for i := range parts {
@@ -28,7 +27,7 @@ func CacheOf(path string) (string, bool) {
 	return "", false
 }
 
-// prefixed is how many parts name has when parts begin with them, else 0.
+// prefixed returns the number of parts in name if parts begin with them, else 0.
 func prefixed(parts []string, name string) int {
 	want := strings.Split(name, "/")
 	if len(parts) < len(want) || !slices.Equal(parts[:len(want)], want) {

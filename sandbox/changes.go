@@ -6,44 +6,43 @@ import (
 	"strings"
 )
 
-// Changes is what a command has changed, as far as it was reported to a ChangeObserver. The zero
-// value says that nothing is known to have changed.
+// Changes are the changes of a command that were reported to a ChangeObserver. The zero value means
+// that no change is known.
 type Changes struct {
-	// List has each path once, in the order of paths; More counts those that it has no
-	// room for.
+	// List has each path once, sorted by path. More counts the paths that did not fit.
 	List []Change
 	More int
-	// Partial: not all that was reported could be noted.
+	// Partial means that some reported changes could not be recorded.
 	Partial bool
 }
 
-// Change is one path that is not what it was.
+// Change is one path whose state changed.
 type Change struct {
-	// Path is canonical, and as hostile as what the command chose; a folder's ends with
-	// a slash. A folder that was made or taken away stands for all that is below it.
+	// Path is canonical. The command chose it, so it is hostile input. A folder's path ends with a
+	// slash. A folder that was added or deleted stands for everything in it.
 	Path string
 	Kind ChangeKind
 }
 
-// Took reports whether path was in a folder that is taken away: what became of it
-// before is nothing to tell any more.
+// Took reports whether ch deleted a folder that contained path. Earlier changes of path are then no
+// longer worth a report.
 func (ch Change) Took(path string) bool {
 	return ch.Kind == Deleted && strings.HasSuffix(ch.Path, "/") && path != ch.Path && strings.HasPrefix(path, ch.Path)
 }
 
-// ChangeKind is what became of a path.
+// ChangeKind is how a path changed.
 type ChangeKind string
 
-// Kinds of a Change.
+// These are the kinds of a Change.
 const (
 	Added   ChangeKind = "add"
 	Updated ChangeKind = "update"
 	Deleted ChangeKind = "delete"
-	// Moved: only a patch says that a file got another path.
+	// Moved is the kind of a file with a new path; only patches report it.
 	Moved ChangeKind = "move"
 )
 
-// Then is what two changes of one path are together, "" for none.
+// Then combines two successive changes of one path; "" if they cancel out.
 func (k ChangeKind) Then(later ChangeKind) ChangeKind {
 	switch {
 	case k == Added && later == Deleted:
@@ -56,17 +55,17 @@ func (k ChangeKind) Then(later ChangeKind) ChangeKind {
 	return later
 }
 
-// A command chooses how many paths it changes and how long they are.
+// These bound the list, because a command chooses how many paths it changes and how long they are.
 const (
 	maxChanges     = 300
 	maxChangeBytes = 32 << 10
 )
 
-// None reports that nothing is known to have changed.
+// None reports that no change is known.
 func (c *Changes) None() bool { return len(c.List) == 0 && c.More == 0 && !c.Partial }
 
-// Add adds a change that came after those that c has. Once there was no room for
-// one, those that follow are counted alone.
+// Add adds a change that happened after those in c. Once a change did not fit, Add only counts the
+// following ones.
 func (c *Changes) Add(ch Change) {
 	if c.More > 0 {
 		c.More++
@@ -91,7 +90,7 @@ func (c *Changes) Add(ch Change) {
 	c.List = append(c.List, ch)
 }
 
-// Join adds all of later, which came after c.
+// Join adds all changes of later, which happened after those in c.
 func (c *Changes) Join(later Changes) {
 	for _, ch := range later.List {
 		c.Add(ch)
@@ -100,8 +99,8 @@ func (c *Changes) Join(later Changes) {
 	c.Partial = c.Partial || later.Partial
 }
 
-// Names names at most so many of what changed for a person, each with what became of
-// it, relative to folder where it lies below. What is named is not made harmless.
+// Names returns at most the given number of changes for a user, each with its kind. A path below
+// folder is relative to it. Names does not escape the paths.
 func (c *Changes) Names(folder string, most int) []string {
 	var out []string
 	for _, ch := range c.List[:min(most, len(c.List))] {
@@ -114,8 +113,8 @@ func (c *Changes) Names(folder string, most int) []string {
 	return out
 }
 
-// Words is one line of at most so many Names: "a.go, b.go (deleted), dir/ (new) and
-// 3 more".
+// Words is one line with at most the given number of Names: "a.go, b.go (deleted), dir/ (new) and 3
+// more".
 func (c *Changes) Words(folder string, most int) string {
 	var parts []string
 	names := c.Names(folder, most)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// DenialKind groups denials by what would permit them.
+// DenialKind groups denials by the kind of grant that would permit them.
 type DenialKind string
 
 const (
@@ -20,19 +20,19 @@ const (
 	KindSignal     DenialKind = "signal"
 )
 
-// Evidence says where the knowledge of a denial comes from, best first.
+// Evidence is the source of a denial, best first.
 type Evidence string
 
 const (
-	// EvidenceKernel: the kernel told the broker.
+	// EvidenceKernel means that the kernel reported it to the broker.
 	EvidenceKernel Evidence = "kernel"
-	// EvidenceBackend: the backend itself refused, or its log says so.
+	// EvidenceBackend means that the backend itself refused, or that its log says so.
 	EvidenceBackend Evidence = "backend"
-	// EvidenceOutput: read from what the command printed; a guess.
+	// EvidenceOutput is a guess from what the command printed.
 	EvidenceOutput Evidence = "output"
 )
 
-// Denial is one thing the sandbox refused, aggregated over identical attempts.
+// Denial is one thing that the sandbox refused. Identical attempts are counted in one Denial.
 type Denial struct {
 	Kind DenialKind `json:"kind"`
 	// Operation is the system call or action ("openat", "connect").
@@ -40,42 +40,41 @@ type Denial struct {
 	// Target is an absolute resolved path, "host:port", a bare name (a lookup),
 	// a socket path, or a system call's name.
 	Target string `json:"target"`
-	// Requested is what the program itself named, where that differs: a path as it
-	// was written, the address that a name was looked up for.
+	// Requested is what the program itself named, if that differs: a path as written, or the
+	// address for which a name was looked up.
 	Requested string `json:"requested,omitempty"`
-	// Program is the base name of Executable; where that is not known, the name
-	// in a message that the command printed, or empty.
+	// Program is the base name of Executable. If that is unknown, it is the name in a message that
+	// the command printed, or empty.
 	Program string `json:"program"`
-	// Executable is the program's file, as the kernel has it and the host names
-	// it; with " (deleted)" behind it when that name is gone, "memfd:NAME" for a
-	// file in memory. It is empty when the process could not be examined.
+	// Executable is the program's file as the kernel reports it, with the host's path. " (deleted)"
+	// follows if that path is gone, and it is "memfd:NAME" for a file in memory. It is empty if the
+	// process could not be examined.
 	Executable string `json:"executable,omitempty"`
-	// Comm is the name that the process gave itself, where it is another one.
+	// Comm is the name that the process gave itself, if it differs.
 	Comm string `json:"comm,omitempty"`
 	PID  int    `json:"pid"`
-	// Chain is who started the program, from its parent to the command's first
-	// process.
+	// Chain are the ancestors of the program, from its parent to the command's first process.
 	Chain []Ancestor `json:"chain,omitempty"`
-	// Order counts denials and exits of one command together, from 1; 0 when
-	// unknown. Of identical attempts by several processes it is the first one of the
-	// latest process, which PID and Chain tell of.
+	// Order is the position among all denials and exits of one command, from 1; 0 if unknown. If
+	// several processes made identical attempts, it is the first attempt of the latest process,
+	// which PID and Chain describe.
 	Order int `json:"order,omitempty"`
-	// Why says in words why it is refused where no grant would allow it; else empty.
+	// Why is the reason in words if no grant would allow it; else empty.
 	Why string `json:"why,omitempty"`
-	// Note is one sentence on what Target alone does not say: which name led to it.
+	// Note is one sentence on what Target does not show: which name led to it.
 	Note string `json:"note,omitempty"`
-	// Errno is what the call returned, e.g. "EACCES"; empty when unknown.
+	// Errno is what the call returned, e.g. "EACCES"; empty if unknown.
 	Errno    string   `json:"errno,omitempty"`
 	Evidence Evidence `json:"evidence"`
-	// Moot: it would have failed without the sandbox too, or did not matter;
-	// MootReason says why in words.
+	// Moot means that the call would have failed without the sandbox too, or made no difference.
+	// MootReason is the reason in words.
 	Moot       bool   `json:"moot"`
 	MootReason string `json:"moot_reason,omitempty"`
 	Count      int    `json:"count"`
 }
 
-// MarshalJSON adds the bytes of a target that JSON cannot carry as text: what
-// stands there in place of an invalid byte would name another file.
+// MarshalJSON adds the raw bytes of a target that JSON cannot represent as text: a replacement for
+// an invalid byte would name another file.
 func (d Denial) MarshalJSON() ([]byte, error) {
 	type plain Denial
 	out := struct {
@@ -88,12 +87,12 @@ func (d Denial) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// MootPermissions is the reason of a denial that the user's own permissions would
-// have brought about without a sandbox too.
+// MootPermissions is the reason of a denial that the user's own permissions would have caused
+// without a sandbox too.
 const MootPermissions = "the user's own permissions refuse it too"
 
-// Ancestor is a process on the way from the command's first one to another.
-// Its fields are those of Denial.
+// Ancestor is a process between the command's first one and another one. Its fields are those of
+// Denial.
 type Ancestor struct {
 	Program    string `json:"program"`
 	Executable string `json:"executable,omitempty"`
@@ -101,26 +100,24 @@ type Ancestor struct {
 	PID        int    `json:"pid"`
 }
 
-// Exit is how one process of a command ended by itself. One that a signal killed
-// has none.
+// Exit is the exit of one process of a command. A process that a signal killed has none.
 type Exit struct {
 	PID, Parent int
-	// Comm is the name of the process, which it may have chosen.
+	// Comm is the name of the process, which the process may have chosen.
 	Comm string
 	// Status is 0 to 255.
 	Status int
-	// Order is counted together with that of denials.
+	// Order is in the same sequence as that of denials.
 	Order int
 }
 
 // Trace is what a backend saw of one command.
 type Trace struct {
-	// Evidence is how much it could see: EvidenceFull, EvidenceNetworkOnly,
+	// Evidence is how much the backend could see: EvidenceFull, EvidenceNetworkOnly,
 	// EvidencePartial or EvidenceNothing.
 	Evidence EvidenceLevel
 	Denials  []Denial
-	// Exits are in order, and told from the first denial on: before it they cannot
-	// have been its doing.
+	// Exits are in order, from the first denial on: no denial can have caused an earlier exit.
 	Exits []Exit
 }
 
@@ -133,7 +130,7 @@ const (
 	NoConfidence Confidence = "none"
 )
 
-// EvidenceLevel is how much of what happened a verdict could see.
+// EvidenceLevel is how much of the events was visible to a verdict.
 type EvidenceLevel string
 
 const (
@@ -144,22 +141,22 @@ const (
 	EvidenceNothing     EvidenceLevel = "none"
 )
 
-// Verdict says whether a command failed because of the sandbox. exec judges,
-// sandbox names.
+// Verdict says whether a command failed because of the sandbox. Package exec/verdict judges; this
+// package only defines the type.
 type Verdict struct {
-	// Denied: the command failed and would have passed without the sandbox.
+	// Denied means that the command failed and would have succeeded without the sandbox.
 	Denied     bool          `json:"denied"`
 	Confidence Confidence    `json:"confidence"`
 	Evidence   EvidenceLevel `json:"evidence"`
 	Denials    []Denial      `json:"denials"`
-	// Suggest is the least grant that would have let it pass. A suggestion is
-	// what could be asked for; it permits nothing.
+	// Suggest is the least grant with which it would have succeeded. It is a suggestion and permits
+	// nothing.
 	Suggest Grant `json:"suggest"`
-	// Failed: the command failed, whatever it was for.
+	// Failed means that the command failed, for whatever reason.
 	Failed bool `json:"-"`
 }
 
-// MarshalJSON writes an empty list of denials as [].
+// MarshalJSON encodes an empty list of denials as [].
 func (v Verdict) MarshalJSON() ([]byte, error) {
 	type plain Verdict
 	p := plain(v)
@@ -167,15 +164,15 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Weakness is one guarantee that is not enforced on this machine: data to show
-// to the user and the model, never a silent nothing.
+// Weakness is one guarantee that is not enforced on this machine. It is shown to the user and to
+// the model, and never omitted.
 type Weakness struct {
 	// ID is stable and short: "metadata", "protected", "deny-read-glob".
 	ID string `json:"id"`
-	// What is one sentence: what a command can do that the policy says it cannot.
+	// What is one sentence: what a command can do although the policy forbids it.
 	What string `json:"what"`
 	// Why names the missing layer or fact.
 	Why string `json:"why"`
-	// Remedy says what the user can do about it; empty when nothing.
+	// Remedy is what the user can do about it; empty if nothing.
 	Remedy string `json:"remedy,omitempty"`
 }

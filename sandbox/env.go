@@ -9,32 +9,31 @@ import (
 	"unicode/utf8"
 )
 
-// EnvInherit says which variables a command takes over from codeagent.
+// EnvInherit says which variables a command inherits from codeagent.
 type EnvInherit string
 
 const (
-	// EnvCore takes the variables in coreVariables: the zero value.
+	// EnvCore inherits the variables in coreVariables. It is the zero value.
 	EnvCore EnvInherit = ""
-	// EnvAll takes everything that does not look like a secret.
+	// EnvAll inherits every variable that does not look like a secret.
 	EnvAll EnvInherit = "all"
-	// EnvNone takes nothing.
+	// EnvNone inherits nothing.
 	EnvNone EnvInherit = "none"
 )
 
-// Env is the policy for a command's environment. Names that look like secrets
-// are dropped unless Include names them exactly.
+// Env is the policy for a command's environment. Variables whose names look like secrets are
+// dropped unless Include names them exactly.
 type Env struct {
 	Inherit EnvInherit `json:"inherit,omitempty"`
-	// Include adds variables by exact name, secrets too.
+	// Include adds variables by exact name, including secrets.
 	Include []string `json:"include,omitempty"`
 	// Exclude drops variables by glob, after Include.
 	Exclude []string `json:"exclude,omitempty"`
-	// Set is what the command sees in any case.
+	// Set are variables that the command always gets.
 	Set map[string]string `json:"set,omitempty"`
 }
 
-// coreVariables is what programs need to find their files, their user, their
-// language and their terminal.
+// coreVariables are what programs need to find their files, user, language and terminal.
 var coreVariables = []string{
 	"HOME", "PATH", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "USER", "LOGNAME",
 	"SHELL", "TZ", "TMPDIR", "HOSTNAME", "PWD", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -42,12 +41,12 @@ var coreVariables = []string{
 	"NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "JAVA_HOME",
 }
 
-// secretPatterns mark names whose values no command gets unasked.
+// secretPatterns match names whose values a command gets only if Include names them.
 var secretPatterns = []string{"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*"}
 
-// Apply returns the command's environment, sorted, from codeagent's own.
-// Variables of codeagent itself (CODEAGENT_*) never pass, nor does what would
-// load foreign code into every program (LD_*, DYLD_*, BASH_ENV, ENV), unless Set.
+// Apply computes the command's environment, sorted, from codeagent's own. It drops codeagent's own
+// variables (CODEAGENT_*) and those that load foreign code into every program (LD_*, DYLD_*,
+// BASH_ENV, ENV), unless Set has them.
 func (e Env) Apply(environ []string) []string {
 	vars := map[string]string{}
 	for _, kv := range environ {

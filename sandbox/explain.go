@@ -1,26 +1,26 @@
 package sandbox
 
-// Explained is a layer and what it is worth on this machine.
+// Explained is a layer and what it provides on this machine.
 type Explained struct {
 	Layer
-	// Holds says what the layer is for.
+	// Holds is the purpose of the layer.
 	Holds string
-	// Losses are what it does not hold here; none where it is active.
+	// Losses are what it does not enforce here; empty if it is active.
 	Losses []Loss
 }
 
-// Loss is one thing that a layer would hold and does not here.
+// Loss is one protection of a layer that is missing here.
 type Loss struct {
 	What string
-	// Layer is the one that holds it instead, and How says in which way. Layer
-	// is empty where the backend itself does; How is empty where nothing does.
+	// Layer provides it instead, and How says in which way. Layer is empty if the backend itself
+	// does. How is empty if nothing does.
 	Layer, How string
-	// Weakness is the ID of the Weakness that states what is left open.
+	// Weakness is the ID of the Weakness that describes the gap.
 	Weakness string
 }
 
-// Explain says of each layer what it holds and, where it is missing or partial,
-// what is lost with it and what holds that still. It looks at nothing but e.
+// Explain says what each layer enforces. If a layer is missing or partial, it also says what is
+// lost and what still enforces that. It uses only e.
 func (e Enforcement) Explain() []Explained {
 	active, stated := map[string]bool{"": true}, map[string]bool{}
 	for _, l := range e.Layers {
@@ -34,7 +34,7 @@ func (e Enforcement) Explain() []Explained {
 		worth := layerWorth[l.Name]
 		x := Explained{Layer: l, Holds: worth.holds}
 		for _, d := range worth.duties {
-			// Of a degraded layer: what its ABI lacks, or what is stated.
+			// A degraded layer loses what its ABI lacks or what a weakness states.
 			partly := l.State == LayerDegraded && (e.LandlockABI < d.since || d.since == 0 && stated[d.weakness])
 			if l.State == LayerAbsent || partly {
 				x.Losses = append(x.Losses, d.without(active, stated))
@@ -45,16 +45,16 @@ func (e Enforcement) Explain() []Explained {
 	return out
 }
 
-// duty is one thing that a layer holds.
+// duty is one thing that a layer enforces.
 type duty struct {
 	what string
-	// since is the Landlock ABI that brought it, 0 for other layers.
+	// since is the Landlock ABI that introduced it; 0 for other layers.
 	since int
-	// weakness is its ID where it is stated that this is not, or not wholly, held.
+	// weakness is the ID of the Weakness that says that this is not, or not fully, enforced.
 	weakness string
-	// partly: what is stated is less than the duty, and others hold the rest.
+	// partly means that the Weakness covers only part of the duty, and others enforce the rest.
 	partly bool
-	// others hold it too, the best first; the layer "" is the backend itself.
+	// others enforce it too, the best first. The layer "" is the backend itself.
 	others []substitute
 }
 
@@ -79,8 +79,8 @@ func (d duty) without(active, stated map[string]bool) Loss {
 
 const noLimit = "no limit that is set needs it"
 
-// layerWorth says of each layer by its name what it is for. Landlock and
-// seccomp have no substitute as a whole: without them nothing is run.
+// layerWorth gives the purpose of each layer by its name. Nothing replaces all of Landlock or
+// seccomp: without them no command runs.
 var layerWorth = map[string]struct {
 	holds  string
 	duties []duty

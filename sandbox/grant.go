@@ -5,19 +5,18 @@ import (
 	"slices"
 )
 
-// Grant is what an approval widens a policy by: exactly these paths, hosts and
-// sockets. Only the approvals room builds a non-empty one (house_test.go).
+// Grant is what an approval adds to a policy: exactly these paths, hosts and sockets. Only the
+// approvals room creates a non-empty one (house_test.go).
 type Grant struct {
 	Write   []string   `json:"write"`
 	Read    []string   `json:"read"`
 	Hosts   []HostPort `json:"hosts"`
 	Sockets []string   `json:"sockets"`
-	// Unsandboxed runs the command outside the sandbox altogether: the last resort.
+	// Unsandboxed runs the command entirely outside the sandbox, as the last resort.
 	Unsandboxed bool `json:"unsandboxed"`
 }
 
-// MarshalJSON writes empty lists as [] and not as null: readers of a report
-// need not tell the two apart.
+// MarshalJSON encodes empty lists as [] and not as null, so that readers need not distinguish them.
 func (g Grant) MarshalJSON() ([]byte, error) {
 	type plain Grant
 	p := plain(g)
@@ -33,13 +32,13 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// Empty reports whether g widens nothing.
+// Empty reports whether g adds nothing.
 func (g Grant) Empty() bool {
 	return len(g.Write) == 0 && len(g.Read) == 0 && len(g.Hosts) == 0 && len(g.Sockets) == 0 && !g.Unsandboxed
 }
 
-// Lines name what g opens, one thing a line: "write /srv/data". A path is written by
-// show, or as it is where show is nil.
+// Lines says what g opens, one thing a line: "write /srv/data". show formats a path; nil leaves it
+// as it is.
 func (g Grant) Lines(show func(path string) string) []string {
 	if show == nil {
 		show = func(path string) string { return path }
@@ -63,11 +62,10 @@ func (g Grant) Lines(show func(path string) string) []string {
 	return out
 }
 
-// With returns p widened by exactly g; p itself is unchanged. A write grant at
-// or below a protected path lifts that protection for the granted path alone
-// (JudgeWrite); a read grant lifts a deny-read entry only where it names that
-// very entry: a grant of a folder never opens the secrets inside it.
-// Protected.Own and Hidden are never lifted.
+// With returns p widened by exactly g; p itself is unchanged. A write grant at or below a protected
+// path lifts that protection for the granted path only (JudgeWrite). A read grant lifts a deny-read
+// entry only if it names that very entry: the grant of a folder never opens the secrets inside it.
+// No grant lifts Protected.Own or Hidden.
 func (p Policy) With(g Grant) Policy {
 	q := p.Clone()
 	if g.Unsandboxed {
@@ -100,7 +98,7 @@ func (p Policy) With(g Grant) Policy {
 	return q
 }
 
-// lift drops the entries that are the granted path itself.
+// lift removes the entries that equal the granted path.
 func lift(entries []string, granted string) []string {
 	return slices.DeleteFunc(entries, func(e string) bool { return e == granted })
 }

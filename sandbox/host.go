@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// HostPort is a host name or address with its port, written "name:port". A
-// lookup alone has port 0 and is written as the bare name.
+// HostPort is a host name or address with its port, written "name:port". A lookup has port 0 and is
+// written as the bare name.
 type HostPort struct {
 	Host string
 	Port uint16
 }
 
-// String writes h as "name:port", IPv6 in brackets, without the port when it is 0.
+// String formats h as "name:port", with IPv6 addresses in brackets and without a zero port.
 func (h HostPort) String() string {
 	switch {
 	case h.Port == 0:
@@ -25,10 +25,10 @@ func (h HostPort) String() string {
 	return h.Host + ":" + strconv.Itoa(int(h.Port))
 }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (h HostPort) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText is ParseHostPort.
+// UnmarshalText parses with ParseHostPort.
 func (h *HostPort) UnmarshalText(text []byte) error {
 	v, err := ParseHostPort(string(text))
 	if err == nil {
@@ -37,13 +37,12 @@ func (h *HostPort) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseHostPort reads "name:port", "1.2.3.4:80", "[::1]:80", a bare name or a
-// bare address, and returns its one canonical form: names in lower case without
-// the trailing dot, addresses as netip writes them, an IPv4 address in IPv6
-// clothes as IPv4. Whatever two programs could read differently is an error:
-// control characters, spaces, user information, zones, empty or over-long
-// labels, names outside ASCII, and the numeric forms of an address that
-// inet_aton(3) takes ("127.1", "0x7f000001", "2130706433", "010.0.0.1").
+// ParseHostPort parses "name:port", "1.2.3.4:80", "[::1]:80", a bare name or a bare address, and
+// returns its one canonical form: names in lower case without the final dot, addresses as netip
+// writes them, and an IPv4-mapped IPv6 address as IPv4. It refuses whatever two programs could read
+// differently: control characters, spaces, user information, zones, empty or too long labels, names
+// outside ASCII, and the numeric forms of an address that inet_aton(3) accepts ("127.1",
+// "0x7f000001", "2130706433", "010.0.0.1").
 func ParseHostPort(s string) (HostPort, error) {
 	host, port, err := splitPort(s)
 	if err != nil {
@@ -55,7 +54,7 @@ func ParseHostPort(s string) (HostPort, error) {
 		}
 		return HostPort{Host: addr.Unmap().String(), Port: port}, nil
 	}
-	// Before lower-casing: that would turn the Kelvin sign into a k.
+	// Check this before lower-casing, which turns the Kelvin sign into a k.
 	if strings.ContainsFunc(host, func(c rune) bool { return c >= 0x80 }) {
 		return HostPort{}, fmt.Errorf("host %.80q: write a name outside ASCII as xn--…", s)
 	}
@@ -75,8 +74,8 @@ func ParseHostPort(s string) (HostPort, error) {
 	return HostPort{Host: host, Port: port}, nil
 }
 
-// splitPort takes the port off. Without brackets two colons or more are an
-// IPv6 address without a port.
+// splitPort splits off the port. Without brackets, two or more colons mean an IPv6 address without
+// a port.
 func splitPort(s string) (host string, port uint16, err error) {
 	host, text, hasPort := s, "", false
 	if inner, ok := strings.CutPrefix(s, "["); ok {
@@ -112,7 +111,7 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// numeric reports whether inet_aton would read label as a number.
+// numeric reports whether inet_aton would parse label as a number.
 func numeric(label string) bool {
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {
 		return strings.Trim(hex, "0123456789abcdef") == ""

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Judgement is what a policy says of one access, with the rule that decided.
+// Judgement is a policy's decision on one access, with the rule that decided.
 type Judgement struct {
 	Allowed bool
-	// Kind is the denial's kind when it is not allowed.
+	// Kind is the denial's kind if the access is not allowed.
 	Kind DenialKind
-	// Rule names what decided: a root, a protected name, "outside every write root".
+	// Rule is what decided: a root, a protected name, "outside every write root".
 	Rule string
-	// Final: it is not allowed, and no grant changes that. Rule says why in words.
+	// Final means that the access is not allowed and that no grant changes that. Rule then says
+	// why.
 	Final bool
 }
 
-// hiddenRule says why what Protected.Hidden names is closed to reading.
+// hiddenRule is the Rule for what Protected.Hidden names.
 const hiddenRule = "codeagent's own records, which no command may read"
 
-// JudgeWrite says whether a command under p may change the canonical path.
-// It is the pure replica of what the kernel enforces, and what a verdict
-// checks named paths against.
+// JudgeWrite decides whether a command under p may change the canonical path. It is a pure
+// reimplementation of what the kernel enforces; a verdict checks named paths with it.
 func (p Policy) JudgeWrite(target string) Judgement {
 	if p.Unconfined {
 		return Judgement{Allowed: true, Rule: "unconfined"}
@@ -40,7 +40,7 @@ func (p Policy) JudgeWrite(target string) Judgement {
 		return Judgement{Kind: KindWrite, Rule: "outside every write root"}
 	}
 	for _, protected := range p.Protected.Paths {
-		// A root at or below the protected path was granted on purpose.
+		// A root at or below the protected path was granted deliberately.
 		if Covers(protected, target) && !Covers(protected, root) {
 			return Judgement{Kind: KindProtected, Rule: protected}
 		}
@@ -53,7 +53,7 @@ func (p Policy) JudgeWrite(target string) Judgement {
 	return Judgement{Allowed: true, Rule: root}
 }
 
-// JudgeRead says whether a command under p may read the canonical path.
+// JudgeRead decides whether a command under p may read the canonical path.
 func (p Policy) JudgeRead(target string) Judgement {
 	if p.Unconfined {
 		return Judgement{Allowed: true, Rule: "unconfined"}
@@ -80,8 +80,8 @@ func (p Policy) JudgeRead(target string) Judgement {
 	return Judgement{Kind: KindRead, Rule: "outside every read root"}
 }
 
-// JudgeHost says whether a command under p may connect to h. Without a port it is
-// a lookup, which is part of every connection to the name.
+// JudgeHost decides whether a command under p may connect to h. Without a port h is a lookup, which
+// is part of every connection to that name.
 func (p Policy) JudgeHost(h HostPort) Judgement {
 	switch {
 	case p.Unconfined || p.Network.Mode == NetworkFull:
@@ -114,19 +114,18 @@ func (p Policy) writeRoot(target string) (string, bool) {
 	return best, best != ""
 }
 
-// Temporary reports whether root is the session's own folder for temporary files.
-// No program takes its settings from there, so protected names do not count in it.
+// Temporary reports whether root is the session's own folder for temporary files. No program reads
+// settings from there, so protected names do not apply in it.
 func (p Policy) Temporary(root string) bool {
 	return root == p.Temp && !slices.ContainsFunc(p.Write, func(r Root) bool { return r.Path == root })
 }
 
-// SharedTempFolders are what Policy.SharedTemp opens, in their canonical forms
-// on Linux and macOS.
+// SharedTempFolders are the folders that Policy.SharedTemp opens, in their canonical forms on Linux
+// and macOS.
 var SharedTempFolders = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"}
 
-// protectedName reports the protected name that target lies at or below, in
-// the part under root. A root that itself is the named entry was granted and
-// is not protected.
+// protectedName returns the protected name that covers target in the part below root. A root that
+// is itself the named entry was granted and is not protected.
 func (p Policy) protectedName(root, target string) (string, bool) {
 	below := strings.TrimPrefix(strings.TrimPrefix(target, root), "/")
 	for _, name := range p.Protected.Names {
@@ -137,8 +136,7 @@ func (p Policy) protectedName(root, target string) (string, bool) {
 	return "", false
 }
 
-// containsPath reports whether the components of name stand, in a row, among
-// those of p.
+// containsPath reports whether the components of name appear consecutively among those of p.
 func containsPath(p, name string) bool {
 	for at := 0; ; at++ {
 		i := strings.Index(p[at:], name)
@@ -160,7 +158,7 @@ func (p Policy) deniesRead(target string) (string, bool) {
 		}
 	}
 	for _, glob := range p.DenyGlobs {
-		// A glob with a bracket may also be the plain name of a file.
+		// A glob with a bracket may also be the literal name of a file.
 		if Covers(glob, target) || globCovers(glob, target) {
 			return glob, true
 		}
@@ -171,16 +169,16 @@ func (p Policy) deniesRead(target string) (string, bool) {
 // IsGlob reports whether an entry of the setting deny_read is a glob and not an exact path.
 func IsGlob(entry string) bool { return strings.ContainsAny(entry, "*?[") }
 
-// globCovers reports whether glob matches target or one of its ancestors. "**"
-// stands for any number of components; a glob without a leading slash matches
-// at any depth. The work is bounded by the product of the two lengths: the
-// pattern is laid over the target row by row, never tried again from a branch.
+// globCovers reports whether glob matches target or one of its ancestors. "**" stands for any
+// number of components; a glob without a leading slash matches at any depth. The matcher goes
+// through the target once for each pattern component and never backtracks, so the work is bounded
+// by the product of the two lengths.
 func globCovers(glob, target string) bool {
 	if !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "**/") {
 		glob = "**/" + glob
 	}
 	parts := strings.Split(strings.Trim(target, "/"), "/")
-	// reached[n]: the pattern so far matches exactly parts[:n].
+	// reached[n] means that the pattern so far matches exactly parts[:n].
 	reached := make([]bool, len(parts)+1)
 	reached[0] = true
 	for component := range strings.SplitSeq(strings.Trim(glob, "/"), "/") {

@@ -1,7 +1,7 @@
 package sandbox
 
-// Limit names a limit of Limits that a command ran into. It is never a denial:
-// no grant lets the command pass, a higher limit does.
+// Limit names a limit of Limits that a command reached. It is never a denial: only a higher limit
+// helps, and no grant does.
 type Limit string
 
 const (
@@ -11,11 +11,11 @@ const (
 	LimitProcesses Limit = "processes"
 	LimitOpenFiles Limit = "open-files"
 	LimitFileSize  Limit = "file-size"
-	// LimitOutput cuts what is kept of the output; the command itself goes on.
+	// LimitOutput truncates the stored output; the command itself continues.
 	LimitOutput Limit = "output"
 )
 
-// Words says what happened, and which setting raises the limit.
+// Words says what happened and which setting raises the limit.
 func (l Limit) Words() string {
 	switch l {
 	case LimitWall:

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// nearby are the parts of the address space that are not the public internet's,
-// with the words for them (IANA's special-purpose registries).
+// nearby are the parts of the address space that are not on the public internet, with a description
+// of each (IANA's special-purpose registries).
 var nearby = []struct {
 	prefix netip.Prefix
 	words  string
@@ -47,14 +47,13 @@ const (
 
 var (
 	globalUnicast = netip.MustParsePrefix("2000::/3")
-	// nat64 is how networks without IPv4 reach it (RFC 6052): the address inside
-	// is the one that counts.
+	// nat64 is the prefix by which networks without IPv4 reach IPv4 (RFC 6052). The embedded
+	// address is the one to judge.
 	nat64 = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// NotPublic says in words where an address lies that is not on the public
-// internet, "" for one that is. The question that a person is asked and the
-// judge of what is dialled both go by it: what one of them knows the other does.
+// NotPublic describes where an address lies that is not on the public internet; "" if it is public.
+// The question to the user and the check of the dialled address both use it, so they agree.
 func NotPublic(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if nat64.Contains(a) {
@@ -72,13 +71,12 @@ func NotPublic(a netip.Addr) string {
 	return ""
 }
 
-// ClosedTo says in words where the address a lies, when a connection to h must not
-// go there; "" when it may. What is not on the public internet is served to whoever
-// is close, and the owner of a name chooses where it leads: without this a name
-// that was allowed reaches the machine's own servers, or a cloud's credentials. So
-// such an address must have been named itself. own reports addresses of this
-// machine's interfaces, named what was allowed. Who dials a does so after this, and
-// dials a alone: what the name leads to a moment later changes nothing.
+// ClosedTo says where the address a lies if a connection to h must not go there; "" if it may.
+// Services outside the public internet trust whoever is close, and the owner of a name chooses its
+// addresses. Without this check an allowed name could lead to the machine's own servers or to a
+// cloud's credentials. So the policy must name such an address itself. own reports addresses of
+// this machine's interfaces; named reports what the policy allows. The caller dials a after this
+// check, and only a: a later change of the name's addresses has no effect.
 func (h HostPort) ClosedTo(a netip.Addr, own func(netip.Addr) bool, named func(HostPort) bool) string {
 	a = a.Unmap().WithZone("")
 	why := NotPublic(a)
@@ -91,8 +89,7 @@ func (h HostPort) ClosedTo(a netip.Addr, own func(netip.Addr) bool, named func(H
 	return why
 }
 
-// Leads says that h leads to a, which is closed to it for that reason, and what
-// would open it.
+// Leads says that h leads to a, why a is closed to it, and what would open it.
 func (h HostPort) Leads(a netip.Addr, why string) string {
 	return fmt.Sprintf("%s leads to %s, %s; allow %s itself to reach it", h.Host, a, why, HostPort{Host: a.String(), Port: h.Port})
 }

@@ -9,28 +9,27 @@ import (
 	"strings"
 )
 
-// FileSystem looks at a file system. os.Lstat-like and os.Readlink-like functions
-// are handed in by rooms that may do IO; tests hand in maps.
+// FileSystem reads a file system. Rooms that may do IO supply functions like os.Lstat and
+// os.Readlink; tests supply maps.
 type FileSystem interface {
-	// Lstat returns the mode of the entry itself, or an error for which
-	// errors.Is(err, fs.ErrNotExist) holds when it is absent.
+	// Lstat returns the mode of the entry itself. If the entry is absent, errors.Is(err,
+	// fs.ErrNotExist) holds.
 	Lstat(path string) (fs.FileMode, error)
 	// Readlink returns the target of a symbolic link.
 	Readlink(path string) (string, error)
 }
 
-// maxLinks is how many symbolic links one path may pass, as in Linux (MAXSYMLINKS).
+// maxLinks bounds the symbolic links in one path walk, as in Linux (MAXSYMLINKS).
 const maxLinks = 40
 
-// ErrTooManyLinks reports a loop of symbolic links, or a chain of over 40.
+// ErrTooManyLinks reports a loop of symbolic links, or a chain of more than 40.
 var ErrTooManyLinks = errors.New("too many symbolic links")
 
-// Canonical returns the absolute path that name, taken relative to dir, really
-// means: every symbolic link followed, also in the last component, and no "."
-// or "..". Components that do not exist are kept as written below their
-// canonical parent; ".." after such a component is an error, since no one can
-// say where it leads. Any other failure to look is an error too: a path that
-// cannot be resolved is never used as it stands.
+// Canonical returns the absolute path that name, relative to dir, really means: it follows every
+// symbolic link, also in the last component, and resolves "." and "..". Components that do not
+// exist are kept as written below their canonical parent. ".." after such a component is an error,
+// because its meaning is undefined. Any other failure is an error too: a path that cannot be
+// resolved is never used as it is.
 func Canonical(files FileSystem, dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("empty path")
@@ -90,8 +89,8 @@ func Canonical(files FileSystem, dir, name string) (string, error) {
 	return done, nil
 }
 
-// Covers reports whether p is root itself or lies below it. Both are canonical:
-// "/w/a" covers "/w/a/x" and never "/w/ab".
+// Covers reports whether p is root itself or lies below it. Both must be canonical. "/w/a" covers
+// "/w/a/x" but not "/w/ab".
 func Covers(root, p string) bool {
 	if root == p || root == "/" {
 		return true

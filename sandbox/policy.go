@@ -1,74 +1,73 @@
-// Package sandbox holds the vocabulary of the sandbox: what a command may touch (Policy),
-// what widens that (Grant), what was refused (Denial, Verdict), what is not enforced on
-// this machine (Weakness), and the interfaces between a backend and its users (Backend,
-// Process, Holder, ChangeObserver). It imports nothing of ours and performs no IO: it looks
-// at paths through a FileSystem that the caller hands in. Start reading at Policy, then at
-// Backend.
+// Package sandbox holds the vocabulary of the sandbox: what a command may touch (Policy), what
+// widens that (Grant), what was refused (Denial, Verdict), what is not enforced on this machine
+// (Weakness), and the interfaces between a backend and its users (Backend, Process, Holder,
+// ChangeObserver). It imports nothing of ours and performs no IO: it reads paths through a
+// FileSystem that the caller supplies. Start with Policy, then Backend.
 package sandbox
 
 import "slices"
 
-// Policy declares what a command may touch, the same for every backend. The
-// zero value reads everything, writes nothing and has no network. A Policy is
-// plain data: copy it freely, and widen it only through With, which only the
-// approvals room may call.
+// Policy declares what a command may touch. It is the same for every backend. The zero value reads
+// everything, writes nothing and has no network. A Policy is plain data: copy it freely, and widen
+// it only through With, which only the approvals room may call.
 type Policy struct {
-	// Read lists the readable roots. Empty means everything but DenyRead and DenyGlobs.
+	// Read lists the readable roots. Empty means everything except DenyRead and DenyGlobs.
 	Read []Root `json:"read,omitempty"`
 	// Write lists the writable roots. A write root is readable too.
 	Write []Root `json:"write,omitempty"`
-	// WasWrite are write roots that OnlyRead made read-only: root may read in them
-	// what it may as a command that writes there, another user's files among it.
+	// WasWrite are write roots that OnlyRead made read-only. For root they retain the right to read
+	// another user's files, as in a command that writes there.
 	WasWrite []Root `json:"was_write,omitempty"`
-	// Protected is read-only even inside a write root, also when absent.
+	// Protected is read-only even inside a write root. Names that do not exist yet cannot be
+	// created.
 	Protected Protected `json:"protected,omitzero"`
-	// DenyRead lists absolute paths that may be neither read nor written, whatever
-	// characters their names have. A directory covers what is below it.
+	// DenyRead lists absolute paths that a command may neither read nor write. They are literal,
+	// whatever characters they contain. A directory covers everything in it.
 	DenyRead []string `json:"deny_read,omitempty"`
-	// DenyGlobs lists patterns of paths ("**/.env") that may be neither read nor written.
+	// DenyGlobs lists path patterns ("**/.env") that a command may neither read nor write.
 	DenyGlobs []string `json:"deny_globs,omitempty"`
 	Network   Network  `json:"network,omitzero"`
-	// Sockets lists path sockets the user granted.
+	// Sockets lists the socket paths that the user granted.
 	Sockets []string `json:"sockets,omitempty"`
 	Limits  Limits   `json:"limits,omitzero"`
 	Env     Env      `json:"env,omitzero"`
-	// Temp is the session's private directory for temporary files: writable,
-	// and what TMPDIR names. Empty: none.
+	// Temp is the session's private folder for temporary files. It is writable, and TMPDIR names
+	// it. Empty means none.
 	Temp string `json:"temp,omitempty"`
-	// SharedTemp also makes the system's shared /tmp writable; always a Weakness.
+	// SharedTemp also makes the system's shared /tmp writable. It is always a Weakness.
 	SharedTemp bool `json:"shared_temp,omitempty"`
-	// Unconfined runs the command outside every sandbox (danger-full-access, or
-	// a granted escalation). All other fields but Env and Limits are then unused.
+	// Unconfined runs the command outside every sandbox (danger-full-access, or a granted
+	// escalation). All fields except Env and Limits are then unused.
 	Unconfined bool `json:"unconfined,omitempty"`
 }
 
 // Root is one directory or file of a policy, as a canonical absolute path.
 type Root struct {
 	Path string `json:"path"`
-	// Optional roots may be missing; a missing root that is not is an error.
+	// Optional roots may be missing; any other missing root is an error.
 	Optional bool `json:"optional,omitempty"`
 }
 
 // Protected names what stays read-only inside the write roots.
 type Protected struct {
-	// Paths are canonical and absolute; what lies below them is protected too.
+	// Paths are canonical and absolute; everything below them is protected too.
 	Paths []string `json:"paths,omitempty"`
-	// Names are relative ("hooks", ".vscode/tasks.json") and hold at any depth
-	// inside a write root.
+	// Names are relative ("hooks", ".vscode/tasks.json") and apply at any depth inside a write
+	// root.
 	Names []string `json:"names,omitempty"`
-	// Own are codeagent's own binaries, settings, rules and records: protected
-	// wherever they lie and whatever is granted.
+	// Own are codeagent's own binaries, settings, rules and records. They are protected wherever
+	// they are and whatever is granted.
 	Own []string `json:"own,omitempty"`
-	// Hidden are those of Own that no command may read either, whatever is granted:
-	// they hold what files were, and what was said.
+	// Hidden are those of Own that no command may read either, whatever is granted: they contain
+	// earlier states of files, and conversations.
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// NetworkMode says how much network a command has.
+// NetworkMode is how much network a command has.
 type NetworkMode string
 
 const (
-	// NetworkDeny reaches nothing: the zero value.
+	// NetworkDeny reaches nothing. It is the zero value.
 	NetworkDeny NetworkMode = ""
 	// NetworkAllow reaches only Network.Hosts.
 	NetworkAllow NetworkMode = "allow"
@@ -76,36 +75,36 @@ const (
 	NetworkFull NetworkMode = "full"
 )
 
-// Network is what a command may reach. An empty list under NetworkAllow means
-// nothing, never everything.
+// Network is what a command may reach. Under NetworkAllow an empty list means nothing, never
+// everything.
 type Network struct {
 	Mode  NetworkMode `json:"mode,omitempty"`
 	Hosts []HostPort  `json:"hosts,omitempty"`
 }
 
-// Limits bound a command's use of the machine. Zero means unset.
+// Limits bound a command's use of the machine. Zero means no limit.
 type Limits struct {
 	WallMillis int64 `json:"wall_ms,omitempty"`
 	CPUSeconds int64 `json:"cpu_s,omitempty"`
-	// CPUPercent is the share of processor time of all processes together, in
-	// hundredths of one processor: 150 is one and a half.
+	// CPUPercent is the share of processor time of all processes together, in hundredths of one
+	// processor: 150 is one and a half processors.
 	CPUPercent int64 `json:"cpu_percent,omitempty"`
-	// Memory, in bytes, is that of all processes together where the backend can
-	// hold that, else the address space of each.
+	// Memory, in bytes, bounds all processes together where the backend can enforce that, else the
+	// address space of each process.
 	Memory    int64 `json:"memory,omitempty"`
 	Processes int64 `json:"processes,omitempty"`
 	OpenFiles int64 `json:"open_files,omitempty"`
 	// FileSize is the largest file a process may write, in bytes.
 	FileSize int64 `json:"file_size,omitempty"`
-	// Output is how much output is spilled to disk, in bytes.
+	// Output is the most output that is written to disk, in bytes.
 	Output int64 `json:"output,omitempty"`
 }
 
 // ReadOnly is the preset that reads everything and changes nothing.
 func ReadOnly() Policy { return Policy{} }
 
-// WorkspaceWrite is the preset that writes inside the given roots: the
-// workspace first, then extra folders. Paths are canonical.
+// WorkspaceWrite is the preset that writes inside the given roots: the workspace first, then extra
+// folders. Paths must be canonical.
 func WorkspaceWrite(roots ...string) Policy {
 	var p Policy
 	for _, r := range roots {
@@ -118,9 +117,8 @@ func WorkspaceWrite(roots ...string) Policy {
 // FullAccess is the preset without a sandbox (danger-full-access).
 func FullAccess() Policy { return Policy{Unconfined: true} }
 
-// Strict is the preset for untrusted programs: system folders and the workspace
-// readable, one scratch folder writable, no network, one second of CPU and
-// 64 MiB of memory.
+// Strict is the preset for untrusted programs: readable system folders and workspace, one writable
+// scratch folder, no network, one second of CPU time and 64 MiB of memory.
 func Strict(workspace, scratch string) Policy {
 	var p Policy
 	for _, dir := range SystemFolders {
@@ -132,14 +130,14 @@ func Strict(workspace, scratch string) Policy {
 	return p
 }
 
-// SystemFolders is what a dynamically linked program needs to start.
+// SystemFolders are what a dynamically linked program needs to start.
 var SystemFolders = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt",
 	"/etc", "/dev", "/proc", "/sys", "/nix", "/System", "/Library", "/private/etc",
 }
 
-// ProtectedNames are protected at any depth of every write root: places whose
-// content some program outside the sandbox later runs or trusts.
+// ProtectedNames are protected at any depth of every write root: some program outside the sandbox
+// later runs or trusts their content.
 var ProtectedNames = []string{
 	".codeagent",         // our own project settings
 	".claude", ".cursor", // settings, hooks and commands of other agents
@@ -150,9 +148,9 @@ var ProtectedNames = []string{
 	".idea",
 }
 
-// GitProtected returns what must stay unchanged of the git directory at dir
-// (canonical): the files from which git takes programs to run and places to
-// trust. Work such as add, commit, stash and rebase needs none of them.
+// GitProtected returns what must stay unchanged in the git directory at dir (canonical): the files
+// that name programs git runs and places git trusts. Work such as add, commit, stash and rebase
+// needs none of them.
 func GitProtected(dir string) []string {
 	var out []string
 	for _, name := range []string{"config", "config.worktree", "hooks", "commondir", "gitdir"} {
@@ -161,8 +159,8 @@ func GitProtected(dir string) []string {
 	return out
 }
 
-// OnlyRead narrows p to what codeagent's own reading needs: it reads what p does,
-// and could write nothing and reach nothing even if it tried.
+// OnlyRead narrows p to what codeagent's own reading needs: it reads what p reads, writes nothing
+// and reaches no network.
 func (p Policy) OnlyRead() Policy {
 	q := p.Clone()
 	if len(q.Read) > 0 {
@@ -177,7 +175,7 @@ func (p Policy) OnlyRead() Policy {
 	return q
 }
 
-// Clone returns a deep copy: changing the copy's lists leaves p as it was.
+// Clone returns a deep copy: changing the copy's lists leaves p unchanged.
 func (p Policy) Clone() Policy {
 	c := p
 	c.Read = slices.Clone(p.Read)

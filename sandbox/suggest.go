@@ -7,20 +7,20 @@ import (
 	"unicode"
 )
 
-// suggesting is what a suggestion goes by: the policy, the user's home folder and the
-// words of the command.
+// suggesting is the input of a suggestion: the policy, the user's home folder and the words of the
+// command.
 type suggesting struct {
 	policy        Policy
 	home, command string
 }
 
-// Suggest is the least grant beyond p that would have let the denials of the command
-// argv pass. It permits nothing; approvals judges it like any other wish.
+// Suggest is the least grant beyond p with which the denied calls of the command argv would have
+// succeeded. It permits nothing; approvals judges it like any other wish.
 func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 	s := suggesting{p, home, strings.Join(argv, " ")}
 	for _, d := range denials {
 		if d.Moot || d.Operation == "restored" || d.Operation == "not restored" {
-			continue // what was put back afterwards stopped nobody
+			continue // a file restored afterwards stopped nobody
 		}
 		switch d.Kind {
 		case KindWrite, KindMetadata, KindProtected:
@@ -30,7 +30,7 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 				}
 			}
 		case KindRead:
-			// A read grant lifts only the entry that is named (Policy.With).
+			// A read grant lifts only the entry that it names (Policy.With).
 			if s.grantable(d.Target) && (len(s.policy.Read) > 0 || slices.Contains(s.policy.DenyRead, d.Target)) {
 				g.Read = appendNew(g.Read, d.Target)
 			}
@@ -43,19 +43,19 @@ func Suggest(p Policy, home string, argv []string, denials []Denial) (g Grant) {
 				g.Sockets = appendNew(g.Sockets, d.Target)
 			}
 		case KindSyscall, KindCapability:
-			return Grant{Unsandboxed: true} // everything else is open then
+			return Grant{Unsandboxed: true} // this opens everything else too
 		}
 	}
 	g.Write = s.least(g.Write)
-	// A name that could not be looked up is part of each address that has it.
+	// A name that could not be looked up is part of each address with that name.
 	g.Hosts = slices.DeleteFunc(slices.Clone(g.Hosts), func(h HostPort) bool {
 		return h.Port == 0 && slices.ContainsFunc(g.Hosts, func(other HostPort) bool { return other.Host == h.Host && other.Port != 0 })
 	})
 	return g
 }
 
-// places are what must be writable for d's target to be: it, or the folder around
-// it where the next run will use another name, or other files beside it.
+// places are what must be writable so that d's target is: the target, or the folder around it if
+// the next run will use another name or other files beside it.
 func (s suggesting) places(d Denial) []string {
 	dir, base := path.Split(d.Target)
 	dir = path.Clean(dir)
@@ -63,11 +63,11 @@ func (s suggesting) places(d Denial) []string {
 	git, _, inGit := strings.Cut(d.Target, "/.git/")
 	named := func(part string) bool { return strings.Contains(s.command, part) }
 	switch {
-	case d.Kind == KindWrite && d.Operation == "bind": // a file of that name would be in the way
+	case d.Kind == KindWrite && d.Operation == "bind": // a file with that name would block bind
 		return []string{dir}
 	case cached && s.grantable(cache):
 		return []string{cache}
-	case inGit && d.Kind != KindProtected: // git writes here and there in it
+	case inGit && d.Kind != KindProtected: // git writes to many files in it
 		return []string{git + "/.git"}
 	case !named(base) && (madeUp(base) || named("/"+path.Base(dir))) && s.grantable(dir):
 		return []string{dir}
@@ -77,17 +77,17 @@ func (s suggesting) places(d Denial) []string {
 	return []string{d.Target}
 }
 
-// madeUp reports a name that ends as mkstemp(3) and its kin make them: in six or more
-// letters of which some are digits, or some large and some not.
+// madeUp reports whether a name ends like those of mkstemp(3): in six or more characters that
+// contain a digit or mix upper and lower case.
 func madeUp(base string) bool {
 	end := base[strings.LastIndexAny(base, ".-~")+1:]
 	return len(end) >= 6 && (strings.ContainsFunc(end, unicode.IsDigit) || strings.ToLower(end) != end && strings.ToUpper(end) != end)
 }
 
-// maxSiblings is how many files of one folder are named one by one.
+// maxSiblings is how many files of one folder are listed separately.
 const maxSiblings = 4
 
-// least makes one folder of many files in it, and drops what another path covers.
+// least replaces many files of one folder by the folder, and drops paths that another path covers.
 func (s suggesting) least(paths []string) []string {
 	in, out := map[string]int{}, slices.Clone(paths)
 	for _, p := range paths {
@@ -110,8 +110,8 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// grantable leaves out what nobody should be led to open: the root, what stands
-// directly in it, home folders, and what is codeagent's own.
+// grantable reports whether a suggestion may contain p. It must not contain the root, entries
+// directly in it, home folders, or codeagent's own files.
 func (s suggesting) grantable(p string) bool {
 	home := func(home string) bool { return home != "" && Covers(p, home) }
 	own := func(own string) bool { return Covers(own, p) || Covers(p, own) }

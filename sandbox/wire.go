@@ -19,8 +19,8 @@ type policyFile struct {
 	Policy
 }
 
-// EncodePolicy writes p as versioned JSON. A path that is not valid UTF-8 is an
-// error: JSON would change it, and the fence would stand somewhere else.
+// EncodePolicy encodes p as versioned JSON. A path that is not valid UTF-8 is an error: JSON would
+// change it, and the policy would apply to another path.
 func EncodePolicy(p Policy) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func EncodePolicy(p Policy) ([]byte, error) {
 	return json.Marshal(policyFile{PolicyVersion, p})
 }
 
-// DecodePolicy reads what EncodePolicy wrote. Unknown versions and fields are
-// errors, and so is anything after the object.
+// DecodePolicy decodes what EncodePolicy wrote. Unknown versions, unknown fields and data after the
+// object are errors.
 func DecodePolicy(data []byte) (Policy, error) {
 	var f policyFile
 	if !utf8.Valid(data) {
@@ -49,8 +49,8 @@ func DecodePolicy(data []byte) (Policy, error) {
 	return f.Policy, f.Policy.Validate()
 }
 
-// Validate checks what needs no look at the file system: paths absolute, clean
-// and valid UTF-8, modes known, limits not negative.
+// Validate checks what needs no access to the file system: paths are absolute, clean and valid
+// UTF-8, modes are known, limits are not negative.
 func (p Policy) Validate() error {
 	for _, r := range slices.Concat(p.Read, p.Write, p.WasWrite) {
 		if err := validPath("root", r.Path); err != nil {
@@ -109,14 +109,14 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// validName: ".." would lead out of the root, "." is every root itself.
+// validName refuses "..", which leads out of the root, and ".", which is every root itself.
 func validName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.HasPrefix(name, "../") && !path.IsAbs(name) &&
 		path.Clean(name) == name && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
 }
 
-// validGlob checks each component by itself, as globCovers matches them: a
-// bracket that spans a slash would silently match nothing.
+// validGlob checks each component separately, as globCovers matches them: a bracket that spans a
+// slash would silently match nothing.
 func validGlob(glob string) error {
 	if path.Clean(glob) != glob || strings.HasPrefix(glob, "../") || !utf8.ValidString(glob) || strings.ContainsRune(glob, 0) {
 		return fmt.Errorf("deny_globs %q: want a clean glob", glob)
