@@ -189,7 +189,8 @@ func (h *holding) askable(d *sandbox.Denial) bool {
 	return false
 }
 
-// pinned reports whether a question is about a file. The grant then covers the file that was shown.
+// pinned reports whether a question is about a file. The grant then covers the file that
+// was shown.
 func (k heldKey) pinned() bool {
 	return aboutFile(k.kind) || k.kind == sandbox.KindSocket && strings.HasPrefix(k.target, "/")
 }

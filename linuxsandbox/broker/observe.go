@@ -121,8 +121,8 @@ func (o *observer) beforeLink(n *notify.Notification, t *pathwalk.Target, to pat
 	return o.beforeEntries(to)
 }
 
-// beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A change of
-// times is not reported (sandbox.ChangeObserver).
+// beforeMetadata is beforeEntries for a file whose mode, owner or attributes change. A
+// change of times is not reported (sandbox.ChangeObserver).
 func (o *observer) beforeMetadata(n *notify.Notification, do *calls.Change, fd int) (a notify.Reply, first bool) {
 	if o.to == nil || do.OfTimes() {
 		return notify.Reply{}, false
@@ -222,8 +222,8 @@ const (
 	maxReportedBytes = 8 << 20
 )
 
-// reportedPaths are the paths that were reported. For a folder that was reported as "." the path
-// ends in "/.". Beyond the bounds all are forgotten, and so reported again.
+// reportedPaths are the paths that were reported. For a folder that was reported as "." the
+// path ends in "/.". Beyond the bounds all are forgotten, and so reported again.
 type reportedPaths struct {
 	paths map[string]struct{}
 	bytes int

@@ -21,8 +21,8 @@ import (
 // write without the broker, and the folders that contain only terminals.
 type reach struct{ files []string }
 
-// planReach derives the replica from the rules that the keeper enforces. It leaves out roots, the
-// write roots that are folders: the broker makes the changes in them.
+// planReach derives the replica from the rules that the keeper enforces. It leaves out
+// roots, the write roots that are folders: the broker makes the changes in them.
 func planReach(rules []spec.Rule, roots []string, mounts *spec.Mounts) reach {
 	var r reach
 	for _, rule := range rules {

@@ -119,8 +119,8 @@ func (t *terminals) makeTerminal(n *notify.Notification, o *opening) notify.Repl
 	return n.Give(near, o.cloexec())
 }
 
-// terminalFlags include O_NOCTTY, so that no terminal becomes codeagent's controlling terminal. A
-// command sets its own with TIOCSCTTY.
+// terminalFlags include O_NOCTTY, so that no terminal becomes codeagent's controlling
+// terminal. A command sets its own with TIOCSCTTY.
 func (o *opening) terminalFlags() int {
 	return int(o.flags&(unix.O_ACCMODE|unix.O_NONBLOCK)) | unix.O_NOCTTY | unix.O_CLOEXEC
 }

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A new file gets the mode that its maker's umask leaves. The broker's umask is shared by all
-// threads of codeagent, and containers deny the call that would give a thread its own
-// (unshare(2), CLONE_FS). Usually it equals the caller's. If not, the broker makes the file with
-// no more than the caller's umask leaves, and then adds the missing bits.
+// A new file gets the mode that its maker's umask leaves. The broker's umask is shared by
+// all threads of codeagent, and containers deny the call that would give a thread its own
+// (unshare(2), CLONE_FS). Usually it equals the caller's. If not, the broker makes the file
+// with no more than the caller's umask leaves, and then adds the missing bits.
 //
 // /proc shows the umask of a thread, but reading it takes longer than making the file. A umask
 // is inherited or comes from umask(2), and the filter asks the broker about umask(2) before it
@@ -38,7 +38,8 @@ type newMode struct {
 	rest bool
 }
 
-// modeFor returns the mode that the caller's umask leaves of mode. It fails if the caller is gone.
+// modeFor returns the mode that the caller's umask leaves of mode. It fails if the caller
+// is gone.
 func (k *masks) modeFor(n *notify.Notification, mode uint32) (newMode, error) {
 	// The set-user-ID and set-group-ID bits are left out.
 	mode &= 0o1777

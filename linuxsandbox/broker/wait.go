@@ -11,37 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pipe with a name that nobody reads makes its writer wait, and a lock that
-// another one has makes its taker wait. The broker cannot: it has other calls to
-// answer, and a thread that waits in the kernel could not be told that its caller
-// is gone. So it tries again every few milliseconds.
+// A writer waits until its named pipe has a reader, and a flock waits until another lock is
+// released. The broker must not block: it has other calls to answer, and a thread that blocks
+// in the kernel cannot learn that its caller is gone. So it tries again every few milliseconds.
 
-// waitingCall is a call that has not returned yet.
+// waitingCall is a call that waits for a reader or a lock.
 type waitingCall struct {
 	call notify.Notification
-	fd   int // what it is about
-	// try makes the call once more, without waiting. over: it needs no other try.
+	fd   int // the pipe or the locked file
+	// try makes the call again, without blocking. over: it needs no further try.
 	try     func(w *waitingCall) (a notify.Reply, over bool)
 	signals signals
 }
 
-// waitingCalls are in the order in which they began to wait, and tried in it.
+// waitingCalls are tried in the order in which they began to wait.
 type waitingCalls struct {
 	list []*waitingCall
-	// tried is the time of the last try, looked of the last look for signals.
+	// tried is the time of the last try, looked of the last check for signals.
 	tried, looked time.Time
 }
 
 const (
-	// maxTrying bounds how many calls of a command wait like this at once.
+	// maxTrying bounds the calls of one command that wait at once.
 	maxTrying = 256
-	// tryMillis is the time between two tries.
+	// tryMillis is the time between two tries, in milliseconds.
 	tryMillis = 10
-	// tryApart is the shortest time between two tries of a busy broker.
+	// tryApart is the shortest time between two tries while other calls arrive.
 	tryApart = time.Millisecond
 )
 
-// wait puts a call off. It takes over its fd. full is the answer when too many wait.
+// wait postpones a call and takes ownership of its fd. full is the errno if too many calls
+// wait.
 func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) notify.Reply {
 	if len(ws.list) == maxTrying {
 		unix.Close(w.fd)
@@ -51,8 +51,8 @@ func (ws *waitingCalls) wait(w *waitingCall, full unix.Errno) notify.Reply {
 	return notify.Reply{Given: true}
 }
 
-// tryWaiting ends the calls that need not wait any longer. now: though they were
-// tried a moment ago, so that no later call overtakes them.
+// tryWaiting tries the waiting calls and removes those that are over. now: it tries them even
+// if the last try was a moment ago, so that no later call overtakes them.
 func (ws *waitingCalls) tryWaiting(now bool) {
 	if len(ws.list) == 0 || !now && time.Since(ws.tried) < tryApart {
 		return
@@ -71,7 +71,7 @@ func (ws *waitingCalls) tryWaiting(now bool) {
 	}
 }
 
-// over tries the call, answers it if it can be, and reports whether nobody waits.
+// over tries the call, answers it if possible, and reports whether it no longer waits.
 func (c *waitingCall) over(look bool) bool {
 	if !c.call.Waits() {
 		return true

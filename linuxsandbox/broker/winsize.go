@@ -16,27 +16,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command may set the window size of a terminal of its own, as script, tmux and
-// expect do, and not of the user's: what the size was before is known to nobody but
-// the terminal's program, which may change it at any time. So the broker takes a copy
-// of the descriptor and sets the size by that copy, where it is one of
+// A command may set the window size of its own terminals, as script, tmux and expect do,
+// but not of the user's: only the terminal's program knows the right size, and it may
+// change the size at any time. So the broker sets the size through a copy of the caller's
+// descriptor, if that is one of
 //
-//	a terminal in the command's own /dev/pts     by the device number of that mount:
-//	                                             the user's lies in another
-//	one that codeagent or the broker made for it by the reference to its far end
-//	/dev/tty, in a session of the command's own  a session gets no terminal that
-//	                                             another one controls (TIOCSCTTY)
+//	a terminal in the command's own /dev/pts     it has the device number of that mount;
+//	                                             the user's is in another mount
+//	one that codeagent or the broker made for it known by the reference to its terminal side
+//	/dev/tty, in a session of the command's own  a session cannot get a terminal that
+//	                                             controls another session (TIOCSCTTY)
 //
-// Both ends have the same size. A near end is judged by its far one.
+// Both sides of a pair have the same size. The ptmx side is judged by its terminal side.
 
 const (
 	ttyDevice  = 5 << 8   // /dev/tty
-	ptmxDevice = 5<<8 | 2 // the near end of any terminal
+	ptmxDevice = 5<<8 | 2 // the ptmx side of any pair
 )
 
 // resize answers ioctl(TIOCSWINSZ).
 func (t *terminals) resize(n *notify.Notification) notify.Reply {
-	if uint32(n.Args[1]) != unix.TIOCSWINSZ { // the filter asks about no other
+	if uint32(n.Args[1]) != unix.TIOCSWINSZ { // the filter asks about no other request
 		return notify.Failed(unix.EPERM)
 	}
 	fd, err := t.takeTerminal(n)
@@ -72,15 +72,15 @@ func (t *terminals) refuseResize(n *notify.Notification) notify.Reply {
 	return notify.Failed(unix.EPERM)
 }
 
-// ownsTerminal reports whether fd is a terminal of the command's own. The error is
-// that it is no terminal.
+// ownsTerminal reports whether fd is one of the command's own terminals. It fails if fd is
+// not a terminal.
 func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return false, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
-		return false, unix.ENOTTY // a FUSE file would have its server asked
+		return false, unix.ENOTTY // an ioctl on a FUSE file would run code of its server
 	}
 	if _, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err != nil {
 		return false, err
@@ -101,7 +101,7 @@ func (t *terminals) ownsTerminal(n *notify.Notification, fd int) (bool, error) {
 	return t.inOwnTerminals(n, st.Dev) || t.terminalLike(&st) != nil, nil
 }
 
-// inOwnTerminals reports whether a device number is that of the command's own /dev/pts.
+// inOwnTerminals reports whether device is the device number of the command's own /dev/pts.
 func (t *terminals) inOwnTerminals(n *notify.Notification, device uint64) bool {
 	if !t.ownPTS {
 		return false
@@ -110,7 +110,7 @@ func (t *terminals) inOwnTerminals(n *notify.Notification, device uint64) bool {
 	return err == nil && own == device
 }
 
-// terminalLike is the one with that far end, or nil.
+// terminalLike returns the made terminal whose terminal side is far, or nil.
 func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
 	i := slices.IndexFunc(t.list, func(t madeTerminal) bool {
 		var st unix.Stat_t
@@ -122,9 +122,9 @@ func (t *terminals) terminalLike(far *unix.Stat_t) *madeTerminal {
 	return &t.list[i]
 }
 
-// takeTerminal is a descriptor of the terminal of a call. Where a container refuses
-// copies it is the far end, opened by the broker's reference, of the one
-// that the caller has now.
+// takeTerminal opens the terminal that a call names. Where a container denies copies of
+// descriptors, it opens the terminal side through the broker's reference, for the terminal that
+// the caller's descriptor means now.
 func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
 	fd, err := sockets.TakeFD(int(n.TID), int32(n.Args[0]))
 	if err != unix.EPERM && err != unix.ENOSYS || t.takes != sockets.TakesStandIns {
@@ -154,8 +154,9 @@ func (t *terminals) takeTerminal(n *notify.Notification) (int, error) {
 	return own.open(unix.O_RDWR | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC)
 }
 
-// ownSession reports whether no terminal of the user can become the controlling one
-// of a command: it has a session of its own, and of terminals none but its own.
+// ownSession reports whether none of the user's terminals can become the controlling
+// terminal of a command: the command has a session of its own and gets no terminal but its
+// own.
 func ownSession(cmd sandbox.Command) bool {
 	return !cmd.Foreground && (cmd.Terminal || !slices.ContainsFunc([]*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}, isTerminal))
 }

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package calls says where each system call that the broker answers keeps its arguments,
-// and reads them: which file is meant, and what a change of metadata is to be. It reads
-// the memory of the calling thread and makes a change on a file that was opened and
-// judged; it opens nothing. Start with the tables, Files and MetadataChanges.
+// Package calls has the tables of the system calls that the broker answers: which arguments
+// name a file, and what a call changes. It reads the memory of the calling thread and
+// changes the metadata of a file that was opened and judged; it opens nothing. Start with
+// the tables, Files and MetadataChanges.
 package calls
 
 import (
@@ -14,18 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File says where a call that opens, makes or removes files keeps what.
+// File is the argument layout of a call that opens, makes or removes files.
 type File struct {
 	NR   int
 	Name string
 	Kind Kind
-	// Dir, path, dir2, path2 and arg are argument numbers, none when -1. Without
-	// a dir a path starts at the working directory. arg is the first of flags,
-	// mode or size.
+	// Dir, Path, Dir2, Path2 and Arg are argument numbers, or None. Without a Dir a
+	// path starts at the working directory. Arg is the first of flags, mode or size.
 	Dir, Path, Dir2, Path2, Arg int
 }
 
-// Kind is what a fileCall does.
+// Kind is the kind of a File call.
 type Kind int
 
 const (
@@ -42,8 +41,8 @@ const (
 	Mknod
 )
 
-// Files are those that the filter asks about for Ask, beside metadataCalls; a
-// test holds the lists together.
+// Files are the calls that the filter asks about with Ask, beside MetadataChanges. A test
+// compares the lists.
 var Files = append(oldFileCalls, []File{
 	{unix.SYS_OPENAT, "openat", Open, 0, 1, None, None, 2},
 	{unix.SYS_OPENAT2, "openat2", Openat2, 0, 1, None, None, 2},
@@ -57,20 +56,22 @@ var Files = append(oldFileCalls, []File{
 	{unix.SYS_MKNODAT, "mknodat", Mknod, 0, 1, None, None, 2},
 }...)
 
-// FileOf is the call with that number, or nil.
+// FileOf returns the call with that number, or nil.
 func FileOf(nr int32) *File {
 	return find(Files, func(c *File) bool { return c.NR == int(nr) })
 }
 
-// First and second are the files as the call names them.
+// First returns the first file as the call names it.
 func (c *File) First(n *notify.Notification) (pathwalk.Name, error) {
 	return nameAt(n, c.Dir, c.Path)
 }
+
+// Second returns the second file as the call names it.
 func (c *File) Second(n *notify.Notification) (pathwalk.Name, error) {
 	return nameAt(n, c.Dir2, c.Path2)
 }
 
-// Flags is the argument arg, 0 for a call that has none.
+// Flags returns the argument Arg, 0 for a call without one.
 func (c *File) Flags(n *notify.Notification) uint32 {
 	if c.Arg == None {
 		return 0

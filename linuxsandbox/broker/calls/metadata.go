@@ -14,25 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Metadata says where a call that changes metadata keeps what.
+// Metadata is the argument layout of a call that changes metadata.
 type Metadata struct {
 	NR   int
 	Name string
-	// Dir, path and flags are argument numbers, none when -1. Without a path
-	// the file is the descriptor dir; without a dir a path starts at the
-	// working directory.
+	// Dir, Path and flags are argument numbers, or None. Without a Path the file is
+	// the descriptor Dir. Without a Dir a path starts at the working directory.
 	Dir, Path, flags int
-	// noFollow: the call itself does not follow a link in the last place.
+	// noFollow: the call never follows a link in the last component.
 	noFollow bool
 	change   Field
-	// at is the first argument of what is changed.
+	// at is the first argument of the new value.
 	at int
 }
 
-// Field is what a call changes.
+// Field is the metadata that a call changes.
 type Field int
 
-// File reads which file a call is about.
+// File reads which file a call names.
 func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 	m := pathwalk.Name{Dir: unix.AT_FDCWD, NoFollow: c.noFollow}
 	if c.Dir != None {
@@ -51,7 +50,7 @@ func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 		return m, nil
 	}
 	address := n.Args[c.Path]
-	// utimensat and futimesat take a null path for the descriptor itself.
+	// For utimensat and futimesat a null path means the descriptor itself.
 	if address == 0 && (c.change == changeTimes || c.change == changeTimeval) && c.Dir != None {
 		m.Itself = true
 		if m.Dir == unix.AT_FDCWD || flags != 0 {
@@ -60,7 +59,7 @@ func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 		return m, nil
 	}
 	if address == 0 && flags&unix.AT_EMPTY_PATH != 0 {
-		m.Itself = true // Linux 6.11
+		m.Itself = true // since Linux 6.11
 		return m, nil
 	}
 	var err error
@@ -69,7 +68,7 @@ func (c *Metadata) File(n *notify.Notification) (pathwalk.Name, error) {
 	return m, err
 }
 
-// Change is a change whose arguments were read.
+// Change is a change of metadata whose arguments were read.
 type Change struct {
 	Field    Field
 	mode     uint32
@@ -80,7 +79,7 @@ type Change struct {
 	flags    int
 }
 
-// Read reads what a call is to change the file to.
+// Read reads the new value from the arguments and memory of a call.
 func (c *Metadata) Read(n *notify.Notification) (*Change, error) {
 	do := &Change{Field: c.change}
 	tid, args := int(n.TID), n.Args[c.at:]
@@ -98,8 +97,8 @@ func (c *Metadata) Read(n *notify.Notification) (*Change, error) {
 	return do, err
 }
 
-// readTimes reads two times: seconds and nanoseconds, seconds and microseconds,
-// or seconds alone. A null pointer means now.
+// readTimes reads two times: as seconds and nanoseconds, seconds and microseconds, or seconds
+// alone. A null pointer means now.
 func (do *Change) readTimes(tid int, address uint64) error {
 	if address == 0 {
 		do.times = [2]unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
@@ -131,7 +130,7 @@ func (do *Change) readTimes(tid int, address uint64) error {
 	return nil
 }
 
-// Limits of the kernel (linux/limits.h).
+// Kernel limits in bytes (linux/limits.h).
 const (
 	maxAttributeName  = 256
 	maxAttributeValue = 64 << 10
@@ -146,7 +145,7 @@ func (do *Change) readAttribute(tid int, args []uint64) (err error) {
 	}
 	value, size, flags := args[1], args[2], uint64(0)
 	if do.Field == setAttributeAt {
-		// struct xattr_args: value, size and flags; the size of it must be just that.
+		// struct xattr_args has value, size and flags. The call must give its exact size.
 		if args[2] != 16 {
 			return unix.EINVAL
 		}
@@ -167,13 +166,13 @@ func (do *Change) readAttribute(tid int, args []uint64) (err error) {
 	return err
 }
 
-// Refused reports a change that no policy permits: programs that run with
-// another user's rights, and attributes that are not just the user's own words.
+// Refused reports a change that no policy permits: a set-user-ID or set-group-ID bit, or an
+// extended attribute outside the user namespace.
 func (do *Change) Refused(st *unix.Stat_t) bool {
 	const special = unix.S_ISUID | unix.S_ISGID
 	switch do.Field {
 	case Mode:
-		// On a folder the bit only hands the group on.
+		// On a folder the bit only makes new files inherit the group.
 		return st.Mode&unix.S_IFMT != unix.S_IFDIR && do.mode&special&^st.Mode != 0
 	case setAttribute, setAttributeAt, removeAttribute:
 		return !strings.HasPrefix(do.attr, "user.") && !do.accessList()
@@ -181,7 +180,7 @@ func (do *Change) Refused(st *unix.Stat_t) bool {
 	return false
 }
 
-// Admits reports a change of who may enter what the policy opens.
+// Admits reports whether the change alters who may access the file.
 func (do *Change) Admits(st *unix.Stat_t) bool {
 	switch do.Field {
 	case Mode:
@@ -192,11 +191,11 @@ func (do *Change) Admits(st *unix.Stat_t) bool {
 	return false
 }
 
-// accessList is a change of a POSIX access list. It is answered as on a file
-// system that has none: cp and tar then fall back to the mode.
+// accessList reports a change of a POSIX access control list. It fails as on a file system
+// without them: cp and tar then use the mode alone.
 func (do *Change) accessList() bool { return strings.HasPrefix(do.attr, "system.posix_acl_") }
 
-// Touches reports a change of times to now, or of none.
+// Touches reports whether each time is set to now or left as it is.
 func (do *Change) Touches() bool {
 	now := func(t unix.Timespec) bool { return t.Nsec == unix.UTIME_NOW || t.Nsec == unix.UTIME_OMIT }
 	return now(do.times[0]) && now(do.times[1])
@@ -215,8 +214,8 @@ const (
 
 const None = -1
 
-// MetadataChanges are those that the filter asks about for Ask; a test holds the two
-// lists together.
+// MetadataChanges are the calls on metadata that the filter asks about with Ask. A test
+// compares the lists.
 var MetadataChanges = append(oldMetadataCalls, []Metadata{
 	{unix.SYS_FCHMOD, "fchmod", 0, None, None, false, Mode, 1},
 	{unix.SYS_FCHMODAT, "fchmodat", 0, 1, None, false, Mode, 2},
@@ -234,12 +233,12 @@ var MetadataChanges = append(oldMetadataCalls, []Metadata{
 	{unix.SYS_REMOVEXATTRAT, "removexattrat", 0, 1, 2, false, removeAttribute, 3},
 }...)
 
-// MetadataOf is the call with that number, or nil.
+// MetadataOf returns the call with that number, or nil.
 func MetadataOf(nr int32) *Metadata {
 	return find(MetadataChanges, func(c *Metadata) bool { return c.NR == int(nr) })
 }
 
-// find is the first of list that is meant, or nil.
+// find returns the first match in list, or nil.
 func find[C any](list []C, meant func(*C) bool) *C {
 	for i := range list {
 		if meant(&list[i]) {
@@ -249,12 +248,12 @@ func find[C any](list []C, meant func(*C) bool) *C {
 	return nil
 }
 
-// OfTimes reports a change of times alone.
+// OfTimes reports whether only times change.
 func (do *Change) OfTimes() bool {
 	return do.Field == changeTimes || do.Field == changeTimeval || do.Field == changeUtime
 }
 
-// Apply makes the change on an open file, of which fd is a reference (O_PATH).
+// Apply makes the change on the file that fd refers to (O_PATH).
 func (do *Change) Apply(fd int, st *unix.Stat_t) error {
 	isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
 	switch do.Field {
@@ -273,7 +272,7 @@ func (do *Change) Apply(fd int, st *unix.Stat_t) error {
 	case do.accessList():
 		return unix.EOPNOTSUPP
 	case isLink:
-		return unix.EPERM // what the kernel says of user attributes of a link
+		return unix.EPERM // the kernel's errno for user attributes of a link
 	case do.Field == removeAttribute:
 		return unix.Removexattr(link, do.attr)
 	}

@@ -4,7 +4,7 @@ package calls
 
 import "golang.org/x/sys/unix"
 
-// oldMetadataCalls are those that newer architectures do without.
+// oldMetadataCalls are calls that newer architectures lack.
 var oldMetadataCalls = []Metadata{
 	{unix.SYS_CHMOD, "chmod", None, 0, None, false, Mode, 1},
 	{unix.SYS_CHOWN, "chown", None, 0, None, false, Owner, 1},
@@ -14,7 +14,7 @@ var oldMetadataCalls = []Metadata{
 	{unix.SYS_FUTIMESAT, "futimesat", 0, 1, None, false, changeTimeval, 2},
 }
 
-// oldFileCalls are those that newer architectures do without.
+// oldFileCalls are calls that newer architectures lack.
 var oldFileCalls = []File{
 	{unix.SYS_OPEN, "open", Open, None, 0, None, None, 1},
 	{unix.SYS_CREAT, "creat", Creat, None, 0, None, None, 1},

@@ -2,7 +2,7 @@
 
 package calls
 
-// arm64 came without the calls that have better ones.
+// arm64 lacks the calls that have a newer replacement.
 var (
 	oldMetadataCalls []Metadata
 	oldFileCalls     []File

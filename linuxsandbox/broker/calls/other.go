@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls about other things than files that no policy permits. The filter refuses
-// them by itself; with a broker it asks, so that they are known. Left out are
-// those that ordinary programs try in passing and do well without.
+// This table has the calls, other than on files, that no policy permits. The filter alone would
+// deny them. With a broker it asks, so that the denial is recorded. The table leaves out calls
+// that ordinary programs try and do not need.
 
-// Refused is one of them.
+// Refused is a call that is always denied.
 type Refused struct {
 	NR   int
 	Name string
-	// caps are the capabilities of which one is needed without a sandbox too, 0:
-	// none is.
+	// caps are the capabilities, any one of which the call needs without a sandbox
+	// too. 0: it needs none.
 	caps uint64
-	// flags is the argument with the namespaces to be made, none when -1: without
-	// a user namespace among them they take CAP_SYS_ADMIN.
+	// flags is the argument with the namespaces to make, or None. Without a user
+	// namespace among them the call needs CAP_SYS_ADMIN.
 	flags int
 }
 
@@ -70,13 +70,13 @@ var RefusedCalls = []Refused{
 	{unix.SYS_CLOCK_SETTIME, "clock_settime", capsTime, None},
 }
 
-// RefusedOf is the call with that number, or nil.
+// RefusedOf returns the call with that number, or nil.
 func RefusedOf(nr int32) *Refused {
 	return find(RefusedCalls, func(c *Refused) bool { return c.NR == int(nr) })
 }
 
-// Needs are the capabilities of which one is needed for this call without a sandbox
-// too, 0: none is.
+// Needs returns the capabilities, any one of which this call needs without a sandbox too. 0: it
+// needs none.
 func (c *Refused) Needs(n *notify.Notification) uint64 {
 	if c.flags != None && n.Args[c.flags]&unix.CLONE_NEWUSER == 0 {
 		return capsAdmin
@@ -84,7 +84,7 @@ func (c *Refused) Needs(n *notify.Notification) uint64 {
 	return c.caps
 }
 
-// Process is one of them; number is the argument that holds the number.
+// Process is a call on a process by its number. Number is the argument with that number.
 type Process struct {
 	nr     int
 	Name   string
@@ -101,7 +101,7 @@ var Processes = []Process{
 	{unix.SYS_SCHED_SETAFFINITY, "sched_setaffinity", 0},
 }
 
-// ProcessOf is the call with that number, or nil.
+// ProcessOf returns the call with that number, or nil.
 func ProcessOf(nr int32) *Process {
 	return find(Processes, func(c *Process) bool { return c.nr == int(nr) })
 }

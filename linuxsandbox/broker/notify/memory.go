@@ -4,7 +4,7 @@ package notify
 
 import "golang.org/x/sys/unix"
 
-// ReadMemory copies size bytes at address out of the thread's memory.
+// ReadMemory copies size bytes at address from the thread's memory.
 func ReadMemory(tid int, address uint64, size int) ([]byte, error) {
 	buf := make([]byte, size)
 	n, err := readSome(tid, address, buf)
@@ -14,7 +14,7 @@ func ReadMemory(tid int, address uint64, size int) ([]byte, error) {
 	return buf[:n], err
 }
 
-// readSome stops where the memory does.
+// readSome copies bytes up to the end of readable memory.
 func readSome(tid int, address uint64, buf []byte) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -25,8 +25,8 @@ func readSome(tid int, address uint64, buf []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// ReadString copies a NUL-terminated string of less than limit bytes. It reads
-// up to the end of a page at a time: the next one may not be there.
+// ReadString copies a NUL-terminated string of less than limit bytes. It reads no further than
+// the end of a page at a time, since the next page may not be mapped.
 func ReadString(tid int, address uint64, limit int, tooLong unix.Errno) (string, error) {
 	const page = 4096
 	var out []byte

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package notify is the kernel's side of the broker (seccomp_unotify(2)): a refused system
-// call that waits for an answer, the answers, and the rules by which a call may proceed. It
-// reads the memory of the calling thread and speaks to the listener of a filter; it looks
-// at no file. Start with proceed.go: nothing else lets a call proceed.
+// Package notify is the kernel interface of the broker (seccomp_unotify(2)): a system call
+// that waits for an answer, the answers, and the rules by which a call may proceed. It
+// reads the memory of the calling thread and uses the listener of a filter; it opens no
+// file. Start with proceed.go: nothing else lets a call proceed.
 package notify
 
 import (
@@ -18,43 +18,43 @@ import (
 // seccomp_notif, which the kernel fills in.
 type Notification struct {
 	id uint64
-	// TID is the calling thread, as this process numbers it.
+	// TID is the calling thread's number in this process's PID namespace.
 	TID   uint32
 	flags uint32
 	NR    int32
 	arch  uint32
 	ip    uint64
 	Args  [6]uint64
-	// listener is where it came from: the kernel reads and writes nothing this far.
+	// listener is where it was received. It lies beyond what the kernel reads and writes.
 	listener int
 }
 
-// Thread is the number of the calling thread.
+// Thread returns the number of the calling thread.
 func (n *Notification) Thread() int { return int(n.TID) }
 
 // response is struct seccomp_notif_resp.
 type response struct {
 	id    uint64
 	value int64
-	// errno is negative: -EPERM.
+	// errno is negative, as in -EPERM.
 	errno int32
 	flags uint32
 }
 
-// What x/sys does not name (linux/seccomp.h).
+// Values that x/sys lacks (linux/seccomp.h).
 const (
 	notifIDValid  = 0x40082102
 	notifSetFlags = 0x40082104
 )
 
-// Receive takes the next notification off the listener. ENOENT is one whose
-// caller is gone already, or, from Linux 6.11, that no caller is left at all.
+// Receive reads the next notification from the listener. ENOENT means that its caller is
+// gone or, since Linux 6.11, that the filter has no process left.
 func (n *Notification) Receive(listener int) error {
-	*n = Notification{listener: listener} // the kernel refuses anything but zeroes in its part
+	*n = Notification{listener: listener} // the kernel requires its part to be zero
 	return ioctlPointer(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 }
 
-// Answer lets the call return. The error is that nobody waits for it any more.
+// Answer makes the call return. It fails if the caller no longer waits.
 func (n *Notification) Answer(a Reply) error {
 	if a.Given {
 		return nil
@@ -78,11 +78,11 @@ type addedFD struct {
 	fdFlags uint32
 }
 
-// Give makes the call return a descriptor of the caller's own for fd, which
-// stays open here (Linux 5.14). flags are O_CLOEXEC or 0. The error is the
-// caller's limit, or that nobody waits any more. The call still waits when this
-// has gone well, for the reply: a signal in between has no descriptor lost or
-// given twice, as SECCOMP_ADDFD_FLAG_SEND would.
+// Give installs a copy of fd in the caller, and returns the reply that makes the call
+// return its number (Linux 5.14). fd stays open here. flags are O_CLOEXEC or 0. It fails at
+// the caller's limit of descriptors, or if the caller no longer waits. The call waits until
+// Answer sends the reply: with SECCOMP_ADDFD_FLAG_SEND a signal in between could lose the
+// descriptor or install it twice.
 func (n *Notification) Give(fd int, flags uint32) Reply {
 	here := n.keepHere()
 	a := addedFD{id: n.id, source: uint32(fd), fdFlags: flags}
@@ -91,20 +91,20 @@ func (n *Notification) Give(fd int, flags uint32) Reply {
 	return Reply{value: int64(number), Errno: kernel.ErrnoOf(err)}
 }
 
-// Place makes fd, which stays open here, the caller's under that number.
+// Place installs a copy of fd in the caller under that number. fd stays open here.
 func (n *Notification) Place(fd int, number, flags uint32) unix.Errno {
 	a := addedFD{id: n.id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, source: uint32(fd), number: number, fdFlags: flags}
 	return kernel.ErrnoOf(ioctlPointer(n.listener, unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a)))
 }
 
-// Waits reports whether the caller still waits: everything that was looked up
-// under its number until now was its own and not a later owner's.
+// Waits reports whether the caller still waits. If so, everything that was looked up under its
+// number until now was the caller's, not that of a later thread with the same number.
 func (n *Notification) Waits() bool {
 	return ioctlPointer(n.listener, notifIDValid, unsafe.Pointer(&n.id)) == nil
 }
 
-// WakeTogether makes caller and broker run on one processor, which halves the
-// time of a round trip (Linux 6.6; older kernels refuse and go on as before).
+// WakeTogether lets caller and broker run on one processor, which halves the time of a
+// round trip. It needs Linux 6.6 and has no effect on older kernels.
 func WakeTogether(listener int) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), notifSetFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 }

@@ -12,61 +12,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call proceeds only when a rule of the kernel holds it. The kernel reads its
-// arguments anew: by then other threads of the command can have changed memory,
-// names and descriptors, and other programs the files. So a rule must hold whatever
-// the call names. The rules of a command are computed here, from what its keeper
-// enforces, and nowhere else: no other room can make one, and a test walks all rooms
-// for attempts (TestProceedIsJustified).
+// A call proceeds only if a kernel rule confines it. Threat: when a call proceeds, the
+// kernel reads its arguments again. By then other threads of the command can have changed
+// memory, names and descriptors, and other programs the files. So a rule must confine the
+// call whatever it names. This file computes the rules of a command from what its keeper
+// enforces. No other file can make one, and a test checks all rooms for attempts
+// (TestProceedIsJustified).
 //
-// No rule holds changes of metadata, for which Landlock has no right. What the
-// broker could not look at never proceeds either: it gets an errno.
+// No rule confines changes of metadata, since Landlock has no right for them. A call that
+// the broker could not examine never proceeds either: it fails.
 
-// Rule is a kind of rule in the kernel that holds calls.
+// Rule is a kind of kernel rule that confines calls.
 type Rule int
 
 const (
 	noRule Rule = iota
-	// ByLandlock holds calls that open, make, move or remove files by name.
+	// ByLandlock confines calls that open, make, move or remove files by name.
 	ByLandlock
-	// ByNetwork holds messages, whomever they are for.
+	// ByNetwork confines messages, whatever their destination.
 	ByNetwork
-	// ByCaller holds calls that change nothing but the calling process, or only
-	// report its own sockets to it.
+	// ByCaller is for calls that change only the calling process, or that only report
+	// its own sockets to it.
 	ByCaller
-	// ByProcesses holds calls on a process that they name by a number in a register.
+	// ByProcesses confines calls that name a process by a number in a register.
 	ByProcesses
 	ruleKinds
 )
 
-// Rules are the rules that hold for every call of one command, each with its
-// reason. The zero value has none.
+// Rules are the rules for every call of one command, each with its reason. The zero value has
+// none.
 type Rules struct{ reasons [ruleKinds]string }
 
-// Reply is what becomes of a call.
+// Reply is the answer to a call.
 type Reply struct {
-	// value is what it returns, when there is no errno.
+	// value is the return value if there is no errno.
 	value int64
 	Errno unix.Errno
-	// rule, when there is one, lets the kernel do the call as if nobody had asked.
-	// This file alone writes it.
+	// rule, if set, lets the kernel execute the call as if there were no filter. Only
+	// this file writes it.
 	rule Rule
-	// Given: the call has returned already, or waits.
+	// Given: the call was answered already, or is held.
 	Given bool
-	// Again: what the call wants was granted, so it is handled once more.
+	// Again: something was granted, reported or looked through. Handle the call again.
 	Again bool
 }
 
-// Failed is the reply of a call that fails with errno, or 0: that succeeds.
+// Failed is the reply that makes a call fail with errno, or with 0 succeed.
 func Failed(errno unix.Errno) Reply { return Reply{Errno: errno} }
 
-// Proceeds reports whether the kernel is to do the call.
+// Proceeds reports whether the kernel executes the call.
 func (r Reply) Proceeds() bool { return r.rule != noRule }
 
-// Rule is the rule by which a call proceeds, 0 where it does not.
+// Rule returns the rule by which the call proceeds, 0 if it does not.
 func (r Reply) Rule() Rule { return r.rule }
 
-// RefusedBlind is the errno of a call that the broker could not look at.
+// RefusedBlind is the errno of a call that the broker could not examine.
 const RefusedBlind = unix.EPERM
 
 // RulesOf computes the rules of a command from what its keeper enforces.
@@ -76,7 +76,7 @@ func RulesOf(s *spec.Spec) Rules {
 	if landlockHolds(s) {
 		r.reasons[ByLandlock] = "Landlock grants no folder for writing"
 	}
-	// The filter lets no datagram socket of AF_UNIX be made, which could name a file.
+	// The filter denies AF_UNIX datagram sockets, whose messages could name a file.
 	if s.HostNet != 0 && s.Network {
 		r.reasons[ByNetwork] = "the network namespace has no way out"
 	}
@@ -86,9 +86,9 @@ func RulesOf(s *spec.Spec) Rules {
 	return r
 }
 
-// landlockHolds reports whether Landlock grants nothing for writing but single files
-// and devices that the policy names. With Ask the keeper grants no folder (addRule),
-// so nothing that is mounted in one inherits a right, but for the one of terminals.
+// landlockHolds reports whether Landlock grants writing only to single files and devices
+// that the policy names. With Ask the keeper grants no folder (addRule), so nothing mounted
+// in a folder inherits a right. The exception is the folder of terminals.
 func landlockHolds(s *spec.Spec) bool {
 	if s.Mounts == nil || !s.Mounts.Terminals {
 		return s.Ask
@@ -104,8 +104,8 @@ func (r *Rules) Has(rule Rule) bool {
 	return rule > noRule && rule < ruleKinds && r.reasons[rule] != ""
 }
 
-// Proceed lets the kernel do a call that the rule holds. Where the command does not
-// have the rule, the call fails.
+// Proceed is the reply that lets the kernel execute a call that rule confines. If the
+// command does not have the rule, the call fails.
 func (r *Rules) Proceed(rule Rule) Reply {
 	if !r.Has(rule) {
 		return Failed(RefusedBlind)

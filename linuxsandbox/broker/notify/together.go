@@ -8,21 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A caller that is given a descriptor takes it itself: it wakes up, does so, and
-// wakes the broker. For these two wake-ups alone the kernel does not keep both on
-// one processor (wakeTogether). Where another one idles they go there and back,
-// which takes ten times as long as all that the broker does for an open, most of
-// all in a virtual machine. So both are held on this processor meanwhile. The
-// caller waits in the kernel all that time, and has its own set of processors
-// back before its call returns.
+// A caller that receives a descriptor installs it itself: it wakes up, does so, and wakes
+// the broker. For these two wake-ups the kernel does not keep both threads on one processor
+// (WakeTogether). While another processor idles, they move there and back, which takes ten
+// times as long as all of the broker's work for an open, most of all in a virtual machine.
+// So both threads are pinned to this processor meanwhile. The caller waits in the kernel
+// all that time, and gets its own affinity back before its call returns.
 
-// together is a caller, and the broker's thread, on one processor.
+// together is the affinity of a caller and of the broker's thread before they were pinned.
 type together struct {
-	tid         int // 0: they were left where they are
+	tid         int // 0: nothing was pinned
 	caller, own unix.CPUSet
 }
 
-// keepHere does that. It is only about time: where it cannot be done it is not.
+// keepHere pins both threads to this processor. Where that fails, only time is lost.
 func (n *Notification) keepHere() (h together) {
 	tid := int(n.TID)
 	var cpu uint32
@@ -37,8 +36,8 @@ func (n *Notification) keepHere() (h together) {
 	}
 	var this unix.CPUSet
 	this.Set(int(cpu))
-	// Should the caller be killed right now, and its number go to another process of
-	// the user, that one gets the processors of the caller in the end.
+	// If the caller is killed right now and its number passes to another process of the user,
+	// that process ends up with the caller's affinity.
 	if !n.Waits() || unix.SchedSetaffinity(tid, &this) != nil {
 		return h
 	}

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openat2 takes limits on where a name may lead. The kernel itself keeps them
-// here too: each part of the way is opened with the caller's own.
+// openat2 can limit where a path may lead. The kernel enforces the limits here too: the
+// broker opens each part of the path with the caller's limits.
 
 const (
-	// knownResolve are the limits there are, but for resolveCached, which may
-	// always be answered with EAGAIN (RESOLVE_CACHED, linux/openat2.h).
+	// knownResolve are the known limits, except for resolveCached (RESOLVE_CACHED in
+	// linux/openat2.h), which may always fail with EAGAIN.
 	knownResolve  = kernel.Scopes | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS
 	resolveCached = 0x20
 )
 
-// ScopedTarget is target under resolve.
+// ScopedTarget is Target with the limits resolve.
 func (w *Walker) ScopedTarget(c Caller, m Name, follow bool, resolve uint64) (*Target, error) {
 	switch {
 	case resolve&resolveCached != 0:
@@ -44,8 +44,9 @@ func (w *Walker) ScopedTarget(c Caller, m Name, follow bool, resolve uint64) (*T
 		return nil, err
 	}
 	defer unix.Close(base)
-	// Jumping links are the broker's own, not the caller's. And where the command
-	// has a root of its own, a link to an absolute path would lead to another.
+	// The jumping links of /proc would be the broker's, not the caller's. And if the
+	// command has a root of its own, a link to an absolute path would lead to the broker's
+	// root.
 	resolve |= unix.RESOLVE_NO_MAGICLINKS
 	if w.view.own && resolve&(kernel.Scopes|unix.RESOLVE_NO_SYMLINKS) == 0 {
 		resolve |= unix.RESOLVE_BENEATH
@@ -99,9 +100,9 @@ func (w *Walker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 		case !strings.HasPrefix(link, "/"):
 			path = head + link
 		case resolve&unix.RESOLVE_BENEATH == 0:
-			path = link // from the root that openat2 takes for one here too
+			path = link // openat2 starts at base too (RESOLVE_IN_ROOT)
 		default:
-			return nil, unix.EXDEV // out of what the caller asked to stay in
+			return nil, unix.EXDEV // the link leads out of the caller's limits
 		}
 	}
 	return nil, unix.ELOOP

@@ -10,29 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls that make, remove or replace a name are about the folder it stands in;
-// an open may be about a file that is there or about one to be made. Here a name
-// becomes an open folder with the last part of the name left over.
+// A call that makes, removes or replaces an entry acts on the folder that contains it. An
+// open may act on an existing file or make one. This file turns a path into an open folder
+// and the last component.
 
-// Spot is where a name stands.
+// Spot is the place of an entry: an open folder and a name in it.
 type Spot struct {
-	Dir  int // a reference to the folder
+	Dir  int // the folder, opened with O_PATH
 	Last string
-	// Slash: one follows the name, which can then only be a folder's.
+	// Slash: the path ends in a slash, so it can only mean a folder.
 	Slash bool
-	// Path is what the folder is called in the policy. It does not begin with a
-	// slash when it has no name there.
+	// Path is the folder's path in the policy. It does not begin with a slash if the
+	// folder has no such path.
 	Path string
-	// Asked is the name as the call has it.
+	// Asked is the path that the call gives.
 	Asked string
 }
 
-// Odd reports a name that is no entry of the folder: "/", ".", "..". Whatever is
-// asked of one fails in the kernel before any look at rights, or is about a
-// folder, which can be neither opened for writing nor made again.
+// Odd reports whether the last component is no entry of the folder: "/", "." or "..". A
+// call on one fails in the kernel before any check of rights, or acts on a folder, which
+// can neither be opened for writing nor be made again.
 func (s Spot) Odd() bool { return s.Last == "" || s.Last == "." || s.Last == ".." }
 
-// Full is what the name itself is called in the policy.
+// Full returns the entry's path in the policy.
 func (s Spot) Full() string {
 	if s.Path == "/" {
 		return "/" + s.Last
@@ -46,7 +46,7 @@ func (s Spot) Gone() bool {
 	return unix.Fstat(s.Dir, &st) == nil && st.Nlink == 0
 }
 
-// Stat looks at the entry itself.
+// Stat examines the entry without following a link.
 func (s Spot) Stat() (st unix.Stat_t, err error) {
 	err = unix.Fstatat(s.Dir, s.Last, &st, unix.AT_SYMLINK_NOFOLLOW)
 	return st, err
@@ -54,7 +54,7 @@ func (s Spot) Stat() (st unix.Stat_t, err error) {
 
 func (s Spot) Close() { unix.Close(s.Dir) }
 
-// Spot finds where m stands. The folder must be there, the name need not.
+// Spot walks to the folder of m. The folder must exist, the entry need not.
 func (w *Walker) Spot(c Caller, m Name) (Spot, error) {
 	head, last, slash := cutName(w.Instead(m.Path))
 	if m.Path == "" {
@@ -69,7 +69,7 @@ func (w *Walker) Spot(c Caller, m Name) (Spot, error) {
 	return s, nil
 }
 
-// SpotIn is the name last in the open folder dir, which it takes over.
+// SpotIn returns the spot of last in the open folder dir, and takes ownership of dir.
 func (w *Walker) SpotIn(dir int, last string, slash bool) Spot {
 	s := Spot{Dir: dir, Last: last, Slash: slash, Path: w.PolicyPath(dir)}
 	if w.OnHost(s.Full()) {
@@ -78,8 +78,8 @@ func (w *Walker) SpotIn(dir int, last string, slash bool) Spot {
 	return s
 }
 
-// cutName takes the last part off a path. What is left ends in a slash, so that
-// only a folder answers to it, and is never empty.
+// cutName cuts the last component off a path. head is never empty and ends in a slash, so
+// that it can only mean a folder.
 func cutName(path string) (head, last string, slash bool) {
 	trimmed := strings.TrimRight(path, "/")
 	slash = trimmed != path
@@ -93,12 +93,12 @@ func cutName(path string) (head, last string, slash bool) {
 	return trimmed[:i+1], trimmed[i+1:], slash
 }
 
-// Target is what a call that follows links is about.
+// Target is the end of a path walk that follows links.
 type Target struct {
-	// FD refers to what is there, -1: nothing is. Then it is to be made at spot.
+	// FD is the existing file (O_PATH), or -1: the call may make one at Spot.
 	FD   int
 	Stat unix.Stat_t
-	// Path is what it is called in the policy.
+	// Path is the file's path in the policy.
 	Path string
 	Spot Spot
 }
@@ -112,8 +112,8 @@ func (t *Target) Close() {
 	}
 }
 
-// Target finds what m means, through links in the last place if follow is set.
-// A link that leads to nothing is followed too.
+// Target walks to what m means. With follow set it follows a link in the last component,
+// even one that leads to a missing file.
 func (w *Walker) Target(c Caller, m Name, follow bool) (*Target, error) {
 	asked := m.Path
 	for range maxLinks + 1 {
@@ -135,7 +135,7 @@ func (w *Walker) Target(c Caller, m Name, follow bool) (*Target, error) {
 		if !follow || t.Stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 			t.Path = w.PolicyPath(t.FD)
 			if t.Path != s.Full() && w.OnHost(t.Path) {
-				t.FD = w.AsHost(t.FD, t.Path) // a link of /proc led to it
+				t.FD = w.AsHost(t.FD, t.Path) // a link in /proc led to it
 			}
 			return t, nil
 		}
@@ -156,8 +156,8 @@ func (w *Walker) Target(c Caller, m Name, follow bool) (*Target, error) {
 	return nil, unix.ELOOP
 }
 
-// lookup opens what stands at t.spot: the link itself where one does. Only links
-// of /proc are followed here, since they have no text that leads anywhere.
+// lookup opens the entry at t.Spot. It does not follow links, except those in /proc that
+// jump to an open file: their text leads nowhere.
 func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 	switch {
 	case t.Spot.Odd():
@@ -165,7 +165,7 @@ func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 	case !strings.HasPrefix(t.Spot.Path, kernel.ProcDir):
 		t.FD, err = kernel.Openat2(t.Spot.Dir, t.Spot.Last, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	default:
-		// What is called self there is the caller, not the broker.
+		// /proc/self must mean the caller, not the broker.
 		t.FD, err = w.Open(c, Name{Dir: m.Dir, Path: m.Path, NoFollow: !follow})
 	}
 	if err != nil {
@@ -175,9 +175,9 @@ func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 	return unix.Fstat(t.FD, &t.Stat)
 }
 
-// AsHost is the host's own reference to the file or folder fd, which is called
-// path: the command's mounts show what was granted as read-only. Where the host
-// has another file there it is fd itself, which nothing can be changed by.
+// AsHost returns the host's own reference to the file or folder fd at path, since the
+// command's mounts show granted paths as read-only. If the host has another file at path,
+// it returns fd, through which nothing can be changed.
 func (w *Walker) AsHost(fd int, path string) int {
 	if w.Mounts == nil {
 		return fd
@@ -194,13 +194,13 @@ func (w *Walker) AsHost(fd int, path string) int {
 	return host
 }
 
-// OpenHost opens what path names on the host for reference, a link itself. No
-// link is followed: the paths of policies lead through none.
+// OpenHost opens path on the host with O_PATH, without following any link: the paths of a
+// policy contain none.
 func OpenHost(path string) (int, error) {
 	return kernel.Openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_SYMLINKS)
 }
 
-// readLink is where an open link leads.
+// readLink returns the text of an open link.
 func readLink(fd int) (string, error) {
 	var buf [kernel.MaxPath]byte
 	n, err := unix.Readlinkat(fd, "", buf[:])

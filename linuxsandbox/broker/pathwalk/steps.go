@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Threat: a command gives a name, and changes what the name leads to while the broker
-// judges it. So the broker opens the file first. Everything after this is about the open
-// file, and a later change of the name has no effect.
+// Threat: a command gives a path, and changes what the path leads to while the broker
+// judges it. So the broker opens the file first. Everything after this acts on the open
+// file, and a later change of the path has no effect.
 //
-// The walk starts at the command's own root (view.go), working directory or descriptor,
-// with no more rights than the command has. Names below /proc need care: /proc/self would
-// be the broker, and the links there that jump (fd/N, cwd, root) are followed only where
-// they belong to the caller.
+// The walk starts at the command's own root (view.go), its working directory or its
+// descriptor, with no more rights than the command has. Paths below /proc need care:
+// /proc/self would mean the broker, and the links there that jump to an open file (fd/N,
+// cwd, root) are followed only if they belong to the caller.
 
 const maxLinks = 40 // MAXSYMLINKS
 
-// Name is a file as a system call names it.
+// Name is how a system call names a file.
 type Name struct {
 	Dir  int32 // a descriptor, or AT_FDCWD
 	Path string
 	// Itself: the descriptor is the file (fchmod, AT_EMPTY_PATH).
 	Itself bool
-	// NoFollow: a link in the last place is meant itself.
+	// NoFollow: a link in the last component is not followed.
 	NoFollow bool
 }
 
-// open returns a reference to what the thread means by m.
+// open opens with O_PATH what the thread means by m.
 func (v *view) open(tid int, m Name) (int, error) {
 	switch {
 	case m.Itself:
@@ -51,7 +51,8 @@ func (v *view) open(tid int, m Name) (int, error) {
 			return -1, err
 		}
 		defer unix.Close(base)
-		// A link to an absolute path would lead to the broker's root.
+		// A link to an absolute path would lead to the broker's root, so it is not followed
+		// here.
 		if scope = 0; v.own {
 			scope = unix.RESOLVE_BENEATH
 		}
@@ -62,15 +63,15 @@ func (v *view) open(tid int, m Name) (int, error) {
 	}
 	fd, err := kernel.Openat2(base, m.Path, flags, scope|unix.RESOLVE_NO_MAGICLINKS)
 	if err == nil {
-		return fd, nil // nothing below /proc/self leads out of /proc this way
+		return fd, nil // without jumping links, /proc/self leads to nothing outside /proc
 	}
-	// It led out of the scope, or nothing was found because it was looked for in
-	// the broker's own part of /proc.
+	// The path led out of the scope, or a component was missing because /proc/self meant the
+	// broker. Walk the path by single components.
 	w := stepper{view: v, tid: tid}
 	return w.walk(base, m.Path, !m.NoFollow)
 }
 
-// base is where a path of m that is not absolute starts. flags may be O_DIRECTORY.
+// base opens where a relative path of m starts. flags may be O_DIRECTORY.
 func (m Name) base(tid int, flags uint64) (int, error) {
 	if m.Dir == unix.AT_FDCWD {
 		return OpenProc(tid, "cwd", flags)
@@ -85,8 +86,8 @@ func (m Name) base(tid int, flags uint64) (int, error) {
 	return fd, err
 }
 
-// Written is the path that m has word by word, "" when it has none. It is for
-// telling of what was not found, never for deciding.
+// Written returns the absolute path of m without following links, "" if there is none. It
+// is for reports about missing files, never for decisions.
 func (m Name) Written(tid int) string {
 	path := m.Path
 	if m.Itself || path == "" {
@@ -103,9 +104,9 @@ func (m Name) Written(tid int) string {
 	return filepath.Clean(path)
 }
 
-// OpenProc opens what one of a thread's links in /proc leads to. EPERM is that the
-// broker may not look at the thread: EACCES, the kernel's own word for that, would be
-// taken for a folder on the way that the user may not pass.
+// OpenProc opens the target of one of a thread's links in /proc. EPERM means that the
+// broker may not examine the thread. The kernel gives EACCES for that, which would look
+// like a folder without search permission.
 func OpenProc(tid int, link string, flags uint64) (int, error) {
 	fd, err := kernel.Openat2(unix.AT_FDCWD, "/proc/"+strconv.Itoa(tid)+"/"+link, flags|unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.EACCES {
@@ -114,14 +115,14 @@ func OpenProc(tid int, link string, flags uint64) (int, error) {
 	return fd, err
 }
 
-// stepper goes through a path one component at a time.
+// stepper walks a path one component at a time.
 type stepper struct {
 	*view
 	tid   int
 	links int
 }
 
-// walk returns the end of path, starting at base, which stays open.
+// walk opens the end of path, starting at base, which stays open.
 func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 	at, err := kernel.DupAbove(base, kernel.LowestFD)
 	if err != nil {
@@ -132,7 +133,7 @@ func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 		part := todo[0]
 		todo = todo[1:]
 		if part == "" || part == "." {
-			// A slash follows at, which has to be a folder for that.
+			// A slash follows, so at must be a folder.
 			var st unix.Stat_t
 			if err := unix.Fstat(at, &st); err != nil || !kernel.IsFolder(&st) {
 				unix.Close(at)
@@ -140,7 +141,7 @@ func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 			}
 			continue
 		}
-		// A slash after the last name makes it one to follow.
+		// A link before a slash is always followed.
 		next, target, err := w.step(at, part, len(todo) > 0 || follow)
 		switch {
 		case err != nil:
@@ -162,8 +163,9 @@ func (w *stepper) walk(base int, path string, follow bool) (int, error) {
 	return at, nil
 }
 
-// step goes from at to part. Where that is a link to follow, next is -1 and
-// target is where it leads, unless it is one that jumps: then next is there.
+// step opens part in the folder at. For a link to follow, next is -1 and target is its
+// text. A link in /proc that jumps to an open file is followed at once, and next is that
+// file.
 func (w *stepper) step(at int, part string, follow bool) (next int, target string, err error) {
 	if own := w.rewritten(at, part); own != "" {
 		part = own
@@ -202,8 +204,8 @@ func (w *stepper) step(at int, part string, follow bool) (next int, target strin
 	return -1, string(buf[:max(n, 0)]), err
 }
 
-// rewritten is the caller's own name for what stands in /proc as "self" and
-// "thread-self", which the kernel would take for the broker.
+// rewritten replaces "self" and "thread-self" in /proc with the caller's numbers. The
+// kernel would take both for the broker.
 func (w *stepper) rewritten(at int, part string) string {
 	if part != "self" && part != "thread-self" || !kernel.OnProc(at) || kernel.PathOf(at) != kernel.ProcDir {
 		return ""
@@ -218,8 +220,8 @@ func (w *stepper) rewritten(at int, part string) string {
 	return strconv.Itoa(process) + "/task/" + strconv.Itoa(thread)
 }
 
-// isRoot reports whether at is the command's root, above which there is nothing:
-// the kernel knows that only of the broker's own.
+// isRoot reports whether at is the command's root, whose ".." is itself. The kernel handles
+// only the broker's root that way.
 func (w *stepper) isRoot(at int) bool {
 	var a, root unix.Statx_t
 	const want = unix.STATX_BASIC_STATS | unix.STATX_MNT_ID
@@ -227,7 +229,7 @@ func (w *stepper) isRoot(at int) bool {
 		a.Mnt_id == root.Mnt_id && a.Ino == root.Ino
 }
 
-// ours reports whether the directory at is the caller's own in /proc, or its fd.
+// ours reports whether the folder at is the caller's own in /proc, or lies in it.
 func (w *stepper) ours(at int) bool {
 	path := kernel.PathOf(at)
 	process, thread := w.numbers(w.tid, at)

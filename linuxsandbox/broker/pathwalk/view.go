@@ -12,44 +12,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// view is the file system as a command sees it: the host's, or that of a mount
-// namespace of its own. It is the same for every thread of the command as long
-// as it lives, since the filter refuses chroot, setns, unshare and every mount.
+// view is the file system as a command sees it: the host's, or that of its own mount
+// namespace. It is the same for all threads and for the whole life of the command, since
+// the filter denies chroot, setns, unshare and every mount.
 type view struct {
 	// root is the command's root folder.
 	root int
-	// own: the command has mounts of its own, and a /proc with numbers of its own.
+	// own: the command has mounts of its own, and a /proc with its own numbers.
 	own bool
 	// proc is the device number of that /proc.
 	proc uint64
-	// places are what the command's own mounts show instead of the host's, shown
-	// the roots of the policy that lie inside of them: the host's again.
+	// places are the folders where the command's mounts hide the host's. shown are the
+	// write and read roots inside them, where the host's folder is visible again.
 	places []ownPlace
 	shown  []string
 }
 
-// ownPlace is a folder that shows something else than the host's of that name.
+// ownPlace is a folder where the command sees another one than the host's.
 type ownPlace struct {
 	dir string
-	// mount is what is mounted there. A file of another mount is the host's,
-	// though its path is alike: the command was handed it open.
+	// mount is the mount ID of the folder. A file of another mount with a path below
+	// dir is the host's: the command received it as an open descriptor.
 	mount uint64
-	// policy is what the folder is called in the policy.
+	// policy is the folder's path in the policy.
 	policy string
 }
 
-// Mounts are what a command sees otherwise than the host.
+// Mounts describe how a command's view differs from the host's.
 type Mounts struct {
-	// Private are folders that show temp of the policy instead of the host's.
+	// Private are folders that show Temp in place of the host's folder.
 	Private []string
 	Temp    string
-	// Own are folders of the command's own, which are called so in the policy too.
+	// Own are folders of the command's own that have the same path in the policy.
 	Own []string
-	// Shown are the places in them that show the host's again.
+	// Shown are paths in them where the host's folder is visible again.
 	Shown []string
 }
 
-// lookAt opens what a command sees. tid is a thread of it.
+// lookAt opens the view of a command. tid is one of its threads.
 func lookAt(plan *Mounts, tid int) (*view, error) {
 	v := &view{own: plan != nil}
 	var err error
@@ -97,13 +97,13 @@ func (v *view) findPlaces(plan *Mounts) error {
 	return nil
 }
 
-// HostsOwn stands before the path of a file that is the host's, in a folder that
-// only the command's own stand for.
+// HostsOwn precedes the path of a host's file in a folder whose path means the command's
+// own folder in the policy.
 const HostsOwn = "the host's "
 
-// policyPath is what the open file is called in the policy. It does not begin
-// with a slash when the file has no such name: it is no file of any folder, or
-// the host's in a folder that only the command's own stand for.
+// policyPath returns the open file's path in the policy. It does not begin with a slash if
+// there is no such path: the file is in no folder, or it is the host's in a folder whose
+// path means the command's own.
 func (v *view) policyPath(fd int) string {
 	path := kernel.PathOf(fd)
 	for _, p := range v.places {
@@ -122,16 +122,15 @@ func (v *view) policyPath(fd int) string {
 	return path
 }
 
-// hidden is the host's file that m would be, were it not that the command sees a
-// folder of its own in that place; "" when there is no such file. It is for reporting what
-// was missed, not for deciding: the path is taken word by word.
+// hidden returns the path of the host's file that the command's own folder hides from m, ""
+// if there is none. It is for reports, not for decisions: it follows no links.
 func (v *view) hidden(tid int, m Name) string {
 	path := m.Written(tid)
 	for _, p := range v.places {
 		if p.policy == p.dir || path == p.dir || !sandbox.Covers(p.dir, path) {
 			continue
 		}
-		looked := filepath.Dir(path) // a file may be about to be made there
+		looked := filepath.Dir(path) // the call may be about to make a file there
 		if looked == p.dir {
 			looked = path
 		}
@@ -143,8 +142,8 @@ func (v *view) hidden(tid int, m Name) string {
 	return ""
 }
 
-// numbers are the process and the thread that tid is, as the /proc at the folder
-// at calls them; 0 when that /proc is not the command's.
+// numbers returns the process and the thread of tid in the PID namespace of the /proc that
+// contains the folder at. They are 0 if that /proc is not the command's.
 func (v *view) numbers(tid, at int) (process, thread int) {
 	if !v.own {
 		return kernel.ProcessOf(tid), tid

@@ -1,10 +1,10 @@
 //go:build linux
 
-// Package pathwalk turns a name that a command used into an open file: the broker's own
-// reference (O_PATH) to what the command would have reached, and the path by which the
-// policy knows it. It opens files for reference with the rights of the calling thread,
-// reads /proc, and neither judges nor changes anything. Start with Walker.Target, the walk
-// of a call that follows links.
+// Package pathwalk turns a path that a command used into an open file: the broker's own
+// O_PATH descriptor of what the command would have reached, and its path in the policy. It
+// opens files with O_PATH and the rights of the calling thread, reads /proc, and neither
+// judges nor changes anything. Start with Walker.Target, the walk of a call that follows
+// links.
 package pathwalk
 
 import (
@@ -15,26 +15,26 @@ import (
 
 // Caller is a thread that waits in a system call.
 type Caller interface {
-	// Thread is its number, as this process counts.
+	// Thread is its number in this process's PID namespace.
 	Thread() int
-	// Waits reports whether it still waits: what was looked up under its number
-	// until now was its own and not a later owner's.
+	// Waits reports whether it still waits. If so, everything that was looked up under its
+	// number until now was its own, not that of a later thread with the same number.
 	Waits() bool
 }
 
-// Walker finds what the calls of one command name. It is used by one thread.
+// Walker does the path walks for the calls of one command. Only one thread may use it.
 type Walker struct {
-	// Mounts are what the command sees otherwise than the host, nil: nothing.
+	// Mounts describe how the command's view differs from the host's, nil for no difference.
 	Mounts *Mounts
-	// Instead is the path that stands for the path of a call.
+	// Instead returns the path to use in place of a call's path.
 	Instead func(path string) string
-	// OnHost reports the paths whose changes are made on the host's own files.
+	// OnHost reports whether changes at path are made on the host's own files.
 	OnHost func(path string) bool
 
 	view *view // nil until the first call
 }
 
-// Look opens what the command sees, once.
+// Look opens the command's view, once.
 func (w *Walker) Look(c Caller) error {
 	if w.view != nil {
 		return nil
@@ -44,14 +44,14 @@ func (w *Walker) Look(c Caller) error {
 		return err
 	}
 	if !c.Waits() {
-		v.close() // it may be what a later owner of the number sees
+		v.close() // it may be the view of a later thread with the same number
 		return unix.ESRCH
 	}
 	w.view = v
 	return nil
 }
 
-// Open returns a reference to what the caller means by m.
+// Open opens with O_PATH what the caller means by m.
 func (w *Walker) Open(c Caller, m Name) (int, error) {
 	if err := w.Look(c); err != nil {
 		return -1, err
@@ -59,17 +59,16 @@ func (w *Walker) Open(c Caller, m Name) (int, error) {
 	return w.view.open(c.Thread(), m)
 }
 
-// PolicyPath is what an open file of a command that was looked at is called in
-// the policy.
+// PolicyPath returns an open file's path in the policy. Look must have succeeded.
 func (w *Walker) PolicyPath(fd int) string { return w.view.policyPath(fd) }
 
-// HostPath is what the host calls an open file of the command.
+// HostPath returns the host's path of an open file of the command.
 func (w *Walker) HostPath(fd int) string {
 	return strings.TrimPrefix(w.view.policyPath(fd), HostsOwn)
 }
 
-// Hidden is the host's file that m would be, were it not that the command sees
-// another one in that place; "" when there is no such file.
+// Hidden returns the path of the host's file that the command's own mounts hide from m, ""
+// if there is none.
 func (w *Walker) Hidden(c Caller, m Name) string {
 	if w.view == nil {
 		return ""
@@ -77,7 +76,7 @@ func (w *Walker) Hidden(c Caller, m Name) string {
 	return w.view.hidden(c.Thread(), m)
 }
 
-// DeviceOf is the device number of the folder at path as the command sees it.
+// DeviceOf returns the device number of the folder at path in the command's view.
 func (w *Walker) DeviceOf(c Caller, path string) (uint64, error) {
 	if err := w.Look(c); err != nil {
 		return 0, err
@@ -87,5 +86,5 @@ func (w *Walker) DeviceOf(c Caller, path string) (uint64, error) {
 	return unix.Mkdev(st.Dev_major, st.Dev_minor), err
 }
 
-// Close lets go of what was looked at.
+// Close closes the view.
 func (w *Walker) Close() { w.view.close() }

@@ -14,26 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A connection may take minutes, and the broker has other calls to answer. So it is
-// begun without waiting, and one that is not ready then is finished by a goroutine
-// of its own.
+// A connection may take minutes, and the broker has other calls to answer. So it starts each
+// connection without blocking. If the connection is not ready at once, a goroutine finishes it.
 
-// connecting is a connection that is not ready.
+// connecting is a connection that is not ready yet.
 type connecting struct {
 	n      notify.Notification
 	sock   int
 	addr   []byte
 	domain int
 	stand  *standIn
-	// held are descriptors that addr names.
+	// held are descriptors that addr refers to.
 	held []int
-	// pause is how long to wait for the next try, in milliseconds.
+	// pause is the time until the next try, in milliseconds.
 	pause int
-	// until is when the socket's own time limit ends, or zero.
+	// until is when the socket's send timeout ends, zero for never.
 	until time.Time
 }
 
-// answer answers the call, if its caller still waits.
+// answer answers the call. It does nothing if the caller is gone.
 func (c *connecting) answer(errno unix.Errno) { _ = c.n.Answer(notify.Failed(errno)) }
 
 func (c *connecting) close() {
@@ -42,7 +41,7 @@ func (c *connecting) close() {
 	}
 }
 
-// connect connects the socket of the call, and takes held over.
+// connect connects the socket of the call, and takes ownership of held.
 func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply {
 	c := &connecting{n: *k.Notification, sock: k.sock, addr: addr, domain: k.domain, held: held, stand: k.stand}
 	errno, wait := c.try()
@@ -60,7 +59,7 @@ func (s *Sockets) connect(k *socketCall, addr []byte, held ...int) notify.Reply 
 	return notify.Failed(errno)
 }
 
-// try connects without waiting. wait: the command's own call would wait.
+// try connects without blocking. wait: the command's own call would block.
 func (c *connecting) try() (errno unix.Errno, wait bool) {
 	errno, patient := netns.ConnectNow(c.sock, c.addr)
 	if c.domain == unix.AF_UNIX {
@@ -69,10 +68,10 @@ func (c *connecting) try() (errno unix.Errno, wait bool) {
 	return errno, patient && (errno == unix.EINPROGRESS || errno == unix.EALREADY)
 }
 
-// turnMoment is the time between two looks at whether a caller still waits.
+// turnMoment is the time between two checks that a caller still waits.
 const turnMoment = 100 * time.Millisecond
 
-// turn waits for a turn, as long as the caller does.
+// turn waits for a turn, for as long as the caller waits.
 func (s *Sockets) turn(n *notify.Notification) bool {
 	for {
 		select {
@@ -88,15 +87,14 @@ func (s *Sockets) turn(n *notify.Notification) bool {
 	}
 }
 
-// becomeCommand gives the calling thread, which ends with its goroutine, the rights
-// of the command.
+// becomeCommand gives the calling thread the rights of the command. The thread ends with its
+// goroutine.
 func becomeCommand(caps uint64) error {
 	runtime.LockOSThread()
 	return kernel.KeepCaps(caps)
 }
 
-// finish waits until the connection is there, has failed, or the caller is gone,
-// and answers.
+// finish waits until the connection is ready, has failed, or the caller is gone, and answers.
 func (s *Sockets) finish(c *connecting) {
 	defer c.close()
 	if !s.turn(&c.n) {
@@ -136,8 +134,8 @@ func (s *Sockets) finish(c *connecting) {
 	}
 }
 
-// sendLimit is when the socket's time limit for sending ends, which connect keeps
-// too; zero where it has none.
+// sendLimit returns when the socket's send timeout ends, which also limits connect. Zero
+// means no timeout.
 func sendLimit(sock int) time.Time {
 	tv, err := unix.GetsockoptTimeval(sock, unix.SOL_SOCKET, unix.SO_SNDTIMEO)
 	if err != nil || tv.Nano() <= 0 {
@@ -146,11 +144,11 @@ func sendLimit(sock int) time.Time {
 	return time.Now().Add(time.Duration(tv.Nano()))
 }
 
-// moment is how long one wait for a connection takes, in milliseconds.
+// moment is the longest single wait for a connection, in milliseconds.
 const moment = 50
 
-// waitFor blocks for a moment, less when the connection is ready before. Nothing
-// says when a full queue has room: the connect is tried again.
+// waitFor blocks for a moment, or until the connection is ready. For AF_UNIX nothing
+// signals that a full queue has room, so it returns ready to try again.
 func (s *Sockets) waitFor(c *connecting) (ended, ready bool) {
 	if c.domain == unix.AF_UNIX {
 		c.pause = min(2*c.pause+1, moment/2)
@@ -160,8 +158,8 @@ func (s *Sockets) waitFor(c *connecting) (ended, ready bool) {
 	return s.poll(c.sock, moment)
 }
 
-// poll blocks for a moment, less when sock, unless it is -1, is connected before or
-// the command ends.
+// poll blocks for moment milliseconds, or until sock is connected or the command ends. sock
+// may be -1.
 func (s *Sockets) poll(sock, moment int) (ended, ready bool) {
 	fds := []unix.PollFd{{Fd: int32(s.Wake), Events: unix.POLLIN}, {Fd: int32(sock), Events: unix.POLLOUT}}
 	if _, err := unix.Poll(fds, moment); err != nil && err != unix.EINTR {
@@ -170,7 +168,7 @@ func (s *Sockets) poll(sock, moment int) (ended, ready bool) {
 	return fds[0].Revents != 0, fds[1].Revents != 0
 }
 
-// signalled reports whether a signal waits that the thread has a handler for.
+// signalled reports whether a signal with a handler is pending for the thread.
 func signalled(tid int) bool {
 	status, err := kernel.ReadSmall("/proc/" + strconv.Itoa(tid) + "/status")
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel says which file a bound socket has. The name does not: another thread
-// may have put another file there since.
+// The kernel tells which file a bound socket has. Threat: the name does not, since another
+// thread may have put another file there meanwhile.
 
-// What x/sys does not name (linux/un.h, linux/unix_diag.h).
+// Values that x/sys lacks (linux/un.h, linux/unix_diag.h).
 const (
 	siocUnixFile     = 0x89e0
 	unixDiagShowName = 0x1
@@ -28,8 +28,8 @@ const (
 	unixDiagPeer     = 2
 )
 
-// boundFile returns a reference to the file of sock, which the calling thread
-// has just bound to the name in the folder parent.
+// boundFile opens with O_PATH the file of sock, which the calling thread has just bound to
+// name in the folder parent.
 func boundFile(sock, parent int, name string) (int, error) {
 	fd, err := fileOfSocket(sock)
 	if err == nil {
@@ -38,7 +38,7 @@ func boundFile(sock, parent int, name string) (int, error) {
 	if fd, err = namedFile(sock, parent, name); err == nil {
 		return fd, nil
 	}
-	// As root, codeagent has the capability that this thread has dropped.
+	// If codeagent is root, its other threads have the capability that this thread has dropped.
 	type answer struct {
 		fd  int
 		err error
@@ -52,8 +52,8 @@ func boundFile(sock, parent int, name string) (int, error) {
 	return a.fd, a.err
 }
 
-// fileOfSocket asks the socket itself. That takes CAP_NET_ADMIN in the user namespace
-// of its network, which codeagent has where it made the namespace.
+// fileOfSocket asks the socket itself. That needs CAP_NET_ADMIN in the user namespace of
+// its network namespace. codeagent has it if it made the namespace.
 func fileOfSocket(sock int) (int, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(sock), siocUnixFile, 0)
 	if errno != 0 {
@@ -64,9 +64,9 @@ func fileOfSocket(sock int) (int, error) {
 
 var errOtherFile = errors.New("another file has its name")
 
-// namedFile opens what has the name now, and compares it with what the kernel says
-// about sock. Both are in the parent's file system and both are alive, so that the
-// same number is the same file.
+// namedFile opens the file that has the name now, and compares it with what the kernel
+// reports about sock. Both are in the parent's file system and still exist, so equal inode
+// numbers mean the same file.
 func namedFile(sock, parent int, name string) (int, error) {
 	fd, err := kernel.Openat2(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, unix.RESOLVE_NO_XDEV)
 	if err != nil {
@@ -86,7 +86,7 @@ func namedFile(sock, parent int, name string) (int, error) {
 	return fd, nil
 }
 
-// inodeNumber is the kernel's own number, which is not always what stat says.
+// inodeNumber returns the kernel's own inode number, which stat(2) does not always show.
 func inodeNumber(fd int) (uint64, error) {
 	info, err := kernel.ReadSmall("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
@@ -95,7 +95,7 @@ func inodeNumber(fd int) (uint64, error) {
 	return strconv.ParseUint(kernel.StatusField(info, "ino:"), 10, 64)
 }
 
-// diagRequest is struct unix_diag_req behind its struct nlmsghdr.
+// diagRequest is struct nlmsghdr followed by struct unix_diag_req.
 type diagRequest struct {
 	head     unix.NlMsghdr
 	family   uint8
@@ -107,11 +107,11 @@ type diagRequest struct {
 	cookie   [2]uint32
 }
 
-// diagAnswer is what the kernel says of a socket.
+// diagAnswer is what the kernel reports about a socket.
 type diagAnswer struct {
 	kind, state uint8
-	// bound: it has an address, name, and a file with that number where the
-	// address is one of the file system.
+	// bound: it has the address name. If that is a path, file is the inode number of the
+	// socket's file.
 	bound bool
 	name  string
 	file  uint32
@@ -119,11 +119,11 @@ type diagAnswer struct {
 	peer uint32
 }
 
-// anySocket as a cookie is that of every socket.
+// anySocket is the cookie that matches every socket.
 const anySocket = ^uint64(0)
 
-// diagnose asks for a socket by its inode and cookie, with sock_diag(7). It knows
-// those of the calling thread's own network namespace only: ENOENT.
+// diagnose asks sock_diag(7) for a socket by inode and cookie. It fails with ENOENT for a
+// socket outside the calling thread's network namespace.
 func diagnose(inode, cookie uint64) (a diagAnswer, err error) {
 	diag, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -147,7 +147,7 @@ func diagnose(inode, cookie uint64) (a diagAnswer, err error) {
 	return parseDiag(buf[:n])
 }
 
-// parseDiag reads the kernel's answer.
+// parseDiag parses the kernel's answer.
 func parseDiag(m []byte) (a diagAnswer, err error) {
 	const head, body = unix.SizeofNlMsghdr, 16 // struct unix_diag_msg
 	if len(m) < head+4 {
@@ -176,7 +176,7 @@ func parseDiag(m []byte) (a diagAnswer, err error) {
 	return a, nil
 }
 
-// boundInode is the number of the file that sock is bound to.
+// boundInode returns the inode number of the file that sock is bound to.
 func boundInode(sock int) (uint32, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(sock, &st); err != nil {
@@ -195,7 +195,7 @@ func boundInode(sock int) (uint32, error) {
 
 var errNoFile = errors.New("it is bound to no file")
 
-// cString is b up to its first NUL.
+// cString returns b up to its first NUL.
 func cString(b []byte) string {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return string(b)

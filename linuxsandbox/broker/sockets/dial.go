@@ -13,18 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quickConnect is how long a connect with O_NONBLOCK is held, so that its answer is
-// the true one; it has room for a first packet that is lost. A host that takes
-// longer counts as one that does not answer.
+// quickConnect is how long a connect with O_NONBLOCK is held, so that it returns the true
+// result. The time allows for the loss of a first packet. A host that takes longer counts
+// as unreachable.
 const quickConnect = 3 * time.Second
 
-// dialing is a connection to a host that is being made.
+// dialing is a connection to a host in progress.
 type dialing struct {
 	n    notify.Notification
-	is   netns.Socket // a copy of the command's own
+	is   netns.Socket // a copy of the command's socket
 	to   netip.AddrPort
 	host int
-	// blocks: the command's own call would, until then or for ever.
+	// blocks: the command's own call would block, until the given time or forever.
 	blocks bool
 	until  time.Time
 }
@@ -48,7 +48,7 @@ func (s *Sockets) dial(k *socketCall, is netns.Socket, to netip.AddrPort) notify
 	return notify.Reply{Given: true}
 }
 
-// finishDialing makes both connections and answers.
+// finishDialing makes the connection to the host and the one inside, and answers.
 func (s *Sockets) finishDialing(d *dialing) {
 	defer unix.Close(d.is.FD)
 	if !s.turn(&d.n) {
@@ -85,10 +85,10 @@ func (s *Sockets) finishDialing(d *dialing) {
 	d.answer(errno)
 }
 
-// answer answers the call, if its caller still waits.
+// answer answers the call. It does nothing if the caller is gone.
 func (d *dialing) answer(errno unix.Errno) { _ = d.n.Answer(notify.Failed(errno)) }
 
-// begin makes the socket outside and begins to connect it.
+// begin makes the socket in the host's network and starts to connect it.
 func (d *dialing) begin() unix.Errno {
 	domain := unix.AF_INET
 	if d.to.Addr().Is6() {
@@ -102,7 +102,7 @@ func (d *dialing) begin() unix.Errno {
 	return netns.AddressCall(unix.SYS_CONNECT, d.host, netns.SocketAddress(d.to, domain))
 }
 
-// enter connects the command's socket, once the host's is connected, and answers.
+// enter connects the command's socket after the host's is connected, and answers.
 func (s *Sockets) enter(d *dialing) {
 	door, errno := s.client.Join(d.is.FD, d.is.Domain, d.host, d.to)
 	if errno != 0 && errno != unix.EINPROGRESS {
@@ -120,7 +120,7 @@ func (s *Sockets) enter(d *dialing) {
 	d.answer(errno)
 }
 
-// socketError is how a connect went.
+// socketError returns the result of a connect.
 func socketError(sock int) unix.Errno {
 	code, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {

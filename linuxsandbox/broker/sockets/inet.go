@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In the session's own network a call can do no harm: it reaches what is served
-// inside, and nothing else is there. The broker finds out which calls were meant
-// for the outside.
+// In the shared network a call can do no harm: it reaches only what the session serves
+// there. The broker finds out which calls were meant for the outside.
 //
-//	the loopback   what the session serves there; else refused where the host serves it
-//	a name server  codeagent's own, which has the address (netns)
-//	elsewhere      carried there where the policy allows it (netns);
-//	               else refused, as on a machine without a network
+//	loopback       what the session serves there; else denied if the host serves it
+//	a name server  codeagent's own server, which has that address (netns)
+//	elsewhere      relayed if the policy allows it (netns);
+//	               else it fails as on a machine without a network
 
-// inetCall answers for a socket of the session's own network.
+// inetCall answers a call on a socket of the shared network.
 func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 	to, ok := netns.ParseAddress(k.addr)
 	if k.bind {
@@ -45,12 +44,13 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 			return s.refuseInet(k, is, to, unix.ECONNREFUSED)
 		}
 	default:
-		// The kernel's own answer: it depends on what the socket is bound to.
+		// Return the kernel's own errno, which depends on the address that the socket is
+		// bound to.
 		errno, patient := netns.ConnectNow(is.FD, k.addr)
 		if patient && errno == unix.EINPROGRESS {
-			break // a server of the session is there, and busy
+			break // a server of the session exists and is busy
 		}
-		// A datagram socket is connected to learn of routes, too.
+		// Programs also connect a datagram socket only to learn the route.
 		if noWay(errno) && !s.Network.MayReach(s.Policy, to) {
 			return s.refuseInet(k, is, to, errno)
 		}
@@ -59,19 +59,20 @@ func (s *Sockets) inetCall(k *socketCall, is netns.Socket) notify.Reply {
 	return s.connect(k, k.addr)
 }
 
-// expectQuestions takes the questions from a socket for the caller's.
+// expectQuestions registers the socket, so that its name service questions count as the
+// caller's.
 func (s *Sockets) expectQuestions(n *notify.Notification, is netns.Socket, to netip.AddrPort) {
 	caller := *n
 	s.client.Expect(is, to, func(q *netns.Question) bool { return s.LookUp(&caller, s.client, q) })
 }
 
-// noWay reports the errnos of a machine that has no network.
+// noWay reports whether errno is one of a machine without a network.
 func noWay(errno unix.Errno) bool {
 	return errno == unix.ENETUNREACH || errno == unix.EHOSTUNREACH || errno == unix.EADDRNOTAVAIL
 }
 
-// refuseInet records the address, and answers errno. Only streams can be granted:
-// the rest is refused without a question.
+// refuseInet denies a connection and records the address. Only TCP connections can be
+// granted. The rest is denied without a question.
 func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, errno unix.Errno) notify.Reply {
 	d := s.Network.Unreached(s.Policy, to)
 	if is.Protocol != unix.IPPROTO_TCP || k.bind {
@@ -82,8 +83,8 @@ func (s *Sockets) refuseInet(k *socketCall, is netns.Socket, to netip.AddrPort, 
 	return s.Refuse(k.Notification, Refusal{Denial: d, Errno: errno, File: -1})
 }
 
-// RefuseNew refuses a socket of the host's network where the session has no network
-// of its own. The address is not known yet: connect(2) would have named it.
+// RefuseNew denies a socket of the host's network if the session has no shared network. The
+// address is still unknown: connect(2) would have named it.
 func (s *Sockets) RefuseNew(n *notify.Notification) unix.Errno {
 	const typeMask = 0xf // SOCK_TYPE_MASK
 	target := "socket"

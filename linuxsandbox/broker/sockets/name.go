@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket that the broker bound has another address in the kernel, which goes
-// through the broker's own descriptors. Programs ask for the address to pass it on,
-// and to remove the file at the end, so they get the one that they bound.
+// A socket that the broker bound has another address in the kernel: one that leads through
+// the broker's descriptors. Programs ask for the address to pass it on, or to remove the
+// file at the end. So they get the address that they bound.
 
-// Name answers getsockname and getpeername. answered is false where the kernel's
-// own answer is right: both calls change nothing, and report only what the kernel
-// knows of the socket.
+// Name answers getsockname and getpeername. answered is false if the kernel's own answer is
+// right. The call may then proceed: it changes nothing and reports only what the kernel
+// knows about the socket.
 func (s *Sockets) Name(n *notify.Notification) (errno unix.Errno, answered bool) {
 	find := s.nameOf
 	if s.Taking == TakesStandIns {
@@ -32,8 +32,8 @@ func (s *Sockets) Name(n *notify.Notification) (errno unix.Errno, answered bool)
 	return 0, false
 }
 
-// nameOf is the address of a socket of the thread, or of its peer; nil: the kernel's
-// own.
+// nameOf returns the address of a socket of the thread, or of its peer. nil means the
+// kernel's own answer.
 func (s *Sockets) nameOf(tid int, number int32, peer bool) []byte {
 	sock, err := TakeFD(tid, number)
 	if err != nil {
@@ -50,18 +50,18 @@ func (s *Sockets) nameOf(tid int, number int32, peer bool) []byte {
 			domain, _ := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_DOMAIN)
 			return netns.SocketAddress(to, domain)
 		}
-		// The other end's cookie is not known.
+		// The cookie of the other end is unknown.
 		address, cookie = unix.Getpeername, 0
 	}
 	sa, err := address(sock)
 	un, ok := sa.(*unix.SockaddrUnix)
-	if err != nil || !ok || strings.HasPrefix(un.Name, "@") { // a name without a file is its own
+	if err != nil || !ok || strings.HasPrefix(un.Name, "@") { // an abstract name is not changed
 		return nil
 	}
 	return s.boundAs(cookie, un.Name)
 }
 
-// standInName is nameOf where no copy of the socket can be had.
+// standInName is nameOf where the socket cannot be copied.
 func (s *Sockets) standInName(tid int, number int32, peer bool) []byte {
 	inode, err := socketInode(tid, number)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Sockets) standInName(tid int, number int32, peer bool) []byte {
 	return s.boundAs(0, a.name)
 }
 
-// boundAs is the address that a command bound a socket to, nil: the kernel has it.
+// boundAs returns the address that a command bound a socket to, nil if the kernel has the same.
 func (s *Sockets) boundAs(cookie uint64, inner string) []byte {
 	if called, ok := s.Records.calledBy(cookie, inner); ok {
 		return unixAddress(called)
@@ -85,9 +85,9 @@ func (s *Sockets) boundAs(cookie uint64, inner string) []byte {
 	return nil
 }
 
-// writeAddress does what the kernel does with an address for the caller. Its
-// memory is opened before the caller is known to be there still: a number could
-// belong to another process by the time of writing, an open file cannot.
+// writeAddress writes an address to the caller's memory as the kernel does. It opens the
+// memory first and then checks that the caller still waits: the thread's number could pass
+// to another process before the write, but the open file cannot.
 func writeAddress(n *notify.Notification, addr []byte) unix.Errno {
 	mem, err := unix.Open("/proc/"+strconv.Itoa(n.Thread())+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
