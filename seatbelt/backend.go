@@ -17,32 +17,30 @@ import (
 	"codeagent/sandbox"
 )
 
-// sandboxExec is the tool, at the one path where Apple puts it.
+// sandboxExec is the path at which Apple installs the tool.
 const sandboxExec = "/usr/bin/sandbox-exec"
 
-// FileWorkerArg as the only argument makes codeagent's own executable serve
-// package internal/fileworker on stdin and stdout.
+// FileWorkerArg as the only argument makes codeagent's own executable run package
+// internal/fileworker on standard input and output.
 const FileWorkerArg = "__file-worker"
 
-// Options says how to run.
+// Options configure a Backend.
 type Options struct {
-	// Self is codeagent's own executable, for the file worker. Empty:
-	// os.Executable.
+	// Self is the path of codeagent's own executable, for the file worker. If it is empty, the
+	// Backend uses os.Executable.
 	Self string
 }
 
-// Backend runs commands under sandbox-exec. It may be used from several
-// goroutines.
+// Backend runs commands under sandbox-exec. It is safe for concurrent use.
 type Backend struct {
 	self, tool, system string
 
 	mu sync.Mutex
-	// tried holds, by profile and parameters, the result of a first run.
+	// tried holds the result of the first run for each profile with its parameters.
 	tried map[string]error
 }
 
-// New returns the backend. On another system than macOS each of its methods
-// says that it does not work here.
+// New returns the backend. On other systems than macOS each of its methods returns an error.
 func New(o Options) *Backend {
 	return &Backend{self: o.Self, tool: sandboxExec, system: runtime.GOOS, tried: map[string]error{}}
 }
@@ -50,8 +48,8 @@ func New(o Options) *Backend {
 // Name is "seatbelt".
 func (b *Backend) Name() string { return "seatbelt" }
 
-// Enforcement tries the profile of p with a program that does nothing, and a
-// read-only profile with a write that must fail.
+// Enforcement tries the profile of p with a program that does nothing, and a read-only profile with
+// a write that must fail.
 func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	e := sandbox.Enforcement{Backend: b.Name(), Layers: []sandbox.Layer{{Name: "seatbelt", State: sandbox.LayerAbsent}}, Weaknesses: Weaknesses(p)}
 	argv, err := b.prepare(p, "")
@@ -69,8 +67,8 @@ func (b *Backend) Enforcement(p sandbox.Policy) (sandbox.Enforcement, error) {
 	return e, nil
 }
 
-// prepare builds the start of the argv: the tool, the profile, its parameters.
-// terminal is the command's own, "" where it has none.
+// prepare builds the start of the argv: the tool, the profile, its parameters. terminal is the path
+// of the command's own terminal; "" if it has none.
 func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 	if b.system != "darwin" {
 		return nil, fmt.Errorf("seatbelt needs macOS, this is %s", b.system)
@@ -92,8 +90,8 @@ func (b *Backend) prepare(p sandbox.Policy, terminal string) ([]string, error) {
 	return Argv(b.tool, text, params), nil
 }
 
-// withTargets also denies what a denied link leads to: the kernel asks about
-// files, not about the links on the way to them.
+// withTargets also denies the targets of denied links: the kernel checks files, and not the links
+// on the way to them.
 func withTargets(p sandbox.Policy) sandbox.Policy {
 	q := p.Clone()
 	for _, name := range p.DenyRead {
@@ -104,8 +102,8 @@ func withTargets(p sandbox.Policy) sandbox.Policy {
 	return q
 }
 
-// checkRoots refuses roots that are missing or lead elsewhere, and write roots that no
-// policy may have: the whole system, and codeagent's own files.
+// checkRoots refuses roots that are missing or are links, and write roots that no policy may have:
+// the whole system and codeagent's own files.
 func checkRoots(p sandbox.Policy) error {
 	for _, r := range slices.Concat(p.Read, p.Write) {
 		leads, err := filepath.EvalSymlinks(r.Path)
@@ -116,9 +114,9 @@ func checkRoots(p sandbox.Policy) error {
 			return fmt.Errorf("root %s: %w", r.Path, err)
 		}
 		if r.Optional {
-			continue // the kernel asks by what a link leads to, which the profile then does not open
+			continue // the kernel checks the link's target, which the profile then does not open
 		}
-		// Some names differ on every Mac: /tmp leads to /private/tmp.
+		// Some paths differ on every Mac: /tmp is a link to /private/tmp.
 		want, err := exact(r.Path)
 		if err != nil {
 			return err
@@ -140,7 +138,7 @@ func checkRoots(p sandbox.Policy) error {
 	return nil
 }
 
-// Argv is the command line up to and with "--".
+// Argv is the command line up to and including "--".
 func Argv(tool, profile string, params []Param) []string {
 	argv := []string{tool, "-p", profile}
 	for _, p := range params {
@@ -149,7 +147,7 @@ func Argv(tool, profile string, params []Param) []string {
 	return append(argv, "--")
 }
 
-// try runs a check once for each key and keeps its result.
+// try runs a check once for each key and stores its result.
 func (b *Backend) try(key []string, check func() error) error {
 	name := strings.Join(key, "\x00")
 	b.mu.Lock()
@@ -162,9 +160,9 @@ func (b *Backend) try(key []string, check func() error) error {
 	return err
 }
 
-// nothing runs a program without effect under the profile. sandbox-exec reports an
-// invalid profile only by its exit status, which a command could also have; so each
-// profile is tried before its first command.
+// nothing runs a program without effect under the profile. sandbox-exec reports an invalid profile
+// only by its exit status, which a command could also return. So the backend tries each profile
+// before its first command.
 func (b *Backend) nothing(argv []string) error {
 	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "/usr/bin/true")...)
 	cmd.Env, cmd.Dir = []string{}, "/"
@@ -205,7 +203,7 @@ func (b *Backend) deniesWrite() error {
 	return nil
 }
 
-// Start runs cmd under the profile of p. h is not used: nothing can be held.
+// Start runs cmd under the profile of p. It ignores the Holder, because it cannot hold calls.
 func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, _ sandbox.Holder) (sandbox.Process, error) {
 	cannot := func(code int, stage string, err error) error {
 		return &sandbox.StartError{Code: code, Stage: stage, Err: err}
@@ -248,7 +246,7 @@ func (b *Backend) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command
 	return process, nil
 }
 
-// program finds what to run and its arguments.
+// program returns the program to run and its arguments.
 func (b *Backend) program(c sandbox.Command) (string, []string, error) {
 	if c.Path == sandbox.FileWorker {
 		self := b.self
@@ -275,7 +273,7 @@ func (b *Backend) program(c sandbox.Command) (string, []string, error) {
 	return program, args, nil
 }
 
-// lookUp finds the program, in the command's own PATH when it has no slash.
+// lookUp finds the program. If the name has no slash it searches the command's own PATH.
 func lookUp(c sandbox.Command) (string, error) {
 	if strings.Contains(c.Path, "/") {
 		if !filepath.IsAbs(c.Path) {
@@ -292,7 +290,7 @@ func lookUp(c sandbox.Command) (string, error) {
 	var found error
 	for _, dir := range filepath.SplitList(search) {
 		if !filepath.IsAbs(dir) {
-			continue // never from wherever the command happens to stand
+			continue // never from the working directory
 		}
 		name := filepath.Join(dir, c.Path)
 		err := executable(name)
@@ -310,8 +308,8 @@ func lookUp(c sandbox.Command) (string, error) {
 	return "", &sandbox.StartError{Code: sandbox.ExitNotFound, Stage: "exec", Err: fmt.Errorf("%q: %w", c.Path, fs.ErrNotExist)}
 }
 
-// executable says why name cannot be run. sandbox-exec would tell it by an exit
-// status that the command could have too.
+// executable returns why name cannot be executed. sandbox-exec reports that by an exit status that
+// the command could also return.
 func executable(name string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -1,8 +1,7 @@
 package seatbelt
 
-// base is what every program needs to start and to look at itself, each line
-// with its reason. Nothing is imported: what a system's own profiles allow
-// changes from release to release.
+// base is what every program needs to start and to read its own state, each line with its reason.
+// It imports nothing: what the system's own profiles allow changes between releases.
 const base = `(version 1)
 (deny default)
 
@@ -60,7 +59,7 @@ const base = `(version 1)
 ; outside; the pasteboard; the keychain; trustd and configd without a network.
 `
 
-// fullNetwork is what programs need for the whole network.
+// fullNetwork is what programs need to use the whole network.
 const fullNetwork = `
 ; The whole network.
 (allow network*)

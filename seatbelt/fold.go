@@ -4,17 +4,16 @@ import (
 	"strings"
 )
 
-// fold turns a path or name into a pattern that matches every spelling of it
-// that a macOS volume may take for the same name. It is made of ASCII letters,
-// digits, "/", ".", "_", "-" and wildcards alone, whatever the path contains.
+// fold turns a path or name into a pattern that matches every spelling that a macOS volume may
+// treat as the same name. Whatever the path contains, the pattern has only ASCII letters, digits,
+// "/", ".", "_", "-" and wildcards.
 //
-// APFS and HFS+ by default ignore case, by Unicode's rules: the Kelvin sign is a
-// k, the long s an s. They also ignore how a letter and its accent are composed.
-// So a letter becomes both its cases (k and s also a run of anything outside
-// ASCII), a run outside ASCII together with the letter before it becomes any
-// text, and another character becomes any character. It protects a little more
-// than was named, never less. HFS+ also ignores some invisible characters
-// inside a name, which this does not cover.
+// By default APFS and HFS+ ignore case by Unicode's rules: the Kelvin sign equals k, the long s
+// equals s. They also ignore how a letter and its accent are composed. So fold replaces a letter by
+// both its cases (k and s also by a run of non-ASCII characters), a non-ASCII run together with the
+// letter before it by any text, and any other character by any character. The pattern protects
+// slightly more than the name, never less. HFS+ also ignores some invisible characters inside a
+// name, which fold does not cover.
 func fold(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); {
@@ -54,8 +53,8 @@ func foldByte(c byte) string {
 	return "[^/]"
 }
 
-// foldGlob turns a glob of DenyGlobs into a pattern for whole paths, to be anchored
-// by "^" in front. A class such as [a-z] becomes any character.
+// foldGlob turns a glob of DenyGlobs into a pattern for whole paths; the caller puts "^" in front.
+// A class such as [a-z] becomes any character.
 func foldGlob(glob string) string {
 	if strings.HasPrefix(glob, "**/") {
 		glob = "/" + glob
@@ -82,10 +81,10 @@ func foldComponent(c string) string {
 		case '*':
 			b.WriteString("[^/]*")
 		case '?':
-			b.WriteString("[^/]+") // one character, of one byte or more
+			b.WriteString("[^/]+") // one character, of one or more bytes
 		case '[':
-			// path.Match has checked it: the class ends at the first "]" after its
-			// first character that is not escaped.
+			// path.Match has checked it: the class ends at the first unescaped "]" after its first
+			// character.
 			for i++; i < len(c) && c[i] != ']'; i++ {
 				if c[i] == '\\' {
 					i++

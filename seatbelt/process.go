@@ -19,15 +19,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// process is one command: the tool replaces itself by it, so its process is the
-// command's.
+// process is one command. The tool replaces itself by the command, so both have the same pid.
 type process struct {
 	cmd    *exec.Cmd
 	group  bool // it leads a process group of its own
 	unhook func() bool
 
 	mu   sync.Mutex
-	done bool // reaped: its number may belong to another by now
+	done bool // reaped; its pid may now belong to another process
 
 	wait func() (sandbox.Status, error)
 }
@@ -36,9 +35,9 @@ func start(ctx context.Context, argv []string, c sandbox.Command) (*process, err
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would mean codeagent's own
+		cmd.Env = []string{} // nil would mean codeagent's own environment
 	}
-	// A nil *os.File in an interface is not nil, so each is asked first.
+	// A nil *os.File in an interface is not nil, so check each file first.
 	if c.Stdin != nil {
 		cmd.Stdin = c.Stdin
 	}
@@ -58,8 +57,8 @@ func start(ctx context.Context, argv []string, c sandbox.Command) (*process, err
 	return p, nil
 }
 
-// Wait returns once the command has ended and its process group is gone. What
-// left the group by setsid and lost its parent is not seen (see Weaknesses).
+// Wait returns when the command has ended and its process group is gone. It misses processes that
+// left the group by setsid and lost their parent (see Weaknesses).
 func (p *process) Wait() (sandbox.Status, error) { return p.wait() }
 
 func (p *process) reap() (sandbox.Status, error) {
@@ -85,20 +84,19 @@ func (p *process) reap() (sandbox.Status, error) {
 	return sandbox.Status{Exit: status.ExitStatus()}, nil
 }
 
-// endGroup kills what is left of the group and waits until it is gone: a killed
-// process ends within moments, but not at once. One that hangs in the kernel,
-// or a dead one that nobody reaps, is not waited for longer than 200 ms.
+// endGroup kills the rest of the group and waits until it is gone, because a killed process takes a
+// moment to end. It waits at most 200 ms for a process that hangs in the kernel or a zombie that
+// nobody reaps.
 func endGroup(pgid int) {
 	for range 100 {
 		if syscall.Kill(-pgid, syscall.SIGKILL) != nil {
-			return // ESRCH; on macOS EPERM when only dead ones are left
+			return // ESRCH; on macOS EPERM if only zombies are left
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// Kill ends the command, its process group, and what can be found of its
-// descendants in other groups.
+// Kill ends the command, its process group, and the descendants in other groups that it can find.
 func (p *process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,10 +104,10 @@ func (p *process) Kill() {
 		return
 	}
 	pid := p.cmd.Process.Pid
-	// Looked for first: with their parents dead they could not be found.
+	// Find them first: once their parents are dead they cannot be found.
 	family := descendants(pid)
 	if p.group {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // gone already is as good
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // an error means that it is already gone
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	for _, child := range family {
@@ -117,7 +115,7 @@ func (p *process) Kill() {
 	}
 }
 
-// Signal passes a signal to the command.
+// Signal sends a signal to the command.
 func (p *process) Signal(number int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +134,7 @@ func (p *process) Refused() []sandbox.Denial { return nil }
 // Trace has no denials either.
 func (p *process) Trace() sandbox.Trace { return sandbox.Trace{Evidence: sandbox.EvidenceNothing} }
 
-// descendants lists the processes below pid, as ps sees them now.
+// descendants returns the descendants of pid, as ps shows them now.
 func descendants(pid int) []int {
 	cmd := exec.Command("/bin/ps", "-axo", "pid=,ppid=")
 	cmd.Env = []string{}
@@ -164,8 +162,8 @@ func descendants(pid int) []int {
 	return all
 }
 
-// shield keeps descriptors that codeagent inherited from reaching the command.
-// Its own are closed at exec already.
+// shield keeps descriptors that codeagent inherited from reaching the command. codeagent's own are
+// closed at exec already.
 func shield() {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
@@ -178,9 +176,9 @@ func shield() {
 	}
 }
 
-// wrap puts bash in front of a command that needs limits or another name than
-// its path: sandbox-exec gives neither. The shell becomes the command. It reads
-// no startup file (-p), and its text contains numbers alone.
+// wrap puts bash in front of a command that needs limits or an argv[0] other than its path, because
+// sandbox-exec provides neither. bash then executes the command. It reads no startup file (-p), and
+// its script contains only numbers.
 func wrap(l sandbox.Limits, program string, args, env []string) []string {
 	script := ""
 	for _, one := range []struct {
@@ -197,7 +195,7 @@ func wrap(l sandbox.Limits, program string, args, env []string) []string {
 	if script == "" && (args[0] == program || args[0] == filepath.Base(program)) {
 		return append([]string{program}, args[1:]...)
 	}
-	// The shell sets these where they are unset. (It also leaves SHLVL=0.)
+	// bash sets these if they are unset. (It also leaves SHLVL=0.)
 	for _, name := range []string{"PWD", "OLDPWD"} {
 		if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
 			script += "unset " + name + "\n"

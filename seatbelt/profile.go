@@ -1,7 +1,6 @@
-// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a profile
-// for sandbox-exec(1) and runs commands under it. The profile is pure text and is
-// tested on every system; only process.go starts programs, and only on a Mac. Start
-// reading at profile.go.
+// Package seatbelt confines commands on macOS: it turns a sandbox.Policy into a profile for
+// sandbox-exec(1) and runs commands under it. The profile is pure text and is tested on every
+// system; only process.go starts programs, and only on a Mac. Start with profile.go.
 package seatbelt
 
 import (
@@ -17,24 +16,23 @@ import (
 	"codeagent/sandbox"
 )
 
-// Param is one parameter of a profile, given to sandbox-exec as -D Name=Value.
+// Param is one parameter of a profile; sandbox-exec gets it as -D Name=Value.
 type Param struct{ Name, Value string }
 
-// maxPath is PATH_MAX on macOS, with the NUL at the end.
+// maxPath is PATH_MAX on macOS, including the NUL.
 const maxPath = 1024
 
-// maxProfile bounds profile and parameters together: far below ARG_MAX (1 MiB),
+// maxProfile bounds profile and parameters together, in bytes. It is far below ARG_MAX (1 MiB),
 // which they share with the command and its environment.
 const maxProfile = 256 << 10
 
-// never are folders that other programs trust: they are left out of a wider
-// root and refused as a root of their own (except by SharedTemp).
+// never are folders that other programs trust. A wider root excludes them, and they are refused as
+// roots themselves (except by SharedTemp).
 var never = []string{"/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/etc"}
 
-// Profile returns the text of the profile for p and its parameters. It is pure.
-// Paths stand in the text only as parameters, or as patterns of letters, digits
-// and wildcards (see fold), so that no name can change what the text says. What
-// cannot be held exactly is an error.
+// Profile returns the text of the profile for p and its parameters. It is pure. Paths appear in the
+// text only as parameters, or as patterns of letters, digits and wildcards (see fold), so that no
+// name can change the meaning of the text. It is an error if something cannot be enforced exactly.
 func Profile(p sandbox.Policy) (string, []Param, error) {
 	if p.Unconfined {
 		return "", nil, errors.New("an unconfined policy has no profile")
@@ -65,14 +63,14 @@ func Profile(p sandbox.Policy) (string, []Param, error) {
 type builder struct {
 	text   strings.Builder
 	params []Param
-	// denied are the filters that keep a read or write away from DenyRead and DenyGlobs.
+	// denied are the filters that exclude DenyRead and DenyGlobs from a read or write.
 	denied []string
 }
 
 func (b *builder) line(format string, args ...any) { fmt.Fprintf(&b.text, format+"\n", args...) }
 
-// param adds a parameter for a path and returns its reference. A path has one
-// parameter for each letter it is used under.
+// param adds a parameter for a path and returns its reference. A path has one parameter for each
+// letter with which it is used.
 func (b *builder) param(letter, name string) (string, error) {
 	name, err := exact(name)
 	if err != nil {
@@ -94,8 +92,8 @@ func (b *builder) param(letter, name string) (string, error) {
 
 func ref(name string) string { return `(param "` + name + `")` }
 
-// exact returns the path that the kernel reports for name, or an error if it is not
-// known: /tmp, /var and /etc are links into /private.
+// exact returns the path that the kernel reports for name, or an error if that is unknown: /tmp,
+// /var and /etc are links into /private.
 func exact(name string) (string, error) {
 	switch {
 	case len(name) >= maxPath:
@@ -111,9 +109,8 @@ func exact(name string) (string, error) {
 	return name, nil
 }
 
-// away returns filters that are true outside of a protected or denied path:
-// outside the very path, and outside every spelling that a volume which ignores
-// case would take for it.
+// away returns filters that are true outside a protected or denied path: outside the path itself,
+// and outside every spelling that a case-insensitive volume would treat as the same path.
 func (b *builder) away(letter, name string) ([]string, error) {
 	param, err := b.param(letter, name)
 	if err != nil {
@@ -126,13 +123,13 @@ func (b *builder) away(letter, name string) ([]string, error) {
 	}, nil
 }
 
-// reads allows reading: everything or the roots, without what is denied.
+// reads allows reading everything or the roots, except denied paths.
 func (b *builder) reads(p sandbox.Policy) error {
 	entries := slices.Clone(p.DenyRead)
 	for _, glob := range p.DenyGlobs {
 		b.denied = append(b.denied, `(require-not (regex #"^`+foldGlob(glob)+`(/|$)"))`)
 		if path.IsAbs(glob) {
-			entries = append(entries, glob) // a bracket may also be part of a file's plain name
+			entries = append(entries, glob) // a bracket may also be part of a file's literal name
 		}
 	}
 	for _, entry := range entries {
@@ -182,7 +179,7 @@ func (b *builder) reads(p sandbox.Policy) error {
 	return nil
 }
 
-// hidden are the filters that keep reads away from codeagent's own records.
+// hidden returns the filters that keep reads away from codeagent's own records.
 func (b *builder) hidden(p sandbox.Policy) ([]string, error) {
 	var out []string
 	for _, name := range p.Protected.Hidden {
@@ -195,8 +192,8 @@ func (b *builder) hidden(p sandbox.Policy) ([]string, error) {
 	return out, nil
 }
 
-// findHidden lets it be known that the folders of the records are there, and no
-// more: a codeagent that a command starts looks for them.
+// findHidden allows checking that the folders of the records exist, and no more: a codeagent that a
+// command starts looks for them.
 func (b *builder) findHidden(p sandbox.Policy) error {
 	for _, name := range p.Protected.Hidden {
 		param, err := b.param("H", name)
@@ -225,10 +222,10 @@ func temps(p sandbox.Policy) []sandbox.Root {
 	return out
 }
 
-// writes allows writing inside each root, away from what is protected there.
-// One rule a root: a path is writable when one of them says so, which is what
-// JudgeWrite says of the longest root (a longer root has fewer protected names
-// above it, and none that a shorter one lacks).
+// writes allows writing inside each root, except what is protected there. It writes one rule for
+// each root. A path is writable if any of these rules allows it. That equals JudgeWrite's decision
+// by the longest root: a longer root has fewer protected names above it, and none that a shorter
+// one lacks.
 func (b *builder) writes(p sandbox.Policy) error {
 	b.line("\n; Writing.")
 	own, err := b.ownFiles(p)
@@ -259,7 +256,7 @@ func (b *builder) writes(p sandbox.Policy) error {
 	return nil
 }
 
-// ownFiles are codeagent's own: away from every root.
+// ownFiles returns the filters that exclude codeagent's own files from every root.
 func (b *builder) ownFiles(p sandbox.Policy) ([]string, error) {
 	var out []string
 	for _, name := range p.Protected.Own {
@@ -272,9 +269,8 @@ func (b *builder) ownFiles(p sandbox.Policy) ([]string, error) {
 	return out, nil
 }
 
-// protectedIn are the filters for one root: the protected paths that do not
-// cover the root itself (that one was granted on purpose), and the names at any
-// depth below it.
+// protectedIn returns the filters for one root: the protected paths that do not cover the root
+// itself (such a root was granted deliberately), and the protected names at any depth below it.
 func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
 	var out []string
 	for _, name := range p.Protected.Paths {
@@ -291,8 +287,7 @@ func (b *builder) protectedIn(p sandbox.Policy, root string) ([]string, error) {
 		}
 		out = append(out, filters...)
 	}
-	// The components of the root itself are passed over: a granted ".envrc" is
-	// no longer protected from itself.
+	// Skip the components of the root itself: a granted ".envrc" is not protected from itself.
 	prefix := "^" + strings.Repeat("/[^/]+", depth(root))
 	for _, name := range p.Protected.Names {
 		out = append(out, `(require-not (regex #"`+prefix+`(/.*)?/`+fold(name)+`(/|$)"))`)
@@ -308,9 +303,9 @@ func depth(name string) int {
 	return strings.Count(name, "/")
 }
 
-// pins keeps the folders above protected and denied paths where they are: with
-// a parent moved away, the path would name something else. Moving is an unlink
-// of the old name. The roots themselves stay as well.
+// pins keeps the folders above protected and denied paths in place: if a parent were moved away,
+// the path would mean another file. Moving unlinks the old name. The roots themselves are pinned
+// too.
 func (b *builder) pins(p sandbox.Policy) error {
 	roots := slices.Concat(p.Write, temps(p))
 	if len(roots) == 0 {
@@ -328,7 +323,7 @@ func (b *builder) pins(p sandbox.Policy) error {
 	literal := slices.Concat(p.Protected.Paths, p.Protected.Own, p.DenyRead, p.DenyGlobs)
 	for _, name := range literal {
 		if !path.IsAbs(name) {
-			continue // a glob at any depth; patternPins
+			continue // a glob at any depth; see patternPins
 		}
 		name, err := exact(name)
 		if err != nil {
@@ -355,7 +350,7 @@ func (b *builder) pins(p sandbox.Policy) error {
 	return nil
 }
 
-// patternPins are the folders above names and globs of several components.
+// patternPins returns patterns for the folders above names and globs of several components.
 func patternPins(p sandbox.Policy) []string {
 	var out []string
 	add := func(pattern string) {
@@ -370,7 +365,7 @@ func patternPins(p sandbox.Policy) []string {
 	}
 	for _, entry := range p.DenyGlobs {
 		for dir := path.Dir(entry); dir != "." && dir != "/"; dir = path.Dir(dir) {
-			// Above a "**" is everything; a match keeps its name wherever it moves.
+			// Every folder is above a "**". A match still matches wherever it moves.
 			if path.Base(dir) != "**" {
 				add("^" + foldGlob(dir))
 			}
@@ -379,7 +374,7 @@ func patternPins(p sandbox.Policy) []string {
 	return out
 }
 
-// network opens nothing, the granted sockets, or everything.
+// network allows nothing, the granted sockets, or everything.
 func (b *builder) network(p sandbox.Policy) error {
 	if len(p.Sockets) > 0 {
 		b.line("\n; Sockets that were granted.")

@@ -5,13 +5,12 @@ import (
 	"regexp"
 )
 
-// terminalName is what macOS calls the far end of a pseudo terminal. It can stand
-// in a profile as it is.
+// terminalName matches the path of the far end of a pseudo-terminal on macOS. Such a path needs no
+// escaping in a profile.
 var terminalName = regexp.MustCompile(`^/dev/ttys[0-9]+$`)
 
-// terminalRules open the terminal that codeagent has made for a command, by its
-// name and as the command's own. No other is opened: without a terminal of its own
-// a command has no /dev/tty.
+// terminalRules open the terminal that codeagent created for a command: its path, and /dev/tty.
+// They open no other terminal, and a command without its own has no /dev/tty.
 func terminalRules(name string) (string, error) {
 	if !terminalName.MatchString(name) {
 		return "", fmt.Errorf("%q is not a terminal", name)

@@ -2,7 +2,7 @@ package seatbelt
 
 import "codeagent/sandbox"
 
-// Weaknesses are what the profile of p does not hold, or holds untried.
+// Weaknesses are what the profile of p does not enforce, or enforces without a test.
 func Weaknesses(p sandbox.Policy) []sandbox.Weakness {
 	out := []sandbox.Weakness{
 		{

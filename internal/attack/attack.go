@@ -15,34 +15,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attack is one real attempt at something a sandbox must refuse. It is run in
-// a process of its own: first without a sandbox, where it works, then inside.
+// Attack is one real attempt at something that a sandbox must refuse. Each runs in a process of its
+// own: first without a sandbox, where it succeeds, then inside.
 type Attack struct {
-	// Name is unique and says what is tried.
+	// Name is unique and describes the attempt.
 	Name string
-	// Escape is the number of the known escape it belongs to, "-" when it is
-	// in the deny list for its own sake.
+	// Escape is the number of the known escape to which it belongs. It is "-" if the call is
+	// refused for its own sake.
 	Escape string
-	// Do tries. nil: it worked. Otherwise the errno of the call in question,
-	// never of what prepares it: inside a sandbox the preparation may fail,
-	// and the call is made all the same.
+	// Do makes the attempt. nil means success. Otherwise it returns the errno of the attacking
+	// call, never of a preparation: inside a sandbox the preparation may fail, and Do makes the
+	// call nevertheless.
 	Do func() error
-	// Want is what the sandbox answers; 0: the process is killed by SIGSYS.
+	// Want is the sandbox's answer; 0 means that SIGSYS kills the process.
 	Want syscall.Errno
-	// Stdin names the file that the victim must find as its standard input.
+	// Stdin is what the victim must have as its standard input.
 	Stdin Stdin
-	// Bare are the answers other than success that the kernel itself may give
-	// without a sandbox, each with the reason why the attempt cannot be shown
-	// to work there.
+	// Bare are the answers other than success that the kernel may give without a sandbox, each with
+	// the reason why the attempt cannot succeed there.
 	Bare []Answer
-	// Network: in a network of the command's own it may be made, and harms nobody.
+	// Network means that the call is allowed, and harmless, in the command's own network.
 	Network bool
-	// Process: in a PID namespace of the command's own it reaches the command's
-	// processes alone, and may be made.
+	// Process means that the call is allowed in the command's own PID namespace, where it reaches
+	// only the command's processes.
 	Process bool
 }
 
-// Answer is an errno and why the kernel gives it.
+// Answer is an errno and the reason why the kernel returns it.
 type Answer struct {
 	Errno syscall.Errno
 	Why   string
@@ -51,8 +50,8 @@ type Answer struct {
 // Stdin is a kind of standard input.
 type Stdin string
 
-// The kinds of standard input an attack may ask for. A socket among files 0 to
-// 2 is the only one that ever comes in from outside.
+// These are the kinds of standard input that an attack can ask for. A socket can come in from
+// outside only as descriptor 0, 1 or 2.
 const (
 	StdinNull     Stdin = ""
 	StdinTCP      Stdin = "an unconnected TCP socket"
@@ -62,31 +61,31 @@ const (
 	StdinConsole  Stdin = "a console of the machine, or a terminal where there is none"
 )
 
-// Environment variables of a victim.
+// These are the environment variables of a victim.
 const (
-	// EnvAttack names the attacks, one a line.
+	// EnvAttack lists the attacks by name, one a line.
 	EnvAttack = "CODEAGENT_TEST_ATTACK"
 	// EnvPort is the port of a listener on 127.0.0.1.
 	EnvPort = "CODEAGENT_TEST_PORT"
-	// EnvDir is a directory the victim may write in.
+	// EnvDir is a directory that the victim may write.
 	EnvDir = "CODEAGENT_TEST_DIR"
 )
 
-// ServiceName is what the socket of a service of the host is called in EnvDir.
+// ServiceName is the file name, in EnvDir, of the socket of a service on the host.
 const ServiceName = "service.sock"
 
-// resultPrefix starts the line that a victim prints for each attack; the name
-// and what its call answered follow, parted by a tab.
+// resultPrefix starts the line that a victim prints for each attack. The attack's name and the
+// answer of its call follow, separated by a tab.
 const resultPrefix = "attack result: "
 
-// All is every attack for this architecture.
+// All returns every attack for this architecture.
 func All() []Attack {
 	return slices.Concat(foreignABI(), processes(), namespaces(), mounts(), files(), rings(), kernel(), keys(), sharedMemory(), machine(), terminals(), sockets(), inherited())
 }
 
-// RunVictim does the attacks that the environment names, one after the other,
-// and prints what came of each. Where they succeed, one may disturb the next:
-// without a sandbox each needs a process of its own.
+// RunVictim makes the attacks that the environment names, one after the other, and prints the
+// result of each. A successful attack may disturb the next one, so without a sandbox each needs its
+// own process.
 func RunVictim(confine func() error) {
 	runtime.LockOSThread()
 	if err := confine(); err != nil {
@@ -115,8 +114,8 @@ func answerOf(err error) string {
 	return err.Error()
 }
 
-// Results finds in a victim's output what each of its calls answered. The error
-// tells of an attack that could not be made.
+// Results parses a victim's output for the answer to each call. The error names an attack that
+// could not be made.
 func Results(output string) (map[string]syscall.Errno, error) {
 	results := map[string]syscall.Errno{}
 	for line := range strings.Lines(output) {
@@ -134,7 +133,7 @@ func Results(output string) (map[string]syscall.Errno, error) {
 	return results, nil
 }
 
-// call makes a system call exactly as given: no wrapper shortens an argument.
+// call makes a system call with exactly these arguments; a wrapper could shorten them.
 func call(number uintptr, args ...uintptr) error {
 	_, err := value(number, args...)
 	return err
@@ -150,9 +149,9 @@ func value(number uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// forkAndCall makes a system call in a single-threaded copy of this process:
-// a Go program has threads, and with threads the kernel refuses some calls
-// that a C program is granted.
+// forkAndCall makes a system call in a single-threaded copy of this process. A Go program has
+// threads, and the kernel refuses some calls from a process with threads that it allows from a C
+// program.
 func forkAndCall(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -173,8 +172,8 @@ func forkAndCall(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// bystander starts another process, a copy of this one that waits to be
-// killed, and returns its pid and what ends it.
+// bystander starts another process, a copy of this one that waits to be killed. It returns its pid
+// and a function that ends it.
 func bystander() (pid int, end func(), err error) {
 	pid, err = fork(unix.SYS_PPOLL, &[6]uintptr{})
 	if err != nil {
@@ -186,10 +185,9 @@ func bystander() (pid int, end func(), err error) {
 	}, nil
 }
 
-// fork copies this process with all signals blocked; the copy makes one call
-// and exits with its errno, and dies when this thread does, for a victim may
-// be killed with its bystander waiting. It touches nothing of the Go runtime, which is not
-// whole in the copy.
+// fork copies this process with all signals blocked. The copy makes one call and exits with its
+// errno. It also dies with this thread, because a victim may be killed while its bystander waits.
+// The copy uses nothing of the Go runtime, which is incomplete in it.
 //
 //go:norace
 func fork(number uintptr, a *[6]uintptr) (int, error) {
@@ -206,8 +204,8 @@ func fork(number uintptr, a *[6]uintptr) (int, error) {
 	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if pid == 0 && errno == 0 {
 		syscall.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
-		// The victim may have been killed before the line above: then nobody
-		// will end this copy, which holds the pipe that its test reads.
+		// If the victim was killed before the line above, nobody will end this copy, which holds
+		// the pipe that its test reads. So it exits.
 		if parent, _, _ := syscall.RawSyscall(unix.SYS_GETPPID, 0, 0, 0); parent != self {
 			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 		}
@@ -225,7 +223,7 @@ func fork(number uintptr, a *[6]uintptr) (int, error) {
 	return int(pid), nil
 }
 
-// scratch makes a file of one's own and returns it open for reading only.
+// scratch makes a file owned by this user and returns it open for reading only.
 func scratch() (*os.File, error) {
 	f, err := os.CreateTemp(os.Getenv(EnvDir), "attack")
 	if err != nil {
@@ -240,7 +238,7 @@ func scratch() (*os.File, error) {
 	return os.Open(f.Name())
 }
 
-// cstring is a string as the kernel reads it.
+// cstring converts a string to the kernel's form.
 func cstring(s string) *byte {
 	p, err := unix.BytePtrFromString(s)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls and requests that x/sys does not name (include/uapi/linux).
+// These calls and requests are missing in x/sys (include/uapi/linux).
 const (
 	sysFileGetattr = 468
 	sysFileSetattr = 469
@@ -26,8 +26,7 @@ const (
 	noDump = 0x40 // FS_NODUMP_FL; FS_XFLAG_NODUMP is 0x80
 )
 
-// onOwnFile does an ioctl on a file of one's own that is open for reading
-// alone.
+// onOwnFile makes an ioctl on a file that this user owns and that is open for reading only.
 func onOwnFile(request uintptr, arg unsafe.Pointer) func() error {
 	return func() error {
 		f, err := scratch()
@@ -40,8 +39,7 @@ func onOwnFile(request uintptr, arg unsafe.Pointer) func() error {
 	}
 }
 
-// setFlag gives such a file the flag that backups leave it out, beside the
-// flags it has.
+// setFlag sets the no-dump flag on such a file, in addition to its other flags.
 func setFlag(request uintptr) func() error {
 	return func() error {
 		f, err := scratch()
@@ -96,7 +94,7 @@ func files() []Attack {
 				return call(unix.SYS_FANOTIFY_INIT, unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID, 0)
 			}},
 		{Name: "quotactl", Escape: "-", Want: unix.EPERM, Bare: []Answer{notBuiltIn}, Do: func() error {
-			return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0, 0) // Q_SYNC of everything
+			return call(unix.SYS_QUOTACTL, 0x800001<<8, 0, 0, 0) // Q_SYNC of every file system
 		}},
 		{Name: "quotactl_fd", Escape: "-", Want: unix.EPERM, Bare: []Answer{notBuiltIn, {unix.EBADF, "asked with no file"}}, Do: func() error {
 			return call(unix.SYS_QUOTACTL_FD, ^uintptr(0), 0x800001<<8, 0, 0)
@@ -126,7 +124,7 @@ func files() []Attack {
 				return err
 			}
 			defer unix.Close(at)
-			return call(unix.SYS_FCNTL, uintptr(at), unix.F_NOTIFY, 1<<30) // an event that there is not
+			return call(unix.SYS_FCNTL, uintptr(at), unix.F_NOTIFY, 1<<30) // an event that does not exist
 		}})
 	for name, number := range map[string]uintptr{"file_setattr": sysFileSetattr, "file_getattr": sysFileGetattr} {
 		attacks = append(attacks, Attack{Name: name, Escape: "E56", Want: unix.ENOSYS, Bare: notHere("the file system keeps no attributes"), Do: func() error {
@@ -143,13 +141,13 @@ func files() []Attack {
 	return attacks
 }
 
-// fileHandle is struct file_handle with room for the largest.
+// fileHandle is struct file_handle with room for the largest handle.
 type fileHandle struct {
 	size, kind uint32
 	bytes      [128]byte
 }
 
-// handle makes the handle of a directory of one's own.
+// handle returns the handle of a directory that this user owns.
 func handle() (fileHandle, error) {
 	h := fileHandle{size: 128}
 	var mount int32

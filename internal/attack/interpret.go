@@ -1,6 +1,5 @@
-// Package attack is test support: it runs seccomp programs in an interpreter,
-// and it makes the system calls that a sandbox must refuse, without any
-// wrapper that would keep them from the kernel.
+// Package attack is test support: it runs seccomp programs in an interpreter, and it makes the
+// system calls that a sandbox must refuse, without wrappers that would keep them from the kernel.
 package attack
 
 import (
@@ -17,7 +16,7 @@ type Call struct {
 	Args   [6]uint64
 }
 
-// word is the 32-bit load at offset; the kernel refuses programs with others.
+// word is the 32-bit load at offset; the kernel refuses programs with any other load.
 func (c Call) word(offset uint32) (uint32, bool) {
 	if offset%4 != 0 || offset >= 64 {
 		return 0, false
@@ -29,11 +28,10 @@ func (c Call) word(offset uint32) (uint32, bool) {
 	return halves[offset/4], true
 }
 
-// Interpret runs prog over one call as the kernel would and returns its
-// verdict, and how many instructions that took. Only what the kernel accepts
-// of a seccomp program is known; anything else is an error, as is running off
-// the end. golang.org/x/net/bpf has a machine too, but one that reads packets:
-// big-endian.
+// Interpret runs prog on one call as the kernel would. It returns the verdict and the number of
+// instructions executed. It supports only what the kernel accepts in a seccomp program; anything
+// else is an error, and so is running off the end. golang.org/x/net/bpf also has an interpreter,
+// but that one reads packets, which are big-endian.
 func Interpret(prog []bpf.RawInstruction, c Call) (verdict uint32, steps int, err error) {
 	var a uint32
 	for pc := 0; pc < len(prog); pc++ {
@@ -67,7 +65,7 @@ func Interpret(prog []bpf.RawInstruction, c Call) (verdict uint32, steps int, er
 	return 0, steps, fmt.Errorf("the program ends without a verdict")
 }
 
-// Codes of linux/bpf_common.h, composed.
+// These are codes of linux/bpf_common.h, combined.
 const (
 	opLoadWord         = 0x20 // BPF_LD | BPF_W | BPF_ABS
 	opAnd              = 0x54 // BPF_ALU | BPF_AND | BPF_K
@@ -91,15 +89,14 @@ func taken(op uint16, a, k uint32) bool {
 	return a&k != 0
 }
 
-// Constant reports the verdict of a call when its number and architecture
-// alone decide it, by the rules of the kernel's bitmap (seccomp_is_const_allow):
-// loads of anything else end it.
+// Constant returns the verdict of a call if its number and architecture alone decide it, by the
+// rules of the kernel's bitmap (seccomp_is_const_allow): any other load means that they do not.
 func Constant(prog []bpf.RawInstruction, c Call) (verdict uint32, ok bool) {
 	verdict, _, err := Interpret(withoutArguments(prog), c)
 	return verdict, err == nil
 }
 
-// withoutArguments makes every load of an argument a fault.
+// withoutArguments makes every load of an argument an error.
 func withoutArguments(prog []bpf.RawInstruction) []bpf.RawInstruction {
 	out := make([]bpf.RawInstruction, len(prog))
 	for i, ins := range prog {

@@ -17,36 +17,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LauncherName is the argv[0] under which a test binary is a launcher: it makes
-// the surroundings that its first argument names, becomes the user of its
-// second, and executes the rest.
+// LauncherName is the argv[0] that makes a test binary a launcher. A launcher sets up the
+// surroundings in its first argument, becomes the user in its second, and executes the rest.
 const LauncherName = "setting-launcher"
 
-// Surroundings in which a sandbox has to work.
+// These are the surroundings in which a sandbox must work.
 const (
-	// SurroundPlain is what the machine gives.
+	// SurroundPlain is the machine as it is.
 	SurroundPlain = "plain"
-	// SurroundNoNamespaces is a user namespace without capabilities that allows
-	// no further one. The caller clones it with NewUserNamespace.
+	// SurroundNoNamespaces is a user namespace without capabilities that allows no further one. The
+	// caller clones the launcher into it with NewUserNamespace.
 	SurroundNoNamespaces = "no-namespaces"
-	// SurroundContainer is what container runtimes leave: a filter against
-	// namespaces and mounts, and their default capabilities.
+	// SurroundContainer is like a container: a filter against namespaces and mounts, and the
+	// default capabilities of container runtimes.
 	SurroundContainer = "container"
-	// SurroundMaskedProc is a container that allows namespaces and mounts, and
-	// covers a part of /proc.
+	// SurroundMaskedProc is a container that allows namespaces and mounts, and covers a part of
+	// /proc.
 	SurroundMaskedProc = "masked-proc"
 	// SurroundNoLandlock is a kernel without Landlock.
 	SurroundNoLandlock = "no-landlock"
-	// SurroundOldFilter is a container whose filter knows neither close_range(2) nor
-	// faccessat2(2), and refuses them with EPERM.
+	// SurroundOldFilter is a container whose filter does not know close_range(2) and faccessat2(2),
+	// and refuses them with EPERM.
 	SurroundOldFilter = "old-filter"
 )
 
-// envUserNamespace names the user namespace of the launcher's caller.
+// envUserNamespace identifies the user namespace of the launcher's caller.
 const envUserNamespace = "CODEAGENT_TEST_USERNS"
 
-// NewUserNamespace is how the launcher of SurroundNoNamespaces is started, and
-// what its environment needs. Every id up to 65535 stays itself.
+// NewUserNamespace returns how to start the launcher of SurroundNoNamespaces, and the variable for
+// its environment. Every id up to 65535 maps to itself.
 func NewUserNamespace() (*syscall.SysProcAttr, string, error) {
 	outer, err := os.Readlink("/proc/self/ns/user")
 	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 65536}}
@@ -55,7 +54,7 @@ func NewUserNamespace() (*syscall.SysProcAttr, string, error) {
 	}, envUserNamespace + "=" + outer, err
 }
 
-// Launcher takes over the process when it was started as a launcher.
+// Launcher takes over the process if it was started as a launcher.
 func Launcher() {
 	if filepath.Base(os.Args[0]) != LauncherName {
 		return
@@ -66,7 +65,7 @@ func Launcher() {
 	os.Exit(125)
 }
 
-// launch restricts this thread alone: execve(2) leaves no other.
+// launch restricts only this thread: execve(2) ends all others.
 func launch(args []string) error {
 	if len(args) < 3 {
 		return errors.New("want surroundings, uid and a program")
@@ -82,7 +81,7 @@ func launch(args []string) error {
 	case SurroundNoNamespaces:
 		err, keep = forbidNamespaces(), 0
 	case SurroundContainer:
-		// Before the capabilities go: a filter without no_new_privs needs one.
+		// Install it before the capabilities go: a filter without no_new_privs needs CAP_SYS_ADMIN.
 		err, keep = installFilter(containerFilter()), containerCapabilities
 	case SurroundNoLandlock:
 		err = installFilter(refusing(unix.ENOSYS, unix.SYS_LANDLOCK_CREATE_RULESET))
@@ -105,8 +104,8 @@ func launch(args []string) error {
 	return os.NewSyscallError("execve", unix.Exec(args[2], args[2:], os.Environ()))
 }
 
-// maskProc covers a part of /proc, in a mount namespace of this process's own:
-// in a user namespace made there the kernel lets nobody mount another /proc.
+// maskProc covers a part of /proc in its own mount namespace. In a user namespace created there,
+// the kernel then refuses to mount another /proc.
 func maskProc() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return os.NewSyscallError("unshare", err)
@@ -119,7 +118,7 @@ func maskProc() error {
 
 const maskedPart = "/proc/sys"
 
-// masked reports whether maskProc was here.
+// masked reports whether maskProc has covered /proc here.
 func masked() error {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil && !strings.Contains(string(mounts), " "+maskedPart+" ") {
@@ -128,9 +127,9 @@ func masked() error {
 	return err
 }
 
-// forbidNamespaces sets the limit of this process's own user namespace, which
-// is never the machine's: sysctls under /proc/sys/user belong to the namespace
-// of whoever opens them (user_namespaces(7), kernel/ucount.c).
+// forbidNamespaces sets the limit of this process's own user namespace, never that of the machine:
+// sysctls under /proc/sys/user belong to the namespace of the process that opens them
+// (user_namespaces(7), kernel/ucount.c).
 func forbidNamespaces() error {
 	outer := os.Getenv(envUserNamespace)
 	own, err := os.Readlink("/proc/self/ns/user")
@@ -145,13 +144,13 @@ func forbidNamespaces() error {
 
 const allCapabilities = ^uint64(0)
 
-// containerCapabilities are what container runtimes give by default: chown,
-// dac_override, fowner, fsetid, kill, setgid, setuid, setpcap,
-// net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
+// containerCapabilities are the default capabilities of container runtimes: chown, dac_override,
+// fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, net_raw, sys_chroot, mknod,
+// audit_write, setfcap.
 const containerCapabilities = uint64(1<<0 | 1<<1 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<13 | 1<<18 | 1<<27 | 1<<29 | 1<<31)
 
-// dropBounding takes capabilities out of the bounding set: root gets only the
-// rest at execve (capabilities(7)).
+// dropBounding removes capabilities from the bounding set: at execve root then gets only the rest
+// (capabilities(7)).
 func dropBounding(keep uint64) error {
 	for c := range uint(64) {
 		if keep>>c&1 == 1 {
@@ -164,8 +163,8 @@ func dropBounding(keep uint64) error {
 	return nil
 }
 
-// become changes the user of this thread with raw calls: the wrappers of Go
-// would change every thread, under filters that only this one has.
+// become changes the user of this thread with raw calls. Go's wrappers would change every thread,
+// under filters that only this one has.
 func become(uid int) error {
 	if uid == 0 {
 		return nil
@@ -180,17 +179,16 @@ func become(uid int) error {
 	return os.NewSyscallError("setresuid", call(unix.SYS_SETRESUID, id, id, id))
 }
 
-// containerRefused are the calls that container runtimes refuse with EPERM
-// where the container has no CAP_SYS_ADMIN.
+// containerRefused are the calls that container runtimes refuse with EPERM if the container has no
+// CAP_SYS_ADMIN.
 var containerRefused = []uint32{
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_OPEN_TREE, sysOpenTreeAttr,
 	unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 }
 
-// containerFilter is the filter of a container runtime, as far as namespaces
-// and mounts go.
+// containerFilter is the part of a container runtime's filter that concerns namespaces and mounts.
 func containerFilter() []bpf.RawInstruction {
-	const newNamespaces = 0x7e020000 // CLONE_NEW*, all that clone(2) takes
+	const newNamespaces = 0x7e020000 // all CLONE_NEW* that clone(2) accepts
 	answer := func(errno uint32) bpf.RawInstruction {
 		return bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ERRNO | errno}
 	}
@@ -207,7 +205,7 @@ func containerFilter() []bpf.RawInstruction {
 	return append(prog, bpf.RawInstruction{Op: opReturn, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// refusing is a filter that answers these calls with errno.
+// refusing returns a filter that answers these calls with errno.
 func refusing(errno unix.Errno, numbers ...uint32) []bpf.RawInstruction {
 	prog := []bpf.RawInstruction{{Op: opLoadWord, K: 0}}
 	for _, number := range numbers {
@@ -223,8 +221,8 @@ func installFilter(prog []bpf.RawInstruction) error {
 	return os.NewSyscallError("seccomp", err)
 }
 
-// Surrounded reports whether what the surroundings promise can be seen from
-// inside: no namespace can be made.
+// Surrounded returns an error unless the surroundings hold as seen from inside: no namespace can be
+// created.
 func Surrounded(surroundings string) error {
 	if surroundings == SurroundMaskedProc {
 		return masked()

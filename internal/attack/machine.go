@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel are the calls through which kernels are broken, or asked about others.
+// kernel returns the calls by which exploits attack the kernel, or learn about other processes.
 func kernel() []Attack {
 	perf := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_TASK_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
 		Bits: unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
-	// union bpf_attr for BPF_MAP_CREATE: an array of one, keys and values of 4 bytes.
+	// This is union bpf_attr for BPF_MAP_CREATE: an array with one element, and keys and values of
+	// 4 bytes.
 	array := [18]uint32{2, 4, 4, 1}
 	return []Attack{
 		{Name: "bpf", Escape: "-", Want: unix.EPERM, Bare: []Answer{needsRoot}, Do: func() error {
@@ -43,8 +44,8 @@ func kernel() []Attack {
 	}
 }
 
-// keys works on the session keyring, which the shell that started codeagent
-// has too; what it adds is unlinked.
+// keys uses the session keyring, which the shell that started codeagent shares. It unlinks what it
+// adds.
 func keys() []Attack {
 	const sessionKeyring = ^uintptr(2) // KEY_SPEC_SESSION_KEYRING, -3
 	kind, text := uintptr(unsafe.Pointer(cstring("user"))), uintptr(unsafe.Pointer(cstring("codeagent:attack")))
@@ -119,8 +120,8 @@ func sharedMemory() []Attack {
 	}
 }
 
-// machine are calls that change the machine for everybody: each is made with
-// an argument that would change nothing if it got through.
+// machine returns the calls that change the machine for everybody. Each has an argument with which
+// a successful call would change nothing.
 func machine() []Attack {
 	root := []Answer{needsRoot}
 	empty := uintptr(unsafe.Pointer(cstring("")))

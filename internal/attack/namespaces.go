@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes a child that exits at once.
+// clone creates a child that exits at once.
 func clone(flags uintptr) error {
 	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 {
@@ -81,8 +81,8 @@ func namespaces() []Attack {
 	}
 }
 
-// inPrivateMounts does f in a mount namespace of its own where one can be
-// made, so that what f mounts on dir is seen by nobody else.
+// inPrivateMounts runs f in its own mount namespace where one can be created, so that nobody else
+// sees what f mounts on dir.
 func inPrivateMounts(f func(dir uintptr) error) func() error {
 	return func() error {
 		dir, err := os.MkdirTemp(os.Getenv(EnvDir), "mount")

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mark is what is looked for in the memory of a bystander, a copy of this
-// process in which it lies at the same place.
+// mark is what an attack looks for in the memory of a bystander. The bystander is a copy of this
+// process, so mark has the same address there.
 var mark = [8]byte{'m', 'a', 'r', 'k', 'm', 'a', 'r', 'k'}
 
-// onBystander does f to another process of the same user.
+// onBystander runs f on another process of the same user.
 func onBystander(f func(pid uintptr) error) func() error {
 	return func() error {
 		pid, end, err := bystander()
@@ -25,7 +25,7 @@ func onBystander(f func(pid uintptr) error) func() error {
 	}
 }
 
-// onPidfd is onBystander with a pidfd instead of a number.
+// onPidfd runs f on a bystander's pidfd.
 func onPidfd(f func(fd uintptr) error) func() error {
 	return onBystander(func(pid uintptr) error {
 		fd, err := unix.PidfdOpen(int(pid), 0)
@@ -57,7 +57,8 @@ func processes() []Attack {
 		{Name: "ptrace: seize another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {
 			return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, pid, 0, 0)
 		})},
-		// In a copy: a thread of a victim that is traced by the test outlives it.
+		// Run it in a copy of the process: a thread of the victim would survive the victim, because
+		// its parent would trace it.
 		{Name: "ptrace: be traced", Escape: "-", Want: unix.EPERM, Do: func() error {
 			return forkAndCall(unix.SYS_PTRACE, unix.PTRACE_TRACEME)
 		}},
@@ -106,7 +107,7 @@ func processes() []Attack {
 			return call(unix.SYS_SCHED_SETPARAM, pid, p(&zero[16]))
 		})},
 		{Name: "sched_setattr of another process", Escape: "-", Want: unix.EPERM, Process: true, Do: onBystander(func(pid uintptr) error {
-			zero[32], zero[34] = 48, 19 // struct sched_attr: its size, the ordinary policy, the nicest value
+			zero[32], zero[34] = 48, 19 // struct sched_attr: its size, the normal policy, the highest nice value
 			return call(unix.SYS_SCHED_SETATTR, pid, p(&zero[32]), 0)
 		})},
 		{Name: "prlimit64 of another process", Escape: "-", Want: unix.EPERM, Do: onBystander(func(pid uintptr) error {

@@ -17,7 +17,7 @@ func socket(domain, kind, protocol uint64) func() error {
 	return func() error { return call(unix.SYS_SOCKET, uintptr(domain), uintptr(kind), uintptr(protocol)) }
 }
 
-// service connects to the host's service, whose socket stands in the victim's folder.
+// service connects to the host's service, whose socket is in the victim's folder.
 func service(domain, kind uint64) func() error {
 	return func() error {
 		fd, err := value(unix.SYS_SOCKET, uintptr(domain), uintptr(kind), 0)
@@ -29,9 +29,8 @@ func service(domain, kind uint64) func() error {
 	}
 }
 
-// optional is a socket of a family that may be missing: the kernel and the
-// sandbox then give the same answer, and only a type that no family has tells
-// them apart, because the kernel looks at the type first.
+// optional creates a socket of a family that the kernel may lack. Kernel and sandbox then give the
+// same answer. An invalid type tells them apart, because the kernel checks the type first.
 func optional(domain, kind, protocol uint64) func() error {
 	return func() error {
 		if err := socket(domain, kind, protocol)(); err != unix.EAFNOSUPPORT {
@@ -85,7 +84,7 @@ func sockets() []Attack {
 	}
 }
 
-// inherited are attacks with a socket that was handed in as standard input.
+// inherited returns the attacks with a socket that was passed in as standard input.
 func inherited() []Attack {
 	address := func() *unix.RawSockaddrInet4 {
 		port, _ := strconv.Atoi(os.Getenv(EnvPort))
