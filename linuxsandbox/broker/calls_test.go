@@ -25,9 +25,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNotifiedCalls: every call that the filter asks about, with arguments of many
-// kinds, gets an errno or proceeds by a rule that may hold it. What cannot be looked
-// at never proceeds, but for calls that concern the caller alone.
+// TestNotifiedCalls: every call that the filter asks about, with arguments of many kinds,
+// gets an errno or proceeds by a rule that may confine it. If the caller cannot be
+// examined, only calls that concern the caller alone proceed.
 func TestNotifiedCalls(t *testing.T) {
 	numbers := askedNumbers(t)
 	unreadable := unreadableProcess(t)
@@ -67,7 +67,7 @@ func TestNotifiedCalls(t *testing.T) {
 	}
 }
 
-// answerAll has b answer each call with many arguments.
+// answerAll lets b answer each call with many arguments.
 func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind bool) {
 	r := rand.New(rand.NewPCG(1, 1))
 	path := append([]byte("/etc/hostname"), 0)
@@ -100,13 +100,12 @@ func answerAll(t *testing.T, b *Broker, numbers map[string]int, tid int, blind b
 	runtime.KeepAlive(path)
 }
 
-// readsNothing reports a call about which nothing has to be looked at: it names no
-// receiver.
+// readsNothing reports whether a call names no receiver, so that nothing has to be examined.
 func readsNothing(n *notify.Notification) bool {
 	return n.NR == unix.SYS_SENDTO && (n.Args[4] == 0 || n.Args[5] == 0) || n.NR == unix.SYS_SENDMMSG && uint32(n.Args[2]) == 0
 }
 
-// askedNumbers are the calls that the filter asks about.
+// askedNumbers returns the calls that the filter asks about.
 func askedNumbers(t *testing.T) map[string]int {
 	lib, out := library(t), map[string]int{}
 	all := filter.Options{AllowInet: true, AllowUnix: true, Ask: true, AskSends: true, AskLocks: true}
@@ -121,7 +120,8 @@ func askedNumbers(t *testing.T) map[string]int {
 	return out
 }
 
-// notifiedSpecs are commands in a workspace anywhere, and in another user's as root.
+// notifiedSpecs are commands in workspaces below several folders, one with root's file
+// capabilities.
 func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 	out := map[string]*spec.Spec{}
 	for name, base := range map[string]string{"elsewhere": t.TempDir(), "below /tmp": "/tmp", "below /var/tmp": "/var/tmp", "below /dev/shm": kernel.ShmDir} {
@@ -135,7 +135,7 @@ func notifiedSpecs(t *testing.T) map[string]*spec.Spec {
 	return out
 }
 
-// notifiedBroker is a broker that nobody asks but the test.
+// notifiedBroker is a broker that serves only the test.
 func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	ws := string(spec.Command.Dir)
 	p := sandbox.WorkspaceWrite(ws)
@@ -150,7 +150,7 @@ func notifiedBroker(t *testing.T, spec *spec.Spec) *Broker {
 	return b
 }
 
-// unreadableProcess is one that a thread without capabilities cannot look into.
+// unreadableProcess starts a process that a thread without capabilities cannot examine.
 func unreadableProcess(t *testing.T) int {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "blind")
@@ -164,7 +164,7 @@ func unreadableProcess(t *testing.T) int {
 		t.Fatal(err)
 	}
 	cmd := &exec.Cmd{Path: program, Args: []string{"sleep", "1000"}}
-	if os.Getuid() == 0 { // root reads it
+	if os.Getuid() == 0 { // root could examine its own process
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func unreadableProcess(t *testing.T) int {
 // stranger is a user that owns nothing.
 const stranger = 4712
 
-// library is the table of system calls that ours is checked against.
+// library is a system call table by others, which ours is checked against.
 func library(t *testing.T) *arch.Info {
 	t.Helper()
 	info, err := arch.GetInfo(runtime.GOARCH)
@@ -190,8 +190,8 @@ func library(t *testing.T) *arch.Info {
 	return info
 }
 
-// copyOf copies a program. No process may be forked while the copy is open for
-// writing: its child could hold it open, and it could not be executed (ETXTBSY).
+// copyOf copies a program. No process may be forked while the copy is open for writing: the
+// child would inherit the descriptor, and execve of the copy would fail with ETXTBSY.
 func copyOf(t *testing.T, from, to string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -9,7 +9,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestExitLog: exits of processes that were refused something outlast others.
+// TestExitLog: the log keeps exits of processes with a denied call longer than others.
 func TestExitLog(t *testing.T) {
 	var l exitLog
 	l.witness(&sandbox.Denial{PID: 1, Chain: []sandbox.Ancestor{{PID: 2}}})

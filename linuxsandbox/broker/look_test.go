@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLookThrough: a large folder is looked through without the lock, and what was found
-// holds until something is made or moved in the folder, or the folder is.
+// TestLookThrough: a large folder is looked through without the lock. The look is valid until
+// something is made or moved in the folder or above it.
 func TestLookThrough(t *testing.T) {
 	ws := t.TempDir()
 	big := filepath.Join(ws, "big")
@@ -83,7 +83,7 @@ func TestLookThrough(t *testing.T) {
 	j.looks.forget()
 }
 
-// fill makes a folder with so many files.
+// fill makes a folder with that many files.
 func fill(t *testing.T, dir string, files int) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o755); err != nil {

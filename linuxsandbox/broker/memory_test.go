@@ -12,8 +12,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestSharedMemoryThroughNoLink: the session's folder for shared memory is not made
-// where a link leads that another session's command put in the place of Temp.
+// TestSharedMemoryThroughNoLink: inMemory does not make the session's folder for shared memory
+// through a link that another session's command put in the place of Temp.
 func TestSharedMemoryThroughNoLink(t *testing.T) {
 	outside, temp := t.TempDir(), filepath.Join(t.TempDir(), "temp")
 	if err := os.Symlink(outside, temp); err != nil {

@@ -10,7 +10,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestProtectionByName: what the broker decides without looking at anything.
+// TestProtectionByName: the broker's decisions by path alone.
 func TestProtectionByName(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/ws", "/extra", "/ws/inner")
 	p.Temp, p.SharedTemp = "/ws/temp", true

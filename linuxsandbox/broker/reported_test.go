@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestToldBounds: what is remembered of told paths stays within its bounds, and the
-// last path is always among it.
+// TestToldBounds: the remembered reported paths stay within their bounds, and always
+// include the latest one.
 func TestToldBounds(t *testing.T) {
 	for _, length := range []int{10, 200, 4096} {
 		var told reportedPaths
@@ -36,7 +36,7 @@ func TestToldBounds(t *testing.T) {
 	}
 }
 
-// TestKeepingIsBounded: what is remembered has an end, and is then told anew.
+// TestKeepingIsBounded: beyond the bound the remembered paths are forgotten and reported again.
 func TestKeepingIsBounded(t *testing.T) {
 	dir, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestKeepingIsBounded(t *testing.T) {
 	}
 }
 
-// counting is a change observer that is a function.
+// counting makes a change observer of a function.
 type counting func(dir int, name, path string)
 
 func (c counting) BeforeChange(dir int, name, path string) { c(dir, name, path) }

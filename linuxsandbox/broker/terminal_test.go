@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReferenceOutlivesNoTerminal: what openTerminal rests on. A reference to the far
-// end of a terminal whose near end was closed opens no other terminal that gets the
-// number.
+// TestReferenceOutlivesNoTerminal: the kernel behaviour that openTerminal relies on. A
+// reference to the terminal side of a pair whose ptmx side was closed does not open another
+// terminal that gets the same number.
 func TestReferenceOutlivesNoTerminal(t *testing.T) {
 	near, far := newTerminal(t)
 	name := far.Name()
@@ -36,7 +36,7 @@ func TestReferenceOutlivesNoTerminal(t *testing.T) {
 	}
 	far.Close()
 	near.Close()
-	// Until another terminal has the number.
+	// Make terminals until one gets the same number.
 	for range 4096 {
 		_, other := newTerminal(t)
 		if other.Name() == name {
@@ -53,7 +53,7 @@ func TestReferenceOutlivesNoTerminal(t *testing.T) {
 	t.Error("nobody got the number again: this shows nothing")
 }
 
-// newTerminal is a new terminal.
+// newTerminal opens a new pseudoterminal pair.
 func newTerminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -4,8 +4,8 @@ package broker
 
 import "testing"
 
-// TestMasksLeave: a mode is known without a look at the caller only where every
-// umask that it may have leaves the same of it.
+// TestMasksLeave: a mode is known without reading the caller's umask only if every umask
+// that it may have leaves the same bits.
 func TestMasksLeave(t *testing.T) {
 	for _, row := range []struct {
 		masks []uint32

@@ -9,8 +9,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestUnseenNetwork: where nobody sees whom sockets are connected to, the trace
-// says that it is not all.
+// TestUnseenNetwork: if the broker cannot see where network sockets connect to, the trace
+// is marked as partial.
 func TestUnseenNetwork(t *testing.T) {
 	for _, row := range []struct {
 		inet    bool

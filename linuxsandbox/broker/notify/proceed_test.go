@@ -15,16 +15,16 @@ import (
 	"codeagent/linuxsandbox/spec"
 )
 
-// The files that may make what TestProceedIsJustified looks for.
+// The files that may contain what TestProceedIsJustified looks for.
 const (
-	proceedFile = "broker/notify/proceed.go" // rules, and replies that proceed
+	proceedFile = "broker/notify/proceed.go" // makes rules, and replies that proceed
 	notifyFile  = "broker/notify/notify.go"  // sends a reply to the kernel
 	startFile   = "broker/broker.go"         // knows what a keeper enforces
 )
 
-// TestProceedIsJustified: in all rooms of the backend nothing but proceed.go lets a call
-// proceed, or makes the rule that would hold it. Outside of this package the compiler
-// holds most of that: the fields are not exported.
+// TestProceedIsJustified: in all rooms of the backend only proceed.go lets a call proceed
+// or makes a rule. Outside this package the compiler ensures most of that, since the fields
+// are not exported.
 func TestProceedIsJustified(t *testing.T) {
 	const root = "../.."
 	checked := 0
@@ -70,8 +70,8 @@ func TestProceedIsJustified(t *testing.T) {
 	}
 }
 
-// unjustified lists what makes a rule or a reply that proceeds in the file called name
-// below linuxsandbox.
+// unjustified lists what makes a rule or a reply that proceeds in one file. name is the
+// file's path below linuxsandbox.
 func unjustified(t *testing.T, path, name string, src any) (found []string) {
 	t.Helper()
 	files := token.NewFileSet()
@@ -141,7 +141,7 @@ func unjustified(t *testing.T, path, name string, src any) (found []string) {
 	return found
 }
 
-// called is the name of a type or function, without its package.
+// called returns the name of a type or function, without its package.
 func called(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -152,7 +152,7 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// TestRulesOf: which rules a command has follows from what its keeper enforces.
+// TestRulesOf: the rules of a command follow from what its keeper enforces.
 func TestRulesOf(t *testing.T) {
 	for _, row := range []struct {
 		name                              string

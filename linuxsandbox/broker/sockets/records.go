@@ -9,33 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBoundSockets bounds how many socket files of a session are remembered: a
-// descriptor each.
+// maxBoundSockets bounds the remembered socket files of a session. Each one holds a
+// descriptor.
 const maxBoundSockets = 1024
 
-// Records are the path sockets that the commands of a session have bound. They reach
-// no others without a grant.
+// Records are the path sockets that the commands of a session have bound. The commands
+// reach any other path socket only with a grant.
 type Records struct {
 	mu     sync.Mutex
 	list   []boundSocket
 	closed bool
 }
 
-// boundSocket is one of them.
+// boundSocket is a socket and the file that it is bound to.
 type boundSocket struct {
-	// file is a reference to the socket's file, so that no other file gets its
-	// numbers.
+	// file refers to the socket's file (O_PATH), so that its inode number is not
+	// reused.
 	file     int
 	dev, ino uint64
-	// cookie is the socket's own number, which is never used again.
+	// cookie is the socket's SO_COOKIE, which is never reused.
 	cookie uint64
-	// called is the address that the command bound it to, inner the one that the
-	// kernel was given.
+	// called is the address that the command bound it to, inner the address in the
+	// kernel.
 	called, inner string
 }
 
-// Full forgets the files that have no name any more, to which nobody can connect, and
-// reports whether there is no room for another one.
+// Full forgets the files that have no name left, to which nobody can connect. It reports
+// whether there is no room for another one.
 func (r *Records) Full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *Records) Full() bool {
 	return r.closed || len(r.list) >= maxBoundSockets
 }
 
-// remember takes file over, which is what sock was bound to.
+// remember takes ownership of file, which sock is bound to.
 func (r *Records) remember(file, sock int, called, inner string) {
 	s := boundSocket{file: file, called: called, inner: inner}
 	var st unix.Stat_t
@@ -68,16 +68,16 @@ func (r *Records) remember(file, sock int, called, inner string) {
 	r.list = append(r.list, s)
 }
 
-// has reports whether the open file is one of them.
+// has reports whether st is the file of a remembered socket.
 func (r *Records) has(st *unix.Stat_t) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.list, func(s boundSocket) bool { return s.dev == st.Dev && s.ino == st.Ino })
 }
 
-// calledBy is the address that a command knows a socket by, when the kernel
-// knows it by another one. A connection has a cookie of its own and the address
-// of the socket that took it: that one is found where only one has it.
+// calledBy returns the address that the command knows a socket by, if the kernel has
+// another one. An accepted connection has a cookie of its own and the address of its
+// listening socket. Its address is found only if one remembered socket has it.
 func (r *Records) calledBy(cookie uint64, inner string) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *Records) calledBy(cookie uint64, inner string) (string, bool) {
 	return found, count == 1 && found != inner
 }
 
-// Close forgets all of them.
+// Close forgets all sockets and accepts no more.
 func (r *Records) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bound is a socket that was bound to path, and a reference to its file.
+// bound returns a socket that is bound to path, and a reference to its file.
 func bound(t *testing.T, path string) (sock, file int) {
 	t.Helper()
 	sock, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -28,7 +28,7 @@ func bound(t *testing.T, path string) (sock, file int) {
 	return sock, file
 }
 
-// TestRecords: a socket is known by its file as long as that has a name, and by the
+// TestRecords: a socket is found by its file for as long as the file has a name, and by the
 // address that its command bound it to.
 func TestRecords(t *testing.T) {
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestRecords(t *testing.T) {
 			t.Errorf("%+v: %q", row, got)
 		}
 	}
-	// Two sockets with one address: a connection of either could be meant.
+	// Two sockets with one address: a connection could belong to either.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestParseDiag: an answer of the kernel that is cut off anywhere is read without a
-// look beyond its end.
+// TestParseDiag: an answer of the kernel that is cut off anywhere is parsed without reading
+// beyond its end.
 func TestParseDiag(t *testing.T) {
 	m := make([]byte, unix.SizeofNlMsghdr+16)
 	m[unix.SizeofNlMsghdr+1] = unix.SOCK_STREAM

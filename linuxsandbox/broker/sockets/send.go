@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A datagram names its receiver, and from the session's own network none gets
-// further than the loopback. The broker is asked only so that the receiver is known.
-// The call may proceed then: whatever address the kernel reads, it is inside.
+// A datagram names its receiver, and none leaves the loopback device of the shared network.
+// The filter asks the broker only so that a denial is recorded. The call may then proceed:
+// whatever address the kernel reads, it is inside.
 
-// Send looks at sendto, sendmsg and sendmmsg. With errno 0 the call may proceed
-// where the command's network has no way out.
+// Send examines sendto, sendmsg and sendmmsg. With errno 0 the call may proceed if the
+// command's network has no way out.
 func (s *Sockets) Send(n *notify.Notification) (errno unix.Errno) {
 	name := sendNames[n.NR]
 	addr, err := receiver(n)
@@ -47,14 +47,14 @@ func (s *Sockets) Send(n *notify.Notification) (errno unix.Errno) {
 
 var sendNames = map[int32]string{unix.SYS_SENDTO: "sendto", unix.SYS_SENDMSG: "sendmsg", unix.SYS_SENDMMSG: "sendmmsg"}
 
-// noteReceiver records the receiver of a message that will not get there.
+// noteReceiver records the receiver of a message that will not arrive.
 func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort, name string, flags uint64) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil || domain != unix.AF_INET && domain != unix.AF_INET6 {
 		return
 	}
-	// A stream goes where it is connected to. TCP Fast Open is the exception: its
-	// first message has an address, and the relay cannot carry it.
+	// A stream sends to its peer. TCP Fast Open is the exception: its first message has an
+	// address, and the relay cannot carry it.
 	is, ok := netns.SocketOf(fd, domain)
 	if !ok || is.Protocol == unix.IPPROTO_TCP && flags&unix.MSG_FASTOPEN == 0 {
 		return
@@ -73,15 +73,15 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 	s.Record(n, d)
 }
 
-// receiver is the address in a call, empty where it has none. Of several messages it
-// is that of the first: when a later one is held up, it is sent anew as the first.
+// receiver returns the address in a call, empty if there is none. Of several messages it
+// is that of the first: if a later one fails, the program sends it again as the first.
 func receiver(n *notify.Notification) ([]byte, error) {
 	at, size := n.Args[4], int32(n.Args[5])
 	switch {
 	case n.NR == unix.SYS_SENDMMSG && uint32(n.Args[2]) == 0:
 		return nil, nil
 	case n.NR != unix.SYS_SENDTO:
-		// struct mmsghdr begins with a struct msghdr, and that with name and length.
+		// struct mmsghdr begins with struct msghdr, which begins with name and length.
 		head, err := notify.ReadMemory(n.Thread(), n.Args[1], 12)
 		if err != nil {
 			return nil, err

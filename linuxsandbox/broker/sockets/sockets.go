@@ -3,10 +3,9 @@
 // Package sockets answers the calls of one command about its sockets: connect, bind,
 // getsockname, getpeername, and messages with an address.
 //
-// It acts on copies of the command's sockets, looks at them in /proc and with
-// sock_diag(7), and makes the connections to hosts that the policy allows. Making
-// files, granting and recording are the broker's (Options), and so is the decision to
-// let a call proceed.
+// It acts on copies of the command's sockets, examines them in /proc and with
+// sock_diag(7), and connects to hosts that the policy allows. The broker makes files,
+// grants, records and decides whether a call proceeds (Options).
 //
 // Start reading at Sockets.Answer (sockets.go).
 package sockets
@@ -24,89 +23,88 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refusal is a connection that the policy does not let happen.
+// Refusal is a connection that the policy denies.
 type Refusal struct {
 	Denial sandbox.Denial
 	Errno  unix.Errno
-	// File is the socket's file, -1: none. Asked is what the call names it.
+	// File is the socket's file, -1 for none. Asked is the path that the call gives.
 	File  int
 	Asked string
 }
 
-// Options are what the sockets of a command go by. The functions are the broker's, and
-// called on its thread alone, but for LookUp.
+// Options are the inputs of New. The broker provides the functions. All except LookUp are
+// called only on its thread.
 type Options struct {
-	// Policy is the policy, which the broker widens by what is granted.
+	// Policy is the broker's policy, which grants may widen.
 	Policy *sandbox.Policy
 	Walk   *pathwalk.Walker
-	// Record records a refusal. Refuse does too, unless somebody grants the connection.
+	// Record records a denial. Refuse does too, unless somebody grants the connection.
 	Record func(n *notify.Notification, d sandbox.Denial)
 	Refuse func(n *notify.Notification, r Refusal) notify.Reply
-	// Unread is the errno of a call that could not be looked at.
+	// Unread returns the errno of a call that could not be examined.
 	Unread func(n *notify.Notification, call string, kind sandbox.DenialKind, err error) unix.Errno
-	// MakeFile has bind make the file of a socket, the entry name of an open folder, if
-	// the policy lets it be made at path. mask is the umask of the caller, own that of
-	// codeagent.
+	// MakeFile calls bind to make the file of a socket, if the policy allows it at path.
+	// bind gets an open folder and a name in it. mask is the umask of the caller, own
+	// that of codeagent.
 	MakeFile func(n *notify.Notification, path string, bind func(dir int, name string, mask, own uint32) unix.Errno) notify.Reply
-	// LookUp has a question for a name answered. It reports false when nobody will.
+	// LookUp passes a name service question on. It returns false if nobody will answer.
 	LookUp func(n *notify.Notification, client *netns.Client, q *netns.Question) bool
 
 	// Records are the path sockets of the session.
 	Records *Records
-	// Network is the session's own network, nil: it has none.
+	// Network is the session's shared network, nil for none.
 	Network *netns.Network
-	// Inet: the filter lets the command have sockets of a network, which must not
-	// be the one whose cookie is HostNet.
+	// Inet: the filter lets the command have network sockets. They must not belong to
+	// the network namespace whose cookie is HostNet.
 	Inet    bool
 	HostNet uint64
-	// Taking is how the broker gets at the command's sockets.
+	// Taking is how the broker copies the command's sockets.
 	Taking Taking
 	// Caps are the capabilities of the command.
 	Caps uint64
-	// Wake is an eventfd that wakes all that works for the command when it ends.
+	// Wake is an eventfd that wakes everything that works for the command when it ends.
 	Wake int
 }
 
-// maxConnecting bounds the connections of one command that are waited for at the
-// same time; later ones wait for their turn.
+// maxConnecting bounds the connections of one command in progress. Later ones wait for
+// their turn.
 const maxConnecting = 64
 
-// Sockets are those of one command.
+// Sockets serves the sockets of one command.
 type Sockets struct {
 	Options
-	// client is the command in the session's network, nil without one.
+	// client is the command's part in the shared network, nil without one.
 	client *netns.Client
-	// waits counts the connections that are being waited for, turns has a place for
-	// each that has its turn, and ending is closed when none has to be waited for any
-	// more.
+	// waits counts the goroutines with a connection in progress. turns has room for one
+	// entry per connection that has its turn. ending is closed when the broker ends.
 	waits  sync.WaitGroup
 	turns  chan struct{}
 	ending chan struct{}
 }
 
-// New is for a command that starts. End it with Stop, then Leave.
+// New is for a command that is about to start. Call Stop, then Leave, at its end.
 func New(o Options) *Sockets {
 	return &Sockets{Options: o, client: o.Network.NewClient(), turns: make(chan struct{}, maxConnecting), ending: make(chan struct{})}
 }
 
-// Stop waits until no connection waits for an answer any more.
+// Stop ends all connections in progress and waits for their goroutines.
 func (s *Sockets) Stop() {
 	close(s.ending)
 	_, _ = unix.Write(s.Wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	s.waits.Wait()
 }
 
-// Leave closes the command's connections to hosts, after what it wrote was sent.
+// Leave closes the command's connections to hosts after their data was sent.
 func (s *Sockets) Leave() { s.client.Leave() }
 
-// Blind reports whether the command has sockets of the session's network about
-// which the broker cannot be asked, because it gets at none of them.
+// Blind reports whether the filter cannot ask the broker about the command's sockets of the
+// shared network, because the broker cannot copy them.
 func (s *Sockets) Blind() bool { return s.Inet && s.HostNet != 0 && s.Taking != TakesCopies }
 
-// The broker connects and binds the command's sockets itself, on a copy of the
-// socket and of the address that it took once. Neither call ever proceeds: between
-// the look and the kernel's own reading another thread could change the address, or
-// put another socket under the number.
+// The broker itself connects and binds the command's sockets, on a copy of the socket and
+// with a copy of the address that it read once. Neither call ever proceeds. Threat: before
+// the kernel reads the arguments again, another thread could change the address or put
+// another socket under the descriptor number.
 
 // maxAddress is the size of struct sockaddr_storage.
 const maxAddress = 128
@@ -116,7 +114,7 @@ type socketCall struct {
 	*notify.Notification
 	name string
 	bind bool
-	// sock is a copy of the command's socket, or stand says where to put it.
+	// sock is a copy of the command's socket or, with stand set, a socket to replace it.
 	sock   int
 	stand  *standIn
 	domain int
@@ -141,11 +139,11 @@ func (s *Sockets) Answer(n *notify.Notification) notify.Reply {
 	return a
 }
 
-// perform does the call on the broker's socket.
+// perform makes the call on the broker's socket.
 func (s *Sockets) perform(k *socketCall) notify.Reply {
 	var err error
 	if k.domain, err = unix.GetsockoptInt(k.sock, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
-		return notify.Failed(kernel.ErrnoOf(err)) // no socket
+		return notify.Failed(kernel.ErrnoOf(err)) // not a socket
 	}
 	size := int32(k.Args[2])
 	if size < 0 || size > maxAddress {
@@ -155,14 +153,14 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 		return notify.Failed(s.Unread(k.Notification, k.name, sandbox.KindSocket, err))
 	}
 	if !k.Waits() {
-		return notify.Failed(unix.ESRCH) // nobody is left to read it
+		return notify.Failed(unix.ESRCH) // the caller is gone
 	}
 	inet := s.Inet && (k.domain == unix.AF_INET || k.domain == unix.AF_INET6)
 	switch {
 	case k.domain == unix.AF_UNIX:
 		return s.unixCall(k)
 	case inNetwork(k.sock, s.HostNet):
-		// A socket of the host's, which a granted service passed to the command.
+		// A socket of the host's network, which a granted service passed to the command.
 		return s.refuseSocket(k, sandbox.KindSyscall, k.name)
 	case inet && s.HostNet != 0:
 		is, ok := netns.SocketOf(k.sock, k.domain)
@@ -176,7 +174,7 @@ func (s *Sockets) perform(k *socketCall) notify.Reply {
 	return s.refuseSocket(k, sandbox.KindSyscall, k.name)
 }
 
-// bindOrConnect does what the call says.
+// bindOrConnect makes the call with its own address.
 func (s *Sockets) bindOrConnect(k *socketCall) notify.Reply {
 	if k.bind {
 		return notify.Failed(netns.AddressCall(unix.SYS_BIND, k.sock, k.addr))
@@ -184,21 +182,21 @@ func (s *Sockets) bindOrConnect(k *socketCall) notify.Reply {
 	return s.connect(k, k.addr)
 }
 
-// refuseSocket records a refusal that cannot be granted, and answers it.
+// refuseSocket denies a call that cannot be granted, and records the denial.
 func (s *Sockets) refuseSocket(k *socketCall, kind sandbox.DenialKind, target string) notify.Reply {
 	s.Record(k.Notification, sandbox.Denial{Kind: kind, Operation: k.name, Target: target, Errno: "EPERM"})
 	return notify.Failed(unix.EPERM)
 }
 
-// toKernel reports whether a netlink address is the kernel's, or none. Other
-// numbers belong to processes.
+// toKernel reports whether a netlink address is the kernel's, port 0. Other port numbers belong
+// to processes.
 func toKernel(addr []byte) bool {
 	return len(addr) >= unix.SizeofSockaddrNetlink && !slices.ContainsFunc(addr[4:8], func(c byte) bool { return c != 0 })
 }
 
-// inNetwork reports whether a socket belongs to the network namespace of that
-// cookie, or does not say which; 0 is no namespace. No two namespaces have the same
-// cookie before the machine is started anew (Linux 5.14).
+// inNetwork reports whether a socket belongs to the network namespace with that cookie. It
+// is true if the socket's cookie cannot be read, and false for cookie 0, which is no
+// namespace. The kernel reuses no cookie until a reboot (SO_NETNS_COOKIE, Linux 5.14).
 func inNetwork(socket int, cookie uint64) bool {
 	if cookie == 0 {
 		return false

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TakeFD is the broker's own copy of a descriptor of the thread: what it does with
-// the copy is done to that very file, whatever the thread puts under its number.
+// TakeFD returns the broker's own copy of a descriptor of the thread. Calls on the copy act
+// on that open file, even if the thread puts another file under the number.
 func TakeFD(tid int, fd int32) (int, error) {
-	const pidfdThread = unix.O_EXCL // Linux 6.9; threads mostly share their process's files
+	const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9; threads usually share their descriptors
 	pidfd, err := unix.PidfdOpen(tid, pidfdThread)
 	if err == unix.EINVAL {
 		pidfd, err = unix.PidfdOpen(kernel.ProcessOf(tid), 0)
@@ -30,17 +30,17 @@ func TakeFD(tid int, fd int32) (int, error) {
 	return unix.PidfdGetfd(pidfd, int(fd), 0)
 }
 
-// Container runtimes refuse pidfd_getfd to processes that may not trace. There the
-// broker makes a socket of its own, binds or connects that, and puts it in the place
-// of the command's. The command's is new and loses nothing but its options.
+// Container runtimes deny pidfd_getfd to processes that may not trace. There the broker
+// makes a socket of its own, binds or connects it, and puts it in the place of the
+// command's. The command's socket is unused at that point, so it loses only its options.
 
-// standIn is where a socket of the broker's is to be put.
+// standIn is the descriptor that a socket of the broker's replaces.
 type standIn struct {
 	number int32
 	flags  uint32 // O_CLOEXEC or 0
 }
 
-// standInFor makes a socket like the one under a number of the thread.
+// standInFor makes a socket of the same kind as the one under a number of the thread.
 func standInFor(tid int, number int32) (int, *standIn, error) {
 	inode, err := socketInode(tid, number)
 	if err != nil {
@@ -48,7 +48,7 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 	}
 	was, err := diagnose(inode, anySocket)
 	if err != nil {
-		return -1, nil, unix.EPERM // of another family, or another network's
+		return -1, nil, unix.EPERM // not AF_UNIX, or of another network namespace
 	}
 	const unconnected = 7 // TCP_CLOSE
 	if was.bound || was.state != unconnected {
@@ -66,7 +66,7 @@ func standInFor(tid int, number int32) (int, *standIn, error) {
 	return fd, &standIn{number, uint32(flags & unix.O_CLOEXEC)}, err
 }
 
-// take gets at a socket of the thread: a copy, or one that is to stand in for it.
+// take returns a copy of the thread's socket, or a new one to replace it.
 func (s *Sockets) take(tid int, number int32) (int, *standIn, error) {
 	if s.Taking == TakesStandIns {
 		return standInFor(tid, number)
@@ -75,7 +75,7 @@ func (s *Sockets) take(tid int, number int32) (int, *standIn, error) {
 	return fd, nil, err
 }
 
-// socketInode is the inode of the socket under a number of the thread.
+// socketInode returns the inode number of the socket under a number of the thread.
 func socketInode(tid int, number int32) (uint64, error) {
 	link, err := os.Readlink("/proc/" + strconv.Itoa(tid) + "/fd/" + strconv.Itoa(int(number)))
 	if errors.Is(err, os.ErrNotExist) {
@@ -91,25 +91,25 @@ func socketInode(tid int, number int32) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64)
 }
 
-// put makes the call succeed with sock in the place of the command's.
+// put replaces the command's socket with sock.
 func (s *standIn) put(n *notify.Notification, sock int) unix.Errno {
 	return n.Place(sock, uint32(s.number), s.flags)
 }
 
-// Taking is how a broker gets at the sockets of commands.
+// Taking is how a broker gets access to the sockets of commands.
 type Taking int
 
 const (
-	// TakesNone: it gets at none of them.
+	// TakesNone: it has no access.
 	TakesNone Taking = iota
-	// TakesCopies: by copies of their descriptors.
+	// TakesCopies: it copies their descriptors.
 	TakesCopies
-	// TakesStandIns: it puts sockets of its own in their place, if they are of the
-	// AF_UNIX family. The filter must not ask about sockets of a network then.
+	// TakesStandIns: it replaces them with sockets of its own, which works for AF_UNIX
+	// only. The filter must then not ask about network sockets.
 	TakesStandIns
 )
 
-// HowToTake tries what path sockets need of a confined thread, on a thread with the
+// HowToTake tests the access to the sockets of a confined thread, on a thread with the
 // rights of a broker. number is a socket of the confined thread.
 func HowToTake(tid int, number int32) (how Taking, err error) {
 	done := make(chan struct{})

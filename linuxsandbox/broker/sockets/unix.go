@@ -17,29 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A path socket is reached only when a command of this session bound it, or the
-// policy names it. Behind the others are key agents, container engines, message
-// buses and displays, which act for every program that connects.
+// A command reaches a path socket only if a command of this session bound it or the policy
+// names it. Threat: key agents, container engines, message buses and displays listen on the
+// others, and act for every program that connects.
 
-// maxSocketPath leaves the NUL out.
+// maxSocketPath is the longest path in bytes, without the NUL.
 const maxSocketPath = unix.SizeofSockaddrUnix - 3
 
-// unixAddress is a struct sockaddr_un with that path.
+// unixAddress returns a struct sockaddr_un with that path.
 func unixAddress(path string) []byte {
 	addr := make([]byte, 2, 2+len(path)+1)
 	*(*uint16)(unsafe.Pointer(&addr[0])) = unix.AF_UNIX
 	return append(append(addr, path...), 0)
 }
 
-// unixCall answers for a socket of the AF_UNIX family.
+// unixCall answers a call on an AF_UNIX socket.
 func (s *Sockets) unixCall(k *socketCall) notify.Reply {
 	kind, err := unix.GetsockoptInt(k.sock, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
 	}
 	if kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
-		// One that the command was started with: each of its messages could carry an
-		// address.
+		// The command was started with a datagram socket: each of its messages could carry
+		// an address.
 		return s.refuseSocket(k, sandbox.KindSyscall, k.name)
 	}
 	const most = unix.SizeofSockaddrUnix
@@ -62,10 +62,10 @@ func (s *Sockets) unixCall(k *socketCall) notify.Reply {
 	return s.connectPath(k, path)
 }
 
-// abstractCall answers for a name without a file. The name belongs to the socket's
-// network namespace: in the session's own, all names are those of the session's
-// commands. In the host's, displays and message buses have some, and the kernel's
-// own scope (Landlock) holds the command's calls, not the broker's.
+// abstractCall answers a call with an abstract name. Such a name belongs to the socket's
+// network namespace. In the shared network all names belong to the session's commands. In
+// the host's network, displays and message buses have some. Landlock's scope confines the
+// command's calls but not the broker's, so the broker denies these.
 func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
 	if s.HostNet == 0 || inNetwork(k.sock, s.HostNet) {
 		return s.refuseSocket(k, sandbox.KindSocket, "@"+strings.ToValidUTF8(string(k.addr[min(3, len(k.addr)):]), "?"))
@@ -73,23 +73,22 @@ func (s *Sockets) abstractCall(k *socketCall) notify.Reply {
 	return s.bindOrConnect(k)
 }
 
-// binding is a socket that is to be bound to a path.
+// binding is a socket to bind to a path.
 type binding struct {
 	sock int
-	// name is what the file is to be called in the folder dir, path what the command
-	// calls it.
+	// name is the entry to make in the folder dir, path the command's address.
 	dir        int
 	name, path string
 	// mask is the umask of the command, own that of codeagent.
 	mask, own uint32
 }
 
-// bindAt makes a socket's file. Its name is one component below an open folder, so
-// that nothing in it can be exchanged.
+// bindAt makes a socket's file. It binds to a single name in an open folder, so that no
+// part of the path can be exchanged.
 //
-// The file's mode comes from the socket's own and from the umask of codeagent, which
-// no thread of it can change for itself everywhere (containers refuse unshare). So
-// the socket's mode is narrowed for the call, and the file's is set right after.
+// The file's mode results from the socket's mode and the umask of codeagent. A thread
+// cannot change its own umask alone everywhere, since containers deny unshare. So bindAt
+// narrows the socket's mode for the call, and sets the file's mode right after.
 func (s *Sockets) bindAt(b binding) unix.Errno {
 	inner := "/proc/self/fd/" + strconv.Itoa(b.dir) + "/" + b.name
 	if len(inner) > maxSocketPath {
@@ -108,7 +107,7 @@ func (s *Sockets) bindAt(b binding) unix.Errno {
 	}
 	file, err := boundFile(b.sock, b.dir, b.name)
 	if err != nil {
-		return 0 // a file that is not known for certain is not remembered, and so not reached
+		return 0 // the file is not certain, so it is not remembered and cannot be reached
 	}
 	if mode&b.own != 0 {
 		_ = unix.Fchmodat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(file), mode, 0)
@@ -117,11 +116,11 @@ func (s *Sockets) bindAt(b binding) unix.Errno {
 	return 0
 }
 
-// connectPath connects to the socket that path leads to, if that may be reached.
+// connectPath connects to the socket at path, if the command may reach it.
 func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 	file, err := s.Walk.Open(k.Notification, pathwalk.Name{Dir: unix.AT_FDCWD, Path: path})
 	if err == unix.ENOENT && slices.Contains(s.Policy.Sockets, path) {
-		// A granted socket of the host's, below a mount of the command's own.
+		// A granted socket of the host's, hidden by a mount of the command's own.
 		file, err = kernel.OpenPath(path)
 	}
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 	}
 	link := "/proc/self/fd/" + strconv.Itoa(file)
 	if unix.Access(link, unix.W_OK) == unix.EACCES {
-		return notify.Failed(unix.EACCES) // so it would be without a sandbox
+		return notify.Failed(unix.EACCES) // as without a sandbox
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return notify.Failed(unix.ECONNREFUSED)
@@ -151,7 +150,7 @@ func (s *Sockets) connectPath(k *socketCall, path string) notify.Reply {
 		}
 		return s.Refuse(k.Notification, Refusal{Denial: sandbox.Denial{Kind: kind, Target: target}, Errno: unix.EPERM, File: file, Asked: path})
 	}
-	// The very file, whatever name it has by now.
+	// Connect to the open file itself, whatever its name is by now.
 	held, err := kernel.DupAbove(file, kernel.LowestFD)
 	if err != nil {
 		return notify.Failed(kernel.ErrnoOf(err))
