@@ -5,6 +5,7 @@ package linuxsandbox
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -190,7 +191,7 @@ func describe(b *strings.Builder, root string) {
 		target, _ := os.Readlink(path)
 		var text []byte
 		if d.Type().IsRegular() {
-			text, _ = os.ReadFile(path)
+			text = beginning(path)
 		}
 		names := make([]byte, 256)
 		n, _ := unix.Llistxattr(path, names)
@@ -198,6 +199,19 @@ func describe(b *strings.Builder, root string) {
 			st.Ino, st.Mtim, st.Ctim, target, text, names[:max(n, 0)])
 		return nil
 	})
+}
+
+// beginning is the first MiB of a file. An attack can make a file of terabytes, all of
+// it a hole; a change behind the first MiB shows in the times of the file, of which
+// nobody can set the last (ctime).
+func beginning(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, 1<<20))
+	return text
 }
 
 // hears notes that something reached a listener.

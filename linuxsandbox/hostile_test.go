@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -34,7 +35,8 @@ import (
 // folders of its workspace and outside, and the file with its deal.
 const hostileName = "escape-hostile"
 
-// hostileKinds are what a caller can be. "run" is one that can be looked at.
+// hostileKinds are what a caller can be. "run" is one that can be looked at. "killed"
+// is several, each killed in the middle of its deal.
 var hostileKinds = []string{"run", "blind", "dumpable", "killed"}
 
 // hostileStep is how many bytes of the deal one call takes.
@@ -166,7 +168,7 @@ func hostileVictim() {
 	}
 	kind, in, program := os.Args[1], os.Args[2], os.Args[4]
 	again := func(path, kind string) *exec.Cmd {
-		return &exec.Cmd{Path: path, Args: []string{hostileName, kind, in, os.Args[3], program}, Dir: in, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+		return &exec.Cmd{Path: path, Args: []string{hostileName, kind, in, os.Args[3], program}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	}
 	var err error
 	switch kind {
@@ -175,19 +177,11 @@ func hostileVictim() {
 			err = again(in+"/blind", "run").Run()
 		}
 	case "killed":
-		for range 8 {
+		var deal os.FileInfo
+		deal, err = os.Stat(program)
+		for i := 8; i > 0 && err == nil; i-- {
 			_ = os.Chmod(in, 0o755)
-			cmd := again("/proc/self/exe", "quiet")
-			cmd.Stdout = nil
-			var begun interface{ Read([]byte) (int, error) }
-			if begun, err = cmd.StdoutPipe(); err == nil {
-				err = cmd.Start()
-			}
-			if err == nil {
-				_, _ = begun.Read(make([]byte, 1))
-				_ = cmd.Process.Kill()
-				_ = cmd.Wait()
-			}
+			err = killAfter(again("/proc/self/exe", "counted"), max(1, int(deal.Size()/hostileStep)>>i))
 		}
 		fmt.Println("played")
 	default:
@@ -200,7 +194,11 @@ func hostileVictim() {
 		}
 		var deal []byte
 		if deal, err = os.ReadFile(program); err == nil {
-			newHostile(in, os.Args[3]).play(deal)
+			made := func() {}
+			if kind == "counted" {
+				made = func() { _, _ = os.Stdout.Write([]byte{'.'}) }
+			}
+			newHostile(in, os.Args[3]).play(deal, made)
 			fmt.Println("played")
 		}
 	}
@@ -209,6 +207,26 @@ func hostileVictim() {
 		syscall.Exit(1)
 	}
 	syscall.Exit(0)
+}
+
+// killAfter starts a counted caller and kills it once it has made so many calls. It is an
+// error when the caller ended early by itself, other than with its deal played.
+func killAfter(cmd *exec.Cmd, count int) error {
+	cmd.Stdout = nil
+	counter, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = io.ReadFull(counter, make([]byte, count))
+	_ = cmd.Process.Kill()
+	err = cmd.Wait()
+	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() && st.Signal() == syscall.SIGKILL {
+		return nil
+	}
+	return err
 }
 
 // self is the file that this program was executed from.
@@ -288,8 +306,9 @@ func (h *hostile) room(b []byte) []byte {
 	return m[:len(b)]
 }
 
-// play makes a call for each step of the deal, some on threads that end after it.
-func (h *hostile) play(deal []byte) {
+// play makes a call for each step of the deal, some on threads that end after it, and
+// reports each that was made.
+func (h *hostile) play(deal []byte, made func()) {
 	var wg sync.WaitGroup
 	for i := 0; i+hostileStep <= len(deal); i += hostileStep {
 		step := deal[i : i+hostileStep]
@@ -297,13 +316,12 @@ func (h *hostile) play(deal []byte) {
 			wg.Go(func() {
 				runtime.LockOSThread() // for good: the thread ends
 				h.call(step)
+				made()
 			})
 			continue
 		}
 		h.call(step)
-		if i == 0 {
-			fmt.Println("begun")
-		}
+		made()
 	}
 	wg.Wait()
 	runtime.KeepAlive(h.keep)
