@@ -2,5 +2,5 @@
 
 package main
 
-// keepClosed does nothing: where the program begins cannot be chosen here.
+// keepClosed does nothing: here the program's entry point cannot be chosen.
 func keepClosed() error { return nil }

@@ -1,7 +1,7 @@
 // Command codeagent is a coding agent for the terminal whose commands run in a sandbox.
 // Package main is wiring: it declares the commands, joins their packages, watches for
-// signals and turns errors into exit statuses; it judges nothing. Read root.go first: each
-// command is a package beside it, and conversation joins the agent to the rooms.
+// signals and converts errors to exit statuses; it contains no policy. Read root.go first:
+// each command is a package beside it, and conversation joins the agent to the rooms.
 package main
 
 import (
@@ -17,19 +17,19 @@ import (
 
 // Set by the Makefile with -X.
 var (
-	// version is the git description of what was built.
+	// version is the git description of the build.
 	version = "dev"
-	// helperSum is the SHA-512 of the sandbox helper built beside this program;
-	// empty in a plain `go build`, and then any helper beside it is taken.
+	// helperSum is the SHA-512 of the sandbox helper built beside this program. It is
+	// empty after a plain `go build`; then any helper beside it is accepted.
 	helperSum = ""
 )
 
 func main() {
-	// Without its helper beside it codeagent runs itself under the helper's name.
+	// If there is no helper beside it, codeagent runs itself under the helper's name.
 	if filepath.Base(os.Args[0]) == linuxsandbox.HelperName {
 		os.Exit(linuxsandbox.HelperMain(os.Args))
 	}
-	// Backends without a helper of their own start the file worker this way.
+	// Backends without a helper start the file worker this way.
 	if len(os.Args) == 2 && os.Args[1] == seatbelt.FileWorkerArg {
 		os.Exit(serveFiles())
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// run is the whole program as a function: arguments and surroundings in, exit
-// status out.
+// run is the whole program as a function: it takes the arguments and the environment, and
+// returns the exit status.
 func run(args []string, s cli.Stdio) int {
 	s.Text = &cli.Output{W: s.Out}
 	s.Version, s.HelperSum = version, helperSum
@@ -44,7 +44,7 @@ func newRoot(s cli.Stdio) *cobra.Command {
 		Long: "codeagent works on the current folder with a language model. Every command runs in a\n" +
 			"sandbox; the model learns what was denied and may ask you for just that.\n" +
 			"Without a model configured it plays a built-in tour with the real sandbox.",
-		Version:       s.Version, // without a template for it: text/template weighs 3 MB
+		Version:       s.Version, // no version template: text/template adds 3 MB
 		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -15,17 +15,18 @@ import (
 	"codeagent/linuxsandbox"
 )
 
-// orderly is how long codeagent has to end by itself after a second signal.
+// orderly is how long codeagent may take to end after a second signal.
 const orderly = 2 * time.Second
 
-// withSignals returns a context that SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel, with
-// the signal as its cause. A second one gives the orderly end a last moment. Under
-// nohup SIGHUP is taken and dropped: left ignored it would be so in every command.
+// withSignals returns a context that SIGINT, SIGTERM, SIGHUP and SIGQUIT cancel, with the
+// signal as its cause. After a second signal codeagent has the time orderly to end. Under
+// nohup SIGHUP is received and dropped: if it stayed ignored, every command would inherit
+// that.
 func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stays := signal.Ignored(syscall.SIGHUP)
 	terminal := exec.SaveTerminal(s.In)
-	ch := make(chan os.Signal, 8) // one that is dropped takes no other's place
+	ch := make(chan os.Signal, 8) // buffered, so that no signal is lost
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	over := make(chan struct{})
 	go func() { // ends with stop
@@ -37,7 +38,7 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 				lastResort(s, sig, terminal, over)
 				return
 			}
-			// Who ends restores the terminal, and from the background that would stop it.
+			// At its end codeagent restores the terminal; in the background that would stop it.
 			signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
 			cancel(&cli.SignalError{Signal: sig})
 		}
@@ -50,8 +51,8 @@ func withSignals(parent context.Context, s cli.Stdio) (context.Context, func()) 
 	}
 }
 
-// lastResort ends codeagent where something keeps it from ending: a file system
-// that hangs, a helper that was stopped.
+// lastResort ends codeagent if something blocks its end: a hanging file system, or a stopped
+// helper.
 func lastResort(s cli.Stdio, sig os.Signal, terminal exec.TerminalState, over <-chan struct{}) {
 	select {
 	case <-over:

@@ -26,6 +26,7 @@ import (
 
 // recordings holds answers in the shapes that providers document, one folder per
 // wire: NAME.sse is the stream, NAME.json the expected result.
+//
 //go:embed testdata
 var recordings embed.FS
 

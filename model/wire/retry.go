@@ -23,7 +23,7 @@ type Retry struct {
 	// Patience bounds the sum of all waits, and so the longest wait that a provider may
 	// ask for; 0: 2 min, enough for a server or its proxy to restart.
 	Patience time.Duration
-	// Total bounds the time lost: waits, and failed attempts; 0: 15 min.
+	// Total bounds the time lost: waits, and attempts that returned nothing; 0: 15 min.
 	Total time.Duration
 	// Rand gives the random factor, in [0,1); nil: math/rand.
 	Rand func() float64
@@ -141,7 +141,7 @@ type failures struct {
 	attempts int
 	begun    int           // of these, answers that had begun
 	waited   time.Duration // between attempts
-	lost     time.Duration // waits, and failed attempts
+	lost     time.Duration // waits, and attempts that returned nothing
 }
 
 // add counts a failed attempt.

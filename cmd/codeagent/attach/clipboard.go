@@ -20,34 +20,33 @@ import (
 )
 
 const (
-	// clipTime is how long a program may take: it asks whoever copied, and the
-	// person waits.
+	// clipTime bounds the run of a clipboard program, which asks the program that copied; the
+	// person waits meanwhile.
 	clipTime = 2 * time.Second
-	// clipList bounds what is read of a list of kinds.
+	// clipList bounds the bytes read of a list of kinds.
 	clipList = 16 << 10
 )
 
-// instead ends the words about a clipboard that cannot be read.
+// instead ends the error about a clipboard that cannot be read.
 const instead = "paste the image's path, or start codeagent with -i FILE"
 
-// Clipboard reads the desktop's clipboard with the desktop's own programs, as
-// codeagent itself and for the person's key alone. What they give comes from
-// whichever program copied last, a web page perhaps: it is decoded by package
-// picture, or is text.
+// Clipboard reads the desktop's clipboard with the desktop's own programs, run unconfined
+// and only when the person presses the key. The content comes from whichever program copied
+// last, perhaps a web page: an image is decoded by package picture, anything else is text.
 type Clipboard struct {
 	ws   *workspace.Workspace
-	sees func() error  // why the model that answers sees no images, nil if it does
+	sees func() error  // why the current model sees no images; nil if it does
 	os   string        // GOOS
-	most time.Duration // of each program
+	most time.Duration // time limit of each program
 }
 
-// NewClipboard is the clipboard of this desktop. sees says why the model that answers sees no
-// images, nil if it does.
+// NewClipboard returns the clipboard of this desktop. sees returns why the current model sees
+// no images, nil if it does.
 func NewClipboard(ws *workspace.Workspace, sees func() error) Clipboard {
 	return Clipboard{ws, sees, runtime.GOOS, clipTime}
 }
 
-// Clip is what a clipboard holds: an image, else text.
+// Clip is the content of a clipboard: an image, else text.
 type Clip struct {
 	Text  string
 	Image *model.Image
@@ -85,7 +84,7 @@ func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 	return Clip{Text: p.text(text)}, nil
 }
 
-// program is the one for this desktop, and where it lies. Without one the
+// program returns the clipboard program for this desktop, and its path. If there is none the
 // error says what to do.
 func (c Clipboard) program() (*clipProgram, string, error) {
 	s := c.ws.Stdio
@@ -114,8 +113,8 @@ func (c Clipboard) program() (*clipProgram, string, error) {
 	return nil, "", errors.New("there is no desktop to read the clipboard of (neither WAYLAND_DISPLAY nor DISPLAY is set): " + instead)
 }
 
-// run runs a program without a shell, with no input and bounded in time and
-// output, and returns what it prints, at most so many bytes.
+// run runs a program without a shell and without input, bounded in time and output. It
+// returns at most most bytes of its output.
 func (c Clipboard) run(ctx context.Context, path string, most int, args []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
@@ -123,7 +122,7 @@ func (c Clipboard) run(ctx context.Context, path string, most int, args []string
 	if err != nil {
 		return nil, err
 	}
-	// Whatever it started ends with it, and could hold the pipe.
+	// End the whole process group: a child could keep the pipe open.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	name := filepath.Base(path)
@@ -134,7 +133,7 @@ func (c Clipboard) run(ctx context.Context, path string, most int, args []string
 	return out, cmp.Or(ctx.Err(), err)
 }
 
-// best is the first of p's kinds that a list holds.
+// best returns the first of p's kinds that list contains.
 func (p *clipProgram) best(list string) (clipKind, bool) {
 	listed := strings.FieldsFunc(list, func(r rune) bool { return r == '\n' || r == ',' || r == '{' || r == '}' })
 	for i := range listed {

@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// clipProgram is a program that reads a desktop's clipboard: it lists what kinds
-// of data there are, and prints one of them. Nothing that it prints becomes an
-// argument.
+// clipProgram is a program that reads a desktop's clipboard: it lists the available kinds of
+// data, and prints one of them. Nothing that it prints becomes an argument.
 type clipProgram struct {
 	name, install string
 	list          []string
 	kinds         []clipKind // the best first
-	// apple: data come as AppleScript writes them, text with a line end of its own.
+	// apple: data is printed in AppleScript's form, and text gets an additional line end.
 	apple bool
 }
 
-// clipKind is a kind of data by its name in the list.
+// clipKind is a kind of data and its name in the list.
 type clipKind struct {
 	name  string
 	image bool
-	args  []string // print it
+	args  []string // arguments to print it
 }
 
 var (
@@ -35,9 +34,8 @@ var (
 		list:  []string{"-selection", "clipboard", "-t", "TARGETS", "-o"},
 		kinds: freedesktop(func(kind string) []string { return []string{"-selection", "clipboard", "-t", kind, "-o"} }),
 	}
-	// With osascript nothing has to be installed. A copied file comes with its icon
-	// perhaps: it is its path that is meant, which the screen takes for an image
-	// where it is one.
+	// osascript is part of macOS. A copied file may come with its icon; its path is what
+	// counts, and the screen treats it as an image if it is one.
 	osascript = clipProgram{
 		name: "osascript", install: "it belongs to macOS", apple: true,
 		list: []string{"-e", "clipboard info"},
@@ -51,7 +49,7 @@ var (
 	}
 )
 
-// freedesktop are the kinds of Wayland and X11.
+// freedesktop returns the kinds of Wayland and X11.
 func freedesktop(args func(kind string) []string) []clipKind {
 	var kinds []clipKind
 	for _, name := range []string{"image/png", "image/jpeg", "image/webp", "image/gif", "text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING"} {
@@ -60,7 +58,7 @@ func freedesktop(args func(kind string) []string) []clipKind {
 	return kinds
 }
 
-// appleData is the data of «data PNGf89504E47…».
+// appleData decodes «data PNGf89504E47…».
 func appleData(printed []byte) ([]byte, error) {
 	rest, begins := strings.CutPrefix(strings.TrimSpace(string(printed)), "«data PNGf")
 	digits, ends := strings.CutSuffix(rest, "»")

@@ -1,6 +1,6 @@
-// Package attach reads what a person adds to a message: images by their paths, and what the
-// clipboard holds. It reads files and runs the desktop's own programs, through hostfile and
-// never where a command may write. Read Clipboard.Read first.
+// Package attach reads what a person adds to a message: images by their paths, and the
+// content of the clipboard. It reads files and runs the desktop's own programs, through
+// hostfile and never where a command may write. Read Clipboard.Read first.
 package attach
 
 import (
@@ -20,7 +20,8 @@ import (
 )
 
 // Image reads an image that the person named, with the person's own rights. Neither a
-// command nor the model chooses the file, and no link of a command's is followed.
+// command nor the model chooses the file, and links that a command may have made are not
+// followed.
 func Image(ctx context.Context, g hostfile.Ground, path string) (model.Image, error) {
 	img, err := readImage(ctx, g, path)
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
@@ -56,7 +57,7 @@ func readImage(ctx context.Context, g hostfile.Ground, path string) (model.Image
 	return picture.Read(ctx, path, data)
 }
 
-// Images reads what -i names, all of it before anything begins.
+// Images reads the files of -i, all of them before anything else starts.
 func Images(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Image, error) {
 	if len(paths) > agent.MaxImages {
 		return nil, &cli.UsageError{Err: fmt.Errorf("-i names %d images; a message has at most %d", len(paths), agent.MaxImages)}
@@ -72,7 +73,7 @@ func Images(ctx context.Context, g hostfile.Ground, paths []string) ([]model.Ima
 	return images, nil
 }
 
-// Flag is -i, on each way of running that sends a message.
+// Flag adds -i, for each command that sends a message.
 func Flag(f *pflag.FlagSet, paths *[]string) {
 	f.StringArrayVarP(paths, "image", "i", nil, "show the model this image file with the first message; may be given several times")
 }

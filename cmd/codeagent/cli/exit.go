@@ -12,13 +12,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// Exit statuses of codeagent; `codeagent sandbox` passes the command's own.
+// Exit statuses of codeagent; `codeagent sandbox` returns the command's own.
 const (
 	ExitOK        = 0
 	ExitFailed    = 1
 	ExitUsage     = 2
-	ExitRefused   = 3   // a permission was refused because nobody could grant it
-	ExitSignIn    = 4   // no model, or the provider does not accept the key
+	ExitRefused   = 3   // a permission was refused because nobody could answer
+	ExitSignIn    = 4   // no model, or the provider rejected the key
 	ExitTimeLimit = 124 // as timeout(1)
 	ExitHangup    = 128 + int(syscall.SIGHUP)
 	ExitInterrupt = 128 + int(syscall.SIGINT)
@@ -26,7 +26,7 @@ const (
 	ExitTerminate = 128 + int(syscall.SIGTERM)
 )
 
-// UsageError is the caller's fault: wrong words on the command line or in a
+// UsageError is the caller's fault: invalid arguments on the command line or in a
 // settings file.
 type UsageError struct {
 	Err   error
@@ -46,7 +46,7 @@ type HintError struct {
 func (e *HintError) Error() string { return e.Err.Error() }
 func (e *HintError) Unwrap() error { return e.Err }
 
-// StatusError ends the program with a status and prints nothing: everything has been
+// StatusError ends the program with a status and no message: everything has been
 // printed, or the status is the command's own.
 type StatusError int
 
@@ -103,8 +103,8 @@ func ExitOf(err error) (code int, message string, hints []string) {
 	return ExitFailed, err.Error(), nil
 }
 
-// BySignal is err, or the signal that ended ctx where there is one: whatever it led to, the
-// signal is why. What could not be ended stays in the message.
+// BySignal returns err, or a SignalError if a signal ended ctx, since the signal is then
+// the cause of err. A sandbox.LeftError stays in the message.
 func BySignal(ctx context.Context, err error) error {
 	var sig *SignalError
 	if err == nil || !errors.As(context.Cause(ctx), &sig) {
@@ -129,7 +129,7 @@ func Report(s Stdio, err error) int {
 	return code
 }
 
-// InWords is an error with its hints, for the screen.
+// InWords returns an error whose text includes the hints, for the screen.
 func InWords(err error) error {
 	var hinted *HintError
 	if errors.As(err, &hinted) && len(hinted.Hints) > 0 {
@@ -138,7 +138,7 @@ func InWords(err error) error {
 	return err
 }
 
-// StorageError says what to do where codeagent's own folders cannot be read or written.
+// StorageError adds what to do if codeagent's own folders cannot be read or written.
 func StorageError(err error) error {
 	var known *HintError
 	var usage *UsageError

@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags are what the command line sets for every way of running.
+// Flags are the values of the flags that every command shares.
 type Flags struct {
 	Sandbox, Approval, Model, Folder string
 	AddDirs, AddFiles                []string
 	Hosts, FetchHosts, Settings      []string
-	// DenyRead and Sockets are flags of `codeagent sandbox` alone.
+	// DenyRead and Sockets are flags of `codeagent sandbox` only.
 	DenyRead, Sockets []string
 }
 
-// ExplainArguments has every command say what it takes when it is given too much
-// or too little.
+// ExplainArguments makes every command say which arguments it takes when it gets too many
+// or too few.
 func ExplainArguments(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		ExplainArguments(sub)

@@ -9,15 +9,15 @@ import (
 	"codeagent/hostfile"
 )
 
-// OutputFile is a file that a flag names, written when there is something to write.
+// OutputFile is a file that a flag names; it is written when there is output.
 type OutputFile struct {
 	flag string
 	file *hostfile.Replacement
 }
 
-// OpenOutput settles where the file that flag names lies, before any command of the run
-// starts. No link that an earlier one may have planted leads it elsewhere. It is nil
-// where no file is named.
+// OpenOutput finds the folder of the file that flag names before any command of the run
+// starts. It follows no link that an earlier command may have planted. It returns nil if no
+// file is named.
 func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
 	if name == "" {
 		return nil, nil
@@ -29,8 +29,8 @@ func OpenOutput(g hostfile.Ground, flag, name string) (*OutputFile, error) {
 	return &OutputFile{flag, file}, nil
 }
 
-// Replace prepares to replace the file name. No link that a command may have planted on
-// ground g is followed.
+// Replace prepares to replace the file name. It follows no link that a command may have
+// planted in ground g.
 func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replacement, error) {
 	name, err := filepath.Abs(name)
 	if err == nil {
@@ -42,7 +42,7 @@ func Replace(g hostfile.Ground, name string, perm fs.FileMode) (*hostfile.Replac
 	return hostfile.Replace(name, perm)
 }
 
-// Write replaces the file with what write prints.
+// Write replaces the file with the output of write.
 func (o *OutputFile) Write(write func(io.Writer) error) error {
 	if err := o.file.Write(write); err != nil {
 		return fmt.Errorf("%s: %w", o.flag, err)
@@ -50,9 +50,9 @@ func (o *OutputFile) Write(write func(io.Writer) error) error {
 	return nil
 }
 
-// Close forgets a file that was not written.
+// Close releases a file that was not written.
 func (o *OutputFile) Close() {
 	if o != nil {
-		_ = o.file.Close() // a folder that was only looked at
+		_ = o.file.Close() // only a folder was opened
 	}
 }

@@ -16,17 +16,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Stdio is all that the program touches of its surroundings: nothing below cmd
-// reads os.Stdin, os.Stdout or os.Environ.
+// Stdio is the program's whole environment: nothing below cmd reads os.Stdin, os.Stdout or
+// os.Environ.
 type Stdio struct {
 	In, Out, Err *os.File
 	Environ      []string
-	// Text writes to Out and remembers a failure: codeagent fails if its output was lost.
+	// Text writes to Out and remembers an error: codeagent fails if its output was lost.
 	Text *Output
-	// Version is the git description of what was built, HelperSum the SHA-512 of the
-	// sandbox helper built with it; empty: any helper beside codeagent is taken.
+	// Version is the git description of the build, HelperSum the SHA-512 of the sandbox
+	// helper built with it. If HelperSum is empty, any helper beside codeagent is accepted.
 	Version, HelperSum string
-	// Quit ends the process at once, without any cleaning up; nil: never.
+	// Quit ends the process at once, without cleaning up; nil: never.
 	Quit func(code int)
 }
 
@@ -44,15 +44,15 @@ func (t *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Interactive reports whether a person sits at both ends.
+// Interactive reports whether input and output are terminals.
 func (s Stdio) Interactive() bool { return IsTerminal(s.In) && IsTerminal(s.Out) }
 
-// ErrColor reports whether progress may be coloured.
+// ErrColor reports whether progress may have colour.
 func (s Stdio) ErrColor() bool {
 	return IsTerminal(s.Err) && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"
 }
 
-// Env is the last value of a variable, as in the C library.
+// Env returns the last value of a variable, as in the C library.
 func (s Stdio) Env(name string) string {
 	for _, kv := range slices.Backward(s.Environ) {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
@@ -65,7 +65,7 @@ func (s Stdio) Env(name string) string {
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// PrintJSON writes v in one line.
+// PrintJSON writes v as one line.
 func PrintJSON(w io.Writer, v any) error {
 	data, err := visible.JSON(v, "")
 	if err != nil {
@@ -75,8 +75,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return err
 }
 
-// NoScreen is why there is no screen here, nil where there is one: no terminal, or
-// one that cannot move its cursor.
+// NoScreen returns why no screen can be shown: there is no terminal, or it cannot move its
+// cursor. It returns nil if a screen is possible.
 func (s Stdio) NoScreen() error {
 	switch {
 	case s.Interactive() && s.Env("TERM") != "dumb":

@@ -9,10 +9,9 @@ import (
 	sessions "codeagent/session"
 )
 
-// Back takes the person's last message back, in the conversation and in its
-// record. Files stay as they are. Where a summary stands for the conversation the
-// record says what it is now: the message may be one that the summary stands for,
-// and then the summary is taken back too.
+// Back removes the person's last message from the conversation and from its record. Files
+// stay as they are. If a summary has replaced the message, the summary is removed too, and
+// the record gets the new state of the conversation.
 func (ses *Session) Back(screen Face) (agent.Input, bool) {
 	var in agent.Input
 	var ok bool
@@ -34,8 +33,8 @@ func (ses *Session) Back(screen Face) (agent.Input, bool) {
 	return in, ok
 }
 
-// backInRecord takes the last message back in the record and has the agent go on
-// from there.
+// backInRecord removes the last message in the record and makes the agent continue from
+// there.
 func (ses *Session) backInRecord() (in agent.Input, ok bool, err error) {
 	log := ses.Record.Log
 	err = ses.Agent.Restart(func() ([]model.Item, error) {
@@ -51,7 +50,7 @@ func (ses *Session) backInRecord() (in agent.Input, ok bool, err error) {
 		return h.Items, err
 	})
 	if errors.Is(err, agent.ErrBusy) {
-		err = nil // there is nothing to take back yet
+		err = nil // there is nothing to remove yet
 	}
 	return in, ok, err
 }

@@ -7,15 +7,15 @@ import (
 	"codeagent/event"
 )
 
-// withImages adds the images of -i to the first message of the run, behind those
-// that its text numbers.
+// withImages adds the images of -i to the first message of the run, after those that its
+// text numbers.
 func (ses *Session) withImages(in agent.Input) agent.Input {
 	in.Images = append(in.Images, ses.images...)
 	ses.images = nil
 	return in
 }
 
-// reportImages names the images that go with the first message, before it is written.
+// reportImages names the images of the first message before the person writes it.
 func (ses *Session) reportImages(screen Face) {
 	if ses.Options.HasPrompt {
 		return
@@ -25,7 +25,7 @@ func (ses *Session) reportImages(screen Face) {
 	}
 }
 
-// Sees is the error for an image where the model that answers now sees none.
+// Sees returns an error if the current model sees no images.
 func (ses *Session) Sees() error {
 	if name, blind := ses.Agent.Blind(); blind {
 		return fmt.Errorf("%s cannot see images: /model chooses one that can", name)

@@ -9,12 +9,12 @@ import (
 	"codeagent/tools"
 )
 
-// runBeside makes the list of the session's background commands.
+// runBeside creates the list of the session's background commands.
 func (ses *Session) runBeside(emit func(event.Event)) {
 	ses.Jobs = exec.NewJobs(ses.Runner, func(running int) { emit(event.BackgroundChanged{Running: running}) })
 }
 
-// news is the background commands that ended since it was last asked.
+// news returns the background commands that ended since its last call.
 func (ses *Session) news() []event.BackgroundEnded {
 	var out []event.BackgroundEnded
 	for _, info := range ses.Jobs.News() {
@@ -23,7 +23,7 @@ func (ses *Session) news() []event.BackgroundEnded {
 	return out
 }
 
-// over is the end of a background command, with these words.
+// over returns the event for the end of a background command, with this message.
 func (ses *Session) over(info exec.Info, words string) event.BackgroundEnded {
 	o := info.Outcome
 	return event.BackgroundEnded{
@@ -33,7 +33,7 @@ func (ses *Session) over(info exec.Info, words string) event.BackgroundEnded {
 	}
 }
 
-// EndJobs ends what still runs in the background, and tells it.
+// EndJobs ends the running background commands and reports each.
 func (ses *Session) EndJobs(tell func(event.BackgroundEnded)) {
 	if ses.Jobs == nil {
 		return
@@ -45,7 +45,7 @@ func (ses *Session) EndJobs(tell func(event.BackgroundEnded)) {
 	}
 }
 
-// endedWith says on stderr what was ended with codeagent.
+// endedWith prints on stderr which command codeagent has ended on exit.
 func (ses *Session) endedWith(e event.BackgroundEnded) {
 	fmt.Fprintln(ses.Stdio.Err, visible.Line(e.Message))
 }

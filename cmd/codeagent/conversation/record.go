@@ -10,10 +10,10 @@ import (
 	sessions "codeagent/session"
 )
 
-// record is what is kept of a run: nil for one that keeps nothing.
+// record is the record of a run; nil for a run that has none.
 type record struct {
 	Log *sessions.Session
-	// before is what had been said when the run began, none of it in a new session.
+	// before is the conversation at the start of the run, empty in a new session.
 	before sessions.History
 }
 
@@ -53,8 +53,8 @@ func (ses *Session) openRecord() (*record, error) {
 	return r, nil
 }
 
-// join has cfg write to the record and go on from it. It returns the name of the
-// conversation, which has one without a record too.
+// join makes cfg write to the record and continue from it. It returns the name of the
+// conversation, which exists without a record too.
 func (r *record) join(cfg *agent.Config) string {
 	if r == nil {
 		cfg.CacheKey = sessions.NewID()
@@ -64,7 +64,7 @@ func (r *record) join(cfg *agent.Config) string {
 	return cfg.CacheKey
 }
 
-// recorded is a face whose finished turns are on the disk before they are shown.
+// recorded is a face that shows a finished turn only when it is on disk.
 type recorded struct {
 	Face
 	log *sessions.Session

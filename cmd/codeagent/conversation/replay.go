@@ -10,13 +10,13 @@ import (
 	"codeagent/tools"
 )
 
-// showPast shows a face what was said before, as far back as a screen is likely
-// to be scrolled, and how much of it there is.
+// showPast shows the earlier conversation to a face, as far back as a person is likely to
+// scroll, and says how long it is.
 func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool) {
 	if r == nil || len(r.before.Items) == 0 {
 		return
 	}
-	if attended { // the others print what happens now
+	if attended { // the other faces print only what happens now
 		replay(emit, set, r.before.Items)
 	}
 	text := fmt.Sprintf("resumed session %s", r.Log.ID())
@@ -29,12 +29,11 @@ func (r *record) showPast(emit func(event.Event), set *tools.Set, attended bool)
 	}
 }
 
-// replayed is how many items of the past are shown.
+// replayed is how many earlier items are shown.
 const replayed = 400
 
-// replay tells items as if they happened now. Of a call no more is known than
-// what the model got; one without a result ended with the codeagent that
-// made it.
+// replay sends items as events, as if they happened now. Of a call it knows only what the
+// model received. A call without a result was cut off by the end of the process.
 func replay(emit func(event.Event), set *tools.Set, items []model.Item) {
 	items = items[max(0, len(items)-replayed):]
 	calls := map[string]event.ToolStarted{}

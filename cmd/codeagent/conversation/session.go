@@ -1,6 +1,6 @@
 // Package conversation joins the agent with a model, a gate, tools, a record and undo: one
-// run of a session, behind whichever face shows it. It acts on the host only through those
-// rooms. Read Open first, then Session.Join.
+// run of a session, behind any face. It acts on the host only through those rooms. Read Open
+// first, then Session.Join.
 package conversation
 
 import (
@@ -31,50 +31,50 @@ import (
 	"codeagent/undo"
 )
 
-// Face is what shows a session and asks its user: the screen, or a printer.
+// Face shows a session and asks its user: the screen, or a printer.
 type Face interface {
 	Emit(event.Event)
 	Ask(context.Context, approvals.Request) (approvals.Answer, error)
 	Steer() (agent.Input, bool)
 }
 
-// Options say how a session is run.
+// Options configures the run of a session.
 type Options struct {
 	// Attended: a person can answer questions.
 	Attended bool
-	// HasPrompt: there is something to answer, which the tour cannot.
+	// HasPrompt: there is a prompt, which the tour cannot answer.
 	HasPrompt bool
-	// Ephemeral runs keep no session.
+	// Ephemeral: the run has no record.
 	Ephemeral bool
 	// Images are the files that -i names.
 	Images []string
 	// From is the session to resume; nil begins one.
 	From *sessionscmd.Resumed
-	// MaxRequests bounds the requests to the model in one turn; 0 is the agent's own bound.
+	// MaxRequests bounds the requests to the model in one turn; 0: the agent's own bound.
 	MaxRequests int
 }
 
-// Session is one run of a session: the agent and everything that it needs, joined.
+// Session is one run of a session: the agent and everything it needs.
 type Session struct {
 	*workspace.Workspace
 	Options    Options
 	chosen     providers.Chosen
 	Gate       *approvals.Gate
-	checkedOut func() string            // what git says; waits for it
-	trusted    func() workspace.Trusted // what git trusts in the write roots; waits for it
+	checkedOut func() string            // returns git's description of the checkout; waits for it
+	trusted    func() workspace.Trusted // returns what git trusts in the write roots; waits for it
 	Agent      *agent.Agent             // set by Join
 	Jobs       *exec.Jobs               // set by join
 	Tour       *tour.Tour               // nil with a real model
-	start      event.SessionStarted     // as it was last reported
+	start      event.SessionStarted     // as last reported
 	choosing   sync.Mutex               // guards chosen once a turn may run
 	Record     *record
-	Undo       *undo.History // nil where noUndo says why
+	Undo       *undo.History // nil; noUndo is the reason
 	noUndo     error
-	images     []model.Image // of -i, until the first message takes them along
+	images     []model.Image // of -i, until the first message takes them
 }
 
-// Open builds everything below the faces. The order matters: what may be
-// touched is settled before anything that could touch it exists.
+// Open builds everything below the faces. The order matters: the permissions are fixed before
+// anything that could use them exists.
 func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, error) {
 	if o.From != nil && f.Folder == "" {
 		f.Folder = o.From.Folder
@@ -111,7 +111,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags, o Options) (*Session, e
 	return ses, nil
 }
 
-// chooseModel settles who answers: a provider's model, or the tour where none is configured.
+// chooseModel chooses the model: a provider's, or the tour if no provider is configured.
 func (ses *Session) chooseModel(ctx context.Context) error {
 	o := ses.Options
 	w := providers.Wish{Attended: o.Attended, Needed: o.HasPrompt || o.From != nil || len(o.Images) > 0}
@@ -131,8 +131,8 @@ func (ses *Session) chooseModel(ctx context.Context) error {
 	return err
 }
 
-// Join puts the agent between the session and a face, and reports to the face what the
-// session is.
+// Join connects the session and a face through the agent, and reports the session's facts
+// to the face.
 func (ses *Session) Join(screen Face) {
 	mode := ses.Gate.Mode()
 	ses.runBeside(func(e event.Event) { screen.Emit(e) })
@@ -164,7 +164,7 @@ func (ses *Session) Join(screen Face) {
 		Parallel:     exec.AtOnce,
 		WholeAnswers: ses.Config.Speculation != config.Decoding,
 		Instructions: func() string {
-			facts.Policy = ses.Gate.Base() // the live one: session grants are in it
+			facts.Policy = ses.Gate.Base() // the live one, with session grants
 			facts.Git = ses.checkedOut()
 			unknown()
 			facts.Instructions = guides.Current()
@@ -201,12 +201,12 @@ func (ses *Session) Join(screen Face) {
 	}
 }
 
-// holds reports whether a refused call of the command that starts now may wait.
+// holds reports whether a refused call of the command that starts now may be held.
 func (ses *Session) holds() bool {
 	return ses.NotHeld() == "" && (ses.Tour == nil || ses.Tour.Waits())
 }
 
-// Close ends the background commands, records what was granted and closes the rest.
+// Close ends the background commands, records the grants and closes the rest.
 func (ses *Session) Close() {
 	ses.EndJobs(ses.endedWith)
 	if ses.Tour != nil {
@@ -214,7 +214,7 @@ func (ses *Session) Close() {
 	}
 	ses.closeUndo()
 	if ses.Gate != nil {
-		_ = ses.NoteGrants(ses.Gate.Base()) // what was granted; leaving, and nobody reads an error
+		_ = ses.NoteGrants(ses.Gate.Base()) // the program ends, and nobody reads an error
 	}
 	if ses.Record != nil {
 		_ = ses.Record.Log.Close() // every turn is on the disk already

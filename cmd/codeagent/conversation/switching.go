@@ -30,7 +30,7 @@ func (ses *Session) Use(ctx context.Context, list []providers.Listed, name strin
 	return nil
 }
 
-// choice is c as the agent takes it.
+// choice converts c to the agent's type.
 func (ses *Session) choice(c providers.Chosen) agent.Choice {
 	return agent.Choice{
 		Model: c.Model, ModelName: c.Name, Effort: ses.Config.ReasoningEffort,
@@ -38,15 +38,15 @@ func (ses *Session) choice(c providers.Chosen) agent.Choice {
 	}
 }
 
-// Asked is what is asked now.
+// Asked returns the current model.
 func (ses *Session) Asked() providers.Chosen {
 	ses.choosing.Lock()
 	defer ses.choosing.Unlock()
 	return ses.chosen
 }
 
-// asks has c be what is asked, and tells it. Only a turn calls it, or what runs
-// between turns.
+// asks makes c the current model, and reports it. Only a turn, or code that runs between
+// turns, may call it.
 func (ses *Session) asks(c providers.Chosen, tell func(event.Event)) {
 	ses.choosing.Lock()
 	ses.chosen = c

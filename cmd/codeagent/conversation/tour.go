@@ -16,9 +16,9 @@ import (
 // outsideName is the file that the tour tries to write outside the workspace.
 const outsideName = "codeagent-tour-outside.txt"
 
-// startTour plays the built-in tour in this workspace. The file outside lies in
-// the home folder, else in the system's folder for temporary files, whichever
-// commands may not write; one that was opened by its own name stays the file.
+// startTour starts the built-in tour in this workspace. The file outside is in the home
+// folder, or else in the system's folder for temporary files: the first where commands may
+// not write. A file that has been granted by its own name is kept.
 func startTour(ctx context.Context, b *workspace.Workspace, attended bool) (*tour.Tour, error) {
 	outside := filepath.Join(os.TempDir(), outsideName)
 	if home := b.Stdio.Env("HOME"); home != "" && !b.Policy.JudgeWrite(home).Allowed {
@@ -34,7 +34,7 @@ func startTour(ctx context.Context, b *workspace.Workspace, attended bool) (*tou
 	return tour.Start(ctx, o)
 }
 
-// ReportTourFiles names the files that the tour left behind.
+// ReportTourFiles names the files that the tour left.
 func (ses *Session) ReportTourFiles() {
 	made := ses.Tour.Made()
 	if len(made) == 0 {

@@ -10,8 +10,8 @@ import (
 	"codeagent/undo"
 )
 
-// openUndo opens the session's history, so that turns can be undone. A store that cannot
-// be used costs the undoing and not the session.
+// openUndo opens the session's history, so that turns can be undone. If the store cannot be
+// used, the session runs without undo.
 func (ses *Session) openUndo() {
 	id := sessions.NewID()
 	if ses.Record != nil {
@@ -24,19 +24,19 @@ func (ses *Session) openUndo() {
 	go store.Sweep() // nothing waits for it
 }
 
-// closeUndo forgets what nobody can come back to.
+// closeUndo discards a history that cannot be used any more.
 func (ses *Session) closeUndo() {
 	switch {
 	case ses.Undo == nil:
 	case ses.Record == nil:
 		_ = ses.Undo.Discard() // what is left is swept later
 	default:
-		_ = ses.Undo.Close() // nothing of it is unwritten
+		_ = ses.Undo.Close() // everything has been written
 	}
 }
 
-// Turn delivers a message, the first with the images of -i, and keeps what files
-// were before the work on it.
+// Turn delivers a message, the first with the images of -i, and starts a turn in the undo
+// history.
 func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	if ses.Undo != nil {
 		ses.Undo.Begin(in.Text)
@@ -45,7 +45,7 @@ func (ses *Session) Turn(ctx context.Context, in agent.Input) error {
 	return ses.Agent.Turn(ctx, ses.withImages(in))
 }
 
-// reportUndo reports why no turn can be undone, where that is so.
+// reportUndo reports why no turn can be undone, if that is so.
 func (ses *Session) reportUndo(emit func(event.Event)) {
 	if ses.noUndo != nil {
 		emit(event.Notice{Level: event.LevelWarning, Text: fmt.Sprintf("turns cannot be undone: %v", ses.noUndo)})

@@ -1,7 +1,7 @@
 // Package doctor is `codeagent doctor`: it reports the settings, what the sandbox enforces
-// on this machine, and whether the provider answers. It tries each guarantee itself, first
-// outside and then inside the sandbox, on targets in a folder of its own. Read run
-// first, then tries.go for the tries.
+// on this machine, and whether the provider answers. It tries each guarantee, first outside
+// and then inside the sandbox, on targets in a folder of its own. Read run first, then
+// tries.go.
 package doctor
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is the command `codeagent doctor`.
+// New returns the command `codeagent doctor`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
@@ -68,8 +68,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags) error {
 	return nil
 }
 
-// describeSandbox says what holds commands here, and returns how many of the tries did
-// not go as they must.
+// describeSandbox prints what confines commands here, and returns how many of the tries
+// failed.
 func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed int, err error) {
 	if b.Runner == nil {
 		describeMissing(w, layersThere(b), b.Cannot)
@@ -83,8 +83,8 @@ func describeSandbox(ctx context.Context, b *workspace.Workspace, w io.Writer) (
 	return failed, err
 }
 
-// layersThere are the layers of this machine where no command can run under the policy at
-// hand: those of another policy if one can be held, else what the kernel says it has.
+// layersThere returns the layers of this machine if no command can run under the present
+// policy: those of another policy if that can be enforced, else those the kernel reports.
 func layersThere(b *workspace.Workspace) []sandbox.Layer {
 	if b.Enforcement.Backend == "" && b.Offered != nil {
 		if e, err := b.Offered.Enforcement(sandbox.ReadOnly()); err == nil {
@@ -97,7 +97,7 @@ func layersThere(b *workspace.Workspace) []sandbox.Layer {
 	return linuxsandbox.Survey()
 }
 
-// whyCannot is the reason alone.
+// whyCannot returns only the reason.
 func whyCannot(err error) string {
 	var start *sandbox.StartError
 	if !errors.As(err, &start) {
@@ -109,8 +109,8 @@ func whyCannot(err error) string {
 	return start.Stage + ": " + start.Err.Error()
 }
 
-// verdictOf is the report in one sentence. cannot is why no command can run, nil where
-// they can; failed is how many tries did not go as they must.
+// verdictOf returns the report's result in one sentence. cannot is why no command can run,
+// nil if commands can; failed is how many tries failed.
 func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
 	unconfined := e.Weak("unconfined")
 	open := make([]string, 0, len(e.Weaknesses))
@@ -132,7 +132,7 @@ func verdictOf(e sandbox.Enforcement, cannot error, failed int) string {
 	return "works, but not all is enforced on this machine: " + strings.Join(open, ", ")
 }
 
-// selfPath is this program's file.
+// selfPath returns the path of this program.
 func selfPath() string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -141,7 +141,7 @@ func selfPath() string {
 	return exe
 }
 
-// describe says which folders and files are used.
+// describe prints which folders and files are used.
 func describe(b *workspace.Workspace, w io.Writer) {
 	fmt.Fprintf(w, "workspace %s\nsettings  %s", b.Folder, b.Paths.File)
 	if _, err := hostfile.Lstat(b.Paths.File); err != nil {
@@ -152,7 +152,7 @@ func describe(b *workspace.Workspace, w io.Writer) {
 	if own := workspace.OwnPrograms(); runtime.GOOS == "linux" && len(own) > 0 {
 		helper := own[1]
 		if _, err := hostfile.Lstat(helper); err != nil {
-			helper = own[0] // codeagent itself where no helper stands beside it
+			helper = own[0] // codeagent itself, if there is no helper beside it
 		}
 		fmt.Fprintf(w, "helper    %s\n", helper)
 	}
@@ -196,7 +196,7 @@ func describeModel(ctx context.Context, b *workspace.Workspace, w io.Writer) {
 	}
 }
 
-// describeLimits says what is known of a model that is named.
+// describeLimits prints what is known about a named model.
 func describeLimits(w io.Writer, name string, l config.ModelLimits) {
 	if name == "" {
 		return

@@ -10,11 +10,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// doctorColumns is how wide doctor's page is.
+// doctorColumns is the width of doctor's output.
 const doctorColumns = 80
 
-// describeLayers says of each layer what proved it and what it holds, and where
-// it is missing what is lost with it and what holds that still.
+// describeLayers prints for each layer what proved it and what it enforces. For a missing
+// layer it prints what is lost and which other layer still enforces it.
 func describeLayers(w io.Writer, e sandbox.Enforcement) {
 	fmt.Fprintf(w, "sandbox   backend %s\n", e.Backend)
 	for _, l := range e.Explain() {
@@ -34,8 +34,8 @@ func describeLayers(w io.Writer, e sandbox.Enforcement) {
 	}
 }
 
-// describeMissing says which layers are there and which are missing where no command can
-// run, and why it cannot.
+// describeMissing prints which layers exist and which are missing if no command can run,
+// and why it cannot.
 func describeMissing(w io.Writer, layers []sandbox.Layer, cannot error) {
 	fmt.Fprintln(w, "sandbox   none")
 	for _, l := range (sandbox.Enforcement{Layers: layers}).Explain() {
@@ -51,7 +51,7 @@ func describeMissing(w io.Writer, layers []sandbox.Layer, cannot error) {
 	fmt.Fprintln(w, "\ntried just now\n  nothing: no command can run")
 }
 
-// missingHints are what can be done about a sandbox that cannot be set up.
+// missingHints returns what to do about a sandbox that cannot be set up.
 func missingHints(layers []sandbox.Layer, cannot error) []string {
 	var out []string
 	for _, l := range layers {
@@ -72,7 +72,7 @@ func missingHints(layers []sandbox.Layer, cannot error) []string {
 	return out
 }
 
-// describeWeaknesses says what a command can do here against the policy.
+// describeWeaknesses prints what a command can do here against the policy.
 func describeWeaknesses(w io.Writer, e sandbox.Enforcement) {
 	if len(e.Weaknesses) == 0 {
 		return
@@ -87,8 +87,8 @@ func describeWeaknesses(w io.Writer, e sandbox.Enforcement) {
 	}
 }
 
-// paragraph writes words after a lead, broken at spaces, the later lines below
-// the first. A word longer than the page stands alone, whole.
+// paragraph prints words after a lead, wrapped at spaces, with the later lines indented
+// below the first. A word longer than a line is not split.
 func paragraph(w io.Writer, lead, words string) {
 	width := len([]rune(lead))
 	line, used := lead, width
@@ -107,8 +107,8 @@ func paragraph(w io.Writer, lead, words string) {
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
-// describeEvidence says what is known here of refusals, and whether a refused
-// call can wait for an answer.
+// describeEvidence prints how much is known here about denials, and whether a refused call
+// can be held.
 func describeEvidence(b *workspace.Workspace, w io.Writer) {
 	level, why := b.Evidence()
 	known := map[sandbox.EvidenceLevel]string{

@@ -22,21 +22,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// try is one thing a command could do against the policy. doctor does it itself,
-// where it works, and then has it done in the sandbox, by this same program: a
-// refusal is then the sandbox's.
+// try is one action that a command could try against the policy. doctor first does it
+// outside the sandbox, to see that it works, and then in the sandbox with this same program:
+// a denial then comes from the sandbox.
 type try struct {
-	// name is its argument, what its words.
+	// name is the argument that selects it, what its description.
 	name, what string
-	// allowed tries must work in the sandbox too.
+	// allowed: it must work in the sandbox too.
 	allowed bool
-	// weakness is the ID of the weakness that states where it works.
+	// weakness is the ID of the weakness that is reported where it works.
 	weakness string
 	do       func(target string) error
 }
 
-// TryArgument makes codeagent do one try and nothing else: no program of the
-// machine's is needed.
+// TryArgument makes codeagent do one try and nothing else, so that no other program is
+// needed.
 const TryArgument = "__try"
 
 var tries = []try{
@@ -56,15 +56,15 @@ var tries = []try{
 	{name: "linger", what: "leave a process behind", do: linger},
 }
 
-// tryMode is another one than writeFile gives.
+// tryMode differs from the mode that writeFile sets.
 const tryMode = 0o640
 
-// trySignal does nothing to a process that does not ask for it.
+// trySignal has no effect on a process that does not handle it.
 const trySignal = syscall.SIGCONT
 
 func writeFile(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }
 
-// dial sends one byte, which a connection alone does not.
+// dial sends one byte: a connection alone does not show that data arrives.
 func dial(network string) func(string) error {
 	return func(address string) error {
 		conn, err := net.DialTimeout(network, address, 2*time.Second)
@@ -77,7 +77,7 @@ func dial(network string) func(string) error {
 	}
 }
 
-// linger starts a process that holds a lock on path and would never end.
+// linger starts a process that holds a lock on path and does not end by itself.
 func linger(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -93,17 +93,17 @@ func linger(path string) error {
 	}
 	defer read.Close()
 	_, err = os.StartProcess(selfPath(), []string{"codeagent", TryArgument, lingering, path}, &os.ProcAttr{
-		// It reads from a pipe whose other end it holds itself.
+		// It reads from a pipe whose write end it holds itself.
 		Files: []*os.File{read, nil, nil, f, write}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	write.Close()
 	return err
 }
 
-// lingering is the name under which the process of linger runs.
+// lingering is the process name of linger.
 const lingering = "lingering"
 
-// lives reports whether a process of linger holds the lock on path still.
+// lives reports whether a process of linger still holds the lock on path.
 func lives(path string) bool {
 	f, err := hostfile.Open(path)
 	if err != nil {
@@ -113,13 +113,13 @@ func lives(path string) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
-// What a try in the sandbox prints: one of these, and the reason after the second.
+// The output of a try in the sandbox: one of these, and after the second the reason.
 const (
 	tryWorked  = "worked"
 	tryRefused = "refused: "
 )
 
-// ServeTry is codeagent as a try, in the sandbox.
+// ServeTry makes one try, in the sandbox.
 func ServeTry(name, target string) int {
 	if name == lingering {
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -137,7 +137,7 @@ func ServeTry(name, target string) int {
 	return 0
 }
 
-// reason is the kernel's word for it, where there is one.
+// reason returns the errno's text if there is one.
 func reason(err error) string {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -146,11 +146,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ground is where the tries are made.
+// ground holds the targets of the tries.
 type ground struct {
-	dir  string // outside every root
+	dir  string // outside every write root
 	temp string // the session's temporary folder
-	// These take what arrives.
+	// These accept connections and record what arrives.
 	tcp, unix listener
 	udp       *net.UDPConn
 	signals   chan os.Signal
@@ -162,7 +162,7 @@ type listener interface {
 }
 
 func newGround(b *workspace.Workspace) (g *ground, err error) {
-	// Beside codeagent's own records if possible: /tmp may be another one inside.
+	// Prefer the folder of codeagent's own records: the sandbox may have its own /tmp.
 	parent := filepath.Dir(b.Paths.State)
 	if b.Policy.JudgeWrite(parent).Allowed {
 		parent = os.TempDir()
@@ -190,7 +190,7 @@ func newGround(b *workspace.Workspace) (g *ground, err error) {
 	if g.udp, err = net.ListenUDP("udp", &net.UDPAddr{IP: local}); err != nil {
 		return g, err
 	}
-	// Without it the try finds that it cannot connect outside either.
+	// Without this listener the try finds that it cannot connect outside either.
 	if l, err := net.ListenUnix("unix", &net.UnixAddr{Name: g.target("unix")}); err == nil {
 		g.unix = l
 	}
@@ -207,7 +207,7 @@ func (g *ground) close() {
 	hostfile.RemoveAll(g.dir)
 }
 
-// target is what the try of that name is aimed at.
+// target returns the target of the try with that name.
 func (g *ground) target(name string) string {
 	switch name {
 	case "tcp":
@@ -222,9 +222,9 @@ func (g *ground) target(name string) string {
 	return filepath.Join(g.dir, name)
 }
 
-// reached reports whether the try of that name arrived at its target: what it
-// says of itself may be about another one, in a network or among processes of
-// its own. It waits that long for what takes its time.
+// reached reports whether the try of that name had an effect on its target, and waits for it
+// up to wait. The try's own report is not enough: inside its own network or PID namespace it
+// may have reached another target.
 func (g *ground) reached(name string, wait time.Duration) bool {
 	path := g.target(name)
 	switch name {
@@ -257,8 +257,8 @@ func (g *ground) reached(name string, wait time.Duration) bool {
 	return err == nil
 }
 
-// tryAll makes the tries that the policy answers, and returns how many did not
-// go as they must without a weakness that says so.
+// tryAll makes the tries that apply under the policy, and returns how many had a wrong
+// result that no weakness explains.
 func tryAll(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed int, err error) {
 	fmt.Fprintln(w, "\ntried just now, each first without the sandbox")
 	if b.Policy.Unconfined || b.Enforcement.Weak("unconfined") {
@@ -283,7 +283,7 @@ func tryAll(ctx context.Context, b *workspace.Workspace, w io.Writer) (failed in
 	return failed, nil
 }
 
-// grants reports whether the policy lets t pass, or leaves it no place.
+// grants reports whether the policy allows t, or gives it no place to write.
 func grants(b *workspace.Workspace, t try, g *ground) bool {
 	switch t.name {
 	case "tcp", "udp":
@@ -294,8 +294,8 @@ func grants(b *workspace.Workspace, t try, g *ground) bool {
 	return false
 }
 
-// Time for a try to arrive: outside, where nothing is between; inside one that
-// says it went through, and another.
+// Time for the effect of a try to arrive: outside, where nothing is in between; inside for a
+// try that reports success; and inside for others.
 const (
 	arrivalOutside = 10 * time.Second
 	arrival        = 2 * time.Second
@@ -305,7 +305,7 @@ const (
 // tryOne makes one try, outside and inside.
 func tryOne(ctx context.Context, b *workspace.Workspace, t try, g *ground) (verdict, how string, ok bool) {
 	target := g.target(t.name)
-	if t.name != "linger" { // outside nobody would end it
+	if t.name != "linger" { // outside nothing would end it
 		err := t.do(target)
 		if err == nil && !g.reached(t.name, arrivalOutside) {
 			err = errors.New("it does not arrive")
@@ -342,10 +342,10 @@ func tryOne(ctx context.Context, b *workspace.Workspace, t try, g *ground) (verd
 	return "refused", "it did not arrive: there is another one in the sandbox", true
 }
 
-// inside has the try made in the sandbox and returns what it printed.
+// inside makes the try in the sandbox and returns what it printed.
 func inside(ctx context.Context, b *workspace.Workspace, t try, target string) (string, error) {
 	p := b.Policy.Clone()
-	p.Limits = sandbox.Limits{} // it is not limits that are tried, and some are too low for this program
+	p.Limits = sandbox.Limits{} // limits are not tested here, and some are too low for this program
 	if len(p.Read) > 0 {
 		// This program must be readable to start.
 		p.Read = append(p.Read, sandbox.Root{Path: selfPath()})

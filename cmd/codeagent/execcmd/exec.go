@@ -1,5 +1,5 @@
 // Package execcmd is `codeagent exec`: one prompt without a screen, the answer on stdout and
-// progress on stderr. It writes the answer to a file only where a flag names one. Read run
+// progress on stderr. It writes the answer to a file only if a flag names one. Read run
 // first, then statusOf for the exit statuses.
 package execcmd
 
@@ -40,7 +40,7 @@ type flags struct {
 	from *sessionscmd.Resumed
 }
 
-// New is the command `codeagent exec`.
+// New returns the command `codeagent exec`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x flags
 	cmd := &cobra.Command{
@@ -62,7 +62,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&x.ephemeral, "ephemeral", false, "keep no session of this run")
-	fl := cmd.PersistentFlags() // resume and fork take them too
+	fl := cmd.PersistentFlags() // resume and fork accept them too
 	fl.BoolVar(&x.json, "json", false, "print one event a line on stdout")
 	fl.BoolVar(&x.plainJSON, "experimental-json", false, "as --json, without the fields and items of our own")
 	fl.BoolVar(&x.stdin, "stdin", false, "add stdin to the prompt given as the argument")
@@ -76,8 +76,8 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 }
 
 func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) error {
-	// A reader of stdout that goes away is not our failure. Notify and not
-	// Ignore: an ignored signal would be inherited by every command.
+	// If the reader of stdout goes away, that is not an error of codeagent. Notify and not
+	// Ignore: every command would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	if x.timeout < 0 || x.maxTurns < 0 {
@@ -141,7 +141,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, args []string) 
 	return statusOf(ctx, err, printer, x)
 }
 
-// statusOf turns a finished run into the error that carries its exit status.
+// statusOf converts the result of a run to the error that carries its exit status.
 func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) error {
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -158,7 +158,7 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 	}
 	switch err := p.Err(); {
 	case err != nil && !errors.Is(err, syscall.EPIPE):
-		return fmt.Errorf("write the answer: %w", err) // nobody has it: a full disk
+		return fmt.Errorf("write the answer: %w", err) // the answer is lost, for example on a full disk
 	case err != nil || x.plainJSON:
 		return nil
 	}
@@ -168,8 +168,8 @@ func statusOf(ctx context.Context, err error, p *headless.Printer, x flags) erro
 	return nil
 }
 
-// readPrompt returns the prompt, "" without one. An argument leaves
-// stdin alone, so that an open pipe never hangs a script.
+// readPrompt returns the prompt, or "". With an argument it does not read stdin, so that an
+// open pipe never blocks a script.
 func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (string, error) {
 	prompt := ""
 	if len(args) == 1 && args[0] != "-" {
@@ -182,7 +182,7 @@ func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (strin
 	if !fromStdin {
 		return prompt, nil
 	}
-	// A signal ends the wait for whoever holds the other end.
+	// A signal ends the wait for the writer of stdin.
 	data, err := hostfile.Within(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(s.In, promptLimit+1)) })
 	if err != nil {
 		return "", fmt.Errorf("read the prompt from stdin: %w", err)
@@ -202,15 +202,15 @@ func readPrompt(ctx context.Context, s cli.Stdio, x flags, args []string) (strin
 	return prompt + "\n\n" + text, nil
 }
 
-// Printed makes a printer the face of a session.
+// Printed adapts a printer to a session's Face.
 type Printed struct {
 	*headless.Printer
-	// Ending runs before the end of the one turn is reported.
+	// Ending runs before the end of the only turn is reported.
 	Ending func()
 }
 
-// Emit ends what runs in the background before it tells that the turn is over:
-// with it codeagent ends, and the end of a turn is the last line of a run.
+// Emit ends the background commands before it reports the end of the turn: codeagent ends
+// then, and the end of the turn is the last line of a run.
 func (p Printed) Emit(e event.Event) {
 	if _, over := e.(event.TurnFinished); over {
 		p.Ending()
@@ -218,10 +218,10 @@ func (p Printed) Emit(e event.Event) {
 	p.Printer.Emit(e)
 }
 
-// Steer has never anything to say: nobody types.
+// Steer returns nothing: nobody types.
 func (Printed) Steer() (agent.Input, bool) { return agent.Input{}, false }
 
-// newExecFrom is `exec resume` or `exec fork`.
+// newExecFrom returns `exec resume` or `exec fork`.
 func newExecFrom(s cli.Stdio, f *cli.Flags, x *flags, verb, short string, fork bool) *cobra.Command {
 	r := sessionscmd.Which{Fork: fork}
 	cmd := &cobra.Command{

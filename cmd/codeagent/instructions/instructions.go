@@ -25,39 +25,37 @@ import (
 )
 
 const (
-	// fileName is the file in which the user and a project say how they
-	// want to be worked with.
+	// fileName is the file with the instructions of the user or a project.
 	fileName = "AGENTS.md"
-	// most is what all of them together may say, in bytes: about 8,000
-	// tokens of every request.
+	// most is the limit for all of them together, in bytes: about 8,000 tokens of every
+	// request.
 	most = 32 << 10
-	// timeLimit bounds the reading: a file system that hangs must not
-	// take the turn along.
+	// timeLimit bounds the reading, so that a hanging file system does not block the turn.
 	timeLimit = 10 * time.Second
 )
 
-// Files are the AGENTS.md files of a session: the one beside the user's
-// settings, and those from the root of the repository down to the workspace. They
-// are read with the first request, and again when one of them has changed.
+// Files are the AGENTS.md files of a session: the one beside the user's settings, and those
+// from the root of the repository down to the workspace. They are read before the first
+// request, and again when one of them has changed.
 type Files struct {
-	// places are where such a file may stand, the most general first; the first is
+	// places are the paths where such a file may exist, the most general first; the first is
 	// the user's own.
 	places []string
-	// open starts what reads those of the project: inside the sandbox, because a
-	// project's file may be a link to anything.
+	// open starts the worker that reads the project's files: inside the sandbox, because such
+	// a file may be a link to anything.
 	open func(context.Context) (*worker.Client, error)
-	// allowed returns the file that a place leads to, if the policy lets it be read.
+	// allowed returns the file that a place leads to, if the policy allows reading it.
 	allowed func(place string) (string, error)
 	// own returns the file that the user's own place leads to.
 	own  func(place string) (string, error)
 	tell func(event.Event)
 
-	seen  []os.FileInfo // of each place when it was read; nil: there was none
+	seen  []os.FileInfo // of each place when it was read; nil if absent
 	texts []prompts.Instruction
 }
 
-// New are the instructions of a session in ws. policy is the session's live
-// policy; tell gets a notice of what is followed and what is not.
+// New returns the instructions of a session in ws. policy returns the session's live
+// policy; tell receives a notice of which files are followed and which are not.
 func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.Event)) *Files {
 	places := append([]string{filepath.Join(ws.Paths.Config, fileName)}, projectPlaces(ws.Folder)...)
 	return &Files{
@@ -70,7 +68,7 @@ func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.
 			if err != nil {
 				return "", err
 			}
-			// The first request would carry whatever a link leads to.
+			// Otherwise the first request would contain whatever a link leads to.
 			if root := filepath.Dir(places[1]); !sandbox.Covers(root, file) {
 				return "", fmt.Errorf("it leads out of the project, to %s", file)
 			}
@@ -84,8 +82,8 @@ func New(ws *workspace.Workspace, policy func() sandbox.Policy, tell func(event.
 	}
 }
 
-// projectPlaces lists where a project may say how it wants to be worked with:
-// from the folder with its .git, where there is one, down to the workspace.
+// projectPlaces lists where a project may have instructions: from the folder with its .git,
+// if there is one, down to the workspace.
 func projectPlaces(workspace string) []string {
 	var places []string
 	for dir := workspace; ; dir = filepath.Dir(dir) {
@@ -94,7 +92,7 @@ func projectPlaces(workspace string) []string {
 			break
 		}
 		if dir == filepath.Dir(dir) {
-			places = places[:1] // in no repository
+			places = places[:1] // not in a repository
 			break
 		}
 	}
@@ -102,7 +100,7 @@ func projectPlaces(workspace string) []string {
 	return places
 }
 
-// Current returns what is to be followed now.
+// Current returns the instructions to follow now.
 func (in *Files) Current() []prompts.Instruction {
 	found := make([]os.FileInfo, len(in.places))
 	for i, place := range in.places {
@@ -120,7 +118,7 @@ func (in *Files) Current() []prompts.Instruction {
 	case names != "" && first:
 		in.say(event.LevelInfo, "following "+names)
 	case names != "":
-		// It may have been a command: what it wrote speaks with the user's voice now.
+		// A command may have changed it, and the model follows it like the user's words.
 		in.say(event.LevelWarning, fileName+" was changed; following now: "+names)
 	case !first:
 		in.say(event.LevelWarning, "no "+fileName+" is left to follow")
@@ -128,7 +126,7 @@ func (in *Files) Current() []prompts.Instruction {
 	return in.texts
 }
 
-// sameFile reports whether a file is as it was when it was read.
+// sameFile reports whether a file is unchanged since it was read.
 func sameFile(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -136,8 +134,8 @@ func sameFile(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// read takes the files up again. The user's own comes first, then the nearest: what
-// exceeds the limit is cut from the more general files, with a notice.
+// read reads the files again. The user's own comes first, then the nearest: if the limit is
+// exceeded, the more general files are cut, with a notice.
 func (in *Files) read(found []os.FileInfo) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
@@ -146,7 +144,7 @@ func (in *Files) read(found []os.FileInfo) {
 	left := int64(most)
 	texts := make([]prompts.Instruction, len(found))
 	for i := range found {
-		// 0, then the last to the second.
+		// The order is 0, then the last down to the second.
 		at := (len(found) - i) % len(found)
 		if found[at] == nil {
 			continue
@@ -168,8 +166,7 @@ func (in *Files) read(found []os.FileInfo) {
 	in.texts = slices.DeleteFunc(texts, func(t prompts.Instruction) bool { return t.Path == "" })
 }
 
-// one reads the file at the place at, most bytes of it, up to the end of a line
-// where it is cut.
+// one reads at most most bytes of the file at the place at; a cut is at a line end.
 func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
@@ -179,7 +176,7 @@ func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (
 	switch {
 	case err != nil || most <= 0:
 	case at == 0:
-		// The user's own: a link of dotfiles may lead to it.
+		// The user's own place may be a link, to a folder of dotfiles.
 		var file string
 		if file, err = in.own(in.places[at]); err == nil {
 			data, err = hostfile.ReadStart(worker.ctx, file, most)
@@ -205,9 +202,9 @@ func (in *Files) one(worker *lateWorker, at int, info os.FileInfo, most int64) (
 	return string(data), nil
 }
 
-// trusted refuses what a stranger wrote: a folder above the workspace may be
-// everybody's, as /tmp is, and what stands there would speak with the user's voice.
-// Whose the workspace is may speak in it.
+// trusted refuses a file of a stranger: every user may write to some folders above the
+// workspace, such as /tmp, and the model follows the file like the user's words. The owner
+// of the workspace is trusted too.
 func (in *Files) trusted(info os.FileInfo) error {
 	owner, known := ownerOf(info)
 	if !known || owner == 0 || owner == os.Getuid() {
@@ -229,11 +226,11 @@ func ownerOf(info os.FileInfo) (uid int, known bool) {
 	return int(stat.Uid), true
 }
 
-// names lists what is followed, in a line.
+// names lists the followed files in one line.
 func (in *Files) names() string {
 	var names []string
 	for _, t := range in.texts {
-		if t.Text != "" || t.Size == 0 { // else it is left out
+		if t.Text != "" || t.Size == 0 { // otherwise it is left out
 			names = append(names, t.Path)
 		}
 	}
@@ -244,7 +241,7 @@ func (in *Files) say(level event.Level, text string) {
 	in.tell(event.Notice{Level: level, Text: text})
 }
 
-// lateWorker is a file worker that is started when something is to be read.
+// lateWorker is a file worker that is started at the first read.
 type lateWorker struct {
 	ctx   context.Context
 	open  func(context.Context) (*worker.Client, error)
@@ -265,6 +262,6 @@ func (w *lateWorker) read(path string, most int64) ([]byte, error) {
 
 func (w *lateWorker) close() {
 	if w.files != nil {
-		_ = w.files.Close() // it only read
+		_ = w.files.Close() // it only reads
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"codeagent/model/wire"
 )
 
-// hinting is a client that says what to set when the provider does not accept
-// the key, or is not at that address. All that asks a provider goes through it: a
-// turn on the screen or in exec, a list of models, doctor.
+// hinting is a client that says what to set when the provider rejects the key, or is not at
+// that address. Every request to a provider goes through it: a turn on the screen or in exec,
+// a list of models, doctor.
 type hinting struct {
 	client
 	key, address []string
@@ -38,7 +38,7 @@ func (h hinting) Stream(ctx context.Context, r model.Request) iter.Seq2[model.De
 	}
 }
 
-// hinted is err with what helps; absent is what may, where nothing is at the address.
+// hinted returns err with hints; absent are the hints for an address where nothing answers.
 func (h hinting) hinted(err error, absent []string) error {
 	switch {
 	case notSignedIn(err):
@@ -49,8 +49,8 @@ func (h hinting) hinted(err error, absent []string) error {
 	return err
 }
 
-// otherWire: the server answers as another API does, or says that the model is
-// served over another one.
+// otherWire reports whether the server answers as another API does, or says that the model
+// is served over another one.
 func otherWire(err error) bool {
 	var refused *model.Error
 	if errors.Is(err, wire.ErrOtherWire) {
@@ -64,18 +64,18 @@ func otherWire(err error) bool {
 	})
 }
 
-// notSignedIn: the key is missing, wrong, or may not use the model.
+// notSignedIn reports whether the key is missing, wrong, or may not use the model.
 func notSignedIn(err error) bool {
 	var refused *model.Error
 	return errors.As(err, &refused) && refused.Kind == model.SignIn
 }
 
-// notThere: the server has nothing at the address that was asked. What it says of
-// a model is about the model.
+// notThere reports whether the server has nothing at the requested path. An error about a
+// model is not meant.
 func notThere(err error) bool {
 	var refused *model.Error
 	return errors.As(err, &refused) && (refused.Status == 404 || refused.Status == 405) && !strings.Contains(strings.ToLower(refused.Message), "model")
 }
 
-// KeyHints say what to set for the key of p.
+// KeyHints returns what to set for the key of p.
 func (ps Providers) KeyHints(p config.Provider) []string { return p.KeyHints(ps.env, ps.paths.File) }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// keyTime is how long the program that prints the key may take: a person may
-	// have to touch something.
+	// keyTime bounds the run of the program that prints the key: a person may have to touch a
+	// security key.
 	keyTime = time.Minute
-	// keySize bounds what is read of it.
+	// keySize bounds its output, in bytes.
 	keySize = 16 << 10
 )
 
-// keyCommand asks a program for the key. It runs with codeagent's own rights and
-// environment, because it is named in the user's own settings alone. Where commands may
-// write, nothing of it may lie: neither the program, nor what its environment or its
-// arguments lead to.
+// keyCommand runs a program that prints the key. It runs with codeagent's own rights and
+// environment, because only the user's own settings can name it. None of it may be where
+// commands can write: neither the program, nor what its environment or its arguments lead
+// to.
 func (ps Providers) keyCommand(argv []string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, keyTime)

@@ -8,7 +8,7 @@ import (
 	sessions "codeagent/session"
 )
 
-// Kept is what the record of a session says of the model.
+// Kept returns the model as the session's record stores it.
 func (c Chosen) Kept() sessions.Model {
 	m := sessions.Model{Name: c.Title(c.Name)}
 	if !c.unnamed {
@@ -17,17 +17,17 @@ func (c Chosen) Kept() sessions.Model {
 	return m
 }
 
-// lastAsked is the model that the session from asked last, as the settings have it
-// now; none where nobody chose it, or another one is said on the command line. The
-// error says why it is not asked any more. A conversation goes on only where it
-// was: what has the same name now and lies elsewhere is not meant.
+// lastAsked returns the model that the resumed session used last, with its present settings;
+// none if nobody chose it, or the command line names another. The error says why it is not
+// used any more. A conversation continues only at the same provider and address: an entry
+// with the same name and another address does not count.
 func (ps Providers) lastAsked(w Wish) (named, error) {
 	if w.Session == "" || ps.cfg.Asked() && !w.Switched {
 		return named{}, nil
 	}
 	last, err := sessions.New(ps.paths.Sessions).LastModel(w.Session)
 	if err != nil || last.Host == "" {
-		return named{}, nil // what is wrong with the session is said where it is opened
+		return named{}, nil // the error is reported where the session is opened
 	}
 	p, known := ps.cfg.Provider(last.Provider, ps.env)
 	there, err := p.Resolve(ps.env)

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// listTime bounds the question which models the provider in use serves, and
-	// otherTime the same for the others, which hold up the list.
+	// listTime bounds the request for the model list of the provider in use, and otherTime the
+	// same for the others, which delay the list.
 	listTime  = 4 * time.Second
 	otherTime = 1500 * time.Millisecond
-	// probeTime bounds the question whether a model answers that is not listed.
+	// probeTime bounds the request to a model that is not listed.
 	probeTime = 30 * time.Second
 )
 
@@ -36,7 +36,7 @@ type Listed struct {
 
 // List returns the models of the provider in use, of those with a key and of the servers
 // on this machine, the one in use first. A provider that does not answer in time is left
-// out; for the one in use that is an error as well.
+// out; for the one in use an error is returned as well.
 func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]Listed, error) {
 	from := []config.Provider{now.from}
 	for _, p := range ps.cfg.Ready(ps.env) {
@@ -52,7 +52,7 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 		if i == 0 {
 			patience = listTime
 		}
-		all.Go(func() { served[i], failed[i] = ps.serves(ctx, p, patience, attended) }) // ends with its patience
+		all.Go(func() { served[i], failed[i] = ps.serves(ctx, p, patience, attended) }) // bounded by patience
 	}
 	all.Wait()
 	if now.Name != "" && !slices.Contains(served[0], now.Name) {
@@ -73,7 +73,7 @@ func (ps Providers) List(ctx context.Context, now Chosen, attended bool) ([]List
 	return out, nil
 }
 
-// serves asks p for its models.
+// serves returns the models that p lists.
 func (ps Providers) serves(ctx context.Context, p config.Provider, patience time.Duration, attended bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -85,8 +85,8 @@ func (ps Providers) serves(ctx context.Context, p config.Provider, patience time
 	return c.Models(ctx)
 }
 
-// Switch connects to the model that a name stands for, one of the list or what it
-// would be on the command line, and fails if the model does not answer.
+// Switch connects to the model of that name, from the list or as on the command line, and
+// fails if the model does not answer.
 func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name string) (Chosen, error) {
 	var n named
 	if i := slices.IndexFunc(list, func(l Listed) bool { return l.Title == name }); i >= 0 {
@@ -101,7 +101,7 @@ func (ps Providers) Switch(ctx context.Context, now Chosen, list []Listed, name 
 	return c, err
 }
 
-// about says what is known of a model.
+// about describes what is known about a model.
 func about(l config.ModelLimits) string {
 	var words []string
 	if l.Context > 0 {
@@ -113,8 +113,7 @@ func about(l config.ModelLimits) string {
 	return strings.Join(words, " · ")
 }
 
-// Window is how many tokens the model is taken to take, and whether that is only
-// assumed.
+// Window returns the model's context in tokens, and whether that is only assumed.
 func (c Chosen) Window() (tokens int64, assumed bool) {
 	if c.Limits.Context > 0 {
 		return c.Limits.Context, false
@@ -122,8 +121,8 @@ func (c Chosen) Window() (tokens int64, assumed bool) {
 	return agent.DefaultContext, true
 }
 
-// answers reports whether the provider has the model. Where its list does not
-// name it, which some do not do for all they have, the model itself is asked.
+// answers checks that the provider has the model. Some lists are incomplete, so a model that
+// is not listed gets a request.
 func (c Chosen) answers(ctx context.Context) error {
 	list, over := context.WithTimeout(ctx, listTime)
 	defer over()

@@ -1,6 +1,6 @@
-// Package providers chooses the model that a session asks, from the settings and from what
-// the session asked last, and makes the client for it. It speaks to providers through the
-// wires alone, and may run the program that the user's settings name for a key. Read
+// Package providers chooses a session's model, from the settings and from what the session
+// used last, and makes the client for it. It reaches providers only through the model
+// adapters, and may run the program that the user's settings name for a key. Read
 // Providers.Choose first, then connect.
 package providers
 
@@ -24,26 +24,26 @@ import (
 	"codeagent/model/wire"
 )
 
-// defaultModel is what is asked at OpenAI when no model is named.
+// defaultModel is the model used at OpenAI when none is named.
 const defaultModel = "gpt-5"
 
-// Chosen is the model that a session asks.
+// Chosen is a session's model.
 type Chosen struct {
 	Model    agent.Model // nil: no provider is configured
 	provider string      // its name; empty for the top-level settings and the tour
 	from     config.Provider
 	host     string
-	Name     string // empty while first does not know it
-	unnamed  bool   // nobody named it: it is the default, or what the provider lists first
+	Name     string // empty until first knows it
+	unnamed  bool   // nobody named it: it is the default, or the first that the provider lists
 	Limits   config.ModelLimits
 	First    *firstListed
-	// Notice says why it is this one, where that is not plain.
+	// Notice says why this model was chosen, if that is not obvious.
 	Notice event.Notice
-	// Offers are servers on this machine that could be asked instead of the tour.
+	// Offers are servers on this machine that could be used instead of the tour.
 	Offers []string
 }
 
-// Title is how the model is shown: as --model takes it.
+// Title returns the model's name for display, in the form that --model accepts.
 func (c Chosen) Title(name string) string {
 	if c.provider == "" || name == "" {
 		return name
@@ -51,32 +51,32 @@ func (c Chosen) Title(name string) string {
 	return c.provider + "/" + name
 }
 
-// Providers are the providers of the settings, with what it takes to ask one.
+// Providers holds the providers of the settings, and what is needed to use one.
 type Providers struct {
 	cfg     config.Config
 	paths   config.Paths
 	env     func(string) string
 	environ []string
-	// ground is where commands may write: nothing there is run for a key.
+	// ground is where commands may write: no program there is run for a key.
 	ground func() hostfile.Ground
 }
 
-// Wish is what the caller of choose needs a model for.
+// Wish is what the caller of Choose needs a model for.
 type Wish struct {
 	// Attended: a person can answer questions.
 	Attended bool
-	// Needed: there is something to answer that the tour cannot answer.
+	// Needed: there is a prompt, which the tour cannot answer.
 	Needed bool
-	// Session is the ID of the session to resume, "" for a new one; switched: the person
+	// Session is the ID of the session to resume, "" for a new one. switched: the person
 	// switched to it from another session of this run.
 	Session  string
 	Switched bool
 }
 
-// Choose takes the model that the resumed session asked last, else the configured
-// provider. Without a provider it fails if one is needed, and otherwise returns no model.
-// A server on this machine is offered and never taken: somebody who starts one for
-// another purpose has not chosen it for codeagent.
+// Choose returns the model that the resumed session used last, else the configured
+// provider's. Without a provider it fails if one is needed, and otherwise returns no model.
+// A server on this machine is offered and never chosen: it may have been started for
+// another purpose.
 func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	provider, name, ok := ps.cfg.Choose(ps.env)
 	last, gone := ps.lastAsked(w)
@@ -118,9 +118,9 @@ func (ps Providers) Choose(ctx context.Context, w Wish) (Chosen, error) {
 	)}
 }
 
-// connect makes the wire to p and settles the model's name. With a screen a name
-// that only the provider knows is asked for with the first message, not before
-// the first picture.
+// connect makes the client of p and determines the model's name. With a screen, a name that
+// only the provider knows is requested with the first message, so that the screen appears at
+// once.
 func (ps Providers) connect(ctx context.Context, p config.Provider, name string, attended bool) (Chosen, error) {
 	from := p
 	client, p, err := ps.Client(p, attended)
@@ -154,18 +154,18 @@ func (ps Providers) connect(ctx context.Context, p config.Provider, name string,
 	return c, nil
 }
 
-// nameOne is what helps where a provider does not list its models.
+// nameOne is the hint for a provider that does not list its models.
 const nameOne = "name one with --model, OPENAI_MODEL or the setting model"
 
-// firstListed is the first model that a provider lists. It is asked for once it
-// is needed, and again where that failed.
+// firstListed is the first model that a provider lists. The list is requested when it is
+// needed, and again after a failure.
 type firstListed struct {
 	client client
-	// Found gets the name before the first answer; may be nil.
+	// Found, if set, receives the name before the first answer.
 	Found func(name string)
-	// Limits is what is known of a model of this provider.
+	// Limits returns what is known about a model of this provider.
 	Limits func(name string) config.ModelLimits
-	name   string // turns come one after the other: no lock
+	name   string // turns are sequential, so no lock is needed
 }
 
 // ask returns the model's name; the provider has a few seconds to answer.
@@ -200,15 +200,15 @@ func (f *firstListed) Stream(ctx context.Context, r model.Request) iter.Seq2[mod
 	}
 }
 
-// client is what each wire's client can do.
+// client is the interface of every adapter's client.
 type client interface {
 	agent.Model
 	Models(context.Context) ([]string, error)
-	// Close lets go of connections that wait to be used again.
+	// Close closes idle connections.
 	Close()
 }
 
-// Client is the wire to a provider, and the provider with its variables filled in.
+// Client returns the client of a provider, and the provider with its variables filled in.
 func (ps Providers) Client(p config.Provider, attended bool) (client, config.Provider, error) {
 	p, err := p.Resolve(ps.env)
 	if err != nil {
@@ -233,10 +233,10 @@ func (ps Providers) Client(p config.Provider, attended bool) (client, config.Pro
 	return h, p, nil
 }
 
-// Blind reports that the model is known to see no images.
+// Blind reports whether the model is known to see no images.
 func (c Chosen) Blind() bool { return c.Limits.Vision == "no" }
 
-// Sees is the error for images that the model cannot see.
+// Sees returns an error if the model cannot see these images.
 func (c Chosen) Sees(images []model.Image) error {
 	if len(images) == 0 || !c.Blind() {
 		return nil
@@ -248,7 +248,7 @@ func (c Chosen) Sees(images []model.Image) error {
 	}}
 }
 
-// providers are the providers of the settings.
+// Of returns the providers of the settings.
 func Of(b *workspace.Workspace) Providers {
 	return Providers{cfg: b.Config, paths: b.Paths, env: b.Stdio.Env, environ: b.Stdio.Environ, ground: b.Ground}
 }

@@ -11,13 +11,13 @@ import (
 	"codeagent/model/chat"
 )
 
-// lookTime bounds the look for servers on this machine: who listens answers at
-// once, and nobody waits long for who does not.
+// lookTime bounds the search for servers on this machine: a listening server answers at
+// once, and the search must not delay the start.
 const lookTime = 400 * time.Millisecond
 
-// Servers asks the usual loopback ports which models are served there; no
-// key goes along. The answer, a line for each server in the order of the list of
-// providers, is waited for by the returned function.
+// Servers asks the usual loopback ports which models are served there, without a key. The
+// returned function waits for the answer: a line for each server, in the order of the list
+// of providers.
 func (ps Providers) Servers(ctx context.Context) func() []string {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	servers := ps.cfg.LocalServers()
@@ -39,7 +39,7 @@ func (ps Providers) Servers(ctx context.Context) func() []string {
 	})
 }
 
-// offer says how to ask the server of p; "" where none answers.
+// offer says how to use the server of p; "" if it does not answer.
 func offer(ctx context.Context, p config.Provider) string {
 	client := chat.New(chat.Options{BaseURL: p.BaseURL})
 	defer client.Close()

@@ -19,17 +19,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// codeagent sandbox --learn lets one command do what the sandbox would refuse,
-// but for what is protected or closed to reading, and prints the settings under
-// which it would have passed. That is leaving the sandbox by the word of the
-// terminal's user: no tool call and no setting leads here, and inside a sandbox
-// the broker that it takes cannot be had.
+// codeagent sandbox --learn lets one command do what the sandbox would deny, except what is
+// protected or closed to reading, and prints the settings under which it would have
+// succeeded. This leaves the sandbox, and only the user at a terminal can start it: no tool
+// call and no setting leads here, and inside a sandbox the broker that it needs is not
+// available.
 
-// learnWords is said once, before the command starts.
+// learnWords is printed once, before the command starts.
 const learnWords = "codeagent: --learn counts as running outside the sandbox: nothing is refused\n" +
 	"but what is protected or closed to reading\n"
 
-// beginLearning returns who learns from argv, after the person said yes.
+// beginLearning returns the lesson for argv, after the person said yes.
 func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []string) (*approvals.Lesson, error) {
 	switch {
 	case b.Policy.Unconfined:
@@ -54,7 +54,7 @@ func beginLearning(ctx context.Context, b *workspace.Workspace, x flags, argv []
 	return &approvals.Lesson{Command: strings.Join(argv, " ")}, nil
 }
 
-// saidYes reads one line, byte by byte: what follows is the command's.
+// saidYes reads one line, byte by byte: what follows belongs to the command.
 func saidYes(in io.Reader) bool {
 	line := make([]byte, 0, 8)
 	for one := make([]byte, 1); len(line) < cap(line); {
@@ -102,8 +102,8 @@ func learned(b *workspace.Workspace, w io.Writer, l *approvals.Lesson, o exec.Ou
 	return out.Flush()
 }
 
-// stillRefused names what no settings let pass: what was refused while the command
-// learned, and what was done then but is nothing to be led to open.
+// stillRefused names what no settings allow: what was refused while the command learned, and
+// what was done then but should not be opened.
 func stillRefused(b *workspace.Workspace, learned []sandbox.Denial, o exec.Outcome) []string {
 	var out []string
 	add := func(d sandbox.Denial) {
@@ -112,7 +112,7 @@ func stillRefused(b *workspace.Workspace, learned []sandbox.Denial, o exec.Outco
 		}
 	}
 	for _, d := range o.Verdict.Denials {
-		// Only of what is closed to reading the output is all there is to go by.
+		// Only for what is closed to reading, the output is the sole evidence.
 		if !d.Moot && (d.Evidence != sandbox.EvidenceOutput || d.Kind == sandbox.KindRead) {
 			add(d)
 		}

@@ -21,7 +21,7 @@ type Report struct {
 	ExitCode   int                   `json:"exit_code"`
 	Signal     string                `json:"signal"` // "SIGKILL", or "" when the command exited
 	TimedOut   bool                  `json:"timed_out"`
-	Limit      sandbox.Limit         `json:"limit,omitempty"` // the limit it ran into
+	Limit      sandbox.Limit         `json:"limit,omitempty"` // the limit it reached
 	DurationMS int64                 `json:"duration_ms"`
 	Sandbox    enforced              `json:"sandbox"`
 	Denied     bool                  `json:"denied"`
@@ -31,7 +31,7 @@ type Report struct {
 	Suggest    sandbox.Grant         `json:"suggest"`
 }
 
-// enforced is what the backend did for the command; Layers are the active ones.
+// enforced is what the backend enforced for the command; Layers are the active ones.
 type enforced struct {
 	Backend     string             `json:"backend"`
 	LandlockABI int                `json:"landlock_abi"`
@@ -65,8 +65,8 @@ func (r Report) Write(w io.Writer) error {
 	return err
 }
 
-// summarize says on stderr, for a person, what the sandbox refused and how to
-// let it pass. It prints nothing for a command without a denial.
+// summarize prints on stderr, for a person, what the sandbox denied and how to allow it. It
+// prints nothing for a command without a denial.
 func (r Report) summarize(w io.Writer) {
 	for _, l := range headless.DenialLines(sandbox.Verdict{Denials: r.Denials}) {
 		fmt.Fprintf(w, "codeagent: ⊘ %s\n", visible.Line(l))
@@ -99,8 +99,9 @@ func (r Report) summarize(w io.Writer) {
 	}
 }
 
-// hint writes a flag to paste. The command chose the name: it is one word of the
-// shell, and one that is not shown as it is would name something else.
+// hint prints a flag to paste. The command chose the name, so it is quoted as one word of the
+// shell. For a name that cannot be shown unchanged it prints no flag, since the shown one
+// would name something else.
 func hint(w io.Writer, flag, name, note string) {
 	if shown := visible.Line(name); shown != name {
 		fmt.Fprintf(w, "  no flag can name it as it is shown: %s\n", shown)
@@ -109,7 +110,7 @@ func hint(w io.Writer, flag, name, note string) {
 	fmt.Fprintf(w, "  to allow it: %s %s%s\n", flag, approvals.ShellWord(name), note)
 }
 
-// exitStatus is the shell's view of how a command ended.
+// exitStatus returns the status that a shell would report.
 func exitStatus(o exec.Outcome) int {
 	switch {
 	case o.TimedOut:

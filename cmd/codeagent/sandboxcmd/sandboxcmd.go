@@ -1,4 +1,4 @@
-// Package sandboxcmd is `codeagent sandbox`: it runs one command of the user's in the
+// Package sandboxcmd is `codeagent sandbox`: it runs one command of the user in the
 // sandbox, as the agent would, and reports what the sandbox denied. With --learn the
 // command runs outside, and the settings that it needs are printed. Read run first, then
 // learn.go for what --learn still refuses.
@@ -23,11 +23,11 @@ import (
 type flags struct {
 	report    string
 	timeLimit time.Duration
-	// learn refuses next to nothing and prints what was needed; yes spares the question.
+	// learn allows nearly everything and prints what was needed; yes skips the question.
 	learn, yes bool
 }
 
-// New is the command `codeagent sandbox`.
+// New returns the command `codeagent sandbox`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var x flags
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, x flags, argv []string) 
 	}
 	ws.Policy = t.Protect(ws.Policy)
 	shared := exec.SaveTerminal(s.In, s.Out, s.Err)
-	defer shared.Restore() // after a panic, too
+	defer shared.Restore() // after a panic as well
 	outcome, err := ws.Runner.Run(ctx, ws.Policy, command, nil)
 	shared.Restore()
 	outcome.Output = stderr.end()

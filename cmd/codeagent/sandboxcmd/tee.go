@@ -12,13 +12,13 @@ import (
 	"golang.org/x/term"
 )
 
-// keepStderr is how much of the first and of the last of a command's stderr is
-// kept for the verdict, in bytes each.
+// keepStderr is how many bytes of the beginning and of the end of a command's stderr are kept
+// for the verdict, each.
 const keepStderr = 32 << 10
 
-// tee stands between a command's stderr and ours: what passes is also kept, since
-// the verdict of `codeagent sandbox` is read from it. Where ours is a terminal
-// the command sees one too, a raw one of its own, so that it behaves as it would.
+// tee copies a command's stderr to ours and keeps it, since the verdict of `codeagent
+// sandbox` needs it. If ours is a terminal, the command gets a raw terminal of its own, so
+// that it behaves as it would without tee.
 type tee struct {
 	// file is the command's stderr.
 	file       *os.File
@@ -28,13 +28,13 @@ type tee struct {
 	total      int64
 }
 
-// newTee starts copying to out. end stops it.
+// newTee starts copying to out; end stops it.
 func newTee(out *os.File) (*tee, error) {
 	t := &tee{done: make(chan struct{})}
 	var err error
 	if cli.IsTerminal(out) {
 		if t.source, t.file, err = pty.Open(); err == nil {
-			_ = pty.InheritSize(out, t.source) // a wrong width is no reason not to run
+			_ = pty.InheritSize(out, t.source) // a wrong width does not matter much
 			_, err = term.MakeRaw(int(t.file.Fd()))
 		}
 	} else {
@@ -43,7 +43,7 @@ func newTee(out *os.File) (*tee, error) {
 	if err != nil {
 		return nil, err
 	}
-	go t.copy(out) // ends in end: the last writer is gone
+	go t.copy(out) // ends in end, after the last writer
 	return t, nil
 }
 
@@ -53,7 +53,7 @@ func (t *tee) copy(out io.Writer) {
 	for {
 		n, err := t.source.Read(buf)
 		if n > 0 {
-			_, _ = out.Write(buf[:n]) // a reader that went away must not stop the command
+			_, _ = out.Write(buf[:n]) // a closed stderr must not stop the command
 			t.keep(buf[:n])
 		}
 		if err != nil {
@@ -72,8 +72,8 @@ func (t *tee) keep(data []byte) {
 	}
 }
 
-// end waits for what is still on its way and returns what was kept. All writers
-// must be gone but our own copy.
+// end waits for the rest of the output and returns what was kept. All writers except our own
+// copy must be gone.
 func (t *tee) end() exec.Output {
 	t.file.Close()
 	<-t.done

@@ -9,17 +9,17 @@ import (
 	"codeagent/tui/message"
 )
 
-// drawn makes a screen the face of a session.
+// drawn adapts a screen to a session's Face.
 type drawn struct{ *tui.Screen }
 
-// Steer hands over what was typed while the model worked.
+// Steer returns what was typed while the model worked.
 func (s drawn) Steer() (agent.Input, bool) {
 	said, ok := s.Screen.Steer()
 	return input(said), ok
 }
 
-// Emit tells why a turn failed with what to do about it: the screen is the last
-// to show it, where exec says it as its last word.
+// Emit adds hints to the error of a failed turn, since the screen shows it for the last
+// time; exec prints the hints when it ends.
 func (s drawn) Emit(e event.Event) {
 	if done, over := e.(event.TurnFinished); over {
 		done.Err = cli.InWords(done.Err)
@@ -28,7 +28,7 @@ func (s drawn) Emit(e event.Event) {
 	s.Screen.Emit(e)
 }
 
-// input is what the person wrote as the agent takes it.
+// input converts the person's message to the agent's type.
 func input(said message.Message) agent.Input {
 	in := agent.Input{Text: said.Text}
 	for _, i := range said.Images {
@@ -41,7 +41,7 @@ func shown(i model.Image) message.Image {
 	return message.Image{Name: i.Name, Type: i.MediaType, Width: i.Width, Height: i.Height, Sum: i.Sum, Data: i.Data}
 }
 
-// screenMessage is what the agent gives back as the screen takes it.
+// screenMessage converts a message from the agent to the screen's type.
 func screenMessage(in agent.Input) message.Message {
 	said := message.Message{Text: in.Text}
 	for _, i := range in.Images {

@@ -1,6 +1,6 @@
-// Package screen is codeagent on a terminal: it plays a session on the screen of package tui
-// and gives that screen what it offers beside talking. Files are touched only through the
-// rooms that it joins, but for those that the tour made. Read Run first, then offers.go.
+// Package screen is codeagent on a terminal: it runs a session on the screen of package tui
+// and connects the screen's commands (/undo, /ps, ...). It touches files only through other
+// rooms, except those that the tour made. Read Run first, then offers.go.
 package screen
 
 import (
@@ -20,7 +20,7 @@ import (
 	"codeagent/tui/message"
 )
 
-// Options are what the ways to the screen differ in.
+// Options holds what differs between the commands that open the screen.
 type Options struct {
 	Ephemeral bool
 	Images    []string
@@ -41,7 +41,7 @@ func Run(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, args []string
 			return err
 		}
 		o, prompt = Options{from: next}, ""
-		f.Folder = "" // each session works in its own
+		f.Folder = "" // each session has its own folder
 	}
 }
 
@@ -67,7 +67,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 			return err
 		},
 	}
-	if ses.Tour == nil { // it plays its part once
+	if ses.Tour == nil { // it plays only once
 		options.Back = func() (message.Message, bool) {
 			in, ok := ses.Back(drawn{screen})
 			return screenMessage(in), ok
@@ -78,7 +78,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	ses.Join(drawn{screen})
 	err = screen.Run(ctx)
 	if ses.Tour != nil {
-		ses.ReportTourFiles() // what is left when the tour was stopped, or the files were kept
+		ses.ReportTourFiles() // files left when the tour was stopped, or kept
 	}
 	if ses.Record != nil && ses.Record.Log.Kept() {
 		fmt.Fprintf(s.Out, "to resume: codeagent resume %s\n", ses.Record.Log.ID())
@@ -86,7 +86,7 @@ func playSession(ctx context.Context, s cli.Stdio, f cli.Flags, o Options, promp
 	return kept.next, err
 }
 
-// offerCleanup asks once whether what the tour made shall go.
+// offerCleanup asks once whether the tour's files should be removed.
 func offerCleanup(ctx context.Context, screen *tui.Screen, t *tour.Tour) {
 	made := t.Made()
 	if len(made) == 0 {

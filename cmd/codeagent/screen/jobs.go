@@ -13,10 +13,10 @@ import (
 	"codeagent/tui"
 )
 
-// backgroundCommands is /ps of the screen.
+// backgroundCommands implements tui.Background for /ps.
 type backgroundCommands struct{ ses *conversation.Session }
 
-// List is tui.Background.
+// List implements tui.Background.
 func (b backgroundCommands) List() []tui.BackgroundCommand {
 	var out []tui.BackgroundCommand
 	for _, info := range b.ses.Jobs.List() {
@@ -45,13 +45,13 @@ func ending(o exec.Outcome) string {
 	return fmt.Sprintf("exit %d", o.Status.Exit)
 }
 
-// lastLine is the last line of an output with anything in it.
+// lastLine returns the last line of an output that is not blank.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return strings.TrimSpace(output[strings.LastIndexAny(output, "\r\n")+1:])
 }
 
-// Output is tui.Background.
+// Output implements tui.Background.
 func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || b.ses.Jobs.Find(n) == nil {
@@ -61,7 +61,7 @@ func (b backgroundCommands) Output(id string, most int) ([]byte, error) {
 	return data[max(len(data)-most, 0):], nil
 }
 
-// Kill is tui.Background.
+// Kill implements tui.Background.
 func (b backgroundCommands) Kill(_ context.Context, id string) error {
 	n, err := strconv.Atoi(id)
 	if err != nil || !b.ses.Jobs.Kill(n) {

@@ -10,7 +10,7 @@ import (
 	"codeagent/tui"
 )
 
-// models are those that the person can switch to in the middle of a session.
+// models are the models that the person can switch to during a session.
 type models struct {
 	ses    *conversation.Session
 	show   func(event.Event)

@@ -16,8 +16,8 @@ import (
 	"codeagent/tui/message"
 )
 
-// offer hands the screen what it can do in this session beside talking. The tour can be
-// undone, and nothing else. It returns the list of sessions that can be resumed from here.
+// offer gives the screen the commands of this session beside the conversation. The tour
+// supports only undo. It returns the list of sessions that can be resumed from here.
 func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *saved {
 	kept := &saved{s: ses.Stdio, store: sessions.New(ses.Paths.Sessions), here: ses.Folder}
 	o.Undo = offerUndo(ses)
@@ -35,12 +35,12 @@ func offer(ses *conversation.Session, o *tui.Options, tell func(event.Event)) *s
 		if errors.Is(err, agent.ErrNothing) || errors.Is(err, agent.ErrBusy) {
 			return err
 		}
-		return nil // any other is reported by Compacted
+		return nil // Compacted reports any other error
 	}
 	return kept
 }
 
-// pasting is the clipboard of the screen.
+// pasting adapts the clipboard to the screen.
 type pasting struct{ from attach.Clipboard }
 
 // Read implements tui.Clipboard.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewResume is the command `codeagent resume`.
+// NewResume returns the command `codeagent resume`.
 func NewResume(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return interactiveFrom(s, f, "resume [ID | --last] [PROMPT]", "Resume an earlier session", false,
 		"resume continues a session on the screen, in its own folder unless --cd names another, and with the\n"+
@@ -18,7 +18,7 @@ func NewResume(s cli.Stdio, f *cli.Flags) *cobra.Command {
 			"for again.")
 }
 
-// NewFork is the command `codeagent fork`.
+// NewFork returns the command `codeagent fork`.
 func NewFork(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return interactiveFrom(s, f, "fork [ID | --last] [PROMPT]", "Resume a copy of an earlier session", true,
 		"fork is resume with a copy: the session itself stays as it is.")

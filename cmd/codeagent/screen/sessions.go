@@ -10,17 +10,17 @@ import (
 	"codeagent/tui"
 )
 
-// saved are the sessions that the screen lists.
+// saved holds the sessions that the screen lists.
 type saved struct {
 	s     cli.Stdio
 	store *sessions.Store
 	here  string
-	// current is the one on the screen, nil for none.
+	// current is the session on the screen; nil if there is none.
 	current *sessions.Session
-	// fork resumes a copy of the chosen session; elsewhere: --cd names another folder to
+	// fork resumes a copy of the chosen session. elsewhere: --cd names another folder to
 	// work in.
 	fork, elsewhere bool
-	// next is the session to resume when the screen has ended; nil: none was chosen.
+	// next is the session to resume after the screen has closed; nil if none was chosen.
 	next *sessionscmd.Resumed
 }
 
@@ -61,7 +61,7 @@ func (k *saved) Delete(_ context.Context, id string) error {
 	return sessionscmd.ForgetUndo(k.s, id)
 }
 
-// Open chooses the session to resume. A session in use can be copied, too.
+// Open chooses the session to resume. A session in use can still be copied.
 func (k *saved) Open(_ context.Context, id string) error {
 	sum, err := k.store.Find(id)
 	if err == nil && !k.fork {

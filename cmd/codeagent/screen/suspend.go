@@ -10,15 +10,15 @@ import (
 	"codeagent/exec"
 )
 
-// suspend stops codeagent as Ctrl+Z does elsewhere. It returns when the terminal is
-// codeagent's again, or when ctx ends: `kill %1` wakes a job in the background, where
-// whoever touches the terminal is stopped at once.
+// suspend stops codeagent, as Ctrl+Z does for other programs. It returns when codeagent has
+// the terminal again, or when ctx ends. `kill %1` continues a background job, which would be
+// stopped at once if it touched the terminal.
 func suspend(ctx context.Context, terminal *os.File) {
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGCONT)
 	defer signal.Stop(woken)
-	_ = syscall.Kill(0, syscall.SIGTSTP) // the whole group: what runs in it stops, too
-	// A group that no shell looks after is not stopped (setpgid(2), orphans).
+	_ = syscall.Kill(0, syscall.SIGTSTP) // the whole process group, with its children
+	// An orphaned process group is not stopped (setpgid(2)).
 	select {
 	case <-woken:
 	case <-ctx.Done():
@@ -29,7 +29,7 @@ func suspend(ctx context.Context, terminal *os.File) {
 		case <-ctx.Done():
 			return
 		case <-woken:
-		case <-time.After(200 * time.Millisecond): // fg sends nothing to a job that runs
+		case <-time.After(200 * time.Millisecond): // fg sends no signal to a job that runs
 		}
 	}
 }

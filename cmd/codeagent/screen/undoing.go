@@ -13,19 +13,18 @@ import (
 	"codeagent/undo"
 )
 
-// undoing is /undo of the screen.
+// undoing implements /undo of the screen.
 type undoing struct {
 	ses *conversation.Session
-	// since is when the session was opened: what it made before, it made as another
-	// process.
+	// since is when the session was opened: earlier changes were made by another process.
 	since time.Time
-	// plan is what was shown last.
+	// plan is the plan that was shown last.
 	plan *undo.Plan
 }
 
 var _ tui.Undo = (*undoing)(nil)
 
-// offerUndo is nil where nothing is kept.
+// offerUndo returns nil if nothing is recorded.
 func offerUndo(ses *conversation.Session) tui.Undo {
 	if ses.Undo == nil {
 		return nil
@@ -33,12 +32,12 @@ func offerUndo(ses *conversation.Session) tui.Undo {
 	return &undoing{ses: ses, since: time.Now()}
 }
 
-// Preview says what undoing the last turn would do.
+// Preview returns what undoing the last turn would do.
 func (u *undoing) Preview(context.Context) (tui.UndoPreview, error) {
 	return u.show(u.ses.Undo.Plan(undo.MayChange(u.ses.Gate.Base())))
 }
 
-// Earlier says it of the turn before the one that was shown.
+// Earlier returns the same for the turn before the one that was shown.
 func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
 	if u.plan == nil {
 		return tui.UndoPreview{}, undo.ErrNothing
@@ -46,7 +45,7 @@ func (u *undoing) Earlier(context.Context) (tui.UndoPreview, error) {
 	return u.show(u.ses.Undo.Earlier(u.plan, undo.MayChange(u.ses.Gate.Base())))
 }
 
-// show makes a plan the one that is shown.
+// show makes p the plan that is shown.
 func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	var out tui.UndoPreview
 	u.plan = p
@@ -70,13 +69,13 @@ func (u *undoing) show(p *undo.Plan, err error) (tui.UndoPreview, error) {
 	for _, c := range p.Closed {
 		out.Closed = append(out.Closed, tui.UndoFile{Path: c.Path, Does: does[c.Do], Why: c.Reason(opening != "")})
 	}
-	if opening != "" && u.ses.Record != nil { // else nothing is kept once it ends
+	if opening != "" && u.ses.Record != nil { // otherwise nothing is kept after the session
 		out.Opens = "once this session has ended: codeagent undo " + u.ses.Record.Log.ID() + opening
 	}
 	return out, nil
 }
 
-// Apply does what was shown, and tells the model of it.
+// Apply executes the plan that was shown, and informs the model.
 func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	p := u.plan
 	if u.plan = nil; p == nil {
@@ -89,14 +88,13 @@ func (u *undoing) Apply(ctx context.Context) (tui.UndoReport, error) {
 	return tui.UndoReport{Done: shownSteps(r.Done), Conflicts: shownLeft(p.Conflicts), Failed: shownLeft(r.Failed)}, err
 }
 
-// does are the deeds in the screen's words.
+// does maps actions to the screen's words.
 var does = map[undo.Deed]string{undo.Restore: "restore", undo.Recreate: "create", undo.Remove: "remove", undo.Mode: "mode"}
 
-// shownSteps lists steps for a person: a folder that goes with all that is in it is
-// one line.
+// shownSteps lists steps for a person: a removed folder with all its content is one line.
 func shownSteps(steps []undo.Step) []tui.UndoFile {
 	var out []tui.UndoFile
-	gone, below := "", 0 // the folder that was shown last as removed
+	gone, below := "", 0 // the folder that was last listed as removed
 	for _, s := range steps {
 		if s.Do == undo.Remove && gone != "" && sandbox.Covers(gone, s.Path) {
 			below++

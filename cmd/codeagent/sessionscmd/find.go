@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FolderThere says that the folder of a session is gone.
+// FolderThere returns an error if the folder of a session does not exist.
 func FolderThere(sum sessions.Summary) error {
 	if info, err := hostfile.Seen(sum.Folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("the folder of session %s, %s, is not there", sum.ID, sum.Folder)
@@ -22,23 +22,23 @@ func FolderThere(sum sessions.Summary) error {
 	return nil
 }
 
-// Which are the flags that name the session to resume or fork.
+// Which holds the flags that name the session to resume or fork.
 type Which struct {
 	last, all bool
 	Fork      bool
 	before    int
-	// Pick asks the person to choose where no session is named; nil: nobody is there.
+	// Pick asks the person to choose if no session is named; nil: nobody can answer.
 	Pick func(ctx context.Context, here string, store *sessions.Store) (sessions.Summary, error)
 }
 
 // Resumed is the session that a run resumes.
 type Resumed struct {
 	ID, Folder string
-	// Fork leaves the session as it is and resumes a copy.
+	// Fork resumes a copy and leaves the session unchanged.
 	Fork bool
-	// Before is the message from which on nothing counts any more; 0 for none.
+	// Before is the message from which on everything is dropped; 0 for none.
 	Before int
-	// After another session of this run, which --model was said for.
+	// After: another session of this run came before, and --model applied to that one.
 	After bool
 }
 
@@ -49,7 +49,7 @@ func (r *Which) Add(cmd *cobra.Command, verb string) {
 	fl.IntVar(&r.before, "before", 0, "go back: leave out message N and all that came after it (codeagent sessions show ID counts them)")
 }
 
-// Store finds the folder of the sessions without anything else of a run.
+// Store opens the folder of the sessions without opening a workspace.
 func Store(s cli.Stdio) (*sessions.Store, error) {
 	paths, _, err := workspace.Places(context.Background(), s)
 	if err != nil {
@@ -58,8 +58,8 @@ func Store(s cli.Stdio) (*sessions.Store, error) {
 	return sessions.New(paths.Sessions), nil
 }
 
-// Find settles which session is meant and returns the arguments that are left.
-// It changes nothing: the run may not come about.
+// Find determines the session and returns the remaining arguments. It changes nothing: the
+// run may still fail to start.
 func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string) (*Resumed, []string, error) {
 	store, err := Store(s)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r Which) Find(ctx context.Context, s cli.Stdio, f cli.Flags, args []string
 	return &Resumed{ID: sum.ID, Folder: sum.Folder, Fork: r.Fork, Before: r.before}, args, nil
 }
 
-// lastUsed is the session last used in this folder, or anywhere.
+// lastUsed returns the session last used in this folder, or anywhere.
 func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessions.Summary, error) {
 	if all {
 		for sum, err := range store.List() {
@@ -109,8 +109,8 @@ func lastUsed(s cli.Stdio, f cli.Flags, store *sessions.Store, all bool) (sessio
 	return Usable(list[0], nil)
 }
 
-// Usable fails for a session that cannot be used: an older one in its place would go on
-// with another conversation than was meant.
+// Usable fails for a session that cannot be used: to take an older one in its place would
+// continue the wrong conversation.
 func Usable(sum sessions.Summary, err error) (sessions.Summary, error) {
 	if err == nil && sum.Damaged != "" {
 		err = &sessions.DamagedError{ID: sum.ID, Why: sum.Damaged}
@@ -118,16 +118,16 @@ func Usable(sum sessions.Summary, err error) (sessions.Summary, error) {
 	return sum, err
 }
 
-// IsHere reports whether a session belongs to a folder. A damaged one that does not say
-// its folder belongs to each.
+// IsHere reports whether a session belongs to a folder. A damaged session that does not
+// name its folder belongs to every folder.
 func IsHere(sum sessions.Summary, folder string) bool {
 	return sum.Folder == folder || sum.Folder == "" && sum.Damaged != ""
 }
 
-// namedSessions is how many sessions an error names.
+// namedSessions is how many sessions an error lists.
 const namedSessions = 5
 
-// sessionsHere yields at most n sessions of this folder, last used first.
+// sessionsHere returns at most n sessions of this folder, last used first.
 func sessionsHere(s cli.Stdio, f cli.Flags, store *sessions.Store, n int) ([]sessions.Summary, error) {
 	here, err := workspace.Enter(s, f)
 	if err != nil {
@@ -148,7 +148,7 @@ func sessionsHere(s cli.Stdio, f cli.Flags, store *sessions.Store, n int) ([]ses
 	return out, nil
 }
 
-// choose lets the person choose one of the sessions of this folder.
+// choose asks the person to choose one of the sessions of this folder.
 func (r Which) choose(ctx context.Context, s cli.Stdio, f cli.Flags, store *sessions.Store) (sessions.Summary, error) {
 	here, err := workspace.Enter(s, f)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r Which) choose(ctx context.Context, s cli.Stdio, f cli.Flags, store *sess
 	return r.Pick(ctx, here, store)
 }
 
-// errWhich is the error of a command that names none: it names some.
+// errWhich is the error of a command that names no session: it lists some.
 func errWhich(s cli.Stdio, f cli.Flags, store *sessions.Store) error {
 	list, err := sessionsHere(s, f, store, namedSessions)
 	if err != nil {
@@ -178,7 +178,7 @@ func errWhich(s cli.Stdio, f cli.Flags, store *sessions.Store) error {
 	return e
 }
 
-// Error says what to do about a session that cannot be used.
+// Error adds what to do about a session that cannot be used.
 func Error(err error) error {
 	var inUse *sessions.InUseError
 	var damaged *sessions.DamagedError
@@ -198,7 +198,7 @@ func Error(err error) error {
 	return cli.StorageError(err)
 }
 
-// UndoStore finds the folder of what is kept without anything else of a run.
+// UndoStore opens the folder of the undo histories without opening a workspace.
 func UndoStore(s cli.Stdio) (*undo.Store, error) {
 	paths, _, err := workspace.Places(context.Background(), s)
 	if err != nil {
@@ -207,7 +207,7 @@ func UndoStore(s cli.Stdio) (*undo.Store, error) {
 	return undo.New(paths.Undo), nil
 }
 
-// ForgetUndo removes what is kept for a session that is deleted.
+// ForgetUndo removes the undo history of a deleted session.
 func ForgetUndo(s cli.Stdio, id string) error {
 	store, err := UndoStore(s)
 	if err != nil {

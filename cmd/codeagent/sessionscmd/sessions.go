@@ -1,5 +1,5 @@
-// Package sessionscmd is `codeagent sessions`, and it finds the session that resume, fork
-// and undo mean. It changes sessions only through package session and writes a page only
+// Package sessionscmd is `codeagent sessions`, and it finds the session for resume, fork
+// and undo. It changes sessions only through package session and writes a page only
 // to the file that a flag names. Read Which.Find first.
 package sessionscmd
 
@@ -21,13 +21,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sessionFlags are those of the list.
+// sessionFlags are the flags of the list.
 type sessionFlags struct {
 	all, json bool
 	most      int
 }
 
-// New is the command `codeagent sessions`.
+// New returns the command `codeagent sessions`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var l sessionFlags
 	cmd := &cobra.Command{
@@ -44,7 +44,7 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-// sessionJSON is a line of `sessions --json`.
+// sessionJSON is one line of `sessions --json`.
 type sessionJSON struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
@@ -109,7 +109,7 @@ func listSessions(s cli.Stdio, f cli.Flags, l sessionFlags) error {
 	return nil
 }
 
-// sessionName is what a session is listed by, in one short line.
+// sessionName returns the short line by which a session is listed.
 func sessionName(sum sessions.Summary) string {
 	const most = 60
 	name := short.Cut(visible.Line(sum.Name()), most)
@@ -210,8 +210,8 @@ func exportFormat(format, output string) (sessions.Format, error) {
 	return "", &cli.UsageError{Err: fmt.Errorf("--format %s: want markdown or html", format)}
 }
 
-// exportFile writes a page for the user alone: a conversation holds what was read. The
-// commands of any session may have planted links, those of this one in its folder.
+// exportFile writes a page that only the user may read: a conversation contains file
+// contents. Commands of any session may have planted links, those of this one in its folder.
 func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) error {
 	_, ground, err := workspace.Places(context.Background(), s)
 	if err != nil {
@@ -225,7 +225,7 @@ func exportFile(s cli.Stdio, name, folder string, write func(io.Writer) error) e
 	return file.Write(write)
 }
 
-// withSession finds the session that name means and does something with it.
+// withSession finds the session with that name and calls do with it.
 func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	return withNamed(s, name, func(store *sessions.Store, sum sessions.Summary) error {
 		sum, err := Usable(sum, nil)
@@ -236,7 +236,7 @@ func withSession(s cli.Stdio, name string, do func(*sessions.Store, sessions.Sum
 	})
 }
 
-// withNamed is withSession for what can be done with a damaged one too.
+// withNamed is withSession for actions that also work on a damaged session.
 func withNamed(s cli.Stdio, name string, do func(*sessions.Store, sessions.Summary) error) error {
 	store, err := Store(s)
 	if err != nil {

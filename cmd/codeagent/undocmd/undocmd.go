@@ -1,7 +1,7 @@
 // Package undocmd is `codeagent undo`, and what it shares with /undo on the screen: the
-// flags that would open more, and the restoring itself. Files change only through a file
-// worker that the policy confines; what may be offered is decided in package undo. Read
-// run first.
+// flags that would give more permissions, and the restoring. Files change only through a
+// file worker that the policy confines; package undo decides what can be undone. Read run
+// first.
 package undocmd
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// New is the command `codeagent undo`.
+// New returns the command `codeagent undo`.
 func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	var how undoHow
 	cmd := &cobra.Command{
@@ -50,20 +50,20 @@ func New(s cli.Stdio, f *cli.Flags) *cobra.Command {
 	return cmd
 }
 
-// undoHow is what the command line of undo says.
+// undoHow is the parsed command line of undo.
 type undoHow struct {
-	id   string // of the session, "" for the last one
+	id   string // of the session; "" means the last one
 	dry  bool
-	skip int // how many turns are passed over
+	skip int // how many turns to skip
 }
 
-// further is the command that passes over one more turn.
+// further returns the command that skips one more turn.
 func (h undoHow) further() string {
 	h.skip++
 	return h.command()
 }
 
-// command is the one that was typed, without --dry-run.
+// command returns the command that was typed, without --dry-run.
 func (h undoHow) command() string {
 	command := "codeagent undo"
 	if h.id != "" {
@@ -80,14 +80,14 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	if f.Folder == "" {
 		f.Folder = sum.Folder
 	} else {
-		how.id = sum.ID // the suggested commands find it from any folder
+		how.id = sum.ID // so that the suggested commands work in any folder
 	}
 	b, err := workspace.Open(ctx, s, f)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	// Whoever works in the session holds it: its turns are not to be pulled away.
+	// A running session holds this lock: its turns must not be undone meanwhile.
 	log, err := sessions.New(b.Paths.Sessions).Open(sessions.Info{ID: sum.ID, Folder: sum.Folder, Program: s.Version})
 	if err != nil {
 		return sessionscmd.Error(err)
@@ -142,8 +142,8 @@ func run(ctx context.Context, s cli.Stdio, f cli.Flags, how undoHow) error {
 	return err
 }
 
-// unrecordedTurn stops at a turn of which nothing is known: to undo the one before it
-// without a word would take back what the user did not ask for.
+// unrecordedTurn stops at a turn without a record: to undo the one before it would, without a
+// warning, restore something that the user did not ask for.
 func unrecordedTurn(p *undo.Plan, how undoHow) error {
 	return &cli.HintError{
 		Err:  fmt.Errorf("the turn of %s could not be recorded: %s; what it changed cannot be restored", p.Began.Local().Format("2006-01-02 15:04"), visible.Line(p.More)),
@@ -151,7 +151,7 @@ func unrecordedTurn(p *undo.Plan, how undoHow) error {
 	}
 }
 
-// skipTurns is the plan for the last turn that has anything to undo after skip others.
+// skipTurns returns the plan for the last turn with something to undo, after skip others.
 func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.Plan, error) {
 	p, err := kept.Plan(may)
 	for ; err == nil && skip > 0; skip-- {
@@ -160,8 +160,7 @@ func skipTurns(kept *undo.History, may func(undo.Step) string, skip int) (*undo.
 	return p, err
 }
 
-// undoneSession finds the session: the named one, or the last here of which
-// something is kept.
+// undoneSession finds the session: the named one, or the last one here with an undo history.
 func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error) {
 	store, err := sessionscmd.Store(s)
 	if err != nil {
@@ -194,8 +193,8 @@ func undoneSession(s cli.Stdio, f cli.Flags, id string) (sessions.Summary, error
 		Hints: []string{"a session of another folder is named by its ID: codeagent sessions --all lists them"}}
 }
 
-// nothingLost fails where a later session changed something and the disk had no room to
-// keep the session: its last turn, not that of sum, may be what is meant.
+// nothingLost fails if a later session changed something but could not be recorded because
+// the disk was full: its last turn, not that of sum, may be what the user wants to undo.
 func nothingLost(store *sessions.Store, kept *undo.Store, sum sessions.Summary) error {
 	lost, err := kept.Unrecorded()
 	if err != nil {
@@ -218,7 +217,7 @@ func printSteps(s cli.Stdio, steps []undo.Step) {
 	}
 }
 
-// reportLeft prints what is left as it is.
+// reportLeft prints what stays as it is.
 func reportLeft(s cli.Stdio, p *undo.Plan) {
 	if p.Cut {
 		fmt.Fprintln(s.Err, "codeagent: the turn was cut off before its end")
@@ -234,7 +233,7 @@ func reportLeft(s cli.Stdio, p *undo.Plan) {
 	}
 }
 
-// reportClosed prints what is kept and what would restore it: this run may not.
+// reportClosed prints what this run may not restore, and which command would.
 func reportClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	for _, c := range p.Closed {
 		fmt.Fprintf(s.Err, "codeagent: kept, not put back: %s: %s\n", visible.Line(c.Path), visible.Line(c.Reason(opening != "")))
@@ -244,8 +243,8 @@ func reportClosed(s cli.Stdio, p *undo.Plan, how undoHow, opening string) {
 	}
 }
 
-// Opening are the flags with which undo can restore everything that is closed in p, ""
-// if no flag helps.
+// Opening returns the flags with which undo can restore everything in p that the policy
+// forbids; "" if no flag helps.
 func Opening(b *workspace.Workspace, p *undo.Plan) string {
 	dirs, files := p.Opening(func(dirs, files []string) (sandbox.Policy, error) {
 		cfg := b.Config
@@ -263,7 +262,7 @@ func Opening(b *workspace.Workspace, p *undo.Plan) string {
 	return out.String()
 }
 
-// Apply undoes what p says through a file worker that is confined by policy.
+// Apply executes p through a file worker that is confined by policy.
 func Apply(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo.Plan, policy sandbox.Policy) (undo.Report, error) {
 	files, err := b.Runner.Files(ctx, policy, nil)
 	if err != nil {
@@ -275,7 +274,7 @@ func Apply(ctx context.Context, b *workspace.Workspace, s *undo.History, p *undo
 
 var _ undo.Files = hands{}
 
-// hands restore files through a file worker.
+// hands implements undo.Files through a file worker.
 type hands struct{ files *worker.Client }
 
 func (f hands) expect(now undo.Expect) worker.Expect {
@@ -286,31 +285,31 @@ func (f hands) expect(now undo.Expect) worker.Expect {
 	return e
 }
 
-// Put is undo.Files.
+// Put implements undo.Files.
 func (f hands) Put(path string, content []byte, mode fs.FileMode, now undo.Expect) error {
 	_, err := f.files.Put(path, content, mode, f.expect(now))
 	return err
 }
 
-// Link is undo.Files.
+// Link implements undo.Files.
 func (f hands) Link(path, target string) error {
 	return f.files.Symlink(path, target, worker.Expect{Parents: true})
 }
 
-// Mkdir is undo.Files.
+// Mkdir implements undo.Files.
 func (f hands) Mkdir(path string, mode fs.FileMode) error {
 	return f.files.Mkdir(path, mode, true)
 }
 
-// Chmod is undo.Files.
+// Chmod implements undo.Files.
 func (f hands) Chmod(path string, mode fs.FileMode, now undo.Expect) error {
 	return f.files.Chmod(path, mode, f.expect(now))
 }
 
-// Move is undo.Files.
+// Move implements undo.Files.
 func (f hands) Move(from, to string) error { return f.files.Rename(from, to, false) }
 
-// Remove is undo.Files.
+// Remove implements undo.Files.
 func (f hands) Remove(path string, now undo.Expect) error {
 	return f.files.Remove(path, f.expect(now))
 }

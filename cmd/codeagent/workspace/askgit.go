@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mostGits is how many repositories are asked about at the same time.
+// mostGits is how many repositories are queried at the same time.
 const mostGits = 4
 
-// Trusted is what git trusts in the write roots: its own settings say so.
+// Trusted is what git trusts in the write roots, according to its settings.
 type Trusted struct {
 	Paths []string
 	err   error
 }
 
-// Trust finds what the repositories that stand there now trust. Where there is no
-// git to ask, none is to run what they name either.
+// Trust finds what the repositories that exist now trust. Without a git to ask, no git can
+// run what they name either.
 func (ws *Workspace) Trust(ctx context.Context) Trusted {
 	var roots []string
 	for _, root := range ws.Policy.Write {
@@ -52,14 +52,14 @@ func (ws *Workspace) Trust(ctx context.Context) Trusted {
 	return Trusted{slices.Compact(paths), errors.Join(errs...)}
 }
 
-// TrustBeside is trust while the session starts. Whoever needs the answer waits: no
-// command runs before it is known what git trusts.
+// TrustBeside runs Trust while the session starts. The returned function waits for the
+// result: no command runs before it is known what git trusts.
 func (ws *Workspace) TrustBeside(ctx context.Context) func() Trusted {
 	return beside(ctx, ws, ws.Trust)
 }
 
-// CheckedOut asks git what is checked out while the session starts. The answer, "" without
-// one, stays for the whole session: a prompt that changes is paid for again.
+// CheckedOut asks git what is checked out while the session starts. The answer, or "", stays
+// for the whole session: a changed prompt is not in the provider's cache.
 func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
 	return beside(ctx, ws, func(ctx context.Context) string {
 		status, err := ws.git.Status(ctx, ws.Folder)
@@ -70,7 +70,7 @@ func (ws *Workspace) CheckedOut(ctx context.Context) func() string {
 	})
 }
 
-// beside runs ask at once and returns what waits for its answer. close ends it.
+// beside starts ask and returns a function that waits for its result. Close ends it.
 func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context) T) func() T {
 	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan T, 1)
@@ -84,7 +84,7 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 	return get
 }
 
-// Words say for which repositories it is not known, "" if it is for all.
+// Words names the repositories for which it is not known; "" if there are none.
 func (t Trusted) Words() string {
 	if t.err == nil {
 		return ""
@@ -92,11 +92,11 @@ func (t Trusted) Words() string {
 	return "not known what git runs from the workspace, and so not protected: " + short.Cut(strings.ReplaceAll(t.err.Error(), "\n", "; "), mostReason)
 }
 
-// mostReason is how many characters of git's own words are shown: they can name
-// what a file of the workspace holds.
+// mostReason is how many characters of git's messages are shown: they can contain parts of
+// files of the workspace.
 const mostReason = 300
 
-// Protect is p, with what git trusts protected.
+// Protect returns p with what git trusts protected.
 func (t Trusted) Protect(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
 	p.Protected.Paths = append(p.Protected.Paths, t.Paths...)

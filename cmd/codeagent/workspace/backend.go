@@ -17,15 +17,15 @@ import (
 	"codeagent/seatbelt"
 )
 
-// prepareLinux copies the helper and checks its sum, some milliseconds, while
-// other things are done. It starts nothing.
+// prepareLinux copies the helper and checks its sum in the background, which takes some
+// milliseconds. It does not start the helper.
 func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
 	type made struct {
 		backend *linuxsandbox.Backend
 		err     error
 	}
 	ready := make(chan made, 1)
-	go func() { // ends by itself; what nobody takes is closed by the exit
+	go func() { // ends by itself; at exit the kernel closes an unused result
 		backend, err := linuxsandbox.New(linuxsandbox.Options{HelperSum: helperSum, Lookup: net.DefaultResolver.LookupNetIP})
 		ready <- made{backend, err}
 	}()
@@ -35,9 +35,9 @@ func prepareLinux(helperSum string) func() (*linuxsandbox.Backend, error) {
 	}
 }
 
-// backend picks the system's backend: one line each. Where none works, the
-// setting sandbox.fallback decides; it is checked by asking for the
-// enforcement of this very policy.
+// backend chooses the system's backend: one line each. If it does not work, the
+// setting sandbox.fallback decides. The check asks for the enforcement of the session's own
+// policy.
 func (ws *Workspace) backend() (sandbox.Backend, error) {
 	var backend sandbox.Backend
 	var err error
@@ -58,8 +58,8 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 		return backend, nil // never used: the runner takes None
 	}
 	if err != nil && runtime.GOOS == "linux" {
-		// A helper that cannot be read or is not ours says nothing about the system: no
-		// setting makes that a reason to run unconfined.
+		// A helper that is unreadable or has the wrong sum says nothing about the system, so no
+		// setting allows running unconfined.
 		return nil, CannotConfine(err, false)
 	}
 	if err == nil {
@@ -72,8 +72,8 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 		return backend, nil
 	}
 	if backend != nil {
-		// Where another policy can be held, this one is to be changed, and not
-		// given up with all the rest.
+		// If another policy can be enforced, the user should change this one instead of giving up
+		// the sandbox.
 		if _, other := backend.Enforcement(sandbox.ReadOnly()); other == nil {
 			return nil, CannotConfine(err, false)
 		}
@@ -84,8 +84,8 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 	return nil, CannotConfine(err, true)
 }
 
-// CannotConfine is the error of a run without a sandbox. The setting that gives
-// up on one is offered only where none works.
+// CannotConfine returns the error of a run that cannot be sandboxed. It offers the setting
+// that gives up the sandbox only if none works.
 func CannotConfine(err error, none bool) error {
 	var start *sandbox.StartError
 	if !errors.As(err, &start) {
@@ -98,9 +98,9 @@ func CannotConfine(err error, none bool) error {
 	return &cli.HintError{Err: err, Code: sandbox.ExitCannotConfine, Hints: hints}
 }
 
-// OwnPrograms are the programs that a command must not be able to replace: this
-// one and the helper beside it, even where no helper is there: the next start would take
-// one that a command had put there, and run it unconfined.
+// OwnPrograms are the programs that a command must not be able to replace: this one and the
+// helper beside it. The helper's path counts even if there is no helper: the next start
+// would run, unconfined, one that a command had put there.
 func OwnPrograms() []string {
 	exe, err := os.Executable()
 	if err != nil {

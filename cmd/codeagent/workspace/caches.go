@@ -10,19 +10,19 @@ import (
 	"codeagent/sandbox"
 )
 
-// toolCaches are the caches without which a tool does not work at all, by the
-// variable that moves them. The user's own stay read-only: what a sandboxed
-// command leaves in a cache would be built into programs outside of it.
+// toolCaches are the caches without which a tool does not work at all, by the variable that
+// sets their folder. The user's own caches stay read-only: what a sandboxed command writes
+// to a cache would become part of programs built outside the sandbox.
 var toolCaches = []struct{ variable, name string }{
-	{"GOCACHE", "go-build"}, // the go command refuses to run without a writable one
+	{"GOCACHE", "go-build"}, // the go command fails without a writable one
 }
 
-// caches is the folder of all workspaces' caches.
+// caches returns the folder of all workspaces' caches.
 func caches(p config.Paths) string { return filepath.Join(filepath.Dir(p.Temp), "tools") }
 
-// withCaches gives commands caches of their own, one set for each workspace, so
-// that one project's commands cannot poison another's builds. They are kept for
-// the next session. A variable that the policy sets already is left alone.
+// withCaches gives commands caches of their own, one set per workspace, so that one project's
+// commands cannot poison another's builds. They are kept for the next session. A variable
+// that the policy sets is not changed.
 func (ws *Workspace) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 	if len(p.Write) == 0 || p.Unconfined || ws.Config.Sandbox.Mode != config.WorkspaceWrite {
 		return p, nil
@@ -33,10 +33,10 @@ func (ws *Workspace) withCaches(p sandbox.Policy) (sandbox.Policy, error) {
 		if _, set := p.Env.Set[c.variable]; set {
 			continue
 		}
-		// The path is canonical: the folder above is, and MkdirAll went through no link. A
-		// command of another session with this folder in a write root (allow_home,
-		// add_dirs) may put one there at any time: so no link is looked for again, and
-		// whoever opens the root follows none.
+		// The path is canonical: the folder above is, and MkdirAll followed no link. A command of
+		// another session with this folder in a write root (allow_home, add_dirs) may put a link
+		// there at any time. Therefore this is not checked again here: opening the root follows no
+		// link.
 		dir := filepath.Join(caches(ws.Paths), hex.EncodeToString(sum[:8]), c.name)
 		if err := hostfile.MkdirAll(dir, 0o700); err != nil {
 			return p, err

@@ -11,16 +11,16 @@ import (
 	"codeagent/sandbox"
 )
 
-// Places are codeagent's own folders and files, where they really lie, and the ground
-// that commands of earlier sessions could write. A link of the user's own on the way to
-// them is followed (a folder of dotfiles); one that a command may have made is an error.
+// Places returns the resolved paths of codeagent's own folders and files, and the ground that
+// commands of earlier sessions could write. The user's own links on the way are followed (a
+// folder of dotfiles); a link that a command may have made is an error.
 func Places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, error) {
 	named, err := config.FindPaths(s.Env, s.Env("HOME"))
 	if err != nil {
 		return named, hostfile.Ground{}, &cli.UsageError{Err: err}
 	}
-	// The record says which links may be followed, also to itself: what was found without
-	// it must be found with it.
+	// The record says which links may be followed, including those on the way to the record:
+	// resolving again with it must give the same paths.
 	paths, err := named.Resolved(hostfile.Ground{}.Resolve)
 	if err != nil {
 		return named, hostfile.Ground{}, ownFiles(err)
@@ -32,7 +32,7 @@ func Places(ctx context.Context, s cli.Stdio) (config.Paths, hostfile.Ground, er
 	if paths, err = named.Resolved(ground.Resolve); err != nil {
 		return named, hostfile.Ground{}, ownFiles(err)
 	}
-	// Folders of every session's own, which need no line each.
+	// Folders that every session may write; they are not recorded.
 	return paths, ground.With(paths.Temp, caches(paths)), nil
 }
 
@@ -44,8 +44,8 @@ func ownFiles(err error) error {
 	return &cli.HintError{Err: fmt.Errorf("codeagent's own files: %w", err), Code: cli.ExitUsage, Hints: hints}
 }
 
-// Ground is where commands may change names: in earlier sessions, and under the policy
-// of this one with what was granted meanwhile.
+// Ground returns where commands may change names: in earlier sessions, and under this
+// session's policy including what was granted since.
 func (ws *Workspace) Ground() hostfile.Ground {
 	ws.noting.Lock()
 	g := ws.recorded.WithPolicy(ws.Policy)
@@ -58,7 +58,7 @@ func (ws *Workspace) Ground() hostfile.Ground {
 
 // noteRoots records what commands may write from now on.
 func (ws *Workspace) noteRoots(p sandbox.Policy) error {
-	// A link on the way to codeagent's own files that commands could replace from now on:
+	// Commands could from now on replace a link on the way to codeagent's own files, and
 	// every later start would refuse it.
 	named, err := config.FindPaths(ws.Stdio.Env, ws.Stdio.Env("HOME"))
 	if err == nil {
@@ -73,7 +73,7 @@ func (ws *Workspace) noteRoots(p sandbox.Policy) error {
 	return nil
 }
 
-// NoteGrants records what p lets a command write beyond the session's own policy.
+// NoteGrants records what p lets commands write beyond the session's own policy.
 func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
 	ws.noting.Lock()
 	defer ws.noting.Unlock()
@@ -82,8 +82,8 @@ func (ws *Workspace) NoteGrants(p sandbox.Policy) error {
 	return err
 }
 
-// Program finds the first of names that is installed where no command can have put it,
-// "" if nothing fits. The house rule: what a command may write, codeagent does not run.
+// Program returns the first of names that is installed where no command can have put it,
+// or "". The house rule: codeagent does not run what a command may write.
 func (ws *Workspace) Program(names ...string) string {
 	g := ws.Ground()
 	for _, name := range names {
@@ -94,7 +94,7 @@ func (ws *Workspace) Program(names ...string) string {
 	return ""
 }
 
-// follow resolves a name through every link.
+// follow resolves a name with all links.
 func (ws *Workspace) follow(dir, name string) (string, error) {
 	return sandbox.Canonical(ws.Files, dir, name)
 }

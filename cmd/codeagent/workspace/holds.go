@@ -7,12 +7,12 @@ import (
 	"codeagent/sandbox"
 )
 
-// NoNotify is why a call cannot wait where the layer "notify" is missing; doctor says why
-// it is.
+// NoNotify is why a call cannot be held if the layer "notify" is missing; doctor reports the
+// cause.
 const NoNotify = "the kernel does not report refused calls here (notify)"
 
-// NotHeld says why a call that the sandbox refuses does not wait for a person's
-// answer in this session; "" where it does. Somebody must attend, too.
+// NotHeld returns why a refused call is not held for a person's answer in this session; ""
+// if it is. A person must attend as well.
 func (ws *Workspace) NotHeld() string {
 	mode := approvals.Mode(ws.Config.AskForApproval)
 	switch {
@@ -30,7 +30,7 @@ func (ws *Workspace) NotHeld() string {
 	return ""
 }
 
-// NetworkNotHeld is notHeld for connections.
+// NetworkNotHeld is NotHeld for connections.
 func (ws *Workspace) NetworkNotHeld() string {
 	if why := ws.NotHeld(); why != "" {
 		return why
@@ -41,8 +41,7 @@ func (ws *Workspace) NetworkNotHeld() string {
 	return ""
 }
 
-// Evidence is how much is known here of what a command was refused, and why not
-// all of it.
+// Evidence returns how much is known here about a command's denials, and why not all.
 func (ws *Workspace) Evidence() (level sandbox.EvidenceLevel, why string) {
 	level = ws.Config.Sandbox.EvidenceLevel()
 	origin := "sandbox.evidence (" + ws.Config.Origin("sandbox.evidence").String() + ")"

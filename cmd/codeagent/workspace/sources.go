@@ -13,8 +13,8 @@ import (
 	"codeagent/hostfile"
 )
 
-// enter settles the workspace: the folder of --cd, else the current one, which
-// need not be there where another is named.
+// enter sets the workspace: the folder of --cd, else the current one, which need not exist
+// if another is named.
 func (ws *Workspace) enter(folder string) error {
 	here, name := "", "--cd "+folder
 	if !filepath.IsAbs(folder) {
@@ -23,8 +23,8 @@ func (ws *Workspace) enter(folder string) error {
 			return &cli.UsageError{Err: fmt.Errorf("current folder: %w", err), Hints: []string{"go to another, or name one with --cd"}}
 		}
 	}
-	// Where the user stands already is taken as it is; a name that leads there now, or
-	// that a session kept, may be a link that a command has put there since.
+	// The current folder is used as it is. Any other name, also one from a session, may now be
+	// a link that a command has made.
 	resolve := ws.recorded.Resolve
 	if folder == "" {
 		folder, name, resolve = here, "current folder", ws.follow
@@ -43,8 +43,8 @@ func (ws *Workspace) enter(folder string) error {
 	return nil
 }
 
-// sources are what the settings are read from. An empty value of a list's flag is
-// an unset variable in the shell, mostly: it is refused, and not left out.
+// sources returns the sources of the settings. An empty value of a list flag is usually an
+// unset shell variable, so it is refused.
 func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
 	src := config.Sources{File: ws.Paths.File, Workspace: ws.Folder, Getenv: ws.Stdio.Env, Overrides: f.Settings}
 	add := func(name, key, value string) {
@@ -76,8 +76,8 @@ func (ws *Workspace) sources(f cli.Flags) (config.Sources, error) {
 	return src, nil
 }
 
-// absolute makes what was typed mean what it means in the shell it was typed
-// in, also with --cd. An empty one stays empty.
+// absolute makes typed paths absolute, relative to the shell's folder, also with --cd. An
+// empty path stays empty.
 func absolute(dirs []string) []string {
 	var out []string
 	for _, d := range dirs {

@@ -1,8 +1,8 @@
 // Package workspace opens a folder to work in: it reads the settings, builds the policy
 // and starts the system's sandbox, so that a command of codeagent has a runner. It may
 // look at files through hostfile and ask git inside the sandbox; it writes only the
-// record of what commands could write, and caches of their own. Read Workspace.open
-// first, then backend.go for what happens where no sandbox works.
+// record of what commands could write, and the commands' caches. Read Workspace.open
+// first, then backend.go for what happens if no sandbox works.
 package workspace
 
 import (
@@ -21,8 +21,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Workspace is a folder opened to work in: the settings, the policy that they make, and a
-// runner over this system's backend.
+// Workspace is an opened folder: the settings, the policy made from them, and a runner over
+// this system's backend.
 type Workspace struct {
 	Config config.Config
 	Paths  config.Paths
@@ -33,29 +33,28 @@ type Workspace struct {
 	FetchHosts []sandbox.HostPort
 	Files      verdict.FileSystem
 	Runner     *exec.Runner
-	// Enforcement is what the runner's backend enforces of Policy.
+	// Enforcement is what the runner's backend enforces for Policy.
 	Enforcement sandbox.Enforcement
 	git         *gitrun.Git
-	// GrantsHosts and GrantsSockets: a single host or socket can be granted here.
+	// GrantsHosts and GrantsSockets: the backend can grant a single host or socket.
 	GrantsHosts, GrantsSockets bool
-	// reports: the workspace is opened for a report, even where no sandbox works. Cannot is
-	// then why no command can run under the settings: without a sandbox there is no Runner,
-	// with one it runs under a policy that only reads.
+	// reports: the workspace is opened for a report, even if no sandbox works. Cannot is then
+	// why no command can run under the settings. Without a sandbox there is no Runner;
+	// otherwise Runner uses a read-only policy.
 	reports bool
 	Cannot  error
-	// Offered is the system's backend, nil on a system without one.
+	// Offered is the system's backend; nil if the system has none.
 	Offered sandbox.Backend
 	Stdio   cli.Stdio
-	// linux returns the Linux backend, which is made ready while the settings
-	// are read.
+	// linux returns the Linux backend, which is prepared while the settings are read.
 	linux   func() (*linuxsandbox.Backend, error)
 	closers []func() error
-	// recorded is what commands of earlier sessions could write. Live is the policy with what
-	// this session granted; nil before there is a gate.
+	// recorded is what commands of earlier sessions could write. Live returns the policy with
+	// this session's grants; nil before there is a gate.
 	recorded hostfile.Ground
 	noting   sync.Mutex // guards recorded once commands run
-	// MadeGit lists the git directories that commands of the session made, nil where
-	// that is not known.
+	// MadeGit lists the git directories that commands of the session made; nil if that is not
+	// known.
 	MadeGit func() []string
 	Live    func() sandbox.Policy
 }
@@ -65,7 +64,7 @@ func Open(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s}, f)
 }
 
-// OpenReport is Open for a report: a missing sandbox is no error.
+// OpenReport is Open for a report: a missing sandbox is not an error.
 func OpenReport(ctx context.Context, s cli.Stdio, f cli.Flags) (*Workspace, error) {
 	return prepare(ctx, &Workspace{Files: exec.OS{}, Stdio: s, reports: true}, f)
 }
@@ -79,7 +78,7 @@ func prepare(ctx context.Context, ws *Workspace, f cli.Flags) (*Workspace, error
 	return ws, nil
 }
 
-// Enter is the folder that a run would work in.
+// Enter returns the folder that a run would work in.
 func Enter(s cli.Stdio, f cli.Flags) (string, error) {
 	ws := &Workspace{Files: exec.OS{}, Stdio: s}
 	err := ws.enter(f.Folder)
@@ -116,7 +115,7 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	ws.Policy, err = config.Policy(ws.Config, ws.Place)
 	if err != nil && ws.reports {
 		ws.Cannot = &cli.UsageError{Err: err}
-		ws.Policy, err = ws.onlyRead() // what this machine holds is tried all the same
+		ws.Policy, err = ws.onlyRead() // the enforcement of this machine is still tested
 	}
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -151,15 +150,15 @@ func (ws *Workspace) open(ctx context.Context, f cli.Flags) error {
 	return err
 }
 
-// onlyRead is a policy that every workspace allows.
+// onlyRead returns a policy that every workspace allows.
 func (ws *Workspace) onlyRead() (sandbox.Policy, error) {
 	c := ws.Config
 	c.Sandbox.Mode, c.Sandbox.AddDirs, c.Sandbox.AddFiles = config.ReadOnly, nil, nil
 	return config.Policy(c, ws.Place)
 }
 
-// newGit returns what asks git for codeagent itself: always confined, also when
-// commands are not. Without a sandbox there is no git to ask.
+// newGit returns the runner of codeagent's own git queries. They are always confined, also
+// when commands are not. Without a sandbox there is no git.
 func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
 	o := gitrun.Options{Policy: ws.Policy}
 	if _, plain := backend.(exec.Plain); backend != nil && !plain {
@@ -168,14 +167,14 @@ func (ws *Workspace) newGit(backend sandbox.Backend) *gitrun.Git {
 	return gitrun.New(o)
 }
 
-// Close ends what Open started, the last first.
+// Close releases what Open opened, in reverse order.
 func (ws *Workspace) Close() {
 	for i := len(ws.closers) - 1; i >= 0; i-- {
-		_ = ws.closers[i]() // leaving: what cannot be closed is closed by the exit
+		_ = ws.closers[i]() // the program ends, and the exit closes the rest
 	}
 }
 
-// Shell is what runs the model's commands: bash, else sh.
+// Shell returns the shell for the model's commands: bash, else sh.
 func (ws *Workspace) Shell() string {
 	if sh := ws.Program("bash", "sh"); sh != "" {
 		return sh
@@ -183,7 +182,7 @@ func (ws *Workspace) Shell() string {
 	return "/bin/sh"
 }
 
-// Workdirs are the folders a model may choose as its working directory.
+// Workdirs returns the folders that a model may choose as its working directory.
 func (ws *Workspace) Workdirs() []string {
 	dirs := []string{ws.Folder}
 	for _, r := range ws.Policy.Write {
