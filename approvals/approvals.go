@@ -1,7 +1,7 @@
 // Package approvals judges whether an action may run, must be asked about, or is refused.
-// It alone turns what a model wishes for (Wish) into a sandbox.Grant, widens policies and
-// mints permits; it performs no IO, but looks at paths through the sandbox.FileSystem
-// that it is given. Start reading at the decision table of gate.go.
+// Only this package converts a model's Wish to a sandbox.Grant, widens policies and mints
+// permits; it performs no IO, but reads file metadata through the sandbox.FileSystem that it
+// is given. Start reading at the decision table of gate.go.
 package approvals
 
 import (
@@ -15,13 +15,13 @@ import (
 type Mode string
 
 const (
-	// Untrusted asks before every edit and every command that is not on the
-	// short list of known read-only ones.
+	// Untrusted asks before every edit and every command that is not on the short list of
+	// known read-only ones.
 	Untrusted Mode = "untrusted"
-	// OnRequest runs everything in the sandbox and asks when the model wishes
-	// for more than it allows: the default.
+	// OnRequest runs everything in the sandbox and asks when the model requests more
+	// permissions. It is the default.
 	OnRequest Mode = "on-request"
-	// OnFailure is OnRequest, and asks after a command that the sandbox refused.
+	// OnFailure is OnRequest, and also asks after a command that the sandbox denied something.
 	OnFailure Mode = "on-failure"
 	// Never asks nobody: what the sandbox does not allow is refused.
 	Never Mode = "never"
@@ -30,30 +30,28 @@ const (
 // Modes lists every Mode, the most careful first.
 func Modes() []Mode { return []Mode{Untrusted, OnRequest, OnFailure, Never} }
 
-// Action is what a tool call would do, in plain words and exact fields. A
-// Permit is bound to every one of them.
+// Action is what a tool call would do. A Permit is bound to every field.
 type Action struct {
 	CallID, Tool string
 	Kind         event.Kind
-	// Title is one line: what the call does ("$ npm test").
+	// Title describes the call in one line ("$ npm test").
 	Title string
-	// Command is the whole command text, the patch of an edit, the URL of a
-	// fetch; Folder the absolute folder it runs in
-	// and that relative paths of the wish mean.
+	// Command is the whole command text, the patch of an edit, or the URL of a fetch. Folder
+	// is the absolute working folder; relative paths of the wish start there.
 	Command, Folder string
 	Argv            []string
-	// Paths are the files an edit or a read touches.
+	// Paths are the files that an edit or a read accesses.
 	Paths []string
 	Wish  Wish
-	// Background: the command goes on after its call, and can be typed to.
+	// Background: the command continues after its call, and can receive input.
 	Background bool
-	// Input is what is typed, and Running what it is typed to.
+	// Input is what is typed, and Running the command that receives it.
 	Input   string
 	Running Running
 }
 
-// Running is a background command: its number, its text, the policy that it was
-// started under, and what held calls of it were granted. It keeps both.
+// Running is a background command: its number, its text, the policy it was started under,
+// and the grants of its held calls. It keeps both until it ends.
 type Running struct {
 	ID      int
 	Command string
@@ -61,8 +59,8 @@ type Running struct {
 	Granted []sandbox.Grant
 }
 
-// Wish is what the model asks for beyond the policy, as it wrote it: nothing in
-// it is canonical, checked or granted.
+// Wish is what the model asks for beyond the policy, as the model wrote it: nothing in it is
+// canonical, checked or granted.
 type Wish struct {
 	Write, Read, Hosts, Sockets []string
 	// Unsandboxed asks to run outside the sandbox (require_escalated).
@@ -75,29 +73,29 @@ func (w Wish) Empty() bool {
 	return len(w.Write) == 0 && len(w.Read) == 0 && len(w.Hosts) == 0 && len(w.Sockets) == 0 && !w.Unsandboxed
 }
 
-// Request is a question to the person. Settle looks at nothing in it but ID:
-// changing a copy changes what is shown and never what is granted.
+// Request is a question to the person. Settle uses only its ID: a changed copy changes what
+// is shown, but never what is granted.
 type Request struct {
 	ID, CallID string
-	// Title is one line: who wants what.
+	// Title says in one line who wants what.
 	Title  string
 	Action Action
-	// Denials are what was refused before (AfterFailure, Held).
+	// Denials are earlier denials of the command (AfterFailure, Held).
 	Denials []sandbox.Denial
-	// Grant is what yes opens; empty when only leave to run in the sandbox is asked.
+	// Grant is what a yes allows; empty if the question is only whether to run in the sandbox.
 	Grant sandbox.Grant
-	// Warnings are said aloud beside the grants, one sentence each.
+	// Warnings are shown beside the grant, one sentence each.
 	Warnings []string
 	// Justification is the model's reason, at most 2 KiB.
 	Justification string
-	// Widest: running outside the sandbox is offered.
+	// Widest: the answers include running outside the sandbox.
 	Widest bool
-	// Held: the refused call waits for the answer, Patience long; then it is a no.
+	// Held: the refused call is held for Patience at most; then the answer is no.
 	Held     bool
 	Patience time.Duration
-	// AfterFailure: the command ran, was refused and would be run again.
+	// AfterFailure: the command ran, was denied something, and would be run again.
 	AfterFailure bool
-	// Options are the answers offered, least first.
+	// Options are the possible answers, the least permission first.
 	Options []Option
 }
 
@@ -107,19 +105,19 @@ type Option struct {
 	Key      string
 	Decision Decision
 	Label    string
-	// Disabled says why it cannot be chosen; empty when it can.
+	// Disabled says why it cannot be chosen; empty if it can.
 	Disabled string
 }
 
-// Decision is what an answer decides.
+// Decision is the meaning of an answer.
 type Decision string
 
 const (
 	// Deny says no: the zero value.
 	Deny Decision = ""
-	// Once opens what was shown for this action alone.
+	// Once grants what was shown for this action only.
 	Once Decision = "once"
-	// Session opens what was shown until the session ends.
+	// Session grants what was shown until the session ends.
 	Session Decision = "session"
 	// Outside runs this action outside the sandbox, once.
 	Outside Decision = "outside"
@@ -128,25 +126,25 @@ const (
 	OutsideSession Decision = "outside_session"
 	// Stop says no and ends the turn.
 	Stop Decision = "stop"
-	// Unattended: nobody is there to answer.
+	// Unattended: nobody can answer.
 	Unattended Decision = "unattended"
-	// Unanswered: the question ended without an answer, for the answer's Reason.
+	// Unanswered: the question ended without an answer; the answer's Reason says why.
 	Unanswered Decision = "unanswered"
 )
 
-// Answer answers a Request. The zero Answer is a no.
+// Answer answers a Request. The zero Answer means no.
 type Answer struct {
 	Decision Decision
-	// Reason is a note for the model, with a yes or a no.
+	// Reason is a note for the model, with either answer.
 	Reason string
-	// Grant, when set, is less than what was asked. More is refused.
+	// Grant, if set, is less than what was asked. A larger one is refused.
 	Grant *sandbox.Grant
-	// Command, when set, is the command the person wants instead: a no that
-	// tells the model so.
+	// Command, if set, is the command that the person wants instead: the answer is no, and the
+	// model is given the command.
 	Command string
 }
 
-// Refusal is a no in words. It is the only error type of Decide and Settle.
+// Refusal is a no with its reason. It is the only error type of Decide and Settle.
 type Refusal struct {
 	// Reason is for the model and the person.
 	Reason string
@@ -154,8 +152,8 @@ type Refusal struct {
 	Hint string
 	// Stop: the person ended the turn.
 	Stop bool
-	// Request is what was wanted when the mode or an absent person refused it;
-	// nil when the wish itself cannot be granted by anyone.
+	// Request is what was wanted, if the mode refused it or nobody could answer; nil if nobody
+	// could grant the wish.
 	Request *Request
 }
 

@@ -9,12 +9,12 @@ import (
 	"codeagent/sandbox"
 )
 
-// A fetch is one request of codeagent's own for a page, to one host. What is
-// open to commands is open to it; what is opened for it is open to no command:
-// a program that reaches a host can send it anything, a fetch sends the words of
-// its URL. So it can be granted also where the backend opens no single hosts.
+// A fetch is one request of codeagent itself for a page, to one host. Hosts that commands may
+// reach are open to it. A host granted to fetches stays closed to commands: a program that
+// reaches a host can send it anything, while a fetch sends only its URL. Therefore such a
+// grant is possible also where the backend cannot grant single hosts.
 
-// baseOf is Base for a: a fetch has besides what was granted to fetches.
+// baseOf is Base for a; a fetch also has what was granted to fetches.
 func (g *Gate) baseOf(a Action) sandbox.Policy {
 	base := g.Base()
 	if a.Kind != event.KindFetch {
@@ -25,21 +25,20 @@ func (g *Gate) baseOf(a Action) sandbox.Policy {
 		hosts = append(hosts, e.Fetch...)
 	}
 	if base.Network.Mode == sandbox.NetworkFull {
-		// They are open already. An address that is no public one must be named all
-		// the same, see egress.
+		// They are open already, but a non-public address must still be named; see egress.
 		base.Network.Hosts = append(base.Network.Hosts, hosts...)
 	}
 	return base.With(sandbox.Grant{Hosts: hosts})
 }
 
-// wantFetch is what a fetch asks for beyond base.
+// wantFetch returns what a fetch needs beyond base.
 func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	if len(w.Hosts) != 1 || len(w.Write)+len(w.Read)+len(w.Sockets) > 0 || w.Unsandboxed {
 		return want{}, refuse("a fetch may ask only for the host of its address")
 	}
 	narrow := base
 	if g.opts.Mode == Untrusted {
-		// A network that is open as a whole names no host: nobody was asked yet.
+		// A policy that opens the whole network names no host, so nobody has approved one yet.
 		narrow = sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: g.named(base)}}
 	}
 	var out want
@@ -54,8 +53,8 @@ func (g *Gate) wantFetch(base sandbox.Policy, w Wish) (want, *Refusal) {
 	return out, nil
 }
 
-// named are the hosts that the settings or an answer name. base, of baseOf, has all
-// of them but, where it opens everything, those granted to commands.
+// named returns the hosts that the settings or an answer name. base, from baseOf, has them
+// all, except that a base with an open network lacks those granted to commands.
 func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
 	out := slices.Clone(base.Network.Hosts)
 	for _, e := range g.ledger.List() {
@@ -64,9 +63,8 @@ func (g *Gate) named(base sandbox.Policy) []sandbox.HostPort {
 	return out
 }
 
-// ownPlace says what a host is that is not reached over the internet. It knows
-// what egress knows: the URL that a person says yes to names its address, and an
-// address that was named is dialled.
+// ownPlace describes a host that is not on the internet. It must recognise the same addresses
+// as egress: the person approves a URL with its address, and egress dials a named address.
 func ownPlace(host string) string {
 	if host == "localhost" {
 		return "this machine"

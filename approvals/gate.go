@@ -1,15 +1,14 @@
 package approvals
 
-// The whole judgement, walked row by row by a test (testdata/gate.txt). An
-// answer for the session changes it in one way: what was answered is then no
-// longer new.
+// The complete decision table; a test checks each row (testdata/gate.txt). An answer for the
+// session changes it in one way: what was answered does not count as new any more.
 //
 //	What Decide answers: the first row that matches. "*" matches anything, "a|b" a or b.
 //	sandbox: on, off (danger-full-access).  wish: none (or nothing new), new (paths, hosts, an edit outside the write roots;
 //	under untrusted also a fetch from a host that nobody named), outside (require_escalated), bad (nobody can grant it);
-//	of an input: what the command may that it is typed to.
+//	of an input: what the command that receives it may do.
 //	command: known (on the short read-only list), other.
-//	nobody: what becomes of it when no person is there to answer.
+//	nobody: the decision if no person can answer.
 //	mode                  sandbox  kind       wish         command  decision  nobody
 //	*                       *        plan|read|watch  *      *        run       run
 //	*                       *        fetch      bad          *        refuse    refuse
@@ -23,10 +22,10 @@ package approvals
 //	on-request|on-failure   on       *          new|outside  *        ask       refuse
 //	on-request|on-failure   *        *          *            *        run       run
 //
-// After a command that the sandbox refused, on-failure alone asks: for exactly
-// what was refused when that is certain, else only whether it may run outside
-// the sandbox. An answer of yes is checked against what was shown, by the
-// gate's own memory of the question and not by the copy that travelled.
+// After a command that the sandbox denied something, only on-failure asks: for exactly what
+// was denied if that is certain, else only whether it may run outside the sandbox. A yes is
+// checked against the question that the gate has stored, not against the copy that was
+// shown.
 
 import (
 	"fmt"
@@ -40,30 +39,30 @@ import (
 	"codeagent/sandbox"
 )
 
-// Options is what a Gate judges by.
+// Options is what a Gate needs to judge.
 type Options struct {
 	// Mode is the approval policy; empty means OnRequest.
 	Mode Mode
-	// Base is what an action may touch without any answer.
+	// Base is what an action may access without any answer.
 	Base  sandbox.Policy
 	Files sandbox.FileSystem
 	// Home and Workspace are absolute. Home may be empty: then "~" is refused.
 	Home, Workspace string
-	// NewID names questions, each name once. Nil: they are counted.
+	// NewID returns a new name for a question, each name once. Nil: questions are numbered.
 	NewID func() string
-	// GrantsHosts and GrantsSockets say whether the backend can open single
-	// hosts and path sockets. Where it cannot, such a wish can only be granted
-	// by running outside the sandbox, and the question says so.
+	// GrantsHosts and GrantsSockets say whether the backend can grant single hosts and path
+	// sockets. If not, such a wish can only be granted by running outside the sandbox, and
+	// the question says so.
 	GrantsHosts, GrantsSockets bool
-	// Trusted lists paths in the write roots of Base that are protected besides: what
-	// git was found to take programs and settings from. It may wait; nil: none.
+	// Trusted lists more protected paths in the write roots of Base: those from which git
+	// takes programs and settings. It may block; nil: none.
 	Trusted func() []string
-	// Path is where programs are looked for.
+	// Path is where programs are looked up.
 	Path []string
-	// MadeGit lists the git directories that commands of the session made, nil:
-	// none is known.
+	// MadeGit lists the git directories that commands of the session made; nil: none is
+	// known.
 	MadeGit func() []string
-	// Fetch is what fetches may reach without any answer, beside Base.
+	// Fetch is what fetches may reach without an answer, in addition to Base.
 	Fetch []sandbox.HostPort
 }
 
@@ -74,7 +73,7 @@ type Gate struct {
 	ledger Ledger
 
 	mu   sync.Mutex
-	open map[string]Request // questions not yet settled, by ID; mu guards it
+	open map[string]Request // unsettled questions by ID; guarded by mu
 }
 
 // NewGate returns a gate with an empty ledger.
@@ -90,17 +89,17 @@ func NewGate(o Options) *Gate {
 	return &Gate{opts: o, at: newPlaces(o.Files, o.Home, o.Workspace), open: map[string]Request{}}
 }
 
-// Mode is the approval policy.
+// Mode returns the approval policy.
 func (g *Gate) Mode() Mode { return g.opts.Mode }
 
-// Ledger holds the answers that stand for the session.
+// Ledger returns the answers that apply to the session.
 func (g *Gate) Ledger() *Ledger { return &g.ledger }
 
-// Base is what every action may touch now without a question: the policy and
-// what was granted for the session.
+// Base returns what every action may access now without a question: the policy and the
+// session's grants.
 func (g *Gate) Base() sandbox.Policy { return g.granted(g.start()) }
 
-// Open is Base without what Trusted protects: it never waits, and opens no less.
+// Open returns Base without the protection of Trusted: it never blocks, and allows no less.
 func (g *Gate) Open() sandbox.Policy { return g.granted(g.opts.Base.Clone()) }
 
 func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
@@ -110,7 +109,7 @@ func (g *Gate) granted(p sandbox.Policy) sandbox.Policy {
 	return p
 }
 
-// start is the policy before any answer.
+// start returns the policy before any answer.
 func (g *Gate) start() sandbox.Policy {
 	p := g.opts.Base.Clone()
 	if g.opts.Trusted != nil {
@@ -119,7 +118,7 @@ func (g *Gate) start() sandbox.Policy {
 	return p
 }
 
-// ruling is what the table says.
+// ruling is the table's decision.
 type ruling int
 
 const (
@@ -128,8 +127,8 @@ const (
 	no
 )
 
-// rule is the table but for the bad wish. known and remembered are about the
-// command: on the read-only list; answered for the session.
+// rule is the table without the rows for a bad wish. known and remembered describe the
+// command: it is on the read-only list; it was answered for the session.
 func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered bool) ruling {
 	switch {
 	case kind == event.KindPlan || kind == event.KindRead || kind == event.KindWatch:
@@ -148,15 +147,14 @@ func rule(m Mode, unconfined bool, kind event.Kind, wants, known, remembered boo
 	case remembered, kind == event.KindFetch:
 		return run
 	case kind == event.KindCommand && known && !unconfined:
-		// The list may spare a question because the sandbox is the boundary;
-		// without a sandbox it spares nothing.
+		// The list may replace a question only because the sandbox is the boundary; without a
+		// sandbox it replaces none.
 		return run
 	}
 	return askFirst
 }
 
-// Decide says whether a may run: exactly one of a permit, a question to ask, or
-// a *Refusal.
+// Decide returns exactly one of a permit, a question to ask, or a *Refusal.
 func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	base := g.baseOf(a)
 	w, paths, refusal := g.wanted(base, a)
@@ -189,7 +187,7 @@ func (g *Gate) Decide(a Action) (Permit, *Request, error) {
 	return Permit{}, g.put(r), nil
 }
 
-// wanted is what a asks for beyond base, and the canonical files it edits.
+// wanted returns what a needs beyond base, and the canonical files it edits.
 func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) {
 	switch a.Kind {
 	case event.KindPlan, event.KindRead, event.KindWatch:
@@ -225,16 +223,16 @@ func (g *Gate) wanted(base sandbox.Policy, a Action) (want, []string, *Refusal) 
 	return want{}, nil, refuse("unknown kind of action %q", a.Kind)
 }
 
-// AfterDenial returns the question to ask after a ran and v says that the
-// sandbox refused it, or nil when nothing is to be asked: in every mode but
-// on-failure, and where nothing that was refused can be granted.
+// AfterDenial returns the question to ask after the sandbox denied something to a, according
+// to v. It returns nil if there is nothing to ask: in every mode except on-failure, and if
+// nothing that was denied can be granted.
 func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	base := g.Base()
 	if g.opts.Mode != OnFailure || !v.Denied || a.Kind != event.KindCommand || base.Unconfined {
 		return nil
 	}
 	w := want{unsandboxed: true}
-	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words fill in no question
+	if v.Evidence != sandbox.EvidenceOutputOnly && !v.Suggest.Empty() { // words in the output alone must not propose a grant
 		wish := Wish{Write: v.Suggest.Write, Read: v.Suggest.Read, Sockets: v.Suggest.Sockets, Unsandboxed: v.Suggest.Unsandboxed}
 		for _, h := range v.Suggest.Hosts {
 			wish.Hosts = append(wish.Hosts, withPort(a.Command, h.String()))
@@ -250,7 +248,7 @@ func (g *Gate) AfterDenial(a Action, v sandbox.Verdict) *Request {
 	return g.put(r)
 }
 
-// put remembers r as asked, and returns a copy that shares nothing with it.
+// put stores r as asked, and returns a deep copy.
 func (g *Gate) put(r Request) *Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -260,7 +258,7 @@ func (g *Gate) put(r Request) *Request {
 	return &r
 }
 
-// take forgets the question and returns it: each is settled at most once.
+// take removes the question and returns it: each is settled at most once.
 func (g *Gate) take(id string) (Request, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -279,13 +277,13 @@ func who(a Action) string {
 	return plainName(name)
 }
 
-// plainName makes a program's name fit for a line: in at most 40 letters.
+// plainName returns a program's name for one line, in at most 40 letters.
 func plainName(name string) string {
 	return plainWord(short.Cut(strings.ToValidUTF8(name, "?"), 40))
 }
 
-// plainPath makes a program's path fit for a line. Of a long one it leaves out the
-// middle: the folder that it begins with and its own name say most.
+// plainPath returns a program's path for one line. It cuts a long path in the middle, since
+// its first folder and its name are the most informative parts.
 func plainPath(path string) string {
 	return plainWord(short.Middle(strings.ToValidUTF8(path, "?"), 81))
 }
@@ -306,11 +304,11 @@ func plainWord(word string) string {
 // commanders are programs whose first argument says what they do.
 var commanders = []string{"apt", "apt-get", "brew", "bun", "cargo", "docker", "gh", "git", "go", "kubectl", "npm", "pip", "pip3", "pnpm", "terraform", "uv", "yarn"}
 
-// keywords are what a shell itself understands in a program's place.
+// keywords are words of the shell itself where a program's name could be.
 var keywords = []string{"!", "(", "{", "[", "[[", "case", "export", "for", "if", "set", "until", "while"}
 
-// starts names what a command line starts: the first word after assignments,
-// without the folder, and for commanders the second word where it is plain.
+// starts names the program that a command line starts: the first word after assignments,
+// without the folder, and for commanders also the second word if it is plain.
 func starts(words []string) string {
 	for len(words) > 1 && strings.Contains(words[0], "=") {
 		words = words[1:]
@@ -328,7 +326,7 @@ func starts(words []string) string {
 	return name
 }
 
-// grantWords says in words what a grant opens.
+// grantWords describes what a grant allows.
 func grantWords(gr sandbox.Grant) string {
 	var out []string
 	list := func(verb string, things []string) {

@@ -2,8 +2,8 @@ package approvals
 
 import "codeagent/sandbox"
 
-// Grantable reports whether a backend can open a single host and a single socket: it asks
-// for the enforcement of a policy with such a grant, and runs nothing under it.
+// Grantable reports whether a backend can grant a single host and a single socket: it asks
+// for the enforcement of a policy with such a grant, and runs nothing.
 func Grantable(backend sandbox.Backend) (hosts, sockets bool) {
 	opens := func(g sandbox.Grant) bool {
 		if backend == nil {

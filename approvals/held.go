@@ -7,17 +7,17 @@ import (
 	"codeagent/sandbox"
 )
 
-// What a held call may ask: the sandbox refused one system call of a command
-// that runs already, and the call waits for the answer.
+// Questions of held calls: the sandbox has refused one system call of a running command, and
+// the call waits for the answer.
 
-// HeldAnswers are a person's answers about one running command so far.
+// HeldAnswers are a person's answers so far about one running command.
 type HeldAnswers struct {
-	// Given is what it was granted since it started, Refused what it was not.
+	// Given is what was granted since it started, Refused what was refused.
 	Given, Refused []sandbox.Grant
 }
 
-// DecideHeld judges a refused call of a that waits: exactly one of a grant under
-// which it may go on, a question, or a *Refusal.
+// DecideHeld judges a held call of a. It returns exactly one of a grant under which the call
+// may proceed, a question, or a *Refusal.
 func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.Grant, *Request, error) {
 	if grant, ok := g.Granted(a, d, so.Given); ok {
 		return grant, nil, nil
@@ -31,7 +31,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	case w.blocked != "":
 		return sandbox.Grant{}, nil, refuse("%s", w.blocked)
 	case slices.ContainsFunc(so.Refused, func(no sandbox.Grant) bool { return opens(no, w.grant) }):
-		// A program that tries again is not a new question.
+		// If the program tries again, the person is not asked again.
 		return sandbox.Grant{}, nil, refuse("the user denied this while the command ran")
 	}
 	r := g.request(a, w)
@@ -40,7 +40,7 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	if d.Note != "" {
 		r.Warnings = append(r.Warnings, d.Note)
 	}
-	r.Justification = "" // the model gave it for what it asked for, and not for this
+	r.Justification = "" // the model gave it for its own wish, not for this call
 	r.Options = heldOptions(r.Options)
 	if g.opts.Mode == Never {
 		return sandbox.Grant{}, nil, &Refusal{Reason: "the approval policy is never: nobody is asked", Hint: g.hint(event.KindCommand, w.grant), Request: &r}
@@ -48,12 +48,10 @@ func (g *Gate) DecideHeld(a Action, d sandbox.Denial, so HeldAnswers) (sandbox.G
 	return sandbox.Grant{}, g.put(r), nil
 }
 
-// Granted returns the grant under which a refused call of a running command may
-// go on without a question: given, or what was granted for the session after
-// the command started, opens it.
+// Granted returns the grant under which a held call of a running command may proceed without
+// a question: given, or a session grant made after the command started, covers it.
 func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandbox.Grant, bool) {
-	// The wish is judged against the policy alone first: the running command
-	// knows no more than that.
+	// Judge the wish against the policy alone first: the running command has no newer grants.
 	w, refusal := g.heldWant(g.start(), a, d)
 	if refusal != nil || w.empty() || w.blocked != "" {
 		return sandbox.Grant{}, false
@@ -66,7 +64,7 @@ func (g *Gate) Granted(a Action, d sandbox.Denial, given []sandbox.Grant) (sandb
 	return w.grant, refusal == nil && left.empty()
 }
 
-// opens reports whether wide names all that gr does, or folders around it.
+// opens reports whether wide covers everything in gr.
 func opens(wide, gr sandbox.Grant) bool {
 	covered := func(roots, paths []string) bool {
 		return !slices.ContainsFunc(paths, func(p string) bool {
@@ -77,8 +75,8 @@ func opens(wide, gr sandbox.Grant) bool {
 		!slices.ContainsFunc(gr.Hosts, func(h sandbox.HostPort) bool { return !slices.Contains(wide.Hosts, h) })
 }
 
-// heldWho names who was refused: the program's file, which is a fact. Neither the
-// name that it gave itself nor the words of the command are.
+// heldWho names the program that was refused by its file, which is a fact. The name that it
+// gave itself and the words of the command are not.
 func heldWho(d sandbox.Denial) string {
 	switch {
 	case d.Executable != "":
@@ -89,7 +87,7 @@ func heldWho(d sandbox.Denial) string {
 	return sandbox.Unexamined
 }
 
-// heldWant is what d, refused to a, needs beyond base.
+// heldWant returns what d, refused to a, needs beyond base.
 func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, *Refusal) {
 	var wish Wish
 	switch d.Kind {
@@ -109,8 +107,8 @@ func (g *Gate) heldWant(base sandbox.Policy, a Action, d sandbox.Denial) (want, 
 	return g.want(base, "/", wish)
 }
 
-// heldOptions are the answers to a question about a command that runs already:
-// it cannot leave the sandbox, and what it is given ends with it.
+// heldOptions returns the answers about a command that runs already: it cannot leave the
+// sandbox, and its grants end with it.
 func heldOptions(all []Option) []Option {
 	all = slices.DeleteFunc(all, func(o Option) bool { return o.Decision == Outside || o.Decision == OutsideSession })
 	for i := range all {
@@ -121,8 +119,8 @@ func heldOptions(all []Option) []Option {
 	return all
 }
 
-// SettleHeld is Settle for a question of DecideHeld: it returns the grant under
-// which the waiting call goes on.
+// SettleHeld is Settle for a question of DecideHeld: it returns the grant under which the
+// held call proceeds.
 func (g *Gate) SettleHeld(r *Request, ans Answer) (sandbox.Grant, error) {
 	_, grant, err := g.answer(r, ans)
 	return grant, err

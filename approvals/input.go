@@ -10,14 +10,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// What is typed to a command that runs in the background does what that command
-// may do: to a shell outside the sandbox it is a command outside the sandbox,
-// whatever was said about the shell. A command keeps the policy it was started
-// with, and what it was granted since; so an answer about an input is asked for
-// whenever that is more than what holds now, holds for these characters alone, and
-// is never remembered.
+// Input to a background command can do whatever that command may do: typed to a shell outside
+// the sandbox, it is a command outside the sandbox, whatever was decided about the shell. A
+// command keeps the policy it was started with and its grants. Therefore a question about an
+// input is asked whenever these allow more than the present policy. The answer applies to
+// these characters only, and is never remembered.
 
-// wantInput is what the command that a goes to may do beyond base.
+// wantInput returns what the command that receives a may do beyond base.
 func wantInput(base sandbox.Policy, a Action) want {
 	p := a.Running.may()
 	switch {
@@ -32,8 +31,8 @@ func wantInput(base sandbox.Policy, a Action) want {
 	}}
 }
 
-// may is the policy that a command lives under by now. A grant counts as it was
-// given, even where its path has become something else since.
+// may returns the present policy of a running command. A grant counts as it was given, even
+// if its path has become something else since.
 func (r Running) may() sandbox.Policy {
 	p := r.Policy
 	for _, gr := range r.Granted {
@@ -42,7 +41,7 @@ func (r Running) may() sandbox.Policy {
 	return p
 }
 
-// without is what of list is not in known.
+// without returns the elements of list that are not in known.
 func without[T comparable](list, known []T) []T {
 	var out []T
 	for _, v := range list {
@@ -63,11 +62,11 @@ func roots(list, known []sandbox.Root) []string {
 	return without(names(list), names(known))
 }
 
-// moreRead is what p may read and base may not: roots, and what is denied no more.
+// moreRead returns what p may read and base may not: roots, and paths denied in base only.
 func moreRead(base, p sandbox.Policy) []string {
 	out := append(without(base.DenyRead, p.DenyRead), without(base.DenyGlobs, p.DenyGlobs)...)
 	switch {
-	case len(base.Read) == 0: // which is everything
+	case len(base.Read) == 0: // which means everything
 		return out
 	case len(p.Read) == 0:
 		return append(out, "/")
@@ -82,8 +81,8 @@ func moreHosts(base, p sandbox.Network) []sandbox.HostPort {
 	return without(p.Hosts, base.Hosts)
 }
 
-// inputRequest writes the question for an input: what is typed, all of it, to
-// which command, and what that one may do.
+// inputRequest returns the question for an input: all of what is typed, the command that
+// receives it, and what that command may do.
 func (g *Gate) inputRequest(a Action, w want) Request {
 	r := Request{ID: g.opts.NewID(), CallID: a.CallID, Action: cloneAction(a), Grant: w.grant}
 	r.Title = fmt.Sprintf("type %s to background command %d (%s)", short.Cut(strconv.Quote(a.Input), 60), a.Running.ID, who(Action{Kind: event.KindCommand, Command: a.Running.Command}))
@@ -104,8 +103,8 @@ func (g *Gate) inputRequest(a Action, w want) Request {
 	return r
 }
 
-// yesInput checks a yes to an input. It opens nothing: the command has what it
-// has, and cannot have less.
+// yesInput checks a yes to an input. It grants nothing: the command keeps its permissions,
+// and they cannot be reduced.
 func yesInput(asked Request, ans Answer) *Refusal {
 	if g := ans.Grant; g != nil && !sameGrant(*g, asked.Grant) {
 		return refuse("permissions of a running command cannot be reduced: the answer counts as no")

@@ -7,9 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What a command's text may spare is a question, never the sandbox. A command
-// is known when bash would run nothing but programs of the list below, with
-// arguments that stand there literally, and options that are listed too.
+// The text of a command may replace a question, but never the sandbox. A command is known if
+// bash would run only programs of the list below, with literal arguments and listed options.
 // Everything else is asked about: the list says what is known, not what is good.
 
 const (
@@ -17,7 +16,7 @@ const (
 	// megabytes of "$(" end the process, and no recover catches that) and its
 	// time short: 32 KiB of "(" take most of a second, this takes 20 ms.
 	maxCommand = 4 << 10
-	// maxChain is how many programs one known command may run: more are not read.
+	// maxChain is how many programs a known command may run.
 	maxChain = 16
 )
 
@@ -29,13 +28,13 @@ type program struct {
 	// or without "=value".
 	short string
 	long  []string
-	// script, when set, must accept the first operand.
+	// script, if set, must accept the first operand.
 	script func(string) bool
-	// why says why running it changes nothing.
+	// why is the reason why running it changes nothing.
 	why string
 }
 
-// known is the list. Left out on purpose: git (the repository's own settings
+// known is the list. Excluded on purpose: git (the repository's own settings
 // name programs to run), rg (--pre, configuration file), awk, sed beyond line
 // ranges, xargs, env, less and man (run programs), tar, tee, date and hostname
 // (an operand sets them), uniq (its second operand is written), tree (-o), cd
@@ -80,7 +79,7 @@ var known = []program{
 }
 
 // knownReadOnly reports whether command is a list or pipeline of known programs
-// only. When in doubt it says no.
+// only. When in doubt it returns false.
 func knownReadOnly(command string) bool {
 	if len(command) > maxCommand || !plainASCII(command) || strings.Contains(command, "\\\n") {
 		return false
@@ -93,7 +92,7 @@ func knownReadOnly(command string) bool {
 	return !slices.ContainsFunc(f.Stmts, func(s *syntax.Stmt) bool { return !knownStmt(s, &count) }) && count <= maxChain
 }
 
-// plainASCII refuses what the parser and bash read differently (a carriage
+// plainASCII rejects what the parser and bash read differently (a carriage
 // return, NUL) and letters that look like others.
 func plainASCII(s string) bool {
 	for i := range len(s) {
@@ -183,7 +182,7 @@ func knownArgv(argv []string) bool {
 			return false
 		}
 	}
-	// A program with a script must have been given one.
+	// A program with a script needs one as its operand.
 	return script == nil
 }
 

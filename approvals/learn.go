@@ -8,16 +8,16 @@ import (
 	"codeagent/sandbox"
 )
 
-// maxLessons bounds what is remembered of one run: nobody would paste more.
+// maxLessons bounds the denials that are recorded: nobody would paste more.
 const maxLessons = 4096
 
-// Lesson says yes to all that a command is refused and remembers it, so that
-// what a tool needs can be written down once. It serves `codeagent
-// sandbox --learn` alone, which a user starts in a terminal: the command then does
-// what it would do without a sandbox, but for what is protected or closed to reading,
-// which the backend never asks about. No tool call leads here.
+// Lesson grants everything that a command is denied and records it, so that the needed
+// settings can be printed. Only `codeagent sandbox --learn` uses it, which a user starts in a
+// terminal. The command then does what it would do without a sandbox, except for what is
+// protected or closed to reading, which the backend never asks about. No tool call leads
+// here.
 type Lesson struct {
-	// Command is what runs, in words: a lookup's port is read from them.
+	// Command is the command's text; a lookup's port is read from it.
 	Command string
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type Lesson struct {
 	more    bool             // guarded by mu
 }
 
-// Learn is the sandbox.Command.Learn of the run. It grants exactly what d was refused, where a grant can name it.
+// Learn is the sandbox.Command.Learn of the run. It grants exactly what d was denied, if a grant can name it.
 func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	var g sandbox.Grant
 	switch d.Kind {
@@ -39,7 +39,7 @@ func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 		g.Hosts = []sandbox.HostPort{h}
 	case sandbox.KindSocket:
 		if !path.IsAbs(d.Target) {
-			return g, false // no setting opens an abstract socket
+			return g, false // no setting grants an abstract socket
 		}
 		g.Sockets = []string{d.Target}
 	default:
@@ -58,10 +58,10 @@ func (l *Lesson) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	return g, true
 }
 
-// Learned is what was granted, in order. A lookup stands as "name:port": with the
-// port of a connection to the name where there was one, else with the one that
-// the command's words name; guessed are the hosts where neither says, which stand
-// with the usual port. all is false when there was more than is remembered.
+// Learned returns what was granted, in order. A lookup is listed as "name:port", with the
+// port of a connection to that name if there was one, else the port that the command's text
+// names. guessed are the hosts for which neither is known; they get the usual port. all is
+// false if there was more than is recorded.
 func (l *Lesson) Learned() (denials []sandbox.Denial, guessed []string, all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,20 +9,20 @@ import (
 	"codeagent/sandbox"
 )
 
-// Ledger remembers the answers that hold for the session. It is safe for
-// concurrent use; it lives and dies with the process.
+// Ledger holds the answers that apply to the session. It is safe for concurrent use, and is
+// not saved.
 type Ledger struct {
 	mu      sync.Mutex
 	entries []Entry
 }
 
-// Entry is one remembered answer, bound to exactly what was shown. Either Grant
-// is set: what it names is open to every command of the session. Or Command
-// and Folder are: exactly this command in this folder runs unasked. Or Paths:
-// exactly these files are edited unasked. Or Fetch: pages of exactly these hosts
-// are fetched unasked, and no command reaches them.
+// Entry is one remembered answer, bound to exactly what was shown. One of these is set:
+// Grant, which every command of the session gets; Command and Folder: exactly this command
+// in this folder runs without a question; Paths: exactly these files are edited without a
+// question; Fetch: pages of exactly these hosts are fetched without a question, and no
+// command reaches them.
 type Entry struct {
-	// Request is the ID of the question that was answered, Title its line.
+	// Request is the ID of the question that was answered, Title its title.
 	Request, Title string
 	// Justification is the reason the model gave.
 	Justification   string
@@ -36,14 +36,14 @@ type Entry struct {
 	deed deed
 }
 
-// deed names a command beyond its call: what is run and where.
+// deed identifies a command across calls: what is run and where.
 type deed [sha256.Size]byte
 
 func deedOf(a Action) deed {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %v", a.Tool, a.Command, a.Folder, a.Argv, a.Background))
 }
 
-// List returns what is remembered, oldest first.
+// List returns the remembered answers, oldest first.
 func (l *Ledger) List() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *Ledger) add(e Entry) {
 	l.entries = append(l.entries, e)
 }
 
-// command reports whether exactly this command may run unasked, inside or also
+// command reports whether exactly this command may run without a question, inside or also
 // outside the sandbox.
 func (l *Ledger) command(a Action) (inside, outside bool) {
 	d := deedOf(a)
@@ -68,7 +68,7 @@ func (l *Ledger) command(a Action) (inside, outside bool) {
 	return inside, outside
 }
 
-// edits reports whether each of paths may be edited unasked.
+// edits reports whether each of paths may be edited without a question.
 func (l *Ledger) edits(paths []string) bool {
 	entries := l.List()
 	for _, p := range paths {

@@ -11,21 +11,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// A yes to run outside the sandbox is bound to the text of a command, and the text
-// names files: what a command in the sandbox may change by then is not what the
-// person saw. So such a yes holds for one call, unless nothing that the command can
-// run lies where commands may write. That cannot be known of a program that looks
-// into its working folder (make, npm, git), and every program may.
+// A yes to run outside the sandbox is bound to the text of a command, and the text names
+// files. Sandboxed commands may change these files after the person has read the question.
+// Therefore such a yes applies to one call only, unless nothing that the command can run is
+// where commands may write. That cannot be known for a program that reads its working folder
+// (make, npm, git), and any program may do that.
 
-// outside is what a question about leaving the sandbox says beside the text.
+// outside is what a question about leaving the sandbox shows beside the text.
 type outside struct {
-	// changes says why a yes cannot hold for the session, "" when it can.
+	// changes says why a yes cannot apply to the session, "" if it can.
 	changes  string
 	warnings []string
 }
 
-// outsideOf looks at what a, run outside the sandbox, would run or read that
-// commands under base may change.
+// outsideOf finds what a, run outside the sandbox, would run or read that commands under base
+// may change.
 func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 	if a.Kind != event.KindCommand || base.Unconfined {
 		return outside{}
@@ -60,12 +60,12 @@ func (g *Gate) outsideOf(base sandbox.Policy, a Action) outside {
 	return out
 }
 
-// changeable reports whether commands under p may change what is called path.
+// changeable reports whether commands under p may change what the name path leads to.
 func changeable(p sandbox.Policy, path string) bool {
 	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(root, path) }) && p.JudgeWrite(path).Allowed
 }
 
-// holdsRoot reports whether path is a folder around a write root.
+// holdsRoot reports whether path is a folder that contains a write root.
 func holdsRoot(p sandbox.Policy, path string) bool {
 	return slices.ContainsFunc(writeRoots(p), func(root string) bool { return sandbox.Covers(path, root) })
 }
@@ -81,12 +81,12 @@ func writeRoots(p sandbox.Policy) []string {
 	return out
 }
 
-// mostNamed bounds the files, and the git directories, that a question warns of.
+// mostNamed bounds the files, and the git directories, that a question names in warnings.
 const mostNamed = 3
 
-// madeGit warns of git directories that commands of the session made: git takes
-// programs to run from them, and nobody but the session has seen them. Git looks
-// for one from the working folder upwards, and tools run git below it.
+// madeGit warns about git directories that commands of the session made: git runs programs
+// that they configure, and no person has seen them. Git searches for one from the working
+// folder upwards, and tools run git in folders below it.
 func (g *Gate) madeGit(folder string, named []string, plain bool) []string {
 	if g.opts.MadeGit == nil {
 		return nil
@@ -103,7 +103,7 @@ func (g *Gate) madeGit(folder string, named []string, plain bool) []string {
 	})
 }
 
-// fewWarnings are those of the first paths; the rest is counted.
+// fewWarnings returns warnings about the first paths; the rest is counted.
 func fewWarnings(paths []string, words func(string) string) []string {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
@@ -117,10 +117,9 @@ func fewWarnings(paths []string, words func(string) string) []string {
 	return out
 }
 
-// plainWords are the words of a list or pipeline of programs, and the files of its
-// redirections. plain is false for a command that means more than its words say:
-// it expands something, sets variables, changes its folder, or a word of it is a
-// text for another program.
+// plainWords returns the words of a list or pipeline of programs, and the files of its
+// redirections. plain is false for a command that means more than its words say: it expands
+// something, sets variables, changes its folder, or contains a script for another program.
 func plainWords(command string) (words []string, plain bool) {
 	if len(command) > maxCommand || !plainASCII(command) {
 		return nil, false
@@ -143,7 +142,7 @@ func plainWords(command string) (words []string, plain bool) {
 				words = append(words, word)
 			}
 			return false
-		case *syntax.Lit: // the name of a redirection's descriptor
+		case *syntax.Lit: // the number of a redirection's descriptor
 		default:
 			plain = false
 		}
@@ -152,8 +151,8 @@ func plainWords(command string) (words []string, plain bool) {
 	return words, plain
 }
 
-// textOrFolder reports a word that is more than a name: a script, a pattern, or a
-// builtin by which the words after it mean other files.
+// textOrFolder reports a word that is more than a name: a script, a pattern, or a builtin
+// that changes what the words after it mean.
 func textOrFolder(word string) bool {
 	return strings.ContainsAny(word, " \t\n;&|<>()$`\\\"'*?[]{}!#~") || slices.Contains([]string{"cd", "pushd", "popd", "eval"}, word)
 }

@@ -9,8 +9,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Permit lets exactly one action run under one policy. Only a Gate mints one;
-// the zero Permit permits nothing.
+// Permit allows exactly one action under one policy. Only a Gate mints permits;
+// the zero Permit allows nothing.
 type Permit struct {
 	minted bool
 	action [sha256.Size]byte
@@ -29,8 +29,8 @@ func (p Permit) Policy(a Action) (sandbox.Policy, error) {
 	return p.policy.Clone(), nil
 }
 
-// Equal reports whether p and q permit the same action under the same policy. A
-// permit that permits nothing is equal to none.
+// Equal reports whether p and q permit the same action under the same policy. A zero Permit
+// equals no permit.
 func (p Permit) Equal(q Permit) bool {
 	return p.minted && q.minted && p.action == q.action && reflect.DeepEqual(p.policy, q.policy)
 }
@@ -39,9 +39,9 @@ func mint(a Action, p sandbox.Policy) Permit {
 	return Permit{minted: true, action: fingerprint(a), policy: p.Clone()}
 }
 
-// fingerprint covers every field of a, present and future: the Go syntax of a
-// struct of strings, numbers, bools, slices and maps names each, quotes each
-// string and sorts each map, so that no two actions are written alike.
+// fingerprint covers every field of a, present and future: the Go syntax of a struct of
+// strings, numbers, bools, slices and maps names each field, quotes each string and sorts
+// each map, so that different actions have different texts.
 func fingerprint(a Action) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%#v", a))
 }

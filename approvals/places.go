@@ -13,11 +13,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// places judges paths by what stands at them now.
+// places judges paths by the files that exist now.
 type places struct {
 	files sandbox.FileSystem
-	// home and workspace are canonical; written is the home folder as the settings
-	// name it.
+	// home and workspace are canonical; written is the home folder as the settings name it.
 	home, workspace, written string
 }
 
@@ -31,8 +30,8 @@ func newPlaces(files sandbox.FileSystem, home, workspace string) places {
 	return at
 }
 
-// canonical returns the path that raw really means. Every character but NUL may
-// stand in it: what may be done already needs no question, whatever it is called.
+// canonical returns the path that raw leads to. It may contain every character except NUL:
+// what is allowed already needs no question, whatever its name.
 func (at *places) canonical(folder, raw string) (string, *Refusal) {
 	if raw == "" || len(raw) > maxEntry || strings.ContainsRune(raw, 0) {
 		return "", plainText(raw)
@@ -57,8 +56,8 @@ func (at *places) canonical(folder, raw string) (string, *Refusal) {
 	return p, nil
 }
 
-// unclear refuses to ask for p, which raw means, where a person could not see what
-// would be granted.
+// unclear refuses a question about p, the target of raw, if a person could not see what would
+// be granted.
 func (at *places) unclear(raw, p string) *Refusal {
 	for _, s := range []string{raw, p} {
 		if r := plainText(s); r != nil {
@@ -71,7 +70,7 @@ func (at *places) unclear(raw, p string) *Refusal {
 	return nil
 }
 
-// plainText refuses what could not be shown as it is.
+// plainText refuses text that cannot be shown unchanged.
 func plainText(s string) *Refusal {
 	switch {
 	case s == "":
@@ -90,7 +89,7 @@ func plainText(s string) *Refusal {
 	return nil
 }
 
-// refusePath says no to what must never be opened, whoever asks.
+// refusePath refuses what must never be granted, whoever asks.
 func (at *places) refusePath(base sandbox.Policy, raw, p string) *Refusal {
 	if p == "/" {
 		return refuse("path %q is the root of the file system: everything would be open; ask for the folder you need", raw)
@@ -109,13 +108,13 @@ func (at *places) refusePath(base sandbox.Policy, raw, p string) *Refusal {
 	return nil
 }
 
-// foldCovers is sandbox.Covers without regard to case: some file systems have
-// none, and here the careful error is to refuse.
+// foldCovers is sandbox.Covers without regard to case: some file systems ignore case, and the
+// safe error is to refuse.
 func foldCovers(root, p string) bool {
 	return sandbox.Covers(strings.ToLower(root), strings.ToLower(p))
 }
 
-// entry is what stands at a path.
+// entry is the type of the file at a path.
 type entry int
 
 const (
@@ -143,8 +142,8 @@ func (at *places) unmoved(p string) bool {
 	return err == nil && now == p
 }
 
-// standing returns the part of a grant whose paths still mean what was shown:
-// a path that has become a link, or leads through one, is left out.
+// standing returns the part of a grant whose paths still lead where they did when they were
+// shown: a path that has become a link, or leads through one, is left out.
 func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
 	same := func(paths []string) []string {
 		var out []string
@@ -159,11 +158,10 @@ func (at *places) standing(grant sandbox.Grant) sandbox.Grant {
 	return grant
 }
 
-// heldPlace is what is asked for when a write of target waits: target alone, or
-// the cache that it lies in, since a tool goes on to write there and one question
-// for each of its files would be answered without being read. The cache must
-// stand there: a name that is absent could become anything. One with programs in it
-// is run by somebody.
+// heldPlace returns what to ask for when a write of target is held: target, or the cache that
+// contains it. A tool continues to write to its cache, and a question for each file would be
+// answered without being read. The cache must exist: an absent name could become anything. It
+// must hold no programs, since someone would run them.
 func (at *places) heldPlace(target string) string {
 	cache, ok := sandbox.CacheOf(target)
 	if ok && at.entry(cache) == isFolder && at.unmoved(cache) && at.entry(path.Join(cache, "bin")) == isAbsent {
@@ -172,9 +170,9 @@ func (at *places) heldPlace(target string) string {
 	return target
 }
 
-// meanings are the paths that a word of a command can mean: itself, and what
-// stands in it behind the signs that options and lists use. "" is one that cannot
-// be resolved.
+// meanings returns the paths that a word of a command can mean: the word itself, and the parts
+// of it after the characters that options and lists use. "" stands for one that cannot be
+// resolved.
 func (at *places) meanings(folder, word string) []string {
 	names := append(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("=:,@", r) }), word)
 	if i := strings.IndexAny(word, "/."); strings.HasPrefix(word, "-") && i > 0 {
@@ -193,9 +191,8 @@ func (at *places) meanings(folder, word string) []string {
 	return out
 }
 
-// flag is the flag that opens exactly p, "" if no flag does: none opens a
-// device or a socket, a file whose folder is missing too, or a name that is not
-// shown as it is.
+// flag returns the flag that opens exactly p, "" if there is none: no flag opens a device or
+// a socket, a file whose folder is missing too, or a name that cannot be shown unchanged.
 func (at *places) flag(p string) string {
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
 		return ""
@@ -228,7 +225,7 @@ func (at *places) writeWarnings(base sandbox.Policy, p string) []string {
 	return out
 }
 
-// namedFiles warns of files that stand where commands may write.
+// namedFiles warns about files that commands may write.
 func (at *places) namedFiles(paths []string) []string {
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || at.entry(p) != isFile })
 	return fewWarnings(paths, func(p string) string {

@@ -7,24 +7,23 @@ import (
 	"codeagent/sandbox"
 )
 
-// A lookup names a host and no port, and a grant needs one: it is read from the
-// command's own words. A wrong guess opens too little: the connection itself is
-// then asked about, with the port it has.
+// A lookup has a host but no port, and a grant needs both: the port is read from the
+// command's text. A wrong guess grants too little, and the connection itself then asks again
+// with its real port.
 
-// usualPort is what most connections of today are for.
+// usualPort is the port of most connections.
 const usualPort = 443
 
-// schemePorts are the ports of the schemes that command lines hold (IANA).
+// schemePorts are the ports of the URL schemes in command lines (IANA).
 var schemePorts = map[string]uint16{
 	"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21, "ssh": 22, "git+ssh": 22, "sftp": 22, "rsync": 873, "git": 9418,
 	"redis": 6379, "postgres": 5432, "postgresql": 5432, "mysql": 3306, "mongodb": 27017, "amqp": 5672, "ldap": 389, "smtp": 25,
 }
 
-// remoteShells are programs that take a host where they mean port 22.
+// remoteShells are programs whose hosts mean port 22.
 var remoteShells = []string{"ssh", "scp", "sftp", "rsync"}
 
-// withPort gives a host that was looked up for command its port; what has one
-// stays as it is.
+// withPort adds a port to a host that command looked up; a host with a port is unchanged.
 func withPort(command, host string) string {
 	h, err := sandbox.ParseHostPort(host)
 	if err != nil || h.Port != 0 {
@@ -34,7 +33,7 @@ func withPort(command, host string) string {
 	return h.String()
 }
 
-// portFor is the port at which command means to reach host.
+// portFor returns the port on which command probably reaches host.
 func portFor(command, host string) uint16 {
 	if port, ok := namedPort(command, host); ok {
 		return port
@@ -42,7 +41,7 @@ func portFor(command, host string) uint16 {
 	return usualPort
 }
 
-// namedPort is the port that command's own words give host, if they do.
+// namedPort returns the port that command's text gives for host, if any.
 func namedPort(command, host string) (uint16, bool) {
 	text := strings.ToLower(command)
 	for at := 0; ; {
@@ -54,7 +53,7 @@ func namedPort(command, host string) (uint16, bool) {
 		at = start + len(host)
 		before, after := text[:start], text[at:]
 		if nameLetter(before, -1) || nameLetter(after, 1) {
-			continue // a part of another name
+			continue // part of another name
 		}
 		if port, ok := portBeside(before[max(len(before)-beside, 0):], after[:min(len(after), beside)]); ok {
 			return port, true
@@ -68,7 +67,7 @@ func namedPort(command, host string) (uint16, bool) {
 	return 0, false
 }
 
-// beside is how much around a name is looked at: a URL's user, at most.
+// beside is how many bytes around a name are examined: enough for the user in a URL.
 const beside = 256
 
 // nameLetter reports whether the text beside a name continues it.
@@ -81,11 +80,11 @@ func nameLetter(text string, side int) bool {
 		c = text[len(text)-1]
 	}
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' }
-	// A dot behind a name may end a sentence; before one it never stands alone.
+	// A dot after a name may end a sentence; one before it belongs to a longer name.
 	return letter(c) || c == '.' && (side < 0 || len(text) > 1 && letter(text[1]))
 }
 
-// portBeside reads the port from what stands around a host's name: "name:8080",
+// portBeside reads the port from the text around a host's name: "name:8080",
 // "http://name", "user@name:path" (scp's form) or "name 8080" (nc's).
 func portBeside(before, after string) (uint16, bool) {
 	scheme := ""
@@ -109,7 +108,7 @@ func portBeside(before, after string) (uint16, bool) {
 	return 0, false
 }
 
-// number reads a port that s begins with, as a word of its own.
+// number parses a port at the beginning of s, as a whole word.
 func number(s string) (uint16, bool) {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {

@@ -58,9 +58,9 @@ func (g *Gate) request(a Action, w want) Request {
 	return r
 }
 
-// options lists the answers, least first. Outside the sandbox is offered only
-// when it was asked for, or when nothing less can be held here; changes says why
-// not for the session.
+// options lists the answers, the least permission first. Running outside the sandbox is
+// offered only if it was asked for, or if nothing less can be enforced here; changes is why it
+// cannot apply to the session.
 func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 	once := Option{Key: "1", Decision: Once, Label: "this once"}
 	session := Option{Key: "2", Decision: Session, Label: "this session"}
@@ -92,8 +92,8 @@ func options(a Action, grant sandbox.Grant, w want, changes string) []Option {
 		Option{Key: "s", Decision: Stop, Label: "stop"})
 }
 
-// Settle turns the answer to r into a permit, or into a *Refusal. A question is
-// settled once. Of r only the ID is used.
+// Settle converts the answer to r into a permit or a *Refusal. A question is settled once.
+// Only the ID of r is used.
 func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	asked, grant, err := g.answer(r, ans)
 	if err != nil {
@@ -102,7 +102,7 @@ func (g *Gate) Settle(r *Request, ans Answer) (Permit, error) {
 	return mint(asked.Action, g.baseOf(asked.Action).With(grant)), nil
 }
 
-// answer checks ans against what was asked and remembers what holds for the session.
+// answer checks ans against the question and remembers an answer for the session.
 func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	if r == nil {
 		return Request{}, sandbox.Grant{}, refuse("nothing was asked")
@@ -123,7 +123,7 @@ func (g *Gate) answer(r *Request, ans Answer) (Request, sandbox.Grant, error) {
 	return asked, grant, nil
 }
 
-// noInWords is the refusal that ans is, or nil when it is a yes.
+// noInWords returns the refusal for a no, or nil for a yes.
 func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	because := ""
 	if reason := strings.TrimSpace(strings.ToValidUTF8(short.Head(ans.Reason, maxReason), "")); reason != "" {
@@ -150,7 +150,7 @@ func (g *Gate) noInWords(asked Request, ans Answer) *Refusal {
 	return refuse("unknown answer %q: it counts as no", string(ans.Decision))
 }
 
-// yes is what an answer of yes opens.
+// yes returns what a yes grants.
 func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Grant, *Refusal) {
 	i := slices.IndexFunc(asked.Options, func(o Option) bool { return o.Decision == ans.Decision })
 	if i < 0 {
@@ -176,7 +176,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	if grant.Unsandboxed {
 		return sandbox.Grant{}, refuse("running outside the sandbox needs an answer of its own")
 	}
-	// What a backend cannot open to a command does not keep codeagent itself.
+	// What a backend cannot grant to a command, codeagent itself can still do.
 	if blocked := g.blocked(base, grant); blocked != "" && asked.Action.Kind != event.KindFetch {
 		return sandbox.Grant{}, refuse("%s", blocked)
 	}
@@ -188,7 +188,7 @@ func (g *Gate) yes(base sandbox.Policy, asked Request, ans Answer) (sandbox.Gran
 	return grant, nil
 }
 
-// remember keeps a session answer, bound to exactly what was shown.
+// remember stores an answer for the session, bound to exactly what was shown.
 func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	a := asked.Action
 	e := Entry{Request: asked.ID, Title: asked.Title, Justification: asked.Justification}
@@ -200,7 +200,7 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	case d == Session && a.Kind == event.KindEdit:
 		e.Grant = grant
 		for _, raw := range a.Paths {
-			// What cannot be resolved any more is asked again.
+			// A path that cannot be resolved any more is asked about again.
 			if p, r := g.at.canonical(a.Folder, raw); r == nil {
 				e.Paths = append(e.Paths, p)
 			}
@@ -216,12 +216,12 @@ func (g *Gate) remember(asked Request, d Decision, grant sandbox.Grant) {
 	g.ledger.add(e)
 }
 
-// hint is what would allow gr, to an action of a kind, where nobody can be asked.
+// hint returns the flag or setting that would allow gr where nobody can be asked.
 func (g *Gate) hint(kind event.Kind, gr sandbox.Grant) string {
 	const ask = "run codeagent in a terminal with --ask-for-approval on-request to be asked"
 	host := "--allow-host"
 	if kind == event.KindFetch {
-		host = "--allow-fetch" // no more than was asked: it opens nothing to commands
+		host = "--allow-fetch" // the narrowest flag: it allows nothing to commands
 	}
 	if len(gr.Hosts) > 0 && !g.opts.GrantsHosts && kind != event.KindFetch || len(gr.Sockets) > 0 || len(gr.Read) > 0 || gr.Unsandboxed || len(gr.Write)+len(gr.Hosts) == 0 {
 		return ask

@@ -9,29 +9,27 @@ import (
 )
 
 const (
-	// maxWishes bounds the entries of one wish: more cannot be read and judged
-	// by a person.
+	// maxWishes bounds the entries of one wish: a person cannot read and judge more.
 	maxWishes = 32
-	// maxEntry is PATH_MAX: no longer path can be opened.
+	// maxEntry is PATH_MAX: a longer path cannot be opened.
 	maxEntry = 4096
 	// maxReason bounds a justification, in bytes.
 	maxReason = 2 << 10
 )
 
-// want is a wish made exact: canonical, checked, and without what is allowed
-// anyway.
+// want is a wish made exact: canonical, checked, and without what is allowed already.
 type want struct {
 	grant       sandbox.Grant
 	unsandboxed bool
-	// warnings are said aloud in the question.
+	// warnings are shown with the question.
 	warnings []string
-	// blocked says why the narrow grant cannot be held here; empty when it can.
+	// blocked says why the narrow grant cannot be enforced here; empty if it can.
 	blocked string
 }
 
 func (w want) empty() bool { return w.grant.Empty() && !w.unsandboxed }
 
-// refuse is a wish that nobody can grant, in words for the model.
+// refuse returns the refusal of a wish that nobody can grant, worded for the model.
 func refuse(format string, args ...any) *Refusal {
 	return &Refusal{Reason: fmt.Sprintf(format, args...)}
 }
@@ -82,7 +80,7 @@ func (g *Gate) want(base sandbox.Policy, folder string, w Wish) (want, *Refusal)
 	if r := g.addSockets(&out, base, folder, w.Sockets); r != nil {
 		return want{}, r
 	}
-	// What is allowed anyway does not count: an edit may touch many files.
+	// Only what is not allowed already counts: an edit may change many files.
 	if n := len(out.grant.Write) + len(out.grant.Read) + len(out.grant.Hosts) + len(out.grant.Sockets); n > maxWishes {
 		return want{}, refuse("the request names %d paths and hosts; at most %d can be asked for at once", n, maxWishes)
 	}
@@ -146,8 +144,8 @@ func readWarnings(base sandbox.Policy, p string) []string {
 	return nil
 }
 
-// blocked says why base widened by grant would still refuse what was asked, or
-// why the backend cannot open it; empty when the grant does what it says.
+// blocked says why base widened by grant would still deny what was asked, or why the backend
+// cannot grant it; empty if the grant works.
 func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
 	if len(grant.Hosts) > 0 && !g.opts.GrantsHosts {
 		return "the sandbox here cannot open single hosts"
@@ -169,9 +167,9 @@ func (g *Gate) blocked(base sandbox.Policy, grant sandbox.Grant) string {
 	return ""
 }
 
-// narrower reports whether n opens nothing that shown does not. Paths below a
-// shown folder count only where the shown grant would open them: a protected
-// file in it was not shown.
+// narrower reports whether n allows nothing that shown does not. Paths below a shown folder
+// count only if the shown grant would open them: a protected file in the folder was not
+// shown.
 func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 	if n.Unsandboxed && !shown.Unsandboxed {
 		return false
@@ -205,7 +203,7 @@ func (g *Gate) narrower(base sandbox.Policy, n, shown sandbox.Grant) bool {
 	return true
 }
 
-// show writes a path for a sentence.
+// show formats a path for a sentence.
 func show(p string) string {
 	if strings.ContainsAny(p, " '\"()") {
 		return fmt.Sprintf("%q", p)

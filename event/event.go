@@ -1,6 +1,6 @@
 // Package event holds everything that the agent reports while it works: a sealed set of
-// small structs, and the words of kinds, outcomes and answers that rooms share. It may
-// import the types of sandbox and model, and performs no IO. Start reading at Event; each
+// small structs, and the names of kinds, outcomes and answers that rooms share. It may
+// import the types of sandbox and model, and performs no IO. Start reading at Event. Each
 // renderer (tui, headless, exec --json) handles every event, which All and a test in each
 // room check.
 package event
@@ -17,61 +17,61 @@ import (
 // Event is one of the structs of this file.
 type Event interface{ event() }
 
-// SessionStarted comes before the first turn. It comes again, with the same ID, when the
+// SessionStarted comes before the first turn. It is sent again, with the same ID, when the
 // model's name becomes known or another model is chosen.
 type SessionStarted struct {
 	ID, Model, Folder string
 	// Policy names the sandbox preset, Approval the approval policy.
 	Policy, Approval string
 	Enforcement      sandbox.Enforcement
-	// Window is how many tokens the model can take; Assumed: nobody said so, it is
-	// what most models take.
+	// Window is the model's context in tokens. Assumed: it is not known, and this is a common
+	// size.
 	Window  int64
 	Assumed bool
 	// Tour: the built-in scripted model answers.
 	Tour bool
 }
 
-// TurnStarted: a message of the user goes to the model.
+// TurnStarted: a message of the user is sent to the model.
 type TurnStarted struct {
 	Text string
-	// Images names each image that goes with it.
+	// Images names each image of the message.
 	Images []string
 }
 
 // Steered: a message typed while the model worked was delivered.
 type Steered struct {
 	Text string
-	// Images names each image that goes with it.
+	// Images names each image of the message.
 	Images []string
 }
 
-// TextDelta is more of the model's answer.
+// TextDelta is the next piece of the model's answer.
 type TextDelta struct{ Text string }
 
-// ReasoningDelta is more of the model's thinking.
+// ReasoningDelta is the next piece of the model's thinking.
 type ReasoningDelta struct{ Text string }
 
-// MessageFinished closes a run of TextDeltas with the whole text.
+// MessageFinished ends a run of TextDeltas and has the whole text.
 type MessageFinished struct{ Text string }
 
-// ReasoningFinished closes a run of ReasoningDeltas with the whole text.
+// ReasoningFinished ends a run of ReasoningDeltas and has the whole text.
 type ReasoningFinished struct{ Text string }
 
-// ToolStarted: a call was planned and is about to be decided on.
+// ToolStarted: a call was planned; the decision about it follows.
 type ToolStarted struct {
 	CallID, Tool string
 	// Kind is KindCommand, KindEdit, KindRead, KindPlan or KindInput.
 	Kind Kind
-	// Title is one line: what the call does ("$ npm test", "edit main.go").
+	// Title describes the call in one line ("$ npm test", "edit main.go").
 	Title string
 	// Command is the whole command text for KindCommand.
 	Command string
 	Folder  string
 }
 
-// ToolOutput is output of a running call. The stream may be thinned: Skipped
-// counts the bytes between the end of the last piece and Offset.
+// ToolOutput is output of a running call. Parts may be missing: Skipped counts the bytes
+// between the end of the last piece and Offset.
 type ToolOutput struct {
 	CallID  string
 	Offset  int64
@@ -85,30 +85,30 @@ type ToolFinished struct {
 	Kind         Kind
 	Title        string
 	Outcome      Outcome
-	// Exit and Signal are set for commands that ran; a failed one with neither did not.
+	// Exit and Signal are set for commands that ran; a failed call with neither did not run.
 	Exit   int
 	Signal string
-	// Output is what the model was given of the command's output, bounded.
+	// Output is the part of the command's output that the model received.
 	Output   string
 	Duration time.Duration
-	// Limit is the limit a command ran into, "" for none.
+	// Limit is the limit that a command reached, or "".
 	Limit   sandbox.Limit
 	Verdict sandbox.Verdict
-	// Changes are the files the call changed.
+	// Changes are the files that the call changed.
 	Changes []FileChange
 	// Changed is what a command changed, as far as that is known.
 	Changed sandbox.Changes
-	// Message says in one line what went wrong or was done; may be empty.
+	// Message says in one line what was done or failed; may be empty.
 	Message string
-	// Job is the background command that the call started, typed to, read or
-	// ended, 0 for none; Running: it goes on after the call.
+	// Job is the background command that the call started, typed to, read or ended, 0 for
+	// none. Running: it still runs after the call.
 	Job     int
 	Running bool
 	// Spill is the file that holds the whole output; empty if nothing was cut.
 	Spill string
 }
 
-// FileChange is one file a call changed.
+// FileChange is one changed file.
 type FileChange struct {
 	Path string
 	Kind sandbox.ChangeKind
@@ -119,7 +119,7 @@ type FileChange struct {
 	Added, Removed int
 }
 
-// PermissionRequested: a question was put, or answered at once by policy.
+// PermissionRequested: a question was asked, or answered at once by policy.
 type PermissionRequested struct {
 	ID, CallID    string
 	Title         string
@@ -128,21 +128,21 @@ type PermissionRequested struct {
 	Justification string
 	Denials       []sandbox.Denial
 	Wanted        sandbox.Grant
-	// Warnings are one sentence each, about what a yes opens.
+	// Warnings are sentences about what a yes allows.
 	Warnings []string
 	Held     bool
 }
 
-// PermissionAnswered: the question ID has its answer.
+// PermissionAnswered: the question with this ID was answered.
 type PermissionAnswered struct {
 	ID, CallID string
 	Answer     Answer
 	Reason     string
-	// Hint says, for a refusal, what would allow it next time.
+	// Hint says what would allow a refused action next time.
 	Hint string
 }
 
-// PlanUpdated carries the whole plan.
+// PlanUpdated has the whole plan.
 type PlanUpdated struct {
 	Explanation string
 	Steps       []PlanStep
@@ -165,30 +165,30 @@ func (e Retrying) Number() string {
 	return strconv.Itoa(e.Attempt)
 }
 
-// RequestStarted: the conversation goes to the model.
+// RequestStarted: the conversation is sent to the model.
 type RequestStarted struct{}
 
-// UsageUpdated carries the tokens of the last answer and of the session so far.
+// UsageUpdated has the token counts of the last answer and of the session so far.
 type UsageUpdated struct {
 	Last, Total model.Usage
-	// Context is how many tokens the next request will have, as far as
-	// is known; Limit is what the model takes; Assumed: as far as anybody knows.
+	// Context is the number of tokens of the next request, as far as it is known. Limit is
+	// the model's context; Assumed: it is not known, and this is a common size.
 	Context, Limit int
 	Assumed        bool
 }
 
-// Compacting: the model is asked for a summary, which will stand for most of the
-// conversation. Compacted follows.
+// Compacting: the model is asked for a summary that will replace most of the conversation.
+// Compacted follows.
 type Compacting struct{ Reason CompactReason }
 
 // Compacted ends Compacting.
 type Compacted struct {
 	Reason CompactReason
-	// Before and After are the tokens of a request, as far as is known.
+	// Before and After are the tokens of a request, as far as they are known.
 	Before, After int
-	// Summary is what now stands for the conversation, as the model is given it.
+	// Summary is the text that replaces the conversation for the model.
 	Summary string
-	// Err says why nothing was changed; empty where it was.
+	// Err says why nothing was changed; empty on success.
 	Err string
 }
 
@@ -198,7 +198,7 @@ type Notice struct {
 	Text  string
 }
 
-// BackgroundChanged: so many commands run beside the conversation now.
+// BackgroundChanged: the number of running background commands has changed.
 type BackgroundChanged struct{ Running int }
 
 // BackgroundEnded: a background command ended, and no tool call reports it.
@@ -207,13 +207,13 @@ type BackgroundEnded struct {
 	Command, Folder string
 	// Message says in one line how it ended.
 	Message string
-	// Killed: codeagent ends, and has ended it.
+	// Killed: codeagent has ended it because codeagent itself ends.
 	Killed   bool
 	Exit     int
 	Signal   string
 	Limit    sandbox.Limit
 	Duration time.Duration
-	// Output is the end of what it printed and nobody has read, bounded.
+	// Output is the last unread output, bounded.
 	Output  string
 	Verdict sandbox.Verdict
 	// Changed is what it changed since the last call that reported changes.

@@ -1,7 +1,7 @@
 package event
 
-// Kind says what a tool call does. Approvals judge by it, and faces choose by it how to
-// show the call.
+// Kind is what a tool call does. Approvals judge by it, and faces choose by it how to show
+// the call.
 type Kind string
 
 // Kinds of tool calls.
@@ -10,17 +10,17 @@ const (
 	KindEdit    Kind = "edit"
 	KindRead    Kind = "read"
 	KindPlan    Kind = "plan"
-	// KindFetch is a request that codeagent itself sends to the one host that its wish
-	// names. Events say KindRead.
+	// KindFetch is a request that codeagent itself sends, to the one host that its wish names.
+	// Events report it as KindRead.
 	KindFetch Kind = "fetch"
 	// KindInput types to a background command.
 	KindInput Kind = "input"
-	// KindWatch looks at background commands, or ends one. Events say KindRead.
+	// KindWatch reads background commands, or ends one. Events report it as KindRead.
 	KindWatch Kind = "watch"
 )
 
-// Shown is the kind of the events about a call: a fetch is a way of reading, and so is
-// a look at background commands.
+// Shown returns the kind that events report for a call: a fetch and a look at background
+// commands count as reading.
 func (k Kind) Shown() Kind {
 	if k == KindFetch || k == KindWatch {
 		return KindRead
@@ -35,7 +35,7 @@ type Outcome string
 const (
 	OK     Outcome = "ok"
 	Failed Outcome = "failed"
-	// Refused: the user or the policy said no.
+	// Refused: the user or the policy refused it.
 	Refused     Outcome = "refused"
 	Interrupted Outcome = "interrupted"
 	TimedOut    Outcome = "timed_out"
@@ -55,7 +55,7 @@ const (
 	TurnFailed  TurnOutcome = "failed"
 )
 
-// Answer is how a question about a permission ended.
+// Answer is the answer to a question about a permission.
 type Answer string
 
 // Answers to a question.
@@ -68,17 +68,17 @@ const (
 	AnswerRefused Answer = "refused"
 )
 
-// Granted reports whether the answer was a yes.
+// Granted reports whether the answer was yes.
 func (a Answer) Granted() bool { return a == AnswerOnce || a == AnswerSession }
 
-// PlanStep is one step of the model's plan. The tags describe it to the model: the
-// schema of update_plan is made from them.
+// PlanStep is one step of the model's plan. Its tags describe it to the model: they become
+// the schema of update_plan.
 type PlanStep struct {
 	Step   string     `json:"step" jsonschema:"What is done, in a few words."`
 	Status StepStatus `json:"status" jsonschema:"How far the step is."`
 }
 
-// StepStatus says how far a step is.
+// StepStatus is the progress of a step.
 type StepStatus string
 
 // Statuses of a step.
@@ -88,10 +88,10 @@ const (
 	StepCompleted  StepStatus = "completed"
 )
 
-// StepStatuses lists every StepStatus, in the order in which a step takes them.
+// StepStatuses lists every StepStatus, in order.
 func StepStatuses() []StepStatus { return []StepStatus{StepPending, StepInProgress, StepCompleted} }
 
-// Level says how much a notice matters.
+// Level is the importance of a notice.
 type Level string
 
 // Levels of a notice.
@@ -108,8 +108,8 @@ type CompactReason string
 const (
 	// CompactAsked: the user asked for it.
 	CompactAsked CompactReason = "asked"
-	// CompactNear: the conversation comes near to what the model takes.
+	// CompactNear: the conversation nearly fills the model's context.
 	CompactNear CompactReason = "near"
-	// CompactFull: the provider refused it as too long.
+	// CompactFull: the provider refused the request as too long.
 	CompactFull CompactReason = "full"
 )
