@@ -1,25 +1,25 @@
 //go:build linux
 
-// Package broker answers the system calls that the filter asks about, one thread a command.
-// It opens what a call names, judges it by the policy, and changes files and reaches
-// sockets for the command, with the rights of the command; it mounts nothing and starts
-// nothing. Start with Broker.handle, the switch over the handlers.
+// Package broker answers the system calls that the filter asks about, with one thread for
+// each command. It opens the file that a call names, judges it by the policy, and changes
+// files and connects sockets for the command, with the rights of the command; it mounts
+// nothing and starts no process. Start with Broker.handle, the switch over the handlers.
 //
 //	command: chmod("a") ─▶ kernel: notification ─▶ broker thread
-//	   pathwalk opens what the call names
-//	   the judge says what the policy makes of what was opened
-//	   a handler makes the call on what was opened, or refuses it
+//	   pathwalk opens the file that the call names
+//	   the judge decides whether the policy allows a change of the open file
+//	   a handler makes the call on the open file, or denies it
 //	command: chmod returns ◀─ the broker's answer
 //
-// Threat: another thread of the command changes memory, names or descriptors between the
-// look at a call and the kernel's own reading of it. So a call that the broker alone
-// confines never proceeds in the command. It proceeds only where a rule of the kernel
-// holds it whatever it names (notify/proceed.go). What the broker cannot look at it
-// refuses.
+// Threat: another thread of the command changes memory, names or descriptors after the
+// broker has examined a call and before the kernel reads its arguments again. So a call
+// that only the broker confines never proceeds in the command. A call proceeds only if a
+// kernel rule confines it whatever it names (notify/proceed.go). The broker denies a call
+// that it cannot examine.
 //
-// The thread that does all this has the capabilities of the command: none, or root's
-// three for files. Its user and groups are codeagent's, and so are the command's:
-// no_new_privs is set, and no capability to change them is left.
+// The broker's thread has the capabilities of the command: none, or root's three for files.
+// It runs as codeagent's user and groups, like the command: no_new_privs is set, and no
+// capability to change them is left.
 package broker
 
 import (
@@ -314,7 +314,8 @@ func (b *Broker) answerCalls(listener int) {
 	}
 }
 
-// patience is how long the broker may wait for the next call, in milliseconds, -1 for no limit.
+// patience is how long the broker may wait for the next call, in milliseconds. -1 means no
+// limit.
 func (b *Broker) patience() int {
 	switch {
 	case len(b.waiting.list) > 0:
@@ -332,7 +333,8 @@ func (b *Broker) reply(n *notify.Notification) notify.Reply {
 	return a
 }
 
-// handleAll handles a call again until nothing has to be reported or learned first.
+// handleAll handles a call again until nothing has to be looked through, reported or
+// learned first.
 func (b *Broker) handleAll(n *notify.Notification) notify.Reply {
 	defer b.judge.looks.forget()
 	a := b.handle(n)

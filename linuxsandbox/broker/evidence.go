@@ -11,13 +11,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// Bounds on what is examined for one command. Beyond them less is known of it, and its trace
-// says so. What is denied stays the same.
+// Bounds on what is examined for one command. Beyond them its trace is incomplete and marked
+// so. The bounds do not change what is denied.
 const (
 	// MaxDenials bounds how many different denials are kept.
 	MaxDenials = 1000
-	// MaxLooked bounds the denials that are examined: did they matter, and which process
-	// caused them.
+	// MaxLooked bounds the denials for which the broker finds out whether they mattered and
+	// which process caused them.
 	MaxLooked = 20000
 )
 

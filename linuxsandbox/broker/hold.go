@@ -168,7 +168,7 @@ func (h *holding) holdLookup(n *notify.Notification, d sandbox.Denial, lookup fu
 	return true
 }
 
-// holds reports whether a denied call is held.
+// holds reports whether a denied call may be held for an answer.
 func (h *holding) holds(d *sandbox.Denial) bool {
 	return h.holder != nil && !h.answered[keyOf(d)] && h.noes < MaxNoes && len(h.calls) < MaxWaiting && h.askable(d)
 }

@@ -144,8 +144,8 @@ func (h *holding) resume(c *heldCall) {
 	_ = c.n.Answer(a)
 }
 
-// lookAtCallers drops the calls whose caller is gone or interrupted by a signal, and the
-// questions without a call.
+// lookAtCallers drops the calls whose caller is gone, answers the calls that a signal
+// interrupts, and drops the questions that no call waits for any more.
 func (h *holding) lookAtCallers() {
 	h.take(func(c *heldCall) bool {
 		if !c.waits() {

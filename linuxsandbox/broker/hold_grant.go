@@ -168,8 +168,8 @@ func (p *Protection) PlanGrants(granted, folders []string) {
 	}
 }
 
-// onHost reports whether the broker changes path on the host's own files: path was granted
-// by itself, or lies in a granted root.
+// onHost reports whether the broker changes path on the host's own files: path lies in a
+// granted root, or is itself a granted folder.
 func (j *judge) onHost(path string) bool {
 	return j.roots.opens(path) || slices.Contains(j.protection.entries, path)
 }

@@ -43,8 +43,8 @@ func (h *holding) learn(n *notify.Notification, pins []pin, d sandbox.Denial) bo
 	return h.judge.widen(key, grant)
 }
 
-// learnable reports whether path may be granted without a person reading it: it is
-// protected nowhere, and it is one of the files of the call.
+// learnable reports whether path may be granted although no person reads the question: it
+// is not protected, and it is one of the files that the call names.
 func (h *holding) learnable(n *notify.Notification, path string, pins []pin) bool {
 	all := h.judge.policy
 	all.Write = []sandbox.Root{{Path: "/"}}

@@ -46,7 +46,7 @@ type shownFile struct {
 }
 
 // showFile opens the target of a question on the host. It returns nil if the target cannot
-// be granted: the name of a device, a pipe or a file of a kernel file system does not tell
+// be granted: the name of a device, a pipe or a file of a kernel file system does not show
 // what a write to it does.
 func showFile(k heldKey) *shownFile {
 	s, path := &shownFile{key: k}, k.target

@@ -42,7 +42,7 @@ const (
 	capsOwner  = 1 << unix.CAP_FOWNER
 )
 
-// rights tells what the command's user could do without a sandbox.
+// rights finds out what the command's user could do without a sandbox.
 type rights struct {
 	keep    uint64 // capabilities of the command
 	dropped uint64 // capabilities that codeagent has and the command lacks

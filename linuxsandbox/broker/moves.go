@@ -98,7 +98,8 @@ func (m *moving) folder() bool {
 	return kernel.IsFolder(&m.old) || m.exchange() && m.there && kernel.IsFolder(&m.over)
 }
 
-// settled reports whether the outcome depends only on what exists, and then which errno it is.
+// settled returns the errno of a rename whose outcome depends only on what exists, and
+// whether m is such a rename.
 func (m *moving) settled() (errno unix.Errno, is bool) {
 	switch exchange := m.exchange(); {
 	case exchange && !m.there:

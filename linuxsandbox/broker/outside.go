@@ -233,8 +233,8 @@ func (f *refuser) unread(n *notify.Notification, call string, kind sandbox.Denia
 	return errno
 }
 
-// noteHidden records that a call failed because the command's mounts hide the host's file.
-// The policy would deny the change too.
+// noteHidden records that a call failed because the command's mounts hide the host's file,
+// if the policy would deny the change too.
 func (f *refuser) noteHidden(n *notify.Notification, call string, kind sandbox.DenialKind, m pathwalk.Name, err error) {
 	if err != unix.ENOENT {
 		return

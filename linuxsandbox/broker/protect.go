@@ -96,7 +96,7 @@ func (p *Protection) outside(path string) bool {
 	return d != nil && d.Kind == sandbox.KindWrite
 }
 
-// holds reports whether path is, or leads to, a path that must stay in place.
+// holds reports whether path is, or contains, a path that must stay in place.
 func (p *Protection) holds(path string) bool {
 	return slices.ContainsFunc(p.Fixed, func(f string) bool { return sandbox.Covers(path, f) })
 }

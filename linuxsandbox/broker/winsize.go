@@ -23,7 +23,8 @@ import (
 //
 //	a terminal in the command's own /dev/pts     it has the device number of that mount;
 //	                                             the user's is in another mount
-//	one that codeagent or the broker made for it known by the reference to its terminal side
+//	a terminal of codeagent's or the broker's    the broker has a reference to its
+//	making                                       terminal side
 //	/dev/tty, in a session of the command's own  a session cannot get a terminal that
 //	                                             controls another session (TIOCSCTTY)
 //

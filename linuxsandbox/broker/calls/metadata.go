@@ -212,6 +212,7 @@ const (
 	removeAttribute
 )
 
+// None stands for an argument that a call does not have.
 const None = -1
 
 // MetadataChanges are the calls on metadata that the filter asks about with Ask. A test

@@ -31,6 +31,7 @@ const (
 	capsTime   = 1 << unix.CAP_SYS_TIME
 )
 
+// RefusedCalls are the calls that are always denied.
 var RefusedCalls = []Refused{
 	{unix.SYS_PTRACE, "ptrace", 0, None},
 	{unix.SYS_PROCESS_VM_READV, "process_vm_readv", 0, None},
@@ -91,6 +92,7 @@ type Process struct {
 	Number int
 }
 
+// Processes are the calls on a process by its number.
 var Processes = []Process{
 	{unix.SYS_SETPRIORITY, "setpriority", 1},
 	{unix.SYS_IOPRIO_SET, "ioprio_set", 1},

@@ -100,7 +100,7 @@ func (w *Walker) scopedWalk(base int, path string, follow bool, resolve uint64) 
 		case !strings.HasPrefix(link, "/"):
 			path = head + link
 		case resolve&unix.RESOLVE_BENEATH == 0:
-			path = link // openat2 starts at base too (RESOLVE_IN_ROOT)
+			path = link // openat2 starts it at base with RESOLVE_IN_ROOT, else at the shared root
 		default:
 			return nil, unix.EXDEV // the link leads out of the caller's limits
 		}

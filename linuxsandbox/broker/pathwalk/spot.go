@@ -52,6 +52,7 @@ func (s Spot) Stat() (st unix.Stat_t, err error) {
 	return st, err
 }
 
+// Close closes the folder.
 func (s Spot) Close() { unix.Close(s.Dir) }
 
 // Spot walks to the folder of m. The folder must exist, the entry need not.
@@ -103,6 +104,7 @@ type Target struct {
 	Spot Spot
 }
 
+// Close closes the file and the folder.
 func (t *Target) Close() {
 	if t.FD >= 0 {
 		unix.Close(t.FD)
@@ -177,7 +179,7 @@ func (w *Walker) lookup(c Caller, t *Target, m Name, follow bool) (err error) {
 
 // AsHost returns the host's own reference to the file or folder fd at path, since the
 // command's mounts show granted paths as read-only. If the host has another file at path,
-// it returns fd, through which nothing can be changed.
+// it returns fd, through which nothing can be changed. Else it closes fd.
 func (w *Walker) AsHost(fd int, path string) int {
 	if w.Mounts == nil {
 		return fd

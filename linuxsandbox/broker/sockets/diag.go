@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel tells which file a bound socket has. Threat: the name does not, since another
-// thread may have put another file there meanwhile.
+// The kernel reports which file a bound socket has. Threat: the socket's name does not
+// identify the file, since another thread may have put another file there.
 
 // Values that x/sys lacks (linux/un.h, linux/unix_diag.h).
 const (

@@ -76,7 +76,7 @@ type Sockets struct {
 	// client is the command's part in the shared network, nil without one.
 	client *netns.Client
 	// waits counts the goroutines with a connection in progress. turns has room for one
-	// entry per connection that has its turn. ending is closed when the broker ends.
+	// entry for each connection that has its turn. ending is closed when the broker ends.
 	waits  sync.WaitGroup
 	turns  chan struct{}
 	ending chan struct{}
