@@ -20,7 +20,7 @@ func TestCacheOf(t *testing.T) {
 		"/home/u/.cargo/config.toml":           "",
 		"/home/u/.cargo/bin/x":                 "",
 		"/Users/u/Library/Caches/pip/http/x":   "/Users/u/Library/Caches/pip",
-		"/usr/lib/python3/__pycache__/a.pyc":   "", // code that others run
+		"/usr/lib/python3/__pycache__/a.pyc":   "", // code that other programs run
 		"/home/u/.config/nvim/init.lua":        "",
 		"/home/u/.ssh/known_hosts":             "",
 		"/home/u/my.npm/x":                     "",

@@ -44,7 +44,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A command chooses how much it changes, and how long the names are.
+// A command chooses how many paths it changes, and how long their names are.
 func TestChangesAreBounded(t *testing.T) {
 	for _, length := range []int{10, 4000} {
 		var c sandbox.Changes

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDenialKeepsBytes: a name that is no text can still be told apart from the
-// one that it is shown as.
+// TestDenialKeepsBytes: a name that is not text stays distinguishable from the replacement that is
+// shown.
 func TestDenialKeepsBytes(t *testing.T) {
 	for target, want := range map[string]string{"/w/a": "", "/w/ä\n": "", "/w/\xff": "/w/\xff"} {
 		data, err := json.Marshal([]Denial{{Target: target, Count: 2}})

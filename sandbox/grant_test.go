@@ -7,7 +7,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestWithIsNarrow: each grant opens what it names and leaves the rest closed.
+// TestWithIsNarrow: each grant opens what it names and nothing else.
 func TestWithIsNarrow(t *testing.T) {
 	host := func(s string) sandbox.HostPort {
 		h, err := sandbox.ParseHostPort(s)
@@ -120,8 +120,8 @@ func judge(t *testing.T, p sandbox.Policy, access string) bool {
 	return p.JudgeHost(h).Allowed
 }
 
-// TestWithReadRoots: with read roots a read grant adds one; without, there is
-// nothing to add and nothing gets narrower.
+// TestWithReadRoots: with read roots, a read grant adds one. Without, there is nothing to add and
+// the policy gets no narrower.
 func TestWithReadRoots(t *testing.T) {
 	p := sandbox.Strict("/w", "/s").With(sandbox.Grant{Read: []string{"/data"}})
 	if !p.JudgeRead("/data/x").Allowed || p.JudgeRead("/home").Allowed || p.JudgeWrite("/data/x").Allowed {
@@ -153,8 +153,7 @@ func TestWithSocketsAndTwice(t *testing.T) {
 	}
 }
 
-// TestWithKeepsFullNetwork: granting a host to a policy with the whole network
-// must not narrow it.
+// TestWithKeepsFullNetwork: granting a host to a policy with the full network must not narrow it.
 func TestWithKeepsFullNetwork(t *testing.T) {
 	p := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkFull}}
 	q := p.With(sandbox.Grant{Hosts: []sandbox.HostPort{{Host: "h", Port: 1}}})

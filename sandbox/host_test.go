@@ -35,8 +35,8 @@ func TestParseHostPort(t *testing.T) {
 	}
 }
 
-// hostile is what a request may spell so that a check and a resolver read two
-// different hosts (E43), and what is no host at all.
+// hostile are spellings that a check and a resolver could read as two different hosts (E43), and
+// spellings that are not hosts.
 var hostile = []string{
 	"", ":", ":80", "host:", "host:0", "host:65536", "host:-1", "host:+1", "host:080", "host:http", "host:80:", "host:80:90",
 	"evil.com\x00.allowed.com:443", "evil.com%00.allowed.com:443", "evil.com\r\nHost: allowed.com:443", "evil.com\n:443",
@@ -60,7 +60,7 @@ func TestParseHostPortRefuses(t *testing.T) {
 	}
 }
 
-// TestHostOfAnotherName: an allowed host does not open its neighbours.
+// TestHostOfAnotherName: an allowed host does not open similar names.
 func TestHostOfAnotherName(t *testing.T) {
 	p := sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow, Hosts: []sandbox.HostPort{{Host: "allowed.com", Port: 443}}}}
 	for host, want := range map[string]bool{

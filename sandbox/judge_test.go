@@ -8,7 +8,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// workspace is the policy most commands run under.
+// workspace is the policy under which most commands run.
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/w", "/extra")
 	p.Protected.Paths = sandbox.GitProtected("/w/.git")
@@ -34,7 +34,7 @@ func TestJudgeWrite(t *testing.T) {
 		{"/w/.git", allowed}, {"/w/.git/HEAD", allowed}, {"/w/.git/index", allowed}, {"/w/.git/objects/ab/cd", allowed},
 		{"/w/.git/config", sandbox.KindProtected}, {"/w/.git/hooks", sandbox.KindProtected}, {"/w/.git/hooks/pre-commit", sandbox.KindProtected},
 		{"/w/.git/commondir", sandbox.KindProtected}, {"/w/.git/gitdir", sandbox.KindProtected}, {"/w/.git/config.lock", allowed},
-		{"/w/sub/.git/config", allowed}, // a repository the session made itself
+		{"/w/sub/.git/config", allowed}, // a repository that the session created itself
 		{"/w/.codeagent", sandbox.KindProtected}, {"/w/sub/.codeagent/config.toml", sandbox.KindProtected}, {"/extra/.envrc", sandbox.KindProtected},
 		{"/w/.codeagentx", allowed}, {"/w/x.codeagent", allowed}, {"/w/.vscode/tasks.json", sandbox.KindProtected}, {"/w/.vscode/other.json", allowed},
 		{"/w/a/.vscode/tasks.json/x", sandbox.KindProtected}, {"/w/.vscode", allowed}, {"/state/tmp/.claude/x", allowed},
@@ -45,7 +45,7 @@ func TestJudgeWrite(t *testing.T) {
 	}
 }
 
-// TestHidden: no grant opens codeagent's own records, to be written or read.
+// TestHidden: no grant lets a command write or read codeagent's own records.
 func TestHidden(t *testing.T) {
 	kept := "/home/u/state/undo/s1/kept"
 	p := workspace()
@@ -90,7 +90,7 @@ func TestJudgeRead(t *testing.T) {
 		want sandbox.DenialKind
 	}{
 		{"/usr/bin/true", allowed}, {"/usrlocal", sandbox.KindRead}, {"/etc/hosts", sandbox.KindRead},
-		{"/w/src/a", allowed}, {"/w/a", allowed}, {"/extra/a", allowed}, // what may be written may be read
+		{"/w/src/a", allowed}, {"/w/a", allowed}, {"/extra/a", allowed}, // a writable path is readable
 		{"/w/src/.env", sandbox.KindRead}, {"/state/tmp/x", allowed},
 	} {
 		checkJudgement(t, "strict read "+c.path, p.JudgeRead(c.path), c.want)
@@ -137,7 +137,7 @@ func TestZeroPolicy(t *testing.T) {
 	}
 }
 
-// slowGlob is the plain definition of a glob, exponential and easy to trust.
+// slowGlob is the definition of a glob: exponential, but easy to verify.
 func slowGlob(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:
@@ -168,7 +168,7 @@ func FuzzGlob(f *testing.F) {
 			return
 		}
 		if len(glob) > 24 || len(target) > 40 || strings.Count(glob, "**") > 3 {
-			return // the plain definition takes too long
+			return // slowGlob takes too long
 		}
 		got := !p.JudgeRead(target).Allowed
 		full := glob
@@ -187,8 +187,8 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// TestGlobIsBounded counts the work of the worst patterns by letting them run:
-// with backtracking the first alone would not end within a lifetime.
+// TestGlobIsBounded runs the worst patterns: with backtracking the first one alone would not end
+// within a lifetime.
 func TestGlobIsBounded(t *testing.T) {
 	deep := "/" + strings.Repeat("a/", 400) + "b"
 	for _, glob := range []string{
@@ -206,7 +206,7 @@ func TestGlobIsBounded(t *testing.T) {
 	}
 }
 
-// TestPrefixesNeverCover asks for the neighbours of every root.
+// TestPrefixesNeverCover asks about the paths beside every root.
 func TestPrefixesNeverCover(t *testing.T) {
 	for _, root := range []string{"/w", "/w/a", "/w/a b", "/w/ü"} {
 		p := sandbox.WorkspaceWrite(root)

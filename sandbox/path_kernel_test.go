@@ -30,8 +30,8 @@ func (disk) Lstat(p string) (fs.FileMode, error) {
 
 func (disk) Readlink(p string) (string, error) { return os.Readlink(p) }
 
-// kernelPath asks the kernel where name leads: it opens it without touching it
-// and reads what the descriptor is called.
+// kernelPath asks the kernel where name leads: it opens it as a reference and reads the
+// descriptor's path.
 func kernelPath(name string) (string, error) {
 	const oPath = 0x200000 // O_PATH, asm-generic/fcntl.h
 	fd, err := syscall.Open(name, oPath|syscall.O_CLOEXEC, 0)
@@ -42,10 +42,9 @@ func kernelPath(name string) (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// TestCanonicalAgainstKernel builds random trees of folders, files and links
-// and asks for random paths in them: what Canonical says of a path that exists
-// is what the kernel says, and what the kernel cannot reach through a loop
-// Canonical refuses.
+// TestCanonicalAgainstKernel builds random trees of folders, files and links and resolves random
+// paths in them. For a path that exists, Canonical must agree with the kernel. Where the kernel
+// finds a loop, Canonical must refuse.
 func TestCanonicalAgainstKernel(t *testing.T) {
 	trees, asked, reached, loops := 60, 0, 0, 0
 	for seed := range trees {
@@ -81,8 +80,7 @@ func TestCanonicalAgainstKernel(t *testing.T) {
 	}
 }
 
-// checkMissing creates what was missing and looks again: the kernel must create
-// it exactly where Canonical said it would be.
+// checkMissing creates what was missing: the kernel must create it exactly where Canonical said.
 func checkMissing(t *testing.T, name, got string) {
 	t.Helper()
 	if _, err := os.Lstat(filepath.Dir(got)); err != nil || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/.") {
@@ -143,8 +141,8 @@ func randomPath(r *rand.Rand, names []string) string {
 	return strings.Join(parts, "/")
 }
 
-// TestCanonicalUnreadableParent: a folder one may not enter is an error, never
-// the unresolved path (E3). Root becomes nobody for its look at the files.
+// TestCanonicalUnreadableParent: a folder that may not be entered is an error, never the unresolved
+// path (E3). Root becomes nobody to look at the files.
 func TestCanonicalUnreadableParent(t *testing.T) {
 	dir := t.TempDir()
 	closed := filepath.Join(dir, "closed")
@@ -162,7 +160,7 @@ func TestCanonicalUnreadableParent(t *testing.T) {
 	}
 }
 
-// TestCanonicalThroughFile: a file has nothing below it.
+// TestCanonicalThroughFile: a path below a file is an error.
 func TestCanonicalThroughFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o644); err != nil {

@@ -10,8 +10,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// tree is a file system as a map: a path to a directory (""), to a link's
-// target ("-> x"), or to an error ("! x"). Everything else is absent.
+// tree is a file system as a map: from a path to a directory (""), to a link's target ("-> x"), or
+// to an error ("! x"). Everything else is absent.
 type tree map[string]string
 
 var errUnreadable = errors.New("permission denied")
@@ -37,7 +37,7 @@ func (t tree) Readlink(p string) (string, error) {
 	return target, nil
 }
 
-// folded looks names up without regard to case, as APFS and NTFS do.
+// folded looks names up case-insensitively, as APFS and NTFS do.
 type folded struct{ tree }
 
 func (f folded) Lstat(p string) (fs.FileMode, error) { return f.tree.Lstat(strings.ToLower(p)) }
@@ -67,26 +67,26 @@ func TestCanonical(t *testing.T) {
 		{"/w", "up/..", "/"},
 		{"/w", "out/passwd", "/etc/passwd"},
 		{"/w", "out/..", "/"},
-		{"/w", "in/..", "/w/a"}, // of where the link leads, not of where it stands
+		{"/w", "in/..", "/w/a"}, // relative to the link's target, not to the link
 		{"/w", "chain", "/w/a/b"},
 		{"/w", "dot/dot/dot/a", "/w/a"},
 		{"/w", "slash/w/slash/etc", "/etc"},
 		{"/w", "deep/x", "/etc/x"},
 		{"/w", "tail/b", "/w/a/b"},
-		{"/w", "new", "/etc/not-yet"}, // E3: a link to what is not there yet
+		{"/w", "new", "/etc/not-yet"}, // E3: a link to a missing target
 		{"/w", "new/more", "/etc/not-yet/more"},
 		{"/w", "missing/x/y", "/w/missing/x/y"},
 		{"/w", "missing/./x/", "/w/missing/x"},
-		{"/w", "A", "/w/A"}, // names differ in case here, so this one is absent
+		{"/w", "A", "/w/A"}, // names are case-sensitive here, so this one is absent
 		{"/w", "a\nb", "/w/a\nb"},
 		{"/w", "\xff/x", "/w/\xff/x"},
-		{"/w", "u\u0308", "/w/u\u0308"}, // NFD is another name than the NFC one
+		{"/w", "u\u0308", "/w/u\u0308"}, // the NFD form is another name than the NFC form
 		{"/w/out", "x", "/etc/x"},
 		{"/w", "/tmp/x", "/private/tmp/x"},
 		{"/w", " ", "/w/ "},
 		{"/w", "~", "/w/~"},
 		{"/w", "...", "/w/..."},
-		{"/w", `a\..\b`, `/w/a\..\b`}, // a backslash separates nothing
+		{"/w", `a\..\b`, `/w/a\..\b`}, // a backslash is not a separator
 	} {
 		got, err := sandbox.Canonical(house, c.dir, c.name)
 		if err != nil || got != c.want {
@@ -98,7 +98,7 @@ func TestCanonical(t *testing.T) {
 func TestCanonicalRefuses(t *testing.T) {
 	for _, c := range []struct {
 		dir, name string
-		want      error // nil: any
+		want      error // nil: any error
 	}{
 		{"/w", "", nil},
 		{"/w", "a\x00b", nil},
@@ -122,7 +122,7 @@ func TestCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// TestCanonicalLinkLimit: as many links as Linux follows, and no more.
+// TestCanonicalLinkLimit: Canonical follows as many links as Linux, and no more.
 func TestCanonicalLinkLimit(t *testing.T) {
 	chain := tree{"/end": ""}
 	for i := range 41 {
@@ -140,8 +140,8 @@ func TestCanonicalLinkLimit(t *testing.T) {
 	}
 }
 
-// TestCanonicalFolded: on a volume that ignores case a link is followed under
-// every spelling of its name.
+// TestCanonicalFolded: on a case-insensitive volume a link is followed under every spelling of its
+// name.
 func TestCanonicalFolded(t *testing.T) {
 	if got, err := sandbox.Canonical(folded{house}, "/w", "OUT/passwd"); err != nil || got != "/etc/passwd" {
 		t.Errorf("got %q, %v", got, err)
@@ -173,7 +173,7 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(checkCanonical)
 }
 
-// checkCanonical: a result is absolute, clean, and its own canonical form.
+// checkCanonical checks that a result is absolute, clean, and its own canonical form.
 func checkCanonical(t *testing.T, dir, name string) {
 	got, err := sandbox.Canonical(house, dir, name)
 	if err != nil {

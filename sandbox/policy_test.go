@@ -6,7 +6,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// What only reads holds no right to write.
+// A policy that only reads has no right to write.
 func TestOnlyRead(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/w")
 	p.Read = []sandbox.Root{{Path: "/usr"}}

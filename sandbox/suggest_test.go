@@ -7,7 +7,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestSuggest: what is suggested, by what was refused.
+// TestSuggest checks the suggested grant for each kind of denial.
 func TestSuggest(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/home/u/ws")
 	p.DenyRead, p.Protected.Own = []string{"/home/u/out/secret"}, []string{"/home/u/bin/codeagent"}

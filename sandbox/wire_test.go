@@ -66,8 +66,8 @@ func TestPolicyGolden(t *testing.T) {
 	}
 }
 
-// noZero fails for a field that full does not set: it would be missing in the
-// golden file and in the round trip.
+// noZero fails for a field that full does not set: the golden file and the round trip would miss
+// it.
 func noZero(t *testing.T, name string, v reflect.Value) {
 	if v.Kind() == reflect.Struct {
 		for i := range v.NumField() {
@@ -181,7 +181,7 @@ func FuzzDecodePolicy(f *testing.F) {
 	})
 }
 
-// TestStrict: what the preset for untrusted programs opens and what not.
+// TestStrict: what the preset for untrusted programs opens, and what it does not.
 func TestStrict(t *testing.T) {
 	p := sandbox.Strict("/w", "/s")
 	for access, want := range map[string]bool{

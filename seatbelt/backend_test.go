@@ -18,9 +18,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// standIn takes the place of sandbox-exec on other systems: it passes over
-// the profile and becomes the command. It confines nothing; the tests below are
-// about how commands are started and ended, not about what they may do.
+// standIn replaces sandbox-exec on other systems: it skips the profile and becomes the command. It
+// confines nothing; the tests below are about how commands start and end, not about what they may
+// do.
 const standIn = `#!/bin/sh
 while [ "$1" != "--" ]; do shift; done
 shift
@@ -28,7 +28,7 @@ case "$1" in */touch) exit 1;; esac
 exec "$@"
 `
 
-// need skips a test where a program it is about is not installed.
+// need skips a test if a program that it needs is not installed.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := os.Stat(program); err != nil {
@@ -108,8 +108,7 @@ func TestEnvironmentFolderAndInput(t *testing.T) {
 	}
 }
 
-// TestDescriptorsStay: what codeagent itself was started with does not reach
-// the command.
+// TestDescriptorsStay: descriptors that codeagent itself inherited do not reach the command.
 func TestDescriptorsStay(t *testing.T) {
 	b := newStandIn(t)
 	r, w, err := os.Pipe()
@@ -141,7 +140,7 @@ func TestOwnSession(t *testing.T) {
 	}
 }
 
-// TestKill: the command, its children, and children in sessions of their own.
+// TestKill kills the command, its children, and children in their own sessions.
 func TestKill(t *testing.T) {
 	need(t, "/bin/ps")
 	for name, end := range map[string]func(p sandbox.Process, cancel func()){
@@ -173,7 +172,7 @@ func TestKill(t *testing.T) {
 			if err != nil || status.Signal != int(syscall.SIGKILL) {
 				t.Errorf("%+v, %v", status, err)
 			}
-			// Every process that held the pipe is gone when it ends.
+			// At end of file, every process that held the pipe is gone.
 			if rest, err := io.ReadAll(r); err != nil || len(rest) != 0 {
 				t.Errorf("%q, %v", rest, err)
 			}
@@ -184,7 +183,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what stays in the group when the command ends is killed.
+// TestLeftBehind: processes left in the group when the command ends are killed.
 func TestLeftBehind(t *testing.T) {
 	b := newStandIn(t)
 	r, w, err := os.Pipe()
@@ -263,8 +262,8 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// TestProfileIsTriedFirst: a profile that the tool does not take is an error of
-// ours, told before any command runs.
+// TestProfileIsTriedFirst: a profile that the tool rejects is reported as our error, before any
+// command runs.
 func TestProfileIsTriedFirst(t *testing.T) {
 	b := newStandIn(t)
 	if err := os.WriteFile(b.tool, []byte("#!/bin/sh\necho 'sandbox-exec: sandbox_apply: Operation not permitted' >&2\nexit 71\n"), 0o755); err != nil {
@@ -282,7 +281,7 @@ func TestProfileIsTriedFirst(t *testing.T) {
 	}
 }
 
-// TestEnforcementByDoing: a tool that lets the write through is not believed.
+// TestEnforcementByDoing: Enforcement fails if the tool lets the write through.
 func TestEnforcementByDoing(t *testing.T) {
 	b := newStandIn(t)
 	e, err := b.Enforcement(workspaceIn(t))
@@ -362,7 +361,7 @@ func TestLookUpInCommandsPath(t *testing.T) {
 	}
 }
 
-// TestFileWorker: codeagent's own executable, which a policy with read roots
+// TestFileWorker: the file worker is codeagent's own executable, which a policy with read roots
 // must let through.
 func TestFileWorker(t *testing.T) {
 	b := newStandIn(t)

@@ -30,19 +30,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beStandIn is the stand-in of these tests without a shell, which would add to
-// the environment.
+// beStandIn is the stand-in of these tests. It is not a shell, which would add to the environment.
 func beStandIn(args []string) int {
 	command := args[slices.Index(args, "--")+1:]
 	if filepath.Base(command[0]) == "touch" {
 		return 1 // the write that must fail
 	}
 	_ = syscall.Exec(command[0], command, os.Environ())
-	return 71 // sandbox-exec's status when it cannot
+	return 71 // sandbox-exec's status on failure
 }
 
-// unanswered are the rows of the conformance suite that a model of the profile
-// on another system cannot answer, and why.
+// unanswered are the rows of the conformance suite that a model of the profile on another system
+// cannot answer, with the reason.
 var unanswered = map[string]string{
 	"nothing-left":                "a process that leaves its session can outlive the command, as the weakness \"orphans\" states",
 	"no variable is added":        "the shell that gives a command its name adds SHLVL=0",
@@ -55,16 +54,14 @@ var unanswered = map[string]string{
 	"link in inside a write root": "every hard link is refused: which of its two names Seatbelt asks about was never tried",
 }
 
-// TestConformance holds the profile to the suite that every backend has to
-// pass. There is no Seatbelt here: each step of a probe is first put to the
-// profile, by the model in evaluate_test.go, and only what it allows is done, by
-// a process of its own. Commands that are no such steps are started as on macOS,
-// by a stand-in for sandbox-exec.
+// TestConformance runs the suite for backends on the profile. There is no Seatbelt here. So the
+// model in evaluate_test.go decides each step of a probe by the profile, and a separate process
+// does only what it allows. Other commands are started as on macOS, by a stand-in for sandbox-exec.
 func TestConformance(t *testing.T) {
 	sandboxtest.RunExcept(t, func() sandbox.Backend { return newModelled(t) }, unanswered)
 }
 
-// modelled is the backend with the model in the place of the kernel.
+// modelled is the backend with the model in place of the kernel.
 type modelled struct {
 	*Backend
 	t *testing.T
@@ -83,7 +80,7 @@ func newModelled(t *testing.T) *modelled {
 	return &modelled{b, t}
 }
 
-// Start does what the profile allows of a probe's steps.
+// Start carries out those of a probe's steps that the profile allows.
 func (m *modelled) Start(ctx context.Context, p sandbox.Policy, c sandbox.Command, h sandbox.Holder) (sandbox.Process, error) {
 	steps, ok := sandboxtest.Steps(c)
 	if !ok || !judgeable(steps) {
@@ -117,7 +114,7 @@ func (m *modelled) Start(ctx context.Context, p sandbox.Policy, c sandbox.Comman
 	return over{}, nil
 }
 
-// over is a command that has ended well.
+// over is a command that has ended with status 0.
 type over struct{}
 
 func (over) Wait() (sandbox.Status, error) { return sandbox.Status{}, nil }
@@ -126,16 +123,16 @@ func (over) Signal(int) error              { return os.ErrProcessDone }
 func (over) Refused() []sandbox.Denial     { return nil }
 func (over) Trace() sandbox.Trace          { return sandbox.Trace{} }
 
-// asks is what Seatbelt asks the profile when a program takes a step: an
-// operation on the place of its first argument, or of its second.
+// asks is what Seatbelt asks the profile when a program takes a step: an operation on the path in
+// its first argument, or in its second.
 type asks struct {
 	op  string
 	arg int
-	// follow: the last name may be a link, which is followed.
+	// follow means that the last component may be a link, which is followed.
 	follow bool
 }
 
-// questions are those of each step of a probe.
+// questions are the operations of each step of a probe.
 var questions = map[string][]asks{
 	"create":    {{"file-write-create", 0, true}, {"file-write-data", 0, true}},
 	"put":       {{"file-write-create", 0, true}, {"file-write-data", 0, true}},
@@ -157,7 +154,7 @@ var questions = map[string][]asks{
 	"chdir":     {{"file-read-metadata", 0, true}},
 }
 
-// judgeable reports whether any of the steps is one that the profile decides.
+// judgeable reports whether the profile decides any of the steps.
 func judgeable(steps [][]string) bool {
 	for _, s := range steps {
 		if _, ok := questions[s[0]]; ok || s[0] == "dial" || s[0] == "listen" || s[0] == "socket" || s[0] == "signal" {
@@ -167,7 +164,7 @@ func judgeable(steps [][]string) bool {
 	return false
 }
 
-// judge returns what a step is refused with, "" if it is not.
+// judge returns the error with which a step is refused; "" if it is not.
 func (p *profile) judge(step []string, dir string) string {
 	p.t.Helper()
 	const refusal = "operation not permitted"
@@ -190,7 +187,7 @@ func (p *profile) judge(step []string, dir string) string {
 	case "listen":
 		q.op = "network-bind"
 	case "signal":
-		q.op = "signal" // the suite aims at processes of its own
+		q.op = "signal" // the suite signals processes of its own
 	default:
 		return ""
 	}
@@ -203,8 +200,8 @@ func (p *profile) judge(step []string, dir string) string {
 	return ""
 }
 
-// real is where path leads: the kernel asks about files, and not about names.
-// What is not there is named by the folder it would be in.
+// real is where path leads: the kernel judges files, not names. For a missing file it is the path
+// in the folder that would contain it.
 func real(path, dir string) string {
 	if !filepath.IsAbs(path) {
 		path = dir + "/" + path

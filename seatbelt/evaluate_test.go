@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// This file is a small model of how macOS reads a profile: the last rule that
-// matches an operation decides. It knows the forms that our profiles use and
-// fails on any other, so that nothing passes unread.
+// This file is a small model of how macOS evaluates a profile: the last rule that matches an
+// operation decides. It supports the forms that our profiles use and fails on any other, so that
+// none is ignored.
 
 // form is an atom (no children) or a list.
 type form struct {
@@ -25,7 +25,7 @@ func (f form) head() string {
 	return ""
 }
 
-// parseForms reads S-expressions with ; comments, "strings" and #"patterns".
+// parseForms parses S-expressions with ; comments, "strings" and #"patterns".
 func parseForms(text string) ([]form, error) {
 	p := &parser{text: text}
 	var out []form
@@ -92,7 +92,7 @@ func (p *parser) form() (form, error) {
 	return form{kind: 'a', atom: p.text[start:p.at]}, nil
 }
 
-// quoted reads a string with backslash escapes, or a pattern without any.
+// quoted parses a string with backslash escapes, or a pattern without any.
 func (p *parser) quoted(kind byte) (form, error) {
 	var b strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {
@@ -113,9 +113,8 @@ func (p *parser) quoted(kind byte) (form, error) {
 // query is one operation that a program attempts.
 type query struct {
 	op, path string
-	// device: the path is a character device. extension: the sandbox itself
-	// opened this terminal. name is a service or sysctl. same: the target is a
-	// process of the same sandbox.
+	// device: the path is a character device. extension: the sandbox itself opened this terminal.
+	// name is a service or sysctl. same: the target is a process in the same sandbox.
 	device, extension, same bool
 	name                    string
 }
@@ -153,7 +152,7 @@ func parseProfile(t testing.TB, text string, params []Param) *profile {
 	return p
 }
 
-// allows says what the profile answers: the last matching rule decides.
+// allows reports what the profile decides: the last matching rule.
 func (p *profile) allows(q query) bool {
 	p.t.Helper()
 	decision, decided := false, false
@@ -174,7 +173,7 @@ func (p *profile) allows(q query) bool {
 	return decision
 }
 
-// split takes the operations of a rule apart from its filters.
+// split separates the operations of a rule from its filters.
 func split(rule form) (ops []string, filters []form) {
 	for _, item := range rule.items[1:] {
 		if item.kind == 'a' {
@@ -221,7 +220,7 @@ func (p *profile) matches(f form, q query) bool {
 		}
 		re := p.regexp[args[0].atom]
 		if re == nil {
-			// (?s): in the kernel a newline is a byte like any other.
+			// (?s): the kernel treats a newline like any other byte.
 			re = regexp.MustCompile("(?s)" + args[0].atom)
 			p.regexp[args[0].atom] = re
 		}
@@ -255,7 +254,7 @@ func (p *profile) value(f form) string {
 	return f.atom
 }
 
-// TestEvaluator pins the model itself on profiles whose meaning is plain.
+// TestEvaluator tests the model itself on profiles whose meaning is clear.
 func TestEvaluator(t *testing.T) {
 	text := `(version 1) ; a comment (allow default)
 (deny default)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// workspace is the policy most commands run under.
+// workspace is the policy under which most commands run.
 func workspace() sandbox.Policy {
 	p := sandbox.WorkspaceWrite("/Users/u/src/app", "/Users/u/extra")
 	p.Protected.Paths = sandbox.GitProtected("/Users/u/src/app/.git")
@@ -84,14 +84,13 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// wider are the writes that every profile allows and no policy names: nothing
-// is kept of what is written there.
+// wider are the paths that every profile lets a command write although no policy names them:
+// nothing written there is stored.
 var wider = []string{"/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/fd", "/dev/ptmx"}
 
-// TestAgreesWithPolicy asks profile and policy the same questions, row by row:
-// each path that the policy names, its parent, its neighbours, and what lies
-// below. They agree on all; in another spelling the profile may only say no
-// more often.
+// TestAgreesWithPolicy asks profile and policy the same questions: about each path that the policy
+// names, its parent, the paths beside it, and paths below it. They must agree on all. For another
+// spelling the profile may only refuse more.
 func TestAgreesWithPolicy(t *testing.T) {
 	for name, p := range policies() {
 		sb := compile(t, p)
@@ -104,7 +103,7 @@ func TestAgreesWithPolicy(t *testing.T) {
 				if got {
 					allowed++
 				}
-				if got != want && !(target == "/" && op == "file-read-data") { // the linker's look at the root
+				if got != want && !(target == "/" && op == "file-read-data") { // the linker reads the root
 					t.Errorf("%s: %s %q: the profile says %v, the policy %v", name, op, target, got, want)
 				}
 			}
@@ -125,12 +124,12 @@ func TestAgreesWithPolicy(t *testing.T) {
 	}
 }
 
-// covered: target lies in a write root, so that it is a protection that says no.
+// covered reports whether target is in a write root, so that a refusal comes from a protection.
 func covered(p sandbox.Policy, target string) bool {
 	return slices.ContainsFunc(p.Write, func(r sandbox.Root) bool { return sandbox.Covers(r.Path, target) && r.Path != target })
 }
 
-// targets are paths around everything a policy names, in their real form.
+// targets are paths around everything that a policy names, in their real form.
 func targets(p sandbox.Policy) []string {
 	seeds := []string{"/", "/Users", "/Users/u", "/usr/bin/true", "/private/etc/hosts", "/private/tmp/x", "/private/var/folders/x", "/Users/u/.bashrc", "/System/x"}
 	for _, r := range p.Read {
@@ -151,7 +150,7 @@ func targets(p sandbox.Policy) []string {
 	}
 	var out []string
 	for _, s := range seeds {
-		// The policy speaks of /etc where macOS means /private/etc.
+		// The policy names /etc where macOS means /private/etc.
 		if real, err := exact(s); err != nil || real != s {
 			continue
 		}
@@ -161,7 +160,7 @@ func targets(p sandbox.Policy) []string {
 	return slices.DeleteFunc(slices.Compact(out), func(s string) bool { return !path.IsAbs(s) || path.Clean(s) != s })
 }
 
-// respelt gives spellings that a volume ignoring case takes for the same path.
+// respelt returns spellings that a case-insensitive volume treats as the same path.
 func respelt(target string) []string {
 	dir, base := path.Split(target)
 	return []string{
@@ -171,7 +170,7 @@ func respelt(target string) []string {
 	}
 }
 
-// TestWiderList: the devices can be written, but nothing can be put in their place.
+// TestWiderList: the devices can be written, but nothing can replace them.
 func TestWiderList(t *testing.T) {
 	for name, p := range policies() {
 		sb := compile(t, p)
@@ -180,7 +179,7 @@ func TestWiderList(t *testing.T) {
 				t.Errorf("%s: %s cannot be written", name, device)
 			}
 		}
-		// A file in the place of a device is no device.
+		// A file in place of a device is not a device.
 		for _, device := range []string{"/dev/null", "/dev/zero"} {
 			if sb.allows(query{op: "file-write-data", path: device}) || sb.allows(query{op: "file-write-unlink", path: device, device: true}) {
 				t.Errorf("%s: %s can be replaced", name, device)
@@ -197,7 +196,7 @@ func TestWiderList(t *testing.T) {
 	}
 }
 
-// TestStaysClosed: the ways out that are no files.
+// TestStaysClosed: operations other than on files stay closed.
 func TestStaysClosed(t *testing.T) {
 	for name, p := range policies() {
 		sb := compile(t, p)
@@ -250,7 +249,7 @@ func TestStaysClosed(t *testing.T) {
 	}
 }
 
-// TestPins: what lies above a protected or denied path cannot be moved away.
+// TestPins: folders above a protected or denied path cannot be moved.
 func TestPins(t *testing.T) {
 	sb := compile(t, workspace())
 	const ws = "/Users/u/src/app"
@@ -265,8 +264,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestRecords: codeagent's own records can be found and not read, in no spelling
-// and whatever is granted; what is beside them can.
+// TestRecords: codeagent's own records can be found but not read, in any spelling and whatever is
+// granted. Files beside them can be read.
 func TestRecords(t *testing.T) {
 	const state = "/Users/u/.local/state/codeagent"
 	p := workspace().With(sandbox.Grant{Read: []string{state + "/undo", state}})
@@ -286,14 +285,14 @@ func TestRecords(t *testing.T) {
 			t.Errorf("metadata of %s: %v", state+target, got)
 		}
 	}
-	p.Protected.Hidden = nil // else nothing is shown
+	p.Protected.Hidden = nil // otherwise nothing is shown
 	if !compile(t, p).allows(query{op: "file-read-data", path: state + "/undo/s1/kept"}) {
 		t.Error("a kept file cannot be read without being hidden either")
 	}
 }
 
-// TestSpelling: names in another case, composed otherwise, or with the letters
-// that Unicode folds to ASCII (E5).
+// TestSpelling: names in another case, in another composition, or with letters that Unicode folds
+// to ASCII (E5).
 func TestSpelling(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/w")
 	p.Protected.Paths = sandbox.GitProtected("/w/.git")
@@ -321,7 +320,7 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// TestRefusesPaths: what cannot be held exactly is an error.
+// TestRefusesPaths: what cannot be enforced exactly is an error.
 func TestRefusesPaths(t *testing.T) {
 	for name, p := range map[string]sandbox.Policy{
 		"newline":         sandbox.WorkspaceWrite("/w\nx"),
@@ -358,8 +357,8 @@ func many(n int) sandbox.Policy {
 	return p
 }
 
-// TestWideRootLeavesSharedFolders: a root above the shared folders does not
-// bring them along, a root inside them is one.
+// TestWideRootLeavesSharedFolders: a root above the shared folders does not open them. A root
+// inside them is opened.
 func TestWideRootLeavesSharedFolders(t *testing.T) {
 	sb := compile(t, sandbox.WorkspaceWrite("/"))
 	for target, want := range map[string]bool{"/Users/u/x": true, "/private/tmp/x": false, "/private/etc/hosts": false, "/private/var/folders/a/b": false, "/private/x": true} {
@@ -379,9 +378,8 @@ func TestWideRootLeavesSharedFolders(t *testing.T) {
 	}
 }
 
-// TestNamesCannotSpeak: whatever a path is called, the profile has the same
-// rules as for a harmless name of its length, and the text holds no byte of it
-// but in patterns.
+// TestNamesCannotSpeak: whatever a path is called, the profile has the same rules as for a harmless
+// name of the same length, and its text contains the path's bytes only in patterns.
 func TestNamesCannotSpeak(t *testing.T) {
 	for _, name := range []string{`")(allow default)(`, `a"b`, `a\b`, `#"`, `;`, `(param "W0")`, `*`, `a]b[`, `$(x)`, `W0=x`, "-D", "é\"(allow default)"} {
 		build := func(name string) sandbox.Policy {
@@ -394,7 +392,7 @@ func TestNamesCannotSpeak(t *testing.T) {
 		}
 		p := build(name)
 		if p.Validate() != nil {
-			p.DenyGlobs = nil // a bracket may be no glob
+			p.DenyGlobs = nil // a bracket may not form a glob
 		}
 		sb := compile(t, p)
 		q := build("harmless")
@@ -419,7 +417,7 @@ func TestNamesCannotSpeak(t *testing.T) {
 	}
 }
 
-// shape is the sequence of the rules' heads and operations.
+// shape is the sequence of heads and operations of the rules.
 func shape(p *profile) string {
 	var b strings.Builder
 	for _, r := range p.rules {

@@ -2,7 +2,7 @@ package seatbelt
 
 import "testing"
 
-// TestOwnTerminal: the terminal of a command is open to it, and no other is.
+// TestOwnTerminal: a command can open its own terminal and no other one.
 func TestOwnTerminal(t *testing.T) {
 	rules, err := terminalRules("/dev/ttys003")
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The assembler of the filter. It runs where the programs are generated, never in
-// the product, so it can take the numbers from the library. go-seccomp-bpf fills its
-// maps in an init, which would cost every command a quarter of a millisecond.
+// This is the assembler of the filter. It runs only where the programs are generated, never in the
+// product, so it can take the numbers from the library. go-seccomp-bpf fills its maps in an init,
+// which would cost every command a quarter of a millisecond.
 //
 //	table + the library's numbers -> spans of numbers -> decision tree
 //	  -> instructions -> programs.go
 //
-// Where the number alone decides, the program looks at no argument: only then can
-// the kernel keep the answer in its bitmap and skip the program.
+// If the number alone decides, the program loads no argument: only then can the kernel store the
+// answer in its bitmap and skip the program.
 
-// arches are the architectures the filter knows.
+// arches are the architectures that the filter supports.
 var arches = []architecture{
 	{goarch: "amd64", audit: unix.AUDIT_ARCH_X86_64, foreign: [2]uint32{x32Bit, 2*x32Bit - 1}},
 	{goarch: "arm64", audit: unix.AUDIT_ARCH_AARCH64},
@@ -32,26 +32,24 @@ var arches = []architecture{
 type architecture struct {
 	goarch string
 	audit  uint32
-	// foreign are the numbers, first to last, of another calling convention
-	// under the same audit number: another architecture in all but name.
+	// foreign are the numbers, first to last, of another calling convention under the same audit
+	// number: in effect another architecture.
 	foreign [2]uint32
 }
 
-// x32Bit is __X32_SYSCALL_BIT (asm/unistd.h). Every x32 number has it, and
-// not the sign bit.
+// x32Bit is __X32_SYSCALL_BIT (asm/unistd.h). Every x32 number has it set, and the sign bit clear.
 const x32Bit = 0x40000000
 
-// span is a run of system call numbers that are all decided alike, up to the
-// next span's first.
+// span is a run of system call numbers with the same decision. It ends before the next span's
+// first.
 type span struct {
 	first uint32
-	// rules name the call, each where its scope covers the options; do decides where
-	// no rule does.
+	// rules apply to the call, each where its scope covers the options. do decides if no rule does.
 	rules []*rule
 	do    action
 }
 
-// assemble makes the program of one architecture, for link.
+// assemble generates the program of one architecture, for link.
 func assemble(table []rule, goarch string) ([]bpf.RawInstruction, error) {
 	i := slices.IndexFunc(arches, func(a architecture) bool { return a.goarch == goarch })
 	if i < 0 {
@@ -72,8 +70,8 @@ func assemble(table []rule, goarch string) ([]bpf.RawInstruction, error) {
 	return p.assemble()
 }
 
-// spansOf lays the rules and the holes out over the numbers of one
-// architecture, ordered, the first span starting at 0.
+// spansOf maps the rules and the holes to the numbers of one architecture, in order. The first span
+// starts at 0.
 func spansOf(table []rule, a architecture) ([]span, error) {
 	numbers, err := arch.GetInfo(a.goarch)
 	if err != nil {
@@ -111,8 +109,7 @@ func spansOf(table []rule, a architecture) ([]span, error) {
 	return mergeSpans(starts), nil
 }
 
-// onSomeArch says whether any architecture has the call; iopl is one that not
-// all have.
+// onSomeArch reports whether any architecture has the call; not all have iopl, for example.
 func onSomeArch(name string) bool {
 	return slices.ContainsFunc(arches, func(a architecture) bool {
 		numbers, err := arch.GetInfo(a.goarch)
@@ -124,8 +121,8 @@ func onSomeArch(name string) bool {
 	})
 }
 
-// libraryHoles are the runs of numbers that are no call, from the first to the
-// last of each. What later kernels put there is refused.
+// libraryHoles are the runs of unused numbers, each from first to last. Calls that later kernels
+// add there are refused.
 func libraryHoles(numbers *arch.Info) [][2]uint32 {
 	var holes [][2]uint32
 	next := 0
@@ -142,8 +139,7 @@ func within(holes [][2]uint32, n uint32) bool {
 	return slices.ContainsFunc(holes, func(hole [2]uint32) bool { return n >= hole[0] && n <= hole[1] })
 }
 
-// decided is the span of one call: without its rules where the first of them holds
-// always.
+// decided is the span of one call. It drops the rules if the first of them always holds.
 func decided(n uint32, rules []*rule) span {
 	if len(rules[0].when) == 0 && rules[0].only == 0 {
 		return span{first: n, do: rules[0].do}
@@ -151,9 +147,8 @@ func decided(n uint32, rules []*rule) span {
 	return span{first: n, rules: rules, do: allow}
 }
 
-// mergeSpans orders spans and drops what says the same as the one before. Of
-// two that start at the same number the later one given stands: a rule over
-// the "allow" that ends its neighbour.
+// mergeSpans sorts spans and drops one that equals its predecessor. If two start at the same number
+// the later argument wins: a rule replaces the "allow" that ends its neighbour.
 func mergeSpans(starts []span) []span {
 	slices.SortStableFunc(starts, func(a, b span) int { return int(int64(a.first) - int64(b.first)) })
 	var out []span
@@ -169,8 +164,8 @@ func mergeSpans(starts []span) []span {
 	return out
 }
 
-// Offsets in struct seccomp_data (linux/seccomp.h). Both architectures are
-// little-endian: the low half of an argument comes first.
+// These are offsets in struct seccomp_data (linux/seccomp.h). Both architectures are little-endian,
+// so the low half of an argument comes first.
 const (
 	seccompNumber = 0
 	seccompArch   = 4
@@ -180,17 +175,17 @@ const (
 // maxProgram is BPF_MAXINSNS.
 const maxProgram = 4096
 
-// program is a filter being written: instructions whose jumps name labels.
+// program is a filter under construction: instructions whose jumps refer to labels.
 type program struct {
 	code []instruction
-	// at holds the index in code that each label stands for; -1: not placed.
+	// at is the index in code of each label; -1: not placed yet.
 	at []int
 }
 
-// label is a place in a program that may not be written yet.
+// label is a position in a program that may not be written yet.
 type label int
 
-// instruction is plain, a conditional jump, or the jump of a scope past a rule.
+// instruction is a plain one, a conditional jump, or the jump of a scope past a rule.
 type instruction struct {
 	plain    bpf.Instruction
 	only     scope // with no
@@ -208,8 +203,7 @@ func (p *program) label() label {
 
 func (p *program) place(l label) { p.at[l] = len(p.code) }
 
-// next is a label for the instruction after the jump that is about to be
-// written.
+// next returns a label for the instruction after the jump that follows.
 func (p *program) next() label {
 	p.at = append(p.at, len(p.code)+1)
 	return label(len(p.at) - 1)
@@ -223,7 +217,7 @@ func (p *program) jump(cond bpf.JumpTest, value uint32, yes, no label) {
 	p.code = append(p.code, instruction{isJump: true, cond: cond, value: value, yes: yes, no: no})
 }
 
-// tree writes a binary search over the spans; the number is in A.
+// tree writes a binary search over the spans; the number is in register A.
 func (p *program) tree(spans []span) {
 	if len(spans) == 1 {
 		p.leaf(spans[0])
@@ -237,8 +231,7 @@ func (p *program) tree(spans []span) {
 	p.tree(spans[half:])
 }
 
-// leaf writes what happens to the calls of one span: its rules in order, and
-// what applies when none of them does.
+// leaf writes the decision for the calls of one span: its rules in order, and then the default.
 func (p *program) leaf(s span) {
 	for _, r := range s.rules {
 		other := p.label()
@@ -257,8 +250,7 @@ func (p *program) leaf(s span) {
 	p.ret(s.do)
 }
 
-// test writes a look at one argument: it falls through when the test holds and
-// goes to other when it does not.
+// test writes a check of one argument. It falls through if the test holds, else it jumps to other.
 func (p *program) test(t test, other label) {
 	holds := p.label()
 	in, out := holds, other
@@ -284,9 +276,9 @@ func (p *program) test(t test, other label) {
 	p.place(holds)
 }
 
-// assemble gives every jump its distance. A conditional jump reaches 255
-// instructions; one that must reach further becomes a jump over two
-// unconditional ones, which have 32 bits for it.
+// assemble computes the distance of every jump. A conditional jump reaches 255 instructions. One
+// that must reach further becomes a jump over two unconditional ones, which have 32 bits for the
+// distance.
 func (p *program) assemble() ([]bpf.RawInstruction, error) {
 	for {
 		where := p.layout()
@@ -310,7 +302,7 @@ func (p *program) assemble() ([]bpf.RawInstruction, error) {
 	}
 }
 
-// layout is the final index of each instruction, and at the end the length.
+// layout returns the final index of each instruction, and at the end the length.
 func (p *program) layout() []int {
 	where := make([]int, 0, len(p.code)+1)
 	n := 0
@@ -324,7 +316,7 @@ func (p *program) layout() []int {
 	return append(where, n)
 }
 
-// distance is how many instructions a jump from i to l skips, or -1.
+// distance is the number of instructions that a jump from i to l skips, or -1.
 func (p *program) distance(i int, l label, where []int) int {
 	if to := p.at[l]; to > i && to < len(p.code) {
 		return where[to] - where[i] - 1
@@ -332,7 +324,7 @@ func (p *program) distance(i int, l label, where []int) int {
 	return -1
 }
 
-// distances are those of the conditional jump at i, either way.
+// distances are the two distances of the conditional jump at i.
 func (p *program) distances(i int, where []int) (yes, no int, err error) {
 	yes, no = p.distance(i, p.code[i].yes, where), p.distance(i, p.code[i].no, where)
 	if yes < 0 || no < 0 {

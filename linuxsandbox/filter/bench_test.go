@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onThread runs f on a thread of its own that ends with it.
+// onThread runs f on its own thread, which then ends.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -21,8 +21,8 @@ func onThread(f func()) {
 	<-done
 }
 
-// BenchmarkFilterInstall is what one command pays: loading, and reading back that
-// it stands.
+// BenchmarkFilterInstall measures the cost for one command: install the filter, and read back that
+// it is there.
 func BenchmarkFilterInstall(b *testing.B) {
 	var spent time.Duration
 	for b.Loop() {
@@ -37,8 +37,8 @@ func BenchmarkFilterInstall(b *testing.B) {
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/install")
 }
 
-// BenchmarkCalls is what single calls cost, without and under the filter: one
-// that its number decides, and two whose arguments are looked at.
+// BenchmarkCalls measures single calls, with and without the filter: one that its number decides,
+// and two whose arguments are checked.
 func BenchmarkCalls(b *testing.B) {
 	for _, call := range []struct {
 		name   string

@@ -16,7 +16,7 @@ import (
 	"codeagent/internal/attack"
 )
 
-// everyOptions are all that there can be, also what the product never asks for.
+// everyOptions are all combinations, including those that the product never uses.
 var everyOptions = func() (all []Options) {
 	for bits := range 1 << 5 {
 		has := func(bit int) bool { return bits>>bit&1 != 0 }
@@ -25,8 +25,8 @@ var everyOptions = func() (all []Options) {
 	return all
 }()
 
-// stated is what the table says about a call, evaluated as its comment reads
-// and from the library's own numbers: it shares nothing with the assembler.
+// stated is the table's decision for a call, evaluated as the table's comment defines it and with
+// the library's own numbers. It shares no code with the assembler.
 type stated struct {
 	audit  uint32
 	names  map[int]string
@@ -85,12 +85,11 @@ func statedHolds(t test, arg uint64) bool {
 	return t.not
 }
 
-// boundaryCalls are, for one architecture, every number from 0 to 600 and the
-// odd ones far above, with every value that a rule of that call speaks of, its
-// neighbours, and each of them with high bits set, in all combinations over
-// the arguments that the rules look at.
+// boundaryCalls are, for one architecture, every number from 0 to 600 and some far above. Each
+// argument that a rule of the call tests takes every value of the rule, the values beside it, and
+// each of these with high bits set, in all combinations.
 //
-// names, unless nil, limits them to these calls.
+// names, unless nil, limits the result to these calls.
 func boundaryCalls(t testing.TB, goarch string, names []string, yield func(attack.Call) bool) {
 	info := libraryArch(t, goarch)
 	numbers := []uint32{0x3fffffff, 0x40000000, 0x40000000 + 41, 0x40000000 + 520, 0x5fffffff, 0x7fffffff, 0x80000000, 0xc0000000, 0xfffffffe, math.MaxUint32}
@@ -117,8 +116,8 @@ func boundaryCalls(t testing.TB, goarch string, names []string, yield func(attac
 	}
 }
 
-// boundaryArguments are the values worth trying in each argument of a call;
-// none for an argument that no rule looks at.
+// boundaryArguments are the values to try in each argument of a call; none for an argument that no
+// rule tests.
 func boundaryArguments(name string) [6][]uint64 {
 	var out [6][]uint64
 	add := func(arg int, v uint32) {
@@ -162,8 +161,8 @@ func combinations(values [6][]uint64, arg int, c attack.Call, yield func(attack.
 	return true
 }
 
-// firstDifference is a boundary call that prog answers otherwise than the
-// stated table, and how many calls were tried.
+// firstDifference returns the first boundary call for which prog and the stated table differ, and
+// the number of calls tried.
 func firstDifference(t testing.TB, prog []bpf.RawInstruction, goarch string, o Options, names []string) (different string, tried int) {
 	s := newStated(t, goarch, o)
 	boundaryCalls(t, goarch, names, func(c attack.Call) bool {
@@ -195,8 +194,8 @@ func TestFilterIsTheStatedTable(t *testing.T) {
 	}
 }
 
-// TestEveryRowMatters takes away one row, one test, one value, one mask or one
-// width of the table at a time: the comparison must see each.
+// TestEveryRowMatters removes one row, one test, one value, one mask or one width of the table at a
+// time: the comparison must notice each.
 func TestEveryRowMatters(t *testing.T) {
 	spoiled := 0
 	for i, r := range table {
@@ -237,8 +236,8 @@ func TestEveryRowMatters(t *testing.T) {
 	t.Logf("%d spoiled tables, each noticed", spoiled)
 }
 
-// noticed says whether a program made from a table in which r is spoiled
-// differs from the stated one over r's calls, where r stands at all.
+// noticed reports whether a program made from a table with a spoiled r differs from the stated
+// table for r's calls, where r applies.
 func noticed(t *testing.T, table []rule, r rule) bool {
 	for _, a := range arches {
 		prog, err := assemble(table, a.goarch)
@@ -267,7 +266,7 @@ func replaced(i int, r rule) []rule {
 	return changed
 }
 
-// FuzzFilter compares program and table over calls that nobody thought of.
+// FuzzFilter compares program and table for random calls.
 func FuzzFilter(f *testing.F) {
 	seed := func(n uint32, args ...uint64) {
 		b := make([]byte, 0, 64)
@@ -311,8 +310,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// TestJumpsReach builds a table so large that the search tree cannot be
-// crossed by a conditional jump's eight bits.
+// TestJumpsReach builds a table so large that a conditional jump's eight bits do not span the
+// search tree.
 func TestJumpsReach(t *testing.T) {
 	var many []uint32
 	for v := range uint32(500) {
@@ -377,7 +376,7 @@ func TestFilterRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestEveryRowSaysWhy: a row that cannot give its reason has none.
+// TestEveryRowSaysWhy: every row has a reason.
 func TestEveryRowSaysWhy(t *testing.T) {
 	for i, r := range table {
 		if len(r.why) < 8 || len(r.calls) == 0 {
@@ -386,8 +385,8 @@ func TestEveryRowSaysWhy(t *testing.T) {
 	}
 }
 
-// TestHotCallsStayInTheBitmap: the kernel skips the program for a call that
-// the number alone decides.
+// TestHotCallsStayInTheBitmap: the kernel skips the program for a call that the number alone
+// decides.
 func TestHotCallsStayInTheBitmap(t *testing.T) {
 	argumentsMatter := map[string]bool{
 		"ioctl": true, "fcntl": true, "clone": true, "socket": true, "socketpair": true, "sendto": true, "sendmsg": true, "sendmmsg": true,

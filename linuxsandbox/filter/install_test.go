@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterChild, in the environment, makes this test binary put the deny filter
-// on itself before it does what the rest of its arguments say.
+// filterChild, in the environment, makes this test binary install the deny filter on itself before
+// it runs the rest of its arguments.
 const filterChild = "CODEAGENT_TEST_FILTER"
 
-// confineSelf puts the deny filter on the calling thread for good.
+// confineSelf installs the deny filter on the calling thread for good.
 func confineSelf(o Options) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -13,10 +13,10 @@ import (
 	"codeagent/internal/attack"
 )
 
-// TestLibraryTraps shows, on programs that go-seccomp-bpf v1.6.0 itself
-// assembles from a deny list, why only its numbers are used: each call below
-// is refused as it is meant, gets through in disguise, and does not get through
-// our filter. When a later version passes, the row has served.
+// TestLibraryTraps shows why only the numbers of go-seccomp-bpf v1.6.0 are used. On programs that
+// the library itself assembles from a deny list, each call below is refused in its plain form and
+// passes in a disguised form; our filter refuses both. If a row fails with a later version, the
+// library has fixed it and the row can go.
 func TestLibraryTraps(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the library assembles for the machine it runs on; these disguises are amd64's")

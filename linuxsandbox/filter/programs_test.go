@@ -13,8 +13,8 @@ import (
 	"codeagent/internal/golden"
 )
 
-// TestProgramsAreCurrent: programs.go is what the assembler makes of the table and
-// the numbers of go-seccomp-bpf.
+// TestProgramsAreCurrent: programs.go equals what the assembler generates from the table and the
+// numbers of go-seccomp-bpf.
 func TestProgramsAreCurrent(t *testing.T) {
 	golden.CheckFile(t, "programs.go", programsFile(t))
 	for _, a := range arches {

@@ -10,8 +10,8 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// TestHandledRights: every ABI handles all it knows, and no rule carries a right
-// that is not handled there.
+// TestHandledRights: every ABI handles all rights that it knows, and no rule has a right that is
+// not handled.
 func TestHandledRights(t *testing.T) {
 	for abi, want := range map[int]uint64{3: 1<<15 - 1, 4: 1<<15 - 1, 5: 1<<16 - 1, 7: 1<<16 - 1, 8: 1<<16 - 1, 9: 1<<17 - 1, 11: 1<<17 - 1} {
 		a := handled(abi, false)

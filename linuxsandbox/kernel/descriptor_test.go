@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the limit of open files is in the way it is named.
+// The error names the limit of open files if that is the cause.
 func TestDupAboveNamesTheLimit(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

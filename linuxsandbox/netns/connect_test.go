@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectIsNudged: a thread that makes a connect block, by clearing O_NONBLOCK
-// again and again, can do so only as long as it runs.
+// TestConnectIsNudged: a thread that clears O_NONBLOCK repeatedly can make a connect block only
+// while it runs.
 func TestConnectIsNudged(t *testing.T) {
 	listener, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(listener)
-	// A struct sockaddr_un with an abstract name.
+	// This is a struct sockaddr_un with an abstract name.
 	address := binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX)
 	address = append(append(address, 0), "codeagent-connect-"+strconv.Itoa(os.Getpid())...)
 	if errno := AddressCall(unix.SYS_BIND, listener, address); errno != 0 {
@@ -66,7 +66,7 @@ func TestConnectIsNudged(t *testing.T) {
 			calls.Add(1)
 		}
 	}()
-	// Until a call hangs.
+	// Repeat until a call hangs.
 	deadline := time.Now().Add(5 * time.Second)
 	for last, since := int64(-1), time.Now(); time.Now().Before(deadline) && time.Since(since) < 3*nudgeTime; time.Sleep(time.Millisecond) {
 		if n := calls.Load(); n != last {

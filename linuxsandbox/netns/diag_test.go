@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWhoTakes: the kernel says whether somebody waits at an address of the
-// loopback, by whatever address and family they wait.
+// TestWhoTakes: the kernel reports whether a program listens at a loopback address, with whatever
+// address and family it listens.
 func TestWhoTakes(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// FuzzQuestion: whatever a command sends to the name service, what is answered is an
-// answer to it that fits a datagram, and the name is one that a policy can have.
+// FuzzQuestion: whatever a command sends to the name service, each answer answers it and fits a
+// datagram, and the name is one that a policy can contain.
 func FuzzQuestion(f *testing.F) {
 	f.Add([]byte("\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x00\x00\x01\x00\x01"))
 	f.Add([]byte("\x00\x07\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x05_http\x04_tcp\x07example\x00\x00\x21\x00\x01\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00"))

@@ -38,7 +38,7 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// TestMayReachByName judges addresses of every kind that a name was found to be.
+// TestMayReachByName checks names that lead to addresses of every kind.
 func TestMayReachByName(t *testing.T) {
 	n := &Network{names: newNameService(resolvConf{}, Outside{Hosts: "10.0.0.9 written.example\n"})}
 	p := &sandbox.Policy{Network: sandbox.Network{Mode: sandbox.NetworkAllow}}
@@ -57,7 +57,7 @@ func TestMayReachByName(t *testing.T) {
 		{"10.0.0.1", false}, {"172.16.0.1", false}, {"192.168.1.1", false}, {"100.64.0.1", false}, {"169.254.169.254", false}, {"127.0.0.2", false},
 		{"224.0.0.1", false}, {"0.1.2.3", false}, {"fd00:ec2::254", false}, {"fe80::1", false}, {"ff02::1", false}, {"64:ff9b::a9fe:a9fe", false},
 		{"64:ff9b:1::1", false}, {"2002:a00:1::", false}, {"2001::1", false}, {"::ffff:10.0.0.1", false}, {"198.18.0.1", false}, {"255.255.255.255", false},
-		{"10.0.0.8", true}, // named itself
+		{"10.0.0.8", true}, // the policy names the address itself
 		{"10.0.0.9", false},
 	} {
 		a := meant(netip.MustParseAddr(c.address))

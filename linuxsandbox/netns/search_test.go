@@ -25,8 +25,7 @@ func TestResolvConf(t *testing.T) {
 	}
 }
 
-// TestOneNameIsReported: of the names that a library tries for one name, one is
-// reported.
+// TestOneNameIsReported: of the variants that a library tries for one name, only one is reported.
 func TestOneNameIsReported(t *testing.T) {
 	for _, row := range []struct {
 		name          string

@@ -36,7 +36,7 @@ func exampleSpec() Spec {
 	}
 }
 
-// TestExampleIsWhole: a field without a value in exampleSpec would cross unnoticed.
+// TestExampleIsWhole: the tests would not notice a lost field that has no value in exampleSpec.
 func TestExampleIsWhole(t *testing.T) {
 	var look func(name string, v reflect.Value)
 	look = func(name string, v reflect.Value) {
@@ -56,7 +56,7 @@ func TestExampleIsWhole(t *testing.T) {
 	look("Spec", reflect.ValueOf(exampleSpec()))
 }
 
-// TestSpecGolden: a change of the Spec is a change of Version.
+// TestSpecGolden: a changed Spec needs a new Version.
 func TestSpecGolden(t *testing.T) {
 	s := exampleSpec()
 	data, err := s.Encode()
@@ -122,7 +122,7 @@ func TestSpecIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzSpec: what is read is written alike, and no write rule gets past Validate.
+// FuzzSpec: what decodes also encodes to the same bytes, and no invalid write rule passes Validate.
 func FuzzSpec(f *testing.F) {
 	s := exampleSpec()
 	good, err := s.Encode()
@@ -148,7 +148,7 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// TestSpecText: every byte comes through.
+// TestSpecText: every byte of a string survives encoding.
 func TestSpecText(t *testing.T) {
 	var all []byte
 	for b := range 255 {

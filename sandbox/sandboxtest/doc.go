@@ -1,18 +1,18 @@
-// Package sandboxtest is the conformance suite: every sandbox.Backend must pass
-// Run. One row is one sentence about the fence. Rows are tried in both
-// directions: what must be refused is first done without a sandbox, so that a
-// refusal is the sandbox's, and what must work has to work inside.
+// Package sandboxtest is the conformance suite: every sandbox.Backend must pass Run. One row is one
+// sentence about the sandbox. Rows are tried in both directions: what must be refused is first done
+// without a sandbox, which proves that a refusal comes from the sandbox, and what must work has to
+// work inside.
 //
-// The commands are the test binary itself, started again as a probe: a test
-// package that calls Run has
+// The commands are the test binary itself, started again as a probe. A test package that calls Run
+// has
 //
 //	func TestMain(m *testing.M) {
 //		sandboxtest.Main()
 //		os.Exit(m.Run())
 //	}
 //
-// A backend may fail a row only if its Enforcement states the row's Weakness,
-// and must not state one whose rows it holds.
+// A backend may fail a row only if its Enforcement states the row's Weakness. It must not state a
+// Weakness whose rows it passes.
 package sandboxtest
 
 import (
@@ -27,15 +27,15 @@ import (
 	"codeagent/sandbox"
 )
 
-// patience is how long a command may take before the suite calls it hung.
+// patience is how long a command may take before the suite treats it as hung.
 const patience = 3 * time.Minute
 
-// Run holds a backend to the suite. newBackend returns a fresh one; a backend
-// with a Close method is closed at the end.
+// Run runs the suite on a backend. newBackend returns a fresh one; a backend with a Close method is
+// closed at the end.
 func Run(t *testing.T, newBackend func() sandbox.Backend) { RunExcept(t, newBackend, nil) }
 
-// RunExcept is Run without some rows or parts, each by its name and with the reason why
-// this backend cannot answer it here. Every one of them must be there.
+// RunExcept is Run without some rows or parts, each by its name and with the reason why this
+// backend cannot answer it here. Each of these names must exist.
 func RunExcept(t *testing.T, newBackend func() sandbox.Backend, except map[string]string) {
 	b := newBackend()
 	excused := map[string]bool{}
@@ -84,12 +84,12 @@ func RunExcept(t *testing.T, newBackend func() sandbox.Backend, except map[strin
 type suite struct {
 	*testing.T
 	b sandbox.Backend
-	// except are rows to leave out, excused those that were met.
+	// except are the rows to skip; excused are those that were skipped.
 	except  map[string]string
 	excused map[string]bool
 }
 
-// excuse reports whether a row is left out.
+// excuse reports whether to skip a row.
 func (s *suite) excuse(row string) bool {
 	why, ok := s.except[row]
 	if ok {
@@ -99,14 +99,14 @@ func (s *suite) excuse(row string) bool {
 	return ok
 }
 
-// result is a command that has ended.
+// result is the result of a command that has ended.
 type result struct {
 	status  sandbox.Status
 	out     string
 	denials []sandbox.Denial
 }
 
-// dir makes a directory with a canonical name that the command's user owns.
+// dir makes a directory with a canonical path, owned by the command's user.
 func (s *suite) dir(parts ...string) string {
 	s.Helper()
 	base, err := filepath.EvalSymlinks(s.TempDir())
@@ -120,7 +120,7 @@ func (s *suite) dir(parts ...string) string {
 	return base
 }
 
-// probeCommand is the test binary, made to carry out steps.
+// probeCommand returns a command that runs the test binary as a probe with these steps.
 func (s *suite) probeCommand(dir string, steps ...string) sandbox.Command {
 	s.Helper()
 	exe, err := os.Executable()
@@ -130,15 +130,15 @@ func (s *suite) probeCommand(dir string, steps ...string) sandbox.Command {
 	return sandbox.Command{Path: exe, Args: append([]string{probeName}, steps...), Dir: dir, Env: []string{"PATH=/bin:/usr/bin", NoPause}}
 }
 
-// NoPause, in its environment, spares a test program with the race detector the
-// pause of a second at its end.
+// NoPause, in the environment of a test program with the race detector, removes the pause of a
+// second at its end.
 const NoPause = "GORACE=atexit_sleep_ms=0"
 
 func shell(dir, script string) sandbox.Command {
 	return sandbox.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: dir, Env: []string{"PATH=/bin:/usr/bin"}}
 }
 
-// start starts cmd and fails the test if that is refused.
+// start starts cmd and fails the test if the backend refuses.
 func (s *suite) start(p sandbox.Policy, cmd sandbox.Command) sandbox.Process {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -150,7 +150,7 @@ func (s *suite) start(p sandbox.Policy, cmd sandbox.Command) sandbox.Process {
 	return proc
 }
 
-// run runs cmd to its end and returns what it wrote to stdout and stderr.
+// run runs cmd to its end and returns its status and output.
 func (s *suite) run(p sandbox.Policy, cmd sandbox.Command) result {
 	s.Helper()
 	out, err := os.CreateTemp(s.TempDir(), "out")
@@ -182,7 +182,7 @@ func (s *suite) bare(cmd sandbox.Command) string {
 	return out.String()
 }
 
-// states reports whether the backend says that it does not hold id under p.
+// states reports whether the backend states the weakness id under p.
 func (s *suite) states(p sandbox.Policy, id string) bool {
 	s.Helper()
 	e, err := s.b.Enforcement(p)
@@ -192,7 +192,7 @@ func (s *suite) states(p sandbox.Policy, id string) bool {
 	return slices.ContainsFunc(e.Weaknesses, func(w sandbox.Weakness) bool { return w.ID == id })
 }
 
-// judge compares one attempt that must be refused with what the backend states.
+// judge compares an attempt that must be refused with the weaknesses that the backend states.
 func (s *suite) judge(p sandbox.Policy, what, weakness string, refused bool) {
 	s.Helper()
 	stated := weakness != "" && s.states(p, weakness)

@@ -10,13 +10,13 @@ import (
 	"codeagent/sandbox"
 )
 
-// A change is one way to alter the file system. Its steps are written for a
-// folder {d} that holds file, empty/, old/ and two files in old/.
+// changes are ways to change the file system. Their steps expect a folder {d} that contains file,
+// empty/, old/ and two files in old/.
 var changes = []struct {
 	name string
-	// steps; {d} is the folder, {o} another one that is writable in any case.
+	// In steps, {d} is the folder and {o} another one that is always writable.
 	steps []string
-	// weakness that a backend may state for it.
+	// weakness is the ID of the Weakness that a backend may state for it.
 	weakness string
 }{
 	{"create", []string{step("create", "{d}/new")}, ""},
@@ -45,13 +45,13 @@ var changes = []struct {
 	{"utimes", []string{step("utimes", "{d}/file")}, "metadata"},
 }
 
-// files: every change works inside a write root and is refused outside of it,
-// where it leaves no trace; without a sandbox it works in both places.
+// files: every change works inside a write root. Outside it is refused and leaves no trace. Without
+// a sandbox it works in both places.
 func files(s *suite) {
 	base := s.dir()
 	for i, c := range changes {
-		// Both folders of "in" lie in one root: between two roots a backend may
-		// answer EXDEV, as between two file systems.
+		// Both folders of "in" are in one root: between two roots a backend may answer EXDEV, as
+		// between two file systems.
 		for _, place := range []string{"bare", "ws/inside", "out"} {
 			s.furnish(filepath.Join(base, place, fmt.Sprint(i)))
 			s.furnish(filepath.Join(base, "ws", place, fmt.Sprint(i)))
@@ -112,7 +112,7 @@ func protectedNames(s *suite, ws string) {
 	}
 }
 
-// furnish makes the folder that the changes are written for.
+// furnish creates the folder that the changes expect.
 func (s *suite) furnish(dir string) {
 	s.Helper()
 	for _, d := range []string{"empty", "old"} {
@@ -127,8 +127,8 @@ func (s *suite) furnish(dir string) {
 	}
 }
 
-// snapshot describes a tree: names, kinds, and what the files hold. Modes and
-// times are left to the metadata rows.
+// snapshot describes a tree: names, kinds, and the content of files. It omits modes and times,
+// which the metadata rows cover.
 func snapshot(s *suite, root string) string {
 	s.Helper()
 	var b strings.Builder
@@ -165,8 +165,8 @@ func (s *suite) write(path, content string) {
 	}
 }
 
-// denyRead: an exact deny-read path can be neither read nor listed nor written,
-// by no name; its neighbours can be read.
+// denyRead: an exact deny-read path cannot be read, listed or written under any name; the paths
+// beside it can be read.
 func denyRead(s *suite) {
 	base, ws := s.dir(), s.dir()
 	secret := filepath.Join(base, "secrets")
@@ -206,7 +206,7 @@ func denyRead(s *suite) {
 			s.Errorf("beside a denied folder: %s", line)
 		}
 	}
-	// A name that is a link denies what it leads to as well.
+	// If a denied name is a link, its target is denied too.
 	link := filepath.Join(s.dir(), "link")
 	if err := os.Symlink(secret, link); err != nil {
 		s.Fatal(err)
@@ -215,7 +215,7 @@ func denyRead(s *suite) {
 	if !refused(out[0]) {
 		s.Errorf("deny_read of a link leaves its target readable: %s", out[0])
 	}
-	// Inside a write root it is held, or the policy is refused.
+	// Inside a write root it is enforced, or the policy is refused.
 	inside := sandbox.Policy{Write: []sandbox.Root{{Path: base}}, DenyRead: []string{secret}}
 	if _, err := s.b.Enforcement(inside); err != nil {
 		if !strings.Contains(err.Error(), secret) {

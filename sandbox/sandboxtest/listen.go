@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// listener is something to connect to, outside of the sandbox.
+// listener is something outside the sandbox to connect to.
 type listener struct {
 	network, address string
 	port             uint16
-	// packets is set where a sender learns nothing: what counts is what arrives.
+	// packets is set if a sender gets no answer: then the received packets count.
 	packets net.PacketConn
 }
 
-// arrived reports whether anything came in since it was last asked: what it
-// sends itself arrives last.
+// arrived reports whether anything came in since the last call. It sends a packet itself, which
+// arrives last.
 func (l listener) arrived(s *suite) bool {
 	s.Helper()
 	const last = "last"
@@ -74,11 +74,11 @@ func listen(s *suite, dir string) []listener {
 	return append(out, listener{"unixgram", dir + "/d.sock", 0, nil})
 }
 
-// ShutPort is a port of the loopback at which nobody listens until the test ends: a
-// socket has it that does not.
+// ShutPort is a loopback port at which nobody listens until the test ends: a socket that does not
+// listen is bound to it.
 func ShutPort(t testing.TB) int {
 	t.Helper()
-	syscall.ForkLock.RLock() // no process is started before it is close-on-exec
+	syscall.ForkLock.RLock() // start no process before it is close-on-exec
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fd)
@@ -100,7 +100,7 @@ func ShutPort(t testing.TB) int {
 
 // dupTo makes fd a copy of old that children inherit.
 func dupTo(old, fd int) error {
-	// fcntl finds the lowest free descriptor from fd on, which is fd itself.
+	// F_DUPFD returns the lowest free descriptor from fd on, which is fd itself.
 	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(old), syscall.F_DUPFD, uintptr(fd))
 	if errno != 0 {
 		return errno

@@ -17,18 +17,18 @@ import (
 	"codeagent/sandbox"
 )
 
-// probeName is the argv[0] under which the test binary is a probe.
+// probeName is the argv[0] that makes the test binary a probe.
 const probeName = "sandboxtest-probe"
 
-// A step is "verb", or "verb argument argument" joined with this separator.
+// separator joins a step: "verb", or "verb argument argument".
 const separator = "\x1f"
 
 func step(parts ...string) string { return strings.Join(parts, separator) }
 
-// Step is the argument of a probe that makes it take a step.
+// Step encodes one step as an argument of a probe.
 func Step(parts ...string) string { return step(parts...) }
 
-// Steps are those of a command that is a probe, for a backend that plays one.
+// Steps returns the steps of a command that is a probe, for a backend that imitates one.
 func Steps(c sandbox.Command) (steps [][]string, ok bool) {
 	if len(c.Args) == 0 || c.Args[0] != probeName {
 		return nil, false
@@ -39,9 +39,8 @@ func Steps(c sandbox.Command) (steps [][]string, ok bool) {
 	return steps, true
 }
 
-// Main turns the process into a probe when it was started as one: it carries
-// out each step and prints "ok" or what went wrong, one line a step. It must be
-// called first in TestMain.
+// Main turns the process into a probe if it was started as one: it carries out each step and prints
+// "ok" or the error, one line a step. TestMain must call it first.
 func Main() {
 	if filepath.Base(os.Args[0]) != probeName {
 		return
@@ -68,15 +67,15 @@ func Main() {
 
 func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }
 
-// lines splits a probe's output, one line a step.
+// lines splits a probe's output into one line a step.
 func lines(out string) []string {
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
 func refused(line string) bool { return strings.HasPrefix(line, "refused:") }
 
-// verbs are what a probe can do. Each is one attempt of the kind that the fence
-// is about, with no retry and no fallback.
+// verbs are what a probe can do. Each is one attempt of the kind that the sandbox decides about,
+// with no retry and no fallback.
 var verbs = map[string]func(args []string) (string, error){
 	"create":    func(a []string) (string, error) { return "", writeWith(a[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY) },
 	"put":       func(a []string) (string, error) { return "", writeWith(a[0], os.O_CREATE|os.O_WRONLY) },
@@ -188,8 +187,8 @@ func openClose(path string, flags int) error {
 	return f.Close()
 }
 
-// openFiles lists the descriptors that were open when the probe started. Those
-// that the runtime and the listing itself open are close-on-exec.
+// openFiles lists the descriptors that were open when the probe started. The descriptors that the
+// runtime and the listing itself open are close-on-exec.
 func openFiles() (string, error) {
 	var open []string
 	for fd := range 4096 {
@@ -201,8 +200,8 @@ func openFiles() (string, error) {
 	return strings.Join(open, " "), nil
 }
 
-// scatter starts processes in the ways that outlive a parent and returns their
-// pids, as they are here: a background child, one in a session of its own, one forked twice.
+// scatter starts processes in the ways that survive a parent: a background child, one in its own
+// session, and one forked twice. It returns their pids in this PID namespace.
 func scatter([]string) (string, error) {
 	var pids []string
 	for _, own := range []bool{false, true} {
@@ -222,7 +221,7 @@ func scatter([]string) (string, error) {
 	return strings.Join(append(pids, strings.TrimSpace(string(out))), " "), nil
 }
 
-// orphan starts a sleeper in a session of its own, names it and ends.
+// orphan starts a sleeper in its own session, prints its pid and ends.
 func orphan([]string) (string, error) {
 	c := again("sleep")
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -234,12 +233,12 @@ func orphan([]string) (string, error) {
 	return "", nil
 }
 
-// HydraLives is how many generations a hydra has: a killer that fails must not
-// cost the machine all its processes.
+// HydraLives is the number of generations of a hydra: if it is not killed, it must not use up the
+// machine's processes.
 const HydraLives = 5000
 
-// hydra keeps forking: each process starts the next one and ends, so that a
-// killer that looks before it strikes always strikes too late.
+// hydra keeps forking: each process starts the next one and ends. A killer that first lists
+// processes and then kills them is always too late.
 func hydra(a []string) (string, error) {
 	if len(a) > 0 {
 		left, err := strconv.Atoi(a[0])
@@ -261,7 +260,7 @@ func hydra(a []string) (string, error) {
 	}
 }
 
-// again is the probe itself with other steps. It holds the caller's stderr.
+// again is a command that runs the probe itself with other steps. It inherits the caller's stderr.
 func again(steps ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// status: exit and signal are distinguished and passed on unchanged.
+// status: exits and signals are distinguished and reported unchanged.
 func status(s *suite) {
 	dir := s.dir()
 	for _, row := range []struct {
@@ -42,8 +42,8 @@ func status(s *suite) {
 	}
 }
 
-// inheritance: a command gets its three files, its environment, its folder, its
-// arguments and a session of its own, and nothing else.
+// inheritance: a command gets only its three files, its environment, its folder, its arguments and
+// its own session.
 func inheritance(s *suite) {
 	dir := s.dir()
 	plant(s)
@@ -55,7 +55,7 @@ func inheritance(s *suite) {
 		s.Fatalf("the planted descriptors did not reach a plain child: %s", bare[0])
 	}
 	got := lines(s.run(sandbox.ReadOnly(), cmd).out)
-	// In whatever order.
+	// Their order does not matter.
 	variables := slices.Sorted(slices.Values(strings.Split(strings.TrimPrefix(got[2], "ok: "), separator)))
 	if s.excuse("no variable is added") {
 		variables = slices.DeleteFunc(variables, func(kv string) bool { return !slices.Contains(cmd.Env, kv) })
@@ -110,7 +110,7 @@ func plant(s *suite) {
 			continue
 		}
 		if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0); errno == 0 {
-			continue // in use already
+			continue // already in use
 		}
 		if err := dupTo(int(f.Fd()), fd); err != nil {
 			s.Fatal(err)
@@ -119,7 +119,7 @@ func plant(s *suite) {
 	}
 }
 
-// network: no way out that works without a sandbox works inside.
+// network: no connection that works without a sandbox works inside.
 func network(s *suite) {
 	dir, outside := s.dir(), s.dir()
 	listeners := listen(s, dir)
@@ -146,7 +146,7 @@ func network(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	// In a network of the session's own, sockets that lead nowhere else may be made.
+	// In the session's own network, a command may create sockets that lead nowhere else.
 	own := slices.Contains(e.Active(), "netns")
 	for i, line := range lines(s.run(p, s.probeCommand(dir, attempts...)).out) {
 		passed := !refused(line)
@@ -157,7 +157,7 @@ func network(s *suite) {
 			s.Errorf("with a network of its own: %v: %q: %s", own, attempts[i], line)
 		}
 	}
-	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow} // no hosts: nothing, never everything
+	p.Network = sandbox.Network{Mode: sandbox.NetworkAllow} // an empty list means nothing, never everything
 	for i, line := range lines(s.run(p, s.probeCommand(dir, attempts[:1]...)).out) {
 		if !refused(line) {
 			s.Errorf("with an empty list of hosts: %q: %s", attempts[i], line)
@@ -186,7 +186,7 @@ func network(s *suite) {
 	}
 }
 
-// signals: a command may signal itself and what it started, nothing outside.
+// signals: a command may signal itself and its descendants, and no process outside.
 func signals(s *suite) {
 	dir := s.dir()
 	victim := again("sleep")
@@ -215,7 +215,7 @@ func ends(s *suite) {
 	proc.Kill()
 	proc.Kill()
 	s.ended("Kill", proc, killed)
-	proc.Kill() // also when it is over
+	proc.Kill() // also after the end
 
 	ctx, cancel := context.WithCancel(context.Background())
 	proc, err := s.b.Start(ctx, sandbox.ReadOnly(), s.probeCommand(dir, "sleep"), nil)
@@ -230,7 +230,7 @@ func ends(s *suite) {
 		s.Error(err)
 	}
 	st, err := proc.Wait()
-	// A Go probe ends at SIGTERM in its own way: by the signal.
+	// SIGTERM ends a Go probe by the signal.
 	if want := (sandbox.Status{Exit: -1, Signal: 15}); err != nil || st != want {
 		s.Errorf("after SIGTERM: %+v, %v, want %+v", st, err, want)
 	}
@@ -239,7 +239,7 @@ func ends(s *suite) {
 	}
 }
 
-// begin starts a probe that says a word when it is there, and returns after it.
+// begin starts a probe that prints a word, and returns when the word has arrived.
 func (s *suite) begin(dir string, steps ...string) sandbox.Process {
 	s.Helper()
 	proc, _, _ := s.beginReading(dir, append([]string{step("say", "here")}, steps...)...)
@@ -271,8 +271,8 @@ func (s *suite) ended(what string, proc sandbox.Process, want sandbox.Status) {
 	}
 }
 
-// nothingLeft: when Wait returns, everything the command started is gone,
-// whether it ended by itself or was killed.
+// nothingLeft: when Wait returns, all descendants of the command are gone, whether it ended by
+// itself or was killed.
 func nothingLeft(s *suite) {
 	dir := s.dir()
 	for _, kill := range []bool{false, true} {
@@ -309,11 +309,11 @@ func nothingLeft(s *suite) {
 	s.atEnd("hydra", r)
 }
 
-// atEnd: nobody holds the other end of r any more. Their pids would not tell:
-// they may be those of another PID namespace.
+// atEnd checks that nobody holds the other end of r any more. Pids would not prove that: they may
+// belong to another PID namespace.
 func (s *suite) atEnd(what string, r *os.File) {
 	s.Helper()
-	fd := int(r.Fd()) // once: Fd makes reading block
+	fd := int(r.Fd()) // only once: Fd makes reading block
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		s.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func (s *suite) atEnd(what string, r *os.File) {
 	}
 }
 
-// fileWorker: the worker serves under the policy like any command.
+// fileWorker: the policy applies to the worker as to any command.
 func fileWorker(s *suite) {
 	ws, outside := s.dir(), s.dir()
 	inR, inW, err := os.Pipe()

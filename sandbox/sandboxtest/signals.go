@@ -6,9 +6,8 @@ import (
 	"syscall"
 )
 
-// HeedSignals lets what the tests start get the signals of a terminal. Tests that
-// were themselves started in the background of a script, or by nohup, have some of
-// them ignored, which every child would inherit.
+// HeedSignals gives the signals of a terminal their default action. Tests started in the background
+// of a script, or by nohup, have some of them ignored, and every child would inherit that.
 func HeedSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(s) {

@@ -11,7 +11,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// enforcement: what is reported is complete and the same each time.
+// enforcement: the report is complete and does not change.
 func enforcement(s *suite) {
 	e, err := s.b.Enforcement(sandbox.ReadOnly())
 	if err != nil {
@@ -35,8 +35,8 @@ func enforcement(s *suite) {
 	}
 }
 
-// roots: a root that is missing or has become a link is an error that names it,
-// and the command does not run.
+// roots: a root that is missing or has become a link is an error that names it, and the command
+// does not run.
 func roots(s *suite) {
 	base := s.dir()
 	real := s.dir()
@@ -77,7 +77,7 @@ func roots(s *suite) {
 	}
 }
 
-// refuses: p is an error that names what is wrong, in Enforcement and in Start.
+// refuses checks that p is an error that names its cause, in Enforcement and in Start.
 func (s *suite) refuses(what string, p sandbox.Policy, named string) {
 	s.Helper()
 	if _, err := s.b.Enforcement(p); err == nil || !strings.Contains(err.Error(), named) {
@@ -90,8 +90,8 @@ func (s *suite) refuses(what string, p sandbox.Policy, named string) {
 	}
 }
 
-// startFailures: what cannot be executed is distinguished from what is not there, and
-// neither from a command that fails.
+// startFailures: a program that cannot be executed and a missing program are distinguished, from
+// each other and from a command that fails.
 func startFailures(s *suite) {
 	dir := s.dir()
 	s.write(filepath.Join(dir, "not-executable"), "x")
@@ -140,8 +140,8 @@ func startFailures(s *suite) {
 	}
 }
 
-// grants: a granted file can be written and nothing beside it; a granted name
-// that does not exist yet can be made, and leaves nothing when it was not used.
+// grants: a granted file can be written, and nothing beside it. A granted name that does not exist
+// yet can be created, and leaves nothing behind if it was not used.
 func grants(s *suite) {
 	dir, ws := s.dir(), s.dir()
 	for _, f := range []string{"granted", "beside"} {
@@ -169,7 +169,7 @@ func grants(s *suite) {
 	}
 }
 
-// grantsByShell: what becomes of a granted file that did not exist.
+// grantsByShell: what happens to a granted file that did not exist.
 func grantsByShell(s *suite) {
 	dir, ws := s.dir(), s.dir()
 	absent := filepath.Join(dir, "absent")
@@ -182,7 +182,7 @@ func grantsByShell(s *suite) {
 		s.Error("the folder of a granted absent file is writable")
 	}
 	os.Remove(absent)
-	// `touch` writes nothing, and yet the file is what was wanted.
+	// `touch` writes nothing, and yet the user wanted the file.
 	if st := s.run(p, shell(ws, ": > "+absent)).status; st.Exit != 0 || !exists(absent) {
 		s.Errorf("an empty file made by a command that succeeded is gone (%+v)", st)
 	}
