@@ -1,7 +1,7 @@
 // Package agent runs one turn: it asks the model, runs the tools that the model
-// calls, and reports events. It has no screen, no settings and no IO of its own; the
-// model, the tools, the gate and the face are handed to it in Config. Start reading
-// at Turn in agent.go, then toolcall.go: the whole path of a tool call.
+// calls, and reports events. It has no screen, no settings and no IO of its own; Config
+// gives it the model, the tools, the gate and the face. Start reading at Turn in agent.go,
+// then at toolcall.go, the whole path of a tool call.
 package agent
 
 import (
@@ -22,11 +22,11 @@ import (
 // Input is one message of the user.
 type Input struct {
 	Text string
-	// Images are within the bounds of package model.
+	// Images are within the limits of package model.
 	Images []model.Image
 }
 
-// Shown says in words which images there are.
+// Shown describes the images in words.
 func (in Input) Shown() []string {
 	var all []string
 	for _, i := range in.Images {
@@ -53,18 +53,18 @@ type Model interface {
 	Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error]
 }
 
-// Tools plans the calls a model makes. *tools.Set is the one there is.
+// Tools plans the calls that a model makes; *tools.Set implements it.
 type Tools interface {
 	Specs() []model.ToolSpec
-	// Plan's error is in words for the model.
+	// Plan's error is written for the model.
 	Plan(model.ToolCall) (tools.Call, error)
 	// Reads reports whether the calls of the tool name only read.
 	Reads(name string) bool
 }
 
-// Log keeps the conversation. Append is called for each complete item: a call before it
+// Log stores the conversation. Append is called for each complete item: a call before it
 // runs, a result as soon as it exists. So after a crash the log has all that was reported.
-// Several goroutines call it. Repair turns the content of a log into a valid history.
+// Several goroutines call it. Repair converts the content of a log to a valid history.
 type Log interface {
 	Append(model.Item) error
 	// Compacted records that items replace the conversation so far, which stays in the
@@ -72,39 +72,38 @@ type Log interface {
 	Compacted(items []model.Item) error
 }
 
-// Config is what an agent works with. Log may be nil.
+// Config configures an agent. Log may be nil.
 type Config struct {
 	Model             Model
 	ModelName, Effort string
-	// CacheKey identifies the conversation; MaxOutputTokens is the model's limit, 0 the
-	// provider's. See model.Request.
+	// CacheKey identifies the conversation. MaxOutputTokens is the model's output limit; 0
+	// leaves it to the provider. See model.Request.
 	CacheKey        string
 	MaxOutputTokens int
 	// Blind: the model cannot see images.
 	Blind bool
-	// ContextLimit is how many tokens the model takes; 0: not known, which is
-	// DefaultContext.
+	// ContextLimit is the model's context in tokens; 0: not known, DefaultContext is used.
 	ContextLimit int
 	// CompactAt is the share of the context, in percent, at which the conversation is
 	// compacted. 0 is DefaultCompactAt; negative: only when a provider refuses a request.
 	CompactAt int
 	Tools     Tools
 	Gate      *approvals.Gate
-	// Stage is what calls run on; Output, Holder, Asking and Mode are set for each call.
+	// Stage is the environment of calls; Output, Holder, Asking and Mode are set for each call.
 	Stage    tools.Stage
 	Frontend Frontend
 	Log      Log
-	// Instructions returns the system prompt for the policy that holds now.
+	// Instructions returns the system prompt for the present policy.
 	Instructions func() string
 	// Attended: somebody can answer a question.
 	Attended bool
-	// Hold reports whether system calls that the sandbox refuses may wait for an answer,
-	// for a command that starts now; nil: they never wait.
+	// Hold reports whether refused system calls of a command that starts now may be held for
+	// an answer; nil: they are never held.
 	Hold func() bool
-	// Parallel returns how many calls can run at once now, at most most and at least
-	// one; nil: most.
+	// Parallel returns how many calls can run at once now: at least one, at most most; nil:
+	// most.
 	Parallel func(most int) int
-	// WholeAnswers: no call starts before the answer that holds it is complete.
+	// WholeAnswers: no call starts before its answer is complete.
 	WholeAnswers bool
 	// News returns the background commands that have ended since the last call; may be nil.
 	News func() []event.BackgroundEnded
@@ -117,20 +116,20 @@ type Config struct {
 // DefaultRequests is how many requests a turn may make.
 const DefaultRequests = 200
 
-// How a turn can end, besides success and an error of the model.
+// How a turn can end, besides success and errors of the model.
 var (
 	// ErrStopped: the person answered a question with stop.
 	ErrStopped = errors.New("stopped by the user")
-	// ErrOutOfRequests: the turn made as many requests as it may.
+	// ErrOutOfRequests: the turn has made as many requests as it may.
 	ErrOutOfRequests = errors.New("reached the limit of requests to the model")
 	// ErrBusy: a turn is running already.
 	ErrBusy = errors.New("a turn is running already")
-	// ErrEmpty: the model said nothing, again and again.
+	// ErrEmpty: the model gave several empty answers in a row.
 	ErrEmpty = errors.New("the model gave only empty answers")
-	// ErrCutOff, ErrFiltered: the turn's answer is there, and not whole.
+	// ErrCutOff, ErrFiltered: the turn's answer is incomplete.
 	ErrCutOff   = errors.New("the answer was cut off at the model's output limit (`output` in the configuration of the provider or the model)")
 	ErrFiltered = errors.New("the provider's content filter cut the answer off")
-	// ErrBroken: answers broke off after their first tool calls, again and again.
+	// ErrBroken: several answers in a row broke off after their first tool calls.
 	ErrBroken = errors.New("the model's answers kept breaking off")
 )
 
@@ -141,13 +140,13 @@ type Agent struct {
 	held    heldQuestions
 
 	mu      sync.Mutex
-	items   []model.Item    // append-only: a prefix handed out stays as it was
+	items   []model.Item    // append-only: a prefix handed out never changes
 	budget  budget          // of items
-	carried carried         // what no summary may lose
+	carried carried         // facts that every summary must keep
 	total   model.Usage     // of the session
 	refused []event.Refusal // of this turn
 	unsaved bool            // the log failed, and that was reported
-	doubted bool            // the provider seems to read only a part, and that was reported
+	doubted bool            // the provider may read only a part, and that was reported
 }
 
 // New returns an agent that continues cfg.History.
@@ -160,8 +159,8 @@ func New(cfg Config) *Agent {
 	return a
 }
 
-// History is the conversation so far. Between turns it is always valid: every
-// call has its result.
+// History returns the conversation so far. Between turns it is always valid: every call
+// has its result.
 func (a *Agent) History() []model.Item {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,8 +169,8 @@ func (a *Agent) History() []model.Item {
 
 // Turn sends in and works until the model makes no more calls. It returns nil on
 // success, else ErrStopped, the context's cause, a *model.Error or
-// another error of this package; TurnFinished was emitted in every case but
-// ErrBusy. The history is valid after each of them.
+// another error of this package. It emits TurnFinished in every case except
+// ErrBusy. The history is valid afterwards in all cases.
 func (a *Agent) Turn(ctx context.Context, in Input) error {
 	if !a.turning.TryLock() {
 		return ErrBusy
@@ -191,7 +190,7 @@ func (a *Agent) Turn(ctx context.Context, in Input) error {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopped):
 		outcome, err = event.TurnStopped, ErrStopped
 	case ctx.Err() != nil && err != nil:
-		// Whatever went wrong then went wrong because of that.
+		// The end of ctx is the cause of any other error.
 		outcome, err = event.TurnInterrupted, context.Cause(ctx)
 	case err == nil:
 		outcome = event.TurnDone
@@ -213,9 +212,9 @@ type turn struct {
 	broken int    // answers in a row that broke off after tool calls
 	full   int    // requests in a row that were refused as too long
 	futile int    // compactions in a row that made no progress
-	// since counts the rounds of calls since the last compaction, compacted is the
-	// round before it: where one round fills the context again, and is the round
-	// before, summaries bring the model no further.
+	// since counts the rounds of calls since the last compaction, compacted is the round
+	// before it. If one round fills the context again, and it equals the round before the
+	// compaction, further summaries are of no use.
 	since     int
 	compacted string
 	same      rounds
@@ -238,8 +237,8 @@ func (t *turn) work(ctx context.Context) error {
 	return t.outOfRequests()
 }
 
-// request makes one request and does the calls of its answer. It reports
-// whether the model must be asked again.
+// request makes one request and runs the calls of its answer. It reports whether another
+// request is needed.
 func (t *turn) request(ctx context.Context) (more bool, err error) {
 	a := t.agent
 	if err := context.Cause(ctx); err != nil {
@@ -285,7 +284,7 @@ func (t *turn) request(ctx context.Context) (more bool, err error) {
 	return t.goOn(&ans, len(calls))
 }
 
-// goOn judges a whole answer.
+// goOn evaluates a complete answer.
 func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	switch text := ans.text(); {
 	case calls > 0:
@@ -309,7 +308,7 @@ func (t *turn) goOn(ans *answer, calls int) (more bool, err error) {
 	return false, nil
 }
 
-// ask is the request for items, of that weight, which is sent now.
+// ask returns the request for items, of that weight, which is sent now.
 func (a *Agent) ask(items []model.Item, weight int) model.Request {
 	r := a.about(items)
 	a.mu.Lock()
@@ -334,7 +333,7 @@ func (a *Agent) measure() {
 	a.budget.fixed = fixed
 }
 
-// about is the request for items.
+// about returns the request for items.
 func (a *Agent) about(items []model.Item) model.Request {
 	r := model.Request{Model: a.cfg.ModelName, Effort: a.cfg.Effort, CacheKey: a.cfg.CacheKey, MaxOutputTokens: a.cfg.MaxOutputTokens, Items: items, Tools: a.cfg.Tools.Specs(), Blind: a.cfg.Blind}
 	if a.cfg.Instructions != nil {
@@ -343,10 +342,10 @@ func (a *Agent) about(items []model.Item) model.Request {
 	return r
 }
 
-// maxSteers bounds the messages taken at one stop.
+// maxSteers bounds the messages that are delivered at once.
 const maxSteers = 16
 
-// steer delivers messages that were typed meanwhile and reports whether there was one.
+// steer delivers messages that were typed meanwhile and reports whether there were any.
 func (t *turn) steer() bool {
 	any := false
 	for range maxSteers {
@@ -360,7 +359,7 @@ func (t *turn) steer() bool {
 	return any
 }
 
-// emit sends an event to the face, and notes what a summary must keep of it.
+// emit sends an event to the face, and records what a summary must keep of it.
 func (a *Agent) emit(e event.Event) {
 	switch e.(type) {
 	case event.PlanUpdated, event.ToolFinished, event.BackgroundEnded, event.PermissionRequested, event.PermissionAnswered:
@@ -381,7 +380,7 @@ func (a *Agent) spent(u model.Usage) {
 	a.emit(e)
 }
 
-// refuse records a permission that nobody could grant, once for each.
+// refuse records a permission that nobody could grant, once for each permission.
 func (a *Agent) refuse(r event.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

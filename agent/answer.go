@@ -16,7 +16,7 @@ import (
 type answer struct {
 	turn  *turn
 	batch *batch
-	// guesses are of the calls that have begun.
+	// guesses holds the calls that have begun.
 	guesses guesses
 	// calls counts the complete calls. waiting are those that have not started: with
 	// WholeAnswers no call starts before the answer is complete.
@@ -26,7 +26,7 @@ type answer struct {
 	items []model.Item
 	// unlogged are the items that are not in the log yet, in the order they came.
 	unlogged []model.Item
-	// run is the one that is open; kind is its Kind.
+	// run is the open run of text or thinking; kind is its Kind.
 	run    strings.Builder
 	kind   model.Kind
 	reason model.StopReason
@@ -36,7 +36,7 @@ type answer struct {
 	brokeOff error
 }
 
-// read takes the stream to its end.
+// read reads the stream to its end.
 func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error]) error {
 	for delta, err := range stream {
 		if err != nil {
@@ -91,10 +91,10 @@ func (a *answer) read(ctx context.Context, stream iter.Seq2[model.Delta, error])
 	return nil
 }
 
-// decoding reports that calls start while the answer is being decoded.
+// decoding reports whether calls start while the answer is being decoded.
 func (a *answer) decoding() bool { return !a.turn.agent.cfg.WholeAnswers }
 
-// start starts the calls that wait, logged before.
+// start logs and starts the waiting calls.
 func (a *answer) start() {
 	a.log()
 	for _, call := range a.waiting {
@@ -148,7 +148,7 @@ func (a *answer) open(kind model.Kind) {
 // close ends the open run.
 func (a *answer) close() { a.seal(nil) }
 
-// seal ends the open run and keeps with it what the provider wants back.
+// seal ends the open run and stores with it what the provider wants back.
 func (a *answer) seal(opaque *model.Opaque) {
 	text := a.run.String()
 	kind := a.kind
@@ -169,8 +169,8 @@ func (a *answer) seal(opaque *model.Opaque) {
 	}
 }
 
-// keep adds an item in its order, but text before the calls: their results
-// follow them. Thinking stays before the call that it led to.
+// keep adds an item in its order, except that text is put before the calls, since their
+// results must follow them. Thinking stays before the call that it led to.
 func (a *answer) keep(item model.Item) {
 	at := len(a.items)
 	if item.Kind == model.Assistant {
@@ -190,7 +190,7 @@ func (a *answer) log() {
 	a.unlogged = nil
 }
 
-// text is all that was said, without the reasoning.
+// text returns all text of the answer, without the thinking.
 func (a *answer) text() string {
 	var said []string
 	for _, item := range a.items {

@@ -10,10 +10,10 @@ import (
 	"codeagent/model"
 )
 
-// maxParallel is how many calls of a message run at the same time; the rest waits.
+// maxParallel is how many calls of an answer run at the same time; the others wait.
 const maxParallel = 8
 
-// maxCalls is how many calls of one answer run; the rest is refused. At mostCalls the
+// maxCalls is how many calls of one answer run; further ones are refused. At mostCalls the
 // answer is ended.
 const (
 	maxCalls  = 128
@@ -25,7 +25,7 @@ var (
 	errEndlessCalls = fmt.Errorf("it made more than %d tool calls", mostCalls)
 )
 
-// batch is the calls of one answer.
+// batch holds the calls of one answer.
 type batch struct {
 	ctx   context.Context
 	turn  *turn
@@ -55,7 +55,7 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 	if early.reads(c.planned) {
 		c.ahead = early
 	} else {
-		early.void() // the complete call is another
+		early.void() // the complete call differs
 	}
 	b.group.Go(func() error {
 		defer close(c.done)
@@ -65,7 +65,7 @@ func (b *batch) start(mc model.ToolCall, early *ahead) {
 			}
 		}
 		if c.ahead != nil {
-			<-c.ahead.done // before a slot is taken: it may wait for one itself
+			<-c.ahead.done // before taking a slot, since the run ahead may need one
 		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
@@ -88,7 +88,7 @@ func (b *batch) wait() []model.Item {
 }
 
 // fingerprint identifies a round of calls by name, arguments and result, to notice
-// repetition; "" without calls. How long a command took is not part of it.
+// repetition; "" without calls. The duration of a command is not part of it.
 func (b *batch) fingerprint() string {
 	if len(b.calls) == 0 {
 		return ""

@@ -14,14 +14,13 @@ const DefaultContext = 128_000
 // DefaultCompactAt is how full the context may become, in percent.
 const DefaultCompactAt = 80
 
-// budget knows how much of the context a request takes. It counts what is added
-// and never what is there already: a request of a long conversation costs no
-// more than one of a short one. Weights are in tokens as they are guessed from
-// bytes; what the provider reports of a request says how far that is off.
+// budget tracks how much of the context a request takes. It counts only additions, so that
+// a request costs the same in a long conversation as in a short one. Weights are tokens
+// estimated from bytes; the provider's report about a request gives the correction factor.
 type budget struct {
-	limit   int  // what the model takes
-	assumed bool // nobody has said so
-	reserve int  // of that, room for the answer
+	limit   int  // the model's context in tokens
+	assumed bool // the limit is not known
+	reserve int  // part of the limit, for the answer
 	at      int  // percent at which to compact; 0: never
 	ratio   float64
 
@@ -29,16 +28,16 @@ type budget struct {
 	fixed int // of instructions and tools, in the last request
 
 	asked int // weight of the last request
-	// known is what the provider reported of the request whose weight is anchor;
-	// 0 without.
+	// known is the provider's token count of the request whose weight is anchor; 0 before the
+	// first report.
 	known, anchor int
-	// wait holds compaction back until so much is used: one that helped little
-	// would else be made again at once.
+	// wait postpones compaction until so many tokens are used: one that helped little would
+	// otherwise be repeated at once.
 	wait int
 }
 
-// newBudget is for limit tokens, output of which may be the answer's; 0 is not
-// known. A negative at stands for never.
+// newBudget returns a budget for limit tokens, output of which are reserved for the answer;
+// 0 means not known. A negative at means never.
 func newBudget(limit, output, at int) budget {
 	b := budget{limit: limit, at: at, ratio: 1}
 	if b.limit <= 0 {
@@ -58,8 +57,8 @@ func newBudget(limit, output, at int) budget {
 	return b
 }
 
-// Bytes of a token, as a first guess: more in prose, fewer in code and in most
-// languages that are not English. What a message takes beside its text.
+// Bytes per token, as a first estimate: more in prose, fewer in code and in most languages
+// other than English. Also the tokens of a message beside its text.
 const (
 	bytesPerToken = 4
 	perItem       = 4
@@ -67,7 +66,7 @@ const (
 
 func weighText(n int) int { return (n + bytesPerToken - 1) / bytesPerToken }
 
-// weigh guesses the tokens of an item.
+// weigh estimates the tokens of an item.
 func weigh(i model.Item) int {
 	n := len(i.Text)
 	if i.Call != nil {
@@ -91,7 +90,7 @@ func weighAll(items []model.Item) int {
 	return w
 }
 
-// weighFixed guesses the tokens of what goes along with each conversation.
+// weighFixed estimates the tokens of the instructions and tools of a request.
 func weighFixed(r model.Request) int {
 	n := len(r.Instructions)
 	for _, t := range r.Tools {
@@ -100,16 +99,16 @@ func weighFixed(r model.Request) int {
 	return weighText(n)
 }
 
-// asking notes a request that is about to be sent.
+// asking records a request that is about to be sent.
 func (b *budget) asking(fixed, items int) { b.fixed, b.asked = fixed, fixed+items }
 
-// doubtful is the weight above which a report of much less gets a warning.
+// doubtful is the weight above which a much lower report causes a warning.
 const doubtful = 3000
 
-// answered takes the number of tokens that the provider reports for the last request.
-// The guess is never twice too high: a report of less than half counts something else.
-// Some providers count only what was not cached; some cut off the beginning of a long
-// conversation without saying so. It reports whether that may have happened.
+// answered takes the token count that the provider reports for the last request. The
+// estimate is never twice too high, so a report of less than half counts something else:
+// some providers count only uncached tokens; some silently cut off the beginning of a long
+// conversation. cutOff reports whether the latter may have happened.
 func (b *budget) answered(input int) (cutOff bool) {
 	if input <= 0 || b.asked == 0 {
 		return false
@@ -133,20 +132,20 @@ func (b *budget) refused() {
 // replaced resets the budget for another conversation, of weight items.
 func (b *budget) replaced(items int) { b.items, b.known, b.anchor = items, 0, 0 }
 
-// tokens is a weight as the provider would count it.
+// tokens converts a weight to the provider's tokens.
 func (b *budget) tokens(weight int) int { return int(b.ratio * float64(weight)) }
 
-// weight is the reverse of tokens.
+// weight is the inverse of tokens.
 func (b *budget) weight(tokens int) int { return int(float64(tokens) / b.ratio) }
 
-// used is how many tokens a request would have now.
+// used returns how many tokens a request would have now.
 func (b *budget) used() int { return b.known + b.tokens(b.fixed+b.items-b.anchor) }
 
-// room is how many tokens the conversation can have at most.
+// room returns how many tokens the conversation can have at most.
 func (b *budget) room() int { return max(b.limit-b.reserve-b.tokens(b.fixed), b.limit/8) }
 
-// full reports whether to compact the conversation before it is sent. Where instructions
-// and tools take most of the context, that would not help.
+// full reports whether to compact the conversation before it is sent. If instructions and
+// tools take most of the context, compaction would not help.
 func (b *budget) full() bool {
 	if b.at == 0 || b.tokens(b.items) < b.room()/2 {
 		return false
@@ -154,7 +153,7 @@ func (b *budget) full() bool {
 	return b.used() >= max(b.level(), b.wait)
 }
 
-// level is how many tokens a request may have before the conversation is compacted.
+// level returns how many tokens a request may have before the conversation is compacted.
 func (b *budget) level() int {
 	if b.at == 0 {
 		return b.limit - b.reserve
@@ -162,15 +161,15 @@ func (b *budget) level() int {
 	return min(b.limit/100*b.at, b.limit-b.reserve)
 }
 
-// round is how many tokens the results of one answer may have together: half of what is
-// free, so that the next ones have room too. Where that is little, they get more and the
+// round returns how many tokens the results of one answer may have together: half of what is
+// free, so that the next ones have room too. If that is little, they get more and the
 // conversation before them is compacted.
 func (b *budget) round() int { return max((b.level()-b.used())/2, b.room()/4) }
 
-// over reports that there is no room for an answer.
+// over reports whether there is no room for an answer.
 func (b *budget) over() bool { return b.used() > b.limit-b.reserve }
 
-// pause holds compaction back until the conversation has grown noticeably.
+// pause postpones compaction until the conversation has grown noticeably.
 func (b *budget) pause() { b.wait = b.used() + b.limit/20 }
 
 // answered takes the usage that the provider reports for an answer.
@@ -190,8 +189,8 @@ func (a *Agent) answered(u model.Usage) {
 	a.spent(u)
 }
 
-// Learn sets how many tokens the model takes, where that became known after the model was
-// chosen; 0: it is still not known.
+// Learn sets the model's context in tokens if it becomes known after the model was chosen;
+// 0: still not known.
 func (a *Agent) Learn(contextLimit int) {
 	if contextLimit <= 0 {
 		return

@@ -14,41 +14,41 @@ import (
 	"codeagent/sandbox"
 )
 
-// carried is what the agent knows of the conversation for certain and every summary must
-// keep. It is collected from events. Lists are bounded; the oldest entries go.
+// carried holds facts about the conversation that every summary must keep. They are collected
+// from events. Lists are bounded: the oldest entries are dropped.
 type carried struct {
-	// Messages are those of the user that are no longer in the conversation itself.
+	// Messages are the user's messages that are no longer in the conversation itself.
 	Messages []string         `json:"messages,omitempty"`
 	Omitted  int              `json:"omitted,omitempty"`
 	Plan     []event.PlanStep `json:"plan,omitempty"`
-	// Changes are the kinds of change by path, in the order of Paths.
+	// Changes are the kinds of change by path; Paths has their order.
 	Changes map[string]sandbox.ChangeKind `json:"changes,omitempty"`
 	Paths   []string                      `json:"paths,omitempty"`
-	// ByCommand marks those of Paths that only commands changed.
+	// ByCommand marks the paths that only commands changed.
 	ByCommand map[string]bool `json:"by_command,omitempty"`
-	// Unnamed counts changes by commands for which no list had room.
+	// Unnamed counts changes by commands that are not in the list.
 	Unnamed int `json:"unnamed,omitempty"`
-	// Partial: commands changed more than could be noted.
+	// Partial: commands changed more than could be recorded.
 	Partial bool     `json:"partial,omitempty"`
 	Refused []string `json:"refused,omitempty"`
 	Denied  []string `json:"denied,omitempty"`
 
-	// granted is not kept: a later process of the session asks again.
+	// granted is not stored: a later process of the session asks again.
 	granted []string
-	// open are the questions that wait for an answer.
+	// open holds the unanswered questions.
 	open map[string]event.PermissionRequested
 }
 
-// Bounds of what is carried.
+// Bounds of the facts.
 const (
 	mostPaths = 300
 	mostFacts = 40
-	// mostOfCommand is how many of the paths one command takes at most: it can change
-	// thousands, and they are worth less than what was written on purpose.
+	// mostOfCommand is how many paths one command may add: it can change thousands, and they
+	// matter less than files that were edited on purpose.
 	mostOfCommand = 100
 )
 
-// note takes an event.
+// note processes an event.
 func (c *carried) note(e event.Event) {
 	switch e := e.(type) {
 	case event.PlanUpdated:
@@ -81,7 +81,7 @@ func (c *carried) note(e event.Event) {
 	}
 }
 
-// answered notes how a question ended.
+// answered records the answer to a question.
 func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswered) {
 	what := q.Title
 	if !q.Wanted.Empty() {
@@ -100,8 +100,8 @@ func (c *carried) answered(q event.PermissionRequested, e event.PermissionAnswer
 	}
 }
 
-// listed is list with fact at its end, once, and without its oldest where it
-// grows too long.
+// listed returns list with fact at its end, once, and without the oldest entries if it is
+// too long.
 func listed(list []string, fact string) []string {
 	if i := slices.Index(list, fact); i >= 0 {
 		list = slices.Delete(list, i, i+1)
@@ -110,7 +110,7 @@ func listed(list []string, fact string) []string {
 	return list[max(0, len(list)-mostFacts):]
 }
 
-// changed notes a change of a file, joined with the earlier ones.
+// changed records a change of a file, combined with earlier ones.
 func (c *carried) changed(kind sandbox.ChangeKind, path string, byCommand bool) {
 	if c.Changes == nil {
 		c.Changes = map[string]sandbox.ChangeKind{}
@@ -160,7 +160,7 @@ func (c *carried) dropOldest() {
 	c.drop(func(p string) bool { return p == oldest })
 }
 
-// command notes what a command changed.
+// command records what a command changed.
 func (c *carried) command(ch sandbox.Changes) {
 	named := min(len(ch.List), mostOfCommand)
 	for _, one := range ch.List[:named] {
@@ -170,7 +170,7 @@ func (c *carried) command(ch sandbox.Changes) {
 	c.Partial = c.Partial || ch.Partial
 }
 
-// changedBy is what an item stores of the changes by a command, for a process that
+// changedBy returns what an item stores about the changes by a command, for a process that
 // resumes the session; nil without changes.
 func changedBy(ch sandbox.Changes) json.RawMessage {
 	if ch.None() {
@@ -180,13 +180,13 @@ func changedBy(ch sandbox.Changes) json.RawMessage {
 	c.command(ch)
 	data, err := json.Marshal(c)
 	if err != nil {
-		return nil // never: strings and numbers
+		return nil // never fails: strings and numbers
 	}
 	return data
 }
 
-// resume collects from the conversation of an earlier process: from its last summary,
-// and from the calls since.
+// resume collects the facts from the conversation of an earlier process: from its last
+// summary, and from the calls since.
 func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approvals.Action, error)) {
 	failed := map[string]bool{}
 	for _, i := range items {
@@ -197,7 +197,7 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 	c.Messages, c.Omitted, c.Unnamed, c.Partial = nil, 0, 0, false
 	for _, i := range items {
 		var by carried
-		if len(i.Carried) > 0 && json.Unmarshal(i.Carried, &by) == nil { // else it is only text
+		if len(i.Carried) > 0 && json.Unmarshal(i.Carried, &by) == nil { // otherwise it has only text
 			c.join(by, i.Kind == model.Summary)
 		}
 		if i.Kind != model.Call || failed[i.Call.ID] {
@@ -218,8 +218,8 @@ func (c *carried) resume(items []model.Item, plan func(model.ToolCall) (approval
 	}
 }
 
-// join takes over what an item of an earlier process carried: a summary, or the result
-// of a command. What is known already counts more than a summary.
+// join adds what an item of an earlier process carried: a summary, or the result of a
+// command. Facts that are known already take precedence over a summary.
 func (c *carried) join(by carried, summary bool) {
 	if summary {
 		c.Messages, c.Omitted = by.Messages, by.Omitted
@@ -252,8 +252,9 @@ func (c *carried) planned(arguments string) {
 	c.Plan = a.Plan
 }
 
-// with is c with the messages of items, which leave the conversation; at most so many
-// bytes of all messages. The first, most often the task, and the last stay longest.
+// with returns c with the user's messages in items, which leave the conversation; all
+// messages together have at most most bytes. The first, usually the task, and the last
+// messages are kept longest.
 func (c carried) with(items []model.Item, most int) carried {
 	c.Messages = slices.Clone(c.Messages)
 	for _, i := range items {
@@ -281,11 +282,11 @@ func (c carried) with(items []model.Item, most int) carried {
 	return c
 }
 
-// words is c for the model, with the newest changed files in most bytes.
+// words returns c for the model, with the newest changed files in most bytes.
 func (c carried) words(most int) prompts.Carried {
 	out := prompts.Carried{Messages: c.Messages, Omitted: c.Omitted, Granted: c.granted, Refused: c.Refused, Denied: c.Denied}
 	if slices.ContainsFunc(c.Plan, func(s event.PlanStep) bool { return s.Status != event.StepCompleted }) {
-		out.Plan = c.Plan // a plan that is done is not needed
+		out.Plan = c.Plan // a finished plan is not needed
 	}
 	from := len(c.Paths)
 	for from > 0 && most >= len(c.Paths[from-1]) {
@@ -307,7 +308,7 @@ func (c carried) words(most int) prompts.Carried {
 	return out
 }
 
-// middle leaves out the middle of a text over most bytes and says so.
+// middle removes the middle of a text longer than most bytes and says so.
 func middle(text string, most int) string {
 	if len(text) <= most || most <= 0 {
 		return text

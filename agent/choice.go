@@ -2,29 +2,28 @@ package agent
 
 import "codeagent/model"
 
-// Choice is what answers: a model and what is known of it.
+// Choice is a model and what is known about it.
 type Choice struct {
 	Model Model
 	// ModelName and Effort are as in model.Request.
 	ModelName, Effort string
-	// MaxOutputTokens is the model's limit for an answer, 0 for the provider's own.
+	// MaxOutputTokens is the model's output limit; 0: the provider's default.
 	MaxOutputTokens int
-	// ContextLimit is how many tokens the model takes; 0: not known.
+	// ContextLimit is the model's context in tokens; 0: not known.
 	ContextLimit int
 	// Blind: it cannot see images.
 	Blind bool
 }
 
-// Use has another model answer from the next turn on. The conversation stays as
-// it is: what belongs to the provider before is not sent to another one. The
-// error is ErrBusy while a turn runs.
+// Use makes c the model from the next turn on. The conversation stays as it is; what only
+// the previous provider can read is not sent. The error is ErrBusy while a turn runs.
 func (a *Agent) Use(c Choice) error {
 	if !a.turning.TryLock() {
 		return ErrBusy
 	}
 	defer a.turning.Unlock()
 	a.use(c)
-	a.spent(model.Usage{}) // the limit is another one
+	a.spent(model.Usage{}) // the limit has changed
 	return nil
 }
 

@@ -18,16 +18,16 @@ import (
 //
 //	[item … item | tail]  ->  [Summary, tail]
 //
-// The model writes the summary; what the agent knows for certain (carried.go) is added
-// to it. The tail stays word for word. It begins at a message, so that no call is
-// separated from its result, and no thinking from its call. Results that the model has
-// not seen are always part of the tail; each is cut where all together are too long.
+// The model writes the summary, and the agent adds its own facts (carried.go). The tail
+// stays word for word. It begins at a message, so that no call is separated from its result,
+// and no thinking from its call. Results that the model has not seen are always part of the
+// tail; each is cut if they are too long together.
 
 // How compaction can fail.
 var (
-	// ErrNothing: there is nothing to make shorter.
+	// ErrNothing: there is nothing to shorten.
 	ErrNothing = errors.New("the conversation is too short to be compacted")
-	// ErrTooLong: the conversation does not fit, and neither does what is left of it.
+	// ErrTooLong: the conversation does not fit, even after it was shortened.
 	ErrTooLong = errors.New("the conversation is too long for the model, and could not be made short enough")
 	errSilent  = errors.New("the model wrote no summary")
 	// ErrCrowded: compactions no longer make room.
@@ -52,7 +52,7 @@ const (
 	mostSaid = 8_000
 )
 
-// Compact asks the model for a summary, which replaces all but the end of the
+// Compact asks the model for a summary, which replaces everything except the end of the
 // conversation. focus is what the summary must keep above all; it may be empty. No turn
 // runs meanwhile. The error is ErrBusy, ErrNothing, ErrTooLong, the context's cause or a
 // *model.Error; then nothing was changed.
@@ -68,12 +68,12 @@ func (a *Agent) Compact(ctx context.Context, focus string) (event.Compacted, err
 	return done, err
 }
 
-// compaction is how to compact.
+// compaction holds the parameters of a compaction.
 type compaction struct {
 	reason event.CompactReason
 	focus  string
-	// bare keeps no tail but the results that the model has not seen; whole keeps not
-	// even these, where nothing else can be made shorter.
+	// bare keeps only the results that the model has not seen as the tail; whole keeps not even
+	// these, if nothing else can be shortened.
 	bare, whole bool
 }
 
@@ -116,7 +116,7 @@ func (a *Agent) compact(ctx context.Context, c compaction) (event.Compacted, mod
 	return done, usage, err
 }
 
-// tail is how many of room tokens the results in the tail may have.
+// tail returns how many of room tokens the results in the tail may have.
 func (c compaction) tail(room int) int {
 	if c.bare {
 		return room / 8
@@ -125,15 +125,15 @@ func (c compaction) tail(room int) int {
 }
 
 // replace replaces the items before cut by a summary. It returns the text of the summary
-// and the tokens that a request has now. A summary that is no shorter than what it
-// replaces is an error, and nothing is changed.
+// and the tokens of the next request. If the summary is not shorter than what it replaces,
+// it returns an error and changes nothing.
 func (a *Agent) replace(cut int, text string, c compaction) (summary string, after int, err error) {
 	a.mu.Lock()
 	room := a.budget.weight(a.budget.room()) * bytesPerToken
 	known := a.carried.with(a.items[:cut], min(mostSaid*bytesPerToken, room/8))
 	kept, err := json.Marshal(known)
 	if err != nil {
-		kept = nil // never: strings and numbers
+		kept = nil // never fails: strings and numbers
 	}
 	item := model.Item{Kind: model.Summary, Text: prompts.Compacted(middle(text, room/4), known.words(room/16)), Carried: kept}
 	if after = a.budget.used(); weigh(item) >= weighAll(a.items[:cut]) {
@@ -144,7 +144,7 @@ func (a *Agent) replace(cut int, text string, c compaction) (summary string, aft
 	tail := a.fitted(a.items[cut:], a.budget.weight(c.tail(a.budget.room())))
 	a.items = append([]model.Item{item}, tail...)
 	for i := range a.items[1:] {
-		a.items[1+i].Carried = nil // known has it
+		a.items[1+i].Carried = nil // known contains it
 	}
 	a.budget.replaced(weighAll(a.items))
 	if a.budget.full() {
@@ -158,8 +158,8 @@ func (a *Agent) replace(cut int, text string, c compaction) (summary string, aft
 	return item.Text, after, nil
 }
 
-// begins reports whether items can be cut before i: an answer, the results of its
-// calls and the thinking that led to them stay together.
+// begins reports whether items can be cut before i: an answer, the results of its calls and
+// the thinking that led to them stay together.
 func begins(items []model.Item, i int) bool {
 	switch items[i].Kind {
 	case model.User, model.Note, model.Summary:
@@ -168,7 +168,7 @@ func begins(items []model.Item, i int) bool {
 	return items[i].Kind.Answers() && (i == 0 || !items[i-1].Kind.Answers())
 }
 
-// tailOf is where the longest tail of at most that weight begins. The last piece alone
+// tailOf returns where the longest tail of at most that weight begins. The last piece alone
 // may weigh as much as last. An earlier summary is not part of a tail.
 func tailOf(items []model.Item, most, last int) int {
 	cut, weight := len(items), 0
@@ -191,8 +191,8 @@ func tailOf(items []model.Item, most, last int) int {
 // mostAsked bounds the requests for one summary.
 const mostAsked = 5
 
-// summarise asks the model for a summary of items. The first request has them as they
-// are, because the provider has cached most of them. Where they are too long it has what
+// summarise asks the model for a summary of items. The first request has the items
+// unchanged, because the provider has cached most of them. If they are too long, it has what
 // fits, and after each refusal half as much.
 func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction) (string, model.Usage, error) {
 	var usage model.Usage
@@ -201,9 +201,9 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	a.mu.Lock()
 	most := a.budget.weight(a.budget.room()) - weigh(prompt)
 	a.mu.Unlock()
-	// The items as they are were refused, or would be.
+	// The unchanged items were refused, or would be.
 	light := c.reason == event.CompactFull || weighAll(items) > most
-	most -= most / 4 // weights are guesses
+	most -= most / 4 // weights are estimates
 	for range mostAsked {
 		shown := items
 		if light {
@@ -227,8 +227,8 @@ func (a *Agent) summarise(ctx context.Context, items []model.Item, c compaction)
 	return "", usage, fmt.Errorf("%w: %w", ErrTooLong, last)
 }
 
-// shorter is items within that weight: without thinking, with results and arguments cut.
-// Where that would leave too little of each, the oldest items are left out.
+// shorter returns items within that weight: without thinking, with results and arguments
+// cut. If that would leave too little of each, it drops the oldest items.
 func shorter(items []model.Item, most int) []model.Item {
 	light := lighter(items, most, lightText)
 	if weighAll(light) <= most {
@@ -236,7 +236,7 @@ func shorter(items []model.Item, most int) []model.Item {
 	}
 	left := model.Item{Kind: model.Note, Text: "[What was said before this point is left out here.]"}
 	if light[0].Kind == model.Summary {
-		left = light[0] // it says what came before
+		left = light[0] // it tells what was before
 		left.Text = middle(left.Text, most/2*bytesPerToken)
 	}
 	most = max(most-weigh(left), 0)
@@ -247,11 +247,11 @@ func shorter(items []model.Item, most int) []model.Item {
 	return append([]model.Item{left}, lighter(light[cut:], most, 0)...)
 }
 
-// lightText is the least of a result or of arguments in the request for a summary, in
-// bytes: rather than show less, the oldest items are left out.
+// lightText is the least length of a result or of arguments in the request for a summary, in
+// bytes; if that does not fit, the oldest items are left out.
 const lightText = 2000
 
-// lighter is items within that weight: without thinking and images, and without the
+// lighter returns items within that weight: without thinking and images, and without the
 // middle of long texts, of which at least least bytes stay.
 func lighter(items []model.Item, most, least int) (light []model.Item) {
 	for _, i := range items {
@@ -268,7 +268,7 @@ func lighter(items []model.Item, most, least int) (light []model.Item) {
 	return light
 }
 
-// length is how many bytes of an item can be cut.
+// length returns how many bytes of an item can be cut.
 func length(i model.Item) int {
 	switch i.Kind {
 	case model.Call:
@@ -279,7 +279,7 @@ func length(i model.Item) int {
 	return len(i.Text)
 }
 
-// trimmed is an item without the middle of its text or arguments; arguments stay JSON.
+// trimmed returns an item without the middle of its text or arguments; arguments stay JSON.
 func trimmed(i model.Item, most int) model.Item {
 	if i.Kind != model.Call {
 		i.Text = middle(i.Text, most)
@@ -292,7 +292,7 @@ func trimmed(i model.Item, most int) model.Item {
 	return i
 }
 
-// written is the text of the model's answer to items. Calls in it are not run.
+// written returns the text of the model's answer to items. Calls in it are not run.
 func (a *Agent) written(ctx context.Context, items []model.Item) (string, model.Usage, error) {
 	var text strings.Builder
 	var usage model.Usage
@@ -322,20 +322,18 @@ func contextFull(err error) bool {
 	return errors.As(err, &e) && e.Kind == model.ContextFull
 }
 
-// mostFull is how often in a row a request is made shorter after it was refused
-// as too long.
+// mostFull is how often in a row a request is shortened after it was refused as too long.
 const mostFull = 2
 
-// mostFutile is how many compactions in a row may make no progress. A compaction after
-// which leastRounds rounds of calls fit has made progress: a model that polls may repeat
-// itself.
+// mostFutile is how many compactions in a row may make no progress. A compaction after which
+// leastRounds rounds of calls fit counts as progress: a model that polls may repeat itself.
 const (
 	mostFutile  = 2
 	leastRounds = 4
 )
 
-// room compacts where the context is nearly full. A failure does not end the turn: the
-// request may fit after all. The error is ErrCrowded.
+// room compacts if the context is nearly full. A failure does not end the turn, since the
+// request may still fit. The error is ErrCrowded.
 func (t *turn) room(ctx context.Context) error {
 	a := t.agent
 	a.measure()
@@ -377,7 +375,7 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	n := len(a.items)
 	half := n > 0 && a.items[n-1].Kind.Answers()
 	a.mu.Unlock()
-	if half { // this error ended an answer
+	if half { // this error ended a started answer
 		a.append(model.Item{Kind: model.Note, Text: "[That answer is incomplete: the context was full.]"})
 	}
 	large := tooLarge(refused)
@@ -410,14 +408,14 @@ func (t *turn) tooLong(ctx context.Context, refused error) (again bool, err erro
 	return false, fmt.Errorf("%w; %w", refused, err)
 }
 
-// tooMuch is the error for a refused request that no summary can make short enough: the
-// message of the user, or instructions and tools, are too long by themselves. It is nil
-// where a summary may help. large: the request had too many bytes.
+// tooMuch returns the error for a refused request that no summary can shorten enough: the
+// user's message, or instructions and tools, are too long by themselves. It is nil if a
+// summary may help. large: the request had too many bytes.
 func (a *Agent) tooMuch(large bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, said := &a.budget, a.said()
-	only := said >= b.tokens(b.items) // nothing else was said
+	only := said >= b.tokens(b.items) // the conversation is this message only
 	switch {
 	case large && a.saidImages():
 		return ErrLargeImages
@@ -440,8 +438,8 @@ func tooLarge(err error) bool {
 	return errors.As(err, &e) && e.Status == 413
 }
 
-// said is how many tokens the unanswered message of the user has, with codeagent's notes
-// after it.
+// said returns the tokens of the user's unanswered message, including codeagent's notes after
+// it.
 func (a *Agent) said() int {
 	w := 0
 	for _, i := range slices.Backward(a.items) {
@@ -456,7 +454,7 @@ func (a *Agent) said() int {
 }
 
 // fitUnread cuts the results that the model has not seen, after a request with them was
-// refused: where that is enough, or where must is set. It reports whether it did.
+// refused, if that is enough or must is set. It reports whether it did.
 func (a *Agent) fitUnread(c compaction, must bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bugError is a panic of ours, with the place it came from.
+// bugError is a recovered panic, with its place.
 type bugError struct {
 	value any
 	place string // "tools/shell.go:12", "" if it is not known
@@ -20,8 +20,8 @@ func (e *bugError) Error() string {
 	return text
 }
 
-// contain runs f; a panic in it becomes a *bugError. What f started in
-// goroutines of its own is not covered.
+// contain runs f and converts a panic to a *bugError. Goroutines that f starts are not
+// covered.
 func contain(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -31,8 +31,8 @@ func contain(f func() error) (err error) {
 	return f()
 }
 
-// panicPlace is the file and line that panicked, seen from a deferred function:
-// the first frame below the runtime's own.
+// panicPlace returns the file and line that panicked, called in a deferred function: the
+// first frame below the runtime's own.
 func panicPlace() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

@@ -8,16 +8,15 @@ import (
 	"codeagent/model"
 )
 
-// Results are cut to what the model takes before they are added, and before any
-// compaction: no summary can stand for a result that the model has not seen. Where the
-// results of an answer are too long together, each gets a fair share; the log has
-// them whole.
+// Results are cut to the model's limits before they are added, and before any compaction: a
+// summary cannot replace a result that the model has not seen. If the results of an answer
+// are too long together, each gets a fair share; the log has them in full.
 
-// leastResult is what a result keeps however many there are, in bytes.
+// leastResult is how many bytes a result keeps, however many results there are.
 const leastResult = 300
 
-// share is how many bytes each text may have so that all have no more than all
-// together: short ones leave what they do not need to the others.
+// share returns how many bytes each text may have so that all have no more than all together:
+// short texts leave their unused part to the others.
 func share(sizes []int, all int) int {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for i, n := range sizes {
@@ -29,9 +28,8 @@ func share(sizes []int, all int) int {
 	return math.MaxInt
 }
 
-// fit cuts the items that are too long where all together have more than all bytes.
-// length is how much of an item can be cut, each is what cut may leave of it, and at
-// least least.
+// fit cuts items that are too long if all together have more than all bytes. length returns
+// how much of an item can be cut, each is how much cut may keep of it, at least least.
 func fit(items []model.Item, all, least int, length func(model.Item) int, cut func(n, each int)) {
 	var sizes []int
 	for _, i := range items {
@@ -54,7 +52,7 @@ func resultLength(i model.Item) int {
 	return len(i.Text)
 }
 
-// fit makes results of the batch's calls shorter where they are too long together.
+// fit shortens the results of the batch's calls if they are too long together.
 func (b *batch) fit(results []model.Item) {
 	a := b.turn.agent
 	a.mu.Lock()
@@ -65,10 +63,10 @@ func (b *batch) fit(results []model.Item) {
 	})
 }
 
-// within is the text of the call's result within most bytes.
+// within returns the text of the call's result cut to most bytes.
 func (c *toolCall) within(text string, most int) string {
 	if c.less != nil {
-		// After the tool's own words there may be what was said about the call.
+		// The tool's text may be followed by notes about the call.
 		if said, ok := strings.CutPrefix(text, strings.TrimRight(c.less(math.MaxInt), "\n")); ok {
 			return c.less(most-len(said)) + said
 		}
@@ -76,8 +74,8 @@ func (c *toolCall) within(text string, most int) string {
 	return c.turn.agent.cfg.Stage.Within(text, most)
 }
 
-// unread is the index of the answer whose results the model has not seen yet; the end
-// without one.
+// unread returns the index of the answer whose results the model has not seen yet, or
+// len(items).
 func unread(items []model.Item) int {
 	i := len(items)
 	for i > 0 && (items[i-1].Kind == model.User || items[i-1].Kind == model.Note) {
@@ -92,7 +90,7 @@ func unread(items []model.Item) int {
 	return i
 }
 
-// fitted is items, whose results have at most that weight together.
+// fitted returns items with results of at most that weight together.
 func (a *Agent) fitted(items []model.Item, most int) []model.Item {
 	items = slices.Clone(items)
 	fit(items, most*bytesPerToken, 0, resultLength, func(n, each int) {

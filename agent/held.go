@@ -27,10 +27,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// heldPatience is how long a held call waits for its answer: then it is a no.
+// heldPatience is how long a held call waits for an answer; then the answer is no.
 const heldPatience = 5 * time.Minute
 
-// Why a question about a held call ends without an answer of its own.
+// Reasons why a question about a held call ends without an answer.
 var (
 	errNoAnswer   = errors.New("nobody answered within five minutes")
 	errNotWaiting = errors.New("the command did not wait for the answer")
@@ -40,7 +40,7 @@ var (
 // holder answers the held calls of one run of a command, from several goroutines.
 type holder struct {
 	call *toolCall
-	turn context.Context // its end answers every question
+	turn context.Context // its end answers every question with no
 
 	mu      sync.Mutex
 	answers approvals.HeldAnswers // guarded by mu
@@ -63,14 +63,14 @@ func (c *toolCall) holder(turn context.Context) *holder {
 	return &holder{call: c, turn: turn}
 }
 
-// Hold asks whether the refused call d may go on. It returns when there is an
-// answer, after heldPatience, or when ctx or the turn ends.
+// Hold asks whether the refused call d may proceed. It returns when there is an answer, after
+// heldPatience, or when ctx or the turn ends.
 func (h *holder) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	c, gate := h.call, h.call.turn.agent.cfg.Gate
 	so, away := h.soFar()
 	if away {
-		// A user who did not answer once is away: a program that tries again would wait
-		// again each time.
+		// A user who did not answer once is away: otherwise a program that tries again would wait
+		// each time.
 		return sandbox.Grant{}, false
 	}
 	grant, question, err := gate.DecideHeld(c.action, d, so)
@@ -109,7 +109,7 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	defer stop()
 	w := &heldQuestion{holder: h, denial: d, open: func() { end(errOpened) }}
 	held.add(w)
-	held.opened(gate) // by an answer that came just now
+	held.opened(gate) // by an answer given just now
 	ans = h.call.put(asking, q)
 	held.remove(w)
 	why = context.Cause(asking)
@@ -122,7 +122,7 @@ func (h *holder) wait(ctx context.Context, q *approvals.Request, d sandbox.Denia
 	return ans, why
 }
 
-// soFar is what was answered in this run, and whether a question had no answer.
+// soFar returns the answers of this run, and whether a question had no answer.
 func (h *holder) soFar() (so approvals.HeldAnswers, away bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,7 +133,7 @@ func (h *holder) allowed(g sandbox.Grant, until string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answers.Given = append(h.answers.Given, g)
-	// What a later answer for the session covers is named once.
+	// What a later answer for the session includes is named once.
 	if what := things(g); !slices.Contains(h.opened, what) && !slices.Contains(h.opened, what+forSession) {
 		h.opened = append(h.opened, what+until)
 	}
@@ -151,7 +151,7 @@ func (h *holder) refused(g sandbox.Grant, d sandbox.Denial, why error, away bool
 
 const forSession = " (for this session)"
 
-// mostNamed bounds what one result names of what was opened, and of what was not.
+// mostNamed bounds what one result lists of what was granted, and of what was not.
 const mostNamed = 12
 
 // saidNo reports whether a question of the run was answered with no.
@@ -164,7 +164,7 @@ func (h *holder) saidNo() bool {
 	return len(h.denied) > 0
 }
 
-// words is the text for the model about what the user opened while the command ran.
+// words returns the text for the model about what the user granted while the command ran.
 func (h *holder) words() string {
 	if h == nil {
 		return ""
@@ -181,15 +181,15 @@ func (h *holder) words() string {
 	return b.String()
 }
 
-// heldQuestion is a question about a held call that has no answer yet.
+// heldQuestion is an unanswered question about a held call.
 type heldQuestion struct {
 	holder *holder
 	denial sandbox.Denial
 	open   func() // ends the wait with errOpened
 }
 
-// heldQuestions are those of all running commands: one answer may open what
-// another call waits for.
+// heldQuestions holds those of all running commands: one answer may grant what another call
+// waits for.
 type heldQuestions struct {
 	mu   sync.Mutex
 	list []*heldQuestion // guarded by mu
@@ -207,7 +207,7 @@ func (q *heldQuestions) remove(w *heldQuestion) {
 	q.list = slices.DeleteFunc(q.list, func(o *heldQuestion) bool { return o == w })
 }
 
-// opened ends the wait of every call that may go on by what is granted now.
+// opened ends the wait of every call that the present grants allow.
 func (q *heldQuestions) opened(gate *approvals.Gate) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

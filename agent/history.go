@@ -31,7 +31,7 @@ func (a *Agent) restart(items []model.Item) {
 	items = Repair(items)
 	a.carried.resume(items, func(c model.ToolCall) (approvals.Action, error) {
 		if a.cfg.Tools.Reads(c.Name) {
-			return approvals.Action{}, nil // it changed nothing
+			return approvals.Action{}, nil // it is not needed for past calls
 		}
 		planned, err := a.cfg.Tools.Plan(c)
 		if err != nil {
@@ -73,7 +73,7 @@ func (a *Agent) takeBack() (Input, bool) {
 	defer a.mu.Unlock()
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {
-			a.items = a.items[:i:i] // what was handed out stays as it was
+			a.items = a.items[:i:i] // prefixes handed out must not change
 			a.budget.replaced(weighAll(a.items))
 			return Input{Text: item.Text, Images: item.Images}, true
 		}
@@ -129,7 +129,7 @@ func (a *Agent) saved(err error) {
 }
 
 // Repair returns items as a valid history: every call has exactly one result, directly
-// after the calls of its message and in their order; thinking may stand between those
+// after the calls of its message and in their order; thinking may be between those
 // calls. A result that is missing, because the program ended first, is replaced by one
 // that says so. Results without a call, and second ones, are dropped.
 func Repair(items []model.Item) []model.Item {
@@ -141,7 +141,7 @@ func Repair(items []model.Item) []model.Item {
 		}
 	}
 	var out []model.Item
-	var open []string // calls whose results are due
+	var open []string // calls without a result so far
 	settle := func() {
 		for _, id := range open {
 			r, ok := results[id]
@@ -152,8 +152,8 @@ func Repair(items []model.Item) []model.Item {
 		}
 		open = nil
 	}
-	// between reports that the item at i stands before the results of all open
-	// calls, as part of their message.
+	// between reports whether the item at i comes before the results of all open calls, as part
+	// of their message.
 	between := func(i int) bool {
 		return !slices.ContainsFunc(open, func(id string) bool { return places[id] < i })
 	}

@@ -11,7 +11,7 @@ import (
 // MaxImages is how many images one message holds.
 const MaxImages = 10
 
-// unseenWords is the warning that images did not reach the model.
+// unseenWords returns the warning that images did not reach the model.
 func unseenWords(name string, u model.Unseen) string {
 	if name == "" {
 		name = "the model"
@@ -22,15 +22,14 @@ func unseenWords(name string, u model.Unseen) string {
 	return fmt.Sprintf("the provider does not take the images; %s got descriptions of them instead (it says: %v)", name, u.Err)
 }
 
-// Blind reports whether the model that answers now is known to see no images, and
-// its name.
+// Blind reports whether the current model is known to see no images, and its name.
 func (a *Agent) Blind() (name string, blind bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cfg.ModelName, a.cfg.Blind
 }
 
-// say adds a message of the user to the conversation. told makes its event; a warning
+// say adds a message of the user to the conversation. told returns its event; a warning
 // names images that do not reach the model.
 func (a *Agent) say(in Input, told func(Input) event.Event) {
 	over := len(in.Images) - MaxImages
@@ -48,8 +47,9 @@ func (a *Agent) say(in Input, told func(Input) event.Event) {
 }
 
 // withoutOldImages drops the data of old images when all images together are twice what
-// a request holds: the wires no longer send them, and the log has them. Half of what a
-// request holds stays, as in a wire, so that requests do not change. items itself stays.
+// a request holds: the adapters no longer send them, and the log has them. Half of what a
+// request holds stays, as in an adapter, so that requests do not change. items itself is
+// not modified.
 func withoutOldImages(items []model.Item) []model.Item {
 	n, size, first := 0, 0, 0
 	for i, item := range slices.Backward(items) {
@@ -75,9 +75,8 @@ func withoutOldImages(items []model.Item) []model.Item {
 	return items
 }
 
-// leaveOutImages drops the data of all images but those in the last message of the user,
-// after a request was refused for its size. It reports whether there were any. The log
-// keeps them.
+// leaveOutImages drops the data of all images except those in the user's last message, after
+// a request was refused for its size. It reports whether there were any. The log keeps them.
 func (a *Agent) leaveOutImages() bool {
 	a.mu.Lock()
 	last := a.unanswered()
@@ -109,7 +108,7 @@ func (a *Agent) saidImages() bool {
 	return slices.ContainsFunc(a.items[a.unanswered():], func(i model.Item) bool { return len(i.Images) > 0 })
 }
 
-// unanswered is the index of the unanswered message of the user; the end without one.
+// unanswered returns the index of the user's unanswered message, or len(items).
 func (a *Agent) unanswered() int {
 	for i, item := range slices.Backward(a.items) {
 		if item.Kind == model.User {

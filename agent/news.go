@@ -20,8 +20,8 @@ func (t *turn) news() {
 	}
 }
 
-// endedWords is the note for the model about a background command that has ended. Each
-// line that the command printed is marked, because notes are codeagent's own words.
+// endedWords returns the note for the model about a background command that has ended. Each
+// line printed by the command is marked, because notes are codeagent's own words.
 func (a *Agent) endedWords(e event.BackgroundEnded) string {
 	var b strings.Builder
 	b.WriteString("[" + e.Message + "]")

@@ -2,13 +2,13 @@ package agent
 
 import "codeagent/event"
 
-// output reports the output of one call as it comes, thinned by exec. Its runs follow
-// on each other: the offsets of a second one continue those of the first.
+// output reports the output of one call as it arrives, limited by exec. If the command runs
+// twice, the offsets of the second run continue those of the first.
 type output struct {
 	emit   func(event.Event)
 	callID string
-	base   int64 // where the run began
-	end    int64 // of what was reported
+	base   int64 // the offset where the run began
+	end    int64 // the end of what was reported
 }
 
 // sink is an exec.Sink.

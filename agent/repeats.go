@@ -8,16 +8,15 @@ import (
 )
 
 // A model that repeats itself may be waiting for something, or may be stuck. Nothing here
-// ends a turn: the model and the user read that it repeats itself, and MaxRequests bounds
-// the cost.
+// ends a turn: the model and the user are warned, and MaxRequests bounds the cost.
 
 const (
-	// failuresNamed is the number of equal failures in a row from which the model is warned.
+	// failuresNamed is the number of equal failures in a row after which the model is warned.
 	failuresNamed = 3
-	// roundsNamed: every so many equal rounds the model is warned.
+	// roundsNamed: the model is warned each time so many equal rounds have passed.
 	roundsNamed = 5
 	// roundsShown is the number of equal rounds at which the user is warned, and again
-	// whenever it has doubled.
+	// whenever the number has doubled.
 	roundsShown = 20
 )
 
@@ -63,7 +62,7 @@ func (r *rounds) shown() bool {
 	return n == roundsShown
 }
 
-// nameFailures warns the model, in the results, of repeated calls that fail.
+// nameFailures adds warnings about repeated failing calls to the results.
 func (b *batch) nameFailures(results []model.Item) {
 	r := &b.turn.failing
 	for i, c := range b.calls {
@@ -73,7 +72,7 @@ func (b *batch) nameFailures(results []model.Item) {
 	}
 }
 
-// nameRounds counts a round with that fingerprint and warns of equal ones.
+// nameRounds counts a round with that fingerprint and warns about equal ones.
 func (t *turn) nameRounds(fingerprint string) {
 	if fingerprint == "" {
 		return
@@ -89,7 +88,7 @@ func (t *turn) nameRounds(fingerprint string) {
 	}
 }
 
-// outOfRequests is the error of a turn that has made all its requests.
+// outOfRequests returns the error of a turn that has made all its requests.
 func (t *turn) outOfRequests() error {
 	err := fmt.Errorf("%w (%d)", ErrOutOfRequests, t.agent.cfg.MaxRequests)
 	if t.same.count >= roundsNamed {

@@ -13,7 +13,7 @@ import (
 	"codeagent/tools"
 )
 
-// What the path of a tool call reports: events, and words for the model.
+// What a tool call reports: events, and text for the model.
 
 func started(a approvals.Action) event.ToolStarted {
 	e := event.ToolStarted{CallID: a.CallID, Tool: a.Tool, Kind: a.Kind.Shown(), Title: a.Title, Folder: a.Folder}
@@ -28,7 +28,7 @@ func requested(q *approvals.Request) event.PermissionRequested {
 		ID: q.ID, CallID: q.CallID, Title: q.Title, Folder: q.Action.Folder,
 		Justification: q.Justification, Denials: q.Denials, Wanted: q.Grant, Warnings: q.Warnings, Held: q.Held,
 	}
-	if q.Action.Kind == event.KindCommand { // of an edit it is the patch
+	if q.Action.Kind == event.KindCommand { // for an edit it would be the patch
 		e.Command = q.Action.Command
 	}
 	return e
@@ -43,7 +43,7 @@ func finished(a approvals.Action, res tools.Result) event.ToolFinished {
 	}
 }
 
-// retrying is the event for a request that is sent again.
+// retrying returns the event for a request that is sent again.
 func retrying(d model.Retrying) event.Retrying {
 	e := event.Retrying{Delay: d.Delay, Attempt: d.Attempt, Most: d.Most, Left: d.Left}
 	if d.Err != nil {
@@ -52,7 +52,7 @@ func retrying(d model.Retrying) event.Retrying {
 	return e
 }
 
-// yesWords is what the user said with a yes, for the model.
+// yesWords returns the user's note with a yes, for the model.
 func yesWords(ans approvals.Answer) string {
 	switch ans.Decision {
 	case approvals.Once, approvals.Session, approvals.Outside, approvals.OutsideSession:
@@ -61,7 +61,7 @@ func yesWords(ans approvals.Answer) string {
 	}
 	var b strings.Builder
 	if g := ans.Grant; g != nil && (ans.Decision == approvals.Once || ans.Decision == approvals.Session) {
-		// The grant of the answer may be all that was asked.
+		// The grant of the answer may equal what was asked.
 		b.WriteString("\n[approval] The user opened " + things(*g) + ".")
 	}
 	if reason := strings.TrimSpace(ans.Reason); reason != "" {
@@ -83,7 +83,7 @@ func things(g sandbox.Grant) string {
 	return strings.Join(list, ", ")
 }
 
-// endedBy says in words why ctx is done.
+// endedBy says in words why ctx ended.
 func endedBy(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrStopped):
@@ -96,7 +96,7 @@ func endedBy(ctx context.Context) string {
 	return "interrupted by the user"
 }
 
-// denialWords is the text for the model about what the sandbox denied a command. The
+// denialWords returns the text for the model about what the sandbox denied a command. The
 // results of file tools have their own.
 func (c *toolCall) denialWords(res tools.Result) string {
 	if res.Running || !c.aboutCommand() {
@@ -109,7 +109,7 @@ func (c *toolCall) denialWords(res tools.Result) string {
 	return "\n" + words
 }
 
-// deniedWords is denialWords without the way to ask.
+// deniedWords is denialWords without the hint how to ask.
 func (c *toolCall) deniedWords(res tools.Result) string {
 	words := prompts.Denied(res.Verdict)
 	if res.Running {
@@ -121,13 +121,13 @@ func (c *toolCall) deniedWords(res tools.Result) string {
 	return "\n" + words
 }
 
-// denial is what a verdict says, and how to ask for what it suggests.
+// denial returns the text of a verdict, and how to ask for what it suggests.
 func (a *Agent) denial(v sandbox.Verdict) string {
 	return prompts.Denial(v, a.cfg.Attended, string(a.cfg.Gate.Mode()))
 }
 
-// aboutCommand: the verdict of the call is about a command: its own, or one in the
-// background whose end it reported.
+// aboutCommand reports whether the call's verdict is about a command: its own, or a
+// background command whose end it reported.
 func (c *toolCall) aboutCommand() bool {
 	switch c.action.Kind {
 	case event.KindCommand, event.KindInput, event.KindWatch:
@@ -136,7 +136,7 @@ func (c *toolCall) aboutCommand() bool {
 	return false
 }
 
-// notRun is the outcome and the words for a call that did not run.
+// notRun returns the outcome and the text for a call that did not run.
 func notRun(ctx context.Context, err error) (outcome event.Outcome, text string) {
 	refusal, refused := approvals.AsRefusal(err)
 	switch {
@@ -161,16 +161,16 @@ func notRunWords(ctx context.Context, err error) string {
 	return text
 }
 
-// endedEarly says why a run ended early.
+// endedEarly says why a run ended early, or "".
 func endedEarly(ctx context.Context, res tools.Result) string {
 	if !res.Failed {
-		return "" // it was done before the end came
+		return "" // it finished first
 	}
 	return "\n[Ended early: " + endedBy(ctx) + ".]"
 }
 
-// whyNot is why a call was not permitted. The end of the turn counts before the no that
-// it caused, unless the answer itself ended the turn.
+// whyNot returns why a call was not permitted. The end of the turn takes precedence over the
+// refusal that it caused, unless the answer itself ended the turn.
 func whyNot(ctx context.Context, err error) error {
 	if refusal, ok := approvals.AsRefusal(err); ok && refusal.Stop || ctx.Err() == nil {
 		return err

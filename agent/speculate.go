@@ -6,10 +6,10 @@ package agent
 // needs no question. A later field that changes what is read cancels that run. The
 // complete call uses the result of a run that read the same; otherwise it runs as usual.
 //
-// A run ahead has no effect but on time: it is not reported or logged, asks nobody and
-// changes nothing, and its result is used only after the gate has decided about the
-// complete call (found). Commands are not run ahead: they start when their arguments are
-// complete (model.CallDone).
+// A run ahead affects only time: it is not reported or logged, asks nobody and changes
+// nothing, and its result is used only after the gate has decided about the complete call
+// (found). Commands are not run ahead: they start when their arguments are complete
+// (model.CallDone).
 
 import (
 	"context"
@@ -22,17 +22,17 @@ import (
 	"codeagent/tools"
 )
 
-// guesses are the calls of one answer that have begun and are not complete.
+// guesses holds the calls of one answer that have begun and are not complete.
 type guesses struct {
 	batch *batch
 	open  []*guess
 }
 
-// guess is what is known of a call.
+// guess is what is known about a call.
 type guess struct {
 	id, name  string
 	arguments partial.Object
-	fields    int    // as of the last look
+	fields    int    // number of fields at the last look
 	run       *ahead // for the fields so far; may be nil
 }
 
@@ -40,8 +40,8 @@ func (g *guesses) begin(d model.CallStarted) {
 	g.open = append(g.open, &guess{id: d.ID, name: d.Name})
 }
 
-// more takes more arguments. A call does not run ahead of an incomplete one before it
-// that may be an edit.
+// more adds arguments. A call does not run ahead of an earlier incomplete call that may be
+// an edit.
 func (g *guesses) more(d model.CallDelta) {
 	behind := false
 	for _, c := range g.open {
@@ -58,11 +58,10 @@ func (g *guesses) more(d model.CallDelta) {
 	}
 }
 
-// mostFields is more than any reading call has. Each field costs another look at
-// all of them.
+// mostFields is more than any reading call has. Each field costs another look at all of them.
 const mostFields = 16
 
-// look runs ahead what c looks like, unless it runs already.
+// look runs ahead the call that c appears to be, unless it runs already.
 func (g *guesses) look(c *guess) {
 	if c.fields > mostFields || len(g.batch.calls) >= maxCalls {
 		c.run.void()
@@ -76,7 +75,7 @@ func (g *guesses) look(c *guess) {
 		return err
 	})
 	if err != nil || planned == nil || planned.Reads() == "" {
-		c.run.void() // not a call yet, or not any more
+		c.run.void() // not a call yet, or no longer
 		c.run = nil
 		return
 	}
@@ -86,7 +85,7 @@ func (g *guesses) look(c *guess) {
 	}
 }
 
-// take returns the run ahead of a call that is complete now; nil without one.
+// take returns the run ahead of a call that is now complete; nil if there is none.
 func (g *guesses) take(id string) *ahead {
 	for i, c := range g.open {
 		if c.id == id {
@@ -97,7 +96,7 @@ func (g *guesses) take(id string) *ahead {
 	return nil
 }
 
-// void cancels what was not taken.
+// void cancels the runs that were not taken.
 func (g *guesses) void() {
 	for _, c := range g.open {
 		c.run.void()
@@ -105,17 +104,17 @@ func (g *guesses) void() {
 	g.open = nil
 }
 
-// errNotAhead: this call is not one that runs before it is complete.
+// errNotAhead: the call must not run before it is complete.
 var errNotAhead = errors.New("not run ahead")
 
 // ahead is a run of a call before it was complete. It may be nil.
 type ahead struct {
 	planned tools.Call
 	cancel  func()
-	done    chan struct{} // closed when what follows stands
+	done    chan struct{} // closed when the fields below are set
 	permit  approvals.Permit
 	result  tools.Result
-	err     error // nothing came of it
+	err     error // set if there is no result
 }
 
 func (a *ahead) void() {
@@ -124,7 +123,7 @@ func (a *ahead) void() {
 	}
 }
 
-// reads reports whether a run of c would read the same.
+// reads reports whether c would read the same.
 func (a *ahead) reads(c tools.Call) bool {
 	return a != nil && c != nil && c.Reads() == a.planned.Reads()
 }
@@ -161,13 +160,13 @@ func (b *batch) runAhead(planned tools.Call) *ahead {
 	return a
 }
 
-// run is the path of a run ahead: no permit without a question, no run.
+// run is the path of a run ahead: it needs a permit without a question.
 func (a *ahead) run(ctx context.Context, cfg Config) error {
 	action := a.planned.Action()
 	if action.Kind != event.KindRead {
 		return errNotAhead
 	}
-	permit, question, err := cfg.Gate.Decide(action) // of a read it never asks
+	permit, question, err := cfg.Gate.Decide(action) // a read never asks
 	switch {
 	case err != nil:
 		return err
@@ -181,8 +180,8 @@ func (a *ahead) run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// found is the result of the run ahead, if it did exactly what permit permits now, under
-// the policy that holds now, and was denied nothing.
+// found returns the result of the run ahead, if it did exactly what permit permits now, under
+// the present policy, and was denied nothing.
 func (c *toolCall) found(permit approvals.Permit) (tools.Result, bool) {
 	a := c.ahead
 	if a == nil || a.err != nil || a.result.Denied || !a.permit.Equal(permit) {

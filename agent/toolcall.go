@@ -38,17 +38,17 @@ import (
 	"codeagent/tools"
 )
 
-// toolCall is one call on its way.
+// toolCall is one tool call during its execution.
 type toolCall struct {
 	turn    *turn
 	model   model.ToolCall
-	planned tools.Call // nil when it could not be planned
+	planned tools.Call // nil if planning failed
 	action  approvals.Action
-	err     error         // why not
-	ahead   *ahead        // a run of the same before it was complete; nil without
-	done    chan struct{} // closed when the result stands
+	err     error         // why planning failed
+	ahead   *ahead        // the same call run before it was complete; may be nil
+	done    chan struct{} // closed when the result is set
 	result  model.Item
-	less    func(most int) string // of the result's text, see tools.Result; may be nil
+	less    func(most int) string // shortens the result's text, see tools.Result; may be nil
 	output  string                // see tools.Result
 }
 
@@ -76,8 +76,8 @@ func (c *toolCall) plan() {
 	c.turn.agent.emit(started(c.action))
 }
 
-// contained is perform that turns a panic into a failed call: a bug in one tool must not
-// end the session or leave the terminal in raw mode.
+// contained is perform, but a panic becomes a failed call: a bug in one tool must not end the
+// session or leave the terminal in raw mode.
 func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) {
 	var broken *bugError
 	perr := contain(func() error {
@@ -85,7 +85,7 @@ func (c *toolCall) contained(ctx context.Context) (res tools.Result, err error) 
 		return nil
 	})
 	if errors.As(perr, &broken) {
-		// It may have been done in part, so this is a result and not a "not run".
+		// Part of the call may have been done, so this is a result and not a "not run".
 		return tools.Result{Failed: true, Outcome: event.Failed, Message: broken.Error(),
 			Text: broken.Error() + "\nThe call may have been done in part."}, nil
 	}
@@ -124,7 +124,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	case ctx.Err() != nil:
 		res.Text += endedEarly(ctx, res) + held.words()
 	case held.saidNo():
-		// The user has decided: nothing asks for the same again.
+		// The user has decided, so the text does not suggest asking again.
 		res.Text += c.deniedWords(res) + held.words()
 	default:
 		if question = gate.AfterDenial(c.action, res.Verdict); question != nil {
@@ -138,7 +138,7 @@ func (c *toolCall) perform(ctx context.Context) (tools.Result, error) {
 	return res, err
 }
 
-// stage is what a call runs on, under the mode that holds now.
+// stage returns the environment of a call, under the present mode.
 func (cfg Config) stage() tools.Stage {
 	s := cfg.Stage
 	s.Mode, s.Blind = cfg.Gate.Mode(), cfg.Blind
@@ -160,7 +160,7 @@ func (c *toolCall) run(ctx context.Context, permit approvals.Permit, out *output
 }
 
 // again asks whether a command that the sandbox denied something may run again with more
-// permissions, and runs it on a yes. The result always tells of the first run.
+// permissions, and runs it on a yes. The result always reports the first run too.
 func (c *toolCall) again(ctx context.Context, question *approvals.Request, first tools.Result, out *output) tools.Result {
 	permit, said, err := c.askPermit(ctx, question)
 	if err != nil {
@@ -188,8 +188,8 @@ func (c *toolCall) again(ctx context.Context, question *approvals.Request, first
 	return second
 }
 
-// askPermit asks the question and settles the answer. said is what the user said with a
-// yes, for the model.
+// askPermit asks the question and settles the answer. said is the user's note with a yes, for
+// the model.
 func (c *toolCall) askPermit(ctx context.Context, question *approvals.Request) (permit approvals.Permit, said string, err error) {
 	ans := c.put(ctx, question)
 	permit, err = c.turn.agent.cfg.Gate.Settle(question, ans)
@@ -248,8 +248,8 @@ func (c *toolCall) refusedAtOnce(err error) {
 	a.refuse(event.Refusal{Title: q.Title, Grant: q.Grant, Hint: refusal.Hint})
 }
 
-// finish makes the result for the model, logs it, and then reports it: what was reported
-// is never lost.
+// finish makes the result for the model, logs it, and then reports it, so that nothing that
+// was reported can be lost.
 func (c *toolCall) finish(ctx context.Context, res tools.Result, err error) model.Item {
 	if err != nil {
 		res.Failed = true

@@ -1,8 +1,8 @@
 // Package config merges files, environment and flags into one Config in which every
 // value knows its source, and derives the sandbox policy of commands from it. It reads
-// settings files and looks at folders through hostfile; it writes only codeagent's own
-// folders. Start reading at the table in settings.go: parsing, checks, -c and
-// docs/config.md follow it.
+// settings files and file metadata through hostfile; it writes only codeagent's own
+// folders. Start reading at the table in settings.go, from which parsing, checks, -c and
+// docs/config.md are derived.
 package config
 
 import (
@@ -11,14 +11,13 @@ import (
 	"time"
 )
 
-// Config is everything that can be set. Fields hold the defaults of the table
-// unless a source said otherwise.
+// Config holds all settings. A field has the default of the table unless a source sets it.
 type Config struct {
 	Model         string
 	ModelProvider string
 	BaseURL       string
 	APIKeyEnv     string
-	// Wire is the top level's Chat or Responses; empty: by the base URL.
+	// Wire is the top level's Chat or Responses; empty: chosen by the base URL.
 	Wire            string
 	ReasoningEffort string
 	// AskForApproval is "untrusted", "on-request", "on-failure" or "never".
@@ -30,7 +29,7 @@ type Config struct {
 	PatienceSeconds int64
 	// Speculation is speculation.mode, "off" or Decoding.
 	Speculation string
-	// Tools holds, by tool name, whether it is enabled; absent means yes.
+	// Tools says by tool name whether it is enabled; absent means enabled.
 	Tools map[string]bool
 	// Providers holds the [providers.NAME] tables.
 	Providers map[string]Provider
@@ -51,15 +50,15 @@ type Sandbox struct {
 	Mode string
 	// AddDirs, AddFiles, DenyRead and Protected are as written: not yet absolute.
 	AddDirs, AddFiles, DenyRead, Protected []string
-	// DenySecrets adds the usual places of keys to DenyRead.
+	// DenySecrets adds the usual paths of keys to DenyRead.
 	DenySecrets bool
 	// SharedTemp is tmp = "shared".
 	SharedTemp bool
-	// Warn is fallback = "warn": run unconfined where no backend works.
+	// Warn is fallback = "warn": run unconfined if no backend works.
 	Warn bool
-	// RequiredLayers must be active, or nothing runs.
+	// RequiredLayers must be active, or no command runs.
 	RequiredLayers []string
-	// AllowHome lets a workspace be the home folder or hold codeagent's own files.
+	// AllowHome allows a workspace that is the home folder or contains codeagent's own files.
 	AllowHome bool
 	// FullNetwork is network = "full".
 	FullNetwork bool
@@ -69,7 +68,7 @@ type Sandbox struct {
 	AllowFetch []string
 	// Evidence is "full", "network" or "off".
 	Evidence string
-	// Hold lets a refused call of a running command wait for an answer.
+	// Hold allows refused calls of a running command to be held for an answer.
 	Hold   bool
 	Limits Limits
 	Env    Env
@@ -101,17 +100,17 @@ type Env struct {
 
 // TUI is the [tui] table.
 type TUI struct {
-	// Mouse captures wheel and drag.
+	// Mouse captures the wheel and dragging.
 	Mouse bool
 }
 
 // Context is the [context] table.
 type Context struct {
-	// At is compact_at, in percent; 0: never by itself.
+	// At is compact_at, in percent; 0: only on request.
 	At int64
 }
 
-// CompactAt is context.compact_at as the agent takes it.
+// CompactAt returns context.compact_at in the agent's form.
 func (c Config) CompactAt() int {
 	if c.Context.At == 0 {
 		return -1
@@ -119,8 +118,8 @@ func (c Config) CompactAt() int {
 	return int(c.Context.At)
 }
 
-// Patience is how long a request is tried again: by retry.patience_s, else longer
-// where nobody watches who could start it again.
+// Patience returns how long a request is retried: retry.patience_s, or a default that is
+// longer if no person watches who could retry it.
 func (c Config) Patience(attended bool) time.Duration {
 	switch {
 	case c.PatienceSeconds > 0:
@@ -131,7 +130,7 @@ func (c Config) Patience(attended bool) time.Duration {
 	return 2 * time.Minute
 }
 
-// Origin says where a value came from.
+// Origin is the source of a value.
 type Origin struct {
 	// Kind is "default", "file", "environment", "flag" or "-c".
 	Kind string
@@ -141,7 +140,7 @@ type Origin struct {
 	Line, Column int
 }
 
-// typed reports whether the value stands on the command line.
+// typed reports whether the value was given on the command line.
 func (o Origin) typed() bool { return o.Kind == "flag" || o.Kind == "-c" }
 
 // String names the origin for a person: "~/x/config.toml:3:1", "--model".
@@ -157,8 +156,8 @@ func (o Origin) String() string {
 	return o.Kind
 }
 
-// Origin says where the value of key ("sandbox.mode", "tools.shell.enabled")
-// came from. A key that nothing set has the origin "default".
+// Origin returns the source of the value of key ("sandbox.mode", "tools.shell.enabled").
+// A key that nothing set has the origin "default".
 func (c Config) Origin(key string) Origin {
 	if o, ok := c.origins[key]; ok {
 		return o

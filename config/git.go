@@ -11,15 +11,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// maxGitDirs bounds how many entries below .git/worktrees and .git/modules are
-// looked at, each. Where there are more, the whole folder is protected.
+// maxGitDirs bounds how many entries of .git/worktrees and of .git/modules are examined.
+// If there are more, the whole folder is protected.
 const maxGitDirs = 2000
 
-// gitPaths returns what must stay unchanged of the git directory of root, which
-// is canonical: what GitProtected lists for the directory, for each of its
-// worktrees and for the repositories of its submodules. A .git that is anything
-// but a folder is protected itself, since it says where git looks; so is what it
-// points to, as far as that exists.
+// gitPaths returns what must not change in the git directory of root, a canonical path: what
+// GitProtected lists for the directory, for each of its worktrees and for the repositories of
+// its submodules. A .git that is not a folder is protected itself, since it determines where
+// git looks; its target is protected too, if it exists.
 func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
 	entry := path.Join(root, ".git")
 	mode, err := r.Lstat(entry)
@@ -38,10 +37,10 @@ func gitPaths(r sandbox.FileSystem, root string) ([]string, error) {
 	return out, nil
 }
 
-// pointedTo lists the git directories that entry leads to: a link, or a file of
-// gitrepository-layout(5), "gitdir: <path>" relative to its folder. A FIFO in its place,
-// or text that names no path, leads nowhere, for git as for codeagent: a command can
-// have left it, and must not keep the next session from starting.
+// pointedTo lists the git directories that entry leads to: entry is a link, or a file of
+// gitrepository-layout(5), "gitdir: <path>" relative to its folder. A FIFO in its place, or
+// text that names no path, leads nowhere, for git and for codeagent: a command can have left
+// it, and it must not prevent the next session from starting.
 func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []string {
 	if isLink(mode) {
 		if dir, err := sandbox.Canonical(r, root, entry); err == nil {
@@ -59,7 +58,7 @@ func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []str
 		return nil
 	}
 	out := []string{dir}
-	// A worktree's directory names the repository it belongs to.
+	// A worktree's directory names the repository that it belongs to.
 	if common, err := readSome(context.Background(), path.Join(dir, "commondir")); err == nil {
 		if dir, err = sandbox.Canonical(r, dir, strings.TrimSpace(string(common))); err == nil {
 			out = append(out, dir)
@@ -68,7 +67,7 @@ func pointedTo(r sandbox.FileSystem, root, entry string, mode fs.FileMode) []str
 	return out
 }
 
-// gitDir lists what is protected of one git directory and of those inside it.
+// gitDir lists the protected paths of one git directory and of those inside it.
 func gitDir(dir string) []string {
 	out := sandbox.GitProtected(dir)
 	trees := path.Join(dir, "worktrees")
@@ -84,9 +83,8 @@ func gitDir(dir string) []string {
 	return append(out, modules(path.Join(dir, "modules"))...)
 }
 
-// modules finds the repositories of submodules. Their names may contain
-// slashes, so a repository is known by its HEAD, and nothing below it but its
-// own modules is looked at.
+// modules finds the repositories of submodules. Their names may contain slashes, so a
+// repository is recognised by its HEAD, and below it only its own modules are examined.
 func modules(top string) []string {
 	var out []string
 	left, complete := maxGitDirs, true

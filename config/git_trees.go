@@ -10,21 +10,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// GitTree is a repository that stands in a write root, or around one: the top of
-// its work tree, or for a submodule its git directory.
+// GitTree is a repository in a write root, or around one: the top of its work tree, or for a
+// submodule its git directory.
 type GitTree struct{ Top, Dir string }
 
-// Bounds of the look for repositories, over all roots: it is over before a model has
-// answered, and in most workspaces complete. What lies beyond keeps the protection
-// of its git directory, which needs no look.
+// Bounds of the search for repositories, over all roots: it ends before a model has answered,
+// and is complete in most workspaces. A repository beyond them still has the protection of
+// its git directory, which needs no search.
 const (
 	mostTreeFolders = 500
 	mostTrees       = 32
 )
 
-// GitTrees finds the repositories whose settings commands could be after: around
-// and in the roots, which are canonical, the shallowest first, with their worktrees
-// and submodules. It stops with ctx.
+// GitTrees finds the repositories whose settings commands could exploit: around and in the
+// roots, which are canonical, the shallowest first, with their worktrees and submodules. It
+// stops with ctx.
 func GitTrees(ctx context.Context, r sandbox.FileSystem, roots []string) []GitTree {
 	f := &treeFinder{files: r, roots: roots}
 	for _, root := range roots {
@@ -69,7 +69,7 @@ func (f *treeFinder) hasGit(dir string) bool {
 	return err == nil
 }
 
-// add takes up the work tree at top, and those that its git directory knows.
+// add adds the work tree at top, and those that its git directory lists.
 func (f *treeFinder) add(top string) {
 	if slices.Contains(f.found, GitTree{Top: top}) {
 		return

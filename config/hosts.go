@@ -7,14 +7,14 @@ import (
 	"codeagent/sandbox"
 )
 
-// FetchHosts are what fetch_url may reach beside the hosts of the policy: they
-// are codeagent's own to reach, so they open nothing to commands, and hold also
-// where the sandbox cannot open single hosts.
+// FetchHosts returns what fetch_url may reach beside the hosts of the policy. Only codeagent
+// itself reaches them, so they are closed to commands, and are allowed also if the sandbox
+// cannot grant single hosts.
 func FetchHosts(c Config) ([]sandbox.HostPort, error) {
 	return c.hosts("sandbox.allow_fetch", c.Sandbox.AllowFetch)
 }
 
-// hosts reads the list of the setting key, each host once.
+// hosts parses the list of the setting key, each host once.
 func (c Config) hosts(key string, list []string) ([]sandbox.HostPort, error) {
 	var out []sandbox.HostPort
 	for _, text := range list {

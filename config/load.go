@@ -13,26 +13,26 @@ import (
 	"codeagent/hostfile"
 )
 
-// Sources is where settings come from, least first: the defaults, the user's
-// file, the environment, -c, flags.
+// Sources are the sources of settings, from lowest to highest priority: the defaults, the
+// user's file, the environment, -c, flags.
 type Sources struct {
 	// File is the user's own config.toml; it may be absent.
 	File string
-	// Workspace is the folder whose .codeagent/config.toml is looked for.
+	// Workspace is the folder that may contain .codeagent/config.toml.
 	Workspace string
-	// Getenv reads the environment, usually os.Getenv.
+	// Getenv reads the environment; usually os.Getenv.
 	Getenv func(string) string
 	// Overrides are the arguments of -c, "key=value", in order.
 	Overrides []string
 	Flags     []Flag
 }
 
-// Flag is a command-line flag that stands for a setting. For a list its values
-// are added to what other sources gave; else the last value counts.
+// Flag is a command-line flag for a setting. The values of a list are added to those of
+// other sources; otherwise the last value counts.
 type Flag struct {
 	// Name is the flag as the user wrote it, "--sandbox".
 	Name string
-	// Key is the setting it stands for.
+	// Key is the setting that it sets.
 	Key    string
 	Values []string
 }
@@ -40,7 +40,7 @@ type Flag struct {
 // Error is a setting that cannot be used.
 type Error struct {
 	Origin Origin
-	// Problem says what is wrong and what was expected.
+	// Problem says what is wrong and what is expected.
 	Problem string
 }
 
@@ -52,7 +52,7 @@ var environment = []struct{ variable, key string }{
 	{"OPENAI_BASE_URL", "base_url"},
 }
 
-// maxFile is far above any settings file that a person writes.
+// maxFile is far above the size of a settings file written by a person.
 const maxFile = 1 << 20
 
 // Load reads all sources. The error joins one *Error for each setting that
@@ -99,7 +99,7 @@ func Load(ctx context.Context, src Sources) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// loadFile takes the settings of the user's file. All its errors are reported.
+// loadFile loads the user's file, and returns all its errors.
 func (c *Config) loadFile(ctx context.Context, name string) []error {
 	if name == "" {
 		return nil
@@ -114,12 +114,12 @@ func (c *Config) loadFile(ctx context.Context, name string) []error {
 	return c.takeFile(name, data)
 }
 
-// readSome reads a file that a command may have put in the place of another.
+// readSome reads a file that a command may have replaced, by a FIFO for example.
 func readSome(ctx context.Context, name string) ([]byte, error) {
 	return hostfile.Read(ctx, name, maxFile)
 }
 
-// set takes one setting given as text.
+// set sets one setting from text.
 func (c *Config) set(origin Origin, key, t string) error {
 	s, name, ok := find(splitKey(key))
 	if !ok {
@@ -168,7 +168,7 @@ func (c *Config) take(s setting, key, name string, v value, origin Origin) {
 	c.origins[key] = origin
 }
 
-// checkTogether holds the rules that need more than one setting.
+// checkTogether checks the rules that involve several settings.
 func (c *Config) checkTogether() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
@@ -193,7 +193,7 @@ func (c *Config) checkTogether() error {
 	return errors.Join(errs...)
 }
 
-// under is the first place where something below key was set.
+// under returns the first origin of a setting below key.
 func (c *Config) under(key string) Origin {
 	var first *Origin
 	for k, o := range c.origins {
@@ -207,7 +207,7 @@ func (c *Config) under(key string) Origin {
 	return *first
 }
 
-// splitKey cuts a dotted key; a part in double quotes may hold dots.
+// splitKey splits a dotted key; a part in double quotes may contain dots.
 func splitKey(key string) []string {
 	var parts []string
 	for {
@@ -229,7 +229,7 @@ func splitKey(key string) []string {
 	}
 }
 
-// unknown says that a key is not in the table, and which was probably meant.
+// unknown returns the error for a key that is not in the table, with the most similar key.
 func unknown(parts []string) string {
 	key := strings.Join(parts, ".")
 	if isTable(parts) {
@@ -247,7 +247,7 @@ func unknown(parts []string) string {
 	if near := nearest(key, known); near != "" {
 		return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), near)
 	}
-	// The last part may be right and the table missing: "add_dirs".
+	// The last part may be right and only the table missing: "add_dirs".
 	for _, k := range known {
 		if strings.HasSuffix(k, "."+key) {
 			return fmt.Sprintf("unknown setting %s (did you mean %q?)", quoted(key), k)
@@ -256,7 +256,7 @@ func unknown(parts []string) string {
 	return fmt.Sprintf("unknown setting %s (docs/config.md lists them all)", quoted(key))
 }
 
-// concrete puts the part of the key at hand in the place of NAME.
+// concrete replaces NAME by the part of the given key.
 func concrete(pattern string, parts []string) string {
 	p := splitKey(pattern)
 	for i := range p {

@@ -9,23 +9,23 @@ import (
 	"codeagent/hostfile"
 )
 
-// Paths are codeagent's own places. All are absolute; folders are 0700.
+// Paths are the paths of codeagent's own files. All are absolute; folders have mode 0700.
 type Paths struct {
 	// Config is the folder of File, Rules and the user's AGENTS.md.
 	Config string
-	// State is the folder of what codeagent writes about its sessions.
+	// State is the folder for session data.
 	State string
 	// File is config.toml, Rules is rules.toml.
 	File, Rules string
 	// Sessions, Undo and Output are folders in State; Ledger is a file there.
 	Sessions, Undo, Output, Ledger string
-	// Roots is the file that lists what commands could write, in every session so far.
+	// Roots is the file that lists the write roots of every session so far.
 	Roots string
-	// Temp holds the sessions' private folders for temporary files. It lies
-	// outside of everything that Own lists: commands write there.
+	// Temp holds the sessions' private folders for temporary files. It is outside everything
+	// that Own lists, since commands write there.
 	Temp string
 
-	// home says that all lie in one folder, CODEAGENT_HOME.
+	// home: all paths are in one folder, CODEAGENT_HOME.
 	home string
 }
 
@@ -43,7 +43,7 @@ func FindPaths(getenv func(string) string, home string) (Paths, error) {
 	if !filepath.IsAbs(home) {
 		return Paths{}, errors.New("no home folder is known: set CODEAGENT_HOME to the folder for settings and sessions")
 	}
-	// The specification says that relative values are to be ignored.
+	// The XDG specification requires relative values to be ignored.
 	base := func(variable, fallback string) string {
 		if dir := getenv(variable); filepath.IsAbs(dir) {
 			return filepath.Join(dir, "codeagent")
@@ -64,7 +64,7 @@ func newPaths(config, state, temp string) Paths {
 	}
 }
 
-// Resolved returns the paths as resolve finds them; it is given an absolute folder and
+// Resolved returns the paths as resolve returns them; resolve gets an absolute folder and
 // a name.
 func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, error) {
 	for _, at := range []*string{&p.Config, &p.State, &p.File, &p.Rules, &p.Sessions, &p.Undo, &p.Output, &p.Ledger, &p.Roots, &p.Temp} {
@@ -78,22 +78,22 @@ func (p Paths) Resolved(resolve func(dir, name string) (string, error)) (Paths, 
 
 // Own lists what no command may ever write, whatever is granted.
 func (p Paths) Own() []string {
-	// Each may be a link of the user's own to another folder.
+	// Each may be the user's own link to another folder.
 	files := []string{p.File, p.Rules, filepath.Join(p.Config, "AGENTS.md"), p.Sessions, p.Undo, p.Output, p.Ledger, p.Roots}
 	if p.home != "" {
-		// Temp lies in the same folder, so the folder itself cannot be listed.
+		// Temp is in the same folder, so the folder itself cannot be listed.
 		return files
 	}
 	return append([]string{p.Config, p.State}, files...)
 }
 
-// Hidden lists what of Own no command may ever read: what files were before they
-// were changed, keys among them, and all that was said. Output is not in it: the
-// model gets the paths of the files there, and reads them.
+// Hidden lists the paths of Own that no command may ever read: earlier contents of files,
+// including keys, and all conversations. Output is not hidden: the model receives the paths
+// of the files there, and reads them.
 func (p Paths) Hidden() []string { return []string{p.Sessions, p.Undo} }
 
-// HiddenInside lists what of Own no command may read either whose write root holds it: who
-// lets commands write the home folder does not mean these.
+// HiddenInside lists further paths of Own that no command may read even if a write root
+// contains them: permission to write the home folder does not include them.
 func (p Paths) HiddenInside() []string {
 	if p.home != "" {
 		return []string{p.File, p.Rules, p.Ledger}
@@ -101,8 +101,8 @@ func (p Paths) HiddenInside() []string {
 	return []string{p.Config, p.Ledger}
 }
 
-// Create makes the folders, for the user alone. A folder that others may enter
-// is closed; something else in the place of a folder is an error.
+// Create makes the folders, for the user only. It removes other users' access to an existing
+// folder; anything else in the place of a folder is an error.
 func (p Paths) Create() error {
 	for _, dir := range []string{p.Config, p.State, p.Sessions, p.Undo, p.Output, p.Temp} {
 		if err := createPrivate(dir); err != nil {

@@ -13,7 +13,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// Place is what a policy must know of the machine beside the settings.
+// Place is what a policy depends on beside the settings.
 type Place struct {
 	// Workspace is the folder the session works in.
 	Workspace string
@@ -24,15 +24,15 @@ type Place struct {
 	Own []string
 	// Temp is the session's private folder for temporary files; empty: none.
 	Temp string
-	// Files looks at the file system.
+	// Files gives access to file metadata.
 	Files sandbox.FileSystem
-	// Ground is where commands of earlier sessions could change names: what opens
-	// something to this one is named through no link that lies there.
+	// Ground is where commands of earlier sessions could change names: a path that gives
+	// permissions must not lead through a link there.
 	Ground hostfile.Ground
 }
 
-// Policy builds the policy that every command of a session starts from. All
-// its paths are canonical. An error names the setting at fault and what to do.
+// Policy builds the policy that every command of a session starts from. All its paths are
+// canonical. An error names the setting and says what to do.
 func Policy(c Config, at Place) (sandbox.Policy, error) {
 	b := &builder{config: c, at: at}
 	p, err := b.build()
@@ -88,7 +88,7 @@ func (b *builder) build() (sandbox.Policy, error) {
 	return p, b.protect(&p)
 }
 
-// preset gives the roots of the mode.
+// preset returns the roots of the mode.
 func (b *builder) preset(temp string) (sandbox.Policy, error) {
 	var p sandbox.Policy
 	switch b.config.Sandbox.Mode {
@@ -126,9 +126,9 @@ func (b *builder) preset(temp string) (sandbox.Policy, error) {
 	return p, b.addFiles(&p)
 }
 
-// addedDir resolves a folder of sandbox.add_dirs. One that the file names may be
-// gone (`make clean`) or not be there yet: an optional root, that a command may
-// make. What is typed for one run must be there.
+// addedDir resolves a folder of sandbox.add_dirs. One named in the file may be missing
+// (`make clean`): it becomes an optional root that a command may create. One given on the
+// command line must exist.
 func (b *builder) addedDir(name string) (sandbox.Root, error) {
 	root, err := b.folder("sandbox.add_dirs ("+b.config.Origin("sandbox.add_dirs").String()+")", name)
 	if errors.Is(err, fs.ErrNotExist) && slices.Contains(b.config.fileDirs, name) {
@@ -138,8 +138,8 @@ func (b *builder) addedDir(name string) (sandbox.Root, error) {
 	return sandbox.Root{Path: root}, err
 }
 
-// addFiles opens the single files of sandbox.add_files. They are optional
-// roots: a file may be absent, and what a backend cannot create it leaves out.
+// addFiles adds the single files of sandbox.add_files as optional roots: a file may be
+// absent, and a backend leaves out what it cannot create.
 func (b *builder) addFiles(p *sandbox.Policy) error {
 	for _, name := range b.config.Sandbox.AddFiles {
 		what := "sandbox.add_files (" + b.config.Origin("sandbox.add_files").String() + ")"
@@ -173,8 +173,8 @@ func (b *builder) addFiles(p *sandbox.Policy) error {
 	return nil
 }
 
-// refuseDirs: a file may list folders for the days of workspace-write, but who
-// asks for them and for read-only in one breath made a mistake.
+// refuseDirs refuses added folders together with read-only. A settings file may list folders
+// for later use with workspace-write, but both on one command line is a mistake.
 func (b *builder) refuseDirs() error {
 	for key, list := range map[string][]string{"sandbox.add_dirs": b.config.Sandbox.AddDirs, "sandbox.add_files": b.config.Sandbox.AddFiles} {
 		if o := b.config.Origin(key); len(list) > 0 && o.typed() {
@@ -200,8 +200,7 @@ func (b *builder) folder(what, name string) (string, error) {
 	return dir, nil
 }
 
-// canonical resolves name: "~/x" below the home folder, a relative path in the
-// workspace.
+// canonical resolves name: "~/x" is in the home folder, a relative path in the workspace.
 func (b *builder) canonical(name string) (string, error) {
 	name, err := b.expand(name)
 	if err != nil {
@@ -214,8 +213,8 @@ func (b *builder) canonical(name string) (string, error) {
 	return sandbox.Canonical(b.at.Files, dir, name)
 }
 
-// opened resolves what the settings or flags open: a folder, a file or a socket. A link
-// that a command made in an earlier session would open what it chose.
+// opened resolves a path to which the settings or flags give access: a folder, a file or a
+// socket. A link that a command made in an earlier session must not choose it.
 func (b *builder) opened(name string) (string, error) {
 	name, err := b.expand(name)
 	if err != nil {
@@ -235,14 +234,14 @@ func (b *builder) expand(name string) (string, error) {
 	return b.at.Home + rest, nil
 }
 
-// secretPlaces are where keys usually lie.
+// secretPlaces are the usual paths of keys.
 var secretPlaces = []string{
 	"~/.ssh", "~/.aws", "~/.gnupg", "~/.azure", "~/.kube", "~/.docker/config.json", "~/.config/gcloud", "~/.config/gh/hosts.yml",
 	"~/.netrc", "~/.git-credentials", "~/.config/git/credentials", "~/.npmrc", "~/.pypirc", "~/.cargo/credentials.toml", "~/.password-store",
 	"**/.env", "**/.env.local", "**/.env.production",
 }
 
-// network is what may be reached: hosts, and sockets with a path.
+// network returns the allowed hosts, and the allowed sockets with a path.
 func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 	s := b.config.Sandbox
 	if n.Hosts, err = b.config.hosts("sandbox.allow_hosts", s.AllowHosts); err != nil {
@@ -266,9 +265,9 @@ func (b *builder) network() (n sandbox.Network, sockets []string, err error) {
 	return n, sockets, nil
 }
 
-// denyRead makes the entries canonical. Of a glob this is the part before its
-// first component with a wildcard. An entry is a glob by how it is written: the
-// name of the workspace or of a folder that a link leads to does not count.
+// denyRead makes the entries canonical, of a glob the part before its first component with a
+// wildcard. Whether an entry is a glob depends on how it is written, not on the name of the
+// workspace or of a link's target.
 func (b *builder) denyRead(p *sandbox.Policy) error {
 	entries := slices.Clone(b.config.Sandbox.DenyRead)
 	if b.config.Sandbox.DenySecrets {
@@ -321,8 +320,8 @@ func (b *builder) glob(entry string) (string, error) {
 	return path.Join(prefix, strings.Join(parts[first:], "/")), nil
 }
 
-// protect fills in what stays read-only: the names and paths of the settings,
-// the git directories of the roots, and codeagent's own files.
+// protect adds what stays read-only: the names and paths of the settings, the git directories
+// of the roots, and codeagent's own files.
 func (b *builder) protect(p *sandbox.Policy) error {
 	if err := b.protectOwn(p); err != nil {
 		return err
@@ -350,7 +349,7 @@ func (b *builder) protect(p *sandbox.Policy) error {
 	}
 	for _, root := range p.Write {
 		if root.Optional {
-			continue // a file, or not there: it holds no git directory
+			continue // a file, or absent: it contains no git directory
 		}
 		paths, err := gitPaths(b.at.Files, root.Path)
 		if err != nil {
@@ -379,7 +378,7 @@ func (b *builder) limits(l *sandbox.Limits, set Limits) {
 	}
 }
 
-// EvidenceLevel is the setting in the backends' words.
+// EvidenceLevel returns the setting in the sandbox's type.
 func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
 	switch s.Evidence {
 	case "network":
@@ -390,9 +389,8 @@ func (s Sandbox) EvidenceLevel() sandbox.EvidenceLevel {
 	return sandbox.EvidenceFull
 }
 
-// environmentPolicy is what commands see of the environment. Variables that hold
-// the keys of providers are never among it, whatever they are called, but where
-// include names them.
+// environmentPolicy returns the environment policy of commands. It excludes variables with the
+// keys of providers, whatever their names, unless include names them.
 func environmentPolicy(e Env, keys []string) sandbox.Env {
 	keys = slices.DeleteFunc(keys, func(k string) bool { return slices.Contains(e.Include, k) })
 	inherit := map[string]sandbox.EnvInherit{"core": sandbox.EnvCore, "all": sandbox.EnvAll, "none": sandbox.EnvNone}

@@ -7,10 +7,10 @@ import (
 	"codeagent/sandbox"
 )
 
-// This file keeps codeagent's own files shut, whatever the settings open.
+// This file protects codeagent's own files, whatever the settings allow.
 
-// checkRoot refuses a write root under which nothing would be safe: the whole
-// file system, the home folder, or one that holds codeagent's own files.
+// checkRoot refuses a write root that would make protection impossible: the whole file system,
+// the home folder, or a folder that contains codeagent's own files.
 func (b *builder) checkRoot(what, root string) error {
 	for _, own := range []struct{ path, name string }{{b.at.Paths.Config, "codeagent's settings"}, {b.at.Paths.State, "codeagent's sessions"}} {
 		dir, err := b.canonical(own.path)
@@ -34,7 +34,7 @@ func (b *builder) checkRoot(what, root string) error {
 	return nil
 }
 
-// protectOwn names what no command may ever write.
+// protectOwn adds what no command may ever write.
 func (b *builder) protectOwn(p *sandbox.Policy) error {
 	own := append(b.at.Paths.Own(), b.at.Own...)
 	for _, name := range own {
@@ -49,7 +49,7 @@ func (b *builder) protectOwn(p *sandbox.Policy) error {
 	return nil
 }
 
-// hide names what no command may ever read.
+// hide adds what no command may ever read.
 func (b *builder) hide(p *sandbox.Policy) error {
 	for _, name := range append(b.at.Paths.Hidden(), b.hiddenInside(p)...) {
 		made, err := b.canonical(name)
@@ -60,7 +60,7 @@ func (b *builder) hide(p *sandbox.Policy) error {
 			return fmt.Errorf("the workspace %s lies inside %s (codeagent's own records, which no command may read): work in another folder", quoted(b.workspace), made)
 		}
 		p.Protected.Hidden = append(p.Protected.Hidden, made)
-		// A link may lead to another disk: what is kept there is codeagent's own too.
+		// A link may lead to another disk: its target is codeagent's own too.
 		if !slices.ContainsFunc(p.Protected.Own, func(own string) bool { return sandbox.Covers(own, made) }) {
 			p.Protected.Own = append(p.Protected.Own, made)
 		}
@@ -68,7 +68,7 @@ func (b *builder) hide(p *sandbox.Policy) error {
 	return nil
 }
 
-// hiddenInside is what is hidden besides, because a write root holds it.
+// hiddenInside returns what else is hidden because a write root contains it.
 func (b *builder) hiddenInside(p *sandbox.Policy) []string {
 	return slices.DeleteFunc(b.at.Paths.HiddenInside(), func(name string) bool {
 		made, err := b.canonical(name)
@@ -76,6 +76,6 @@ func (b *builder) hiddenInside(p *sandbox.Policy) []string {
 			_, err = b.at.Files.Lstat(made)
 		}
 		inside := func(r sandbox.Root) bool { return sandbox.Covers(r.Path, made) }
-		return err != nil || !slices.ContainsFunc(p.Write, inside) // what is not there cannot be read
+		return err != nil || !slices.ContainsFunc(p.Write, inside) // an absent path cannot be read
 	})
 }

@@ -2,20 +2,18 @@ package config
 
 import "slices"
 
-// presets are the providers that need no [providers.NAME] of their own; one of
-// the same name changes what it names and leaves the rest. Each speaks Chat
-// Completions but where Wire says otherwise.
+// presets are the built-in providers, which need no [providers.NAME]. A table with the same
+// name changes only what it sets. Each uses Chat Completions unless Wire says otherwise.
 var presets = []Provider{
 	{Name: "openai", BaseURL: openAI, KeyEnv: "OPENAI_API_KEY"},
-	// The v1 API of Azure wants no api-version; models are named by deployment.
+	// The v1 API of Azure needs no api-version; models are named by deployment.
 	{Name: "azure", BaseURL: "$AZURE_OPENAI_ENDPOINT/openai/v1", KeyEnv: "AZURE_OPENAI_API_KEY"},
 	{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
 	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
 	{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
 	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
 	{Name: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
-	// Its own API requires a limit, and what the compatible one takes without is
-	// not documented.
+	// Anthropic's own API requires a limit. The default of its compatible API is not documented.
 	{Name: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Limits: ModelLimits{Output: 32_000}},
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/v1", Title: "Ollama", Local: true},
 	{Name: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Title: "LM Studio", Local: true},
@@ -26,8 +24,8 @@ var presets = []Provider{
 // Presets lists the built-in providers.
 func Presets() []Provider { return slices.Clone(presets) }
 
-// LocalServers are the built-in providers on this machine, as configured: they
-// can be looked for on their usual ports.
+// LocalServers returns the built-in providers on this machine, as configured: servers on
+// their usual ports can be detected.
 func (c Config) LocalServers() []Provider {
 	var out []Provider
 	for _, p := range presets {
@@ -39,7 +37,7 @@ func (c Config) LocalServers() []Provider {
 	return out
 }
 
-// named is the provider of that name: the user's over the built-in one.
+// named returns the provider of that name: the user's before the built-in one.
 func (c Config) named(name string) (Provider, bool) {
 	own, mine := c.Providers[name]
 	i := slices.IndexFunc(presets, func(p Provider) bool { return p.Name == name })

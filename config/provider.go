@@ -8,54 +8,52 @@ import (
 	"strings"
 )
 
-// Provider is where a model is served.
+// Provider is a server of models and how to use it.
 type Provider struct {
 	// Name is the NAME of [providers.NAME]; empty for the top-level settings.
 	Name string
-	// Title names a server that people know by another name.
+	// Title is the server's usual name if it differs.
 	Title string
-	// BaseURL may begin with "$NAME", which stands for a variable; Resolve
-	// fills it in.
+	// BaseURL may begin with "$NAME", the name of a variable; Resolve replaces it.
 	BaseURL string
 	// KeyEnv names the variable with the key.
 	KeyEnv string
-	// KeyCommand is a program and its arguments that prints the key; it goes
-	// before KeyEnv.
+	// KeyCommand is a program and its arguments that prints the key; it takes precedence over
+	// KeyEnv.
 	KeyCommand []string
-	// Headers are sent along; a whole value "$NAME" stands for a variable.
+	// Headers are sent with each request; a value "$NAME" is the name of a variable.
 	Headers map[string]string
-	// Wire is Chat or Responses; empty: by the base URL.
+	// Wire is Chat or Responses; empty: chosen by the base URL.
 	Wire string
-	// Limits hold for all its models.
+	// Limits apply to all its models.
 	Limits ModelLimits
-	// Local: a server on this machine, which may want no key.
+	// Local: the server is on this machine, and may need no key.
 	Local bool
 }
 
-// ModelLimits is what a model can take and give, in tokens; 0: not known.
+// ModelLimits are the limits of a model's input and output, in tokens; 0: not known.
 type ModelLimits struct {
 	Context, Output int64
 	// Vision is "yes", "no" or "" for not known.
 	Vision string
 }
 
-// The values of wire.
+// The values of the setting wire.
 const (
 	Chat      = "chat"
 	Responses = "responses"
 )
 
-// openAI is what an API key alone stands for.
+// openAI is the base URL if only an API key is set.
 const openAI = "https://api.openai.com/v1"
 
-// Choose returns the provider in use and the model to ask, "" when none is
-// named; false when nothing is configured: no provider, base URL or key.
+// Choose returns the provider in use and the model, "" if none is named. It returns false if
+// nothing is configured: no provider, base URL or key.
 //
-// The model "NAME/rest" is the model "rest" of the provider NAME, as long as
-// that cannot be meant otherwise: names of models hold slashes too. Where a
-// provider is set already, the prefix must come from a later source than it, and
-// where base_url is set only a [providers.NAME] counts: what was to be asked at
-// one place must not reach another by accident.
+// The model "NAME/rest" is the model "rest" of the provider NAME, if that is unambiguous:
+// names of models contain slashes too. If a provider is set, the prefix must come from a
+// later source than the provider; if base_url is set, only a [providers.NAME] counts. A
+// request for one provider must not reach another by accident.
 func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok bool) {
 	if prefix, rest, cut := strings.Cut(c.Model, "/"); cut && rest != "" {
 		if p, known := c.named(prefix); known && c.prefixed(prefix) {
@@ -66,8 +64,8 @@ func (c Config) Choose(getenv func(string) string) (p Provider, model string, ok
 	return p, c.Model, ok
 }
 
-// Provider returns the provider of that name, the top-level settings' for "";
-// false without one.
+// Provider returns the provider of that name, or the top-level settings' for ""; false if
+// there is none.
 func (c Config) Provider(name string, getenv func(string) string) (Provider, bool) {
 	if name != "" {
 		return c.named(name)
@@ -79,7 +77,7 @@ func (c Config) Provider(name string, getenv func(string) string) (Provider, boo
 	return p, p.BaseURL != ""
 }
 
-// Asked reports whether what is to be asked was said on the command line.
+// Asked reports whether the command line names the model or the provider.
 func (c Config) Asked() bool {
 	return slices.ContainsFunc([]string{"model", "model_provider", "base_url"}, func(key string) bool { return c.Origin(key).typed() })
 }
@@ -97,9 +95,9 @@ func (c Config) prefixed(name string) bool {
 	return true
 }
 
-// Passed names the provider that the prefix of the model would have chosen, had
-// base_url not been set; "" for none. It counts where the model is named on the
-// command line: elsewhere the two were written for each other.
+// Passed returns the provider that the model's prefix would have chosen if base_url were not
+// set; "" if there is none. It applies only if the command line names the model: elsewhere
+// the two settings were written for each other.
 func (c Config) Passed(p Provider, model string) string {
 	prefix, rest, _ := strings.Cut(model, "/")
 	_, known := c.named(prefix)
@@ -109,9 +107,9 @@ func (c Config) Passed(p Provider, model string) string {
 	return prefix
 }
 
-// Switch returns the provider and the model that name stands for in a session
-// that asks p: a model of p, unless its prefix chooses another provider. Where
-// base_url is set only a [providers.NAME] counts, as when a session starts.
+// Switch returns the provider and the model for name in a session that uses p: a model of p,
+// unless the prefix of name chooses another provider. If base_url is set, only a
+// [providers.NAME] counts, as at the start of a session.
 func (c Config) Switch(p Provider, name string) (Provider, string) {
 	if prefix, rest, cut := strings.Cut(name, "/"); cut && rest != "" {
 		_, own := c.Providers[prefix]
@@ -122,7 +120,7 @@ func (c Config) Switch(p Provider, name string) (Provider, string) {
 	return p, name
 }
 
-// Ready lists, by name, the providers that can be asked at once: those with a key and the
+// Ready lists, by name, the providers that can be used at once: those with a key and the
 // servers on this machine. A provider whose key a program prints is left out: the user may
 // have to touch a device for it. With base_url set, a provider whose key belongs to that
 // address is left out too: the key must not reach another address.
@@ -152,8 +150,8 @@ func (o Origin) rank() int {
 	return slices.Index([]string{"default", "file", "environment", "-c", "flag"}, o.Kind)
 }
 
-// Resolve fills in the variables of BaseURL and Headers and settles the wire. A
-// variable that is not set is an error.
+// Resolve replaces the variables in BaseURL and Headers and determines the wire. A variable
+// that is not set is an error.
 func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
 	if rest, ok := strings.CutPrefix(p.BaseURL, "$"); ok {
 		name, path, _ := strings.Cut(rest, "/")
@@ -186,7 +184,7 @@ func (p Provider) Resolve(getenv func(string) string) (Provider, error) {
 	return p, nil
 }
 
-// Host is where a resolved provider is, with its port where the base URL names one.
+// Host returns the host of a resolved provider, with the port if the base URL has one.
 func (p Provider) Host() string {
 	u, err := baseURL(p.BaseURL)
 	if err != nil {
@@ -195,7 +193,7 @@ func (p Provider) Host() string {
 	return u.Host
 }
 
-// Address is the base URL without the password or the key that it may hold.
+// Address returns the base URL without a password or key in it.
 func (p Provider) Address() string {
 	u, err := baseURL(p.BaseURL)
 	if err != nil {
@@ -205,7 +203,7 @@ func (p Provider) Address() string {
 	return u.String()
 }
 
-// baseURL parses what must be an address of the web.
+// baseURL parses an http or https URL.
 func baseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -214,8 +212,7 @@ func baseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Key returns the key from the environment. It may be empty: local servers
-// take none.
+// Key returns the key from the environment. It may be empty: local servers need none.
 func (p Provider) Key(getenv func(string) string) Secret {
 	if p.KeyEnv == "" {
 		return Secret{}
@@ -223,8 +220,8 @@ func (p Provider) Key(getenv func(string) string) Secret {
 	return Secret{strings.TrimSpace(getenv(p.KeyEnv))}
 }
 
-// keyVariables are the variables that the user's settings name for keys and
-// headers, sorted.
+// keyVariables returns the variables that the user's settings name for keys and headers,
+// sorted.
 func (c Config) keyVariables() []string {
 	var names []string
 	for _, p := range c.Providers {
@@ -242,9 +239,8 @@ func (c Config) keyVariables() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" })
 }
 
-// Lacks names the variable that must hold a key and does not; "" when nothing
-// is missing. The top-level settings name one by default, and a server of one's
-// own may want none.
+// Lacks returns the variable that must hold a key and does not; "" if none is missing. The
+// top-level settings name one by default, which a local server may not need.
 func (p Provider) Lacks(getenv func(string) string) string {
 	if p.Name == "" || p.Local || len(p.KeyCommand) > 0 || p.Key(getenv) != (Secret{}) {
 		return ""
@@ -252,9 +248,8 @@ func (p Provider) Lacks(getenv func(string) string) string {
 	return p.KeyEnv
 }
 
-// KeyHints say what to set where there is no key for p, or the provider does not
-// accept it: which variable, or which setting of file. The base URL is not shown:
-// it may hold a secret.
+// KeyHints says what to set if p has no key or rejects it: which variable, or which setting
+// of file. It does not show the base URL, which may contain a secret.
 func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 	setting := func(key string) string { return "providers." + p.Name + "." + key }
 	where := "this server"
@@ -288,8 +283,8 @@ func (p Provider) KeyHints(getenv func(string) string, file string) []string {
 	return hints
 }
 
-// AddressHints say what may be wrong with the address of p where its server has
-// nothing at it: a base URL without the version that nearly all have in theirs.
+// AddressHints says what may be wrong with the address of p if its server does not know the
+// path: nearly all base URLs contain a version.
 func (p Provider) AddressHints(file string) []string {
 	u, err := baseURL(p.BaseURL)
 	if err != nil || strings.Contains(u.Path, "/v") {
@@ -302,7 +297,7 @@ func (p Provider) AddressHints(file string) []string {
 	return []string{fmt.Sprintf("the base URL of most servers ends in /v1, and the one of %s does not: %s in %s", u.Host, setting, file)}
 }
 
-// WireHint says which setting of file has p asked over the other API.
+// WireHint says which setting of file selects the other API for p.
 func (p Provider) WireHint(file string) string {
 	setting, api, value := "wire", "the Responses API", Responses
 	if p.Name != "" {
@@ -314,9 +309,8 @@ func (p Provider) WireHint(file string) string {
 	return fmt.Sprintf("where the server speaks %s: %s = %q in %s", api, setting, value, file)
 }
 
-// LimitsOf is what is known of a provider's model, each limit from the most
-// particular place: [models."PROVIDER/MODEL"], [models."MODEL"], the provider,
-// what is built in.
+// LimitsOf returns what is known about a provider's model, each limit from the most specific
+// source: [models."PROVIDER/MODEL"], [models."MODEL"], the provider, the built-in table.
 func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	var l ModelLimits
 	for _, from := range []ModelLimits{c.Models[p.Name+"/"+model], c.Models[model], p.Limits, knownLimits(model)} {
@@ -325,7 +319,7 @@ func (c Config) LimitsOf(p Provider, model string) ModelLimits {
 	return l
 }
 
-// or is l, and what it does not know from m.
+// or returns l, with unknown values taken from m.
 func (l ModelLimits) or(m ModelLimits) ModelLimits {
 	if l.Context == 0 {
 		l.Context = m.Context
@@ -339,10 +333,9 @@ func (l ModelLimits) or(m ModelLimits) ModelLimits {
 	return l
 }
 
-// known are the context windows of families of models, by the beginning of the
-// name without its maker; the first that fits counts. The limit of an answer is
-// left to the provider. Where a part of the window is the answer's alone, it is
-// what is left of it.
+// known lists the context windows of model families, by the beginning of the name without its
+// maker; the first match counts. The output limit is left to the provider. If part of the
+// window is reserved for the answer, the value is the rest.
 var known = []struct {
 	prefix string
 	limits ModelLimits
@@ -370,10 +363,10 @@ func knownLimits(model string) ModelLimits {
 	return ModelLimits{}
 }
 
-// Secret is a key that no message, log or JSON shows.
+// Secret is a key that no message, log or JSON contains.
 type Secret struct{ value string }
 
-// Reveal returns the key itself, for the one request header it is meant for.
+// Reveal returns the key itself, for the request header.
 func (s Secret) Reveal() string { return s.value }
 
 // String hides the key.

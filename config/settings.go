@@ -22,21 +22,21 @@ const (
 	table  kind = "table of strings"
 )
 
-// setting is one line of the table. NAME in a key stands for any name.
+// setting is one row of the table. NAME in a key stands for any name.
 type setting struct {
 	key     string
 	kind    kind
 	choices []string // for kind choice, and for the elements of kind texts
-	most    int64    // for kind number; the least is 0
+	most    int64    // for kind number; the minimum is 0
 	def     string   // the default as TOML; empty: unset
-	// narrower says that a project's file may set it, to something narrower than
-	// the user did. The others it may not set at all.
+	// narrower: a project's file may set it, to something narrower than the user's value. It
+	// may not set other settings at all.
 	narrower bool
-	// valid, when set, holds what a type cannot say; nil: the value is good.
+	// valid, if set, checks what the type cannot; nil means that the value is valid.
 	valid func(v value) error
 	doc   string
 	set   func(c *Config, name string, v value)
-	// list stands for set in a setting that is a list.
+	// list replaces set in a setting that is a list.
 	list func(c *Config) *[]string
 }
 
@@ -57,7 +57,7 @@ type value struct {
 	table  map[string]string
 }
 
-const gigabytes = 1 << 30 // the most MB that a limit in bytes can hold is far above
+const gigabytes = 1 << 30 // the largest number of MB for a limit in bytes is far above this
 
 var settings = []setting{
 	{
@@ -253,7 +253,7 @@ func limit(name, doc string, most int64, field func(*Limits) *int64) setting {
 	}
 }
 
-// mostTokens is far above any model.
+// mostTokens is far above any model's limit.
 const mostTokens = 1 << 30
 
 func provider(name string, k kind, doc string, set func(*Provider, value)) setting {
@@ -294,7 +294,7 @@ func modelLimit(name string, k kind, doc string, set func(*ModelLimits, value)) 
 	return s
 }
 
-// named is a setting of a table with a NAME.
+// named returns a setting of a table with a NAME.
 func named(table, name string, k kind, doc string) setting {
 	s := setting{key: table + ".NAME." + name, kind: k, doc: doc}
 	if k == number {
@@ -308,7 +308,7 @@ func named(table, name string, k kind, doc string) setting {
 
 func validURL(v value) error {
 	if strings.HasPrefix(v.text, "$") || v.text == "" {
-		return nil // known when it is used
+		return nil // checked when it is used
 	}
 	if _, err := baseURL(v.text); err != nil {
 		return fmt.Errorf("invalid value %s: %w", quoted(v.text), err)
@@ -318,7 +318,7 @@ func validURL(v value) error {
 
 var variableName = regexp.MustCompile("^[A-Za-z_][A-Za-z0-9_]*$")
 
-// validVariable never shows the value: an invalid name may be the key itself.
+// validVariable never includes the value in the error: an invalid name may be the key itself.
 func validVariable(v value) error {
 	if v.text != "" && !variableName.MatchString(v.text) {
 		return errors.New("not a variable name. Put the key in an environment variable and name that variable here")
@@ -341,10 +341,10 @@ func validHeaders(v value) error {
 	return nil
 }
 
-// fileNever are settings that a file may not make: they are a yes for one run.
+// fileNever are settings that a file may not set: they approve one run only.
 var fileNever = []string{"sandbox.allow_home"}
 
-// find returns the setting for a key and the name that NAME stands for.
+// find returns the setting for a key, and the name in the place of NAME.
 func find(parts []string) (s setting, name string, ok bool) {
 	for _, s := range settings {
 		if name, ok := matchKey(s.key, parts); ok {
@@ -354,7 +354,7 @@ func find(parts []string) (s setting, name string, ok bool) {
 	return setting{}, "", false
 }
 
-// isTable reports whether some setting lies below parts.
+// isTable reports whether there is a setting below parts.
 func isTable(parts []string) bool {
 	return slices.ContainsFunc(settings, func(s setting) bool {
 		pattern := splitKey(s.key)
@@ -383,7 +383,7 @@ func matchParts(pattern, parts []string) (name string, ok bool) {
 	return name, true
 }
 
-// Setting describes one line of the table, for documents and completion.
+// Setting describes one row of the table, for documents and completion.
 type Setting struct {
 	// Key is dotted; NAME in it stands for any name.
 	Key string

@@ -12,17 +12,16 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Snippet is a part of a settings file that opens more.
+// Snippet is a part of a settings file that gives more permissions.
 type Snippet struct {
-	// TOML is the text: a [sandbox] table whose lists hold what c has and what is
-	// needed; empty when nothing was added.
+	// TOML is the text: a [sandbox] table whose lists hold c's values and the needed ones;
+	// empty when nothing was added.
 	TOML string
-	// Left are the paths, hosts and sockets that no setting opens, each with its
-	// reason.
+	// Left lists the paths, hosts and sockets that no setting can allow, each with its reason.
 	Left []string
 }
 
-// snippet is the table as it is written.
+// snippet is the table in the form that is encoded.
 type snippet struct {
 	Sandbox struct {
 		AddDirs      []string `toml:"add_dirs,multiline,omitempty"`
@@ -32,8 +31,8 @@ type snippet struct {
 	} `toml:"sandbox"`
 }
 
-// Write writes what needs as settings over c. Each line is tried: what Policy
-// would refuse is left out.
+// Write formats needs as settings over c. It tests each line, and leaves out what Policy would
+// refuse.
 func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 	var out Snippet
 	added := false
@@ -83,7 +82,8 @@ func Write(c Config, at Place, needs sandbox.Grant) (Snippet, error) {
 	return out, err
 }
 
-// tilde writes a path as the settings of another machine could have it.
+// tilde writes a path with "~" if it is in the home folder, so that it also works on another
+// machine.
 func (at Place) tilde(name string) string {
 	if home := path.Clean(at.Home); at.Home != "" && home != "/" && strings.HasPrefix(name, home+"/") {
 		return "~" + strings.TrimPrefix(name, home)

@@ -13,17 +13,17 @@ import (
 	"codeagent/hostfile"
 )
 
-// Each session has a folder for temporary files, locked for as long as its
-// process lives. One that nobody holds was left by a session that was killed.
+// Each session has a folder for temporary files, locked while its process lives. An unlocked
+// one was left by a session that was killed.
 
 const tempPrefix = "session-"
 
-// tempAge is how long a folder is left alone, locked or not: a session makes its
-// folder before it can lock it.
+// tempAge is how long an unlocked folder is kept: a session makes its folder before it can
+// lock it.
 const tempAge = time.Hour
 
-// NewTemp makes a session's private folder for temporary files. remove deletes
-// it with all that commands left there.
+// NewTemp makes a session's private folder for temporary files. remove deletes it with
+// everything in it.
 func (p Paths) NewTemp() (dir string, remove func() error, err error) {
 	if err := createPrivate(p.Temp); err != nil {
 		return "", nil, err
@@ -31,8 +31,8 @@ func (p Paths) NewTemp() (dir string, remove func() error, err error) {
 	if dir, err = hostfile.MkdirTemp(p.Temp, tempPrefix); err != nil {
 		return "", nil, fmt.Errorf("folder for temporary files: %w", err)
 	}
-	// Some network file systems know no locks: nobody can take the folder for a
-	// dead session's then either.
+	// Some network file systems have no locks. There, no process can take the folder for a dead
+	// session's either.
 	lock, _ := lockFolder(dir)
 	return dir, func() error {
 		defer lock.Close()
@@ -40,8 +40,8 @@ func (p Paths) NewTemp() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// SweepTemp removes the folders of sessions that were killed. What cannot be
-// removed is left for the next sweep.
+// SweepTemp removes the folders of sessions that were killed. What cannot be removed is left
+// for the next sweep.
 func (p Paths) SweepTemp() {
 	entries, err := hostfile.ReadDir(p.Temp, -1)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p Paths) SweepTemp() {
 	}
 }
 
-// lockFolder fails where another process holds the folder.
+// lockFolder fails if another process has locked the folder.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := hostfile.OpenFolder(dir)
-	if errors.Is(err, fs.ErrPermission) { // a command shut it
+	if errors.Is(err, fs.ErrPermission) { // a command removed its permissions
 		if err = hostfile.Chmod(dir, 0o700); err == nil {
 			f, err = hostfile.OpenFolder(dir)
 		}

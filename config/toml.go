@@ -12,8 +12,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// asUTF8 skips the byte order mark that some editors put before UTF-8. A file in another
-// encoding is refused by its name: as TOML its first bytes alone would be blamed.
+// asUTF8 skips the byte order mark that some editors put before UTF-8. It refuses other
+// encodings by name: a TOML error would only point at the first bytes.
 func asUTF8(data []byte) ([]byte, error) {
 	other := func(name string) ([]byte, error) {
 		return nil, errors.New("the file is " + name + ": save it as UTF-8")
@@ -31,10 +31,10 @@ func asUTF8(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// maxErrors is how many mistakes of one file are reported at once.
+// maxErrors is how many errors of one file are reported at once.
 const maxErrors = 10
 
-// takeFile takes every setting of one TOML file.
+// takeFile sets every setting of one TOML file.
 func (c *Config) takeFile(name string, data []byte) []error {
 	at := Origin{Kind: "file", Name: name, Line: 1, Column: 1}
 	data, err := asUTF8(data)
@@ -75,7 +75,7 @@ type file struct {
 	errs   []*Error
 }
 
-// place is where a key stands, from 1.
+// place is the position of a key; both numbers count from 1.
 type place struct{ line, column int }
 
 func (f *file) say(parts []string, problem string) {
@@ -125,10 +125,10 @@ func (f *file) take(s setting, parts []string, name string, raw any) {
 	f.config.origins[key] = f.origin(parts)
 }
 
-// joinKey makes one string of a key whose parts may contain dots.
+// joinKey joins a key whose parts may contain dots.
 func joinKey(parts []string) string { return strings.Join(parts, "\x00") }
 
-// places finds where each key of a valid file stands. Tables are recorded too.
+// places finds the position of each key of a valid file, and of each table.
 func places(data []byte) map[string]place {
 	out := map[string]place{}
 	var p unstable.Parser
@@ -155,7 +155,7 @@ func recordPair(p *unstable.Parser, out map[string]place, prefix []string, n *un
 	}
 }
 
-// record notes the place of the key of n and of each table it names on the way.
+// record records the position of n's key and of each table that the key names.
 func record(p *unstable.Parser, out map[string]place, prefix []string, n *unstable.Node) []string {
 	key := slices.Clone(prefix)
 	for it := n.Key(); it.Next(); {

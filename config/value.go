@@ -14,8 +14,8 @@ import (
 	"codeagent/internal/short"
 )
 
-// check turns a decoded TOML value into a value of the setting, or says in
-// words what was expected.
+// check converts a decoded TOML value to a value of the setting, or returns an error that
+// says what is expected.
 func (s setting) check(raw any) (value, error) {
 	v, err := s.typed(raw)
 	if err == nil && s.valid != nil {
@@ -24,7 +24,7 @@ func (s setting) check(raw any) (value, error) {
 	return v, err
 }
 
-// typed is check for the type alone.
+// typed is check for the type only.
 func (s setting) typed(raw any) (value, error) {
 	var v value
 	var ok bool
@@ -96,7 +96,7 @@ func (s setting) mismatch(raw any) error {
 	return fmt.Errorf("got %s; use %s", describe(raw), s.wants())
 }
 
-// wants says what the setting takes.
+// wants says which values the setting accepts.
 func (s setting) wants() string {
 	switch {
 	case len(s.choices) > 0:
@@ -132,13 +132,13 @@ func describe(raw any) string {
 	return "a date or time"
 }
 
-// quoted shows a foreign text in a message: escaped and bounded.
+// quoted returns foreign text for a message: escaped and bounded.
 func quoted(t string) string {
 	return short.Quote(t, 60)
 }
 
-// parseValue reads what stands behind "key=" on the command line: TOML, or for
-// a string the bare text.
+// parseValue parses the text after "key=" on the command line: TOML, or for a string the bare
+// text.
 func (s setting) parseValue(t string) (value, error) {
 	var holder map[string]any
 	if err := toml.Unmarshal([]byte("v = "+t), &holder); err == nil && len(holder) == 1 {
@@ -151,7 +151,7 @@ func (s setting) parseValue(t string) (value, error) {
 	return s.check(t)
 }
 
-// nearest returns the candidate that t was probably meant to be, or "".
+// nearest returns the most similar candidate, or "" if none is similar.
 func nearest(t string, candidates []string) string {
 	best, least := "", 1+max(1, len(t)/3)
 	for _, c := range candidates {
@@ -162,8 +162,8 @@ func nearest(t string, candidates []string) string {
 	return best
 }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// distance counts the insertions, deletions, replacements and swaps of neighbours that change
+// a into b.
 func distance(a, b string) int {
 	if len(a) > 100 {
 		return 100
