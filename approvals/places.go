@@ -191,7 +191,7 @@ func (at *places) meanings(folder, word string) []string {
 	return out
 }
 
-// flag returns the flag that opens exactly p, "" if there is none: no flag opens a device or
+// flag returns the flag that opens exactly p, or "": no flag opens a device or
 // a socket, a file whose folder is missing too, or a name that cannot be shown unchanged.
 func (at *places) flag(p string) string {
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {

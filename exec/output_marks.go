@@ -178,7 +178,7 @@ func (m *marks) keep(line []byte) {
 	}
 }
 
-// latest returns the line that was kept last; nil if there is none.
+// latest returns the line that was kept last, or nil.
 func (m *marks) latest() *Mark {
 	switch {
 	case len(m.last) > 0:

@@ -266,7 +266,7 @@ func (s stage) attempt(t *testing.T, run func(env []string, p *props) (out strin
 		case end != 0:
 			answers[a.Name] = answer{signal: end}
 		default:
-			t.Fatalf("the victim says nothing of %s:\n%s", a.Name, out)
+			t.Fatalf("the victim reports nothing about %s:\n%s", a.Name, out)
 		}
 	}
 	return answers

@@ -217,7 +217,7 @@ func (h *host) attemptAll(t *testing.T, s scene, table []attempt, skip func(atte
 			if !told {
 				word = "the victim was ended"
 				if !a.alone {
-					t.Errorf("%s: the victim says nothing of it:\n%s", a.name, out)
+					t.Errorf("%s: the victim reports nothing about it:\n%s", a.name, out)
 				}
 			}
 			results[a.name] = outcome{word, h.judge(a, p, word, seen[i])}

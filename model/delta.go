@@ -28,8 +28,8 @@ type CallStarted struct{ ID, Name string }
 type CallDelta struct{ ID, Arguments string }
 
 // CallDone is a complete call, sent as soon as it is final: it may run while the answer is
-// still being streamed. Empty arguments have become "{}". Opaque is stored with its item;
-// nil if there is none.
+// still being streamed. Empty arguments have become "{}". Opaque is stored with its item, or
+// nil.
 type CallDone struct {
 	Call   ToolCall
 	Opaque *Opaque

@@ -82,7 +82,7 @@ func wholeImage(files *worker.Client, path string) (data []byte, size int64, err
 	return data, size, nil
 }
 
-// shown returns the result with the image, or with the reason why there is none.
+// shown returns the result with the image, or with the reason why it cannot be shown.
 func (ps paths) shown(ctx context.Context, s Stage, path string, data []byte, size int64) (Result, error) {
 	name := ps.show(path)
 	img, err := picture.Read(ctx, name, data)

@@ -28,7 +28,7 @@ func TestKeysAreDistinct(t *testing.T) {
 			}
 		}
 		if b.help == "" || b.do == keys.None {
-			t.Errorf("%v does nothing or says nothing", b.keys)
+			t.Errorf("%v does nothing or has no description", b.keys)
 		}
 	}
 }

@@ -58,7 +58,7 @@ const (
 	StdinUDP      Stdin = "an unconnected UDP socket"
 	StdinListener Stdin = "a listening TCP socket with a caller waiting"
 	StdinTerminal Stdin = "a terminal"
-	StdinConsole  Stdin = "a console of the machine, or a terminal where there is none"
+	StdinConsole  Stdin = "a console of the machine, or else a terminal"
 )
 
 // These are the environment variables of a victim.

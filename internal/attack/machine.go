@@ -128,7 +128,7 @@ func machine() []Attack {
 	missing := uintptr(unsafe.Pointer(cstring("/nonexistent/file")))
 	attacks := []Attack{
 		{Name: "settimeofday", Do: func() error { return call(unix.SYS_SETTIMEOFDAY, 0, 0) }},
-		{Name: "clock_settime", Bare: []Answer{{unix.EINVAL, "asked for a time that is none"}}, Do: func() error {
+		{Name: "clock_settime", Bare: []Answer{{unix.EINVAL, "asked for an invalid time"}}, Do: func() error {
 			none := unix.Timespec{Nsec: -1}
 			return call(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&none)))
 		}},

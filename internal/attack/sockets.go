@@ -47,7 +47,7 @@ func sockets() []Attack {
 			return call(unix.SYS_SOCKETPAIR, uintptr(domain), uintptr(kind), 0, uintptr(unsafe.Pointer(&fds)))
 		}
 	}
-	family := []Answer{{unix.EINVAL, "this kernel lacks the family; a type that is none gets as far as the kernel"}, needsRoot}
+	family := []Answer{{unix.EINVAL, "this kernel lacks the family; an invalid type gets as far as the kernel"}, needsRoot}
 	root := []Answer{needsRoot}
 	refused := func(name, escape string, do func() error, bare ...Answer) Attack {
 		return Attack{Name: name, Escape: escape, Want: unix.EPERM, Do: do, Bare: bare}

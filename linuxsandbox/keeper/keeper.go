@@ -70,7 +70,7 @@ func say(code int, what string) int {
 
 // outlet is where the keeper reports to: codeagent, or a user's shell.
 type outlet interface {
-	// ready passes on the facts and the filter's listener; -1 means there is none.
+	// ready passes on the facts and the filter's listener; -1 without one.
 	ready(f spec.Facts, listener int) error
 	// proceed waits until the command may start.
 	proceed() error

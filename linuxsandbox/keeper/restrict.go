@@ -20,7 +20,7 @@ type restricted struct {
 	facts spec.Facts
 	// signals is the ruleset of the command's own layer, or -1.
 	signals int
-	// listener receives the filter's notifications; -1 if there is none.
+	// listener receives the filter's notifications, or -1.
 	listener int
 	// lastFD is the task's lastFD.
 	lastFD int

@@ -8,7 +8,7 @@ import (
 
 // A call that a server repeats, in another form or after its end, must not run twice.
 
-// repeated returns the call that f repeats in full; nil if there is none.
+// repeated returns the call that f repeats in full, or nil.
 func (a *assembler) repeated(f *fragment) *call {
 	for _, c := range a.calls {
 		id := f.ID != "" && f.ID == c.theirs

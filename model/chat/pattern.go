@@ -45,7 +45,7 @@ func (p *pattern) match(data []byte) (string, bool) {
 }
 
 // stringEnd returns the offset of the quote that ends the JSON string in whose inside b
-// begins; -1 if there is none.
+// begins, or -1.
 func stringEnd(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

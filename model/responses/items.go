@@ -70,7 +70,7 @@ func (s *items) open() bool {
 	return false
 }
 
-// find returns the item of that kind that an event names; nil if there is none.
+// find returns the item of that kind that an event names, or nil.
 func (s *items) find(kind, id string, index *float64) *item {
 	var last *item
 	for _, it := range s.all {

@@ -23,7 +23,7 @@ var knockers = []knocker{
 }
 
 // knock returns a command that connects to addr and prints the greeting, with a program
-// found in path; empty if there is none.
+// found in path, or nothing.
 func knock(addr, path string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

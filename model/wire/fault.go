@@ -17,8 +17,8 @@ import (
 type fault struct {
 	message string
 	codes   []string      // type, code and status fields, lower case
-	status  int           // a code that is an HTTP status; 0 if there is none
-	retry   time.Duration // a wait named in the text; 0 if there is none
+	status  int           // a code that is an HTTP status, or 0
+	retry   time.Duration // a wait named in the text, or 0
 	failed  bool          // a response.failed, which is always an error
 	page    bool          // the message comes from a web page
 }
@@ -91,7 +91,7 @@ type members struct {
 	Details  json.RawMessage `json:"details"`
 }
 
-// fault returns the error of an answer or an event; false if there is none.
+// fault returns the error of an answer or an event; false without one.
 func (m *members) fault() (fault, bool) {
 	if !falsy(m.Error) {
 		f := fault{}

@@ -262,7 +262,7 @@ func (r *repaired) pass(name string, data []byte) error {
 	return nil
 }
 
-// reported returns the error that an event reports; nil if there is none.
+// reported returns the error that an event reports, or nil.
 func (r *repaired) reported(name string, data []byte) error {
 	if data[0] == '<' {
 		data = r.t.bounded(data)

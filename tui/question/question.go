@@ -48,7 +48,7 @@ type Queue struct {
 	Keys    Keys
 }
 
-// Front is the question that is shown; nil: there is none.
+// Front is the question that is shown, or nil.
 func (q *Queue) Front() *Question {
 	if len(q.Waiting) == 0 {
 		return nil

@@ -84,7 +84,7 @@ func (c Clipboard) Read(ctx context.Context) (Clip, error) {
 	return Clip{Text: p.text(text)}, nil
 }
 
-// program returns the clipboard program for this desktop, and its path. If there is none the
+// program returns the clipboard program for this desktop, and its path. Without one the
 // error says what to do.
 func (c Clipboard) program() (*clipProgram, string, error) {
 	s := c.ws.Stdio

@@ -15,7 +15,7 @@ type saved struct {
 	s     cli.Stdio
 	store *sessions.Store
 	here  string
-	// current is the session on the screen; nil if there is none.
+	// current is the session on the screen, or nil.
 	current *sessions.Session
 	// fork resumes a copy of the chosen session. elsewhere: --cd names another folder to
 	// work in.

@@ -84,7 +84,7 @@ func beside[T any](ctx context.Context, ws *Workspace, ask func(context.Context)
 	return get
 }
 
-// Words names the repositories for which it is not known; "" if there are none.
+// Words names the repositories for which it is not known, or "".
 func (t Trusted) Words() string {
 	if t.err == nil {
 		return ""

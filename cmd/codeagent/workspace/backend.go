@@ -58,7 +58,7 @@ func (ws *Workspace) backend() (sandbox.Backend, error) {
 		return backend, nil // never used: the runner takes None
 	}
 	if err != nil && runtime.GOOS == "linux" {
-		// A helper that is unreadable or has the wrong sum says nothing about the system, so no
+		// A helper that is unreadable or has the wrong sum does not describe the system, so no
 		// setting allows running unconfined.
 		return nil, CannotConfine(err, false)
 	}

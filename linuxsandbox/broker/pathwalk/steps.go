@@ -86,7 +86,7 @@ func (m Name) base(tid int, flags uint64) (int, error) {
 	return fd, err
 }
 
-// Written returns the absolute path of m without following links, "" if there is none. It
+// Written returns the absolute path of m without following links, or "". It
 // is for reports about missing files, never for decisions.
 func (m Name) Written(tid int) string {
 	path := m.Path

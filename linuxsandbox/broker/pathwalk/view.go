@@ -122,8 +122,8 @@ func (v *view) policyPath(fd int) string {
 	return path
 }
 
-// hidden returns the path of the host's file that the command's own folder hides from m, ""
-// if there is none. It is for reports, not for decisions: it follows no links.
+// hidden returns the path of the host's file that the command's own folder hides from m, or
+// "". It is for reports, not for decisions: it follows no links.
 func (v *view) hidden(tid int, m Name) string {
 	path := m.Written(tid)
 	for _, p := range v.places {

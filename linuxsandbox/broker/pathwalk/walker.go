@@ -67,8 +67,8 @@ func (w *Walker) HostPath(fd int) string {
 	return strings.TrimPrefix(w.view.policyPath(fd), HostsOwn)
 }
 
-// Hidden returns the path of the host's file that the command's own mounts hide from m, ""
-// if there is none.
+// Hidden returns the path of the host's file that the command's own mounts hide from m, or
+// "".
 func (w *Walker) Hidden(c Caller, m Name) string {
 	if w.view == nil {
 		return ""

@@ -73,7 +73,7 @@ func (s *Sockets) noteReceiver(n *notify.Notification, fd int, to netip.AddrPort
 	s.Record(n, d)
 }
 
-// receiver returns the address in a call, empty if there is none. Of several messages it
+// receiver returns the address in a call, or nothing. Of several messages it
 // is that of the first: if a later one fails, the program sends it again as the first.
 func receiver(n *notify.Notification) ([]byte, error) {
 	at, size := n.Args[4], int32(n.Args[5])
