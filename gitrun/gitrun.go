@@ -23,8 +23,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// Runner runs one confined command; *exec.Runner is one. It should have no spill
-// folder: what does not fit into memory is not wanted.
+// Runner runs one confined command; *exec.Runner implements it. It should have no spill
+// folder: output beyond what fits into memory is not used.
 type Runner interface {
 	Run(context.Context, sandbox.Policy, exec.Command, exec.Sink) (exec.Outcome, error)
 }
@@ -35,13 +35,13 @@ type Options struct {
 	// Program is the absolute path of git, outside every folder that commands may
 	// write. Empty: every call fails with ErrNoGit.
 	Program string
-	// Policy is that of the session; only its limits on reading are used.
+	// Policy is the session's; only its limits on reading are used.
 	Policy sandbox.Policy
-	// Timeout is how long one call may take; 0 is five seconds.
+	// Timeout bounds one call; 0 means five seconds.
 	Timeout time.Duration
 }
 
-// Git asks git. It is safe for concurrent use.
+// Git runs git commands. It is safe for concurrent use.
 type Git struct {
 	runner  Runner
 	program string
@@ -52,7 +52,7 @@ type Git struct {
 // ErrNoGit: no git program can be used.
 var ErrNoGit = errors.New("no git program outside the write roots")
 
-// errTooLong says that git was ended before it had answered.
+// errTooLong: git was killed before it had answered.
 var errTooLong = errors.New("it took too long")
 
 // New returns a Git. It starts nothing.
@@ -64,24 +64,24 @@ func New(o Options) *Git {
 	return g
 }
 
-// environment is all that git sees. The user's and the system's settings are
-// left out: they name programs too (a file monitor, git-lfs), and HOME may not
-// be readable, which git ends at.
+// environment is the whole environment of git. The user's and the system's settings are left
+// out: they name programs too (a file monitor, git-lfs), and git ends if it may not read
+// HOME.
 var environment = map[string]string{
 	"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TERM": "dumb",
 	"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "XDG_CONFIG_HOME": "/dev/null", "HOME": "/dev/null",
 	"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
-	// No transport, whatever protocol.*.allow is: a partial clone fetches missing
+	// No transport, whatever protocol.*.allow is set to: a partial clone fetches missing
 	// objects with a program that its config names.
 	"GIT_ALLOW_PROTOCOL": "none",
 	"GIT_PAGER":          "cat", "GIT_EDITOR": "false", "GIT_ASKPASS": "false", "GIT_SSH_COMMAND": "false", "GIT_PROXY_COMMAND": "false",
 }
 
-// settings override the repository's own; -c is read last.
+// settings override the repository's own, since git reads -c last.
 var settings = []string{
-	"safe.bareRepository=explicit", // no repository in a folder that only looks like one
-	// A foreign owner's settings are what safe.directory warns of; here they
-	// start nothing, and root asks about its user's workspace.
+	"safe.bareRepository=explicit", // ignore a folder that only looks like a bare repository
+	// safe.directory guards against settings of a foreign owner. Here these start nothing, and
+	// root queries the workspaces of users.
 	"safe.directory=*",
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=false",
 	"core.sshCommand=false", "core.askPass=false", "core.gitProxy=", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
@@ -89,7 +89,7 @@ var settings = []string{
 	"diff.external=", "diff.ignoreSubmodules=all", "diff.autoRefreshIndex=false", "gc.auto=0", "maintenance.auto=false", "log.showSignature=false",
 }
 
-// readOnly is p without everything that widens it.
+// readOnly returns p without everything that widens it.
 func readOnly(p sandbox.Policy) sandbox.Policy {
 	p = p.Clone()
 	return sandbox.Policy{
@@ -99,8 +99,8 @@ func readOnly(p sandbox.Policy) sandbox.Policy {
 	}
 }
 
-// run asks git in dir, an absolute path, and returns what it printed. An answer
-// that is too long comes with its middle cut out, and cut set.
+// run runs git in dir, an absolute path, and returns its output. If the output is too long,
+// its middle is cut out and cut is set.
 func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...string) (out string, cut bool, err error) {
 	if g.program == "" {
 		return "", false, ErrNoGit
@@ -127,7 +127,7 @@ func (g *Git) run(ctx context.Context, dir string, overrides []string, args ...s
 	return string(o.Output.Head) + string(o.Output.Tail), o.Output.Skipped > 0, nil
 }
 
-// why is the first line git said, or how it ended.
+// why returns the first line of git's error output, or how git ended.
 func why(o exec.Outcome) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(o.Output.Errors)), "\n")
 	switch {
@@ -139,9 +139,9 @@ func why(o exec.Outcome) string {
 	return fmt.Sprintf("exit status %d", o.Status.Exit)
 }
 
-// emptied lists what the repository's config names to be run for its files, each
-// set to nothing. Reading a config starts nothing. An answer that is cut could
-// hide one, and is an error.
+// emptied lists the programs that the repository's config names for its files, each set to
+// nothing. Reading a config starts no program. A cut answer is an error, since it could lack
+// one.
 func (g *Git) emptied(ctx context.Context, dir string) ([]string, error) {
 	names, cut, err := g.run(ctx, dir, nil, "config", "--list", "--name-only", "-z")
 	if err != nil {

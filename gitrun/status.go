@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Status is what is checked out, and what differs from it.
+// Status is what is checked out, and the differences from it.
 type Status struct {
 	// Branch is empty on a detached head.
 	Branch string
-	// Changed counts tracked files that differ from the last commit; Untracked
-	// files and folders that git neither tracks nor ignores. Submodules and
-	// renames are not looked for.
+	// Changed counts tracked files that differ from the last commit; Untracked counts files
+	// and folders that git neither tracks nor ignores. Submodules are not examined, and renames
+	// are not detected.
 	Changed, Untracked int
 	// More: there are more than were counted.
 	More bool
@@ -46,7 +46,7 @@ func (g *Git) Status(ctx context.Context, dir string) (Status, error) {
 	return s, nil
 }
 
-// String says it in a few words: "branch main, 2 changed, 1 untracked".
+// String describes the status in a few words: "branch main, 2 changed, 1 untracked".
 func (s Status) String() string {
 	where := "no branch"
 	if s.Branch != "" {
@@ -61,8 +61,8 @@ func (s Status) String() string {
 	return fmt.Sprintf("%s, %d changed, %d untracked", where, s.Changed, s.Untracked)
 }
 
-// Diff is the difference between the working tree and the last commit, bounded;
-// cut says that its middle is left out.
+// Diff returns the difference between the working tree and the last commit, bounded;
+// cut: its middle is left out.
 func (g *Git) Diff(ctx context.Context, dir string) (text string, cut bool, err error) {
 	overrides, err := g.emptied(ctx, dir)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 
 // A repository's configuration names programs for git to run and further files to
 // include: core.hooksPath=.husky, include.path=../team.config, a filter's driver.
-// What such a name leads to inside a write root is as good as a hook, when the
-// user runs git there. So git itself is asked, in the sandbox, for all that it
-// reads (a list of settings starts nothing), and every value is judged.
+// If such a name leads into a write root, its target is as dangerous as a hook, when the user
+// runs git there. So git itself lists, in the sandbox, all settings that it reads (listing
+// settings starts nothing), and every value is judged.
 
-// Tree is a repository to ask about.
+// Tree is a repository to examine.
 type Tree struct {
 	// Top is the top of the work tree, where git runs the programs of its settings. It
 	// is empty for a submodule's git directory, whose settings name the work tree.
 	Top string
-	// Dir is the git directory, "" where git finds it from Top.
+	// Dir is the git directory; "" if git finds it from Top.
 	Dir string
 }
 
-// Home is where the user's own settings are.
+// Home locates the user's own settings.
 type Home struct{ Dir, XDG string }
 
 // trustTime bounds one answer: an included file may be a FIFO without a writer.
@@ -41,13 +41,12 @@ type setting struct {
 	key, name, value string
 }
 
-// mostIncluded bounds the files that are asked for by themselves.
+// mostIncluded bounds the included files that are listed separately.
 const mostIncluded = 32
 
-// Trusted lists the paths inside the write roots of p that git in the tree t takes
-// programs or settings from. r looks at files. A file that is included under a
-// condition which does not hold now (another branch) counts as if it did: a command
-// could make it hold.
+// Trusted lists the paths inside the write roots of p from which git takes programs or
+// settings in the tree t. r reads file metadata. A file that is included under a condition
+// that does not hold now (another branch) counts as well, since a command could make it hold.
 func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, r sandbox.FileSystem) ([]string, error) {
 	settings, err := g.configuration(ctx, t, home)
 	if err != nil {
@@ -80,9 +79,9 @@ func (g *Git) Trusted(ctx context.Context, t Tree, p sandbox.Policy, home Home, 
 	return j.out, errors.Join(errs...)
 }
 
-// configuration is all that git reads in t, the user's and the system's settings
-// included, or what args name instead. Where those cannot be read git ends, and is
-// asked for the rest.
+// configuration returns all settings that git reads in t, including the user's and the
+// system's, or those that args select instead. If git cannot read the user's and the system's
+// files it fails, and is run again without them.
 func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...string) ([]setting, error) {
 	own := g.policy.Clone()
 	own.Env.Set = maps.Clone(environment)
@@ -111,8 +110,8 @@ func (g *Git) configuration(ctx context.Context, t Tree, home Home, args ...stri
 			return parseSettings(text, dir), nil
 		}
 		errs = append(errs, err)
-		// A FIFO that a command left among the files holds up the second answer as well:
-		// each start would wait twice as long for every repository that has one.
+		// A FIFO that a command left among the files would block the second run as well: each
+		// start would wait twice as long for every repository that has one.
 		if ctx.Err() != nil || errors.Is(err, ErrNoGit) || errors.Is(err, errTooLong) {
 			break
 		}
@@ -142,7 +141,7 @@ func parseSettings(text, dir string) []setting {
 	return out
 }
 
-// tops are the folders that relative values mean.
+// tops returns the folders where relative values start.
 func (t Tree) tops(settings []setting) []string {
 	var out []string
 	if t.Top != "" {

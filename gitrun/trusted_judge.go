@@ -8,21 +8,21 @@ import (
 	"codeagent/sandbox"
 )
 
-// What of a configuration is trusted is decided by the values, and not by a list of
-// the keys that name programs: there are many, each version has more, and aliases
-// and drivers are called what their author likes.
+// What a configuration trusts is decided by the values, not by a list of the keys that name
+// programs: there are many such keys, each version adds more, and the names of aliases and
+// drivers are arbitrary.
 //
-//	the file that a setting stands in     trusted: git included it
+//	the file that contains a setting      trusted: git included it
 //	a value that is the path of a file    trusted
 //	a word of a value, with a slash       trusted: a program or its argument, present or absent
 //	a word after the first, without one   trusted if it is a file ("python clean.py")
-//	a value that is a folder, or absent   trusted where git takes a path (the key ends in path, file or dir)
+//	a value that is a folder, or absent   trusted if the key takes a path (it ends in path, file or dir)
 //
-// Three things have to be known of keys: which of them hold paths, which are
-// relative to the file that they stand in (include.path), and which name refs,
-// repositories and work trees: git talks with these, and runs nothing by them.
+// Three properties of keys must be known: which hold paths, which are relative to the file
+// that contains them (include.path), and which name refs, repositories and work trees: git
+// connects to these, and runs nothing by them.
 
-// trustJudge gathers what is trusted.
+// trustJudge collects what is trusted.
 type trustJudge struct {
 	policy sandbox.Policy
 	files  sandbox.FileSystem
@@ -62,8 +62,8 @@ func (j *trustJudge) judge(s setting) {
 	}
 }
 
-// included is the file that a setting includes, whatever the condition; "" where no
-// such file can be read without waiting.
+// included returns the file that a setting includes, whatever the condition; "" if the file
+// cannot be read without blocking.
 func (j *trustJudge) included(s setting) string {
 	if section, _, _ := strings.Cut(strings.ToLower(s.key), "."); section != "include" && section != "includeif" {
 		return ""
@@ -81,7 +81,7 @@ func takesPath(name string) bool {
 	return strings.HasSuffix(name, "path") || strings.HasSuffix(name, "file") || strings.HasSuffix(name, "dir")
 }
 
-// manager is the folder of a hook manager that generates hooks in it: husky's .husky/_
+// manager returns the folder of a hook manager that generates hooks in it: husky's .husky/_
 // runs the scripts in .husky.
 func (j *trustJudge) manager(top string, hooks []string) []string {
 	var out []string
@@ -94,10 +94,10 @@ func (j *trustJudge) manager(top string, hooks []string) []string {
 	return out
 }
 
-// words judges the words of a command line. They may be quoted for a shell.
+// words judges the words of a command line, which may be quoted for a shell.
 func (j *trustJudge) words(top string, s setting, value string) {
 	if strings.HasPrefix(strings.ToLower(s.key), "alias.") && !strings.HasPrefix(value, "!") {
-		return // a command of git's own, with its arguments
+		return // one of git's own commands, with its arguments
 	}
 	j.add(j.resolve(top, value), isFile*slash(value))
 	list := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>'\"`!=", r) })
@@ -113,7 +113,7 @@ func (j *trustJudge) words(top string, s setting, value string) {
 	}
 }
 
-// slash is 1 for a word that is a path, and no name to look for in PATH.
+// slash returns 1 for a word that is a path rather than a name to look up in PATH.
 func slash(word string) kind {
 	if strings.Contains(word, "/") {
 		return 1
@@ -121,15 +121,15 @@ func slash(word string) kind {
 	return 0
 }
 
-// plainPath reports a word that can be nothing but a path: no pattern, no format,
-// no address of another machine, no ref.
+// plainPath reports a word that can only be a path: not a pattern, a format, an address of
+// another machine, or a ref.
 func plainPath(word string) bool {
 	return strings.IndexFunc(word, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/+~-", r))
 	}) < 0 && !strings.HasPrefix(word, "refs/")
 }
 
-// kind says what may stand at a path that counts.
+// kind is a set of file types that count at a path.
 type kind int
 
 const (
@@ -138,8 +138,8 @@ const (
 	isAbsent
 )
 
-// resolve returns what name means from the folder base: where it leads, and the
-// link on the way there.
+// resolve returns the paths that name leads to from the folder base: its target, and the link
+// on the way there.
 func (j *trustJudge) resolve(base, name string) []string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok && j.home != "" {
 		name = path.Join(j.home, rest)
@@ -163,7 +163,7 @@ func (j *trustJudge) resolve(base, name string) []string {
 }
 
 // add adds those of paths that are in a write root and of one of the kinds. A
-// folder that holds a repository or a write root is left out: git works on it.
+// folder that contains a repository or a write root is left out: git works on it.
 func (j *trustJudge) add(paths []string, kinds kind) {
 	for _, p := range paths {
 		if !j.writable(p) || slices.Contains(j.out, p) || j.kindOf(p)&kinds == 0 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What os does under these names, through no link.
+// The functions of package os with these names, following no link.
 
 // Mkdir makes the folder path.
 func Mkdir(path string, perm fs.FileMode) error {
@@ -66,7 +66,7 @@ func Remove(path string) error {
 	})
 }
 
-// Rename gives what is at from the name to, in the place of what has it.
+// Rename renames from to to, and replaces an existing entry.
 func Rename(from, to string) error {
 	return at("rename", from, func(fromDir int, fromName string) error {
 		return at("rename", to, func(toDir int, toName string) error {
@@ -75,7 +75,7 @@ func Rename(from, to string) error {
 	})
 }
 
-// Link gives the file at from the second name to.
+// Link makes to another name (hard link) of the file at from.
 func Link(from, to string) error {
 	return at("link", from, func(fromDir int, fromName string) error {
 		return at("link", to, func(toDir int, toName string) error {
@@ -84,7 +84,7 @@ func Link(from, to string) error {
 	})
 }
 
-// Touch sets when path was changed last.
+// Touch sets the modification time of path.
 func Touch(path string, modified time.Time) error {
 	return at("touch", path, func(dir int, name string) error {
 		ts, err := unix.TimeToTimespec(modified)
@@ -95,11 +95,11 @@ func Touch(path string, modified time.Time) error {
 	})
 }
 
-// Readlink returns where the link path leads.
+// Readlink returns the target of the link path.
 func Readlink(path string) (string, error) {
 	target := ""
 	err := at("readlink", path, func(dir int, name string) error {
-		buf := make([]byte, 4096+1) // the longest a path may be
+		buf := make([]byte, 4096+1) // one more than the longest path
 		n, err := unix.Readlinkat(dir, name, buf)
 		if err == nil {
 			target = string(buf[:n])
@@ -109,7 +109,7 @@ func Readlink(path string) (string, error) {
 	return target, err
 }
 
-// ReadDir lists the folder path, in no order: at most so many entries, or all with -1.
+// ReadDir lists the folder path, in no order: at most most entries, or all with -1.
 func ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	f, err := OpenFolder(path)
 	if err != nil {
@@ -123,7 +123,7 @@ func ReadDir(path string, most int) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Sync has the folder path on the disk, with the names in it.
+// Sync syncs the folder path, with the names in it, to disk.
 func Sync(path string) error {
 	f, err := OpenFolder(path)
 	if err != nil {
@@ -133,12 +133,12 @@ func Sync(path string) error {
 	return f.Sync()
 }
 
-// Seen is the Lstat or Stat of path through any link. It opens nothing and never waits.
-// The result is a hint: the next step walks the path again.
+// Seen is os.Stat of path: it follows links. It opens nothing and never blocks. The result is
+// only a hint: the next step walks the path again.
 func Seen(path string) (fs.FileInfo, error) { return os.Stat(path) }
 
-// OS is the sandbox.FileSystem that looks at the real file system. It opens nothing: what
-// is found canonical with it is walked again, through no link, when it is used.
+// OS is the sandbox.FileSystem of the real file system. It opens nothing. A path that it shows
+// to be canonical is walked again, following no link, when it is used.
 type OS struct{}
 
 // Lstat returns the mode of the entry itself.

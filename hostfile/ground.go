@@ -9,12 +9,12 @@ import (
 	"codeagent/sandbox"
 )
 
-// Ground is where commands may change names, now or in a session before: the write
-// roots of policies. The zero value holds nothing.
+// Ground is where commands may change names, now or in an earlier session: the write roots
+// of policies. The zero value contains nothing.
 type Ground struct{ roots []string }
 
-// With returns g with further canonical paths. "/" is left out: a user who opens the
-// whole system to commands, after a question, has nothing left to keep apart.
+// With returns g with further canonical paths. It leaves out "/": a user who gives commands
+// the whole system, after a question, has nothing left to protect.
 func (g Ground) With(roots ...string) Ground {
 	all := append([]string{}, g.roots...)
 	for _, r := range roots {
@@ -25,7 +25,7 @@ func (g Ground) With(roots ...string) Ground {
 	return Ground{all}
 }
 
-// WithPolicy returns g and what commands may write under p.
+// WithPolicy returns g with what commands may write under p.
 func (g Ground) WithPolicy(p sandbox.Policy) Ground { return g.With(RootsOf(p)...) }
 
 // RootsOf lists where commands may change names under p.
@@ -56,19 +56,19 @@ func (g Ground) Covers(path string) bool {
 // Resolve returns the canonical path that name means, relative to dir. It follows
 // links only where the user alone can have made them: a link on ground, or in a folder
 // that everybody may write, is an error. So ~/.config/codeagent/config.toml may lead
-// to ~/dotfiles, and answer.md in a workspace may lead nowhere. What the path names is
-// then opened through no link at all.
+// to ~/dotfiles, but answer.md in a workspace may not be a link. The result is then opened
+// without following any link.
 func (g Ground) Resolve(dir, name string) (string, error) {
 	return sandbox.Canonical(looker{ground: g}, dir, name)
 }
 
-// Private returns the canonical path of name, and fails if a component of it lies on
-// ground: so no command can make the name lead anywhere else.
+// Private returns the canonical path of name, and fails if a component of it is on ground: no
+// command can make the name lead elsewhere.
 func (g Ground) Private(name string) (string, error) {
 	return sandbox.Canonical(looker{ground: g, private: true}, "/", name)
 }
 
-// looker is the file system as Ground lets it be walked.
+// looker is the file system in which Ground resolves paths.
 type looker struct {
 	ground  Ground
 	private bool
@@ -102,7 +102,7 @@ func (l looker) Readlink(path string) (string, error) {
 	}
 	if info, err := Lstat(filepath.Dir(path)); err != nil {
 		return "", err
-	} else if info.Mode().Perm()&0o002 != 0 { // /tmp, where other users and programs make links
+	} else if info.Mode().Perm()&0o002 != 0 { // such as /tmp, where other users and programs make links
 		return "", &GroundError{Path: path, Link: true}
 	}
 	target, err := l.os.Readlink(path)

@@ -57,8 +57,8 @@ func Kind(mode fs.FileMode) string {
 	return "a device"
 }
 
-// failed adds the path to err. ELOOP is the kernel's word for a link on a walk
-// that follows none.
+// failed adds the path to err. The kernel returns ELOOP for a link on a walk that follows
+// none.
 func failed(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0)
 
 // OpenFile is os.OpenFile for regular files.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
-	truncate := flag&os.O_TRUNC != 0 // only once it is known to be a regular file
+	truncate := flag&os.O_TRUNC != 0 // only after it is known to be a regular file
 	fd, err := walk(path, flag&^os.O_TRUNC|unix.O_NONBLOCK|unix.O_NOCTTY, uint32(perm.Perm()))
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EISDIR) {
 		if info, serr := Lstat(path); serr == nil && !info.Mode().IsRegular() {
@@ -96,9 +96,9 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// regular makes a file of a descriptor that was opened without waiting.
+// regular makes a file from a descriptor that was opened with O_NONBLOCK.
 func regular(fd int, path string) (*os.File, error) {
-	// Reads and writes of a regular file wait for the disk, as everywhere.
+	// Reads and writes of a regular file may block on the disk.
 	if err := unix.SetNonblock(fd, false); err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -115,17 +115,17 @@ func regular(fd int, path string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenFolder opens the folder path, to list it, to lock it or to have it on the disk.
+// OpenFolder opens the folder path, to list, lock or sync it.
 func OpenFolder(path string) (*os.File, error) {
 	fd, err := walk(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, failed("open", path, err)
 	}
-	_ = unix.SetNonblock(fd, false) // a folder never waits
+	_ = unix.SetNonblock(fd, false) // operations on a folder do not block
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// OpenRoot holds the folder path open: what is done through it stays in it.
+// OpenRoot opens the folder path as a root: operations through it stay inside it.
 func OpenRoot(path string) (*os.Root, error) {
 	dir, err := OpenFolder(path)
 	if err != nil {

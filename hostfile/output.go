@@ -14,15 +14,15 @@ import (
 // ErrTooMuch is the error for a program that prints more than its caller takes.
 var ErrTooMuch = errors.New("it is too large")
 
-// complaintMost is how many bytes of a program's own words an error quotes.
+// complaintMost is how many bytes of a program's error output an error quotes.
 const complaintMost = 200
 
-// Output runs a command of Ground.Command under the name that errors give it, and
-// returns what it prints, at most so many bytes. The command's context bounds its time.
+// Output runs a command of Ground.Command and returns its output, at most most bytes. Errors
+// call the command name. The command's context bounds its time.
 func Output(cmd *exec.Cmd, name string, most int) ([]byte, error) {
 	out, problem := bounded{most: most}, bounded{most: complaintMost}
 	cmd.Stdout, cmd.Stderr = &out, &problem
-	cmd.WaitDelay = time.Second // its children may hold the pipe
+	cmd.WaitDelay = time.Second // its children may keep the pipe open
 	if err := cmd.Run(); err != nil {
 		name = visible.Line(name)
 		said := visible.Line(strings.TrimSpace(strings.ToValidUTF8(problem.kept.String(), "")))

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// Program finds name in the folders of search, a PATH. It returns the first one that no
+// Program finds name in the folders of search, a PATH. It returns the first match that no
 // command can have placed: the program, every link and folder on the way to it, and the
-// interpreter in its first line lie outside ground. An absolute name is judged alone.
+// interpreter in its first line must be outside ground. An absolute name is only checked.
 // The result is the name as found, not its target, because programs like busybox act by
-// the name they are called. No command can change a component of it, so running it by
-// name runs what was judged.
+// their name. No command can change a component of it, so the program that runs is the one
+// that was checked.
 func (g Ground) Program(search, name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, g.runnable(name, 0)
@@ -28,7 +28,7 @@ func (g Ground) Program(search, name string) (string, error) {
 	err := fmt.Errorf("%q is not installed", name)
 	for _, dir := range filepath.SplitList(search) {
 		if !filepath.IsAbs(dir) {
-			continue // a program is never taken from wherever codeagent happens to stand
+			continue // never run a program from codeagent's working directory
 		}
 		file := filepath.Join(dir, name)
 		unfit := g.runnable(file, 0)
@@ -43,7 +43,7 @@ func (g Ground) Program(search, name string) (string, error) {
 	return "", err
 }
 
-// scripts is how many interpreters in a row the kernel starts.
+// scripts is how many nested interpreters the kernel accepts.
 const scripts = 5
 
 func (g Ground) runnable(file string, depth int) error {
@@ -52,7 +52,7 @@ func (g Ground) runnable(file string, depth int) error {
 		return err
 	}
 	f, err := Open(real)
-	if errors.Is(err, fs.ErrPermission) { // to be run, and not to be read: then it is no script
+	if errors.Is(err, fs.ErrPermission) { // executable but not readable, so it is not a script
 		info, err := Lstat(real)
 		if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
 			err = failed("run", file, fs.ErrPermission)
@@ -81,7 +81,7 @@ func (g Ground) runnable(file string, depth int) error {
 	return g.interpreters(strings.Fields(string(line)), file, depth)
 }
 
-// interpreters judges the first line of a script: the interpreter and its arguments.
+// interpreters checks the first line of a script: the interpreter and its arguments.
 func (g Ground) interpreters(words []string, file string, depth int) error {
 	if len(words) == 0 || !filepath.IsAbs(words[0]) || depth >= scripts {
 		return failed("run", file, errors.New("its first line names no interpreter by an absolute path"))
@@ -92,8 +92,8 @@ func (g Ground) interpreters(words []string, file string, depth int) error {
 	return g.Arguments(words[1:])
 }
 
-// Arguments fails if one of a program's arguments names something on ground, such as a
-// script that it is to run.
+// Arguments fails if an argument of a program names something on ground, such as a script
+// to run.
 func (g Ground) Arguments(args []string) error {
 	for _, a := range args {
 		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
@@ -110,9 +110,9 @@ func (g Ground) Arguments(args []string) error {
 	return nil
 }
 
-// Environ is an environment for a program outside the sandbox: without what leads
-// programs, libraries or modules to ground. Of a list (PATH) the elements that lie
-// there go, with relative ones; a variable of which nothing is left goes whole.
+// Environ returns an environment for a program outside the sandbox: without values that lead
+// programs, libraries or modules to ground. From a list (PATH) it removes relative elements
+// and those on ground; a variable with no elements left is removed.
 func (g Ground) Environ(env []string) []string {
 	var out []string
 	for _, kv := range env {
@@ -120,7 +120,7 @@ func (g Ground) Environ(env []string) []string {
 		if !ok {
 			continue
 		}
-		if name == "PATH" || g.leads(value) && name != "HOME" { // HOME is on ground only where the user allowed that
+		if name == "PATH" || g.leads(value) && name != "HOME" { // HOME is on ground only if the user allowed that
 			var kept []string
 			for _, e := range filepath.SplitList(value) {
 				if !g.leads(e) && (name != "PATH" || filepath.IsAbs(e)) {
@@ -158,8 +158,8 @@ func (g Ground) leads(text string) bool {
 	return errors.As(err, &ground)
 }
 
-// Command is a program outside the sandbox, run in / with an environment that leads to
-// no ground. It is judged here, where it is about to be started, and not earlier.
+// Command returns a command outside the sandbox, run in / with an environment that does not
+// lead to ground. It checks the program right before the start, and not earlier.
 func (g Ground) Command(ctx context.Context, env []string, name string, args ...string) (*exec.Cmd, error) {
 	file, err := g.Program(variable(env, "PATH"), name)
 	if err == nil {
@@ -173,7 +173,7 @@ func (g Ground) Command(ctx context.Context, env []string, name string, args ...
 	return cmd, nil
 }
 
-// variable is the last value of a variable, as in the C library.
+// variable returns the last value of a variable, as in the C library.
 func variable(env []string, name string) string {
 	value := ""
 	for _, kv := range env {

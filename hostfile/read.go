@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// Read reads the regular file path, which has at most so many bytes. A file system
-// that does not answer is left when ctx ends.
+// Read reads the regular file path, which may have at most most bytes. If the file system does
+// not answer, Read returns when ctx ends.
 func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	return read(ctx, path, most, false)
 }
 
-// ReadStart reads the beginning of the regular file path, at most so many bytes.
+// ReadStart reads at most most bytes from the beginning of the regular file path.
 func ReadStart(ctx context.Context, path string, most int64) ([]byte, error) {
 	return read(ctx, path, most, true)
 }
@@ -30,7 +30,7 @@ func read(ctx context.Context, path string, most int64, cut bool) ([]byte, error
 		}
 		data, err := io.ReadAll(io.LimitReader(f, most+1))
 		if n := int64(len(data)); n > most {
-			if data = data[:most]; !cut { // it grows, or the kernel does not say how much it holds
+			if data = data[:most]; !cut { // it is growing, or its size is not known (as in /proc)
 				return nil, failed("read", path, &TooLargeError{n, most})
 			}
 		}
@@ -48,9 +48,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d bytes", e.Most)
 }
 
-// Within returns the result of do, or the cause of ctx's end if that comes first:
-// nothing else ends a read that waits for a terminal, a pipe or a file system. What do
-// opened is closed when do returns, at the latest at the end of the process.
+// Within returns the result of do, or the cause of ctx's end if that comes first: a read that
+// waits for a terminal, a pipe or a file system cannot be ended otherwise. What do opened is
+// closed when do returns, at the latest at the end of the process.
 func Within[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return do()

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// recordMost bounds the record, in bytes. At half of it only the newest half is kept.
+// recordMost bounds the record, in bytes. When half of it is full, only the newest half is kept.
 const recordMost = 1 << 20
 
-// ReadRoots returns Ground of the roots in the record path. A session's ground stays
-// what it was: a link or a program that a command left there is there tomorrow.
+// ReadRoots returns the Ground of the roots in the record path. The ground of earlier
+// sessions counts for ever: a link or a program that a command left there may still exist.
 func ReadRoots(ctx context.Context, path string) (Ground, error) {
 	data, err := Read(ctx, path, recordMost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,17 +25,18 @@ func ReadRoots(ctx context.Context, path string) (Ground, error) {
 	}
 	var roots []string
 	for line := range strings.Lines(string(data)) {
-		if root, err := strconv.Unquote(strings.TrimSpace(line)); err == nil { // else half a line, of a full disk
+		if root, err := strconv.Unquote(strings.TrimSpace(line)); err == nil { // otherwise half a line, from a full disk
 			roots = append(roots, root)
 		}
 	}
 	return Ground{}.With(roots...), nil
 }
 
-// RecordRoots adds to the record path what is not on known ground, and returns it all.
-// The lines are written at once: two sessions that add at the same time both do.
+// RecordRoots adds the roots that are not on known ground to the record path, and returns the
+// whole ground. The lines are written in one call, so that two sessions can add at the same
+// time.
 func RecordRoots(path string, known Ground, roots []string) (Ground, error) {
-	all, lines := known, "\n" // after half a line, of a full disk
+	all, lines := known, "\n" // in case the file ends in half a line, from a full disk
 	for _, r := range roots {
 		if more := all.With(r); len(more.roots) > len(all.roots) {
 			all, lines = more, lines+strconv.Quote(r)+"\n"
@@ -59,7 +60,7 @@ func RecordRoots(path string, known Ground, roots []string) (Ground, error) {
 	return all, Write(path, newest(all.roots, recordMost/4), 0o600)
 }
 
-// newest are the lines of the last roots, at most so many bytes.
+// newest returns the lines of the last roots, at most most bytes.
 func newest(roots []string, most int) []byte {
 	var out []byte
 	for _, r := range slices.Backward(roots) {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveAll removes path and everything below it, through no link. A missing path is
+// RemoveAll removes path and everything below it, following no link. A missing path is
 // not an error. A command may have left folders without permissions, which are
-// restored, and more nested folders than there are descriptors.
+// restored, and deeper nesting than there are descriptors.
 func RemoveAll(path string) error {
 	dir, name, err := parent(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,8 @@ func RemoveAll(path string) error {
 	return failed("remove", path, err)
 }
 
-// remover removes a tree. Folders deeper than maxDepth are moved up to its top first.
+// remover removes a tree. It first moves folders deeper than maxDepth up to the top of the
+// tree.
 type remover struct{ top int }
 
 const maxDepth = 64
@@ -59,13 +60,14 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	return err
 }
 
-// empty removes what is in the folder f, until nothing is left or nothing more goes.
+// empty removes the content of the folder f, until nothing is left or nothing more can be
+// removed.
 func (r *remover) empty(f *os.File, depth int) error {
 	for {
 		if _, err := f.Seek(0, 0); err != nil {
 			return err
 		}
-		names, _ := f.Readdirnames(1000) // an empty folder, or one that is gone
+		names, _ := f.Readdirnames(1000) // empty or removed meanwhile
 		var failed error
 		went := false
 		for _, n := range names {
@@ -81,8 +83,8 @@ func (r *remover) empty(f *os.File, depth int) error {
 	}
 }
 
-// openShut opens the folder name to be listed and emptied, and gives its owner back the
-// rights to do so.
+// openShut opens the folder name to list and empty it, after giving its owner the permissions
+// to do so.
 func openShut(dir int, name string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	fd, err := openat(dir, name, flags, 0)
@@ -96,7 +98,7 @@ func openShut(dir int, name string) (int, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err == nil && st.Mode&0o700 != 0o700 {
-		_ = unix.Fchmod(fd, 0o700) // where that fails, so does the removal
+		_ = unix.Fchmod(fd, 0o700) // if this fails, the removal fails too
 	}
 	return fd, nil
 }

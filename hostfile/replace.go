@@ -13,20 +13,20 @@ import (
 )
 
 // Replacement is a file that will be written as a whole. Its folder is open from the
-// start: a command that changes the path or the name meanwhile has no effect on it, and
-// readers see the old or the new content.
+// start, so a command that changes the path meanwhile has no effect. Readers see the old or
+// the new content.
 type Replacement struct {
 	dir  int
 	name string
 	path string
 	perm fs.FileMode
-	// inPlace: the folder takes no new file, and codeagent's user may write this one. No
-	// command can then have put it there.
+	// inPlace: no file can be created in the folder, but codeagent's user may write this one.
+	// No command can then have put it there.
 	inPlace bool
 }
 
-// Replace prepares to write the file path, which is canonical. The path must be a
-// regular file, or absent; then perm, less the umask, is the mode of the new file.
+// Replace prepares to write the file path, which is canonical. The path must be a regular
+// file, or absent; then perm, less the umask, is the mode of the new file.
 func Replace(path string, perm fs.FileMode) (*Replacement, error) {
 	dir, name, err := parent(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func Replace(path string, perm fs.FileMode) (*Replacement, error) {
 	return r, nil
 }
 
-// try finds out whether the folder is one to write in.
+// try finds out whether a file can be created in the folder.
 func (r *Replacement) try(exists bool) error {
 	probe, err := r.temporary()
 	if exists && (err == unix.EACCES || err == unix.EPERM || err == unix.EROFS) {
@@ -70,7 +70,7 @@ func (r *Replacement) open() (*os.File, error) {
 	return regular(fd, r.path)
 }
 
-// there is the present entry of the name; nil if it is absent.
+// there returns the present entry of the name; nil if it is absent.
 func (r *Replacement) there() (*unix.Stat_t, error) {
 	var st unix.Stat_t
 	err := retry(func() error { return unix.Fstatat(r.dir, r.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
@@ -95,11 +95,11 @@ func (r *Replacement) there() (*unix.Stat_t, error) {
 	return nil, &KindError{fs.ModeDevice}
 }
 
-// Write writes what write gives, and puts it in the place of what is there.
+// Write writes the output of write to a new file and renames it to the path.
 func (r *Replacement) Write(write func(io.Writer) error) error {
 	err := r.write(write)
 	if err == nil {
-		// The name is on the disk with its folder, where the file system has that.
+		// Sync the folder as well, so that the name is on disk, if the file system supports it.
 		if dir, derr := openat(r.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0); derr == nil {
 			_ = unix.Fsync(dir)
 			unix.Close(dir)
@@ -113,7 +113,7 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 		return r.overwrite(write)
 	}
 	was, err := r.there()
-	var planted *KindError // since Replace: the rename takes its place, and follows nothing
+	var planted *KindError // put there since Replace: the rename replaces it and follows no link
 	if err != nil && !(errors.As(err, &planted) && !planted.Mode.IsDir()) {
 		return err
 	}
@@ -133,7 +133,7 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 	if err == nil {
 		err = retry(func() error { return unix.Renameat(r.dir, temporary, r.dir, r.name) })
 	}
-	if err == unix.EBUSY { // a mount: of a single file into a container, mostly
+	if err == unix.EBUSY { // a mount point: usually a single file in a container
 		err = r.overwrite(write)
 		_ = unix.Unlinkat(r.dir, temporary, 0)
 		return err
@@ -144,7 +144,7 @@ func (r *Replacement) write(write func(io.Writer) error) error {
 	return err
 }
 
-// overwrite writes the present file in place, where the folder takes no new file.
+// overwrite writes the present file in place, if no file can be created in the folder.
 func (r *Replacement) overwrite(write func(io.Writer) error) error {
 	f, err := r.open()
 	if err != nil {
@@ -157,11 +157,11 @@ func (r *Replacement) overwrite(write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// dress gives the new file the owner and the permissions of the old one, where the file
-// system has them.
+// dress gives the new file the owner and the permissions of the old one, if the file system
+// supports them.
 func dress(f *os.File, was *unix.Stat_t) error {
-	if os.Geteuid() == 0 { // nobody else may give a file away
-		_ = f.Chown(int(was.Uid), int(was.Gid)) // without the right to, it is codeagent's user's
+	if os.Geteuid() == 0 { // only root may change the owner of a file
+		_ = f.Chown(int(was.Uid), int(was.Gid)) // on failure the file belongs to codeagent's user
 	}
 	want := fs.FileMode(was.Mode & 0o777)
 	err := f.Chmod(want)
@@ -185,7 +185,7 @@ func (r *Replacement) temporary() (*os.File, error) {
 	}
 }
 
-// Close lets go of the folder. What was not written stays as it was.
+// Close closes the folder. If nothing was written, the old file stays.
 func (r *Replacement) Close() error { return unix.Close(r.dir) }
 
 // Write replaces the file path with data.
@@ -201,5 +201,5 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// token is a name that is free.
+// token returns a random name.
 func token() string { return rand.Text()[:12] }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steps opens path one component at a time and follows none that is a link, for
-// kernels without a call that does it at once.
+// steps opens path one component at a time and follows no link, for kernels without a single
+// call for that.
 func steps(path string, flags int, perm uint32) (int, error) {
 	dir, err := openat(unix.AT_FDCWD, "/", onlyPass|unix.O_DIRECTORY, 0)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onlyPass opens a folder to go through it, which takes no right to list it.
+// onlyPass opens a folder to walk through it, which needs no permission to list it.
 const onlyPass = unix.O_PATH
 
 // noOpenat2: the kernel (before 5.6), or a filter around codeagent, refuses openat2.
 var noOpenat2 atomic.Bool
 
-// walk opens path through no link.
+// walk opens path and follows no link.
 func walk(path string, flags int, perm uint32) (int, error) {
 	if !filepath.IsAbs(path) {
-		return -1, unix.EINVAL // relative to a folder that may have been moved
+		return -1, unix.EINVAL // a relative path starts at a folder that may have been moved
 	}
 	if noOpenat2.Load() {
 		return steps(path, flags, perm)
@@ -37,13 +37,13 @@ func walk(path string, flags int, perm uint32) (int, error) {
 	case unix.ENOSYS:
 		noOpenat2.Store(true)
 		return steps(path, flags, perm)
-	case unix.EPERM: // of a filter, or of the file itself
+	case unix.EPERM: // from a filter, or from the file itself
 		return steps(path, flags, perm)
 	}
 	return fd, err
 }
 
-// Lstat looks at path itself.
+// Lstat returns the metadata of path itself.
 func Lstat(path string) (fs.FileInfo, error) {
 	fd, err := walk(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -54,11 +54,11 @@ func Lstat(path string) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// utimeOmit leaves a time as it is.
+// utimeOmit leaves a time unchanged.
 const utimeOmit = unix.UTIME_OMIT
 
-// chmodAt sets the mode of the entry itself. fchmodat would follow a link, and fchmod
-// takes no descriptor that was opened to pass only: the name in /proc of that one is it.
+// chmodAt sets the mode of the entry itself. fchmodat would follow a link, and fchmod does not
+// accept an O_PATH descriptor; the /proc name of such a descriptor leads to the entry itself.
 func chmodAt(dir int, name string, mode uint32) error {
 	fd, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -15,30 +15,30 @@ import (
 	"codeagent/hostfile"
 )
 
-// Files changes files from inside the sandbox, under the policy of the session.
-// No link that stands in a path by then is followed.
+// Files changes files inside the sandbox, under the policy of the session. It follows no
+// link in a path.
 type Files interface {
-	// Put makes a file with that content and mode, where now is expected. It need not
-	// be on the disk: Apply sees to that.
+	// Put makes a file with that content and mode, if now is met. It need not sync the file
+	// to disk: Apply does that.
 	Put(path string, content []byte, mode fs.FileMode, now Expect) error
-	// Link makes a symbolic link where nothing is.
+	// Link makes a symbolic link at path, which must not exist.
 	Link(path, target string) error
-	// Mkdir makes a folder where nothing is, and those missing above it.
+	// Mkdir makes a folder at path, which must not exist, and the missing folders above it.
 	Mkdir(path string, mode fs.FileMode) error
-	// Chmod sets the permissions of the file or folder that now is.
+	// Chmod sets the permissions of the file or folder that meets now.
 	Chmod(path string, mode fs.FileMode, now Expect) error
-	// Remove takes away what now is; of folders, empty ones alone.
+	// Remove removes the entry that meets now; a folder only if it is empty.
 	Remove(path string, now Expect) error
-	// Move gives a file another name, where nothing is.
+	// Move renames a file to a name that must not exist.
 	Move(from, to string) error
 }
 
-// Expect says what must be true of an entry for it to be changed.
+// Expect is a condition that an entry must meet to be changed.
 type Expect struct {
-	// Absent: nothing is there.
+	// Absent: there is no entry.
 	Absent bool
-	// Dev, Ino, Size and Mtime (in nanoseconds) are those of what is there, Ino 0 where
-	// nothing is expected.
+	// Dev, Ino, Size and Mtime (in nanoseconds) are those of the present entry. Ino is 0 if
+	// any entry is accepted.
 	Dev, Ino    uint64
 	Size, Mtime int64
 }
@@ -48,24 +48,24 @@ func expect(s state) Expect {
 	case absent:
 		return Expect{Absent: true}
 	case folder:
-		return Expect{} // what lies in it changes meanwhile, and with it its time
+		return Expect{} // its content changes meanwhile, and with it its time
 	}
 	return Expect{Dev: s.Dev, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime}
 }
 
-// Report is what undoing a turn came to.
+// Report is the result of undoing a turn.
 type Report struct {
 	Done   []Step
 	Failed []Left
 }
 
-// errStale: a plan is good until the next turn.
+// errStale: a plan is valid until the next turn.
 var errStale = errors.New("files changed after the preview; preview the undo again")
 
-// Apply takes the steps of p, as far as possible, and records what was done. What changes
-// meanwhile is left alone. What was left alone or failed can be undone later: the turn is
-// undone once nothing is left. An interrupted undo can begin again with a new Plan. An
-// error means that nothing was done, or that not everything was tried.
+// Apply executes the steps of p, as far as possible, and records what was done. What has
+// changed meanwhile is left alone. What was left alone or failed can be undone later: the
+// turn is undone once nothing is left. An interrupted undo can start again with a new Plan.
+// An error means that nothing was done, or that not everything was tried.
 func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, error) {
 	if err := s.settle(); err != nil {
 		return Report{}, err
@@ -86,7 +86,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 		err = endLine(log)
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be written down
+		return Report{}, fmt.Errorf("undo: %w", err) // what is done must be recorded
 	}
 	a := &applying{ctx: ctx, files: files, plan: p, log: log, now: s.store.now, failed: map[string]error{}, done: map[string]bool{}, opened: map[string]uint32{}, begun: map[string]*state{}}
 	defer a.look.close()
@@ -96,7 +96,7 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 		return report, fmt.Errorf("undo: %w", err)
 	}
 	if len(report.Done) == 0 {
-		return report, nil // another try may do better
+		return report, nil // a later try may succeed
 	}
 	if err := s.mark(p, report, log); err != nil {
 		return report, fmt.Errorf("undo: restored, but recording it failed: %w", err)
@@ -104,8 +104,8 @@ func (s *History) Apply(ctx context.Context, p *Plan, files Files) (Report, erro
 	return report, nil
 }
 
-// mark records what was undone, the turn or a part of it, once everything restored is on
-// the disk.
+// mark records what was undone, the turn or a part of it, after everything restored was
+// synced to disk.
 func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	if err := flushed(r.Done); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	if len(p.Conflicts)+len(p.Closed)+len(r.Failed) > 0 {
 		records = p.back(r)
 	}
-	for part := range slices.Chunk(records, 1000) { // all of them can take much memory
+	for part := range slices.Chunk(records, 1000) { // all at once could take much memory
 		if err := appendRecords(log, part...); err != nil {
 			return err
 		}
@@ -122,13 +122,12 @@ func (s *History) mark(p *Plan, r Report, log *os.File) error {
 	return log.Sync()
 }
 
-// back are the records of a turn of which a part was put back. They say when the log
-// was last written before: what a turn that was cut off may have changed is judged
-// by that time.
+// back returns the records of a turn that was restored in part. They contain when the log was
+// last written before: what a turn that was cut off may have changed is judged by that time.
 func (p *Plan) back(r Report) []record {
 	left := map[string]bool{}
 	for _, l := range slices.Concat(p.Conflicts, p.NotKept, r.Failed) {
-		left[l.Path] = true // of one path, the permissions may be put back and the content not
+		left[l.Path] = true // of one path, the permissions may be restored and the content not
 	}
 	var out []record
 	note := func(path string) {
@@ -178,7 +177,7 @@ func (a *applying) report() Report {
 	return r
 }
 
-// failure says why a step failed.
+// failure returns the reason why a step failed.
 func failure(err error) string {
 	if errors.Is(err, unix.ENOSPC) {
 		return "the disk is full"

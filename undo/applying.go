@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// applying is one Apply.
+// applying is the state of one Apply.
 type applying struct {
 	ctx   context.Context
 	files Files
@@ -21,15 +21,15 @@ type applying struct {
 
 	failed map[string]error
 	done   map[string]bool
-	// opened are the folders that were read-only or the like, with the permissions that
-	// they had.
+	// opened are the folders that were not writable or searchable, with their earlier
+	// permissions.
 	opened map[string]uint32
-	// begun is what the agent left at the paths that can be found half done.
+	// begun is what the agent left at the paths that may be half done.
 	begun map[string]*state
 }
 
-// all takes the steps in an order in which each finds what it needs: folders are writable
-// while something in them changes, and get their permissions last.
+// all executes the steps in an order in which each can succeed: folders are writable while
+// something in them changes, and get their permissions last.
 func (a *applying) all() {
 	steps := a.plan.Steps
 	deepFirst := slices.Clone(steps)
@@ -63,7 +63,7 @@ func (s Step) goes() bool {
 // comes reports whether an entry of kind k is made or replaced.
 func (s Step) comes(k kind) bool { return s.Do != Mode && s.from == "" && s.before.Kind == k }
 
-// move moves a file back that the turn had moved.
+// move moves a file that the turn had moved back.
 func (a *applying) move(s Step) error {
 	err := a.files.Move(s.from, s.Path)
 	if err == nil && s.now.Mode != s.before.Mode {
@@ -72,7 +72,7 @@ func (a *applying) move(s Step) error {
 	return err
 }
 
-// each calls do for each step that is selects, unless an earlier part of it failed.
+// each calls do for each step that is selects, unless an earlier part of the step failed.
 func (a *applying) each(steps []Step, is func(Step) bool, do func(Step) error) {
 	for _, s := range steps {
 		if a.failed[s.Path] != nil || a.ctx.Err() != nil || !is(s) {
@@ -95,15 +95,15 @@ func (a *applying) put(s Step) error {
 	if s.now.Kind == file {
 		now = expect(s.now)
 		if !s.mode {
-			mode = s.now.Mode // the agent did not change it
+			mode = s.now.Mode // the agent did not change the permissions
 		}
 	}
 	return a.files.Put(s.Path, content, fs.FileMode(mode), now)
 }
 
-// openAround makes the folders writable in which entries come or go, where the turn changed
-// their permissions: it could write them, too. Folders that somebody else closed stay
-// closed.
+// openAround makes folders writable in which entries are created or removed, if the turn
+// changed their permissions: the turn could write them too. Folders that somebody else
+// closed stay closed.
 func (a *applying) openAround(steps []Step) {
 	for _, s := range steps {
 		if s.Do == Mode || a.ctx.Err() != nil {
@@ -116,13 +116,13 @@ func (a *applying) openAround(steps []Step) {
 				continue
 			}
 			if now, err := a.look.look(in); err == nil && now.Kind == folder {
-				_ = a.openFolder(in, now.Mode) // what cannot be done in it says so
+				_ = a.openFolder(in, now.Mode) // a failure shows up in the later steps
 			}
 		}
 	}
 }
 
-// openFolder makes a folder one that can be listed, searched and changed.
+// openFolder gives codeagent the permissions to list, search and change a folder.
 func (a *applying) openFolder(p string, mode uint32) error {
 	if mode&0o700 == 0o700 {
 		return nil
@@ -149,8 +149,8 @@ func (a *applying) closeFolders() {
 	}
 }
 
-// begin records that undoing works on p: if codeagent ends in the middle, what p is then is
-// undo's work. The record keeps the time of the turn's own last record.
+// begin records that undoing works on p: if codeagent ends before it is done, a change of p
+// is undo's own work. The record keeps the time of the turn's last record.
 func (a *applying) begin(p string) error {
 	var records []record
 	if len(a.begun) == 0 {
@@ -164,8 +164,8 @@ func (a *applying) begin(p string) error {
 	return appendRecords(a.log, append(records, r)...)
 }
 
-// recordHalfDone records, for paths that were begun and are not done, what the agent left,
-// as it was known before.
+// recordHalfDone records, for paths that were begun and not finished, what the agent had
+// left, as it was known before.
 func (a *applying) recordHalfDone() {
 	for _, p := range slices.Sorted(maps.Keys(a.begun)) {
 		if a.done[p] && a.failed[p] == nil || a.ctx.Err() != nil {
@@ -175,6 +175,6 @@ func (a *applying) recordHalfDone() {
 		if r.State == nil {
 			r.Kind, r.At = kindAgain, a.plan.kept.last
 		}
-		_ = appendRecords(a.log, r) // else it is judged by its time
+		_ = appendRecords(a.log, r) // otherwise the path is judged by the time
 	}
 }

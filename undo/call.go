@@ -11,11 +11,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// Call is one call of a tool, or one command, and what it changes.
+// Call records what one call of a tool, or one command, changes.
 type Call struct {
 	history *History
-	// touched are the entries that were reported and are not settled; true for an entry that
-	// was reported by its own name: changes below it are not reported. It is guarded by the history's mu.
+	// touched are the entries that were reported and are not settled. The value is true for an
+	// entry reported by its own name, below which changes are not reported. Guarded by the history's mu.
 	touched map[*entry]bool
 	// found is what has changed; see changes.go.
 	found found
@@ -23,33 +23,33 @@ type Call struct {
 
 var _ sandbox.ChangeObserver = (*Call)(nil)
 
-// entry is one path of a turn that is being kept. It is guarded by the history's mu.
+// entry is one path of a turn. It is guarded by the history's mu.
 type entry struct {
 	turn *turn
 	path string
-	// busy: another goroutine is keeping its state.
+	// busy: another goroutine is recording its state.
 	busy bool
-	// before, and after below, are brief.
+	// before and after are in brief form.
 	before state
-	// after is what the agent left when a call was last over; nil: no call is over.
+	// after is what the agent left at the end of the last call; nil: no call has ended.
 	after *state
-	// open: a further call works on it, and the log no longer says what was left.
+	// open: another call works on it, so the log no longer says what was left.
 	open bool
 	// mixed: somebody else changed it between two calls.
 	mixed bool
 	// theirs is a change by somebody else since the last call, found when the present call
-	// began; nil: none. news: mixed was set by that change.
+	// began; nil: none. news: that change has set mixed.
 	theirs *state
 	news   bool
-	// calls counts the calls that touched it and have not settled it; named counts those that
-	// were reported by its own name.
+	// calls counts the unsettled calls that touched it; named counts those that reported it by
+	// its own name.
 	calls, named int
 }
 
-// Call begins a call. Settle it when the call is over.
+// Call begins a call. The caller must call Settle when the call is over.
 func (s *History) Call() *Call { return &Call{history: s, touched: map[*entry]bool{}} }
 
-// BeforeChange keeps the present state: see sandbox.ChangeObserver.
+// BeforeChange records the present state: see sandbox.ChangeObserver.
 func (c *Call) BeforeChange(dir int, name, path string) { c.keep(dir, name, path, 0) }
 
 // keep records the entry name in dir, and everything below it.
@@ -60,8 +60,8 @@ func (c *Call) keep(dir int, name, p string, depth int) {
 	}
 }
 
-// note records the entry name in dir and returns it; nil where there is nothing to keep.
-// had are contents that are kept already.
+// note records the entry name in dir and returns it; nil if there is nothing to record.
+// had holds contents that are stored already.
 func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	e, mine, fresh := c.touch(p)
 	switch {
@@ -75,8 +75,8 @@ func (c *Call) note(dir int, name, p string, had *contents) *entry {
 	return e
 }
 
-// touch finds the entry for a path; nil where there is nothing to keep. mine: it is new,
-// and the caller fills it. fresh: this call had not touched it before.
+// touch finds the entry for a path; nil if there is nothing to record. mine: it is new, and
+// the caller fills it. fresh: this call had not touched it before.
 func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	s := c.history
 	s.mu.Lock()
@@ -100,8 +100,8 @@ func (c *Call) touch(p string) (e *entry, mine, fresh bool) {
 	return e, mine, c.join(e)
 }
 
-// join adds e to the entries that the call works on, and reports whether that is new.
-// Called with the history's mu held.
+// join adds e to the entries of the call, and reports whether it is new there. The history's
+// mu is held.
 func (c *Call) join(e *entry) bool {
 	if _, touched := c.touched[e]; touched {
 		return false
@@ -121,8 +121,8 @@ func (c *Call) isNamed(e *entry) {
 	}
 }
 
-// recordMore records that not all of the turn is kept, if that is new: the call may be over
-// before anything else is written.
+// recordMore records that the turn is incomplete, if that is new: the call may end before
+// anything else is written.
 func (s *History) recordMore() {
 	s.mu.Lock()
 	t := s.turn()
@@ -133,9 +133,8 @@ func (s *History) recordMore() {
 	}
 }
 
-// making reports whether p lies in a folder that a running call has made, moved or
-// replaced: what is new in it is found when that call is over. Called
-// with the history's mu held.
+// making reports whether p is in a folder that a running call has made, moved or replaced:
+// its new content is found when that call is over. The history's mu is held.
 func (t *turn) making(p string) bool {
 	for p != "/" {
 		p = path.Dir(p)
@@ -146,7 +145,7 @@ func (t *turn) making(p string) bool {
 	return false
 }
 
-// first keeps an entry that the turn is about to change for the first time.
+// first records an entry before its first change in the turn.
 func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	s, err := look(dir, name)
 	was, known := e.turn.otherName(s)
@@ -181,9 +180,9 @@ func (c *Call) first(e *entry, dir int, name string, had *contents) {
 	c.history.ready.Broadcast()
 }
 
-// otherName is what the file s was when the turn came to it under another name (a
-// hard link), if it did. Where the file was changed since, what stands there now is
-// not what the person had.
+// otherName returns what the file s was when the turn first changed it under another name (a
+// hard link), if it did. If the file was changed since, its present content is not the
+// user's.
 func (t *turn) otherName(s state) (was state, known bool) {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()
@@ -191,8 +190,8 @@ func (t *turn) otherName(s state) (was state, known bool) {
 	return was, known && s.Links > 1
 }
 
-// again takes the state now, when a further call is about to change the entry. What the
-// calls before it left no longer counts: codeagent may end before this call is over.
+// again takes the present state before another call changes the entry. From now on the
+// earlier result does not count, since codeagent may end before this call is over.
 func (e *entry) again(now state, err error) {
 	mu := &e.turn.history.mu
 	mu.Lock()
@@ -206,7 +205,7 @@ func (e *entry) again(now state, err error) {
 		return
 	}
 	mu.Lock()
-	// While another call works on it, a change can be by either.
+	// While another call works on it, either may have made a change.
 	theirs := e.calls == 1 && e.after != nil && !e.after.untouched(now.brief())
 	mixed := theirs && !e.mixed
 	e.mixed = e.mixed || mixed
@@ -220,7 +219,7 @@ func (e *entry) again(now state, err error) {
 	}
 }
 
-// isTheirs reads a change by somebody else: the call may leave the entry like that.
+// isTheirs records a change by somebody else, which the call may leave as it is.
 func (e *entry) isTheirs() {
 	var w walker
 	defer w.close()
@@ -234,15 +233,15 @@ func (e *entry) isTheirs() {
 	e.theirs = &now
 }
 
-// maxDepth is how many folders deep a tree is kept: each folder on the way is open.
+// maxDepth is how many levels of a tree are recorded: each folder on the way stays open.
 const maxDepth = 128
 
-// keepBelow keeps the content of the folder of e, which is about to move.
+// keepBelow records the content of the folder of e, which is about to be moved.
 func (c *Call) keepBelow(e *entry, dir int, name string, depth int) {
 	f, err := openFolder(dir, name)
 	switch {
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP):
-		return // no folder
+		return // not a folder
 	case err == nil && depth == maxDepth:
 		f.Close()
 		err = errors.New("folders lie over " + strconv.Itoa(maxDepth) + " deep")

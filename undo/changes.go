@@ -8,18 +8,18 @@ import (
 	"codeagent/sandbox"
 )
 
-// found collects what a call has changed, while it is settled: the states before and
-// after are at hand then. It is guarded by the history's mu.
+// found collects the changes of a call while it is settled, when the states before and after
+// are known. It is guarded by the history's mu.
 type found struct {
 	sandbox.Changes
-	// unknown: changes are not reported, so a difference may be anybody's work.
+	// unknown: changes are not reported, so anybody may have made a difference.
 	unknown bool
-	// whole are the folders that stand for all that is below them.
+	// whole are the folders that are listed in place of everything below them.
 	whole map[string]bool
 }
 
-// Changed is what the call changed, found when it was settled, since the last call of
-// Changed. It is empty where changes are not reported.
+// Changed returns what the call changed since the last call of Changed, as found by Settle.
+// It is empty if changes are not reported.
 func (c *Call) Changed() sandbox.Changes {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
@@ -28,12 +28,12 @@ func (c *Call) Changed() sandbox.Changes {
 	if f.unknown {
 		return sandbox.Changes{}
 	}
-	// New entries of a folder come between the reported paths.
+	// New entries of a folder must be sorted in among the reported paths.
 	slices.SortFunc(f.List, func(a, b sandbox.Change) int { return strings.Compare(a.Path, b.Path) })
 	return f.Changes
 }
 
-// foundNew adds an entry that was not reported: it is in a folder that the call made.
+// foundNew adds an entry that was not reported, from a folder that the call made.
 func (c *Call) foundNew(e *entry) {
 	c.history.mu.Lock()
 	defer c.history.mu.Unlock()
@@ -43,13 +43,13 @@ func (c *Call) foundNew(e *entry) {
 // add adds the change of the path p. Paths come in order: a folder before its content.
 func (f *found) add(p string, was, is *state) {
 	switch {
-	case f.unknown, was.Kind == is.Kind && isLeft(was, is), was.Kind == special && was.Ino == 0: // it could not be seen
+	case f.unknown, was.Kind == is.Kind && isLeft(was, is), was.Kind == special && was.Ino == 0: // no visible change
 		return
 	case f.below(p):
 		return
 	}
 	if at := strings.Index(p, "/.git/"); at >= 0 {
-		// Names inside .git mean nothing to a reader.
+		// Names inside .git are of no use to a reader.
 		p = p[:at+len("/.git")]
 		f.cover(p)
 		f.Add(sandbox.Change{Path: p + "/", Kind: sandbox.Updated})
@@ -79,7 +79,7 @@ func (f *found) cover(p string) {
 	f.whole[p] = true
 }
 
-// below reports whether p lies in a folder that stands for it.
+// below reports whether p is below a folder in whole.
 func (f *found) below(p string) bool {
 	for len(f.whole) > 0 && p != "/" {
 		if p = path.Dir(p); f.whole[p] {

@@ -10,14 +10,14 @@ type judge struct {
 	*kept
 	*history
 	now state
-	// later: a later turn that is not undone may have changed it, too.
+	// later: a later turn that is not undone may have changed it too.
 	later bool
 	// conflict and notKept say why something is left alone.
 	conflict, notKept string
 }
 
-// grace is how long after the last line of its log a turn that was cut off may have
-// changed files. The command dies with codeagent; a person is not that quick.
+// grace is how long after the last record of its log a turn that was cut off may have changed
+// files. The command dies with codeagent, and a person is not that fast.
 const grace = 2 * time.Second
 
 const (
@@ -28,8 +28,8 @@ const (
 	changedLater = "codeagent ended before it recorded what the agent left, and it was changed after that"
 )
 
-// step is what to do; nil: nothing. A change of a file with several names happens to all of
-// them, and only the name that was used is reported: a conflict about such a file says so.
+// step returns what to do; nil for nothing. A change of a file with several names affects all
+// of them, and only the name that was used is reported; a conflict about such a file says so.
 func (j *judge) step() *Step {
 	s := j.decide()
 	if j.conflict != "" && max(j.before.Links, j.now.Links) > 1 {
@@ -50,13 +50,13 @@ func (j *judge) decide() *Step {
 	}
 	left := j.after
 	if left == nil {
-		// A path that is gone is restored: nothing is lost by that.
+		// A missing path is restored, since that loses nothing.
 		last, undoing := j.last, j.undoing.After(j.last)
 		if undoing {
 			last = j.undoing
 		}
 		if j.now.Kind != absent && j.more != "" && !undoing {
-			j.conflict = notNoted // the time of the last record does not help
+			j.conflict = notNoted // the time of the last record does not decide this
 			return nil
 		}
 		if j.now.Kind != absent && (j.later || time.Unix(0, j.now.Ctime).After(last.Add(grace))) {
@@ -106,9 +106,9 @@ func (j *judge) differs(now *state) bool {
 		return false
 	}
 	if b.Sum == nil && b.Kept != nil {
-		// It was kept without being read.
+		// It was stored without a checksum.
 		if data, err := j.content(*b); err == nil {
-			b.Sum, _ = sum(bytes.NewReader(data), b.Size) // reading memory does not fail
+			b.Sum, _ = sum(bytes.NewReader(data), b.Size) // reading from memory does not fail
 		}
 	}
 	if b.Sum != nil && now.Sum != nil {
@@ -123,7 +123,7 @@ func isLeft(left, now *state) bool {
 		(now.Kind != special || left.inode() == now.inode())
 }
 
-// sameContent is isLeft for the content alone.
+// sameContent is isLeft for the content only.
 func sameContent(left, now *state) bool {
 	if left.Kind != file {
 		return true
@@ -134,8 +134,8 @@ func sameContent(left, now *state) bool {
 	return left.inode() == now.inode() && left.Size == now.Size && left.Mtime == now.Mtime && left.Ctime == now.Ctime
 }
 
-// fileStep judges a file that is still a file. Content and mode are judged apart: the agent
-// may have changed one and the user the other.
+// fileStep judges a file that is still a file. Content and mode are judged separately: the
+// agent may have changed one and the user the other.
 func (j *judge) fileStep(left *state) *Step {
 	s := j.modeStep(left)
 	if !j.differs(&j.now) || !j.differs(left) {
@@ -168,7 +168,7 @@ func (j *judge) modeStep(left *state) *Step {
 	return &Step{Do: Mode, Type: string(j.now.Kind), before: j.before, now: j.now, mode: true}
 }
 
-// kindStep judges an entry that the agent made, removed or replaced by another kind.
+// kindStep judges an entry that the agent made, removed or replaced by one of another kind.
 func (j *judge) kindStep() *Step {
 	s := &Step{Do: Restore, Type: string(j.before.Kind), before: j.before, now: j.now}
 	switch {

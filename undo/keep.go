@@ -17,46 +17,46 @@ import (
 	"codeagent/internal/short"
 )
 
-// turn is the turn that is being kept. A nil turn has nothing to close or to end.
+// turn is the turn that is being recorded. A nil turn needs no close and no end.
 type turn struct {
 	history *History
 	title   string
 	began   time.Time
 
-	// What follows is guarded by history.mu: first the paths, and how many bytes they take.
+	// The next fields are guarded by history.mu: first the paths, and the size of their names in bytes.
 	entries map[string]*entry
 	held    int64
-	// linked are files with several names (hard links), as they were when the turn
-	// first came to one of them.
+	// linked are files with several names (hard links), as they were when the turn first
+	// changed one of the names.
 	linked map[inode]state
-	// logged is how many bytes of the log tell of paths.
+	// logged is the size of the records about paths in the log, in bytes.
 	logged int64
-	// more says why no new path is kept any more; empty: all are.
+	// more says why no new path is recorded any more; empty: all are.
 	more string
-	// cut: nothing is written any more of the known ones either; see stop.
+	// cut: no more records about known paths either; see stop.
 	cut bool
 
-	// mu guards what follows, the files on disk. It is taken before history.mu.
+	// mu guards the next fields, the files on disk. It is taken before history.mu.
 	mu     sync.Mutex
 	number int
 	dir    string
 	log    *os.File
-	told   bool     // the log has more
-	small  *os.File // the small contents, one behind the other
-	atEnd  int64    // where the next one goes
-	files  int64    // contents with a file of their own
-	bytes  int64    // of all contents; the log comes on top
+	told   bool     // the log contains more
+	small  *os.File // the small contents, one after the other
+	atEnd  int64    // the position of the next one
+	files  int64    // number of contents with a file of their own
+	bytes  int64    // of all contents; the log is not included
 	ended  bool
-	broken error // the folder could not be made
-	noted  bool  // the reserve says that the log is not whole
+	broken error // why the folder could not be made
+	noted  bool  // the reserve says that the log is incomplete
 }
 
 func newTurn(s *History, title string) *turn {
 	return &turn{history: s, title: title, began: s.store.now(), entries: map[string]*entry{}, linked: map[inode]state{}}
 }
 
-// smallFile is up to which size contents share a file: half of what a command
-// changes is smaller than a block, and a file each would cost more than that.
+// smallFile is the size up to which contents share a file: half of the files that a command
+// changes are smaller than a disk block, and a file for each would take more space.
 const smallFile = 128 << 10
 
 const (
@@ -64,7 +64,7 @@ const (
 	smallName = "small"
 )
 
-// ready makes the turn's folder, or opens its log again. Called with mu held.
+// ready makes the turn's folder, or opens its log again. mu is held.
 func (t *turn) ready() error {
 	switch {
 	case t.broken != nil:
@@ -82,7 +82,7 @@ func (t *turn) ready() error {
 	return err
 }
 
-// create takes a number for the turn, and makes its folder and log.
+// create reserves a number for the turn, and makes its folder and log.
 func (t *turn) create() error {
 	s := t.history
 	s.mu.Lock()
@@ -92,8 +92,8 @@ func (t *turn) create() error {
 	return t.makeLog()
 }
 
-// makeLog makes the turn's folder and log; after a failure it can be tried again.
-// Called with both mu held.
+// makeLog makes the turn's folder and log; after a failure it can be tried again. Both mu
+// are held.
 func (t *turn) makeLog() error {
 	s := t.history
 	if err := s.claim(); err != nil {
@@ -116,22 +116,22 @@ func (t *turn) makeLog() error {
 	return nil
 }
 
-// unrecorded notes in the reserve that the log does not say all. Called with mu held.
+// unrecorded records in the reserve that the log is incomplete. mu is held.
 func (t *turn) unrecorded() {
 	if !t.noted && t.number > 0 {
 		t.noted = t.history.store.noteUnrecorded(t.history.id(), t.number) == nil
 	}
 }
 
-// recorded frees the slot in the reserve: the log itself says that it is not whole.
-// Called with mu held.
+// recorded frees the slot in the reserve: the log itself says that it is incomplete. mu is
+// held.
 func (t *turn) recorded() {
 	if t.noted {
 		t.noted = t.history.store.forgetUnrecorded(t.history.id(), t.number) != nil
 	}
 }
 
-// end notes that the turn is over, if anything was kept of it.
+// end records that the turn is over, if it has any records.
 func (t *turn) end() {
 	if t == nil {
 		return
@@ -140,17 +140,17 @@ func (t *turn) end() {
 	defer t.mu.Unlock()
 	if t.broken != nil {
 		t.history.mu.Lock()
-		t.broken = t.makeLog() // there may be room again
+		t.broken = t.makeLog() // there may be space again
 		t.history.mu.Unlock()
 	}
 	if t.log == nil || t.ended || !t.recordMore() {
 		return
 	}
-	// Without this line the turn counts as cut off: nothing more is lost by that.
+	// Without this record the turn counts as cut off, which loses nothing else.
 	t.ended = appendRecords(t.log, record{Kind: kindEnd, At: t.history.store.now()}) == nil
 }
 
-// close closes the files. A further record of the turn opens them again.
+// close closes the files. The next record of the turn opens them again.
 func (t *turn) close() {
 	if t == nil {
 		return
@@ -165,8 +165,8 @@ func (t *turn) close() {
 	}
 }
 
-// keepFile keeps the content of the file name in dir and says where. why is set
-// when it cannot be kept.
+// keepFile stores the content of the file name in dir and sets s.Kept. why is set if it
+// cannot be stored.
 func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	b := t.history.store.bounds
 	if s.Size > b.file {
@@ -192,7 +192,7 @@ func (t *turn) keepFile(dir int, name string, s *state) (why string) {
 	return ""
 }
 
-// spend takes n bytes of the turn's, which the log takes from, too.
+// spend takes n bytes from the turn's limit, which includes the log.
 func (t *turn) spend(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,7 +227,7 @@ func (t *turn) keepSmall(f *os.File, s *state) error {
 			return err
 		}
 	}
-	// Only a content that is whole moves the end: the next one overwrites the rest.
+	// atEnd moves only after a complete content: the next one overwrites an incomplete one.
 	if _, err := t.small.WriteAt(data, t.atEnd); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (t *turn) keepLarge(f *os.File, s *state) error {
 	return nil
 }
 
-// reason says in words why something could not be kept.
+// reason says in words why something could not be recorded.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):

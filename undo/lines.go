@@ -9,25 +9,25 @@ import (
 )
 
 // A command chooses how many paths it changes, how long they are and where its links
-// lead. What of that is held in memory and written to the log is bounded in bytes:
+// lead. Their size in memory and in the log is bounded, in bytes:
 //
 //	a new path        up to bounds.entries paths, bounds.paths bytes of them in memory, bounds.log bytes of log
 //	what was left of
 //	a path in the log up to twice bounds.log
 //	then              no path is written any more
 //
-// Each sets turn.more, so that nobody takes what is kept for all.
+// Reaching a bound sets turn.more, so that the record does not count as complete.
 
-// batch is how many bytes of lines are written at once.
+// batch is how many bytes of records are written at once.
 const batch = 256 << 10
 
-// lines are records on their way into a turn's log.
+// lines are records that will be appended to a turn's log.
 type lines struct {
 	turn *turn
 	text bytes.Buffer
 }
 
-// add takes records, and writes when there are enough.
+// add adds records, and writes when there are enough.
 func (l *lines) add(records ...record) {
 	enc := json.NewEncoder(&l.text)
 	for _, r := range records {
@@ -41,9 +41,8 @@ func (l *lines) add(records ...record) {
 	}
 }
 
-// flush writes what was added, and once why not all of the turn is kept. The turn
-// gets its folder with the first record. A log that cannot be written stops the
-// keeping, which is reported.
+// flush writes the records, and once why the turn is incomplete. The turn gets its folder with
+// the first record. If the log cannot be written, recording stops, which is reported.
 func (l *lines) flush() {
 	t := l.turn
 	t.mu.Lock()
@@ -64,8 +63,8 @@ func (l *lines) flush() {
 	t.history.sizes[t.number] = t.bytes + t.logged
 }
 
-// recordMore records why not all of the turn is kept, and reports whether the log has it
-// where it must. Called with mu held.
+// recordMore records why the turn is incomplete, and reports whether the log has that record
+// if it needs one. mu is held.
 func (t *turn) recordMore() bool {
 	why := t.stopped()
 	if why == "" || t.told {
@@ -86,8 +85,8 @@ func (t *turn) write(records ...record) {
 	l.flush()
 }
 
-// stop writes nothing more of any path: were a line missing in the middle, such as
-// that somebody else changed a file, a later one would tell something wrong.
+// stop ends all records about paths: if one in the middle were missing, such as a change by
+// somebody else, a later record would be wrong.
 func (t *turn) stop(why string) {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()
@@ -107,8 +106,8 @@ func (t *turn) stopped() string {
 	return t.more
 }
 
-// spendLog takes n bytes of the log for what is known of a path. False: it must not be
-// written.
+// spendLog takes n bytes from the log's limit for a record about a known path. If it returns
+// false, the record must not be written.
 func (t *turn) spendLog(n int) bool {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()
@@ -122,8 +121,7 @@ func (t *turn) spendLog(n int) bool {
 	return true
 }
 
-// hold makes an entry for a new path; nil without room.
-// Called with the history's mu held.
+// hold makes an entry for a new path; nil if a bound is reached. The history's mu is held.
 func (t *turn) hold(p string) *entry {
 	b := t.history.store.bounds
 	switch n := int64(len(p)); {
@@ -149,9 +147,9 @@ func longLog(most int64) string {
 	return "the list of what the turn changed takes over " + short.Size(most)
 }
 
-// longest is how long a log gets in its turn, without its first and last lines.
+// longest is the maximum length of a log during its turn, without its first and last lines.
 func (b bounds) longest() int64 { return 2 * b.log }
 
-// readable is how much of a log is read: all that is ever written. A restored path is
-// recorded once, which takes less than its earlier records.
+// readable is how much of a log is read: its maximum length. A restored path adds one record,
+// which is shorter than its earlier records.
 func (b bounds) readable() int64 { return 2*b.longest() + maxLine }

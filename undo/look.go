@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look is the state of the entry name in the open folder dir.
+// look returns the state of the entry name in the open folder dir.
 func look(dir int, name string) (state, error) {
 	var st unix.Stat_t
 	err := retry(func() error {
-		if name == "." { // which can be asked of a folder that may not be searched
+		if name == "." { // works also for a folder that may not be searched
 			return unix.Fstat(dir, &st)
 		}
 		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -45,13 +45,13 @@ func stateOf(st *unix.Stat_t) state {
 		s.Kind = folder
 		return s
 	case unix.S_IFLNK:
-		s.Kind, s.Mode = link, 0 // a link's own is not the same everywhere, and nobody can change it
+		s.Kind, s.Mode = link, 0 // a link's mode differs between systems, and nobody can change it
 	}
 	s.Size, s.Mtime = st.Size, unix.TimespecToNsec(st.Mtim)
 	return s
 }
 
-// readlink reads where a link leads: at most a path's length on every system.
+// readlink reads the target of a link, at most as long as a path can be.
 func readlink(dir int, name string) ([]byte, error) {
 	buf := make([]byte, 4096+1)
 	n, err := unix.Readlinkat(dir, name, buf)
@@ -77,7 +77,7 @@ func openFile(dir int, name string, was state) (*os.File, error) {
 		unix.Close(fd)
 		return nil, errReplaced
 	}
-	// The runtime's poller knows no regular files: reads go straight to the kernel.
+	// The runtime's poller does not handle regular files, so reads are plain system calls.
 	return os.NewFile(uintptr(fd), name), nil
 }
 
@@ -110,7 +110,7 @@ func retry(call func() error) error {
 }
 
 // walker opens folders by their canonical paths, one component after the other, and keeps
-// the last one open: sorted paths share folders. The zero value is ready.
+// the last one open, since sorted paths share folders. The zero value is ready.
 type walker struct {
 	path string
 	fd   int
@@ -118,7 +118,7 @@ type walker struct {
 }
 
 // folder returns the folder at p, open until the next call. A link on the way is an error:
-// a canonical path had none, so somebody put it there since.
+// a canonical path had none, so somebody has put it there since.
 func (w *walker) folder(p string) (int, error) {
 	if w.open && w.path == p {
 		return w.fd, nil
@@ -155,7 +155,7 @@ func (w *walker) close() {
 	}
 }
 
-// stepError says which step of a path could not be taken.
+// stepError is the error of one component of a path.
 type stepError struct {
 	folder, name string
 	err          error
@@ -164,8 +164,8 @@ type stepError struct {
 func (e *stepError) Error() string { return fmt.Sprintf("%s: %v", path.Join(e.folder, e.name), e.err) }
 func (e *stepError) Unwrap() error { return e.err }
 
-// look is the state of the canonical path p. It is absent where its folder is gone or is
-// no longer a folder.
+// look returns the state of the canonical path p. It is absent if its folder does not exist or
+// is no longer a folder.
 func (w *walker) look(p string) (state, error) {
 	dir, err := w.folder(path.Dir(p))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -177,7 +177,7 @@ func (w *walker) look(p string) (state, error) {
 	return look(dir, path.Base(p))
 }
 
-// names lists the folder p, at most so many.
+// names lists the folder p, at most most names.
 func (w *walker) names(p string, most int) []string {
 	dir, err := w.folder(p)
 	if err != nil {
@@ -188,7 +188,7 @@ func (w *walker) names(p string, most int) []string {
 		return nil
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(most) // as many as there are
+	names, _ := f.Readdirnames(most) // on an error, the names read so far
 	slices.Sort(names)
 	return names
 }
@@ -216,7 +216,7 @@ func (w *walker) readInto(p string, s state, limit int64) (state, error) {
 	return s, err
 }
 
-// sum is the SHA-256 of all of r, which has at most limit bytes.
+// sum returns the SHA-256 of r, which must have at most limit bytes.
 func sum(r io.Reader, limit int64) ([]byte, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(r, limit+1))

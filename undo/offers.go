@@ -11,9 +11,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// Undoing writes what the policy of its own run lets it write, not what a question or a
-// flag opened while the turn ran. What is kept of the rest is listed as closed, with the
-// flags that let another run restore it.
+// Undo writes what the policy of its own run allows, not what a question or a flag granted
+// during the turn. Other recorded changes are listed as closed, with the flags with which
+// another run can restore them.
 
 const (
 	outsideUndo = "undo may not write it"
@@ -53,10 +53,10 @@ func (p *Plan) LeaveProtected() {
 
 // LeaveRepositories removes from a plan the git repositories that the turn made, bare
 // repositories and worktrees included. The sandbox protects the parts of a repository that
-// make git run programs from every session but the one that made them, so undoing could
-// remove only half of it. Files around the repository can go.
+// make git run programs from every session except the one that made them, so undo could
+// remove only half of it. Files around the repository can be removed.
 func (p *Plan) LeaveRepositories() {
-	made := map[string]bool{} // what the turn made, or put in the place of something
+	made := map[string]bool{} // made by the turn, or put in place of something else
 	for _, s := range p.Steps {
 		made[s.Path] = s.Do == Remove || s.Do == Restore
 	}
@@ -77,7 +77,7 @@ func (p *Plan) LeaveRepositories() {
 		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "objects", "refs"):
 			leave(folder, "a repository is protected once the session that made it is over; rm -r removes it")
 		case filepath.Base(s.Path) == "HEAD" && holds(folder, "HEAD", "commondir", "gitdir"):
-			// Its branch and its work belong together: the whole repository stays.
+			// Branches and worktrees depend on the repository, so all of it stays.
 			leave(filepath.Dir(filepath.Dir(folder)), "what belongs to a worktree is protected once the session that made it is over; git worktree remove removes it")
 		}
 	}
@@ -92,9 +92,9 @@ func (p *Plan) LeaveRepositories() {
 // openingMost is how many folders or files a suggested command names.
 const openingMost = 4
 
-// Opening returns the folders, or else the files, under which everything in Closed could
-// be restored; neither where nothing helps. with returns the policy that adds them: the
-// settings may refuse a folder, and protected paths inside it stay protected.
+// Opening returns the folders, or else the files, that must be writable to restore everything
+// in Closed; neither if nothing helps. with returns the policy that adds them: the settings
+// may refuse a folder, and protected paths inside it stay protected.
 func (p *Plan) Opening(with func(dirs, files []string) (sandbox.Policy, error)) (dirs, files []string) {
 	for _, c := range p.Closed {
 		dir := filepath.Dir(c.Path)
@@ -126,7 +126,7 @@ func (p *Plan) Opening(with func(dirs, files []string) (sandbox.Policy, error)) 
 	return nil, nil
 }
 
-// existing is the folder dir, or the nearest folder above it that exists.
+// existing returns the folder dir, or the nearest folder above it that exists.
 func existing(dir string) string {
 	for dir != "/" {
 		if info, err := hostfile.Lstat(dir); err == nil && info.IsDir() {
@@ -137,8 +137,8 @@ func existing(dir string) string {
 	return dir
 }
 
-// Reason is why the step is closed. opened says that a command of codeagent can open it;
-// where none can, another program may still help.
+// Reason returns why the step is closed. opened: a command of codeagent can allow it;
+// otherwise another program may still help.
 func (c Closed) Reason(opened bool) string {
 	if !opened && c.Do == Remove && c.Type == "file" {
 		return c.Why + "; rm removes it"
@@ -149,7 +149,7 @@ func (c Closed) Reason(opened bool) string {
 // notedMost is how many files the note for the model names.
 const notedMost = 20
 
-// Note is the message for the model that files changed under it, "" where nothing was undone.
+// Note returns the message for the model about the restored files, or "".
 func (p *Plan) Note(r Report) string {
 	if len(r.Done) == 0 {
 		return ""

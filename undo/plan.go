@@ -23,13 +23,13 @@ import (
 type Deed string
 
 const (
-	// Restore gives a changed file or link back what it held.
+	// Restore restores the content of a changed file or link.
 	Restore Deed = "restore"
-	// Recreate brings back what was removed.
+	// Recreate creates an entry that was removed.
 	Recreate Deed = "recreate"
-	// Remove takes away what was made.
+	// Remove removes an entry that was made.
 	Remove Deed = "remove"
-	// Mode gives a file or folder back its permissions alone.
+	// Mode restores only the permissions of a file or folder.
 	Mode Deed = "mode"
 )
 
@@ -37,18 +37,18 @@ const (
 type Step struct {
 	Path string
 	Do   Deed
-	// Type is "file", "folder", "link" or "special": what is put back, or taken away.
+	// Type is "file", "folder", "link" or "special": the type of what is restored or removed.
 	Type string
 
 	before, now state
-	// content and mode say what of a file or folder that stays is put back.
+	// content and mode say what is restored of a file or folder that stays.
 	content, mode bool
-	// from is where a file lies that was moved, and is moved back; empty: it was not.
+	// from is the present path of a file that must be moved back; empty if it was not moved.
 	from string
 }
 
-// InFolder reports whether the step changes the folder that the path lies in, and not
-// only what stands there: a file can be written or made by a permission for its name alone.
+// InFolder reports whether the step changes the folder of the path, and not only the entry
+// itself: a permission for its name alone is enough to write or make a file.
 func (s Step) InFolder() bool {
 	return s.Do != Mode && (s.from != "" || s.before.Kind != file || s.now.Kind != file && s.now.Kind != absent)
 }
@@ -56,41 +56,40 @@ func (s Step) InFolder() bool {
 // Left is one path that undoing leaves as it is, and why.
 type Left struct{ Path, Why string }
 
-// Closed is a step that may not be taken now, and why.
+// Closed is a step that is not allowed now, and why.
 type Closed struct {
 	Step
 	Why string
 }
 
-// Plan is what undoing one turn comes to.
+// Plan is what undoing one turn would do.
 type Plan struct {
-	// Title is the beginning of what was asked in the turn, Began when.
+	// Title is the beginning of the turn's message, Began when it began.
 	Title string
 	Began time.Time
 	// Cut: codeagent ended before the turn did.
 	Cut bool
-	// Steps, Conflicts and NotKept are in the order of paths. Conflicts are what
-	// somebody else has changed after the turn, and changed files with several names (hard
-	// links); NotKept is what was not kept or cannot be
-	// put back.
+	// Steps, Conflicts and NotKept are in the order of paths. Conflicts are what somebody else
+	// has changed after the turn, and changed files with several names (hard links). NotKept
+	// is what was not recorded or cannot be restored.
 	Steps              []Step
 	Conflicts, NotKept []Left
-	// Closed are the steps for which all is kept, and which the caller's policy does
-	// not let be taken: they can be later, under another one.
+	// Closed are the steps that are recorded in full and that the caller's policy does not
+	// allow; another policy may.
 	Closed []Closed
-	// More says why nothing was kept from some moment of the turn on; empty: all was.
+	// More says why nothing was recorded from some moment of the turn on; empty: all was.
 	More string
-	// Unrecorded: nothing is known of what the turn changed; More says why. Of the turns
-	// before it nothing may be taken back unless it is passed over knowingly: Earlier.
+	// Unrecorded: it is not known what the turn changed; More says why. Turns before it must
+	// not be undone unless the user skips this one explicitly: Earlier.
 	Unrecorded bool
 
 	number int
 	kept   *kept
-	// lost are the files whose content is gone and not kept.
+	// lost are files whose content is neither on disk nor recorded.
 	lost []Step
-	// later are the paths of later turns that are passed over.
+	// later are the paths of later turns that were skipped.
 	later map[string]bool
-	// last is the highest number that a turn had.
+	// last is the highest number of a turn.
 	last int
 }
 
@@ -98,9 +97,9 @@ func (p *Plan) empty() bool {
 	return len(p.Steps)+len(p.Conflicts)+len(p.NotKept)+len(p.Closed) == 0 && p.More == ""
 }
 
-// Plan says what undoing the last turn that changed something would do; turns that were
-// undone do not count. It changes nothing. may says why a step is not allowed now, "" where
-// it is. The error is ErrNothing or ErrBusy.
+// Plan returns what undoing the last turn that changed something would do; turns that were
+// undone do not count. It changes nothing. may says why a step is not allowed now, "" if it
+// is allowed. The error is ErrNothing or ErrBusy.
 func (s *History) Plan(may func(Step) string) (*Plan, error) {
 	return s.planBelow(math.MaxInt, map[string]bool{}, may)
 }
@@ -143,7 +142,7 @@ func (s *History) planBelow(top int, later map[string]bool, may func(Step) strin
 	return nil, ErrNothing
 }
 
-// planOf is the plan for turn n, nil where it was undone or is gone.
+// planOf returns the plan for turn n, nil if it was undone or removed.
 func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*Plan, error) {
 	unrecorded, err := s.store.unrecorded(s.id())
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*
 		if gone == nil {
 			noticed = info.ModTime()
 		} else if !noted {
-			return nil, nil // it was removed meanwhile, to make room
+			return nil, nil // it was removed meanwhile to free space
 		}
 		k = &kept{number: n, dir: s.folder(n), began: noticed, more: s.whyUnrecorded(n, err)}
 		if noted && k.more == damaged {
@@ -176,7 +175,7 @@ func (s *History) planOf(n int, later map[string]bool, may func(Step) string) (*
 	return p, nil
 }
 
-// Why a turn could not be recorded, where nothing else is known.
+// Default reasons why a turn could not be recorded.
 const (
 	damaged    = "the list of what it changed is empty or damaged"
 	unwritable = "the list of what it changed could not be written; was the disk full?"
@@ -195,7 +194,7 @@ func (s *History) whyUnrecorded(n int, err error) string {
 	return reason(err)
 }
 
-// settle notes what calls that still run have left so far.
+// settle records the state that running calls have left so far.
 func (s *History) settle() error {
 	s.mu.Lock()
 	running := s.running
@@ -211,7 +210,7 @@ func (s *History) settle() error {
 
 func (s *History) folder(n int) string { return filepath.Join(s.dir, strconv.Itoa(n)) }
 
-// load reads what is kept of turn n.
+// load reads the records of turn n.
 func (s *History) load(n int) (*kept, error) {
 	f, err := hostfile.OpenFile(filepath.Join(s.folder(n), logName), os.O_RDONLY, 0)
 	if err != nil {
@@ -233,7 +232,7 @@ func (s *History) load(n int) (*kept, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.current; t != nil && t.dir == k.dir && k.more == "" {
-		k.more = t.more // a full disk took the line
+		k.more = t.more // the disk was full, so the log lacks this record
 	}
 	k.number = n
 	return k, nil
@@ -286,7 +285,8 @@ func (s *History) plan(k *kept, later map[string]bool, may func(Step) string) *P
 	return p
 }
 
-// moveBack finds files that were moved and whose content is not kept: they are moved back.
+// moveBack finds files that were moved and whose content is not recorded, and plans to move
+// them back.
 func (p *Plan) moveBack() {
 	made := map[inode]int{}
 	for i, s := range p.Steps {
@@ -311,8 +311,8 @@ func (p *Plan) moveBack() {
 	p.NotKept = slices.DeleteFunc(p.NotKept, func(l Left) bool { return back[l.Path] })
 }
 
-// spareFiles leaves files that the turn made, where it also destroyed content that is not
-// kept: they may be all that is left of it, packed, renamed or rewritten.
+// spareFiles keeps files that the turn made if it also destroyed content that is not
+// recorded: they may be all that is left of it, packed, renamed or rewritten.
 func (p *Plan) spareFiles() {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		spared := s.Do == Remove && s.now.Kind == file && s.now.Size > 0
@@ -323,8 +323,8 @@ func (p *Plan) spareFiles() {
 	})
 }
 
-// closeSteps takes out the steps that are not allowed. A folder that holds such a path
-// stays.
+// closeSteps moves the steps that are not allowed to Closed. A folder that contains such a
+// path stays.
 func (p *Plan) closeSteps(may func(Step) string) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
 		why := may(s)
@@ -340,15 +340,14 @@ func (p *Plan) closeSteps(may func(Step) string) {
 	})
 }
 
-// spareFolders leaves folders that the agent made and to which somebody else added
-// something.
+// spareFolders keeps folders that the agent made and to which somebody else added something.
 func (p *Plan) spareFolders(w *walker) {
 	gone := map[string]bool{}
 	spared := map[string]bool{}
 	for _, s := range p.Steps {
 		gone[s.from] = true
 	}
-	for _, s := range slices.Backward(p.Steps) { // what lies in a folder comes before it
+	for _, s := range slices.Backward(p.Steps) { // a folder comes after its content
 		if s.from != "" || s.Do == Mode || s.now.Kind == absent || s.now.Kind == s.before.Kind {
 			continue
 		}
@@ -362,11 +361,11 @@ func (p *Plan) spareFolders(w *walker) {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return spared[s.Path] })
 }
 
-// holdsOnly reports whether all that lies in the folder p is in gone.
+// holdsOnly reports whether everything in the folder p is in gone.
 func holdsOnly(w *walker, p string, gone map[string]bool) bool {
 	dir, err := w.folder(p)
 	if err != nil {
-		return true // removing it tells
+		return true // removing it will report the error
 	}
 	f, err := openFolder(dir, ".")
 	if err != nil {
@@ -386,10 +385,10 @@ func holdsOnly(w *walker, p string, gone map[string]bool) bool {
 	}
 }
 
-// errDamaged: a content is not what was kept.
+// errDamaged: a stored content does not match its checksum.
 var errDamaged = errors.New("what was kept of it is damaged")
 
-// content reads what is kept of s, and makes sure that it is that.
+// content reads the stored content of s, and verifies it.
 func (k *kept) content(s state) ([]byte, error) {
 	if s.Kept == nil {
 		return nil, errDamaged

@@ -13,30 +13,30 @@ import (
 	"unicode/utf8"
 )
 
-// A turn's log is a line of JSON for each thing that is known, in the order in
-// which it became known. It is only appended to; the last line for a path counts,
-// but the first "before". A program that dies leaves at most one torn line, and a
-// content that no line names.
+// A turn's log has one line of JSON per fact, in the order in which the facts became known.
+// It is only appended to. The last line for a path counts, except that the first "before"
+// counts. A program that dies leaves at most one torn line, and a content that no line
+// names.
 
-// What a record is about.
+// Kinds of records.
 const (
 	kindTurn   = "turn"   // the first line: Version, At, Title
-	kindBefore = "before" // Path, State: what stood there; Why: why its content is not kept
-	kindAfter  = "after"  // Path, State: what the agent left there
-	kindSame   = "same"   // Path: what the agent left there is what stood there
-	kindAgain  = "again"  // Path: a further call works on it, or undoing since At; what was left there is not known until it is over
+	kindBefore = "before" // Path, State: the state before the turn; Why: why its content is not recorded
+	kindAfter  = "after"  // Path, State: the state that the agent left
+	kindSame   = "same"   // Path: the agent left the state from before the turn
+	kindAgain  = "again"  // Path: another call works on it, or undo since At; its state is not known until that is over
 	kindMixed  = "mixed"  // Path: somebody else changed it between the agent's changes
-	kindTheirs = "theirs" // Path: the call changed nothing of what somebody else had changed; the agent's is what it left before
-	kindLost   = "lost"   // Path, Why: what lies below it is not kept
-	kindMore   = "more"   // nothing is kept from here on; Why
+	kindTheirs = "theirs" // Path: the call changed nothing of somebody else's change; the agent's state is the one it left before
+	kindLost   = "lost"   // Path, Why: what is below it is not recorded
+	kindMore   = "more"   // nothing is recorded from here on; Why
 	kindEnd    = "end"    // the turn is over
-	// kindUndoing is "undoing begins"; At: when the log was last written before that.
+	// kindUndoing is "undo begins"; At: when the log was last written before that.
 	kindUndoing = "undoing"
-	kindBack    = "back"   // Path: it was put back; At: when the log was last written before that
+	kindBack    = "back"   // Path: it was restored; At: when the log was last written before that
 	kindUndone  = "undone" // the turn was undone
 )
 
-// version is that of the log's format.
+// version is the version of the log's format.
 const version = 1
 
 // record is one line.
@@ -52,7 +52,7 @@ type record struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// about is a record of a path.
+// about returns a record about a path.
 func about(kind, path string, s *state) record {
 	r := record{Kind: kind, State: s}
 	if utf8.ValidString(path) {
@@ -71,9 +71,9 @@ func (r record) path() string {
 }
 
 const (
-	// maxPath is the longest path that the system takes in one piece.
+	// maxPath is the longest path that the system accepts in one call.
 	maxPath = 4096
-	// maxLine is more than the longest path and link take, every byte escaped.
+	// maxLine is more than the longest path and link need with every byte escaped.
 	maxLine = 64 << 10
 )
 
@@ -89,8 +89,7 @@ func appendRecords(f *os.File, records ...record) error {
 	return appendLines(f, text.Bytes())
 }
 
-// endLine ends a line that a program that died left torn: the next one must not be
-// glued to it.
+// endLine ends a line that a crash left torn, so that the next record is not appended to it.
 func endLine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -111,53 +110,53 @@ func appendLines(f *os.File, text []byte) error {
 	if _, err = f.Write(text); err == nil {
 		return nil
 	}
-	// A full disk takes a part of a line: the next one must not be glued to it.
+	// A full disk may take part of a line, to which the next record must not be appended.
 	return errors.Join(err, f.Truncate(info.Size()))
 }
 
-// kept is what a log says about one turn.
+// kept is the content of the log of one turn.
 type kept struct {
 	number int
 	// dir is its folder.
 	dir   string
 	began time.Time
-	// last is when something was last written down of what the turn did.
+	// last is when the turn itself last wrote a record.
 	last   time.Time
 	title  string
 	ended  bool
 	undone bool
-	// more says why nothing was kept from some moment on; empty: all was.
+	// more says why nothing was recorded from some moment on; empty: all was.
 	more  string
 	paths map[string]*history
 }
 
-// history is what is known of one path.
+// history is what is known about one path.
 type history struct {
 	before state
-	// why says why the content is not kept.
+	// why says why the content is not recorded.
 	why string
-	// after is what the agent left; nil: codeagent ended before it looked.
+	// after is what the agent left; nil: codeagent ended before it was recorded.
 	after *state
-	// earlier is what it left before the last call that worked on it.
+	// earlier is what the agent left before the last call that worked on it.
 	earlier *state
-	// again: a further call worked on it when codeagent ended, or has since.
+	// again: another call worked on it when codeagent ended, or has since.
 	again bool
-	// undoing is when undoing began to work on it; zero: it did not.
+	// undoing is when undo began to work on it; zero: it did not.
 	undoing time.Time
 	// mixed: somebody else changed it between the agent's changes.
 	mixed bool
-	// lost says why what lies below it is not kept.
+	// lost says why what is below it is not recorded.
 	lost string
-	// back: it was put back, and what happens to it since is not the turn's.
+	// back: it was restored, and later changes are not the turn's.
 	back bool
 }
 
 // errLog: the file is not the log of a turn.
 var errLog = errors.New("not a log of what was kept")
 
-// readLog reads a log. Invalid lines, such as a torn one, are skipped: what they recorded is
-// then unknown, and what is unknown is left alone. The part of a log beyond most bytes is
-// not read and does not count as kept.
+// readLog reads a log. It skips invalid lines, such as a torn one: what they recorded is then
+// unknown, and unknown paths are left alone. The part of a log beyond most bytes is not read
+// and does not count.
 func readLog(r io.Reader, most int64) (*kept, error) {
 	k := &kept{paths: map[string]*history{}}
 	bounded := &io.LimitedReader{R: r, N: most + 1}
@@ -200,7 +199,7 @@ func skipLine(r *bufio.Reader) error {
 	}
 }
 
-// take adds what one record says.
+// take adds one record.
 func (k *kept) take(r record) {
 	switch r.Kind {
 	case kindTurn:
@@ -218,7 +217,7 @@ func (k *kept) take(r record) {
 	}
 }
 
-// noteLast takes when the log was last written before undoing first wrote to it.
+// noteLast takes the time when the log was last written before undo first wrote to it.
 func (k *kept) noteLast(at time.Time) {
 	if k.last.IsZero() {
 		k.last = at
@@ -259,7 +258,7 @@ func (k *kept) takePath(r record) {
 	}
 }
 
-// sane reports whether s can be what was once seen.
+// sane reports whether s can be the result of a look.
 func (s *state) sane() bool {
 	switch s.Kind {
 	case absent, file, link, folder, special:

@@ -16,17 +16,17 @@ import (
 )
 
 // A turn that cannot be recorded must not look like one that changed nothing: undo would
-// then restore the turn before it. On a full disk no new file can record that. So the store
-// has a file of a fixed size, written while there is room, with a slot for each such turn.
-// A slot is overwritten in place, which takes no room on most file systems; where it does
-// (copy on write), the end of the turn tries the turn's own folder once more.
+// then restore the turn before it. On a full disk no new file can record that. Therefore the
+// store has a file of a fixed size, written while there is space, with a slot for each such
+// turn. A slot is overwritten in place, which needs no space on most file systems. Where it
+// does (copy on write), the end of the turn tries the turn's own folder once more.
 //
 //	slot: session ID, turn number, Unix time; blanks while it is free
 const (
 	reserveName = "unrecorded"
 	slotFormat  = "%s %010d %010d\n"
 	slotSize    = 16 + 1 + 10 + 1 + 10 + 1
-	// slots fit into one block of a disk.
+	// slots is how many slots fit into one disk block.
 	slots = 4096 / slotSize
 )
 
@@ -58,7 +58,7 @@ func parseSlot(text []byte) slot {
 	return slot{string(f[0]), turn, at}
 }
 
-// makeReserve writes the file where it is missing or too short.
+// makeReserve writes the file if it is missing or too short.
 func (s *Store) makeReserve() error {
 	f, err := s.openReserve(os.O_RDWR | os.O_CREATE)
 	if err != nil {
@@ -108,7 +108,7 @@ func readSlots(f *os.File) ([]slot, error) {
 	return out, nil
 }
 
-// slots are all slots; empty without a reserve.
+// slots returns all slots; none without a reserve.
 func (s *Store) slots() ([]slot, error) {
 	f, err := s.openReserve(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +121,8 @@ func (s *Store) slots() ([]slot, error) {
 	return readSlots(f)
 }
 
-// Unrecorded yields the sessions with a turn that could not be recorded, and when that
-// was. On a full disk a session may have no other trace.
+// Unrecorded returns the sessions with a turn that could not be recorded, and when that
+// was. On a full disk a session may have left no other trace.
 func (s *Store) Unrecorded() (map[string]time.Time, error) {
 	list, err := s.slots()
 	out := map[string]time.Time{}
@@ -134,7 +134,7 @@ func (s *Store) Unrecorded() (map[string]time.Time, error) {
 	return out, err
 }
 
-// unrecorded are the turns of the session id that could not be recorded, or only in part,
+// unrecorded returns the turns of the session id that could not be recorded, or only in part,
 // with the time of the failure.
 func (s *Store) unrecorded(id string) (map[int]time.Time, error) {
 	list, err := s.slots()
@@ -154,10 +154,10 @@ func (s *Store) eachSlot(set func(*slot) bool) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // the lock goes with it
+	defer f.Close() // this also releases the lock
 	for range 100 {
 		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-			break // locked, or a file system that has no locks
+			break // locked by another process, or a file system without locks
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // Settle records what the call has left. It is called when the call is over, and later
-// for a command that stays in the background. What such a command changes afterwards in
-// settled places counts as somebody else's: it cannot be told from the user's own.
+// for a command that stays in the background. Later changes of such a command to settled
+// paths count as somebody else's: they cannot be distinguished from the user's own.
 func (c *Call) Settle() {
-	// One at a time: of two calls that changed the same entry, the later look must be the
-	// last in the log.
+	// One at a time: if two calls changed the same entry, the later look must be the last in the
+	// log.
 	c.history.settling.Lock()
 	defer c.history.settling.Unlock()
 	look := looker{max: c.history.store.bounds.file, left: readNew}
@@ -23,7 +23,7 @@ func (c *Call) Settle() {
 	for _, e := range entries {
 		s, err := look.after(e)
 		if err != nil {
-			continue // what is not known is left alone
+			continue // unknown states are left alone
 		}
 		out := pending[e.turn]
 		if out == nil {
@@ -43,7 +43,7 @@ func (c *Call) Settle() {
 	c.release(entries)
 }
 
-// release drops what is settled.
+// release drops the settled entries.
 func (c *Call) release(entries []*entry) {
 	s := c.history
 	s.mu.Lock()
@@ -66,14 +66,14 @@ func (c *Call) release(entries []*entry) {
 // size, times and inode show later whether somebody else changed them.
 const readNew = 64 << 20
 
-// looker reads what calls have left.
+// looker reads the states that calls have left.
 type looker struct {
 	walker
 	max  int64 // the largest file that is read
-	left int64 // how much of what is new is read
+	left int64 // how many bytes of new files may still be read
 }
 
-// after is what a call left. A file that is unchanged for the kernel is not read.
+// after returns what a call left. It does not read a file that the kernel shows as unchanged.
 func (l *looker) after(e *entry) (state, error) {
 	s, err := l.look(e.path)
 	switch {
@@ -105,7 +105,7 @@ func (l *looker) read(p string, s state, isNew bool) (state, error) {
 	return l.readInto(p, s, l.max)
 }
 
-// unsettled is what is to be settled, in the order of paths.
+// unsettled returns the entries to settle, in the order of paths.
 func (c *Call) unsettled() []*entry {
 	s := c.history
 	s.mu.Lock()
@@ -134,7 +134,7 @@ func (c *Call) left(e *entry, s state) []record {
 	if e.theirs != nil {
 		since = e.theirs
 		if e.news && !e.open && since.Kind == brief.Kind && isLeft(since, &brief) {
-			// The call changed nothing: what the agent left is what it left before.
+			// The call changed nothing, so the agent's state is what it left before.
 			e.mixed, e.theirs = false, nil
 			return []record{about(kindTheirs, e.path, nil)}
 		}
@@ -146,7 +146,7 @@ func (c *Call) left(e *entry, s state) []record {
 	e.after = &brief
 	switch {
 	case e.open:
-		return nil // another call works on it: its end counts
+		return nil // another call works on it, and its end will record this
 	case !open && was != nil && was.untouched(brief) && bytes.Equal(was.Sum, brief.Sum):
 		return nil
 	case e.before.untouched(brief):
@@ -170,7 +170,7 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 		last := len(folders) - 1
 		in := folders[last].path
 		folders = folders[:last]
-		for _, n := range look.names(in, t.history.store.bounds.entries+1) { // one too many: they do not all fit
+		for _, n := range look.names(in, t.history.store.bounds.entries+1) { // one more than fits, to detect the overflow
 			below, is := t.noteNew(path.Join(in, n), look, out)
 			if below == nil {
 				continue
@@ -183,11 +183,11 @@ func (c *Call) made(e *entry, look *looker, out *lines) {
 	}
 }
 
-// noteNew records the new entry p and says what it is; nil where it is absent or known, or
-// there is no room.
+// noteNew records the new entry p and returns its kind; nil if it is absent or known, or a
+// bound is reached.
 func (t *turn) noteNew(p string, look *looker, out *lines) (*entry, kind) {
 	if t.knows(p) {
-		return nil, absent // what is known is not read again
+		return nil, absent // a known path is not read again
 	}
 	s, err := look.at(p, true)
 	if err != nil || s.Kind == absent {
@@ -206,7 +206,7 @@ func (t *turn) knows(p string) bool {
 	return t.entries[p] != nil
 }
 
-// add records a new path; nil where it is known, or there is no room.
+// add records a new path; nil if it is known, or a bound is reached.
 func (t *turn) add(p string, now state) *entry {
 	t.history.mu.Lock()
 	defer t.history.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 const (
 	// maxAge is how long a session that nobody resumes keeps its turns.
 	maxAge = 30 * 24 * time.Hour
-	// maxStore is how much all sessions keep, in bytes, without those in use.
+	// maxStore bounds all sessions together, in bytes, without those in use.
 	maxStore = 8 << 30
-	// maxSession is how much one session keeps.
+	// maxSession bounds one session, in bytes.
 	maxSession = 4 << 30
 )
 
@@ -54,7 +54,7 @@ func (s *Store) Sweep() {
 	}
 }
 
-// Remove forgets all that is kept of the session id. It fails with ErrInUse.
+// Remove removes the history of the session id. It fails with ErrInUse.
 func (s *Store) Remove(id string) error {
 	if !ids.MatchString(id) {
 		return fs.ErrNotExist
@@ -71,12 +71,12 @@ func (s *Store) Remove(id string) error {
 	return errors.Join(hostfile.RemoveAll(dir), s.forgetUnrecorded(id, 0))
 }
 
-// measure says when something in the folder was changed last, and how much it holds.
+// measure returns when something in the folder was last changed, and its size.
 func measure(dir string) (used time.Time, bytes int64) {
 	if info, err := hostfile.Lstat(dir); err == nil {
 		used = info.ModTime()
 	}
-	entries, _ := hostfile.ReadDir(dir, -1) // what is gone meanwhile holds nothing
+	entries, _ := hostfile.ReadDir(dir, -1) // a folder removed meanwhile is empty
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
@@ -96,11 +96,11 @@ func measure(dir string) (used time.Time, bytes int64) {
 	return used, bytes
 }
 
-// makeRoom removes the oldest turns until another one fits. Called with mu held.
+// makeRoom removes the oldest turns until another one fits. mu is held.
 func (s *History) makeRoom() {
 	if s.sizes == nil {
 		s.sizes = map[int]int64{}
-		numbers, _ := s.turns() // what cannot be listed is not removed
+		numbers, _ := s.turns() // unlisted turns are not removed
 		for _, n := range numbers {
 			_, s.sizes[n] = measure(s.folder(n))
 		}

@@ -1,9 +1,9 @@
-// Package undo keeps the state of files from before a turn changed them, and plans
+// Package undo records the state of files from before a turn changed them, and plans
 // how to restore it. It writes only to its own store, outside all write roots; files
 // of the user are changed by Files, the worker inside the sandbox. Start reading at
 // Call.BeforeChange (call.go), then judge.go, which decides about each path.
 //
-//	a change is about to happen  -> Call.BeforeChange   before: the old state, its content kept
+//	a change is about to happen  -> Call.BeforeChange   before: the old state, its content stored
 //	the call is over             -> Call.Settle         after: what the agent left
 //	/undo                        -> History.Plan        now, compared with both
 //	     now == before   nothing to do
@@ -11,8 +11,8 @@
 //	     else            somebody else's work: a conflict, shown and left alone
 //	                 -> History.Apply              through the file worker, under the policy
 //
-// Threat: a command may change any entry while undo reads it. So entries are opened
-// below an open folder, no link is followed, and only regular files and folders are
+// Threat: a command may change any entry while undo reads it. Therefore entries are opened
+// relative to an open folder, no link is followed, and only regular files and folders are
 // opened.
 package undo
 
@@ -33,19 +33,19 @@ import (
 	"codeagent/hostfile"
 )
 
-// Bounds of what is kept.
+// Bounds of what is recorded.
 const (
-	// maxFile is the largest file kept, in bytes.
+	// maxFile is the size of the largest file that is stored, in bytes.
 	maxFile = 64 << 20
-	// maxTurn is how much of one turn is kept, in bytes.
+	// maxTurn bounds one turn, in bytes.
 	maxTurn = 1 << 30
-	// maxEntries is how many paths of one turn are kept: their list is held in memory
-	// while the turn runs, about 400 bytes each and the path.
+	// maxEntries bounds the paths of one turn: their list is in memory while the turn runs, with
+	// about 400 bytes plus the path for each.
 	maxEntries = 100_000
-	// maxPaths is how many bytes their paths take.
+	// maxPaths bounds the size of their names, in bytes.
 	maxPaths = 64 << 20
-	// maxLog is how long a turn's log is before no new path is kept: 100,000 of 200
-	// bytes, once changed, take less.
+	// maxLog is the length of a turn's log at which new paths are no longer recorded: 100,000
+	// paths of 200 bytes, changed once each, need less.
 	maxLog = 128 << 20
 )
 
@@ -56,19 +56,19 @@ type Store struct {
 	now    func() time.Time
 }
 
-// bounds are those above, and of sweep.go.
+// bounds holds these limits, and those of sweep.go.
 type bounds struct {
 	file, turn, session, store, paths, log int64
 	entries                                int
 }
 
-// New returns the store in dir, a folder of the user's alone.
+// New returns the store in dir, a folder that only the user can access.
 func New(dir string) *Store {
 	return &Store{dir: dir, bounds: bounds{file: maxFile, turn: maxTurn, session: maxSession, store: maxStore, paths: maxPaths, log: maxLog, entries: maxEntries}, now: time.Now}
 }
 
 var (
-	// ErrInUse: another process works in the session.
+	// ErrInUse: another process uses the session.
 	ErrInUse = errors.New("the session is in use by another process")
 	// ErrBusy: a turn is running.
 	ErrBusy = errors.New("a turn is running: stop it first")
@@ -76,10 +76,10 @@ var (
 	ErrNothing = errors.New("nothing to undo")
 )
 
-// ids are all names that a session has: nothing else becomes a folder's name.
+// ids matches session IDs: no other text becomes a folder's name.
 var ids = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// History is what is kept of one conversation. It is safe for concurrent use.
+// History is the record of one conversation. It is safe for concurrent use.
 type History struct {
 	store *Store
 	dir   string
@@ -88,7 +88,7 @@ type History struct {
 	settling sync.Mutex
 
 	mu sync.Mutex
-	// ready wakes those who wait for an entry that somebody else is keeping.
+	// ready wakes goroutines that wait for an entry which another one is recording.
 	ready *sync.Cond
 	// lock is open and locked; nil before the first change of a new session.
 	lock *os.File
@@ -100,14 +100,14 @@ type History struct {
 	open map[*Call]bool
 	// last is the highest number that a turn has.
 	last int
-	// watched are the contents that Watch has kept.
+	// watched holds the contents that Watch has stored.
 	watched contents
-	// sizes are the bytes of each turn, nil: not known yet.
+	// sizes is the size of each turn in bytes; nil: not known yet.
 	sizes map[int]int64
 }
 
-// Open continues the history of the session id, or begins it. It fails with ErrInUse where
-// another process has it open. Nothing is written before there is something to keep.
+// Open continues the history of the session id, or begins it. It fails with ErrInUse if
+// another process has it open. It writes nothing before there is something to record.
 func (s *Store) Open(id string) (*History, error) {
 	if !ids.MatchString(id) {
 		return nil, fmt.Errorf("undo: no session is called %.64q", id)
@@ -116,7 +116,7 @@ func (s *Store) Open(id string) (*History, error) {
 	ses.ready = sync.NewCond(&ses.mu)
 	turns, err := ses.turns()
 	if err == nil && len(turns) == 0 {
-		// A session with turns can be opened on a full disk, to undo them.
+		// A session with turns must open on a full disk too, to undo them.
 		err = s.makeReserve()
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) Open(id string) (*History, error) {
 	}
 	if len(turns) > 0 {
 		ses.last = slices.Max(turns)
-		_, err := hostfile.Lstat(ses.dir) // it does not exist where no turn could be recorded
+		_, err := hostfile.Lstat(ses.dir) // it does not exist if no turn could be recorded
 		if err == nil {
 			err = ses.claim()
 		}
@@ -135,7 +135,7 @@ func (s *Store) Open(id string) (*History, error) {
 	return ses, nil
 }
 
-// Has reports whether anything is kept of the session id.
+// Has reports whether there is a history of the session id.
 func (s *Store) Has(id string) bool {
 	if !ids.MatchString(id) {
 		return false
@@ -144,13 +144,13 @@ func (s *Store) Has(id string) bool {
 	return err == nil && len(turns) > 0
 }
 
-// claim makes the session's folder and locks it. Called with mu held, or by Open.
+// claim makes the session's folder and locks it. mu is held, or the caller is Open.
 func (s *History) claim() error {
 	if s.lock != nil {
 		return nil
 	}
 	err := fs.ErrNotExist
-	// Whoever sweeps can take the folder away before it is locked.
+	// A sweep can remove the folder before it is locked.
 	for tries := 0; tries < 3 && errors.Is(err, fs.ErrNotExist); tries++ {
 		if err := hostfile.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
@@ -162,7 +162,7 @@ func (s *History) claim() error {
 
 const lockName = "lock"
 
-// lockFile opens and locks the file that says who works in a session.
+// lockFile opens and locks the file that marks a session as used.
 func lockFile(name string) (*os.File, error) {
 	f, err := hostfile.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -172,7 +172,7 @@ func lockFile(name string) (*os.File, error) {
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = ErrInUse
-	default: // some network file systems know no locks
+	default: // some network file systems have no locks
 		var mine, there fs.FileInfo
 		if mine, err = f.Stat(); err == nil {
 			there, err = hostfile.Lstat(name)
@@ -188,11 +188,10 @@ func lockFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// id is the session's.
+// id returns the session's ID.
 func (s *History) id() string { return filepath.Base(s.dir) }
 
-// turns lists the numbers of the turns that are kept, or could not be recorded, in no
-// order.
+// turns returns the numbers of the turns that are recorded, or could not be, in no order.
 func (s *History) turns() ([]int, error) {
 	entries, err := hostfile.ReadDir(s.dir, -1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +224,7 @@ func (s *History) Begin(title string) {
 	was.close()
 }
 
-// End ends the turn. What running calls left so far is recorded.
+// End ends the turn. It records what running calls have left so far.
 func (s *History) End() {
 	for _, c := range s.openCalls() {
 		c.Settle()
@@ -237,8 +236,8 @@ func (s *History) End() {
 	t.end()
 }
 
-// turn is the turn that receives changes: what a command in the background changes between
-// two turns belongs to the first. Called with mu held.
+// turn returns the turn that receives changes: what a background command changes between
+// two turns belongs to the first. mu is held.
 func (s *History) turn() *turn {
 	if s.current == nil {
 		s.current = newTurn(s, "")
@@ -252,7 +251,7 @@ func (s *History) openCalls() []*Call {
 	return slices.Collect(maps.Keys(s.open))
 }
 
-// Close ends the work in the session; what is kept stays.
+// Close closes the session's history; the records stay.
 func (s *History) Close() error {
 	s.mu.Lock()
 	t, lock := s.current, s.lock
@@ -265,7 +264,7 @@ func (s *History) Close() error {
 	return lock.Close()
 }
 
-// Discard closes the session and removes what is kept of it.
+// Discard closes the session's history and removes it.
 func (s *History) Discard() error {
 	return errors.Join(s.Close(), hostfile.RemoveAll(s.dir), s.store.forgetUnrecorded(s.id(), 0))
 }

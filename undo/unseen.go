@@ -7,9 +7,9 @@ import (
 )
 
 // findUnseen adds, to a turn that was cut off, the content of folders that its last calls
-// made, moved or replaced; at most so many paths. Changes in such folders are not
-// reported, and codeagent ended before Call.Settle could look. All of it is new, because
-// the folder is new. When it was changed is judged as for any path.
+// made, moved or replaced; at most most paths. Changes in such folders are not reported, and
+// codeagent ended before Call.Settle could look. All of it is new, because the folder is new.
+// The time of its change is judged as for any path.
 func (k *kept) findUnseen(w *walker, most int) {
 	if k.ended {
 		return

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where changes are not reported, all that a command is likely to change is kept before it
-// starts, and compared when it is over.
+// If changes are not reported, everything that a command is likely to change is recorded
+// before it starts, and compared when it is over.
 
-// watchedFile is the largest file that is kept because it might be changed.
+// watchedFile is the size of the largest file that is stored in case it is changed.
 const watchedFile = 8 << 20
 
-// Watch keeps each of the paths, which are canonical, in case a command changes them. What
-// is kept already and has not changed since is not kept again.
+// Watch records each of the paths, which are canonical, in case a command changes them. An
+// unchanged file that is stored already is not stored again.
 func (c *Call) Watch(paths []string) {
 	c.history.mu.Lock()
 	c.found.unknown = true
@@ -33,7 +33,7 @@ func (c *Call) Watch(paths []string) {
 		case err == nil:
 			c.note(dir, path.Base(p), p, had)
 		case errors.As(err, &step) && errors.Is(err, unix.ENOENT):
-			// The folders that are missing are made as well.
+			// The missing folders are made too.
 			if dir, err := w.folder(step.folder); err == nil {
 				if e := c.note(dir, step.name, path.Join(step.folder, step.name), had); e != nil {
 					c.isNamed(e)
@@ -43,7 +43,7 @@ func (c *Call) Watch(paths []string) {
 	}
 }
 
-// Lost records that not everything below the folder p is kept.
+// Lost records that not everything below the folder p is recorded.
 func (c *Call) Lost(p, why string) {
 	var w walker
 	defer w.close()
@@ -58,7 +58,7 @@ func (c *Call) Lost(p, why string) {
 	}
 }
 
-// Made records those of the paths that are new since Watch.
+// Made records the paths that are new since Watch.
 func (c *Call) Made(paths []string) {
 	look := looker{max: c.history.store.bounds.file, left: readNew}
 	defer look.close()
@@ -74,14 +74,14 @@ func (c *Call) Made(paths []string) {
 	}
 }
 
-// contents are files that a session has kept before, by path. It may be nil.
+// contents are files that a session has stored before, by path. It may be nil.
 type contents struct {
-	// states, and held, the bytes of their paths, are guarded by the history's mu.
+	// states, and held, the size of their paths in bytes, are guarded by the history's mu.
 	states map[string]state
 	held   int64
 }
 
-// holds reports whether the content of s is kept, and notes where.
+// holds reports whether the content of s is stored, and sets where.
 func (h *contents) holds(e *entry, s *state) bool {
 	if h == nil {
 		return false
@@ -96,7 +96,7 @@ func (h *contents) holds(e *entry, s *state) bool {
 	return true
 }
 
-// add remembers a content that was kept.
+// add remembers a stored content.
 func (h *contents) add(e *entry, s state) {
 	t := e.turn
 	if h == nil || s.Kept == nil || !s.settledBy(t.began) {
@@ -115,7 +115,7 @@ func (h *contents) add(e *entry, s state) {
 	b := t.history.store.bounds
 	if _, known := h.states[e.path]; !known {
 		if len(h.states) >= b.entries || h.held+int64(len(e.path)) > b.paths {
-			return // it is kept anew each time
+			return // it will be stored again each time
 		}
 		h.held += int64(len(e.path))
 	}
