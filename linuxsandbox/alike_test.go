@@ -16,15 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the broker performs must come out as if the kernel had been asked: the
-// same result, the same errno, the same files. The same calls are made in turn
-// plainly and in the sandbox, each in a folder of its own, and compared line by
-// line.
+// What the broker carries out must look as if the kernel had done it: the same result, the same
+// errno, the same files. The same calls run without a sandbox and inside it, each time in a
+// separate folder, and the results are compared line by line.
 
-// TestFilesAlike does so in every setting.
+// TestFilesAlike does that in every setting.
 func TestFilesAlike(t *testing.T) { inSettings(t, "^TestFilesAlikeInSetting$") }
 
-// Environment of the victim: its folder, and that it makes every n-th call.
+// These variables tell the victim its folder, and to make only every n-th call.
 const (
 	envAlike = "CODEAGENT_TEST_ALIKE"
 	envEvery = "CODEAGENT_TEST_EVERY"
@@ -39,7 +38,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer removeAll(base)
-	// Both work under the same path, so that names and links are the same.
+	// Both runs use the same path, so that names and links are equal.
 	dir := filepath.Join(base, "work")
 	all := underCI() && strings.HasPrefix(s.name, "user") && !strings.Contains(s.name, "namespaces")
 	env := []string{envAlike + "=" + dir, envEvery + "=" + sample(t, all, 29), sandboxtest.NoPause}
@@ -66,7 +65,7 @@ func TestFilesAlikeInSetting(t *testing.T) {
 	compareLines(t, string(plain), boxed)
 }
 
-// compareLines tells what differs, up to a point.
+// compareLines reports the differences, up to a limit.
 func compareLines(t *testing.T, plain, boxed string) {
 	t.Helper()
 	a, b := strings.Split(plain, "\n"), strings.Split(boxed, "\n")
@@ -114,7 +113,7 @@ type alikeCase struct {
 	do   func() string
 }
 
-// furnishAlike makes the folder in and goes there.
+// furnishAlike creates the folder in and changes to it.
 func furnishAlike(in string) {
 	steps := []error{
 		os.Mkdir(in, 0o755), os.Chdir(in), os.WriteFile("f", []byte("hello"), 0o644), os.Mkdir("d", 0o755),
@@ -129,7 +128,7 @@ func furnishAlike(in string) {
 	}
 }
 
-// pictureAlike lists what is in the folder.
+// pictureAlike lists the contents of the folder.
 func pictureAlike(in string) string {
 	var out []string
 	for _, dir := range []string{"", "d", "e"} {
@@ -165,7 +164,7 @@ func errnoName(err error) string {
 	return err.Error()
 }
 
-// alikePaths name what there is, what there is not, and roundabout ways to both.
+// alikePaths name existing and missing entries, and indirect paths to both.
 func alikePaths(dir string) []string {
 	return []string{
 		"f", "d", "l", "ld", "dang", "loop", "al", "up", "p", "none", "none/x", "f/x", "d/x", "ld/x", "up/x", "d/new", "ld/new", "up/new",
@@ -193,14 +192,14 @@ func alikeTable(dir string) []alikeCase {
 	} {
 		for _, p := range paths {
 			if f.flags&unix.O_TMPFILE == unix.O_TMPFILE && (strings.HasPrefix(p, "/") || len(p) > 4000) {
-				continue // a folder outside, which the one may write and the other not; two errors at once
+				continue // a folder outside, which only one run may write: two errors at once
 			}
 			add("open "+f.name+" "+short(p), func() string { return openAlike(p, f.flags|unix.O_NONBLOCK) })
 		}
 	}
 	for _, p := range paths {
 		if strings.HasPrefix(p, "/dev/") || p == "/proc/self/nothing" {
-			continue // outside: refused either way, but by another layer
+			continue // outside: both refuse, but different layers do
 		}
 		add("mkdir "+short(p), func() string { return errnoName(unix.Mkdir(p, 0o1777)) })
 		add("rmdir "+short(p), func() string { return errnoName(unix.Rmdir(p)) })
@@ -224,7 +223,7 @@ func alikeTable(dir string) []alikeCase {
 	return append(out, alikeScoped(paths, short)...)
 }
 
-// openAlike opens a file, writes to it, and tells what it got.
+// openAlike opens a file, writes to it, and reports the result.
 func openAlike(path string, flags int) string {
 	fd, err := unix.Open(path, flags, 0o1666)
 	if err != nil {
@@ -240,7 +239,7 @@ func fileAlike(fd int) string {
 	_, err := unix.Write(fd, []byte("w"))
 	var st unix.Stat_t
 	bad := unix.Fstat(fd, &st)
-	// A file that is there is opened by its descriptor, which is a link.
+	// An existing file is opened through its descriptor, which is a link in /proc.
 	got &^= unix.O_NOFOLLOW
 	return fmt.Sprintf("ok flags %o %d write %s mode %o %s", got, kept, errnoName(err), st.Mode, errnoName(bad))
 }
@@ -280,7 +279,7 @@ func alikeScoped(paths []string, short func(string) string) []alikeCase {
 						mode = 0o644
 					}
 					fd, err := -1, error(unix.EAGAIN)
-					// Until nothing on the machine is renamed meanwhile (openat2(2)).
+					// Repeat until no rename on the machine interferes (openat2(2)).
 					for n := 0; err == unix.EAGAIN && n < 1000; n++ {
 						fd, err = unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: flags | unix.O_NONBLOCK, Mode: mode, Resolve: resolve})
 					}
@@ -295,7 +294,7 @@ func alikeScoped(paths []string, short func(string) string) []alikeCase {
 	return out
 }
 
-// alikeSingles are what does not fit a table.
+// alikeSingles are cases that do not fit a table.
 func alikeSingles() []alikeCase {
 	dirfd := func(do func(fd int) error) func() string {
 		return func() string {

@@ -18,7 +18,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// visited is a server of the host that notes whether somebody came.
+// visited is a server on the host that records whether anybody connected.
 type visited struct {
 	at   netip.AddrPort
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ func (v *visited) note() {
 	v.came = true
 }
 
-// forget reports whether somebody came since it was asked last.
+// forget reports whether anybody connected since the last call.
 func (v *visited) forget() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -50,7 +50,7 @@ func newVisited(t *testing.T, host string) *visited {
 		}
 		p, err := net.ListenPacket("udp4", l.Addr().String())
 		if err != nil {
-			l.Close() // somebody has that port
+			l.Close() // the port is taken
 			continue
 		}
 		t.Cleanup(func() { l.Close(); p.Close() })
@@ -80,8 +80,8 @@ func newVisited(t *testing.T, host string) *visited {
 	return nil
 }
 
-// attackTools are what the attacks are written with. yes is what may be reached,
-// no what may not; both are addresses in memory.
+// attackTools is the common part of the attacks. yes is the allowed address and no the refused one;
+// both are encoded addresses in memory.
 const attackTools = `
 import ctypes, struct, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -104,11 +104,11 @@ def race(flip, attempt):
     over.set(); t.join()
 `
 
-// TestNothingElseIsReached: who may reach one host reaches no other one by it. Each
-// attack is shown to work without a sandbox.
+// TestNothingElseIsReached: a command that may reach one host cannot reach another one by it. Each
+// attack is first shown to work without a sandbox.
 func TestNothingElseIsReached(t *testing.T) {
 	th := ownNetworkTheatre(t)
-	// Without a sandbox another one is reached: some of that is noticed late.
+	// Without a sandbox each attack reaches the other server, in some cases with a delay.
 	yes, no, free := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2"), newVisited(t, "127.77.0.2")
 	th.policy = allowing(t, th.policy, yes.at.String())
 	seconds := "0.5"
@@ -160,12 +160,12 @@ race(lambda: (os.dup2(other.fileno(), s.fileno()), os.dup2(own.fileno(), s.filen
 			}
 		})
 	}
-	// The attacks had the one that may be reached to work with.
+	// The attacks could use the allowed server.
 	th.python(t, against(no, "connect(tcp(), yes)"))
 	waitFor(t, yes.forget, "the allowed host was not reached")
 }
 
-// waitFor fails the test where something does not come true.
+// waitFor fails the test if the condition does not become true.
 func waitFor(t *testing.T, done func() bool, otherwise string) {
 	t.Helper()
 	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
@@ -175,8 +175,8 @@ func waitFor(t *testing.T, done func() bool, otherwise string) {
 	}
 }
 
-// TestAddressChangesWhileHeld: what was shown is what a yes opens, not what stands
-// in its place by then.
+// TestAddressChangesWhileHeld: an approval opens the address that was shown, and not one that
+// replaces it meanwhile.
 func TestAddressChangesWhileHeld(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	yes, no := newVisited(t, "127.77.0.1"), newVisited(t, "127.77.0.2")

@@ -21,20 +21,20 @@ func (s stage) command(t *testing.T, b *Backend) func([]string, *props) (string,
 		t.Helper()
 		st, out := run(t, b, sandbox.WorkspaceWrite(s.dir), sandbox.Command{
 			Path: s.binary, Args: []string{"victim", victimArg}, Dir: s.dir, Env: env, Stdin: p.stdin,
-			Terminal: p.kind == attack.StdinTerminal, // typing into one's own terminal needs one
+			Terminal: p.kind == attack.StdinTerminal, // typing into its own terminal requires one
 		})
 		return out, syscall.Signal(st.Signal)
 	}
 }
 
-// run is one command of the backend, with all that it printed.
+// run runs one command of the backend and returns everything it printed.
 func run(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string) {
 	t.Helper()
 	st, out, _ := traced(t, b, p, cmd)
 	return st, out
 }
 
-// traced also returns what it was refused.
+// traced also returns the command's denials.
 func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -59,14 +59,14 @@ func traced(t *testing.T, b *Backend, p sandbox.Policy, cmd sandbox.Command) (sa
 	return st, string(out), proc.Trace().Denials
 }
 
-// leaked are the descriptors that codeagent holds open by mistake (E39): low,
-// beyond a byte, and beyond the 1024 that old programs close.
+// leaked are descriptors that codeagent holds open by mistake (E39): a low one, one above 255, and
+// one above the 1024 that old programs close.
 var leaked = []string{"9", "251", "2000"}
 
-// listFiles prints every descriptor that the shell running it has.
+// listFiles prints every descriptor of the shell that runs it.
 const listFiles = `for f in /proc/self/fd/*; do [ -e "$f" ] && printf '%s ' "${f##*/}"; done`
 
-// TestInheritedDescriptors: what is open in codeagent is not open in a command.
+// TestInheritedDescriptors: descriptors that are open in codeagent are not open in a command.
 func TestInheritedDescriptors(t *testing.T) {
 	open := "ulimit -n 4096; "
 	for _, fd := range leaked {

@@ -23,11 +23,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterChild, in the environment, makes this test binary put the filter on itself
-// before it does what the rest of its arguments say.
+// filterChild, in the environment, makes this test binary install the filter on itself before it
+// runs the rest of its arguments.
 const filterChild = "CODEAGENT_TEST_FILTER"
 
-// confineSelf puts the filter on the calling thread for good.
+// confineSelf installs the filter on the calling thread for good.
 func confineSelf() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -41,7 +41,7 @@ func confineSelf() error {
 	return err
 }
 
-// libraryArch has the system calls of an architecture.
+// libraryArch returns the library's table of system calls for an architecture.
 func libraryArch(t testing.TB, goarch string) *arch.Info {
 	t.Helper()
 	info, err := arch.GetInfo(goarch)
@@ -65,13 +65,13 @@ func TestAttackVictim(t *testing.T) {
 		}
 		return confineSelf()
 	})
-	// What the attacks left of this process is not fit to go on. Not os.Exit:
-	// with the race detector that waits a second.
+	// The attacks left this process in a bad state, so exit at once. os.Exit would wait a second
+	// with the race detector.
 	syscall.Exit(0)
 }
 
-// stage is where victims live: a copy of this test binary and a directory of
-// their own, both within reach of any user.
+// stage is where victims run: a copy of this test binary and a directory of their own, both
+// accessible to any user.
 type stage struct{ binary, dir string }
 
 // newStage makes a stage for victims of the given user.
@@ -96,7 +96,7 @@ func newStage(t *testing.T, uid int) stage {
 	return s
 }
 
-// props are the files and ports that an attack asks for, made anew for each.
+// props are the files and ports that an attack needs, new for each.
 type props struct {
 	kind  attack.Stdin
 	stdin *os.File
@@ -116,7 +116,7 @@ func (p *props) file(fd int, name string) *os.File {
 	return f
 }
 
-// newProps opens what kind names, and for sockets a listener to reach.
+// newProps opens what kind names, and a listener if an attack needs sockets.
 func newProps(t *testing.T, kind attack.Stdin) *props {
 	t.Helper()
 	p := &props{kind: kind}
@@ -142,7 +142,7 @@ func newProps(t *testing.T, kind attack.Stdin) *props {
 	return p
 }
 
-// terminal is the far end of a new pseudo terminal.
+// terminal returns the far end of a new pseudo-terminal.
 func (p *props) terminal() (*os.File, error) {
 	near, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -209,8 +209,8 @@ func (p *props) bound(typ int) (*os.File, int, error) {
 	return f, name.(*unix.SockaddrInet4).Port, nil
 }
 
-// answer is what a victim's call came to: its errno (0: it worked), or the
-// signal that ended it.
+// answer is the result of a victim's call: its errno (0 means success), or the signal that ended
+// the victim.
 type answer struct {
 	errno  syscall.Errno
 	signal syscall.Signal
@@ -234,8 +234,8 @@ func wanted(a attack.Attack) answer {
 	return answer{errno: a.Want}
 }
 
-// attempt makes attacks that ask for the same standard input in one victim,
-// and is what each came to. run starts the victim.
+// attempt makes attacks with the same standard input in one victim, and returns their results. run
+// starts the victim.
 func (s stage) attempt(t *testing.T, run func(env []string, p *props) (out string, end syscall.Signal), attacks ...attack.Attack) map[string]answer {
 	t.Helper()
 	p := newProps(t, attacks[0].Stdin)
@@ -292,8 +292,8 @@ func (s stage) process(t *testing.T, extra ...string) func([]string, *props) (st
 	}
 }
 
-// batches are all attacks, together where one victim can make them: those that
-// ask for the same standard input and do not end it.
+// batches groups the attacks that one victim can make: they need the same standard input and do not
+// end the victim.
 func batches() [][]attack.Attack {
 	together := map[attack.Stdin][]attack.Attack{}
 	var out [][]attack.Attack
@@ -307,10 +307,10 @@ func batches() [][]attack.Attack {
 	return slices.AppendSeq(out, maps.Values(together))
 }
 
-// tally counts how attacks went without a sandbox.
+// tally counts the results of attacks without a sandbox.
 type tally struct {
 	worked, reached int
-	// alike are those of which nothing is shown, by the reason why.
+	// alike are the attacks that prove nothing, by reason.
 	alike map[string][]string
 }
 
@@ -318,8 +318,8 @@ type tally struct {
 type shown int
 
 const (
-	alike   shown = iota // the kernel alone answers as the sandbox does: nothing is shown
-	reached              // the kernel gave an answer of its own: the call gets to it
+	alike   shown = iota // the kernel alone gives the sandbox's answer: proves nothing
+	reached              // the kernel gave an answer of its own: the call reaches it
 	worked
 )
 
@@ -334,8 +334,8 @@ func (c *tally) add(name string, best shown, why string) {
 	}
 }
 
-// bare judges what came of an attack without a sandbox: it must work, or give
-// an answer for which the row has a reason.
+// bare judges the result of an attack without a sandbox: it must succeed, or give an answer for
+// which the row has a reason.
 func bare(t *testing.T, a attack.Attack, got answer) (shown, string) {
 	t.Helper()
 	if got == (answer{}) {
@@ -352,12 +352,11 @@ func bare(t *testing.T, a attack.Attack, got answer) (shown, string) {
 	return reached, a.Bare[i].Why
 }
 
-// wantAttacks is how many attacks there are, so that none goes missing.
+// wantAttacks is the number of attacks, so that none is lost.
 var wantAttacks = map[string]int{"amd64": 142, "arm64": 135}
 
-// leastShown is how many attacks must be seen to work without a sandbox; the
-// rest depends on what the kernel was built with. Only where root has all
-// capabilities every attack can be told from its refusal.
+// leastShown is how many attacks must succeed without a sandbox; the others depend on the kernel's
+// build options. Only root with all capabilities can distinguish every attack from its refusal.
 func leastShown(s setting) int {
 	if s.name == "root" {
 		return 95
@@ -365,11 +364,10 @@ func leastShown(s setting) int {
 	return 60
 }
 
-// TestAttacks makes every attack without a sandbox, where it must work; then
-// under the deny filter alone, by the same program with the same capabilities,
-// so that nothing else can have refused it; then as a command of the real
-// backend under workspace-write. It does so in every setting; what the setting
-// itself refuses already is said with the reason.
+// TestAttacks makes every attack without a sandbox, where it must succeed. Then it makes them under
+// the deny filter alone, by the same program with the same capabilities, so that only the filter
+// can refuse. Then it makes them as a command of the real backend under workspace-write. It does so
+// in every setting. What the setting itself already refuses is reported with the reason.
 func TestAttacks(t *testing.T) {
 	if os.Getuid() == 0 {
 		inEachSetting(t, "^TestAttacksInSetting$")
@@ -409,7 +407,7 @@ func attackAll(t *testing.T, in setting) {
 			boxed[a.Name] = want // the kernel answered, as it would without a sandbox
 		}
 		if got := boxed[a.Name]; a.Process && ownPids && got == (answer{}) {
-			boxed[a.Name] = want // what it reached is the command's own
+			boxed[a.Name] = want // it reached only the command's own
 		}
 		if filtered[a.Name] != want || boxed[a.Name] != want {
 			t.Errorf("%s (%s) as uid %d: filter %v, sandbox %v, want %v", a.Name, a.Escape, uid, filtered[a.Name], boxed[a.Name], want)

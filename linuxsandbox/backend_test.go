@@ -17,7 +17,7 @@ import (
 // TestMain lets the test binary serve as its own helper, as codeagent does.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == HelperName {
-		syscall.Exit(HelperMain(os.Args)) // os.Exit waits a second with the race detector
+		syscall.Exit(HelperMain(os.Args)) // os.Exit would wait a second with the race detector
 	}
 	sandboxtest.Main()
 	attack.Launcher()

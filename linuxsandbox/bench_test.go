@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layered are backends with some of their layers, to see what each one costs.
+// layered are backends with some of their layers, to measure the cost of each.
 var layered = []struct {
 	name               string
 	namespaces, broker bool
@@ -31,8 +31,7 @@ var layered = []struct {
 	{"all", true, true},
 }
 
-// newLayered leaves layers out. Where this machine lacks one that is wanted, the
-// benchmark has nothing to measure.
+// newLayered leaves layers out. It skips the benchmark if this machine lacks a wanted layer.
 func newLayered(b *testing.B, namespaces, broker bool) *Backend {
 	b.Helper()
 	backend := newBackend(b)
@@ -54,9 +53,9 @@ func newLayered(b *testing.B, namespaces, broker bool) *Backend {
 	return backend
 }
 
-// BenchmarkTrue measures what confinement costs: the same program started in
-// turn plainly and in the sandbox, with the real helper binary. The figure is
-// the difference of the two medians, which a busy machine moves less than means.
+// BenchmarkTrue measures the cost of confinement: the same program started alternately without and
+// in the sandbox, with the real helper binary. The result is the difference of the two medians,
+// which vary less on a busy machine than means.
 func BenchmarkTrue(b *testing.B) {
 	for _, l := range layered {
 		b.Run(l.name, func(b *testing.B) {
@@ -70,8 +69,8 @@ func BenchmarkTrue(b *testing.B) {
 	}
 }
 
-// BenchmarkRecords measures what it costs a start that codeagent's records are
-// hidden: the same program in turn with them in sight and out of it.
+// BenchmarkRecords measures what hiding codeagent's records adds to a start: the same program
+// alternately with the records visible and hidden.
 func BenchmarkRecords(b *testing.B) {
 	for _, namespaces := range []bool{true, false} {
 		b.Run(layersName[namespaces], func(b *testing.B) {
@@ -87,8 +86,8 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
-// BenchmarkEvidence measures what it costs a start that refusals are seen: the same
-// program in turn with no evidence and with all of it.
+// BenchmarkEvidence measures what recording refusals adds to a start: the same program alternately
+// with no evidence and with all of it.
 func BenchmarkEvidence(b *testing.B) {
 	for _, namespaces := range []bool{true, false} {
 		b.Run(layersName[namespaces], func(b *testing.B) {
@@ -105,8 +104,8 @@ func BenchmarkEvidence(b *testing.B) {
 	}
 }
 
-// reportAbove reports how much longer the second of two programs took: of the best
-// starts and of the middle ones.
+// reportAbove reports how much longer the second of two programs took, for the best starts and for
+// the medians.
 func reportAbove(b *testing.B, one, two []time.Duration) {
 	b.Helper()
 	for _, at := range []struct {
@@ -119,7 +118,7 @@ func reportAbove(b *testing.B, one, two []time.Duration) {
 	}
 }
 
-// BenchmarkHelper reports what the helper weighs.
+// BenchmarkHelper reports the size of the helper.
 func BenchmarkHelper(b *testing.B) {
 	info, err := os.Stat(realHelper(b))
 	if err != nil {
@@ -130,11 +129,11 @@ func BenchmarkHelper(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "MB")
 }
 
-// layersName tells apart what runs with namespaces and without.
+// layersName distinguishes runs with and without namespaces.
 var layersName = map[bool]string{true: "all", false: "no namespaces"}
 
-// inTurns runs two programs in turn, again and again, and returns how long each
-// took, sorted. clear comes before each run and is not counted.
+// inTurns runs two programs alternately and returns their times, sorted. clear runs before each run
+// and is not counted.
 func inTurns(b *testing.B, one, two, clear func()) (first, second []time.Duration) {
 	b.Helper()
 	timed := func(run func()) time.Duration {
@@ -161,7 +160,7 @@ func plainly(b *testing.B, cmd sandbox.Command) func() {
 	}
 }
 
-// confined runs it under p.
+// confined runs cmd under p.
 func confined(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Command) func() {
 	return func() {
 		proc, err := backend.Start(context.Background(), p, cmd, nil)
@@ -174,14 +173,14 @@ func confined(b *testing.B, backend *Backend, p sandbox.Policy, cmd sandbox.Comm
 	}
 }
 
-// Sizes of the jobs of BenchmarkJobs.
+// These are the sizes of the jobs of BenchmarkJobs.
 const (
 	clonedFiles    = 5_000
 	extractedFiles = 20_000
 )
 
-// jobs are what people wait for. script runs in a workspace that prepare has
-// filled; what it makes lies in out.
+// benchJobs are jobs that users wait for. script runs in a workspace that prepare has filled, and
+// writes to out.
 var benchJobs = []struct {
 	name, prepare, script string
 }{

@@ -17,8 +17,7 @@ import (
 // askedCalls is how many calls the program of BenchmarkAsked makes.
 const askedCalls = 20000
 
-// TestAskedVictim is that program: it prints the nanoseconds that one call took
-// it.
+// TestAskedVictim is that program: it prints the nanoseconds that one call took.
 func TestAskedVictim(t *testing.T) {
 	path := os.Getenv("CODEAGENT_TEST_ASKED")
 	if path == "" {
@@ -56,12 +55,12 @@ func connectOnce(path string) error {
 	return unix.Connect(sock, &unix.SockaddrUnix{Name: path})
 }
 
-// BenchmarkAsked is what a call costs that the broker performs: the whole of
-// reading the path, opening it, judging it and changing the mode.
+// BenchmarkAsked measures a call that the broker carries out: read the path, open it, judge it and
+// change the mode.
 func BenchmarkAsked(b *testing.B) { benchmarkAsked(b, "") }
 
-// BenchmarkAskedConnect is what a connection to a socket with a path costs, with
-// making and closing the socket.
+// BenchmarkAskedConnect measures a connection to a socket with a path, including the creation and
+// closing of the socket.
 func BenchmarkAskedConnect(b *testing.B) { benchmarkAsked(b, "CODEAGENT_TEST_CONNECT=1") }
 
 func benchmarkAsked(b *testing.B, env string) {

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestBrokerKnowsWhatTheFilterAsks: a call that is asked about and not known is
-// answered ENOSYS, and one that is known and not asked about goes past it.
+// TestBrokerKnowsWhatTheFilterAsks: the broker must handle exactly the calls that the filter sends.
+// A call without a handler would get ENOSYS, and a call that is not sent would bypass its handler.
 func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	var asked, known []string
 	others := append(filter.Asked(filter.Options{AllowUnix: true}), "socket")
@@ -54,8 +54,8 @@ func TestBrokerKnowsWhatTheFilterAsks(t *testing.T) {
 	}
 }
 
-// TestBrokerKnowsWhatIsTold: every call that is asked about wherever there is a broker
-// is known to it under its name.
+// TestBrokerKnowsWhatIsTold: the broker has a handler, by name, for every call that the filter
+// sends whenever there is a broker.
 func TestBrokerKnowsWhatIsTold(t *testing.T) {
 	var asked, known []string
 	for _, name := range filter.Asked(filter.Options{AllowUnix: true}) {
@@ -80,7 +80,7 @@ func TestBrokerKnowsWhatIsTold(t *testing.T) {
 	}
 }
 
-// theatre is a workspace with a file, and a file outside of it.
+// theatre is a workspace with a file, and a file outside.
 type theatre struct {
 	stage
 	b       *Backend
@@ -108,9 +108,8 @@ func newTheatre(t *testing.T, b *Backend) *theatre {
 	return th
 }
 
-// withAndWithoutMounts runs a test of the broker over the host's own files, and
-// over mounts where there are some. In a setting it is run as that is: there are
-// some without mounts.
+// withAndWithoutMounts runs a test of the broker on the host's own files, and over mounts where
+// they work. In a setting it runs once with what the setting offers; some settings have no mounts.
 func withAndWithoutMounts(t *testing.T, test func(t *testing.T, th *theatre)) {
 	for _, kind := range []struct {
 		name    string
@@ -189,8 +188,8 @@ func errnos(t *testing.T, out string) map[string]syscall.Errno {
 	return got
 }
 
-// TestMetadata (E18, E22, E6): every call that changes metadata works on a file
-// of the workspace, and on one outside only without the sandbox.
+// TestMetadata (E18, E22, E6): every call that changes metadata works on a file in the workspace.
+// On one outside it works only without the sandbox.
 func TestMetadata(t *testing.T) { withAndWithoutMounts(t, changesMetadata) }
 
 func changesMetadata(t *testing.T, th *theatre) {
@@ -231,8 +230,8 @@ func changesMetadata(t *testing.T, th *theatre) {
 	t.Logf("uid %d: %d attempts, each of three kinds", os.Getuid(), len(metadataAttempts))
 }
 
-// TestMetadataRace (E18): a path that changes while it is looked at never makes
-// the broker change what lies outside.
+// TestMetadataRace (E18): a path that changes while the broker examines it never makes the broker
+// change a file outside.
 func TestMetadataRace(t *testing.T) { withAndWithoutMounts(t, racesForMetadata) }
 
 func racesForMetadata(t *testing.T, th *theatre) {
@@ -251,8 +250,8 @@ func racesForMetadata(t *testing.T, th *theatre) {
 	t.Logf("%d refusals", refused)
 }
 
-// TestBrokerStandsWhatHappens: callers that are killed, interrupted, executed
-// over or many at once neither hang nor take the broker with them.
+// TestBrokerStandsWhatHappens: callers that are killed, interrupted, replaced by exec or very many
+// neither hang nor stop the broker.
 func TestBrokerStandsWhatHappens(t *testing.T) { withAndWithoutMounts(t, standsWhatHappens) }
 
 func standsWhatHappens(t *testing.T, th *theatre) {
@@ -307,13 +306,13 @@ print(done > 0, oct(os.stat("file").st_mode & 0o777))'`)
 	})
 }
 
-// TestBrokerAsUser is all of it for a user without rights.
+// TestBrokerAsUser runs all of these tests for a user without privileges.
 func TestBrokerAsUser(t *testing.T) {
 	againAsUser(t, "^(TestMetadata|TestMetadataRace|TestBrokerStandsWhatHappens)$")
 }
 
-// TestNestedHasNoBroker: inside a sandbox that listens, commands run without a
-// broker, and what that costs is said.
+// TestNestedHasNoBroker: inside a sandbox with a listener, commands run without a broker, and the
+// loss is reported.
 func TestNestedHasNoBroker(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestNestedChild$", "-test.v")
 	cmd.Env = append(os.Environ(), filterChild+"=nested")
@@ -337,7 +336,7 @@ func TestNestedChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody answers this listener, so it must never be asked.
+	// Nobody answers this listener, so it must never receive a call.
 	silent := []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}}
 	if _, err := filter.Install(prog, false); err != nil {
 		t.Fatal(err)
@@ -366,7 +365,7 @@ func TestNestedChild(t *testing.T) {
 	}
 }
 
-// TestBrokerLeavesNothing: no descriptor and no thread stays behind a command.
+// TestBrokerLeavesNothing: a command leaves no descriptor and no thread behind.
 func TestBrokerLeavesNothing(t *testing.T) { withAndWithoutMounts(t, leavesNothing) }
 
 func leavesNothing(t *testing.T, th *theatre) {
@@ -387,7 +386,7 @@ func leavesNothing(t *testing.T, th *theatre) {
 			files, threads = count("fd"), count("task")
 		}
 	}
-	// A thread that ends may be counted for a moment longer.
+	// A thread that has ended may still be counted for a moment.
 	waitFor(t, func() bool { return count("fd") <= files && count("task") < threads+runs/2 },
 		fmt.Sprintf("after %d commands there are %d descriptors and %d threads, after %d more they do not become as few again", runs, files, threads, runs))
 }

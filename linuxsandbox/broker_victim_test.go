@@ -20,8 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// brokerVictim, in the environment, says what TestBrokerVictim does with the
-// file that its next word names.
+// brokerVictim, in the environment, says what TestBrokerVictim does with the file in its next word.
 const brokerVictim = "CODEAGENT_TEST_BROKER"
 
 const brokerVictimArg = "-test.run=^TestBrokerVictim$"
@@ -53,7 +52,7 @@ func TestBrokerVictim(t *testing.T) {
 	os.Exit(0)
 }
 
-// raceTime is how long attacks that need luck go on.
+// raceTime is the duration of attacks that depend on timing.
 func raceTime() time.Duration {
 	if os.Getenv("CI") == "true" {
 		return 2 * time.Second
@@ -85,7 +84,7 @@ func raw(nr uintptr, args ...uintptr) error {
 	return nil
 }
 
-// opened hands do a descriptor of the file, opened for reading alone.
+// opened calls do with a descriptor of the file, opened for reading only.
 func opened(flags int, do func(fd int) error) func(string) error {
 	return func(path string) error {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
@@ -111,8 +110,8 @@ func xattr(nr uintptr) func(string) error {
 	}
 }
 
-// metadataAttempts are all calls that the filter asks about, and the ways to
-// name a file that could lead a broker astray.
+// metadataAttempts are all calls that the filter sends to the broker, and the ways to name a file
+// that could mislead a broker.
 var metadataAttempts = append([]metadataAttempt{
 	{"fchmodat", func(p string) error { return raw(unix.SYS_FCHMODAT, cwd, at(p), 0o701) }},
 	{"fchmod", opened(unix.O_RDONLY, func(fd int) error { return raw(unix.SYS_FCHMOD, uintptr(fd), 0o702) })},
@@ -182,7 +181,7 @@ var metadataAttempts = append([]metadataAttempt{
 	}},
 }, oldAttempts...)
 
-// raceChmod changes a path between two files while it asks for the one inside.
+// raceChmod switches a path between two files while it changes the mode of the one inside.
 func raceChmod(in, out string, howLong time.Duration) {
 	if len(in) != len(out) {
 		panic("paths of different lengths")
@@ -197,7 +196,7 @@ func raceChmod(in, out string, howLong time.Duration) {
 			copy(path, in)
 		}
 	})
-	// On one processor both names are seen after a while only.
+	// With one processor it takes a while until both names are seen.
 	var allowed, refused bool
 	end := time.Now().Add(howLong)
 	for patience := end.Add(time.Minute); time.Now().Before(end) || !(allowed && refused) && time.Now().Before(patience); {
@@ -210,7 +209,7 @@ func raceChmod(in, out string, howLong time.Duration) {
 	wg.Wait()
 }
 
-// manyChmods asks from 300 threads at once.
+// manyChmods makes calls from 300 threads at once.
 func manyChmods(path string) {
 	const threads = 300
 	start := make(chan bool)
@@ -229,7 +228,7 @@ func manyChmods(path string) {
 	fmt.Println("asked")
 }
 
-// execWhileAsking becomes another program while threads wait for answers.
+// execWhileAsking executes another program while threads wait for answers.
 func execWhileAsking(path string) {
 	for range 20 {
 		go func() {
@@ -238,7 +237,7 @@ func execWhileAsking(path string) {
 			}
 		}()
 	}
-	time.Sleep(5 * time.Millisecond) // that they ask is likely, and not needed
+	time.Sleep(5 * time.Millisecond) // they probably wait by now; the test does not depend on it
 	echo, err := exec.LookPath("echo")
 	if err == nil {
 		err = syscall.Exec(echo, []string{"echo", "executed"}, os.Environ())

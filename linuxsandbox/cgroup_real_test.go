@@ -13,11 +13,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// withoutControllers are the kernel's groups with the files of controllers
-// played: making, joining, killing and removing groups needs none.
+// withoutControllers are the kernel's groups with simulated files of controllers: creating,
+// joining, killing and removing groups needs no controller.
 type withoutControllers struct {
 	kernelGroups
-	events string // of memory
+	events string // the content of memory.events
 }
 
 func played(path string) bool {
@@ -48,8 +48,8 @@ func (g *withoutControllers) write(path, text string) error {
 	return g.kernelGroups.write(path, text)
 }
 
-// TestCommandInGroup runs commands in real groups, with namespaces and without.
-// Where the machine lets nobody make one, that must be said.
+// TestCommandInGroup runs commands in real groups, with and without namespaces. If nobody may
+// create a group on this machine, Enforcement must say so.
 func TestCommandInGroup(t *testing.T) {
 	for name, plain := range map[string]error{"with namespaces": nil, "without": errors.New("left out for the test")} {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestCommandInGroup(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAll: where a group holds the memory of all processes, no single
-// one of which is above the limit.
+// TestMemoryOfAll: a group limits the memory of all processes together; here no single process
+// exceeds the limit.
 func TestMemoryOfAll(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -121,5 +121,5 @@ func TestMemoryOfAll(t *testing.T) {
 	}
 }
 
-// TestGroupsAsUser: an ordinary user may make none in another's.
+// TestGroupsAsUser: an ordinary user may not create a group in another user's.
 func TestGroupsAsUser(t *testing.T) { againAsUser(t, "^(TestCommandInGroup|TestMemoryOfAll)$") }

@@ -18,18 +18,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupTree plays the kernel: files by path, and the rules of control groups
-// that matter here (cgroup-v2(7), "No Internal Process Constraint").
+// groupTree simulates the kernel: files by path, and the rules of control groups that matter here
+// (cgroup-v2(7), "No Internal Process Constraint").
 type groupTree struct {
 	files map[string]string
-	// procs are the processes of each group by its path.
+	// procs are the processes of each group, by its path.
 	procs    map[string][]string
 	readOnly bool
 }
 
 const treeTop = "/sys/fs/cgroup"
 
-// newGroupTree has codeagent in the group /run.scope, with others beside it.
+// newGroupTree puts codeagent into the group /run.scope, together with other processes.
 func newGroupTree(controllers string, others ...string) *groupTree {
 	g := &groupTree{files: map[string]string{
 		"/proc/self/cgroup":    "4:memory:/elsewhere\n0::/run.scope\n",
@@ -126,13 +126,13 @@ func (g *groupTree) list(path string) (names []string, err error) {
 	return names, nil
 }
 
-// TestGroupsByDoing: what is found in a tree, and that it is afterwards what it was.
+// TestGroupsByDoing: what codeagent finds in a tree, and that it leaves the tree unchanged.
 func TestGroupsByDoing(t *testing.T) {
 	all := groupFacts{Tried: true, Memory: true, Processes: true, CPU: true}
 	for _, row := range []struct {
 		name string
 		tree *groupTree
-		want groupFacts // of Why a part
+		want groupFacts // the group's Why must contain this Why
 	}{
 		{"delegated, codeagent alone", newGroupTree("cpu memory pids"), all},
 		{"some controllers", newGroupTree("io memory"), groupFacts{Tried: true, Memory: true, Why: "lacks the controllers pids, cpu"}},
@@ -146,7 +146,7 @@ func TestGroupsByDoing(t *testing.T) {
 		}(), groupFacts{Tried: true, Why: "no control group of version 2"}},
 		{"switched on already", func() *groupTree {
 			g := newGroupTree("memory pids cpu")
-			g.procs[treeTop+"/run.scope"] = nil // as in the root group, which may hold processes
+			g.procs[treeTop+"/run.scope"] = nil // as in the root group, which may contain processes
 			g.files[treeTop+"/run.scope/cgroup.subtree_control"] = "memory pids cpu\n"
 			return g
 		}(), all},
@@ -185,10 +185,10 @@ func TestGroupsByDoing(t *testing.T) {
 	}
 }
 
-// TestGroupsOfTheDead: what a killed codeagent left is removed by the next.
+// TestGroupsOfTheDead: the next codeagent removes the groups of a killed one.
 func TestGroupsOfTheDead(t *testing.T) {
 	tree := newGroupTree("memory")
-	gone := "codeagent-999999999-3" // above every pid there can be
+	gone := "codeagent-999999999-3" // above every possible pid
 	for _, name := range []string{gone, "codeagent-1-1", "another"} {
 		tree.group("/run.scope/"+name, "")
 	}

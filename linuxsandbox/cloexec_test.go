@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a container whose filter refuses close_range and faccessat2 commands run, with
-// descriptors 0 to 2 alone.
+// Commands run in a container whose filter refuses close_range and faccessat2, with only
+// descriptors 0 to 2 open.
 func TestOldContainerFilter(t *testing.T) {
 	for name, uid := range map[string]int{"root": 0, "user": plainUser} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestOldContainerFilterInside(t *testing.T) {
 	if err := unix.CloseRange(1000, 1000, unix.CLOSE_RANGE_CLOEXEC); err != unix.EPERM {
 		t.Fatalf("close_range: %v: not in the container", err)
 	}
-	// One that is not closed on exec, with a number above all others.
+	// This descriptor is not close-on-exec, and its number is above all others.
 	null, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -21,12 +21,12 @@ import (
 	"codeagent/sandbox/sandboxtest"
 )
 
-// TestConformance runs as whoever runs the tests.
+// TestConformance runs as the user who runs the tests.
 func TestConformance(t *testing.T) {
 	sandboxtest.Run(t, func() sandbox.Backend { return newBackend(t) })
 }
 
-// TestConformanceWithoutNamespaces runs it with Landlock and the filter alone.
+// TestConformanceWithoutNamespaces runs the suite with only Landlock and the filter.
 func TestConformanceWithoutNamespaces(t *testing.T) {
 	sandboxtest.Run(t, func() sandbox.Backend { return newPlainBackend(t) })
 }
@@ -44,25 +44,25 @@ func newBackend(t testing.TB) *Backend {
 	names := &fakeNames{}
 	b.outside.Lookup, b.outside.Closed = names.find, names.closed
 	fakes.Store(b, names)
-	// What a limit does must not depend on the group the tests are run in.
+	// The effect of a limit must not depend on the group in which the tests run.
 	b.groups.once.Do(func() { b.groups.facts = groupFacts{Tried: true, Why: "left out in tests"} })
 	return b
 }
 
-// helperVariable names a helper that is built already.
+// helperVariable names a helper that was built before.
 const helperVariable = "LINUXSANDBOX_TEST_HELPER"
 
-// program is one that the tests build once.
+// program is a program that the tests build once.
 type program struct {
 	once sync.Once
 	path string
 	err  error
 }
 
-// builtHelper and builtTests are removed with the tests.
+// builtHelper and builtTests are removed when the tests end.
 var builtHelper, builtTests program
 
-// build makes the program with the go command; args say what of.
+// build builds the program with the go command; args say from what.
 func (p *program) build(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	p.once.Do(func() {
@@ -91,8 +91,8 @@ func (p *program) remove() {
 	}
 }
 
-// realHelper builds the helper once, as `make build` does. The test binary could
-// serve too (TestStart), but with the race detector it takes a second each time.
+// realHelper builds the helper once, as `make build` does. The test binary could be the helper too
+// (TestStart), but with the race detector each start takes a second.
 func realHelper(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(helperVariable); path != "" {
@@ -101,9 +101,9 @@ func realHelper(t testing.TB) string {
 	return builtHelper.build(t, HelperName, "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w -funcalign=16", "codeagent/cmd/linux-sandbox-helper")
 }
 
-// plainTests are these tests without the race detector: in a process that tries one
-// setting it shows nothing that it does not show in the others, and what takes one
-// second takes it three to ten.
+// plainTests are these tests without the race detector. In a process that tries one setting the
+// detector finds nothing that it does not find in others, and it makes tests three to ten times
+// slower.
 func plainTests(t testing.TB) string {
 	t.Helper()
 	info, _ := debug.ReadBuildInfo()
@@ -115,7 +115,7 @@ func plainTests(t testing.TB) string {
 
 const plainUser = 1001
 
-// againAsUser runs tests of this binary as uid 1001, in files of its own.
+// againAsUser runs tests of this binary as uid 1001, with files of its own.
 func againAsUser(t *testing.T, pattern string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -148,9 +148,9 @@ func againAsUser(t *testing.T, pattern string) {
 	}
 }
 
-// copyFile copies what is to be run as well. Nobody forks meanwhile: a child that
-// another test starts would have the copy open for writing until it is a program
-// of its own, and so long nobody can run it.
+// copyFile copies files, also executables. Nobody may fork meanwhile: a child that another test
+// starts would hold the copy open for writing until it executes its own program, and until then
+// nobody can execute the copy (ETXTBSY).
 func copyFile(t testing.TB, from, to string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

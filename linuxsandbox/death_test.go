@@ -27,11 +27,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roleVariable makes the test binary play codeagent: it starts one command in
-// the sandbox with its own three files and prints how it ended.
+// roleVariable makes the test binary act as codeagent: it starts one command in the sandbox with
+// its own three files and prints how the command ended.
 const roleVariable = "LINUXSANDBOX_TEST_ROLE"
 
-// waitsVariable gives that command a Holder who says "asked" and never answers.
+// waitsVariable gives that command a Holder that prints "asked" and never answers.
 const waitsVariable = "LINUXSANDBOX_TEST_WAITS"
 
 // playRole is called by TestMain.
@@ -99,13 +99,13 @@ func alive(pid int) bool {
 	return ok && p.State != 'Z' && p.State != 'X'
 }
 
-// TestEachOfOursKilled: whichever process of ours gets a SIGKILL while a command
-// runs, nothing of the command is left, nothing outside was changed meanwhile,
-// and codeagent's own file in the workspace is what it was. The namespaces of a
-// session have no process that could be killed: descriptors of codeagent hold
-// them.
+// TestEachOfOursKilled: whichever of our processes gets a SIGKILL while a command runs, nothing of
+// the command survives, nothing outside has changed, and codeagent's own file in the workspace is
+// unchanged. The namespaces of a session have no process to kill: descriptors of codeagent keep
+// them alive.
 func TestEachOfOursKilled(t *testing.T) {
-	// Whoever loses its parent becomes this process's child and can be waited for.
+	// A process that loses its parent becomes this process's child, so this process can wait for
+	// it.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func TestEachOfOursKilled(t *testing.T) {
 	}
 }
 
-// killOneOfOurs starts a command, kills the n-th of its tree and looks. It tells
-// which process that was, and whether there is another one.
+// killOneOfOurs starts a command, kills the n-th process of its tree and checks the result. It
+// returns that process's name, and whether there is another one.
 func killOneOfOurs(t *testing.T, role string, n int) (name string, more bool) {
 	t.Helper()
 	outside := t.TempDir()
@@ -142,7 +142,7 @@ func killOneOfOurs(t *testing.T, role string, n int) (name string, more bool) {
 		return b.String()
 	}
 	before := look()
-	// One process goes on trying, in a session of its own.
+	// One process keeps trying, in its own session.
 	cmd, ws := agentIn(t, role, `echo evil > bin/codeagent; sleep 1000 &
 (cd `+outside+`; setsid sh -c 'while :; do chmod 777 file; echo evil > new; mv other taken; done' 2>/dev/null &)
 exec sh -c 'echo started; sleep 1000; :'`)
@@ -167,8 +167,7 @@ exec sh -c 'echo started; sleep 1000; :'`)
 	}
 	_ = cmd.Wait()
 	for i, pid := range ours {
-		// Those that became children of this process are waited for, the others
-		// were by their parents.
+		// Wait for those that became children of this process; their parents waited for the others.
 		if _, err := unix.Wait4(pid, nil, 0, nil); err == nil {
 			continue
 		}
@@ -185,8 +184,8 @@ exec sh -c 'echo started; sleep 1000; :'`)
 	return names[n], n+1 < len(ours)
 }
 
-// oursBelow are the processes that a running command of this codeagent has:
-// codeagent itself, its helpers, and the command.
+// oursBelow are the processes of a codeagent with a running command: codeagent itself, its helpers,
+// and the command.
 func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
 	t.Helper()
 	table := kernel.Processes()
@@ -211,15 +210,14 @@ func oursBelow(t *testing.T, agent int) (pids []int, names []string) {
 	return pids, names
 }
 
-// TestKeeperKilled: when the keeper itself is killed, Wait returns and nothing
-// is left.
+// TestKeeperKilled: if the keeper itself is killed, Wait returns and no process is left.
 func TestKeeperKilled(t *testing.T) {
 	const (
 		sleeping = "(setsid sh -c 'sleep 1000 & sleep 1000' &)"
-		// Each process starts the next one and ends, as long as a hydra lives: a look
-		// at the process table may come upon none of them.
+		// Each process starts the next one and ends, for as many generations as a hydra has: a read
+		// of the process table may find none of them.
 		forking = `export H='[ $1 -le 0 ] || setsid sh -c "$H" h $(($1 - 1)) & exit 0'; for i in 1 2 3 4; do sh -c "$H" h 5000; done`
-		// The first thread of a process ends, and another one sleeps on.
+		// The first thread of a process ends, and another one keeps sleeping.
 		headless = `setsid python3 -c 'import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(1000,)).start(); ctypes.CDLL(None).syscall(EXIT, 0)' & p=$!
 until grep -q '^State:.Z' /proc/$p/status; do :; done`
@@ -261,7 +259,7 @@ func keeperKilled(t *testing.T, b *Backend, script string) {
 	if st, err := proc.Wait(); err != nil || st != (sandbox.Status{Exit: -1, Signal: 9}) {
 		t.Errorf("wait: %+v, %v", st, err)
 	}
-	fd := int(r.Fd()) // once: Fd makes reading block
+	fd := int(r.Fd()) // only once: Fd makes reading block
 	if err := unix.SetNonblock(fd, true); err != nil {
 		t.Fatal(err)
 	}
@@ -270,8 +268,8 @@ func keeperKilled(t *testing.T, b *Backend, script string) {
 	}
 }
 
-// TestDeadBeforeTheProgram: codeagent dies when a keeper is about to run a program
-// that is not there. No process of it is left.
+// TestDeadBeforeTheProgram: codeagent dies when a keeper is about to execute a missing program. No
+// process is left.
 func TestDeadBeforeTheProgram(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -326,8 +324,8 @@ func TestDeadBeforeTheProgram(t *testing.T) {
 	}
 }
 
-// TestCommandCannotReachKeeper: no thread of the keeper can be signalled, and
-// its memory, environment and descriptors cannot be read.
+// TestCommandCannotReachKeeper: a command cannot signal any thread of the keeper, nor read its
+// memory, environment and descriptors.
 func TestCommandCannotReachKeeper(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -356,8 +354,8 @@ func TestCommandCannotReachKeeper(t *testing.T) {
 	}
 }
 
-// TestForeground: the command reads from the terminal and gets its Ctrl+C; the
-// keeper stays and reports.
+// TestForeground: the command reads from the terminal and receives its Ctrl+C. The keeper survives
+// and reports.
 func TestForeground(t *testing.T) {
 	for _, role := range []string{"foreground", "foreground-contained"} {
 		t.Run(role, func(t *testing.T) { foreground(t, role) })
@@ -389,7 +387,7 @@ func foreground(t *testing.T, role string) {
 			}
 		}
 	}
-	// Where mounts work /dev/pts holds the command's own terminals alone.
+	// Where mounts work, /dev/pts contains only the command's own terminals.
 	b := newBackend(t)
 	defer b.Close()
 	if role == "foreground-contained" && hasLayer(t, b, "mountns") {

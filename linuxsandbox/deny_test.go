@@ -13,8 +13,8 @@ import (
 
 const secretText = "the-secret-itself"
 
-// denyRoute is one way to a denied file. The script prints the secret when
-// nothing stops it; $SECRET and $HOME name places.
+// denyRoute is one way to a denied file. The script prints the secret if nothing stops it; $SECRET
+// and $HOME are paths.
 type denyRoute struct{ item, name, script string }
 
 var denyRoutes = []denyRoute{
@@ -64,7 +64,7 @@ func newDenyPlace(t *testing.T) denyPlace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base = filepath.Join(base, "odd*[1]") // an exact path stays one whatever its characters
+	base = filepath.Join(base, "odd*[1]") // an exact path is literal, whatever its characters
 	p := denyPlace{home: filepath.Join(base, "home"), ws: filepath.Join(base, "ws")}
 	for name, text := range map[string]string{
 		"home/.ssh/id": secretText, "home/.ssh/run": "echo " + secretText, "home/.netrc": secretText, "home/.sshfoo/open": "open to all",
@@ -93,16 +93,16 @@ func (p denyPlace) command(script string) sandbox.Command {
 	return sandbox.Command{Path: "bash", Args: []string{"bash", "-c", script}, Dir: p.ws, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + p.home, "LC_ALL=C"}}
 }
 
-// TestDenyRead: each route leads to the secret when reading it is not denied,
-// and to nothing when it is.
+// TestDenyRead: each route prints the secret if reading it is not denied, and prints nothing if it
+// is.
 func TestDenyRead(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
 	for _, route := range denyRoutes {
 		t.Run(route.name, func(t *testing.T) {
 			open := newDenyPlace(t)
-			// Everything but reading must be open here, or the route would be shut
-			// for another reason.
+			// Everything except reading must be allowed here. Otherwise another rule could block
+			// the route.
 			st, out := run(t, b, sandbox.WorkspaceWrite(filepath.Dir(open.ws)), open.command(route.script))
 			if !strings.Contains(out, secretText) {
 				t.Fatalf("the route is none: %+v\n%s", st, out)
@@ -121,7 +121,7 @@ func TestDenyRead(t *testing.T) {
 	}
 }
 
-// TestDenyReadLeavesTheRest: what is not denied is read as before (E9, E21).
+// TestDenyReadLeavesTheRest: other files stay readable (E9, E21).
 func TestDenyReadLeavesTheRest(t *testing.T) {
 	b := newBackend(t)
 	defer b.Close()
@@ -135,7 +135,7 @@ cat $HOME/.sshfoo/open $HOME/project/readme own; ls /usr/bin >/dev/null; echo x 
 	}
 }
 
-// TestDenyReadThatCannotBeHeld: a denial is enforced, refused or confessed, never
+// TestDenyReadThatCannotBeHeld: a denial is enforced, refused or reported as a weakness, never
 // dropped (E16, E17).
 func TestDenyReadThatCannotBeHeld(t *testing.T) {
 	b := newBackend(t)

@@ -19,15 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program that is executed from a file of mode 0111 is not dumpable: nobody
-// without capabilities may read its memory or follow its links in /proc, the broker
-// no more than others. What cannot be looked at must be refused.
+// A program executed from a file of mode 0111 is not dumpable: without capabilities nobody may read
+// its memory or follow its links in /proc, and neither may the broker. The broker must refuse what
+// it cannot examine.
 
-// blindName is the argv[0] of such a program; its arguments are a deed and the
-// folders of its row.
+// blindName is the argv[0] of such a program. Its arguments are an action and the folders of its
+// row.
 const blindName = "escape-blind"
 
-// blindDeeds are what it does.
+// blindDeeds are its actions.
 var blindDeeds = map[string]func(p place) error{
 	"chmod":          func(p place) error { return unix.Chmod(p.out+"/file", 0o777) },
 	"chmod suid":     func(p place) error { return unix.Chmod(p.out+"/program", 0o4755) },
@@ -64,7 +64,7 @@ var blindDeeds = map[string]func(p place) error{
 	"move":     func(p place) error { return renamed(p, "sub", "sub2")() },
 }
 
-// blind does a deed of blindDeeds by such a program, whose file it makes.
+// blind returns a row's action that creates such a program and has it do a deed of blindDeeds.
 func blind(deed string) func(p place) error {
 	return func(p place) error {
 		program := p.in + "/blind"
@@ -79,14 +79,14 @@ func blind(deed string) func(p place) error {
 	}
 }
 
-// copyProgram makes a copy of this program that can be executed and not read.
+// copyProgram makes a copy of this program that can be executed but not read.
 func copyProgram(path string) error {
 	from, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	// No child of another thread may have it open for writing.
+	// No child of another thread may hold it open for writing.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
@@ -97,7 +97,7 @@ func copyProgram(path string) error {
 	return errors.Join(err, to.Chmod(0o111), to.Close())
 }
 
-// blindVictim takes over the process when it was started as such a program.
+// blindVictim takes over the process if it was started as such a program.
 func blindVictim() {
 	if filepath.Base(os.Args[0]) != blindName {
 		return
@@ -113,8 +113,8 @@ func blindVictim() {
 	syscall.Exit(0)
 }
 
-// blindEscapes are made by programs that nobody can look into, and by those that
-// have used up what is looked at.
+// blindEscapes are made by programs that nobody can examine, and by programs that have exhausted
+// the broker's budget.
 func blindEscapes() []attempt {
 	var rows []attempt
 	for _, deed := range []string{"chmod", "chmod suid", "chmod of /proc", "fchmod", "chown", "fchown", "utimes", "futimes", "touch", "setxattr", "fsetxattr"} {
@@ -141,10 +141,10 @@ func blindEscapes() []attempt {
 	return append(rows, privilegedPrograms()...)
 }
 
-// exhaust is refused more than the broker looks at.
+// exhaust causes more refusals than the broker examines.
 func exhaust(p place) error {
 	if err := unix.Mkdir(p.out+"/none", 0o755); err == nil || err == unix.EEXIST {
-		return nil // without a sandbox nothing refuses
+		return nil // without a sandbox nothing is refused
 	}
 	for range broker.MaxLooked + 10 {
 		if err := unix.Mkdir(p.out+"/none", 0o755); err == nil {
@@ -154,8 +154,8 @@ func exhaust(p place) error {
 	return nil
 }
 
-// privilegedPrograms are rows that leave a program in the workspace which runs with
-// the rights of the one who made it.
+// privilegedPrograms are rows that leave a program in the workspace that runs with its creator's
+// rights.
 func privilegedPrograms() []attempt {
 	planted := func(name string, do func(p place) error) attempt {
 		return attempt{

@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chainName is the argv[0] of a victim in a user and a mount namespace of its
-// own; its argument is the folder of its row.
+// chainName is the argv[0] of a victim in its own user and mount namespaces. Its argument is the
+// folder of its row.
 const chainName = "escape-chain"
 
-// chainEscapes take away the mounts that protect a name, all at once (E12): in
-// namespaces of one's own another root is put in place, the old one is let go
-// with all that is mounted in it, and the name is changed through a descriptor
-// that was kept.
+// chainEscapes remove all mounts that protect a name at once (E12): in their own namespaces they
+// switch to another root, unmount the old one with everything mounted in it, and change the name
+// through a descriptor that they kept.
 func chainEscapes() []attempt {
 	a := protected("namespaces, pivot_root, lazy umount, rename through a kept descriptor", "E12", ".git", func(p place) error {
 		cmd := exec.Command("/proc/self/exe")
@@ -37,7 +36,7 @@ func chainEscapes() []attempt {
 		}
 		return nil
 	})
-	a.alone = true // others make their process one that cannot be given a uid map
+	a.alone = true // others make their process one that cannot get a uid map
 	a.cannot = func(s setting) string {
 		if s.surroundings != attack.SurroundPlain {
 			return "the surroundings allow no namespaces"
@@ -47,7 +46,7 @@ func chainEscapes() []attempt {
 	return []attempt{a}
 }
 
-// chainVictim takes over the process when it was started as such a victim.
+// chainVictim takes over the process if it was started as such a victim.
 func chainVictim() {
 	if filepath.Base(os.Args[0]) != chainName {
 		return

@@ -30,7 +30,7 @@ func writeAt(dir int, path string, flags int) error {
 
 func writeTo(path string, flags int) error { return writeAt(unix.AT_FDCWD, path, flags) }
 
-// withFD does f with path open.
+// withFD calls f with a descriptor of path.
 func withFD(path string, flags int, f func(fd int) error) error {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -42,7 +42,7 @@ func withFD(path string, flags int, f func(fd int) error) error {
 
 const create = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL
 
-// fileEscapes change files outside by every call that can.
+// fileEscapes change files outside, by every call that can.
 func fileEscapes() []attempt {
 	return []attempt{
 		outside("create", "E18", func(p place) error { return writeTo(p.out+"/new", create) }),
@@ -115,7 +115,7 @@ func fileEscapes() []attempt {
 	}
 }
 
-// withFIFO makes a row of writing into a pipe that the host reads.
+// withFIFO changes a row to write into a pipe that the host reads.
 func (a attempt) withFIFO() attempt {
 	a.word = true
 	a.before = func(h *host, p place) {
@@ -143,7 +143,7 @@ func mapShared(p place) error {
 	})
 }
 
-// between opens a file of the workspace to read and one outside to write.
+// between opens a file in the workspace for reading and one outside for writing.
 func between(p place, f func(from, to int) error) error {
 	return withFD(p.in+"/mine", unix.O_RDONLY, func(from int) error {
 		return withFD(p.out+"/new", create, func(to int) error { return f(from, to) })
@@ -166,14 +166,14 @@ func splice(p place) error {
 	})
 }
 
-// unnamed makes a file without a name in dir and gives it one.
+// unnamed creates a file without a name in dir and gives it one.
 func unnamed(dir, name string) error {
 	return withFD(dir, unix.O_TMPFILE|unix.O_WRONLY, func(fd int) error {
 		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 	})
 }
 
-// fromMemory runs a shell out of a sealed file in memory.
+// fromMemory executes a shell from a sealed file in memory.
 func fromMemory(p place) error {
 	fd, err := unix.MemfdCreate("sh", 0)
 	if err != nil {
@@ -201,7 +201,7 @@ func copied(p place, to string) error {
 	return shellWrites(to, p)
 }
 
-// shellWrites lets the shell at path write outside.
+// shellWrites makes the shell at path write outside.
 func shellWrites(path string, p place) error {
 	return (&exec.Cmd{Path: path, Args: []string{"sh", "-c", `echo changed > "$0"`, p.out + "/file"}}).Run()
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockEscapes hold up who locks a file outside, while the host tries to.
+// lockEscapes lock files outside, so that a program of the host that locks them waits.
 func lockEscapes() []attempt {
 	how := func(how uintptr) func(p place) error {
 		return func(p place) error { return lockOpen(p.out+"/file", how) }
@@ -35,7 +35,7 @@ func lockEscapes() []attempt {
 	}
 }
 
-// locked is a row that locks a file of the folder outside and then lets the host try.
+// locked is a row that locks a file in the folder outside, and then lets the host try.
 func locked(name, file string, do func(p place) error) attempt {
 	return withLockedFile(name, file, func(p place) error { return errors.Join(do(p), hostTries(p)) })
 }
@@ -50,7 +50,7 @@ func withLockedFile(name, file string, do func(p place) error) attempt {
 			ready, goOn := h.pipe(p.in+"/ready"), h.pipe(p.in+"/go")
 			busy := make(chan error, 1)
 			h.hosts[p.in] = func() error {
-				_, _ = unix.Write(ready, []byte("x")) // for a victim that never came so far
+				_, _ = unix.Write(ready, []byte("x")) // in case the victim never got that far
 				return <-busy
 			}
 			go func() {
@@ -89,12 +89,12 @@ func lockOpen(path string, how uintptr) error {
 	return rawCall(unix.SYS_FLOCK, uintptr(fd), how)
 }
 
-// lockByThread locks by a number that is another file to the rest of the process.
+// lockByThread locks through a descriptor that is another file for the rest of the process.
 func lockByThread(p place) error {
 	mine, err := unix.Open(p.in+"/mine", unix.O_RDONLY, 0)
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // the thread ends with it
+		runtime.LockOSThread() // the thread ends with the goroutine
 		fd, err := unix.Open(p.out+"/file", unix.O_RDONLY, 0)
 		err = errors.Join(err, unix.Unshare(unix.CLONE_FILES), unix.Dup3(fd, mine, 0), unix.Flock(mine, unix.LOCK_EX))
 		done <- errors.Join(err, hostTries(p))
@@ -102,8 +102,8 @@ func lockByThread(p place) error {
 	return errors.Join(err, <-done)
 }
 
-// lockSwapped locks a number that another thread makes the workspace's file and the
-// one outside in turns.
+// lockSwapped locks a descriptor that another thread switches between the workspace's file and the
+// one outside.
 func lockSwapped(p place) error {
 	mine, err := unix.Open(p.in+"/mine", unix.O_RDONLY, 0)
 	theirs, bad := unix.Open(p.out+"/file", unix.O_RDONLY, 0)

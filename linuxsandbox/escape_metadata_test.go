@@ -17,7 +17,7 @@ func metadata(name, escape string, do func(p place) error) attempt {
 	return attempt{name: name, escape: escape, protects: "metadata outside the write roots", weakness: "metadata", do: do}
 }
 
-// onFile does f with the file outside open for reading alone.
+// onFile calls f with the file outside, open for reading only.
 func onFile(f func(fd int) error) func(p place) error {
 	return func(p place) error { return withFD(p.out+"/file", unix.O_RDONLY, f) }
 }
@@ -93,8 +93,8 @@ func metadataEscapes() []attempt {
 	return rows
 }
 
-// accessList lets everybody write: version 2, then tag, permissions and id of
-// owner, group and others (linux/posix_acl_xattr.h).
+// accessList lets everybody write: version 2, then tag, permissions and id of owner, group and
+// others (linux/posix_acl_xattr.h).
 var accessList = []byte{2, 0, 0, 0,
 	1, 0, 6, 0, 255, 255, 255, 255,
 	4, 0, 6, 0, 255, 255, 255, 255,
@@ -102,7 +102,7 @@ var accessList = []byte{2, 0, 0, 0,
 
 const here = ^uintptr(99) // AT_FDCWD, -100
 
-// rawCall makes a system call as given.
+// rawCall makes a system call with exactly these arguments.
 func rawCall(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -112,7 +112,7 @@ func rawCall(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// cpath is a string as the kernel reads it.
+// cpath converts a string to the kernel's form.
 func cpath(s string) uintptr {
 	b, err := unix.BytePtrFromString(s)
 	if err != nil {

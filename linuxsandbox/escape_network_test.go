@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reaches is a row that sends its token to a listener of the host; what counts
-// is whether it is heard there.
+// reaches is a row that sends its token to a listener on the host. It counts as an escape if the
+// token arrives there.
 func reaches(name, escape, protects string, do func(p place, token []byte) error) attempt {
 	return attempt{
 		name: name, escape: escape, protects: protects, sends: true,
@@ -28,7 +28,7 @@ func reaches(name, escape, protects string, do func(p place, token []byte) error
 
 const localServices = "services on the loopback device, and with them the network"
 
-// sends makes a socket, connects it and writes.
+// sends creates a socket, connects it and writes.
 func sends(family, kind, proto int, to unix.Sockaddr, token []byte) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
@@ -52,8 +52,8 @@ func loopback6(port int) *unix.SockaddrInet6 {
 
 const protoMPTCP = 262
 
-// networkEscapes reach the host's own network, or make sockets of families that
-// have nothing to do in a sandbox.
+// networkEscapes reach the host's own network, or create sockets of families that no sandboxed
+// command needs.
 func networkEscapes() []attempt {
 	tcp := func(name, escape string, do func(p place, token []byte) error) attempt {
 		return reaches(name, escape, localServices, do)
@@ -102,8 +102,8 @@ func networkEscapes() []attempt {
 	return append(rows, families()...)
 }
 
-// fastOpen sends data with the first packet of a connection: Landlock's rules
-// for connect(2) do not see it.
+// fastOpen sends data with the first packet of a connection. Landlock's rules for connect(2) do not
+// cover that.
 func fastOpen(p place, token []byte) error {
 	return onSocket(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error {
 		return unix.Sendto(fd, token, unix.MSG_FASTOPEN, loopback(p.TCP))
@@ -133,7 +133,7 @@ func sendMany(fd int, to, text []byte) error {
 	return rawCall(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&many)), 1, 0)
 }
 
-// families are rows that make a socket of one family in the host's network.
+// families are rows that create a socket of one family in the host's network.
 func families() []attempt {
 	family := func(name, escape, protects string, root bool, family, kind, proto int) attempt {
 		return attempt{name: "socket: " + name, escape: escape, protects: protects, word: true, rootOnly: root, do: func(p place) error {
@@ -160,14 +160,14 @@ func families() []attempt {
 	}
 }
 
-// shellDials lets bash connect: it knows /dev/tcp.
+// shellDials connects with bash's /dev/tcp.
 func shellDials(p place, token []byte) error {
 	return runQuiet("/bin/bash", "-c", fmt.Sprintf("printf %%s '%s' > /dev/tcp/127.0.0.1/%d", token, p.TCP))
 }
 
 const services = "services behind path sockets: container engines, key agents, message buses, displays"
 
-// socketEscapes reach services by the names of their sockets.
+// socketEscapes reach services by the paths of their sockets.
 func socketEscapes() []attempt {
 	const (
 		stream   = unix.SOCK_STREAM
@@ -184,7 +184,7 @@ func socketEscapes() []attempt {
 		}
 	}
 	to := func(path string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: path} }
-	// The host looks for its service under the old name in the end.
+	// Afterwards the host looks for its service under the old name.
 	inside := func(name, at string, move func(service, path string) error) attempt {
 		a := reaches("socket path: "+name, "E35", services, func(p place, t []byte) error {
 			service, path := p.in+"/service", p.in+"/"+at

@@ -2,7 +2,7 @@
 
 package linuxsandbox
 
-// wantRows is how many rows each setting has, so that none goes missing.
+// wantRows is the number of rows in each setting, so that none is lost.
 var wantRows = map[string]int{
 	"root":                389,
 	"user":                364,
@@ -13,10 +13,9 @@ var wantRows = map[string]int{
 	"user, covered /proc": 363,
 }
 
-// notHeld names the rows that are not held yet in each setting. Each of them is
-// covered by the Weakness that its row names, and Enforcement must state it. A
-// row that is held fails until it is taken out here, and that is all it takes:
-// where a setting holds what others do not, write its own list.
+// notHeld names the rows that are not enforced yet in each setting. Enforcement must state the
+// Weakness that such a row names. If a row is enforced after all, the test fails until the row is
+// removed here. A setting that enforces more than others has a list of its own.
 var notHeld = map[string][]string{
 	"root":                nil,
 	"user":                nil,

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A friend is another process of the same user, outside of the sandbox. It has
-// the secret in its environment, and ends with the test.
+// A friend is another process of the same user, outside the sandbox. It has the secret in its
+// environment, and ends with the test.
 
-// harms is a row that ends or stops a friend, whose pid do is given.
+// harms is a row that ends or stops a friend; do gets its pid.
 func harms(name, escape string, do func(pid int) error) attempt {
 	a := onFriend(name, escape, "the user's other processes", do)
 	a.word = false
@@ -26,9 +26,8 @@ func harms(name, escape string, do func(pid int) error) attempt {
 	return a
 }
 
-// harmed reports whether a friend has ended or stopped. A signal wakes it at
-// once, so a friend that sleeps was sent none; one that runs is acting on it, or
-// has only begun.
+// harmed reports whether a friend has ended or stopped. A signal wakes a friend at once. So a
+// sleeping friend got none, and a running one is acting on a signal or has just started.
 func harmed(pid int) bool {
 	for {
 		if got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WUNTRACED, nil); got != 0 || err != nil {
@@ -41,7 +40,7 @@ func harmed(pid int) bool {
 	}
 }
 
-// onFriend is a row that does something to a friend, with success for proof.
+// onFriend is a row that acts on a friend; success is the proof.
 func onFriend(name, escape, protects string, do func(pid int) error) attempt {
 	return attempt{
 		name: name, escape: escape, protects: protects, word: true, before: befriend,
@@ -121,13 +120,13 @@ func processEscapes() []attempt {
 	return append(rows, foreignEscapes()...)
 }
 
-// foreignEscapes use calls on other processes, and look at codeagent itself.
+// foreignEscapes make calls on other processes, and examine codeagent itself.
 func foreignEscapes() []attempt {
 	const sched = "the scheduling and limits of the user's other processes"
 	rows := []attempt{
 		onFriend("trace another process", "E39", "the user's other processes", func(pid int) error { return unix.PtraceSeize(pid) }),
 		onFriend("process_vm_readv of another process", "E39", "the user's other processes", func(pid int) error {
-			// Without an address the call only looks whether it may.
+			// Without an address the call only checks the permission.
 			return rawCall(unix.SYS_PROCESS_VM_READV, uintptr(pid), 0, 0, 0, 0, 0)
 		}),
 		onFriend("nice of another process", "-", sched, func(pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 19) }),
@@ -164,7 +163,7 @@ func foreignEscapes() []attempt {
 		codeagent("what its descriptors are", "E39", func(p place) error { _, err := os.Readlink(procOf(p.Host, "fd/0")); return err }),
 		codeagent("its root", "E6", func(p place) error { _, err := os.ReadDir(procOf(p.Host, "root/")); return err }),
 		codeagent("its limits", "-", func(p place) error {
-			// Those it has: it handed them down.
+			// These are its own limits, which the command inherited.
 			var same unix.Rlimit
 			return errors.Join(unix.Getrlimit(unix.RLIMIT_CORE, &same), unix.Prlimit(p.Host, unix.RLIMIT_CORE, &same, nil))
 		}),
@@ -176,7 +175,7 @@ func foreignEscapes() []attempt {
 			return unix.Setpriority(unix.PRIO_PROCESS, os.Getppid(), niceOf(os.Getppid()))
 		}),
 		codeagent("the nice value of a thread of the parent's", "-", func(place) error {
-			for tid := range 64 { // in a PID namespace the keeper's are the first
+			for tid := range 64 { // in a PID namespace the keeper's threads are the first
 				if tid > 1 && tid != os.Getpid() && unix.Tgkill(os.Getppid(), tid, 0) != unix.ESRCH {
 					return unix.Setpriority(unix.PRIO_PROCESS, tid, niceOf(tid))
 				}
@@ -190,8 +189,8 @@ func foreignEscapes() []attempt {
 	)
 }
 
-// ownedSocket makes a pid the owner of a socket, which the kernel signals when
-// something arrives: no call names the victim of the signal then.
+// ownedSocket makes a pid the owner of a socket. The kernel then signals it when data arrives: no
+// call names the victim of the signal at that point.
 func ownedSocket(pid int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -218,7 +217,7 @@ func writeText(path, text string) error { return os.WriteFile(path, []byte(text)
 
 func runQuiet(path string, args ...string) error { return exec.Command(path, args...).Run() }
 
-// leftEscapes leave a process behind that outlives the command.
+// leftEscapes leave a process behind that survives the command.
 func leftEscapes() []attempt {
 	left := func(name, script string) attempt {
 		return attempt{
@@ -239,15 +238,15 @@ func leftEscapes() []attempt {
 	}
 }
 
-// leave runs a script that leaves something behind, and waits until it has.
+// leave runs a script that leaves a process behind, and waits until it has.
 func leave(p place, script string) error {
 	cmd := exec.Command("/bin/sh", "-c", "("+script+")\n while ! [ -s left ]; do :; done")
 	cmd.Dir = p.in
 	return cmd.Run()
 }
 
-// outlives reports whether a process of the row lives on, and ends it. Its pid
-// may be another here: it is known by its working folder.
+// outlives reports whether a process of the row still runs, and ends it. Its pid may differ here,
+// so it is recognised by its working folder.
 func outlives(h *host, p place) bool {
 	found := false
 	for {
@@ -272,8 +271,8 @@ func outlives(h *host, p place) bool {
 	}
 }
 
-// niceOf is a process's or thread's nice value: setting it changes nothing.
+// niceOf is the nice value of a process or thread. Setting this value changes nothing.
 func niceOf(number int) int {
 	n, _ := unix.Getpriority(unix.PRIO_PROCESS, number)
-	return 20 - n // as the kernel tells it, 1 to 40
+	return 20 - n // the system call returns it as 1 to 40
 }

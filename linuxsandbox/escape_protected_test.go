@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// protected is a row that changes what stays read-only inside the workspace.
-// watch is what must not change.
+// protected is a row that changes what is read-only inside the workspace. watch must not change.
 func protected(name, escape, watch string, do func(p place) error) attempt {
 	return attempt{
 		name: name, escape: escape, protects: "what runs or is trusted outside the sandbox later", weakness: "protected",
@@ -20,8 +19,8 @@ func protected(name, escape, watch string, do func(p place) error) attempt {
 	}
 }
 
-// repository makes git directories in a row's folder: one of its own, a nested
-// one, a module and a worktree, and a folder that points to another's.
+// repository creates git directories in a row's folder: a normal one, a nested one, a module, a
+// worktree, and a folder that points to another one's.
 func repository(h *host, p place) {
 	for _, git := range []string{"/.git", "/sub/.git", "/.git/modules/m"} {
 		h.put(p.in+git+"/config", "[core]\n\tbare = false\n", 0o644)
@@ -40,7 +39,7 @@ func repository(h *host, p place) {
 	h.put(p.in+"/.codeagent/settings.toml", "model = \"m\"\n", 0o644)
 }
 
-// made writes a file in the workspace and makes the folders on the way.
+// made creates a file in the workspace with the folders above it.
 func made(path string) func(p place) error {
 	return func(p place) error {
 		full := p.in + "/" + path

@@ -14,8 +14,8 @@ import (
 
 var errLost = errors.New("the race was not won")
 
-// race is a row in which one thread swaps a folder of the workspace for a link
-// to one outside, while another changes what it finds under its name.
+// race is a row in which one thread swaps a folder of the workspace with a link to one outside,
+// while another changes what it finds under that name.
 func race(name, weakness string, change func(p place) error, won func(p place) bool) attempt {
 	return attempt{
 		name: "race: " + name, escape: "E7", protects: "files outside the write roots", weakness: weakness, race: true,
@@ -44,7 +44,7 @@ func flip(a, b string, stop chan struct{}) {
 	}
 }
 
-// until changes again and again, until the race is won or its time is up.
+// until repeats change until the race is won or its time is over.
 func until(p place, change func(p place) error, won func(p place) bool) error {
 	end := time.Now().Add(time.Duration(p.Millis) * time.Millisecond)
 	for n := 0; ; n++ {
@@ -61,7 +61,7 @@ func until(p place, change func(p place) error, won func(p place) bool) error {
 	}
 }
 
-// openOnly opens path and closes it again.
+// openOnly opens path and closes it.
 func openOnly(path string, flags int) error {
 	return withFD(path, flags, func(int) error { return nil })
 }
@@ -71,7 +71,7 @@ func there(path string) bool {
 	return err == nil
 }
 
-// raceEscapes are won on a supervisor that looks first and acts later.
+// raceEscapes succeed against a supervisor that checks first and acts later.
 func raceEscapes() []attempt {
 	gone := func(p place) bool { return !there(p.out + "/dir/file") }
 	return []attempt{
@@ -128,8 +128,8 @@ func mode(path string) os.FileMode {
 	return info.Mode().Perm()
 }
 
-// connectRace swaps the name of a socket for that of a service outside while
-// another thread connects (E37).
+// connectRace swaps the name of a socket with that of a service outside while another thread
+// connects (E37).
 func connectRace() attempt {
 	a := reaches("race: connect", "E37", "services behind path sockets", func(p place, t []byte) error {
 		err := errors.Join(os.Mkdir(p.in+"/d", 0o755), os.Symlink(p.out, p.in+"/l"))
@@ -150,8 +150,8 @@ func connectRace() attempt {
 	return a
 }
 
-// ancestorRace moves the folder of a nested repository to and fro while a hook
-// is written under its name (E11).
+// ancestorRace moves the folder of a nested repository back and forth while a hook is written under
+// its name (E11).
 func ancestorRace() attempt {
 	a := protected("race: an ancestor of hooks renamed during a write", "E11", "sub/.git/hooks", func(p place) error {
 		if err := os.MkdirAll(p.in+"/other/.git/hooks", 0o755); err != nil {
@@ -168,7 +168,7 @@ func ancestorRace() attempt {
 	return a
 }
 
-// pipe makes a named pipe and holds both ends of it.
+// pipe creates a named pipe and holds both ends.
 func (h *host) pipe(path string) int {
 	h.t.Helper()
 	err := unix.Mkfifo(path, 0o666)
@@ -188,8 +188,8 @@ func waitByte(fd int) error {
 	return err
 }
 
-// duringEscapes change protected files right after the host has changed them
-// too: a mount on a name goes when the host renames over it.
+// duringEscapes change protected files right after the host has changed them too: the kernel
+// removes a mount on a name when the host renames over it.
 func duringEscapes() []attempt {
 	during := func(name, path string, change func(p place) error) attempt {
 		a := protected("after the host's "+name, "E26", path, func(p place) error {
@@ -207,7 +207,7 @@ func duringEscapes() []attempt {
 			ready, goOn := h.pipe(p.in+"/ready"), h.pipe(p.in+"/go")
 			changed := make(chan error, 1)
 			h.hosts[p.in] = func() error {
-				// For a victim that never came so far.
+				// This is for a victim that never got that far.
 				_, _ = unix.Write(ready, []byte("x"))
 				return <-changed
 			}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reads is a row that gets at what may not be read under the policy "reads".
+// reads is a row that reads what the policy "reads" denies.
 func reads(name, escape string, path func(p place) (string, error)) attempt {
 	return attempt{
 		name: "deny-read: " + name, escape: escape, protects: "files that may not be read", policy: "reads", word: true,
@@ -27,7 +27,7 @@ func reads(name, escape string, path func(p place) (string, error)) attempt {
 	}
 }
 
-// hasSecret succeeds when what is read at path is the secret.
+// hasSecret succeeds if the file at path contains the secret.
 func hasSecret(path string) error {
 	data, err := os.ReadFile(path)
 	if err == nil && !strings.Contains(string(data), hostSecret) {
@@ -82,7 +82,7 @@ func readEscapes() []attempt {
 	return append(append(rows, globEscapes()...), rootEscapes()...)
 }
 
-// globEscapes read what a pattern says may not be read.
+// globEscapes read files that a pattern denies.
 func globEscapes() []attempt {
 	glob := func(name string, path func(p place) (string, error)) attempt {
 		a := reads("glob, "+name, "E16", path)
@@ -124,8 +124,8 @@ func rootEscapes() []attempt {
 	}
 }
 
-// ownEscapes change codeagent's own files where they lie in the workspace: what
-// counts is what is there once the command has ended.
+// ownEscapes change codeagent's own files inside the workspace. The state after the end of the
+// command counts.
 func ownEscapes() []attempt {
 	own := func(name, escape string, do func(p place) error) attempt {
 		return attempt{

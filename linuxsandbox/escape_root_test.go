@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root in another user's workspace keeps the capabilities of files (spec.FileCaps),
-// because it could not work there without. They must be worth nothing outside.
+// In another user's workspace, root retains its file capabilities (spec.FileCaps), because it could
+// not work there without them. They must have no effect outside.
 
 const (
 	workspaceOwner = 4711
 	strangerUID    = 4712
 )
 
-// foreign is a row that root tries in a workspace of workspaceOwner, where files
-// outside belong to a third user.
+// foreign is a row that root attempts in a workspace of workspaceOwner. Files outside belong to a
+// third user.
 func foreign(name, escape, protects string, do func(p place) error) attempt {
 	return attempt{
 		name: "root in a foreign workspace: " + name, escape: escape, protects: protects, policy: "foreign", rootOnly: true, do: do,
@@ -89,14 +89,14 @@ func foreignRootEscapes() []attempt {
 	}, killStranger())
 }
 
-// killStranger ends a process of another user, which takes CAP_KILL.
+// killStranger ends a process of another user, which requires CAP_KILL.
 func killStranger() attempt {
 	a := foreign("kill another user's process", "E39", "other users' processes", func(p place) error { return unix.Kill(friendOf(p), unix.SIGKILL) })
 	owned := a.before
 	a.before = func(h *host, p place) {
 		owned(h, p)
-		// Not by SysProcAttr.Credential: the child changes its user while it still
-		// has the memory of this process, which the kernel then lets nobody read.
+		// SysProcAttr.Credential does not work here: the child would change its user while it still
+		// has the memory of this process, and the kernel then lets nobody read it.
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Args = []string{attack.LauncherName, attack.SurroundPlain, strconv.Itoa(strangerUID), "/bin/sleep", "1000"}
 		h.start(cmd)

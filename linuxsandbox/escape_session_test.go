@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sessionEscapes reach for what belongs to the person at the machine: secrets in
-// the environment of their processes, and their terminal.
+// sessionEscapes reach for the user's own things: secrets in the environment of the user's
+// processes, and the user's terminal.
 func sessionEscapes() []attempt {
 	rows := []attempt{
 		{name: "secrets: the environment of every process", escape: "E39", protects: "keys in the environment", word: true,
@@ -54,10 +54,10 @@ func sessionEscapes() []attempt {
 	)
 }
 
-// setUIDProgram is the one that setting.command has put beside the stage.
+// setUIDProgram is the program that setting.command has put beside the stage.
 func setUIDProgram() string { return filepath.Join(filepath.Dir(os.Getenv(envStage)), "id") }
 
-// setUIDEscapes become another user by a program that may, as sudo does.
+// setUIDEscapes become another user through a set-user-ID program such as sudo.
 func setUIDEscapes() []attempt {
 	return []attempt{{
 		name: "a set-user-id program", escape: "-", protects: "the rights of other users, and root's by sudo", word: true,
@@ -81,7 +81,7 @@ func setUIDEscapes() []attempt {
 	}}
 }
 
-// anySecret looks for the secret in every file that the pattern finds.
+// anySecret looks for the secret in every file that matches the pattern.
 func anySecret(pattern string) error {
 	files, err := filepath.Glob(pattern)
 	if err != nil {

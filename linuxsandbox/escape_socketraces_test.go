@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownServer listens at path and takes whoever comes.
+// ownServer listens at path and accepts all connections.
 func ownServer(path string) (sock int, err error) {
 	sock, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -34,8 +34,8 @@ func ownServer(path string) (sock int, err error) {
 	return sock, nil
 }
 
-// reachedOther reports whether a connected socket has somebody else than this
-// process at its other end, and leaves the token there.
+// reachedOther reports whether a connected socket leads to a process other than this one, and sends
+// the token there.
 func reachedOther(sock int, token []byte) bool {
 	peer, err := unix.GetsockoptUcred(sock, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil || int(peer.Pid) == os.Getpid() {
@@ -45,7 +45,7 @@ func reachedOther(sock int, token []byte) bool {
 	return err == nil
 }
 
-// swapped runs change again and again on a thread of its own until it is stopped.
+// swapped runs change repeatedly on its own thread until it is stopped.
 func swapped(change func()) (stop func()) {
 	var end atomic.Bool
 	done := make(chan struct{})
@@ -59,7 +59,7 @@ func swapped(change func()) (stop func()) {
 	return func() { end.Store(true); <-done }
 }
 
-// sockaddr is an address in memory, as long as any is.
+// sockaddr is an encoded address of the maximal length.
 type sockaddr [unix.SizeofSockaddrUnix]byte
 
 func unixSockaddr(path string) (a sockaddr) {
@@ -75,14 +75,14 @@ func inetSockaddr(port int) (a sockaddr) {
 	return a
 }
 
-// trying is one way to race: try says whether it was won, done puts things back.
+// trying is one way to race: try reports whether it was won; done restores the state.
 type trying struct {
 	try  func() bool
 	done func()
 }
 
-// socketRaces are won on a supervisor that looks at a connect and lets it go on,
-// or that remembers sockets by their names.
+// socketRaces succeed against a supervisor that examines a connect and then lets it proceed, or
+// that remembers sockets by their names.
 func socketRaces() []attempt {
 	race := func(name string, service func(p place) string, begin func(p place, service string, token []byte) trying) attempt {
 		a := reaches("race: "+name, "E37", services, func(p place, t []byte) error {
@@ -130,7 +130,7 @@ func connects(path string, token []byte) bool {
 	return unix.Connect(sock, &unix.SockaddrUnix{Name: path}) == nil && reachedOther(sock, token)
 }
 
-// connectFlipping connects to a name while it is exchanged with another one.
+// connectFlipping connects to a name while that name is exchanged with another one.
 func connectFlipping(name, other string, token []byte) trying {
 	flips := 0
 	stop := swapped(func() {
@@ -150,8 +150,8 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// connectChanging connects while a thread exchanges the address in memory, and
-// the socket under its number.
+// connectChanging connects while a thread switches the address in memory, and the socket behind its
+// descriptor.
 func connectChanging(own, other sockaddr, token []byte) trying {
 	family := func(a *sockaddr) int { return int(*(*uint16)(unsafe.Pointer(a))) }
 	try := func() bool {
@@ -161,7 +161,7 @@ func connectChanging(own, other sockaddr, token []byte) trying {
 		}
 		defer unix.Close(second)
 		first, err := unix.Socket(family(&own), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil { // no network: the address alone changes
+		if err != nil { // no network: only the address changes
 			first, err = unix.Dup(second)
 		}
 		if err != nil {
@@ -192,8 +192,8 @@ func connectChanging(own, other sockaddr, token []byte) trying {
 	return trying{try, func() {}}
 }
 
-// bindSwapped binds a socket, while a thread puts a service's file under its name
-// as soon as it is there, and connects to that name.
+// bindSwapped binds a socket and connects to its name. Meanwhile a thread puts a service's file
+// under that name as soon as it exists.
 func bindSwapped(name, service string, token []byte) bool {
 	var there atomic.Bool
 	stop := swapped(func() {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalEscapes reach a terminal of the user's: each row has one of its own,
-// which the host has open and another program may use.
+// terminalEscapes reach one of the user's terminals. Each row has its own, which the host has open
+// and another program may use.
 func terminalEscapes() []attempt {
 	const terminals = "the user's terminals: what they show, and what is typed there"
 	writes := func(name string, path func(p place) string) attempt {
@@ -53,7 +53,7 @@ func terminalEscapes() []attempt {
 		does("reached from one of the attacker's own", func(_ place, path string) error {
 			near, err := unix.Open(kernel.Ptmx, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 			if err != nil {
-				near = -1 // without a private /dev/pts: the name alone is tried
+				near = -1 // without a private /dev/pts: only the name is tried
 			}
 			defer unix.Close(near)
 			n, _ := strconv.Atoi(strings.TrimPrefix(path, kernel.PtsDir+"/"))
@@ -65,8 +65,8 @@ func terminalEscapes() []attempt {
 	}
 }
 
-// openForRow opens a terminal and writes down its path and the numbers of the
-// host's descriptors of its near and its far end.
+// openForRow opens a terminal. It records its path and the numbers of the host's descriptors of
+// both ends.
 func openForRow(h *host, p place) {
 	near, far := openTerminal(h.t)
 	h.terminals[p.in] = near
@@ -74,7 +74,7 @@ func openForRow(h *host, p place) {
 	h.put(p.in+"/terminal", far.Name()+" "+strconv.Itoa(int(near.Fd()))+" "+strconv.Itoa(int(far.Fd())), 0o644)
 }
 
-// terminalOfRow is a word of what openForRow wrote down.
+// terminalOfRow is one word of that record.
 func terminalOfRow(p place, i int) string {
 	text, err := os.ReadFile(p.in + "/terminal")
 	fields := strings.Fields(string(text))
@@ -84,7 +84,7 @@ func terminalOfRow(p place, i int) string {
 	return fields[i]
 }
 
-// shown is what a row's terminal shows.
+// shown is the output on a row's terminal.
 func (h *host) shown(p place) string {
 	h.t.Helper()
 	fd := int(h.terminals[p.in].Fd())
@@ -100,8 +100,8 @@ func (h *host) shown(p place) string {
 	return string(buf[:n])
 }
 
-// foregroundTerminal: a command that shares the user's terminal has terminals of
-// its own too, and finds the name of the shared one.
+// foregroundTerminal: a command that shares the user's terminal also has terminals of its own, and
+// can find the name of the shared one.
 func foregroundTerminal(t *testing.T, b *Backend) {
 	near, far := openTerminal(t)
 	person := newScreen(t, near)

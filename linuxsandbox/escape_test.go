@@ -17,76 +17,74 @@ import (
 	"codeagent/sandbox"
 )
 
-// The table of escapes: one row is one real attempt at something that the
-// sandbox must keep. Each is made twice, in places of its own:
+// This is the table of escapes: one row is one real attempt at something that the sandbox must
+// prevent. Each is made twice, in separate places:
 //
 //	bare   by a plain child of the same user in the same setting: it must land
 //	boxed  by a command of the real backend: it must not
 //
-// What counts is what happened outside, seen from outside, and the attacker's
-// own word only where nothing can be seen. settings_test.go runs the table in
-// every setting and says which rows are not held there yet.
+// The effect outside counts, as seen from outside; the attacker's own report counts only if no
+// effect can be seen. settings_test.go runs the table in every setting and says which rows are not
+// enforced there yet.
 
 // attempt is one row.
 type attempt struct {
 	name string
-	// escape is the number of the known escape, "-" when it has none.
+	// escape is the number of the known escape, or "-".
 	escape string
-	// protects says what would be lost.
+	// protects is what an escape would cost.
 	protects string
-	// policy names the policy it is tried under; "" is workspace-write.
+	// policy names the policy of the attempt; "" is workspace-write.
 	policy string
-	// weakness is the id that Enforcement must state where the row is not held.
+	// weakness is the ID that Enforcement must state if the row is not enforced.
 	weakness string
-	// do tries; it runs in the victim. nil: it worked.
+	// do makes the attempt, in the victim. nil means success.
 	do func(p place) error
-	// watch are paths below the row's folder in the workspace that must stay as
-	// they are; its folder outside always must.
+	// watch are paths below the row's folder in the workspace that must not change. Its folder
+	// outside must never change.
 	watch []string
-	// word: the attempt changes nothing that can be seen; it landed when do says so.
+	// word: the attempt changes nothing visible; it succeeded if do says so.
 	word bool
 	// before prepares the host for each try.
 	before func(h *host, p place)
-	// landed looks from outside, instead of comparing files.
+	// landed checks from outside, in place of a comparison of files.
 	landed func(h *host, p place) bool
-	// alone rows get a victim of their own.
+	// alone: the row gets a victim of its own.
 	alone bool
-	// race rows try again and again for place.Millis.
+	// race: the row repeats its attempt for place.Millis.
 	race bool
 	// sends: the attempt sends the name of its folder to a listener.
 	sends bool
-	// cannot says why it cannot land without a sandbox either, "" where it can;
-	// nil: it always can.
+	// cannot returns why the attempt fails even without a sandbox; "" if it can succeed. nil: it
+	// always can.
 	cannot func(s setting) string
-	// rootOnly rows need capabilities to land without a sandbox.
+	// rootOnly: without a sandbox the row needs capabilities to succeed.
 	rootOnly bool
 }
 
 // place is where one try of a row happens.
 type place struct {
-	// in lies in the workspace, out outside of it, secret may not be read under
-	// the policy "reads".
+	// in is in the workspace and out outside it. The policy "reads" denies reading secret.
 	in, out, secret string
 	*scene
 }
 
-// scene is what a victim is told.
+// scene is the data that a victim gets.
 type scene struct {
 	Rows []string
-	// Base holds ws, out and secret, each with one folder a row.
+	// Base contains ws, out and secret, each with one folder a row.
 	Base string
-	// Host is the pid of the process that plays codeagent.
+	// Host is the pid of the process that acts as codeagent.
 	Host int
-	// Ports of listeners on the loopback device, outside of the sandbox.
+	// These are ports of listeners on the loopback device, outside the sandbox.
 	TCP, TCPAny, TCP6, UDP, UDP6 int
-	// Net is the host's network namespace, by its cookie.
+	// Net is the cookie of the host's network namespace.
 	Net uint64
 	// Abstract is the name of an abstract socket.
 	Abstract string
-	// SetUID is a program that belongs to strangerUID, with the set-user-id bit,
-	// and does what id(1) does.
+	// SetUID is a set-user-ID program of strangerUID that does what id(1) does.
 	SetUID string
-	// Millis is how long races run.
+	// Millis is the duration of races.
 	Millis int
 }
 
@@ -95,14 +93,14 @@ func (s *scene) place(i int) place {
 	return place{filepath.Join(s.Base, "ws", n), filepath.Join(s.Base, "out", n), filepath.Join(s.Base, "secret", n), s}
 }
 
-// escapes is the whole table.
+// escapes is the complete table.
 func escapes() []attempt {
 	return slices.Concat(fileEscapes(), wayEscapes(), metadataEscapes(), lockEscapes(), protectedEscapes(), readEscapes(), ownEscapes(),
 		networkEscapes(), socketEscapes(), processEscapes(), sessionEscapes(), setUIDEscapes(), foreignRootEscapes(), chainEscapes(),
 		leftEscapes(), terminalEscapes(), blindEscapes(), raceEscapes(), socketRaces(), duringEscapes(), trustEscapes())
 }
 
-// Environment and argv[0] of a victim.
+// These are the environment and the argv[0] of a victim.
 const (
 	victimName = "escape-victim"
 	envScene   = "CODEAGENT_TEST_SCENE"
@@ -110,8 +108,8 @@ const (
 
 const wordPrefix = "escape result: "
 
-// escapeVictim takes over the process when it was started as a victim: it makes
-// the attempts it is told and prints what came of each.
+// escapeVictim takes over the process if it was started as a victim: it makes the given attempts
+// and prints their results.
 func escapeVictim() {
 	if filepath.Base(os.Args[0]) != victimName {
 		return
@@ -126,11 +124,10 @@ func escapeVictim() {
 		i := slices.IndexFunc(table, func(a attempt) bool { return a.name == name })
 		fmt.Printf("%s%s\t%s\n", wordPrefix, name, wordOf(try(table[i], s.place(i))))
 	}
-	syscall.Exit(0) // os.Exit waits a second with the race detector
+	syscall.Exit(0) // os.Exit would wait a second with the race detector
 }
 
-// try makes one attempt from the row's folder in the workspace, on a thread of
-// its own.
+// try makes one attempt from the row's folder in the workspace, on its own thread.
 func try(a attempt, p place) error {
 	done := make(chan error)
 	go func() {
@@ -151,7 +148,7 @@ func wordOf(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// words finds in a victim's output what each of its attempts came to.
+// words parses a victim's output for the result of each attempt.
 func words(out string) map[string]string {
 	said := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -163,13 +160,13 @@ func words(out string) map[string]string {
 	return said
 }
 
-// outcome is what one try came to.
+// outcome is the result of one try.
 type outcome struct {
 	word   string
 	landed bool
 }
 
-// runs are the rows of one try, those together that one victim can make.
+// runs groups the rows of one try: those that one victim can make are together.
 func runs(table []attempt) [][]int {
 	together := map[string][]int{}
 	var out [][]int
@@ -188,8 +185,8 @@ func runs(table []attempt) [][]int {
 	return out
 }
 
-// attemptAll makes every attempt of the table once. start runs a victim with
-// the rows given, to its end.
+// attemptAll makes every attempt of the table once. start runs a victim with the given rows, to its
+// end.
 func (h *host) attemptAll(t *testing.T, s scene, table []attempt, skip func(attempt) bool, start func(s scene, policy string) string) map[string]outcome {
 	t.Helper()
 	results := map[string]outcome{}
@@ -226,7 +223,7 @@ func (h *host) attemptAll(t *testing.T, s scene, table []attempt, skip func(atte
 	return results
 }
 
-// judge says whether an attempt landed.
+// judge reports whether an attempt succeeded.
 func (h *host) judge(a attempt, p place, word, before string) bool {
 	switch {
 	case a.landed != nil:
@@ -240,7 +237,7 @@ func (h *host) judge(a attempt, p place, word, before string) bool {
 // policyNames are the policies that host.policy knows.
 var policyNames = []string{"", "reads", "roots", "own", "foreign", "names"}
 
-// policy is one under which attempts are made; s.Base holds ws, out and secret.
+// policy returns the policy with that name; s.Base contains ws, out and secret.
 func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	base := s.Base
 	ws := filepath.Join(base, "ws")
@@ -249,7 +246,7 @@ func (h *host) policy(name string, s scene, table []attempt) sandbox.Policy {
 	case "reads":
 		p.DenyRead, p.DenyGlobs = []string{filepath.Join(base, "secret")}, []string{"**/.secret"}
 	case "roots":
-		p = sandbox.Strict(os.Args[0], ws) // no workspace, but the victim's program
+		p = sandbox.Strict(os.Args[0], ws) // no workspace except the victim's program
 		p.Limits = sandbox.Limits{}
 	case "foreign":
 		p.Write, p.DenyRead = nil, []string{filepath.Join(base, "secret")}

@@ -19,18 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rows that misuse what codeagent trusts: programs and files that git's settings
-// name, names of hosts, and the name that a process gives itself.
+// These rows misuse what codeagent trusts: programs and files that git's settings name, host names,
+// and the name that a process gives itself.
 
-// trustEscapes are all of them.
+// trustEscapes are all of these rows.
 func trustEscapes() []attempt {
 	rows := settingEscapes()
 	rows = append(rows, nameEscapes()...)
 	return append(rows, askerEscapes()...)
 }
 
-// settingEscapes change what a repository's settings make git run or read. What that
-// is gitrun finds, as at every start of codeagent.
+// settingEscapes change what a repository's settings make git run or read. gitrun finds these
+// names, as at every start of codeagent.
 func settingEscapes() []attempt {
 	row := func(name, watch string, do func(p place) error) attempt {
 		a := protected("git settings: "+name, "E25", watch, do)
@@ -55,8 +55,7 @@ func settingEscapes() []attempt {
 	}
 }
 
-// settingsOf makes a repository whose settings name programs and files of the
-// workspace.
+// settingsOf creates a repository whose settings name programs and files in the workspace.
 func settingsOf(h *host, p place) {
 	repository(h, p)
 	h.put(p.in+"/.git/config", `[core]
@@ -77,7 +76,7 @@ func settingsOf(h *host, p place) {
 	h.put(p.in+"/ship.sh", "echo ship\n", 0o755)
 }
 
-// trusts finds what the settings of the repository dir name, for the policy.
+// trusts finds what the settings of the repository dir name, and adds it to the policy.
 func (h *host) trusts(dir string) {
 	h.t.Helper()
 	git, err := lookIn(jobPath, "git")
@@ -86,7 +85,7 @@ func (h *host) trusts(dir string) {
 	}
 	g := gitrun.New(gitrun.Options{Runner: runner.New(runner.Options{Backend: h.backend, Files: runner.OS{}}), Program: git})
 	var paths []string
-	for range 5 { // git has two seconds, which a busy machine may not give it
+	for range 5 { // git may take two seconds, which can be too short on a busy machine
 		paths, err = g.Trusted(h.t.Context(), gitrun.Tree{Top: dir}, sandbox.WorkspaceWrite(h.base), gitrun.Home{Dir: h.base + "/home"}, runner.OS{})
 		if err == nil {
 			break
@@ -98,8 +97,8 @@ func (h *host) trusts(dir string) {
 	h.trusted[dir] = paths
 }
 
-// The hosts that the policy "names" allows. Whoever owns the names makes them stand
-// for servers of this machine.
+// These are the hosts that the policy "names" allows. The owner of the names makes them lead to
+// servers on this machine.
 const (
 	closeName  = "close.example"
 	close6Name = "close6.example"
@@ -107,8 +106,8 @@ const (
 	turnedName = "turned.example"
 )
 
-// lookup plays the name servers. turnedName stands for a server far away and for one
-// of this machine in turns.
+// lookup acts as the name servers. turnedName leads alternately to a distant server and to one on
+// this machine.
 func (h *host) lookup(_ context.Context, network, name string) ([]netip.Addr, error) {
 	text := map[string]string{"ip4 " + closeName: "127.0.0.1", "ip6 " + close6Name: "::1", "ip6 " + mappedName: "::ffff:127.0.0.1"}[network+" "+name]
 	if network == "ip4" && name == turnedName {
@@ -126,7 +125,7 @@ func (h *host) lookup(_ context.Context, network, name string) ([]netip.Addr, er
 	return []netip.Addr{a}, nil
 }
 
-// nameEscapes reach servers of this machine by names that are allowed.
+// nameEscapes reach servers on this machine by allowed names.
 func nameEscapes() []attempt {
 	row := func(name, host string, turns int, to func(p place) unix.Sockaddr) attempt {
 		family := unix.AF_INET
@@ -134,7 +133,7 @@ func nameEscapes() []attempt {
 			family = unix.AF_INET6
 		}
 		a := reaches("host name: "+name, "E51", localServices, func(p place, token []byte) error {
-			// Without a sandbox nobody knows the name: the address is taken as known.
+			// Without a sandbox nobody knows the name, so the address is given.
 			for range turns {
 				_, _ = (&net.Resolver{PreferGo: true}).LookupHost(context.Background(), host)
 			}
@@ -153,7 +152,7 @@ func nameEscapes() []attempt {
 	}
 }
 
-// allowedNames is p with the hosts of nameEscapes, where single hosts can be allowed.
+// allowedNames adds the hosts of nameEscapes to p, where single hosts can be allowed.
 func (h *host) allowedNames(p sandbox.Policy, s scene) sandbox.Policy {
 	wide := p.Clone()
 	wide.Network.Mode = sandbox.NetworkAllow
@@ -161,13 +160,13 @@ func (h *host) allowedNames(p sandbox.Policy, s scene) sandbox.Policy {
 		wide.Network.Hosts = append(wide.Network.Hosts, sandbox.HostPort{Host: name, Port: uint16(port)})
 	}
 	if _, err := h.backend.Enforcement(wide); err != nil {
-		return p // nothing is reached by any name
+		return p // no name reaches anything
 	}
 	return wide
 }
 
-// askerEscapes are refused in the name of somebody else. It landed where the file
-// outside was made, or the record of the refusal names another executable.
+// askerEscapes make a refusal look like another program's. The escape succeeded if the file outside
+// exists, or if the record of the refusal names another executable.
 func askerEscapes() []attempt {
 	row := func(name, calls string, do func(p place, new string) error, want func(h *host, p place) string) attempt {
 		a := outside("who asks: "+name, "-", func(p place) error { return do(p, p.out+"/new") })
@@ -209,7 +208,7 @@ func askerEscapes() []attempt {
 	}
 }
 
-// copyTo makes a shell at path.
+// copyTo copies a shell to path.
 func copyTo(path string) error {
 	text, err := os.ReadFile("/bin/bash")
 	if err != nil {

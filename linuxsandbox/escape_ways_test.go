@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wayEscapes write outside by every way that a path can lead there.
+// wayEscapes write outside through every kind of path that can lead there.
 func wayEscapes() []attempt {
-	// through writes to path once made has prepared the way.
+	// through writes to a path after way has prepared it.
 	through := func(name, escape string, way func(p place) (string, error)) attempt {
 		return outside(name, escape, func(p place) error {
 			path, err := way(p)
@@ -98,7 +98,7 @@ func wayEscapes() []attempt {
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// reopened is the way through the name of a descriptor.
+// reopened opens the file through the name of a descriptor.
 func reopened(prefix string, flags int) func(p place) (string, error) {
 	return func(p place) (string, error) {
 		fd, err := unix.Open(p.out+"/file", flags, 0)

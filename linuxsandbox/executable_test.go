@@ -12,11 +12,11 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestHeldNamesTheExecutable: a question names the file that asks, as the host
-// names it, whatever the process calls itself.
+// TestHeldNamesTheExecutable: a question names the asking executable by the host's path, whatever
+// the process calls itself.
 func TestHeldNamesTheExecutable(t *testing.T) { withAndWithoutMounts(t, namesExecutables) }
 
-// TestHeldNamesTheExecutableAsUser is the same for a user without rights.
+// TestHeldNamesTheExecutableAsUser is the same for a user without privileges.
 func TestHeldNamesTheExecutableAsUser(t *testing.T) {
 	againAsUser(t, "^TestHeldNamesTheExecutable$")
 }
@@ -89,7 +89,8 @@ func namesExecutables(t *testing.T, th *theatre) {
 		if len(denials) == 0 {
 			t.Fatalf("nothing was refused: %s", out)
 		}
-		// Who has capabilities over it, as the owner of its user namespace has, may look.
+		// A user with capabilities over the process may examine it, such as the owner of its user
+		// namespace.
 		chain := denials[len(denials)-1].Chain
 		if who := chain[0].Who(); who != sandbox.Unexamined+` (calls itself "shut")` && who != th.dir+"/shut" {
 			t.Errorf("%q", who)
@@ -97,7 +98,8 @@ func namesExecutables(t *testing.T, th *theatre) {
 	})
 }
 
-// TestCallerCacheKnowsAnotherProgram of the same thread with the same name.
+// TestCallerCacheKnowsAnotherProgram: the cache notices when the same thread executes another
+// program with the same name.
 func TestCallerCacheKnowsAnotherProgram(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		_, denials := th.shell(t, bashIn+`git; : > ../away/one || :; exec -a x ./git -c ': > ../away/two' || :`)

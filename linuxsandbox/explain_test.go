@@ -12,7 +12,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// machines are what doctor may find, as the probe reports it.
+// machines are the results of doctor's probe on different machines.
 var machines = []struct {
 	name  string
 	facts facts
@@ -25,8 +25,8 @@ var machines = []struct {
 	{"old-kernel", facts{Facts: spec.Facts{LandlockABI: 3, Broker: true}, Sockets: sockets.TakesCopies, NamespacesWhy: "clone: no space left on device"}},
 }
 
-// TestEnforcementOfMachines keeps what is found on each kind of machine. The
-// files are what codeagent's doctor is tested with.
+// TestEnforcementOfMachines records the enforcement on each kind of machine. The tests of
+// codeagent's doctor use these files.
 func TestEnforcementOfMachines(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	p.Protected.Names = []string{".codeagent"}
@@ -44,8 +44,8 @@ func TestEnforcementOfMachines(t *testing.T) {
 	}
 }
 
-// withRecords is p with the records that prepare does not find held: those that
-// are within reach, where no mount goes over them.
+// withRecords is p with the records that prepare would not find protected: reachable ones that no
+// mount covers.
 func withRecords(p sandbox.Policy, f facts, inReach bool) sandbox.Policy {
 	p.Protected.Own = []string{"/home/ada/.local/state/codeagent"}
 	if inReach && !f.Namespaces {
@@ -54,8 +54,8 @@ func withRecords(p sandbox.Policy, f facts, inReach bool) sandbox.Policy {
 	return p
 }
 
-// TestNothingIsLostInSilence: what a missing layer would hold is held by another
-// one or stated as a weakness, on every machine there can be.
+// TestNothingIsLostInSilence: on every possible machine, what a missing layer would enforce is
+// enforced by another one or stated as a weakness.
 func TestNothingIsLostInSilence(t *testing.T) {
 	p := sandbox.WorkspaceWrite("/work")
 	for abi := spec.MinLandlockABI; abi <= 9; abi++ {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestConfinedShell is a child that puts the filter on itself and becomes bash
-// running the script that its environment holds.
+// TestConfinedShell is a child that installs the filter on itself and becomes bash, with the script
+// in its environment.
 func TestConfinedShell(t *testing.T) {
 	if os.Getenv(filterChild) != "shell" {
 		bodyOf(t, "TestOrdinaryProgramsUnderTheFilter")
@@ -27,8 +27,8 @@ func TestConfinedShell(t *testing.T) {
 	os.Exit(126)
 }
 
-// ordinary are programs as people use them, and what they must print. Where a
-// refusal is wanted the row says what the person is told.
+// ordinary are programs as people use them, and what they must print. If a refusal is expected, the
+// row has the message that the user sees.
 var ordinary = []struct{ name, needs, script, want string }{
 	{"pipeline", "seq", `seq 1 1000 | sort -rn | head -3 | paste -sd, | tee /dev/stderr 2>/dev/null`, "1000,999,998"},
 	{"process substitution and jobs", "bash", `diff <(echo a) <(echo a) && { sleep 0 & wait $!; echo "$?"; }`, "0"},
@@ -79,7 +79,7 @@ P`, "55 55"},
 	{"refused: renice of another process", "renice", `renice -n 5 -p 1 2>&1 | grep -o 'Operation not permitted'`, "Operation not permitted"},
 }
 
-// TestOrdinaryProgramsUnderTheFilter: what people run all day goes on working.
+// TestOrdinaryProgramsUnderTheFilter: programs of everyday use work.
 func TestOrdinaryProgramsUnderTheFilter(t *testing.T) {
 	for _, row := range ordinary {
 		t.Run(row.name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestOrdinaryProgramsUnderTheFilter(t *testing.T) {
 	}
 }
 
-// missing skips a test for want of a program; where everything is installed,
-// as with CI=true, that is a failure.
+// missing skips a test if a program is missing. With CI=true, where all programs are installed,
+// that is a failure.
 func missing(t *testing.T, program string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -13,7 +13,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// globTree is a workspace with things that globs speak of.
+// globTree is a workspace with files that match the globs.
 func globTree(t *testing.T) string {
 	t.Helper()
 	ws, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,8 +33,7 @@ func globTree(t *testing.T) string {
 	return ws
 }
 
-// TestGlobSearch: what is found is what the policy denies, and what denied links
-// lead to.
+// TestGlobSearch: the search finds what the policy denies, and the targets of denied links.
 func TestGlobSearch(t *testing.T) {
 	ws := globTree(t)
 	for _, row := range []struct{ globs, want string }{
@@ -65,7 +64,7 @@ func TestGlobSearch(t *testing.T) {
 	}
 }
 
-// TestGlobSearchIsRenewed: what appears is known at the next start.
+// TestGlobSearchIsRenewed: the next start knows new files.
 func TestGlobSearchIsRenewed(t *testing.T) {
 	ws := globTree(t)
 	x := globIndex{patient: true}
@@ -80,8 +79,8 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 	if err := os.Rename(ws+"/a/b/c.env", ws+"/keys.d/.env"); err != nil {
 		t.Fatal(err)
 	}
-	// A start renews what took no time, and others when they have rested: on a
-	// loaded machine that may be for seconds.
+	// A start repeats a search that was fast, and others after a rest: on a loaded machine that can
+	// take seconds.
 	waitFor(t, func() bool {
 		m := x.find(p)
 		return len(m.Paths) == before+1 && slices.Contains(m.Paths, ws+"/keys.d/.env")
@@ -91,12 +90,12 @@ func TestGlobSearchIsRenewed(t *testing.T) {
 // TestGlobs runs TestGlobsInSetting in every setting.
 func TestGlobs(t *testing.T) { inSettings(t, "^TestGlobsInSetting$") }
 
-// TestGlobsInSetting: with mounts what a glob matches cannot be read, and all
-// the rest works.
+// TestGlobsInSetting: with mounts, files that match a glob cannot be read, and everything else
+// works.
 func TestGlobsInSetting(t *testing.T) {
 	b, f := backendInSetting(t, "TestGlobs")
 	if !f.Namespaces {
-		return // a weakness that is told
+		return // this is a stated weakness
 	}
 	for _, row := range []struct{ name, script, want string }{
 		{"by name", `cat .env a/.env`, ""},

@@ -11,8 +11,8 @@ import (
 	"codeagent/sandbox"
 )
 
-// TestGrantedNames: what is granted may be made, replaced, moved and removed,
-// whether it is a file, a folder or nothing yet, and nothing beside it.
+// TestGrantedNames: a granted path may be created, replaced, moved and removed, whether it is a
+// file, a folder or missing. Nothing beside it may.
 func TestGrantedNames(t *testing.T) {
 	rows := []struct{ grants, script, beside string }{
 		{"new", "mkdir $OUT/new && echo x >$OUT/new/f && rm -r $OUT/new", "mkdir $OUT/newer"},

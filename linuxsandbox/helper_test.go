@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHelperSum: a helper that is not the one of this build is refused, and the
-// message says what to do.
+// TestHelperSum: New refuses a helper that does not belong to this build, and the message says what
+// to do.
 func TestHelperSum(t *testing.T) {
 	path := realHelper(t)
 	data, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func TestHelperSum(t *testing.T) {
 	}
 }
 
-// TestSealedHelper: what runs is the copy made by New, and nothing can change it.
+// TestSealedHelper: keepers run the copy made by New, and nothing can change it.
 func TestSealedHelper(t *testing.T) {
 	path := filepath.Join(t.TempDir(), HelperName)
 	copyFile(t, realHelper(t), path)
@@ -79,7 +79,7 @@ func TestSealedHelper(t *testing.T) {
 	}
 }
 
-// TestHelperBinary: static, and what it weighs.
+// TestHelperBinary: the helper is static; the log has its size.
 func TestHelperBinary(t *testing.T) {
 	f, err := elf.Open(realHelper(t))
 	if err != nil {
@@ -98,7 +98,7 @@ func TestHelperBinary(t *testing.T) {
 	t.Logf("%d bytes", info.Size())
 }
 
-// TestByHand: the plain form has the same failures and one line for each.
+// TestByHand: the helper started by hand has the same failures, with one line for each.
 func TestByHand(t *testing.T) {
 	ws := t.TempDir()
 	policy, err := sandbox.EncodePolicy(sandbox.Policy{Write: []sandbox.Root{{Path: ws}}})
@@ -139,7 +139,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestByHandAlone: without codeagent beside it the helper says what it lacks.
+// TestByHandAlone: without codeagent beside it, the helper says what is missing.
 func TestByHandAlone(t *testing.T) {
 	helper := filepath.Join(t.TempDir(), HelperName)
 	copyFile(t, realHelper(t), helper)
@@ -149,7 +149,7 @@ func TestByHandAlone(t *testing.T) {
 	}
 }
 
-// withCodeagent is a helper with a codeagent beside it, which this test binary plays.
+// withCodeagent is a helper with a codeagent beside it; this test binary acts as that codeagent.
 func withCodeagent(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -165,8 +165,8 @@ func withCodeagent(t *testing.T) string {
 	return helper
 }
 
-// TestFileCaps: root works in another user's workspace, and is left with no
-// capability but those of files; in its own it has none.
+// TestFileCaps: root works in another user's workspace with only file capabilities. In its own
+// workspace it has none.
 func TestFileCaps(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
@@ -211,8 +211,8 @@ func TestFileCaps(t *testing.T) {
 	}
 }
 
-// TestSweep: without a Landlock scope the tree is walked, and processes that
-// keep forking do not get away.
+// TestSweep: without a Landlock scope the sweep walks the tree, and catches processes that keep
+// forking.
 func TestSweep(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A parent of its own, which adopts what is orphaned below it.
+	// This parent adopts the orphans below it.
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), roleVariable+"=sweeper", sandboxtest.NoPause)
 	out, err := cmd.CombinedOutput()
@@ -231,7 +231,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// playSweeper starts processes that fork all the time and sweeps them up.
+// playSweeper starts processes that keep forking, and sweeps them.
 func playSweeper() {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		fmt.Println(err)
@@ -256,10 +256,10 @@ func playSweeper() {
 		}
 	}
 	w.Close()
-	// As in the keeper another thread reaps meanwhile. Without it the process
-	// table fills with the dead, each look at it takes longer, and in the end the
-	// machine has no process left. It knows when nobody is left: who forks and ends
-	// while the table is read may have a child that is not in it.
+	// As in the keeper, another thread reaps meanwhile. Without it the process table fills with
+	// zombies, each read of it takes longer, and finally the machine has no pid left. The reaper
+	// knows when no process is left; the sweep cannot know, because a process that forks and ends
+	// during the read of the table may have a child that is not in the table.
 	gone := make(chan bool)
 	go func() {
 		defer close(gone)

@@ -68,8 +68,8 @@ func TestHeldFolder(t *testing.T) {
 	})
 }
 
-// TestHeldFolderReplaced: another folder that the host puts in the place of the
-// granted one was not granted; one that the command itself makes there was.
+// TestHeldFolderReplaced: a folder that the host puts in place of the granted one is not granted.
+// One that the command itself creates there is.
 func TestHeldFolderReplaced(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		dir := filepath.Dir(th.out) + "/dir"
@@ -92,8 +92,8 @@ mv dir old || true; mkdir dir 2>/dev/null || true; echo x > dir/y; echo made; re
 	})
 }
 
-// TestHeldAlone: while a question stands, the command's other calls and other
-// commands of the session go on, and what is granted is granted to its command.
+// TestHeldAlone: while a question is open, the command's other calls and other commands of the
+// session continue. A grant applies only to its command.
 func TestHeldAlone(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		k := th.talk(t, "bash", "-ec", `echo hi > "$TARGET" & echo one > here; mkdir d; mv here d/; wait $!`)
@@ -111,7 +111,7 @@ func TestHeldAlone(t *testing.T) {
 	})
 }
 
-// TestHeldForNothing: nobody is asked for what the user could not do either.
+// TestHeldForNothing: nobody is asked about a call that the user could not make either.
 func TestHeldForNothing(t *testing.T) {
 	if os.Getuid() == 0 {
 		againAsUser(t, "^TestHeldForNothing$")

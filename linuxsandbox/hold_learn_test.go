@@ -12,7 +12,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// pupil grants everything that is refused, and remembers it.
+// pupil grants everything that is refused, and records it.
 type pupil struct{ told []string }
 
 func (*pupil) Hold(context.Context, sandbox.Denial) (sandbox.Grant, bool) {
@@ -26,8 +26,8 @@ func (p *pupil) Learn(d sandbox.Denial) (sandbox.Grant, bool) {
 	return sandbox.Grant{Write: []string{d.Target}}, true
 }
 
-// TestLearnOutside: what a command does outside comes out as without a sandbox in
-// one run, and what it needed is known after it.
+// TestLearnOutside: in one run, a command has the same results outside as without a sandbox, and
+// its needs are known afterwards.
 func TestLearnOutside(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, job := range outsideJobs {
@@ -50,8 +50,8 @@ func TestLearnOutside(t *testing.T) {
 	})
 }
 
-// TestLearn: everything outside is done and told of, but for what is protected,
-// denied to reading or codeagent's own.
+// TestLearn: everything outside is allowed and reported, except what is protected, denied for
+// reading or codeagent's own.
 func TestLearn(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		away := filepath.Dir(th.out)

@@ -14,7 +14,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// granting grants these hosts where it is asked for one of them, or for the name.
+// granting grants these hosts if the question is about one of them, or about its name.
 func granting(t *testing.T, hosts ...string) *asker {
 	t.Helper()
 	return &asker{answer: func(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -31,8 +31,8 @@ func granting(t *testing.T, hosts ...string) *asker {
 	}}
 }
 
-// TestHeldConnections: a program that waits for an answer uses what was granted after
-// one question for the name and the port, and nothing else.
+// TestHeldConnections: after one question for the name and the port, a program that waits can use
+// what was granted, and nothing else.
 func TestHeldConnections(t *testing.T) {
 	th := ownNetworkTheatre(t)
 	open, shut := serveHost(t, "127.77.0.1:0"), serveHost(t, "127.77.0.1:0")
@@ -42,7 +42,7 @@ func TestHeldConnections(t *testing.T) {
 				missing(t, row.program)
 			}
 			for _, host := range []string{"name.example", "127.77.0.1"} {
-				th := ownNetworkTheatre(t) // which knows no names yet
+				th := ownNetworkTheatre(t) // it knows no names yet
 				th.namesOf(t, true, map[string]netip.Addr{"name.example": open.Addr()})
 				at, other := fmt.Sprintf("%s:%d", host, open.Port()), fmt.Sprintf("%s:%d", host, shut.Port())
 				get := func(at string) string {
@@ -55,7 +55,7 @@ func TestHeldConnections(t *testing.T) {
 				}
 				want := []string{at, other}
 				if host == "name.example" {
-					want[0] = host // and the port with it
+					want[0] = host // including the port
 				}
 				if got := a.targets(); !slices.Equal(got, want) {
 					t.Errorf("asked for %q, want %q", got, want)
@@ -76,7 +76,7 @@ func TestHeldConnections(t *testing.T) {
 	}
 }
 
-// TestSlowAnswers: a person may take longer than libraries wait for a datagram.
+// TestSlowAnswers: a user may take longer to answer than libraries wait for a datagram.
 func TestSlowAnswers(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: it takes as long as a library's patience")

@@ -19,14 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outsideJobs change files in $OUT, outside of the workspace they run in.
+// outsideJobs change files in $OUT, which is outside their workspace.
 var outsideJobs = []struct {
 	name, script string
-	// needs is a program beside the usual ones.
+	// needs is a program in addition to the usual ones.
 	needs string
-	// most is how many questions each target by itself takes; 0: it is not tried.
+	// most is the maximal number of questions if each is answered for its target only; 0: not
+	// tried.
 	most int
-	// unnamed: there are no files without a name where needs are learned.
+	// unnamed: files without a name do not exist where needs are learned.
 	unnamed bool
 }{
 	{name: "make a file", script: `echo hi > "$OUT/new"; cat "$OUT/new"`, most: 1},
@@ -72,7 +73,7 @@ os.link("self/fd/%d" % fd, out + "/named", src_dir_fd=os.open("/proc", os.O_DIRE
 print(open(out + "/named").read())'`},
 }
 
-// furnish makes a job's folders: its own, and those outside.
+// furnish creates a job's folders: its own, and those outside.
 func (th *theatre) furnish(t *testing.T) (work, out, other string) {
 	t.Helper()
 	removeAll(th.dir)
@@ -93,7 +94,7 @@ func (th *theatre) furnish(t *testing.T) (work, out, other string) {
 	return th.dir, out, other
 }
 
-// seen is a tree as a job leaves it: what does not change from run to run.
+// seen describes a tree as a job leaves it, without what changes from run to run.
 func seen(t *testing.T, root string) string {
 	t.Helper()
 	var b strings.Builder
@@ -124,9 +125,8 @@ func seen(t *testing.T, root string) string {
 	return b.String()
 }
 
-// TestHeldOutside: a command is blocked, granted in flight, and comes out as it
-// does without a sandbox, with nothing else opened; and it fails as it should when
-// the answer is no.
+// TestHeldOutside: a command is held, gets a grant while it runs, and ends as it does without a
+// sandbox, and nothing else is opened. If the answer is no, it fails as it should.
 func TestHeldOutside(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, job := range outsideJobs {
@@ -142,7 +142,7 @@ func TestHeldOutside(t *testing.T) {
 	})
 }
 
-// outsideJob is one job with what it does without a sandbox.
+// outsideJob is one job with its results without a sandbox.
 type outsideJob struct {
 	*testing.T
 	th           *theatre
@@ -168,17 +168,17 @@ func newOutside(t *testing.T, th *theatre, script string) *outsideJob {
 	return j
 }
 
-// left is what is in the folder outside and in the workspace.
+// left describes the folder outside and the workspace.
 func (j *outsideJob) left() string { return seen(j.T, j.out) + seen(j.T, j.th.dir) }
 
-// run does a script in fresh folders.
+// run runs a script in new folders.
 func (j *outsideJob) run(a sandbox.Holder, script string) (sandbox.Status, string, []sandbox.Denial) {
 	j.th.furnish(j.T)
 	return j.th.ask(j.T, a, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: j.env})
 }
 
-// tryAll does the job with every kind of answer. most is how many questions it
-// takes when each is answered for its target alone; 0: that is not tried.
+// tryAll runs the job with every kind of answer. most is the maximal number of questions if each is
+// answered for its target only; 0: not tried.
 func (j *outsideJob) tryAll(most int) {
 	j.Helper()
 	j.granted("the folder", func(string) []string { return []string{j.out} }, 1)
@@ -216,7 +216,7 @@ func (j *outsideJob) granted(what string, grant func(target string) []string, mo
 	}
 }
 
-// ask runs a command whose refused calls wait for a.
+// ask runs a command whose refused calls wait for a's answers.
 func (th *theatre) ask(t *testing.T, a sandbox.Holder, cmd sandbox.Command) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	r, w, err := os.Pipe()

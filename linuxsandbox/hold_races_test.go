@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHeldRaces: under a path that was granted to the running command names
-// change while calls about them are handled. Nothing outside of it changes.
+// TestHeldRaces: under a path that was granted to the running command, names change while the
+// broker handles calls about them. Nothing outside the path changes.
 func TestHeldRaces(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		for _, ws := range []struct {
@@ -68,14 +68,14 @@ func TestHeldRaces(t *testing.T) {
 	})
 }
 
-// grantedRace asks for changes in good, which is granted, by names that lead to
-// its neighbour evil half of the time.
+// grantedRace asks for changes in good, which is granted, by names that lead to the folder evil
+// beside it half of the time.
 func grantedRace(flip, good string) {
 	evil := filepath.Join(filepath.Dir(good), "evil")
 	_ = os.Mkdir(good+"/granted", 0o755)
 	way := good
 	var turn func()
-	var names [][2][]byte // each as it is, and as it is to be half of the time
+	var names [][2][]byte // each in its normal form and its changed form
 	switch flip {
 	case "link":
 		way = filepath.Join(os.Getenv("WS"), "way")
@@ -126,7 +126,7 @@ func grantedRace(flip, good string) {
 	}
 }
 
-// changePlaces makes two names change places.
+// changePlaces exchanges two names.
 func changePlaces(a, b string, made ...error) func() {
 	for _, err := range made {
 		if err != nil {
@@ -136,8 +136,8 @@ func changePlaces(a, b string, made ...error) func() {
 	return func() { _ = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE) }
 }
 
-// racingCalls are ways to change what is under a name. The names stay where they
-// are, so that they can be changed meanwhile.
+// racingCalls are ways to change what is under a name. The names' memory stays in place, so that
+// another thread can change it meanwhile.
 func racingCalls(name func(last string) uintptr) []func() error {
 	f, g, made, folder, link, itself := name("/f"), name("/g"), name("/new"), name("/m"), name("/l"), name("")
 	open := func(path uintptr, flags int) func() error {

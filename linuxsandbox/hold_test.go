@@ -15,7 +15,7 @@ import (
 	"codeagent/sandbox"
 )
 
-// asker is a person who answers: what, by the denial.
+// asker is a user who answers by the denial.
 type asker struct {
 	answer func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool)
 
@@ -30,7 +30,7 @@ func (a *asker) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool
 	return a.answer(ctx, d)
 }
 
-// targets are what was asked for, each once, in order.
+// targets are what the questions were about, each once, in order.
 func (a *asker) targets() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -41,20 +41,20 @@ func (a *asker) targets() []string {
 	return out
 }
 
-// yes grants just what is asked for.
+// yes grants exactly what the question asks for.
 func yes(_ context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
 	return sandbox.Grant{Write: []string{d.Target}}, true
 }
 
 func no(context.Context, sandbox.Denial) (sandbox.Grant, bool) { return sandbox.Grant{}, false }
 
-// held runs a script whose refused calls wait for a.
+// held runs a script whose refused calls wait for a's answers.
 func (th *theatre) held(t *testing.T, a sandbox.Holder, script string) (sandbox.Status, string, []sandbox.Denial) {
 	t.Helper()
 	return th.ask(t, a, sandbox.Command{Path: "bash", Args: []string{"bash", "-ec", script}, Env: th.env("", th.out)})
 }
 
-// TestHeldSettings is all of it in every setting.
+// TestHeldSettings runs all of these tests in every setting.
 func TestHeldSettings(t *testing.T) {
 	if !underCI() {
 		t.Skip("only with CI=true: outside of it these tests run in this setting, and some as a user")
@@ -62,13 +62,13 @@ func TestHeldSettings(t *testing.T) {
 	inSettings(t, "^(TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone|Outside|Races)|TestLearn(Outside)?)$")
 }
 
-// TestHeldAsUser is most of it for a user without rights.
+// TestHeldAsUser runs most of these tests for a user without privileges.
 func TestHeldAsUser(t *testing.T) {
 	againAsUser(t, "^TestHeld(Protected|Metadata|EveryAttribute|GitConfig|Sockets|CallerGoes|Signal|Stop|Ends|ManyAtOnce|Flip|Replaced|Grants|Folder|FolderReplaced|Alone)$")
 }
 
-// TestHeldProtected: a protected name inside of the workspace is opened while the
-// command waits, that one alone.
+// TestHeldProtected: a protected name inside the workspace is opened while the command waits, and
+// only that name.
 func TestHeldProtected(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -90,8 +90,8 @@ func TestHeldProtected(t *testing.T) {
 	})
 }
 
-// TestHeldMetadata: what lies outside is changed on the host's own file, though
-// the command sees it read-only.
+// TestHeldMetadata: metadata outside is changed on the host's own file, though the command sees the
+// file as read-only.
 func TestHeldMetadata(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -110,8 +110,8 @@ func TestHeldMetadata(t *testing.T) {
 	})
 }
 
-// TestHeldEveryAttribute: every call that changes metadata, and every way to name
-// a file, reaches the granted one, and no other.
+// TestHeldEveryAttribute: every call that changes metadata, with every way to name a file, works on
+// the granted file and on no other.
 func TestHeldEveryAttribute(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		a := &asker{answer: func(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -133,8 +133,8 @@ func TestHeldEveryAttribute(t *testing.T) {
 	})
 }
 
-// TestHeldGitConfig: git writes a lock file and renames it over what is protected
-// and, with mounts, a mount point.
+// TestHeldGitConfig: git writes a lock file and renames it over a protected name, which with mounts
+// is a mount point.
 func TestHeldGitConfig(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		missing(t, "git")
@@ -155,8 +155,8 @@ func TestHeldGitConfig(t *testing.T) {
 	})
 }
 
-// TestHeldSockets: a socket of the host is connected to after a yes, that one
-// alone, and one is made outside.
+// TestHeldSockets: after a yes the command connects to that socket of the host, and to no other; a
+// socket is also created outside.
 func TestHeldSockets(t *testing.T) {
 	eachTaking(t, func(t *testing.T, th *theatre) {
 		away := filepath.Dir(th.out)

@@ -19,14 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// person is a Holder that is asked question by question.
+// person is a Holder that a test answers question by question.
 type person struct{ asked chan asking }
 
-// asking is a question that waits for its answer.
+// asking is a question that waits for an answer.
 type asking struct {
 	sandbox.Denial
 	ctx    context.Context
-	answer chan<- *sandbox.Grant // nil is a no
+	answer chan<- *sandbox.Grant // nil means no
 }
 
 func (p *person) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, bool) {
@@ -46,7 +46,7 @@ func (p *person) Hold(ctx context.Context, d sandbox.Denial) (sandbox.Grant, boo
 func (a asking) yes() { a.answer <- &sandbox.Grant{Write: []string{a.Target}} }
 func (a asking) no()  { a.answer <- nil }
 
-// talk is a command that a test speaks with, while its refused calls wait for it.
+// talk is a command with which a test exchanges lines while the command's refused calls wait.
 type talk struct {
 	*testing.T
 	person
@@ -55,7 +55,7 @@ type talk struct {
 	said chan string
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for something that must happen.
 const patience = 2 * time.Minute
 
 func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
@@ -68,7 +68,7 @@ func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The command is to wait for its lines.
+	// The command must wait for its lines, so reading blocks.
 	if err := unix.SetNonblock(int(inRead.Fd()), false); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (th *theatre) talk(t *testing.T, path string, args ...string) *talk {
 	return k
 }
 
-// next is the next question, which must be about target.
+// next returns the next question, which must be about target.
 func (k *talk) next(target string) asking {
 	k.Helper()
 	select {
@@ -114,7 +114,7 @@ func (k *talk) tell() {
 	}
 }
 
-// hears is what the command says next; "" is its end.
+// hears checks the command's next line; "" is end of file.
 func (k *talk) hears(want string) {
 	k.Helper()
 	select {
@@ -127,8 +127,8 @@ func (k *talk) hears(want string) {
 	}
 }
 
-// grants says yes to a, and to the same question where it had to be put again: a
-// call that gave way to a signal may take its time to come back.
+// grants answers yes to a, and to the same question if it is asked again: a call interrupted by a
+// signal may return after a while.
 func (k *talk) grants(a asking) {
 	a.yes()
 	go func() {
@@ -143,7 +143,7 @@ func (k *talk) grants(a asking) {
 	}()
 }
 
-// over waits until the question is no more.
+// over waits until the question is withdrawn.
 func (k *talk) over(a asking) {
 	k.Helper()
 	select {
@@ -153,7 +153,7 @@ func (k *talk) over(a asking) {
 	}
 }
 
-// ends is how the command ended, with what it recorded. Nothing else was asked.
+// ends checks how the command ended and that nothing else was asked. It returns the denials.
 func (k *talk) ends(exit int) []sandbox.Denial {
 	k.Helper()
 	st, err := k.proc.Wait()
@@ -168,7 +168,7 @@ func (k *talk) ends(exit int) []sandbox.Denial {
 	return k.proc.Trace().Denials
 }
 
-// chmodOut makes the calls of these tests wait: it changes a mode outside.
+// chmodOut is the call that waits in these tests: it changes a mode outside.
 const chmodOut = `chmod 640 "$TARGET"`
 
 func modeOf(t *testing.T, path string) string {
@@ -176,8 +176,7 @@ func modeOf(t *testing.T, path string) string {
 	return fmt.Sprintf("%o", stat(t, path).Mode&0o777)
 }
 
-// TestHeldCallerGoes: a caller that ends takes its question along, and nothing is
-// done for it.
+// TestHeldCallerGoes: when a caller ends, its question is withdrawn and nothing is done for it.
 func TestHeldCallerGoes(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		python := needPython(t)
@@ -212,8 +211,8 @@ input(); os._exit(7)`}},
 	})
 }
 
-// TestHeldSignal: a call that waits for a person gives way to a signal as one that
-// waits in the kernel does.
+// TestHeldSignal: a signal interrupts a call that waits for the user like one that waits in the
+// kernel.
 func TestHeldSignal(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		python := needPython(t)
@@ -259,8 +258,8 @@ os.chmod(os.environ["TARGET"], 0o640)`, 10, "640"},
 	})
 }
 
-// TestHeldStop: a caller that waits can be stopped and goes on waiting after it,
-// with the same question.
+// TestHeldStop: a waiting caller can be stopped. Afterwards it continues to wait, with the same
+// question.
 func TestHeldStop(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		k := th.talk(t, "bash", "-c", chmodOut+` & p=$!; read x; kill -STOP $p
@@ -290,8 +289,8 @@ func TestHeldEnds(t *testing.T) {
 	})
 }
 
-// TestHeldManyAtOnce: what is alike is one question, what is not waits for its
-// turn, and the command's other calls go on meanwhile.
+// TestHeldManyAtOnce: identical calls are one question and different ones wait for their turn. The
+// command's other calls continue meanwhile.
 func TestHeldManyAtOnce(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		python := needPython(t)
@@ -331,7 +330,7 @@ print(len(done), flush=True)`
 			k.hears("300")
 			for i, a := range open {
 				if i != 3 {
-					k.over(a) // it is open by now: nobody has to answer
+					k.over(a) // it is open by now: no answer is needed
 				}
 			}
 			if denials := k.ends(0); len(denials) > 0 || modeOf(t, th.out+"299") != "640" {
@@ -362,8 +361,8 @@ print(len(done), flush=True)`
 	})
 }
 
-// TestHeldFlip: what the call names is changed while the question stands. What is
-// granted is what was asked for, and what is reached then is asked for anew.
+// TestHeldFlip: what the call names changes while the question is open. The grant is for what was
+// asked, and what the call then reaches is asked about again.
 func TestHeldFlip(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		python := needPython(t)
@@ -402,8 +401,8 @@ t.join()`}},
 	})
 }
 
-// TestHeldReplaced: the host puts another file under the name while the question
-// stands. The grant was for the file that was shown.
+// TestHeldReplaced: the host replaces the file under the name while the question is open. The grant
+// was for the file that was shown.
 func TestHeldReplaced(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		k := th.talk(t, "bash", "-c", chmodOut+" 2>/dev/null || "+chmodOut+" || echo no")
@@ -422,8 +421,8 @@ func TestHeldReplaced(t *testing.T) {
 	})
 }
 
-// TestHeldGrants: an answer opens what it names if that reaches what was asked
-// for, and never the system, codeagent's own files or the way out of the sandbox.
+// TestHeldGrants: an answer opens what it names if that covers what was asked for. It never opens
+// the system, codeagent's own files or the way out of the sandbox.
 func TestHeldGrants(t *testing.T) {
 	withAndWithoutMounts(t, func(t *testing.T, th *theatre) {
 		away := filepath.Dir(th.out)
@@ -458,8 +457,8 @@ func TestHeldGrants(t *testing.T) {
 	})
 }
 
-// TestHeldDeath: whichever process of ours is killed while a call waits, nothing
-// of the command is left, and the call was not done.
+// TestHeldDeath: whichever of our processes is killed while a call waits, nothing of the command
+// survives, and the call was not made.
 func TestHeldDeath(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"codeagent/sandbox"
 )
 
-// homeAttacks reach for codeagent's own folders in a workspace that is the home folder.
-// Each is shell text that runs in it; it lands where it prints the secret, or where the
-// folders are not what they were.
+// homeAttacks reach for codeagent's own folders in a workspace that is the home folder. Each is a
+// shell script that runs there. It succeeds if it prints the secret, or if the folders have
+// changed.
 var homeAttacks = []struct{ name, script string }{
 	{"read the settings", `cat .config/codeagent/config.toml`},
 	{"read a session", `cat .local/state/codeagent/sessions/*`},
@@ -50,8 +50,8 @@ var homeAttacks = []struct{ name, script string }{
 	{"rename a file out of it", `mv .config/codeagent/config.toml f`},
 }
 
-// TestHome: in a workspace that is the home folder nothing reaches codeagent's own folders,
-// or, where no mounts or no broker hold them, nothing runs.
+// TestHome: in a workspace that is the home folder, nothing reaches codeagent's own folders. If no
+// mounts or no broker protect them, no command runs.
 func TestHome(t *testing.T) { inSettings(t, "^TestHomeInSetting$") }
 
 const homeSecret = "secret of codeagent"
@@ -66,7 +66,7 @@ func newHome(t *testing.T) string {
 	for _, name := range []string{".config/codeagent/config.toml", ".local/state/codeagent/sessions/s.jsonl", ".local/state/codeagent/undo/s/small", ".local/state/codeagent/output/out"} {
 		file := filepath.Join(home, name)
 		text := homeSecret
-		if filepath.Base(name) == "out" { // which commands may read
+		if filepath.Base(name) == "out" { // commands may read this one
 			text = ""
 		}
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
@@ -84,8 +84,8 @@ func homePolicy(home string) sandbox.Policy {
 	return p
 }
 
-// ownTree is what stands in codeagent's own folders, with modes and contents, and their
-// times: nothing there may change. Of the folders above the modes may not.
+// ownTree describes codeagent's own folders with modes, contents and times: nothing there may
+// change. Of the folders above them, the modes may not change.
 func ownTree(t *testing.T, home string) string {
 	t.Helper()
 	var out strings.Builder
